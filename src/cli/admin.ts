@@ -11,7 +11,7 @@ import { describeList, findNamed as matchNamed, type Naming } from '../core/name
 import type { ServiceAddress } from '../core/net/service-address.ts';
 import type { Input } from './input/input.ts';
 import { readProxy, withEnvironmentProxy } from './input/proxy.ts';
-import { readSecret } from './input/secrets.ts';
+import { readToken } from './input/secrets.ts';
 import { readServiceAddress } from './input/service-address.ts';
 import { printRemark, warn } from './output/output.ts';
 
@@ -164,7 +164,7 @@ async function findService(input: Input): Promise<Access> {
   const reach = (address: ServiceAddress) =>
     withEnvironmentProxy(proxy === undefined ? address : { ...address, proxy }, input.environment);
   if (given !== undefined) {
-    const token = await readSecret(given, 'CPN_API_TOKEN');
+    const token = await readToken(given, 'CPN_API_TOKEN');
     return { service: reach(service), token, remedies: { 401: replaceVariable } };
   }
   // A token goes to the control plane that gave it, and to no other.

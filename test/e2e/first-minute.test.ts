@@ -133,6 +133,19 @@ describe('a mistake on a terminal ends with the fault and the remedy', () => {
       2,
       /must begin with "cpn_"; give all of what "cpn key create" showed$/,
     ],
+    [
+      'two keys',
+      () => wrongly(`'cpn_canary cpn_canary' ${api}`),
+      2,
+      /key has a blank or another character that no key has;/,
+    ],
+    [
+      'a key with a space of no width',
+      () => wrongly(`cpn_\u200bcanary ${api}`),
+      2,
+      /another character that no key has/,
+    ],
+    ['a key in quotation marks', () => wrongly(`'"cpn_canary"' ${api}`), 2, /key is in quotation marks; give it alone/],
     ['no key', () => wrongly(api), 2, /key is missing; give it as file:PATH.*"cpn key create"$/],
     [
       'a key file that is not there',
@@ -180,7 +193,7 @@ describe('a mistake on a terminal ends with the fault and the remedy', () => {
       'a second join of the same network',
       () => wrongly(`file:key ${api}`),
       2,
-      /this host is in network office already, as cpn0; "cpn leave cpn0" first$/,
+      /this host is in network office already, as cpn0; "cpn leave cpn0" first, or "cpn leave cpn0 --keep-peer" if this host is the copy/,
       'enrolling bare at http://203.0.113.1:8787',
     ],
     [

@@ -15,7 +15,7 @@ import { apiFlags, jsonFlag } from '../input/flags.ts';
 import { type Input, parseChoice } from '../input/input.ts';
 import { keyVariable, readJoinFile } from '../input/join-file.ts';
 import { withEnvironmentProxy } from '../input/proxy.ts';
-import { readSecret, readSecretFile } from '../input/secrets.ts';
+import { readToken } from '../input/secrets.ts';
 import { needServiceAddress } from '../input/service-address.ts';
 import { endStep, note, printError } from '../output/output.ts';
 import { showEarlier, showJoin, suggestNext } from '../output/show-join.ts';
@@ -121,7 +121,7 @@ async function readRequest(input: Input): Promise<JoinRequest> {
     options: await readOptions(input, type),
     named: new Set(Object.entries(names).flatMap(([flag, name]) => (input.has(flag) ? [name] : []))),
     token: await readKey(input),
-    personalToken: tokenFile === undefined ? null : await readSecretFile(tokenFile, 'the personal token'),
+    personalToken: tokenFile === undefined ? null : await readToken(`file:${tokenFile}`, 'the personal token'),
     networkSecret: await readNetworkSecret(input),
     isUnattended: input.text('from-config') !== undefined,
     handshakeTimeoutMs: patience === undefined ? null : 1000 * patience,
@@ -156,7 +156,7 @@ async function readKey(input: Input) {
       `the enrolment key is missing; give it as file:PATH, on standard input with "-", in ${keyVariable}, or as the credential ${credential}; an admin makes one with "cpn key create"`,
     );
   }
-  const key = await readSecret(given, 'the enrolment key');
+  const key = await readToken(given, 'the enrolment key');
   if (key.reveal().startsWith('cpn_')) return key;
   // What was given may be another secret.
   const remedy = existsSync(given)

@@ -10,7 +10,7 @@ import { apiFlags, jsonFlag } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
 import { hasTerminal, obtainPassword } from '../input/password.ts';
 import { withEnvironmentProxy } from '../input/proxy.ts';
-import { readSecretFile } from '../input/secrets.ts';
+import { readToken } from '../input/secrets.ts';
 import { needServiceAddress } from '../input/service-address.ts';
 import { green, print, printJson, warn } from '../output/output.ts';
 import type { Command } from '../parse/command.ts';
@@ -85,7 +85,7 @@ async function obtainToken(input: Input, reached: ServiceAddress): Promise<Token
     if (surplus !== undefined) {
       throw new WrongUsage(`--${surplus} and --token-file exclude each other; give a password or a token`);
     }
-    const value = await readSecretFile(tokenFile, 'the personal token');
+    const value = await readToken(`file:${tokenFile}`, 'the personal token');
     const remedies = { 401: `give --token-file a token that "cpn token create" made, instead of that in ${tokenFile}` };
     return { value, expiresAt: null, email: null, remedies };
   }

@@ -72,6 +72,19 @@ async function readShort(source: AsyncIterable<Buffer>, what: string): Promise<B
   return Buffer.concat(chunks);
 }
 
+/**
+ * Like {@link readSecret}, for one key or token. What comes with a copy from a page or a mail is refused here, by what is wrong with it: a
+ * control plane could only answer that the key is wrong.
+ */
+export async function readToken(given: string, what: string): Promise<Secret> {
+  const token = await readSecret(given, what);
+  const text = token.reveal();
+  if (/^[\w.~+/=|:-]+$/.test(text)) return token;
+  const isQuoted = /^(["'`]).*\1$/su.test(text);
+  const problem = isQuoted ? 'is in quotation marks' : 'has a blank or another character that no key has';
+  throw new WrongUsage(`${what} ${problem}; give it alone, as one word`);
+}
+
 function toSecret(given: string, what: string): Secret {
   const value = given.trim();
   if (value === '') throw new WrongUsage(`${what} is empty`);

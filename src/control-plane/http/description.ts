@@ -15,7 +15,6 @@ export async function describeRoutes(app: App): Promise<void> {
     openapi: {
       openapi: '3.1.0',
       info: { title: 'cpn control plane', version: '1.0.0', description },
-      servers: [{ url: '/' }],
       components: { securitySchemes },
     },
     transform: jsonSchemaTransform,
@@ -41,7 +40,7 @@ export async function describeRoutes(app: App): Promise<void> {
       },
     },
     handler: async (request, response) => {
-      served ??= withETag(cleanUpDescription(app.swagger() as unknown as Record<string, unknown>));
+      served ??= withETag({ ...cleanUpDescription(app.swagger() as unknown as Record<string, unknown>), servers });
       response.header('etag', served.etag);
       // Hosts ask every hour, and it changes with the version of the program alone.
       if (matches(request.headers['if-none-match'], served.etag)) return response.code(304).send();
@@ -49,6 +48,9 @@ export async function describeRoutes(app: App): Promise<void> {
     },
   });
 }
+
+/** Relative to the document, so that it is right behind a proxy's path too; @fastify/swagger takes no relative one. */
+const servers = [{ url: '../..' }];
 
 function withETag(document: Record<string, unknown>) {
   const digest = createHash('sha256').update(JSON.stringify(document)).digest('base64url');

@@ -120,6 +120,8 @@ function processRegistry(): Registry {
   if (ofProcess) return ofProcess;
   ofProcess = new Registry();
   collectDefaultMetrics({ register: ofProcess });
+  // Gauges with names of counters, which promtool rejects.
+  for (const what of ['handles', 'requests', 'resources']) ofProcess.removeSingleMetric(`nodejs_active_${what}_total`);
   return ofProcess;
 }
 

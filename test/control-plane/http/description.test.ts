@@ -82,6 +82,9 @@ const expected: Record<string, { roles: string[]; peer?: true; sessionOnly?: tru
 test('the document is OpenAPI 3.1 with the version of the contract', () => {
   expect(document.openapi).toMatch(/^3\.1\.\d+$/);
   expect(document.info).toMatchObject({ title: expect.any(String), version: '1.0.0' });
+  // A client resolves it against the address of the document, which may have a proxy's path in front.
+  const [server] = document.servers as { url: string }[];
+  expect(new URL(server?.url ?? '', 'https://host/cp/docs/api/openapi.json').href).toBe('https://host/cp/');
   expect(document.components.securitySchemes).toMatchObject({
     session: { type: 'http', scheme: 'bearer' },
     personal: { type: 'http', scheme: 'bearer' },

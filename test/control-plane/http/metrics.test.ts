@@ -90,6 +90,12 @@ describe('what is counted', () => {
     expect((await scrape(plane)).get(requests('none', 'none', 400))).toBe(1);
   });
 
+  test('has names for gauges that no counter has', async () => {
+    const { body } = await plane.call('GET', '/metrics');
+    expect(body).toMatch(/^# TYPE \w+ gauge$/m);
+    expect(body).not.toMatch(/^# TYPE \w+_(total|count|sum|bucket) gauge$/m);
+  });
+
   test('is the process too, once for all control planes in it', async () => {
     const other = await startPlane();
     for (const samples of [await scrape(plane), await scrape(other)]) {

@@ -1,10 +1,12 @@
 import {
   accessSync,
   chmodSync,
+  closeSync,
   constants,
   existsSync,
   lstatSync,
   mkdirSync,
+  openSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -85,7 +87,17 @@ function take(path: string): DataFolder {
 /** The owner of a file can change its mode. */
 function requireOwnFile(path: string): void {
   const stats = requireRegularFile(path);
-  if (stats !== undefined) requireOwner(path, stats.uid);
+  if (stats === undefined) return;
+  requireOwner(path, stats.uid);
+  try {
+    closeSync(openSync(path, 'r+'));
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'EACCES') throw cause;
+    // A file that root restored.
+    const user = process.geteuid?.() ?? '';
+    const problem = `belongs to user ${stats.uid}, and user ${user} cannot read and write it`;
+    throw new UnusableFile(path, problem, `type: chown ${user} ${path}`, { cause });
+  }
 }
 
 /** SQLite follows a link, and makes what it leads to. */

@@ -94,6 +94,23 @@ describe('the data folder', () => {
     expect(owners.map((name) => statSync(join(dataDir, name)).uid)).toEqual(owners.map(() => 65534));
   });
 
+  test.runIf(process.geteuid?.() === 0)(
+    'that root restored is refused with the command that gives it away',
+    async () => {
+      const dataDir = makeFolder();
+      await (await openPlane({ dataDir })).server.close();
+      const database = join(dataDir, 'control-plane.db');
+      chownSync(dataDir, 65534, 65534);
+      process.seteuid?.(65534);
+      try {
+        const problem = `${database} belongs to user 0, and user 65534 cannot read and write it; type: chown 65534 ${database}`;
+        await expect(openPlane({ dataDir })).rejects.toThrow(problem);
+      } finally {
+        process.seteuid?.(0);
+      }
+    },
+  );
+
   test.runIf(process.geteuid?.() === 0)('of another user is refused, and its mode stays', async () => {
     const dataDir = makeFolder();
     chownSync(dataDir, 4242, 4242);
