@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals';
 import type { Refusal } from '../contract/reply.ts';
 import { toSentence } from './logic/to-sentence.ts';
+import { readSessionKey } from './session-key.ts';
 
 /** A request that failed: the sentence of the API, and on a 422 the rules that each field broke. */
 export class ApiError extends Error {
@@ -33,11 +34,13 @@ export interface RequestOptions {
 /** Sends a request to a path of the API without a leading slash, so that it works below any path of a proxy. @throws ApiError */
 export async function send(method: string, path: string, options: RequestOptions = {}): Promise<Response> {
   const { body, headers = {}, signal: aborted } = options;
+  const key = readSessionKey();
   const response = await fetch(path, {
     method,
     headers: {
       accept: 'application/json',
       ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(key !== null && { 'session-key': key }),
       ...headers,
     },
     ...(body !== undefined && { body: JSON.stringify(body) }),

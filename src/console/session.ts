@@ -1,6 +1,7 @@
 import { effect, signal } from '@preact/signals';
-import type { Profile, Role } from '../contract/auth.ts';
+import type { CookieSession, Profile, Role } from '../contract/auth.ts';
 import { ApiError, call, loginPath, sessionsEnded } from './client.ts';
+import { ownPath, storeSessionKey } from './session-key.ts';
 
 /** The user of the session; null without one, undefined until that is known. */
 export const profile = signal<Profile | null | undefined>(undefined);
@@ -10,9 +11,6 @@ export const hasEnded = signal(false);
 
 /** Why the page cannot be used at all. */
 export const startProblem = signal<string | null>(null);
-
-/** The path of the page, which the cookie is for. */
-const ownPath = () => new URL('.', location.href).pathname;
 
 /** Other windows of this browser have the same session. */
 const otherWindows = new BroadcastChannel(`cpn session ${ownPath()}`);
@@ -30,9 +28,12 @@ export async function openSession(): Promise<void> {
   }
 }
 
-/** Opens a session, whose token the page never sees. @throws ApiError */
+/** Opens a session, of which a cookie has one half and this page the other. @throws ApiError */
 export async function logIn(email: string, password: string): Promise<void> {
-  await call('POST', loginPath, { email, password, device_name: 'console', session_cookie: ownPath() });
+  const fields = { email, password, device_name: 'console', session_cookie: ownPath() };
+  const { session_key } = await call<Partial<CookieSession>>('POST', loginPath, fields);
+  // A replica of an earlier version sends none, and needs none.
+  storeSessionKey(session_key ?? null);
   profile.value = await call<Profile>('GET', 'api/auth/me');
   hasEnded.value = false;
   otherWindows.postMessage(null);
@@ -41,6 +42,7 @@ export async function logIn(email: string, password: string): Promise<void> {
 /** Ends the session. @throws ApiError */
 export async function logOut(): Promise<void> {
   await call('POST', 'api/auth/logout', { session_cookie: ownPath() });
+  storeSessionKey(null);
   sessionsEnded.value += 1;
   hasEnded.value = false;
   otherWindows.postMessage(null);

@@ -18,7 +18,8 @@ export const LoginRequest = z
     device_name: z.string().optional().meta({ description: 'Names the session; its first 255 characters are kept.' }),
     session_cookie: CookiePath.optional().meta({
       description:
-        'The path of a page at this origin, such as "/". The token is then not in the reply, but in a cookie for that path which scripts cannot read.',
+        'The path of a page at this origin, such as "/". The session then has two halves: a cookie for that path, which scripts cannot read, ' +
+        'and `session_key` of the reply, which the page sends in the header Session-Key of each request.',
     }),
   })
   .meta({ id: 'LoginRequest' });
@@ -30,8 +31,9 @@ export const Session = z
   .meta({ id: 'Session' });
 export type Session = z.infer<typeof Session>;
 
-/** A session whose token is in a cookie. */
-export const CookieSession = Session.omit({ access_token: true, token_type: true }).meta({ id: 'CookieSession' });
+/** A session of which a cookie has one half, and a page the other. */
+export const CookieSession = z.object({ session_key: tokenShown, expires_at: instant }).meta({ id: 'CookieSession' });
+export type CookieSession = z.infer<typeof CookieSession>;
 
 export const LogoutRequest = z
   .object({

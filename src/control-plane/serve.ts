@@ -66,6 +66,8 @@ export interface ServeOptions {
   readonly metrics?: ListenAddress | null;
   /** The folder of the built console, which is served at `/`. */
   readonly console?: string | null;
+  /** Where browsers open the console, if at these hosts alone. */
+  readonly publicUrls?: readonly URL[];
   readonly logger: Logger;
   /** The time, where it is not that of this machine and of the database. */
   readonly now?: (() => Date) | undefined;
@@ -120,6 +122,7 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
       healthNotifier,
       webhookTypes: options.webhook?.types ?? new Set<EventType>(),
       allowPublicRoutes,
+      publicUrls: options.publicUrls ?? [],
       onLoopback,
       peerChangeLimit: createPeerChangeLimit(limits.peerChanges, now),
       reportEventLimit: createPeerChangeLimit(limits.peerReports, now),

@@ -74,14 +74,22 @@ export async function openLoggedIn(
   expected?: RegExp,
 ): Promise<Page> {
   const { page } = await openTab(options, undefined, expected);
-  const { headers } = await plane.call('POST', '/api/auth/login', {
+  const { headers, body } = await plane.call('POST', '/api/auth/login', {
     body: { ...owner, session_cookie: '/' },
     headers: { 'sec-fetch-site': 'same-origin' },
   });
   const [, value = ''] = /^cpn_session=([^;]+)/.exec(headers.get('set-cookie') ?? '') ?? [];
   await page.context().addCookies([{ name: 'cpn_session', value, url: plane.url, httpOnly: true, sameSite: 'Strict' }]);
+  await page.addInitScript(storeKey(plane.url, body.data.session_key));
   await page.goto(`${plane.url}/${hash}`);
   return page;
+}
+
+/** A script that gives the console its half of a session, unless it has one. */
+function storeKey(url: string, key: string): string {
+  const name = JSON.stringify('cpn session /');
+  return `if (location.origin === ${JSON.stringify(url)} && localStorage.getItem(${name}) === null)
+    localStorage.setItem(${name}, ${JSON.stringify(key)});`;
 }
 
 export async function logIn(page: Page, { email, password } = owner): Promise<void> {

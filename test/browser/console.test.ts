@@ -52,7 +52,7 @@ describe('a session', () => {
     await page.getByText('E-mail address or password is wrong.').waitFor();
     await logIn(page);
     await seeHeading(page, 'Networks');
-    expect(await page.evaluate('[document.cookie, localStorage.length, sessionStorage.length]')).toEqual(['', 0, 0]);
+    expect(await page.evaluate('[document.cookie, localStorage.length, sessionStorage.length]')).toEqual(['', 1, 0]);
     expect((await page.context().cookies()).map(({ httpOnly, sameSite, path }) => [httpOnly, sameSite, path])).toEqual([
       [true, 'Strict', '/'],
     ]);
@@ -62,6 +62,45 @@ describe('a session', () => {
     await seeHeading(page, 'Log in to cpn');
     expect(await page.getByText('Your session ended.').count()).toBe(0);
     expect(await page.context().cookies()).toEqual([]);
+    expect(await page.evaluate('localStorage.length')).toBe(0);
+  });
+
+  test('is of no use to another port of the host, whose cookies lock no user out', async () => {
+    const received: string[] = [];
+    const neighbour = createServer((asked, reply) => {
+      received.push(asked.headers.cookie ?? '');
+      const planted = `cpn_session=cpu_${'A'.repeat(43)}; Path=/api/`;
+      reply.writeHead(200, { 'content-type': 'text/html', 'set-cookie': planted }).end('<h1>neighbour</h1>');
+    });
+    await new Promise<void>((resolve) => neighbour.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void neighbour.close());
+    const { page } = await openTab();
+    await page.goto(plane.url);
+    await logIn(page);
+    await seeHeading(page, 'Networks');
+    await page.goto(`http://127.0.0.1:${(neighbour.address() as AddressInfo).port}/`);
+    await page.getByRole('heading', { name: 'neighbour' }).waitFor();
+    expect(await page.evaluate('localStorage.length')).toBe(0);
+    const [, stolen = ''] = /^cpn_session=(.+)$/.exec(received[0] ?? '') ?? [];
+    expect(stolen).toMatch(/^cpu_/);
+    for (const headers of [{ cookie: `cpn_session=${stolen}` }, { authorization: `Bearer ${stolen}` }]) {
+      expect((await plane.call('GET', '/api/auth/me', { headers })).status).toBe(401);
+    }
+    // The planted cookie has the longer path, and comes first.
+    const { request } = await page
+      .context()
+      .newPage()
+      .then(async (other) => {
+        const asked = other.waitForRequest(/\/api\/auth\/me$/);
+        await other.goto(plane.url);
+        await seeHeading(other, 'Networks');
+        return { request: await asked };
+      });
+    expect((await request.allHeaders()).cookie).toMatch(/^cpn_session=cpu_A+; cpn_session=cpu_/);
+    const other = page.context().pages()[1] as Page;
+    await other.getByRole('button', { name: 'Log out' }).click();
+    await logIn(other);
+    await seeHeading(other, 'Networks');
   });
 
   test('that ends elsewhere leads to the login, and then back to the same page', async () => {

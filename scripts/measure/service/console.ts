@@ -37,11 +37,13 @@ async function measureSize(browser: Browser, peers: number): Promise<Comparison[
   try {
     const order = { kind: 'serve', folder, database: null, networks: 1, peers, isReporting: true } as const;
     const { url, owner, members } = await server.request(order, 'serving');
-    const cookie = await logIn(url, owner);
+    const session = await logIn(url, owner);
     const open = async () => {
       const context = await browser.newContext();
       context.setDefaultTimeout(120_000);
-      await context.addCookies([{ name: 'cpn_session', value: cookie, url }]);
+      await context.addCookies([{ name: 'cpn_session', value: session.cookie, url }]);
+      const key = JSON.stringify(session.key);
+      await context.addInitScript(`if (location.origin === '${url}') localStorage.setItem('cpn session /', ${key});`);
       return context.newPage();
     };
     const [first, second] = members;
@@ -76,8 +78,8 @@ async function measureSize(browser: Browser, peers: number): Promise<Comparison[
   }
 }
 
-/** The value of the cookie of a session. */
-async function logIn(url: string, owner: object): Promise<string> {
+/** The two halves of a session: the value of its cookie, and the key of its page. */
+async function logIn(url: string, owner: object): Promise<{ cookie: string; key: string }> {
   const response = await fetch(`${url}/api/auth/login`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' },
@@ -85,7 +87,8 @@ async function logIn(url: string, owner: object): Promise<string> {
   });
   const [, value] = /^cpn_session=([^;]+)/.exec(response.headers.get('set-cookie') ?? '') ?? [];
   if (value === undefined) throw new Error(`there is no session: ${await response.text()}`);
-  return value;
+  const { data } = (await response.json()) as { data: { session_key: string } };
+  return { cookie: value, key: data.session_key };
 }
 
 /** Milliseconds from the start of the load until cells are painted. */

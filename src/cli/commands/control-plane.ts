@@ -74,7 +74,7 @@ export const serveControlPlane: Command = {
     // A process that reads the message may stop this one at once.
     const stopped = untilStopped();
     note(`control plane listening on ${server.url}`);
-    if (console !== null) note(`console at ${server.url}/`);
+    if (console !== null) note(`console at ${operation.publicUrls[0]?.href ?? `${server.url}/`}`);
     const supervisor = await openSupervisor(input, logger);
     await supervisor?.report({ state: 'ready', status: `listening on ${server.url}` });
     const watchdogMs = supervisor?.watchdogMs ?? null;

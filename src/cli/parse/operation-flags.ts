@@ -17,6 +17,11 @@ export const operationFlags: Flags = {
     value: 'CIDR[,CIDR]',
     summary: "proxies whose X-Forwarded-For is trusted; limits and the audit log then use the client's address",
   },
+  'public-url': {
+    kind: 'list',
+    value: 'URL',
+    summary: 'where browsers open the console; its pages and sessions are then refused at other hosts',
+  },
   metrics: {
     kind: 'text',
     value: 'HOST:PORT',
@@ -44,6 +49,7 @@ export function readOperation(input: Input) {
   return {
     tls: readTls(input),
     proxies: [...new Set(input.list('trust-proxy').flatMap((item) => item.split(',')))].map(parseProxy),
+    publicUrls: input.list('public-url').map(parsePublicUrl),
     metrics: metrics === undefined ? null : parseListenAddress(input.nameOf('metrics'), metrics),
     limits: {
       failedLogins: readLimit(input, 'limit-failed-logins', 10),
@@ -71,6 +77,13 @@ function parseProxy(text: string): Prefix {
     throw new InvalidValue('--trust-proxy', named, 'would trust every client', 'name the addresses of your proxies');
   }
   return proxy;
+}
+
+function parsePublicUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  const isPlain = url !== null && [url.username, url.password, url.search, url.hash].every((part) => part === '');
+  if (url !== null && isPlain && ['http:', 'https:'].includes(url.protocol)) return url;
+  throw new InvalidValue('--public-url', text, 'is not a URL of http or https', 'give it as https://cp.example.net/');
 }
 
 function readLimit(input: Input, flag: string, byDefault: number): number {

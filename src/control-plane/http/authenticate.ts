@@ -5,9 +5,16 @@ import { hashToken } from '../domain/tokens.ts';
 import { Unauthenticated } from '../errors.ts';
 import type { Presence } from '../health/presence.ts';
 import type { Context } from '../service/context.ts';
-import { identify } from '../service/sessions.ts';
+import { identify, logout } from '../service/sessions.ts';
 import type { App } from './app.ts';
-import { type BrowserRequest, readSessionCookie, requireSameOrigin } from './session-cookie.ts';
+import { requirePublicHost } from './public-host.ts';
+import {
+  type BrowserRequest,
+  readBrowserSession,
+  readSessionCookies,
+  requireSameOrigin,
+  sessionKeyHeader,
+} from './session-cookie.ts';
 
 /** A peer as its token identifies it, wherever it calls from. */
 type TokenPeer = Omit<PeerCaller, 'address'>;
@@ -29,12 +36,13 @@ export function authenticate(app: App, context: Context, presence: Pick<Presence
     const { access, looksUpPeers } = request.routeOptions.config;
     // Without a route there is nothing to protect: the reply is a 404.
     if (access === undefined || access === 'anyone') return;
-    const found = looksUpPeers ? tokenPeers.get(hashOf(request)) : undefined;
+    await endUnsplitSession(context, request);
+    const found = looksUpPeers ? tokenPeers.get(hashOf(context, request)) : undefined;
     const cached = found && !isExpired(found, context.now()) ? found : null;
     const caller = cached ? { ...cached, address: request.ip } : await authenticateRequest(context, request);
     request.caller = caller;
     if (caller.kind !== 'peer') return;
-    if (looksUpPeers && !cached) tokenPeers.set(hashOf(request), caller);
+    if (looksUpPeers && !cached) tokenPeers.set(hashOf(context, request), caller);
     const { 'user-agent': userAgent, [instanceHeader]: instance } = request.headers;
     presence.touch(caller, { userAgent, instance: [instance].flat()[0] });
   });
@@ -49,7 +57,7 @@ export function authenticate(app: App, context: Context, presence: Pick<Presence
   // Of a peer that was suspended or removed, no further request is presence.
   app.addHook('onResponse', async (request, { statusCode }) => {
     const isRefused = statusCode === 401 || statusCode === 403;
-    if (isRefused && request.caller?.kind === 'peer') tokenPeers.delete(hashOf(request));
+    if (isRefused && request.caller?.kind === 'peer') tokenPeers.delete(hashOf(context, request));
   });
 }
 
@@ -57,15 +65,15 @@ function isExpired({ expiresAt }: TokenPeer, now: Date): boolean {
   return expiresAt !== null && expiresAt <= now.toISOString();
 }
 
-function hashOf(request: RequestFacts): string {
-  return hashToken(credentialOf(request));
+function hashOf(context: Context, request: RequestFacts): string {
+  return hashToken(credentialOf(context, request));
 }
 
 /** The caller of this request as of now. @throws Unauthenticated for a void token, Forbidden without access to the route */
 export async function authenticateRequest(context: Context, request: RequestFacts): Promise<Caller> {
   const { access } = request.routeOptions.config;
   if (access === undefined || access === 'anyone') throw new Error('a route for anyone asked who calls');
-  const caller = await identify(context, credentialOf(request), request.ip);
+  const caller = await identify(context, credentialOf(context, request), request.ip);
   checkAccess(caller, access);
   return caller;
 }
@@ -75,14 +83,29 @@ interface RequestFacts extends BrowserRequest {
   readonly routeOptions: { readonly config: { readonly access?: Access } };
 }
 
-/** The bearer token, or without that header the session in the cookie of the console. */
-function credentialOf(request: RequestFacts): Secret {
+/** The bearer token, or without that header the session of the console. */
+function credentialOf({ publicUrls }: Pick<Context, 'publicUrls'>, request: RequestFacts): Secret {
   const { authorization } = request.headers;
-  const session = authorization === undefined ? readSessionCookie(request.headers.cookie) : null;
+  const session = authorization === undefined ? readBrowserSession(request) : null;
   if (session === null) return bearerOf(authorization);
+  requirePublicHost(request, publicUrls);
   if (request.method !== 'GET' && request.method !== 'HEAD') requireSameOrigin(request);
   return session;
 }
+
+/** Ends the session in a cookie of version 0.1, which is a whole token: other ports of the host may have read it. */
+async function endUnsplitSession(context: Context, { headers, ip }: RequestFacts): Promise<void> {
+  if (headers.authorization !== undefined || headers[sessionKeyHeader] !== undefined) return;
+  for (const token of readSessionCookies(headers.cookie).slice(0, mostUnsplit)) {
+    const caller = await identify(context, token, ip).catch((error) => {
+      if (error instanceof Unauthenticated) return null;
+      throw error;
+    });
+    if (caller?.kind === 'user') await logout(context, caller);
+  }
+}
+
+const mostUnsplit = 3;
 
 function bearerOf(header: string | undefined): Secret {
   const [, token] = /^Bearer +([\x21-\x7e]{1,256})$/i.exec(header ?? '') ?? [];

@@ -5,6 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { NotFound } from '../errors.ts';
 import type { App } from './app.ts';
 import { accepts, matches } from './conditional-requests.ts';
+import { requirePublicHost } from './public-host.ts';
 
 /** The folder of the built console; null where it was not built. */
 export function findConsole(): string | null {
@@ -25,7 +26,7 @@ interface ServedFile {
  * Serves the console from its folder: the page at `/` and what it loads at `/assets/`. The routes are no part of the API, so they are added
  * before the hooks that check and describe operations.
  */
-export function serveConsole(app: App, folder: string): void {
+export function serveConsole(app: App, folder: string, publicUrls: readonly URL[]): void {
   const page = readServed(join(folder, 'index.html'));
   const assets = new Map(
     readdirSync(join(folder, 'assets'))
@@ -35,11 +36,13 @@ export function serveConsole(app: App, folder: string): void {
   app.get('/', async (request, reply) => {
     // A client of the API that follows a wrong URL gets the refusal that it can read.
     if (!accepts(request.headers.accept, 'text/html')) throw new NotFound('path');
+    requirePublicHost(request, publicUrls);
     return send(request, reply.headers(pageHeaders), page);
   });
   app.get<{ Params: { '*': string } }>('/assets/*', async (request, reply) => {
     const asset = assets.get(request.params['*']);
     if (asset === undefined) throw new NotFound('path');
+    requirePublicHost(request, publicUrls);
     // Its name has a hash of its content.
     return send(request, reply.header('cache-control', 'public, max-age=31536000, immutable'), asset);
   });

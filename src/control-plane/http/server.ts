@@ -95,7 +95,7 @@ export async function createServer(context: Context, surroundings: ServerContext
     if (methods.length === 0) throw new NotFound('path');
     return reply.code(204).header('allow', methods.join(', ')).send();
   });
-  if (surroundings.console !== null) serveConsole(app, surroundings.console);
+  if (surroundings.console !== null) serveConsole(app, surroundings.console, context.publicUrls);
   authenticate(app, context, surroundings.presence);
   limitUnreadReplies(app, limits.unreadBytes);
   await describeRoutes(app);

@@ -32,6 +32,8 @@ export interface Context {
   readonly rescheduleExpiry: () => void;
   /** Networks may offer routes to public addresses. */
   readonly allowPublicRoutes: boolean;
+  /** Where browsers open the console; empty for any host. */
+  readonly publicUrls: readonly URL[];
   /** Only this machine can call, so its peers may well be at loopback addresses. */
   readonly onLoopback: boolean;
 }

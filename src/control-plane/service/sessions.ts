@@ -2,7 +2,7 @@ import type { OpenSession, Profile } from '../../contract/auth.ts';
 import type { Secret } from '../../core/crypto/secret.ts';
 import type { Caller, UserCaller } from '../domain/caller.ts';
 import { verifyPassword } from '../domain/passwords.ts';
-import { hashToken, mintToken, tokenPrefixes } from '../domain/tokens.ts';
+import { hashToken, mintSplitToken, mintToken, tokenPrefixes } from '../domain/tokens.ts';
 import { NotFound, Unauthenticated } from '../errors.ts';
 import { findPeerCaller } from '../store/peers.ts';
 import { findTokenHolder, recordTokenUse } from '../store/personal-tokens.ts';
@@ -33,6 +33,8 @@ export interface LoginAttempt {
   readonly device: string;
   /** Where the request came from. */
   readonly address: string;
+  /** For a browser, whose cookie is half of the token. */
+  readonly isSplit?: boolean;
 }
 
 /** Opens a session. A wrong password and an unknown address are refused alike, after the same work. */
@@ -45,7 +47,7 @@ export async function login(context: Context, attempt: LoginAttempt): Promise<{ 
     await recordRefusal(context, attempt, user);
     throw new Unauthenticated('e-mail address or password is wrong');
   }
-  const token = mintToken(tokenPrefixes.session, random);
+  const token = attempt.isSplit ? mintSplitToken(random) : mintToken(tokenPrefixes.session, random);
   const name = shorten(attempt.device);
   const at = now();
   const expiresAt = new Date(at.getTime() + sessionLifetimeMs).toISOString();

@@ -22,10 +22,10 @@ function fromPage(headers: Record<string, string> = { 'sec-fetch-site': 'same-or
   return { logIn };
 }
 
-/** The cookie of a new session. */
-async function logIn(on = plane): Promise<string> {
-  const { headers } = await fromPage(undefined, on).logIn();
-  return (headers.get('set-cookie') ?? '').split(';')[0] ?? '';
+/** The two halves of a new session, as a browser sends them. */
+async function logIn(on = plane): Promise<{ cookie: string; 'session-key': string }> {
+  const { headers, body } = await fromPage(undefined, on).logIn();
+  return { cookie: (headers.get('set-cookie') ?? '').split(';')[0] ?? '', 'session-key': body.data.session_key };
 }
 
 describe('the page', () => {
@@ -92,9 +92,10 @@ describe('the page', () => {
 });
 
 describe('the cookie of a session', () => {
-  test('has the token, which the reply has not, and no script and no other site gets it', async () => {
+  test('has one half of the token, the reply the other, and no script and no other site gets the cookie', async () => {
     const { status, headers, body } = await fromPage().logIn();
-    expect([status, Object.keys(body.data)]).toEqual([200, ['expires_at']]);
+    expect([status, Object.keys(body.data)]).toEqual([200, ['session_key', 'expires_at']]);
+    expect(body.data.session_key).toMatch(/^[\w-]{16}\.[\w-]{43}$/);
     const [value, ...attributes] = (headers.get('set-cookie') ?? '').split('; ');
     expect(value).toMatch(/^cpn_session=cpu_[\w-]{43}$/);
     expect(attributes).toEqual([
@@ -119,7 +120,12 @@ describe('the cookie of a session', () => {
   test('is sent over https only, where a trusted proxy serves that', async () => {
     const page = { 'sec-fetch-site': 'same-origin', 'x-forwarded-for': '203.0.113.7' };
     const secure = await fromPage({ ...page, 'x-forwarded-proto': 'https' }).logIn();
-    expect(secure.headers.get('set-cookie')).toMatch(/; Secure$/);
+    expect(secure.headers.get('set-cookie')).toMatch(/^__Host-cpn_session=cpu_.*; Path=\/; .*; Secure$/);
+    const below = await fromPage({ ...page, 'x-forwarded-proto': 'https' }).logIn({ session_cookie: '/vpn/' });
+    expect(below.headers.get('set-cookie')).toMatch(/^__Secure-cpn_session=cpu_.*; Path=\/vpn\/; .*; Secure$/);
+    const cookie = (below.headers.get('set-cookie') ?? '').split(';')[0] ?? '';
+    const halves = { cookie, 'session-key': below.body.data.session_key };
+    expect((await plane.call('GET', '/api/auth/me', { headers: halves })).status).toBe(200);
     expect((await fromPage(page).logIn()).headers.get('set-cookie')).not.toContain('Secure');
     const direct = await startPlane({ console: folder });
     const claimed = await fromPage({ ...page, 'x-forwarded-proto': 'https' }, direct).logIn();
@@ -127,9 +133,9 @@ describe('the cookie of a session', () => {
   });
 
   test('lets the page read and change, until it logs out', async () => {
-    const cookie = await logIn();
-    const headers = { cookie, 'sec-fetch-site': 'same-origin' };
-    expect((await plane.call('GET', '/api/auth/me', { headers: { cookie } })).body.data.email).toBe(owner.email);
+    const halves = await logIn();
+    const headers = { ...halves, 'sec-fetch-site': 'same-origin' };
+    expect((await plane.call('GET', '/api/auth/me', { headers: halves })).body.data.email).toBe(owner.email);
     const made = await plane.call('POST', '/api/networks', {
       body: { name: 'by cookie', private_cidr: '10.78.0.0/24' },
       headers,
@@ -144,14 +150,57 @@ describe('the cookie of a session', () => {
   });
 
   test('is ignored next to an Authorization header', async () => {
-    const cookie = await logIn();
-    const headers = { cookie, authorization: 'Bearer cpu_wrong' };
+    const headers = { ...(await logIn()), authorization: 'Bearer cpu_wrong' };
     expect((await plane.call('GET', '/api/auth/me', { headers })).status).toBe(401);
   });
 
   test('is found among other cookies', async () => {
-    const headers = { cookie: `a=b; ${await logIn()}; c=d` };
+    const { cookie, ...key } = await logIn();
+    const headers = { cookie: `a=b; ${cookie}; c=d`, ...key };
     expect((await plane.call('GET', '/api/auth/me', { headers })).status).toBe(200);
+  });
+
+  test('opens nothing without the key of its page, nor as a bearer; nor does the key', async () => {
+    const { cookie, 'session-key': key } = await logIn();
+    const other = await logIn();
+    const [, value = ''] = cookie.split('=');
+    const attempts: Record<string, string>[] = [
+      ...[{ cookie }, { 'session-key': key }, { cookie, 'session-key': other['session-key'] }],
+      ...[value, key, key.slice(17), `cpu_${key.slice(17)}`].map((token) => ({ authorization: `Bearer ${token}` })),
+      ...['', 'x', `${key.slice(0, 16)}.`, `${key}x`, `${key}, ${key}`].map((each) => ({
+        cookie,
+        'session-key': each,
+      })),
+    ];
+    for (const headers of attempts) {
+      expect([headers, (await plane.call('GET', '/api/auth/me', { headers })).status]).toEqual([headers, 401]);
+    }
+    expect((await plane.call('GET', '/api/auth/me', { headers: { cookie, 'session-key': key } })).status).toBe(200);
+  });
+
+  test('that another port planted locks no user out', async () => {
+    const [own, planted] = [await logIn(), await logIn()];
+    for (const before of [
+      planted.cookie,
+      `cpn_session=cpu_${'A'.repeat(43)}`,
+      '__Host-cpn_session=x',
+      'cpn_session=',
+    ]) {
+      const headers = { ...own, cookie: `${before}; ${own.cookie}` };
+      expect((await plane.call('GET', '/api/auth/me', { headers })).status).toBe(200);
+    }
+  });
+
+  test('of the version before ends its session, and the page shows that a login is needed', async () => {
+    const { body } = await plane.call('POST', '/api/auth/login', { body: owner });
+    const token = body.data.access_token;
+    expect((await plane.call('GET', '/api/auth/me', { token })).status).toBe(200);
+    const refused = await plane.call('GET', '/api/auth/me', { headers: { cookie: `cpn_session=${token}` } });
+    expect([refused.status, refused.body]).toEqual([
+      401,
+      { message: 'the session of this page has ended; reload the page and log in again' },
+    ]);
+    expect((await plane.call('GET', '/api/auth/me', { token })).status).toBe(401);
   });
 
   test('authenticates no peer and no personal token', async () => {
@@ -168,7 +217,7 @@ describe('the cookie of a session', () => {
 });
 
 describe('a change with the cookie', () => {
-  const change = (cookie: string, headers: Record<string, string>) => rawChange(plane, { Cookie: cookie, ...headers });
+  const change = (headers: Record<string, string>) => rawChange(plane, headers);
 
   test.each<[string, Record<string, string>, number]>([
     ['of this page', { 'Sec-Fetch-Site': 'same-origin' }, 422],
@@ -190,13 +239,12 @@ describe('a change with the cookie', () => {
     ['behind a proxy, of another host', { 'X-Forwarded-Host': 'vpn.test', Origin: 'http://cp.test:8787' }, 403],
   ])('%s: %o gives %i', async (_what, headers, status) => {
     // A body that breaks a rule is refused only after the check.
-    expect(await change(await logIn(), headers)).toBe(status);
+    expect(await change({ ...(await logIn()), ...headers })).toBe(status);
   });
 
   test('X-Forwarded-Host of an unknown client is ignored', async () => {
     const direct = await startPlane({ console: folder });
-    const cookie = await logIn(direct);
-    const claimed = { Cookie: cookie, 'X-Forwarded-Host': 'evil.test', Origin: 'http://evil.test' };
+    const claimed = { ...(await logIn(direct)), 'X-Forwarded-Host': 'evil.test', Origin: 'http://evil.test' };
     expect(await rawChange(direct, claimed)).toBe(403);
   });
 
@@ -212,6 +260,32 @@ describe('a change with the cookie', () => {
     const headers = { 'sec-fetch-site': 'cross-site', origin: 'http://evil.test' };
     expect((await plane.call('POST', '/api/networks', { token, body: {}, headers })).status).toBe(422);
   });
+});
+
+test('with public URLs, pages and sessions are refused at other hosts; bearers and health checks take any', async () => {
+  const publicUrls = ['https://cp.test/', 'http://backup.test:8787/vpn/'].map((url) => new URL(url));
+  const named = await startPlane({ console: folder, publicUrls, proxies: [parsePrefix('127.0.0.1/32')] });
+  const token = await named.signIn('owner');
+  const from = (host: string) => ({ 'x-forwarded-for': '203.0.113.7', 'x-forwarded-host': host });
+  const page = (host: string) => fromPage({ ...from(host), 'sec-fetch-site': 'same-origin' }, named);
+  const { headers, body } = await page('cp.test').logIn();
+  const cookie = (headers.get('set-cookie') ?? '').split(';')[0] ?? '';
+  const halves = { cookie, 'session-key': body.data.session_key };
+  const asset = readdirSync(join(folder, 'assets'))[0];
+  const statuses = async (host: string) => [
+    (await named.call('GET', '/', { headers: { ...html, ...from(host) } })).status,
+    (await named.call('GET', `/assets/${asset}`, { headers: from(host) })).status,
+    (await page(host).logIn()).status,
+    (await named.call('GET', '/api/auth/me', { headers: { ...halves, ...from(host) } })).status,
+    (await named.call('GET', '/api/auth/me', { token, headers: from(host) })).status,
+    (await named.call('GET', '/healthz', { headers: from(host) })).status,
+  ];
+  for (const host of ['cp.test', 'CP.test:443', 'backup.test:8787']) {
+    expect([host, await statuses(host)]).toEqual([host, [200, 200, 200, 200, 200, 200]]);
+  }
+  for (const host of ['evil.test', 'cp.test:8443', 'cp.test.evil.test', 'backup.test', '127.0.0.1']) {
+    expect([host, await statuses(host)]).toEqual([host, [403, 403, 403, 403, 200, 200]]);
+  }
 });
 
 /** Sends a change that is refused with 422 once it is let in, with these headers and no others; fetch sets some itself. */

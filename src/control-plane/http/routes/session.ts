@@ -4,11 +4,13 @@ import { Refusal, reply } from '../../../contract/reply.ts';
 import { ChangePassword, PasswordChange } from '../../../contract/user.ts';
 import { Secret } from '../../../core/crypto/secret.ts';
 import { readers, readersInSession } from '../../domain/caller.ts';
+import { splitToken } from '../../domain/tokens.ts';
 import type { Context } from '../../service/context.ts';
 import { listSessions, login, logout, readProfile, revokeSession } from '../../service/sessions.ts';
 import { changePassword } from '../../service/users.ts';
 import { type App, userOf } from '../app.ts';
 import type { FailureLimit } from '../limits.ts';
+import { requirePublicHost } from '../public-host.ts';
 import { clearSessionCookie, requireSameOrigin, setSessionCookie } from '../session-cookie.ts';
 import { done, Nothing, SessionPath } from './parts.ts';
 
@@ -25,15 +27,18 @@ export function addSessionRoutes(app: App, context: Context, limitFailures: Fail
     },
     handler: async (request, response) => {
       const { email, password, device_name: device = '', session_cookie: path } = request.body;
-      if (path !== undefined) requireSameOrigin(request);
+      const isSplit = path !== undefined;
+      if (isSplit) requirePublicHost(request, context.publicUrls);
+      if (isSplit) requireSameOrigin(request);
       const { token, expiresAt } = await limitFailures(request, () =>
-        login(context, { email, password: new Secret(password), device, address: request.ip }),
+        login(context, { email, password: new Secret(password), device, address: request.ip, isSplit }),
       );
       if (path === undefined) {
         return { data: { access_token: token.reveal(), token_type: 'Bearer' as const, expires_at: expiresAt } };
       }
-      setSessionCookie(request, response, path, { token, expiresAt: new Date(expiresAt) });
-      return { data: { expires_at: expiresAt } };
+      const { cookie, key } = splitToken(token);
+      setSessionCookie(request, response, path, { cookie, expiresAt: new Date(expiresAt) });
+      return { data: { session_key: key.reveal(), expires_at: expiresAt } };
     },
   });
 
