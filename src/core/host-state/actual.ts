@@ -194,6 +194,8 @@ export interface ResolverStub {
   readonly stated: readonly Address[];
   /** The servers to which it has a socket now. */
   readonly seen: readonly Address[];
+  /** The servers to which it has a socket with the address of a tunnel. */
+  readonly tunnelled?: readonly Address[];
 }
 
 /** An interface of the host. */

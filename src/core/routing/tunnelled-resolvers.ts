@@ -25,7 +25,11 @@ export function findTunnelledResolvers(
   stubResolvers: readonly Address[],
   { range, present, accepted, outside, tunnelled }: TunnelPrefixes,
 ): readonly TunnelledResolver[] {
-  const named = new Set([...surroundings.resolvers, ...stubResolvers].filter((address) => !outside.includes(address)));
+  // Where the settings of a stub name all its servers, these are among the resolvers.
+  const unstated = (surroundings.stubs ?? []).filter(({ isStated }) => !isStated);
+  const inUse = unstated.flatMap((stub) => stub.tunnelled ?? []);
+  const all = [...surroundings.resolvers, ...stubResolvers, ...inUse];
+  const named = new Set(all.filter((address) => !outside.includes(address)));
   const known = areResolversUnknown(surroundings) ? tunnelled : tunnelled.filter(({ address }) => named.has(address));
   const found = new Map(known.map((each) => [each.address, each]));
   const routes = [...present, ...accepted].filter((prefix) => !covers(range, prefix));
@@ -34,8 +38,9 @@ export function findTunnelledResolvers(
     const [route] = routes.filter((prefix) => covers(prefix, address)).toSorted((a, b) => lengthOf(b) - lengthOf(a));
     if (route !== undefined) found.set(address, { address, route });
   }
-  const all = [...found.values()].filter(({ address }) => !outside.includes(address));
-  return all.toSorted((a, b) => comparePrefixes(hostPrefix(a.address), hostPrefix(b.address))).slice(0, most);
+  // Those of before come first: the state would change with each query of a stub that has many servers.
+  const kept = [...found.values()].filter(({ address }) => !outside.includes(address)).slice(0, most);
+  return kept.toSorted((a, b) => comparePrefixes(hostPrefix(a.address), hostPrefix(b.address)));
 }
 
 /** The resolvers to which no route but the default one leads into the tunnel. */

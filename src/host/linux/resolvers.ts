@@ -94,11 +94,6 @@ function describeStub(
   const argv = pid === null ? [] : readIfThere(`/proc/${pid}/cmdline`).split('\0');
   const settings = program === '' ? readUsualSettings(rootsFiles) : readStubSettings(program, argv, rootsFiles);
   const { sockets } = pid === null ? { sockets: new Set<string>() } : readOpenFiles(pid);
-  const seen = [...datagrams, ...streams].flatMap(({ inode, local, remote, remotePort }) =>
-    sockets.has(inode) && dnsPorts.has(remotePort) && remote !== null && local !== null && own.includes(local)
-      ? [remote]
-      : [],
-  );
   const named = new Map((settings?.forwarders ?? []).map((each) => [`${each.address} ${each.port}`, each]));
   const forwarders = [...named.values()].slice(0, mostServers);
   const stated = forwarders.map((each) => each.address).filter((each) => !isHere(each, own));
@@ -108,12 +103,31 @@ function describeStub(
     program: program === '' ? null : program,
     isStated: settings?.isComplete === true && named.size <= mostServers,
     stated: [...new Set(stated)],
-    seen: [...new Set(seen)]
-      .filter((each) => !isHere(each, own))
-      .toSorted()
-      .slice(0, mostServers),
+    ...findServers([...datagrams, ...streams], sockets, own),
     forwarders,
   };
+}
+
+/**
+ * The servers to which a program has sockets: `seen` from an address of this host outside its tunnels, `tunnelled` from another one.
+ *
+ * @param inodes the sockets of the program
+ */
+export function findServers(
+  rows: readonly SocketRow[],
+  inodes: ReadonlySet<string>,
+  own: readonly Address[],
+): Required<Pick<ResolverStub, 'seen' | 'tunnelled'>> {
+  const reach = (isWanted: (local: Address) => boolean) => {
+    const found = rows.flatMap(({ inode, local, remote, remotePort }) =>
+      inodes.has(inode) && dnsPorts.has(remotePort) && remote !== null && local !== null && isWanted(local)
+        ? [remote]
+        : [],
+    );
+    const servers = [...new Set(found)].filter((each) => !isHere(each, own));
+    return servers.toSorted().slice(0, mostServers);
+  };
+  return { seen: reach((local) => own.includes(local)), tunnelled: reach((local) => !isHere(local, own)) };
 }
 
 /** The sockets that take queries at an address. */

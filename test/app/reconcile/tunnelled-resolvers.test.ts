@@ -6,6 +6,7 @@ import { checkKeptResolvers } from '../../../src/core/doctor/check-kept-resolver
 import type { Underlay } from '../../../src/core/host-state/actual.ts';
 import { makeRule } from '../../../src/core/host-state/policy-rule.ts';
 import type { NetworkMap } from '../../../src/core/map/model.ts';
+import type { Address } from '../../../src/core/net/cidr.ts';
 import { address, dialled, peer, prefix } from '../../core/samples.ts';
 import { answerWith, Desk, joinedTo, mapAt } from '../desk.ts';
 
@@ -70,6 +71,23 @@ describe('a resolver that is reached through an accepted route', () => {
     await pass(desk);
     await pass(desk, withoutRoute('"2"'));
     observe(desk, { resolvers: [] });
+    await pass(desk);
+    expect((await desk.state()).tunnelledResolvers).toEqual(tunnelled);
+  });
+
+  it('is remembered of a local resolver without readable settings, whose socket to it has the tunnel address', async () => {
+    const desk = await startDesk();
+    const stub = { address: address('127.0.0.1'), isListening: true, program: 'dnscrypt-proxy', isStated: false };
+    const use = (servers: { seen: Address[]; tunnelled: Address[] }) =>
+      observe(desk, { resolvers: [stub.address], stubs: [{ ...stub, stated: [], ...servers }] });
+    use({ seen: [], tunnelled: [resolver] });
+    await pass(desk);
+    // While the route is gone, its queries go out by another address.
+    use({ seen: [resolver], tunnelled: [] });
+    await pass(desk, withoutRoute('"2"'));
+    await pass(desk, withRoute('"3"'));
+    expect([routesOf(desk), throwsOf(desk)]).toEqual([[lan], []]);
+    use({ seen: [], tunnelled: [] });
     await pass(desk);
     expect((await desk.state()).tunnelledResolvers).toEqual(tunnelled);
   });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseAddress } from '../../../src/core/net/cidr.ts';
-import { findListening } from '../../../src/host/linux/resolvers.ts';
+import { findListening, findServers } from '../../../src/host/linux/resolvers.ts';
 import { parseSockets } from '../../../src/host/linux/socket-table.ts';
 
 /** A row of proc_pid_net(5) for a socket at `local` (in hexadecimal) that takes queries. */
@@ -31,5 +31,20 @@ describe('the sockets of a local resolver', () => {
     ['a container without root', 100_000],
   ])('are none of %s, who could name addresses that stay outside the tunnel', (_what, user) => {
     expect(find(rowOf(stub, user, 7) + rowOf(any, 0, 6), rowOf(stub, 0, 8))).toEqual({ inodes: [], stranger: user });
+  });
+});
+
+describe('the servers of a local resolver', () => {
+  it('are distinguished by the local address of its sockets: one of this host outside its tunnels, or another', () => {
+    const row = (local: string, remote: string, inode: number) =>
+      rowOf(local, 0, inode).replace('00000000:0000', remote);
+    // 192.0.2.22 is this host's, and 10.77.0.2 that of a tunnel.
+    const [outside, tunnel] = ['160200C0:A000', '02004D0A:A001'];
+    const text = row(outside, '350200C0:0035', 7) + row(tunnel, '3532A8C0:0035', 8) + row(tunnel, '3632A8C0:0035', 9);
+    const rows = parseSockets(text, new Set([53]), 'LE');
+    expect(findServers(rows, new Set(['7', '8']), [parseAddress('192.0.2.22')])).toEqual({
+      seen: ['192.0.2.53'],
+      tunnelled: ['192.168.50.53'],
+    });
   });
 });
