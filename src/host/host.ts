@@ -5,6 +5,7 @@ import type { Actual, Device, SshClient } from '../core/host-state/actual.ts';
 import type { KernelRoute } from '../core/host-state/kernel-route.ts';
 import type { PortState } from '../core/host-state/open-port.ts';
 import type { Address, Prefix } from '../core/net/cidr.ts';
+import type { ConnectorAnswer } from '../core/net/connector-answer.ts';
 import type { Step } from '../core/reconcile/step.ts';
 
 /**
@@ -67,6 +68,8 @@ export interface Prober {
    * False is weak evidence, because firewalls drop such packets.
    */
   isTcpReachable(address: Address, deadlineMs: number): Promise<boolean>;
+  /** The same of a connector, which may also answer that it serves nothing. */
+  probeConnector(address: Address, deadlineMs: number): Promise<ConnectorAnswer>;
   /**
    * True where the port accepts a TCP connection or, without a port, the address answers an ICMP
    * echo. A refused connection is false.

@@ -4,6 +4,7 @@ import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CommandFailed } from '../core/errors/index.ts';
 import { type Address, familyOf } from '../core/net/cidr.ts';
+import { type ConnectorAnswer, probedPort } from '../core/net/connector-answer.ts';
 import { unusableAddress } from '../core/net/endpoint.ts';
 import type { ResolvedTarget } from './host.ts';
 import { stderrOf } from './process/command-error.ts';
@@ -11,7 +12,7 @@ import type { Run } from './process/run.ts';
 import { readAddress } from './read-address.ts';
 
 /** discard (RFC 863): the receiver drops the datagram. */
-const discardPort = 9;
+const discardPort = probedPort;
 
 /**
  * The addresses of a name in the resolver's order of preference (RFC 6724), without those at which no peer can listen. Empty when the
@@ -97,8 +98,13 @@ export async function triggerHandshake(address: Address): Promise<void> {
 
 /** Connects to a port that is rarely open: a reset proves reachability as a connection does. */
 export async function isTcpReachable(address: Address, deadlineMs: number): Promise<boolean> {
-  const outcome = await connectTcp(address, discardPort, deadlineMs);
-  return outcome === 'accepted' || outcome === 'refused';
+  return (await probeConnector(address, deadlineMs)) !== 'silent';
+}
+
+/** {@link Prober.probeConnector} */
+export async function probeConnector(address: Address, deadlineMs: number): Promise<ConnectorAnswer> {
+  const outcome = await connectTcp(address, probedPort, deadlineMs);
+  return outcome === 'accepted' || outcome === 'refused' ? 'open' : outcome;
 }
 
 /** Connects to the port or, without one, sends one echo with `ping`. */
@@ -124,17 +130,22 @@ function isUnanswered(error: CommandFailed): boolean {
   return exitCode === 1 || exitCode === null || /unreachable|no route/i.test(stderrOf(error));
 }
 
+const outcomes = new Map<string, 'refused' | 'closed'>([
+  ['ECONNREFUSED', 'refused'],
+  ['ENOPROTOOPT', 'closed'],
+]);
+
 async function connectTcp(
   address: Address,
   port: number,
   deadlineMs: number,
-): Promise<'accepted' | 'refused' | 'silent'> {
+): Promise<'accepted' | 'refused' | 'closed' | 'silent'> {
   const socket = connect({ host: address, port, timeout: deadlineMs });
   try {
     return await new Promise((done) => {
       socket.once('connect', () => done('accepted'));
       socket.once('timeout', () => done('silent'));
-      socket.once('error', ({ code }: NodeJS.ErrnoException) => done(code === 'ECONNREFUSED' ? 'refused' : 'silent'));
+      socket.once('error', ({ code }: NodeJS.ErrnoException) => done(outcomes.get(code ?? '') ?? 'silent'));
     });
   } finally {
     socket.destroy();

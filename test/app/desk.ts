@@ -81,6 +81,8 @@ export class Desk {
   readonly takenPorts = new Set<number>();
   /** The addresses in the tunnel that accept TCP connections. */
   readonly alive = new Set<string>();
+  /** Addresses of connectors that answer that they serve nothing. */
+  readonly closed = new Set<string>();
   /** Whether an echo of this size, headers included, gets a reply. */
   echoes: (address: Address, bytes: number, mark?: number) => boolean | Promise<boolean> = () => false;
   /** The MTU for echoes to an address, where it exceeds that of the interface. */
@@ -211,6 +213,10 @@ export class Desk {
         return this.names[name] ?? [];
       },
       isTcpReachable: async (address) => this.alive.has(address),
+      probeConnector: async (address, deadline) => {
+        const answers = await this.tools.host.isTcpReachable(address, deadline);
+        return this.closed.has(address) ? 'closed' : answers ? 'open' : 'silent';
+      },
       answersQuery: async (resolver) => this.alive.has(resolver),
       probe: async (target) => this.reaches(target),
       probeSize: async (address, { bytes, count, mark }) => {

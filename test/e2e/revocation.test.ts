@@ -223,7 +223,7 @@ describe('a connector', () => {
     );
     await admin('network', 'update', 'office', '--description', 'short');
     await edge.cpn(['reconcile']);
-    expect(await setsOf()).toMatch(/set valid \{[^}]*timeout 12s/s);
+    expect(await setsOf()).toMatch(/set valid \{[^}]*timeout 1[0-2]s/s);
     expect(await reachesAtOnce(one, 'other')).toBe(true);
     await eventually('nothing is relayed', async () => !(await reachesAtOnce(one, 'other')));
     expect(await reachesAtOnce(one, 'edge')).toBe(true);
@@ -245,5 +245,36 @@ describe('a connector', () => {
     await edge.cpn(['reconcile']);
     expect(await setsOf()).not.toContain('set valid');
     expect((await status(edge)).map_valid_until).toBeUndefined();
+  });
+
+  it('is passed over by its peers once its map is out of date, though it keeps its tunnel', async () => {
+    await admin('peer', 'resume', 'office', 'hub', '--expires', 'never');
+    const { public_key: keyOfHub } = await status(hub);
+    await admin('network', 'update', 'office', '--max-age', '5m');
+    await withDatabase(path(office.controlPlane.host.folder, 'data'), (db) =>
+      db.updateTable('networks').set({ map_max_age_seconds: 20 }).execute(),
+    );
+    await admin('network', 'update', 'office', '--description', 'shorter');
+    await edge.cpn(['reconcile']);
+    expect(await setsOf()).toMatch(/set valid \{[^}]*timeout (20|1\d)s/s);
+    // The other connector has a map for longer.
+    await admin('network', 'update', 'office', '--max-age', '5m');
+    for (const host of [hub, other]) await host.cpn(['reconcile']);
+    const member = await startDaemon(one, '--interval', '3600');
+    const rangeOf = async (key: string) => {
+      const { stdout } = await one.exec(['wg', 'show', 'cpn0', 'allowed-ips']);
+      return stdout.split('\n').some((line) => line.startsWith(key) && line.includes('10.77.0.0/24'));
+    };
+    await eventually('the connector relays', async () => (await reaches(one, 'other')) && !(await rangeOf(keyOfHub)));
+    await eventually('another one has taken over', () => rangeOf(keyOfHub));
+    expect(await reaches(one, 'other')).toBe(true);
+    expect(await reachesAtOnce(one, 'edge')).toBe(true);
+    // Its tunnel goes on to answer pings, which is no reason to go back.
+    expect(
+      await edge.exec(['nft', 'list', 'set', 'inet', 'cpn_cpn0', 'valid']).then(({ stdout }) => stdout),
+    ).not.toMatch(/expires/);
+    expect(await rangeOf(keyOfHub)).toBe(true);
+    await edge.cpn(['reconcile']);
+    await member.stop();
   });
 });

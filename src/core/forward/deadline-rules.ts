@@ -1,5 +1,5 @@
 import type { NetworkMap, Peer } from '../map/model.ts';
-import { familyOf } from '../net/cidr.ts';
+import { type Address, familyOf } from '../net/cidr.ts';
 import { type ExpiringRange, findExpiringRanges, type TunnelPeer } from './expiring-ranges.ts';
 
 /**
@@ -10,7 +10,9 @@ export type DeadlineRule =
   /** Refuses what a peer sends to this host or through it, or is sent through it, once the peer has expired. All ranges are of one family. */
   | { readonly rule: 'refuse-expired'; readonly way: 'in' | 'out'; readonly ranges: readonly ExpiringRange[] }
   /** Refuses what this host would forward out of the tunnel, or into it, once its map is out of date. */
-  | { readonly rule: 'refuse-outdated'; readonly way: 'in' | 'out'; readonly until: number };
+  | { readonly rule: 'refuse-outdated'; readonly way: 'in' | 'out'; readonly until: number }
+  /** Refuses then the probes of peers at this address, with an answer that only this rule gives: another connector takes over. */
+  | { readonly rule: 'refuse-probes'; readonly way: 'probe'; readonly at: Address; readonly until: number };
 
 const ways = ['in', 'out'] as const;
 
@@ -28,9 +30,15 @@ export function expiryRules({ peers }: NetworkMap, self: Peer, tunnel: readonly 
   );
 }
 
-/** The rules of a host whose map is valid until an instant; none where it is valid for good. */
-export function ageRules(until: number | null): readonly DeadlineRule[] {
-  return until === null ? [] : ways.map((way) => ({ rule: 'refuse-outdated', way, until }));
+/**
+ * The rules of a connector whose map is valid until an instant; none where it is valid for good.
+ *
+ * @param at its own address, where peers probe it
+ */
+export function ageRules(until: number | null, at: Address): readonly DeadlineRule[] {
+  if (until === null) return [];
+  const refusals = ways.map((way) => ({ rule: 'refuse-outdated', way, until }) as const);
+  return [...refusals, { rule: 'refuse-probes', way: 'probe', at, until }];
 }
 
 /** Those for packets as they arrive, which every host has, and those for packets that are forwarded. */

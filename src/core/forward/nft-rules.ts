@@ -30,6 +30,8 @@ export const chains = {
   returning: 'type filter hook prerouting priority -99; policy accept;',
   /** The kernel chooses the route again when a mark changes. */
   answering: 'type route hook output priority -150; policy accept;',
+  /** Before the rules of other programs. Kernels before 5.9 reject nothing in prerouting. */
+  probed: 'type filter hook input priority -150; policy accept;',
   forward: 'type filter hook forward priority -150; policy accept;',
   /** After a redirection, when the interface by which a packet leaves is known. */
   outgoing: 'type filter hook output priority 0; policy accept;',
@@ -58,7 +60,10 @@ function chainOf(given: FirewallRule): Chain {
   if (isArrivalRule(given)) return arrivalChainOf(given);
   if (isReturnPathRule(given)) return returnPathChainOf(given);
   if (isIpv6Rule(given)) return ipv6ChainOf(given);
-  if (isDeadlineRule(given)) return splitDeadlines([given]).entering.length > 0 ? 'arriving' : 'forward';
+  if (isDeadlineRule(given)) {
+    if (given.rule === 'refuse-probes') return 'probed';
+    return splitDeadlines([given]).entering.length > 0 ? 'arriving' : 'forward';
+  }
   const { rule } = given;
   if (rule === 'accept-leaving-answers' || rule === 'refuse-foreign') return 'leaving';
   return rule.startsWith('masquerade') ? 'postrouting' : 'forward';
@@ -78,7 +83,9 @@ export function hasTable({ firewall }: Pick<Actual, 'firewall'>): boolean {
  * IPv6.
  */
 export function boundsForwarding({ firewall }: Pick<Actual, 'firewall'>): boolean {
-  return firewall?.some((mark) => !/^(arriving|redirected|returning|answering|outgoing|passing) /.test(mark)) ?? false;
+  return (
+    firewall?.some((mark) => !/^(arriving|probed|redirected|returning|answering|outgoing|passing) /.test(mark)) ?? false
+  );
 }
 
 /** True when rules that reject IPv6 outside a full tunnel are in place, or may be. */

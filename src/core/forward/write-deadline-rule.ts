@@ -5,6 +5,7 @@
  */
 import { InvalidValue } from '../errors/index.ts';
 import { type Family, familyOf } from '../net/cidr.ts';
+import { probedPort } from '../net/connector-answer.ts';
 import type { DeadlineRule } from './deadline-rules.ts';
 import type { ExpiringRange } from './expiring-ranges.ts';
 import type { FirewallRule } from './firewall-rule.ts';
@@ -23,10 +24,15 @@ const valid = 'valid';
 const longestSeconds = 3650 * 86_400;
 
 export function isDeadlineRule(rule: FirewallRule): rule is DeadlineRule {
-  return rule.rule === 'refuse-expired' || rule.rule === 'refuse-outdated';
+  return rule.rule === 'refuse-expired' || rule.rule === 'refuse-outdated' || rule.rule === 'refuse-probes';
 }
 
 export function writeDeadlineRule(link: string, rule: DeadlineRule): string {
+  if (rule.rule === 'refuse-probes') {
+    const answer = familyOf(rule.at) === 4 ? 'icmp type prot-unreachable' : 'icmpv6 type addr-unreachable';
+    const probe = `${protocolOf(rule.at)} daddr ${rule.at} tcp dport ${probedPort}`;
+    return `iifname "${link}" iifname != @${valid} ${probe} reject with ${answer}`;
+  }
   const [name, end] = rule.way === 'in' ? ['iifname', 'saddr'] : ['oifname', 'daddr'];
   if (rule.rule === 'refuse-outdated') return `${name} "${link}" ${name} != @${valid} drop`;
   const first = firstOf(rule.ranges);
@@ -37,7 +43,7 @@ export function writeDeadlineRule(link: string, rule: DeadlineRule): string {
 
 /** What the elements of a rule's sets follow from: a rule with other deadlines is another rule. */
 export function describeDeadlines(rule: DeadlineRule): string {
-  if (rule.rule === 'refuse-outdated') return `${rule.until}`;
+  if (rule.rule !== 'refuse-expired') return `${rule.until}`;
   return rule.ranges.map((range) => `${writeRange(range)} ${range.at}`).join();
 }
 
@@ -54,6 +60,7 @@ export function writeSets(link: string, rules: readonly FirewallRule[], now: num
   // The rules of both directions use the same sets.
   const inward = rules.filter(isDeadlineRule).filter(({ way }) => way === 'in');
   return inward.flatMap((rule) => {
+    if (rule.rule === 'refuse-probes') return [];
     if (rule.rule === 'refuse-outdated') {
       return [writeSet(valid, 'ifname', 'timeout', withTimeout(`"${link}"`, rule.until))];
     }

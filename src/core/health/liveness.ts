@@ -58,6 +58,13 @@ export function recordAnswer(liveness: Liveness, by: 'answer' | 'traffic'): Live
   return { ...liveness, silence: 0, heard: true, forced: null, answers };
 }
 
+/** It answers that it serves nothing: what else comes from it shows no more than that its tunnel is up. */
+export function recordClosed(liveness: Liveness): Liveness {
+  const failures = liveness.failures + (liveness.state === 'silent' ? 0 : 1);
+  const closed = { state: 'silent', silence: Number.POSITIVE_INFINITY, well: 0, forced: null } as const;
+  return { ...liveness, ...closed, heard: true, answers: false, failures };
+}
+
 /** The probe interval changes: with the longer one, a connector was silent for long without a probe. */
 export function resetSilence(liveness: Liveness): Liveness {
   return liveness.state === 'silent' ? liveness : { ...liveness, silence: 0 };

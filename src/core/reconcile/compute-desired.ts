@@ -110,7 +110,10 @@ export function computeDesired(intent: DesiredInputs, ground: RouteConstraints):
       : null;
   const { sessions } = intent;
   // The rules for a peer that has expired stay: another connector may still relay what it sends.
-  const deadlines = [...expiryRules(listed, self, tunnel), ...(isConnector ? ageRules(intent.mapEnd ?? null) : [])];
+  const deadlines = [
+    ...expiryRules(listed, self, tunnel),
+    ...(isConnector ? ageRules(intent.mapEnd ?? null, self.address) : []),
+  ];
   const takesSourceRoutes = intent.forwarding.sysctls[sourceRouteKey] === '1';
   const passing = { ingress, routes, forwards, vrf, others, ipv6, sessions, deadlines, takesSourceRoutes };
   const given = { link, map, self, options, detours, surroundings, ...passing };

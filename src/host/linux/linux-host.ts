@@ -14,6 +14,7 @@ import {
   isPortFree,
   isTcpReachable,
   probe,
+  probeConnector,
   resolve,
   triggerHandshake,
 } from '../probes.ts';
@@ -60,6 +61,7 @@ export function linuxHost(run: Run = runHere, start: Start = startHere): Require
     isPortFree,
     triggerHandshake,
     isTcpReachable,
+    probeConnector,
     answersQuery,
     probe: (target, deadlineMs) => probe(run, target, deadlineMs),
     probeSize: (address, request, deadlineMs) => probeSize(run, address, request, deadlineMs),

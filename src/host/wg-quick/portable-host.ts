@@ -11,6 +11,7 @@ import {
   isPortFree,
   isTcpReachable,
   probe,
+  probeConnector,
   resolve,
   triggerHandshake,
 } from '../probes.ts';
@@ -49,6 +50,7 @@ export function portableHost(context: PortableContext): Host {
     isPortFree,
     triggerHandshake,
     isTcpReachable,
+    probeConnector,
     answersQuery,
     probe: (target, deadlineMs) => probeTarget(context, target, deadlineMs),
     watch: (listener) => watchLinks(listener),

@@ -83,25 +83,30 @@ describe('the rules for peers that expire', () => {
 });
 
 describe('the rules for a map that is valid until an instant', () => {
-  it('are none where it is valid for good', () => expect(ageRules(null)).toEqual([]));
+  it('are none where it is valid for good', () => expect(ageRules(null, self.address)).toEqual([]));
 
   it('refuse both directions once the tunnel is not in the set of valid ones', () => {
-    const rules = ageRules(5_000);
+    const rules = ageRules(5_000, self.address);
     expect(packetRules({ link: 'cpn0', rules }).map(({ text }) => text)).toEqual([
       'iifname "cpn0" iifname != @valid drop',
       'oifname "cpn0" oifname != @valid drop',
+      // The answer that its peers take as: use another connector.
+      'iifname "cpn0" iifname != @valid ip daddr 10.77.0.1 tcp dport 9 reject with icmp type prot-unreachable',
     ]);
     expect(writeSets('cpn0', rules, 0)).toEqual([
       '  set valid { type ifname; flags timeout; elements = { "cpn0" timeout 5s } }\n',
     ]);
     expect(writeSets('cpn0', rules, 5_000)).toEqual(['  set valid { type ifname; flags timeout; }\n']);
-    expect(firewallMarks({ link: 'cpn0', rules })).not.toEqual(firewallMarks({ link: 'cpn0', rules: ageRules(6_000) }));
+    expect(firewallMarks({ link: 'cpn0', rules })).not.toEqual(
+      firewallMarks({ link: 'cpn0', rules: ageRules(6_000, self.address) }),
+    );
   });
 
   it('are those of a connector alone', () => {
     const names = (type: 'connector' | 'origin') =>
       desireFor({ ...self, type }, map(), { mapEnd: 5_000 }).firewall?.rules.map(({ rule }) => rule) ?? [];
     expect(names('connector').filter((rule) => rule === 'refuse-outdated')).toHaveLength(2);
+    expect(names('connector')).toContain('refuse-probes');
     expect(names('origin')).not.toContain('refuse-outdated');
     expect(bare.firewall).toBeNull();
   });

@@ -6,6 +6,7 @@ import {
   type Liveness,
   needsHandshake,
   recordAnswer,
+  recordClosed,
   recordHandshake,
   recordTime,
   resetSilence,
@@ -45,6 +46,17 @@ function secondsToSilence(before: Liveness, circumstances = inService): number {
 }
 
 describe('the liveness of a connector', () => {
+  it('ends with its answer that it serves nothing, whatever else comes from it, until it answers otherwise', () => {
+    const closed = recordClosed(trusted);
+    expect(closed).toMatchObject({ state: 'silent', failures: 1 });
+    let now = closed;
+    for (let at = 0; at < 120; at += 2.5) {
+      now = recordClosed(recordTime(recordAnswer(now, 'traffic'), { ...pace, ...inService, seconds: 2.5, every: 2.5 }));
+      expect(now).toMatchObject({ state: 'silent', failures: 1 });
+    }
+    expect(look(now, 10, true).state).toBe('back');
+  });
+
   it('ends after three probes without an answer', () => {
     expect(look(trusted, 1, false).state).toBe('trusted');
     expect(look(trusted, 1.5, false).state).toBe('silent');

@@ -4,6 +4,7 @@ import {
   isNew,
   needsHandshake,
   recordAnswer,
+  recordClosed,
   recordHandshake,
   recordTime,
 } from '../../../core/health/liveness.ts';
@@ -146,8 +147,9 @@ export class ConnectorProber {
   #probe(connector: ProbedConnector): void {
     connector.probed = 0;
     const begun = this.#tools.monotonic();
-    void this.#tools.host.isTcpReachable(connector.peer.address, answerWithin).then((answered) => {
-      if (!answered) return;
+    void this.#tools.host.probeConnector(connector.peer.address, answerWithin).then((answer) => {
+      if (answer === 'closed') connector.liveness = recordClosed(connector.liveness);
+      if (answer !== 'open') return;
       const took = 1000 * (this.#tools.monotonic() - begun);
       connector.rtt = connector.rtt === null ? took : connector.rtt + (took - connector.rtt) / 8;
       connector.liveness = recordAnswer(connector.liveness, 'answer');

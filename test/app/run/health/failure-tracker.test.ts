@@ -238,6 +238,14 @@ describe('a connector that is probed', () => {
     expect(first?.at).toBeLessThanOrEqual(10 + within + 0.6);
   });
 
+  it('is avoided as soon as it answers that it serves nothing', async () => {
+    const desk = await up(member);
+    desk.alive.add('10.77.0.2').add('10.77.0.3');
+    const reported = await watch(desk, 10, { 5: () => desk.closed.add('10.77.0.2') });
+    expect(reported.map(({ failed }) => failed)).toEqual([[{ peer: 2, back: false }]]);
+    expect(reported[0]?.at).toBeLessThan(6);
+  });
+
   it('is not to be avoided soon while this host may be cut off itself', async () => {
     const desk = await up(member);
     const reported = await watch(desk, 20, { 10: () => desk.alive.add('10.77.0.2').add('10.77.0.3') });
