@@ -8,6 +8,7 @@ import { explainOther, explainPath } from '../core/explain/explain-path.ts';
 import { type Found, findNetwork } from '../core/explain/find-target.ts';
 import { findActualPeer, type View } from '../core/explain/view.ts';
 import type { ForeignDrops, PacketPaths } from '../core/forward/foreign/foreign-drops.ts';
+import { describeMapAge } from '../core/map/map-age.ts';
 import type { Id } from '../core/map/model.ts';
 import { findOwnPeer } from '../core/map/own-peer.ts';
 import type { Address } from '../core/net/cidr.ts';
@@ -73,7 +74,7 @@ async function evaluateAll(tools: Tools, states: readonly Joined[]): Promise<Vie
 }
 
 async function readView(tools: Tools, state: Joined): Promise<{ createdAt: string; view: View }> {
-  const [{ listed, desired, actual }, { silent, sync }] = await Promise.all([
+  const [{ listed, desired, actual, expired, serviceTime }, { silent, sync }] = await Promise.all([
     evaluateNetwork(tools, state),
     tools.store.readNotes(state.interface),
   ]);
@@ -83,7 +84,10 @@ async function readView(tools: Tools, state: Joined): Promise<{ createdAt: strin
   const { enabled } = state;
   const secretTag = ownTag(state);
   const refused = sync.refused && { by: sync.refused, error: sync.refusal ?? null };
-  const view = { map, address: self.address, listed, enabled, desired, actual, silent, failed, secretTag, refused };
+  const age = desired.isConnector ? describeMapAge(state, serviceTime) : null;
+  const deadlines = { expired, outdated: age?.isOver ? age.found : null };
+  const observed = { desired, actual, silent, failed, secretTag, refused };
+  const view = { map, address: self.address, listed, enabled, ...observed, ...deadlines };
   return { createdAt: state.createdAt, view };
 }
 

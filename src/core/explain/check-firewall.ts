@@ -25,7 +25,8 @@ export function findForwardPaths(address: Address, { view, target }: Found, ther
  *
  * @param drops what packet rules of other programs drop of it; null when that could not be read
  */
-export function checkForwarding({ view: { desired, actual } }: Found, drops: ForeignDrops | null): Check {
+export function checkForwarding({ view: { desired, actual, outdated } }: Found, drops: ForeignDrops | null): Check {
+  if (outdated !== null) return stops('firewall', outdated, '"cpn doctor" finds why the control plane is out of reach');
   const steps = [
     ...planFirewall(desired, actual),
     ...planSysctls(desired, actual),

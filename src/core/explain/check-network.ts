@@ -27,6 +27,12 @@ function checkTarget(address: Address, { view, target }: Found): Check {
   if (target.is === 'unassigned')
     return no('no peer has this address', 'look it up in "cpn status"; "cpn reconcile" fetches the newest map');
   if (target.is === 'route') return checkReport(address, target.report, what, view);
+  const { id, expiresAt } = target.peer;
+  if (expiresAt !== undefined && view.expired.includes(id))
+    return no(
+      `it expired on ${new Date(expiresAt).toISOString()}`,
+      `an admin sets a later end: cpn peer update ${map.id ?? 'NETWORK'} ${id} --expires 90d`,
+    );
   const owner = findWantedOwner(address, view);
   if (owner) return passes('network', `${what}, ${describeWay(owner.publicKey, target.peer, view)}`);
   const range = desired.report.find(({ prefix, state }) => prefix === map.cidr && state === 'refused');

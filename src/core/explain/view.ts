@@ -21,6 +21,10 @@ export interface View {
   readonly failed: readonly PeerId[];
   /** The tag of this host's network secret; null where it has none. */
   readonly secretTag: string | null;
+  /** Listed peers that have expired, by the time of the service. */
+  readonly expired: readonly PeerId[];
+  /** That this connector's map is out of date; null where it is not. */
+  readonly outdated: string | null;
   /** Why the service refuses this host the newest map, and in which words; null where it does not. */
   readonly refused: { readonly by: SyncRefusal; readonly error: string | null } | null;
 }

@@ -86,6 +86,18 @@ describe('the route', () => {
     expect(stop('192.168.50.9', drained, { link: null, why: 'prohibit' })?.remedy).toMatch(/the one to the LAN$/);
   });
 
+  it('stops where this connector has an outdated map, or the peer has expired', () => {
+    const route = away('192.168.50.0/24', { link: 'eth1' });
+    const outdated = 'the map is too old; this connector serves nothing';
+    const edge = viewOf(network([connector, peer(3)]), { outdated }, {}, {}, connector);
+    expect(stop('192.168.50.9', edge, route)).toMatchObject({ check: 'firewall', detail: outdated });
+    const map = network([connector, peer(3), { ...peer(4, { name: 'laptop' }), expiresAt: 1_800_000_000_000 }]);
+    expect(stop('10.77.0.4', viewOf(map, { expired: [4] }), away('0.0.0.0/0'))).toMatchObject({
+      detail: expect.stringMatching(/laptop.*; it expired on 2027-01-15T08:00:00\.000Z$/),
+      remedy: expect.stringMatching(/cpn peer update \S+ 4 --expires 90d$/),
+    });
+  });
+
   it('of another table is no reason to take away a route that is as narrow as ours', () => {
     const remedy = (table: string) => stop('10.77.0.1', viewOf(office), away('10.77.0.0/28', { table }))?.remedy;
     expect(remedy('main')).toMatch(/^take away the route to 10\.77\.0\.0\/28/);
