@@ -312,7 +312,7 @@ const TABLE: readonly Rule[] = [
   // A program of its own, for browsers.
   {
     files: 'src/console/',
-    may: ['src/console/', 'preact', '@preact/signals', 'tweetnacl', 'uqr'],
+    may: ['src/console/', 'src/core/errors/printable.ts', 'preact', '@preact/signals', 'tweetnacl', 'uqr'],
     types: ['src/contract/'],
   },
 

@@ -396,6 +396,31 @@ test('markup in names and descriptions is text', async () => {
   }
 });
 
+test('control and bidirectional characters of names are shown as U+FFFD, and stay in what is sent', async () => {
+  const name = 'web\u202e1-bew\u200b\u0007';
+  const network = await addNetwork({ name, description: name });
+  const peer = await addPeer(network, { name, peer_type: 'connector' });
+  await makeKey(plane, plane.token, network, { name, max_uses: 3 });
+  const page = await openLoggedIn(plane);
+  const places = [
+    ...['#/networks', `#/networks/${network}`, `#/networks/${network}/peers`, `#/networks/${network}/keys`],
+    ...[`#/networks/${network}/events`, `#/networks/${network}/peer/${peer}`, '#/audit'],
+  ];
+  for (const place of places) {
+    await page.goto(`${plane.url}/${place}`);
+    await page.getByText('web\ufffd1-bew\ufffd\ufffd').first().waitFor();
+    await untilRead(page);
+    const shown = await page.evaluate<string>(
+      `document.title + document.body.innerText + [...document.querySelectorAll('*')].flatMap((element) =>
+        [...element.attributes].filter(({ name }) => name !== 'value').map(({ value }) => value)).join()`,
+    );
+    expect([place, /\p{Cf}/u.test(shown), shown.includes('\u0007')]).toEqual([place, false, false]);
+  }
+  await page.goto(`${plane.url}/#/networks/${network}/peers`);
+  await page.getByRole('button', { name: /^Change web/ }).click();
+  expect(await page.getByRole('dialog').getByLabel('Name').inputValue()).toBe(name);
+});
+
 test('the policy lets in no code of the page, nothing from elsewhere, and no frame', async () => {
   const { page, problems } = await openTab();
   await page.goto(plane.url);

@@ -84,7 +84,7 @@ export async function openPlane(options: Partial<ServeOptions> = {}): Promise<Pl
     now: () => at,
     passwordCost: { N: 16, r: 1, p: 1 },
     // One test after another fails on purpose, all from one address.
-    limits: { failedLogins: 1000, failedEnrollments: 1000 },
+    limits: { failedLogins: 1000, failedEnrollments: 1000, userChanges: 100_000 },
     ...options,
   });
   if (isOwn) await serving.catch(() => removeData(dataDir));

@@ -40,6 +40,12 @@ export const operationFlags: Flags = {
     summary: 'burst of changes that a peer may make to itself; refills one per minute',
     byDefault: '30',
   },
+  'limit-user-changes': {
+    kind: 'text',
+    value: 'N',
+    summary: 'burst of changes that a user may make; refills one per second',
+    byDefault: '600',
+  },
   'limit-requests': { kind: 'text', value: 'N', summary: 'requests per address and minute', byDefault: '6000' },
 };
 
@@ -56,6 +62,7 @@ export function readOperation(input: Input) {
       failedEnrollments: readLimit(input, 'limit-failed-enrollments', 20),
       requests: readLimit(input, 'limit-requests', 6000),
       peerChanges: readLimit(input, 'limit-peer-changes', 30),
+      userChanges: readLimit(input, 'limit-user-changes', 600),
     },
   };
 }

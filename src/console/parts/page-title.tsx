@@ -1,5 +1,6 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
+import { printable } from '../../core/errors/printable.ts';
 
 /** Whether a page was shown before: only then does the next one take the focus. */
 let isFirst = true;
@@ -12,7 +13,7 @@ export function PageTitle({ children }: { readonly children: string }): JSX.Elem
     isFirst = false;
   }, []);
   useEffect(() => {
-    document.title = `${children} – cpn`;
+    document.title = `${printable(children)} – cpn`;
   }, [children]);
   return (
     <h1 ref={heading} tabIndex={-1}>

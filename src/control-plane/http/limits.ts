@@ -3,6 +3,7 @@ import rateLimit, { normalizeIP } from '@fastify/rate-limit';
 import type { FastifyRequest } from 'fastify';
 import { createKeyedMutex } from '../concurrency.ts';
 import { Forbidden, TooManyRequests, Unauthenticated } from '../errors.ts';
+import { createPeerChangeLimit } from '../service/peer-change-limit.ts';
 import type { App } from './app.ts';
 
 /** What one address may do in a minute, and how many changes of itself and how many reports a peer may make at once. */
@@ -12,6 +13,8 @@ export interface Limits {
   readonly requests: number;
   readonly peerChanges: number;
   readonly peerReports: number;
+  /** Changes of any kind that a user may make at once; one more each second. */
+  readonly userChanges: number;
   /** Bytes of replies that a caller may leave unread and still be answered. */
   readonly unreadBytes: number;
 }
@@ -22,6 +25,7 @@ export const defaultLimits: Limits = {
   requests: 6000,
   peerChanges: 30,
   peerReports: 30,
+  userChanges: 600,
   unreadBytes: 32 * 1024 * 1024,
 };
 
@@ -34,6 +38,18 @@ export async function limitRequests(app: App, max: number): Promise<void> {
   app.addHook('onRequest', async (request) => {
     const state = await count(request);
     if (!state.isAllowed && state.isExceeded) throw new TooManyRequests('requests', state.ttlInSeconds);
+  });
+}
+
+/**
+ * Refuses changes of a user who makes too many with all its sessions and tokens: each is a revision, an audit entry and a wake-up of every
+ * host. A removal is never refused, and counts as long as the user is below the limit.
+ */
+export function limitUserChanges(app: App, most: number, now: () => Date): void {
+  const limit = createPeerChangeLimit(most, now, 1000, 'changes of this user');
+  app.addHook('onRequest', async ({ caller, method }) => {
+    if (caller?.kind !== 'user' || method === 'GET' || method === 'HEAD') return;
+    limit.take(caller.userId, method === 'DELETE');
   });
 }
 

@@ -16,7 +16,7 @@ import { authenticate } from './authenticate.ts';
 import { serveConsole } from './console.ts';
 import { describeRoutes } from './description.ts';
 import { sendError } from './error-reply.ts';
-import { type Limits, limitFailures, limitRequests, limitUnreadReplies } from './limits.ts';
+import { type Limits, limitFailures, limitRequests, limitUnreadReplies, limitUserChanges } from './limits.ts';
 import type { Metrics } from './metrics.ts';
 import { addAuditRoute } from './routes/audit.ts';
 import { addEnrollmentRoute } from './routes/enrollment.ts';
@@ -97,6 +97,7 @@ export async function createServer(context: Context, surroundings: ServerContext
   });
   if (surroundings.console !== null) serveConsole(app, surroundings.console, context.publicUrls);
   authenticate(app, context, surroundings.presence);
+  limitUserChanges(app, limits.userChanges, context.now);
   limitUnreadReplies(app, limits.unreadBytes);
   await describeRoutes(app);
   addHealthRoutes(app, context);

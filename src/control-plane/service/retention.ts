@@ -10,6 +10,7 @@ const dayMs = 24 * 3600 * 1000;
 const repeatable: readonly string[] = [
   ...['login.refused', 'login', 'logout', 'session.revoke'],
   ...['token.create', 'token.revoke', 'password.change', 'password.refused'],
+  ...['network.create', 'network.update', 'network.delete'],
 ];
 
 /** What is kept of the audit, and how many entries are read at once. */

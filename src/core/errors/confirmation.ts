@@ -1,4 +1,5 @@
-import { CpnError, printable, quote } from './cpn-error.ts';
+import { CpnError, quote } from './cpn-error.ts';
+import { printable } from './printable.ts';
 
 const nextTries = {
   changed: 'not retried until the network changes',

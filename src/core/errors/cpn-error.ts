@@ -1,3 +1,5 @@
+import { printable } from './printable.ts';
+
 /** Facts of a failure beyond its message; never a secret, because facts are logged. */
 export type Facts = Readonly<Record<string, string | number | boolean | null | readonly string[]>>;
 
@@ -35,9 +37,4 @@ export function quote(value: unknown): string {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value));
   const shown = printable(text);
   return JSON.stringify(shown.length > 80 ? `${shown.slice(0, 77)}...` : shown);
-}
-
-/** `text` without control, C1, bidirectional and zero-width characters: safe for a terminal. */
-export function printable(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\u{fffd}');
 }

@@ -9,4 +9,5 @@ export * from './cpn-error.ts';
 export * from './disk.ts';
 export * from './host.ts';
 export * from './input.ts';
+export * from './printable.ts';
 export * from './service.ts';

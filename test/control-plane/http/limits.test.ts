@@ -46,6 +46,26 @@ test('ten failed logins a minute, even at once, and then not even the right pass
   expect((await login(plane, owner.password)).status).toBe(200);
 });
 
+test('a user makes so many changes at once, with all its tokens, and one more a second; removals go on', async () => {
+  const plane = await startPlane({ limits: { userChanges: 4 } });
+  const [token, other] = [await plane.signIn('member'), await plane.signIn('member')];
+  const personal = await plane.call('POST', '/api/auth/tokens', { token, body: { name: 'ci' } });
+  const network = await makeNetwork(plane, token);
+  const path = `/api/networks/${network}`;
+  let changes = 0;
+  const change = (as: string) => {
+    changes += 1;
+    return plane.call('PATCH', path, { token: as, body: { description: `${changes}` } });
+  };
+  expect(statuses([await change(token), await change(token)])).toEqual([200, 200]);
+  expectTooMany(await change(token), 1);
+  expectTooMany(await change(personal.body.data.access_token), 1);
+  expect([(await change(other)).status, (await plane.call('GET', path, { token })).status]).toEqual([200, 200]);
+  plane.clock.advance(1000);
+  expect(statuses([await change(token), await change(token)])).toEqual([200, 429]);
+  expect((await plane.call('DELETE', path, { token })).status).toBe(200);
+});
+
 test('twenty failed enrolments a minute, even at once; a refusal for that takes no use of a key', async () => {
   const plane = await startPlane({ limits: {} });
   const token = await plane.signIn('owner');

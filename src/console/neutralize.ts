@@ -1,0 +1,31 @@
+import { options, type VNode } from 'preact';
+import { printableLines } from '../core/errors/printable.ts';
+
+/** Attributes that a browser shows or reads out. The value of an input stays: it is sent again. */
+const shown = ['title', 'alt', 'placeholder', 'aria-label', 'aria-description', 'aria-roledescription', 'label'];
+
+/**
+ * Shows control and bidirectional characters of every text as U+FFFD. A peer chooses its name, which could otherwise reverse or hide
+ * parts of the line around it.
+ */
+export function neutralizeTexts(): void {
+  const next = options.vnode;
+  options.vnode = (vnode) => {
+    neutralize(vnode);
+    next?.(vnode);
+  };
+}
+
+/** Preact makes a node without a type for a text, whose props are the text. */
+function neutralize(vnode: VNode): void {
+  const { type, props } = vnode as { type: unknown; props: unknown };
+  if (typeof props === 'string') Object.assign(vnode, { props: printableLines(props) });
+  else if (typeof type === 'string') neutralizeAttributes(props as Record<string, unknown>);
+}
+
+function neutralizeAttributes(props: Record<string, unknown>): void {
+  for (const name of shown) {
+    const value = props[name];
+    if (typeof value === 'string') props[name] = printableLines(value);
+  }
+}
