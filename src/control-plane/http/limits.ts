@@ -43,12 +43,14 @@ export async function limitRequests(app: App, max: number): Promise<void> {
 
 /**
  * Refuses changes of a user who makes too many with all its sessions and tokens: each is a revision, an audit entry and a wake-up of every
- * host. A removal is never refused, and counts as long as the user is below the limit.
+ * host. A removal is never refused, and counts as long as the user is below the limit. A user's own account does not count: who stole a
+ * token must not keep its user from a new password.
  */
 export function limitUserChanges(app: App, most: number, now: () => Date): void {
   const limit = createPeerChangeLimit(most, now, 1000, 'changes of this user');
-  app.addHook('onRequest', async ({ caller, method }) => {
+  app.addHook('onRequest', async ({ caller, method, routeOptions }) => {
     if (caller?.kind !== 'user' || method === 'GET' || method === 'HEAD') return;
+    if (routeOptions.url?.startsWith('/api/auth/')) return;
     limit.take(caller.userId, method === 'DELETE');
   });
 }

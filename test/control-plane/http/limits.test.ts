@@ -47,7 +47,7 @@ test('ten failed logins a minute, even at once, and then not even the right pass
 });
 
 test('a user makes so many changes at once, with all its tokens, and one more a second; removals go on', async () => {
-  const plane = await startPlane({ limits: { userChanges: 4 } });
+  const plane = await startPlane({ limits: { userChanges: 3 } });
   const [token, other] = [await plane.signIn('member'), await plane.signIn('member')];
   const personal = await plane.call('POST', '/api/auth/tokens', { token, body: { name: 'ci' } });
   const network = await makeNetwork(plane, token);
@@ -63,6 +63,11 @@ test('a user makes so many changes at once, with all its tokens, and one more a 
   expect([(await change(other)).status, (await plane.call('GET', path, { token })).status]).toEqual([200, 200]);
   plane.clock.advance(1000);
   expect(statuses([await change(token), await change(token)])).toEqual([200, 429]);
+  // A thief of a token who uses up the changes does not keep its user from a new password, or from revoking the token.
+  const short = { current_password: 'x', new_password: 'short' };
+  expect((await plane.call('PUT', '/api/auth/password', { token, body: short })).status).toBe(422);
+  const out = await plane.call('POST', '/api/auth/logout', { token: personal.body.data.access_token });
+  expect(out.status).toBe(200);
   expect((await plane.call('DELETE', path, { token })).status).toBe(200);
 });
 
