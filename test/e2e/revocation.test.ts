@@ -1,5 +1,5 @@
 /** How soon, and how surely, a peer that is removed, suspended or expired loses what it reached. */
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join as path } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { withDatabase } from '../control-plane/databases.ts';
@@ -186,6 +186,14 @@ describe('a connector', () => {
     expect(await peersOf(edge)).toContain(keyOfOne);
     expect(await reachesAtOnce(one, 'other')).toBe(true);
     await daemon.sleep(0);
+  });
+
+  it('sets the deadlines again that a saved ruleset restored as they were when it was saved', async () => {
+    const saved = (await setsOf()).replace(/timeout \S+ expires [^ ,}]+/g, 'timeout 60d');
+    const file = path(edge.folder, 'saved.nft');
+    await writeFile(file, `delete table inet cpn_cpn0\n${saved}`);
+    await edge.exec(['nft', '-f', file]);
+    await eventually('they are right again', async () => /timeout (30d|29d)/.test(await setsOf()));
   });
 
   it('lets expired peers go no further once its daemon is dead, nor what is behind them, and relays all others', async () => {

@@ -2,6 +2,7 @@ import { HostUnread, NotOurs } from '../../core/errors/index.ts';
 import { findForwarded } from '../../core/forward/forwarded-packets.ts';
 import { linkFinder } from '../../core/forward/links-toward.ts';
 import { tableOf } from '../../core/forward/nft-rules.ts';
+import { markOtherTimeouts } from '../../core/forward/other-timeouts.ts';
 import type { Actual, Device } from '../../core/host-state/actual.ts';
 import {
   allForwardingKey,
@@ -95,7 +96,7 @@ export async function evaluateNetwork(
       `type: nft delete table ${table}, or join again with another --interface`,
     );
   }
-  const { device, ...around } = actual;
+  const { device, timeouts: _, ...around } = actual;
   const serviceTime = await readServiceTime(tools, state);
   const expired = findExpired(state, serviceTime);
   const inputs = {
@@ -106,14 +107,28 @@ export async function evaluateNetwork(
     earlier: await readEarlier(tools, state, states),
     label: state.options.hosts ? await labelNetwork(tools, state) : null,
   };
-  const { wanted, steps: planned } = await planWithSessions(tools, inputs, device);
-  const steps = withServiceTime(planned, serviceTime);
+  let planned = await planWithSessions(tools, inputs, device);
+  const firewall = markOtherTimeouts(planned.wanted.desired.firewall, actual, serviceTime);
+  if (firewall !== actual.firewall)
+    planned = await planWithSessions(tools, { ...inputs, around: { ...around, firewall } }, device);
+  const { wanted } = planned;
+  const steps = withServiceTime(planned.steps, serviceTime);
   // The file, and what stays outside, follow from the whole host.
   const isWhole = actual.unread === undefined;
   const file = isWhole ? planFile(tools, link, text, wanted.config) : [];
   const changes = [...file, ...steps.flatMap((step) => step.changes)];
   const known = isWhole ? withResolvers(state, wanted) : state;
-  return { ...wanted, state: known, actual, steps, saved, savedText: text, changes, serviceTime, expired };
+  return {
+    ...wanted,
+    state: known,
+    actual: { ...actual, firewall },
+    steps,
+    saved,
+    savedText: text,
+    changes,
+    serviceTime,
+    expired,
+  };
 }
 
 /** Remembers which addresses stay outside, and which resolvers do not; `state` itself where they are the same as before. */

@@ -74,6 +74,18 @@ export function writeSets(link: string, rules: readonly FirewallRule[], now: num
   });
 }
 
+/** The timeout that each element of these rules' sets should have now, in seconds, by `set element`; 0 for one that has ended. */
+export function timeoutsOf(link: string, rules: readonly FirewallRule[], now: number): ReadonlyMap<string, number> {
+  const left = (at: number) => Math.max(0, Math.min((at - now) / 1000, longestSeconds));
+  return new Map(
+    rules.filter(isDeadlineRule).flatMap((rule): [string, number][] => {
+      if (rule.rule !== 'refuse-expired') return [[`${valid} ${link}`, left(rule.until)]];
+      const { unexpired } = rangeSets[familyOf(firstOf(rule.ranges))];
+      return rule.ranges.map(({ first, at }) => [`${unexpired} ${first}`, left(at)]);
+    }),
+  );
+}
+
 function writeRange({ first, last }: Pick<ExpiringRange, 'first' | 'last'>): string {
   return first === last ? first : `${first}-${last}`;
 }

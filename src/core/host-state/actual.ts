@@ -24,6 +24,10 @@ export interface Actual {
    * listed like a rule.
    */
   readonly firewall: readonly string[] | null;
+  /**
+   * Seconds until the kernel removes the elements of our sets, by `set element`, as of this observation. Absent where no set has timeouts.
+   */
+  readonly timeouts?: Readonly<Record<string, number>>;
   /** Values of the sysctl keys we care for, as the kernel prints them. */
   readonly sysctls: Readonly<Record<string, string>>;
   /** True where these cannot be written, as in most containers. */

@@ -35,7 +35,7 @@ import { showInput } from './ip/show.ts';
 import { watchEvents, watchFirewall } from './monitor/events.ts';
 import { readPortStates } from './nft/firewall-programs.ts';
 import { readForeignDrops } from './nft/foreign-rules.ts';
-import { listArgs, parseRules } from './nft/own-table.ts';
+import { listArgs, parseRules, parseTimeouts } from './nft/own-table.ts';
 import { type LinkCache, type LinkView, ObservationCache } from './observation-cache.ts';
 import { checkPrivilege } from './privilege.ts';
 import { readResolvers } from './resolvers.ts';
@@ -106,7 +106,7 @@ async function observe(run: Run, options: ObserveOptions, caches: ObservationCac
       if (acceptsUnread && error instanceof CpnError) return { ...emptyView, unread: error.message };
       throw error;
     }),
-    firewall ? readFirewall(run, link, cache, firewall) : null,
+    firewall ? readFirewall(run, link, cache, firewall) : { firewall: null },
     readSysctls(sysctls),
     hosts ? readHosts(link) : null,
   ]);
@@ -124,7 +124,7 @@ async function observe(run: Run, options: ObserveOptions, caches: ObservationCac
     ...view,
     // As in observeDevice.
     device: view.link !== null || ('unread' in view && (await readLinkNames()).has(link)) ? device : null,
-    firewall: rules,
+    ...rules,
     sysctls: all,
     isSealed: areSysctlsSealed(),
     hosts: hostsFile,
@@ -219,14 +219,16 @@ async function readFirewall(
   link: string,
   { table }: LinkCache,
   mode: ObserveOptions['firewall'],
-): Promise<string[] | null> {
+): Promise<Pick<Actual, 'firewall' | 'timeouts'>> {
   try {
-    return parseOutput('nft', await run('nft', listArgs(link), { outputCache: table }), parseRules);
+    const text = await run('nft', listArgs(link), { outputCache: table });
+    const timeouts = parseOutput('nft', text, parseTimeouts);
+    return { firewall: parseOutput('nft', text, parseRules), ...(Object.keys(timeouts).length > 0 && { timeouts }) };
   } catch (error) {
-    if (stderrOf(error).includes('No such file or directory')) return null;
-    if (error instanceof MissingTool) return mode === true ? null : [withoutTool];
-    if (mode === 'if-possible' && cannotFilter.test(stderrOf(error))) return [withoutTool];
-    if (error instanceof CommandFailed) return [unreadable];
+    if (stderrOf(error).includes('No such file or directory')) return { firewall: null };
+    if (error instanceof MissingTool) return { firewall: mode === true ? null : [withoutTool] };
+    if (mode === 'if-possible' && cannotFilter.test(stderrOf(error))) return { firewall: [withoutTool] };
+    if (error instanceof CommandFailed) return { firewall: [unreadable] };
     throw error;
   }
 }

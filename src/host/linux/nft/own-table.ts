@@ -2,7 +2,7 @@ import { InvalidValue } from '../../../core/errors/index.ts';
 import type { Firewall } from '../../../core/forward/firewall-rule.ts';
 import { type Chain, chains, packetRules, tableOf } from '../../../core/forward/nft-rules.ts';
 import { writeSets } from '../../../core/forward/write-deadline-rule.ts';
-import { type Entry, isEntry } from '../ip/json-entry.ts';
+import { asList, type Entry, isEntry } from '../ip/json-entry.ts';
 
 /**
  * Renders the transaction for `nft -f -` (nft(8)) that replaces our table.
@@ -46,6 +46,32 @@ export function parseRules(text: string): string[] {
   // nft 1.0.6 prints a wrong value for flags.
   const flagged = objects.some(({ table }) => isEntry(table) && table.flags !== undefined);
   return [...rules, ...policies, ...(flagged ? ['(table with flags)'] : [])].sort();
+}
+
+/**
+ * Parses the seconds that are left of each element with a timeout, by `set element`: the address, or the first one of a range. An element
+ * that never ends, in a set with timeouts, has infinite ones.
+ */
+export function parseTimeouts(text: string): Readonly<Record<string, number>> {
+  const sets = readObjects(text).flatMap(({ set }) => (isEntry(set) ? [set] : []));
+  return Object.fromEntries(
+    sets
+      .filter(({ flags }) => asList(flags).includes('timeout'))
+      .flatMap(({ name, elem }) => asList(elem).map((each) => readTimeout(String(name), each))),
+  );
+}
+
+function readTimeout(set: string, given: unknown): [string, number] {
+  const { val, timeout, expires }: Entry = isEntry(given) && isEntry(given.elem) ? given.elem : { val: given };
+  // Without `expires` in its last second.
+  const left = timeout === undefined ? Number.POSITIVE_INFINITY : Number(expires ?? 0);
+  return [`${set} ${firstOf(val)}`, left];
+}
+
+function firstOf(value: unknown): string {
+  if (!isEntry(value)) return String(value);
+  const { prefix, range } = value;
+  return isEntry(prefix) ? String(prefix.addr) : String(asList(range)[0]);
 }
 
 /** Parses the output of `nft --json`: objects with one key each, such as `chain` or `rule`. @throws InvalidValue */

@@ -4,7 +4,7 @@ import { CpnError, InvalidValue } from '../../../../src/core/errors/index.ts';
 import type { Firewall } from '../../../../src/core/forward/firewall-rule.ts';
 import { firewallMarks } from '../../../../src/core/forward/nft-rules.ts';
 import { parsePrefix } from '../../../../src/core/net/cidr.ts';
-import { parseRules, renderFirewall, renderRemoval } from '../../../../src/host/linux/nft/own-table.ts';
+import { parseRules, parseTimeouts, renderFirewall, renderRemoval } from '../../../../src/host/linux/nft/own-table.ts';
 
 const firewall: Firewall = {
   link: 'cpn0.7-a',
@@ -56,6 +56,24 @@ describe('firewallMarks', () => {
     expect(new Set(all).size).toBe(3);
     expect(marks('a', '10.0.0.0/24')).toEqual(marks('a', '10.0.0.0/24'));
     for (const mark of all) expect(mark).toMatch(/^postrouting cpn masquerade [0-9a-f]{8}$/);
+  });
+});
+
+test('parseTimeouts reads what is left of each element, in all forms that nft 1.0.6 prints', () => {
+  const left = (val: string) => `{"elem": {"val": ${val}, "timeout": 20, "expires": 19}}`;
+  const elements = [
+    left('{"range": ["10.9.0.1", "10.9.0.6"]}'),
+    left('{"prefix": {"addr": "192.168.60.0", "len": 24}}'),
+    '{"elem": {"val": "10.77.0.2", "timeout": 20}}',
+    '"10.1.1.1"',
+  ];
+  const text = `{"nftables": [{"set": {"name": "unexpired", "flags": ["interval", "timeout"], "elem": [${elements.join()}]}},
+    {"set": {"name": "expiring", "flags": ["interval"], "elem": ["10.77.0.2"]}}, {"set": {"name": "valid", "flags": ["timeout"]}}]}`;
+  expect(parseTimeouts(text)).toEqual({
+    'unexpired 10.9.0.1': 19,
+    'unexpired 192.168.60.0': 19,
+    'unexpired 10.77.0.2': 0,
+    'unexpired 10.1.1.1': Number.POSITIVE_INFINITY,
   });
 });
 
