@@ -178,6 +178,21 @@ describe('the cookie of a session', () => {
     expect((await plane.call('GET', '/api/auth/me', { headers: { cookie, 'session-key': key } })).status).toBe(200);
   });
 
+  test('is replaced by a login, which ends the session before', async () => {
+    const before = await logIn();
+    const { headers, body } = await fromPage({ ...before, 'sec-fetch-site': 'same-origin' }).logIn();
+    const after = {
+      cookie: (headers.get('set-cookie') ?? '').split(';')[0] ?? '',
+      'session-key': body.data.session_key,
+    };
+    const status = async (halves: Record<string, string>) =>
+      (await plane.call('GET', '/api/auth/me', { headers: halves })).status;
+    expect([await status(before), await status(after)]).toEqual([401, 200]);
+    // A wrong password ends nothing.
+    await fromPage({ ...after, 'sec-fetch-site': 'same-origin' }).logIn({ password: 'wrong' });
+    expect(await status(after)).toBe(200);
+  });
+
   test('that another port planted locks no user out', async () => {
     const [own, planted] = [await logIn(), await logIn()];
     for (const before of [

@@ -5,13 +5,20 @@ import { ChangePassword, PasswordChange } from '../../../contract/user.ts';
 import { Secret } from '../../../core/crypto/secret.ts';
 import { readers, readersInSession } from '../../domain/caller.ts';
 import { splitToken } from '../../domain/tokens.ts';
+import { Unauthenticated } from '../../errors.ts';
 import type { Context } from '../../service/context.ts';
-import { listSessions, login, logout, readProfile, revokeSession } from '../../service/sessions.ts';
+import { identify, listSessions, login, logout, readProfile, revokeSession } from '../../service/sessions.ts';
 import { changePassword } from '../../service/users.ts';
 import { type App, userOf } from '../app.ts';
 import type { FailureLimit } from '../limits.ts';
 import { requirePublicHost } from '../public-host.ts';
-import { clearSessionCookie, requireSameOrigin, setSessionCookie } from '../session-cookie.ts';
+import {
+  type BrowserRequest,
+  clearSessionCookie,
+  readBrowserSession,
+  requireSameOrigin,
+  setSessionCookie,
+} from '../session-cookie.ts';
 import { done, Nothing, SessionPath } from './parts.ts';
 
 export function addSessionRoutes(app: App, context: Context, limitFailures: FailureLimit): void {
@@ -36,6 +43,7 @@ export function addSessionRoutes(app: App, context: Context, limitFailures: Fail
       if (path === undefined) {
         return { data: { access_token: token.reveal(), token_type: 'Bearer' as const, expires_at: expiresAt } };
       }
+      await endReplacedSession(context, request);
       const { cookie, key } = splitToken(token);
       setSessionCookie(request, response, path, { cookie, expiresAt: new Date(expiresAt) });
       return { data: { session_key: key.reveal(), expires_at: expiresAt } };
@@ -112,4 +120,15 @@ export function addSessionRoutes(app: App, context: Context, limitFailures: Fail
       return { data: await limitFailures(request, () => changePassword(context, userOf(request), change)) };
     },
   });
+}
+
+/** Ends the session that this browser had until now: its cookie is replaced, and a copy of its halves must not outlive it. */
+async function endReplacedSession(context: Context, request: BrowserRequest & { readonly ip: string }): Promise<void> {
+  try {
+    const token = readBrowserSession(request);
+    const caller = token && (await identify(context, token, request.ip));
+    if (caller?.kind === 'user') await logout(context, caller);
+  } catch (error) {
+    if (!(error instanceof Unauthenticated)) throw error;
+  }
 }
