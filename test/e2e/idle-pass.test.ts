@@ -39,10 +39,10 @@ it('the join of a first peer observes the host once before its changes and once 
   await first.exec(traceExecs(trace, join), { input, timeoutMs: 60_000 });
   const looks = (await readExecs(trace))
     .map(({ argv }) => argv.join(' '))
-    .filter((each) => /wg show|ip -json/.test(each))
+    .filter((each) => /wg show|ip -force -json/.test(each))
     .map((each) => each.slice(each.lastIndexOf('/') + 1));
   expect(looks.sort()).toEqual([
-    ...['ip -json -details -Numeric -batch -', 'ip -json -details -Numeric -batch -'],
+    ...['ip -force -json -details -Numeric -batch -', 'ip -force -json -details -Numeric -batch -'],
     ...['wg show cpn0 dump', 'wg show cpn0 dump'],
   ]);
   await first.cpn(['leave', '--yes']);
@@ -87,7 +87,7 @@ it('a pass with nothing to do starts the observers and nothing else, and writes 
     expect([...started].filter((each) => each !== 'wg "show", "all", "dump"').sort()).toEqual([
       'ip "-force", "-json", "-details", "-Numeric", "-batch", "-"',
       // On a connector, once an interval: other tables that drop what it forwards.
-      'nft "--json", "list", "ruleset"',
+      'nft "--json", "--terse", "list", "ruleset"',
       'nft "--json", "list", "table", "inet", "cpn_cpn0"',
       'wg "show", "cpn0", "dump"',
     ]);
