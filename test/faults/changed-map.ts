@@ -3,9 +3,9 @@ import type { Crowd, MapChanges } from './proxy-fault.ts';
 
 type Fields = Record<string, unknown>;
 
-/** The body of an answer with the map in it, after changes. */
+/** The body of an answer with the map in it, after changes; its ETag is in the header alone. */
 export function changeMap(body: string, { network, peers = {}, without = [], crowd }: MapChanges): string {
-  const { data } = JSON.parse(body) as { data: Fields & { peers: Fields[] } };
+  const { etag: _etag, ...data } = (JSON.parse(body) as { data: Fields & { peers: Fields[] } }).data;
   const changed = data.peers
     .filter((peer) => peers[String(peer.name)] !== null)
     .map((peer) => ({ ...peer, ...peers[String(peer.name)] }))

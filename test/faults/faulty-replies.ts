@@ -72,7 +72,7 @@ async function injectMap(exchange: Exchange, fault: ProxyFault): Promise<void> {
         change(reply, { crowd: { count: 1, from: '10.77.255.1', type: 'origin', first: changes } }),
       );
     default:
-      return answer(exchange, { ...reply, etag: null });
+      return answer(exchange, { ...reply, body: changeMap(reply.body, {}), etag: null });
   }
 }
 

@@ -96,7 +96,7 @@ export class Process {
    * Waits for a line, on either output, that matches. Lines up to the match are consumed: the next call begins after it.
    * Fails when the program ends first or the time is over.
    */
-  async waitForLine(pattern: RegExp, timeoutMs = 10_000): Promise<RegExpExecArray> {
+  async waitForLine(pattern: RegExp, timeoutMs = 30_000): Promise<RegExpExecArray> {
     const late = sleep(timeoutMs, 'late' as const, { ref: false });
     for (;;) {
       const wake = this.#wake.promise;
