@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util';
 import { root } from '../packaging/source.ts';
 import { type Comparison, cellsOf, conclude, heading } from './measure/comparison.ts';
 import { benchFigures } from './measure/figure-bench.ts';
+import { compareDeadHosts } from './measure/health/dead-hosts.ts';
 import { compareFailoverEvents } from './measure/health/failover-events.ts';
 import { compareFalseAlarms } from './measure/health/false-alarms.ts';
 import { compareReportBytes } from './measure/health/report-bytes.ts';
@@ -37,6 +38,7 @@ const subjects: Readonly<Record<string, (rounds?: number) => Promise<Comparison[
   join: compareJoin,
   failover: compareFailover,
   health: compareFailoverEvents,
+  offline: compareDeadHosts,
   reports: compareReportBytes,
   live: compareLive,
   reach: compareReach,
@@ -55,7 +57,7 @@ const quickSubjects = {
 };
 
 const usage = `usage: scripts/bench all|${Object.keys(subjects).join('|')}… [--json FILE]
-       scripts/bench failover|health|revoke [--rounds N]
+       scripts/bench failover|health|offline|revoke [--rounds N]
        scripts/bench health --churn MINUTES [--replicas]
        scripts/bench check|record [--help]
        scripts/bench push [--help]
@@ -66,6 +68,7 @@ Measures all subjects, or those named, each against what a user would have inste
 "failover" has the connector in service die 20 times, or N times: of each kind, and at each moment.
 "health" has it die until a webhook receives the event, 32 times or N times; with --churn it counts alarms without a cause
 while the map changes and the control plane is restarted; with --replicas of two processes on PostgreSQL.
+"offline" has a host lose power, cable, processes or network, 10 times each or N times, in networks of 2, 3 and 1,000.
 BENCH_MINUTES=N has idle and reports go on for N minutes instead of 10, and churn instead of 60.
 `;
 
@@ -88,7 +91,8 @@ async function main(argv: string[]): Promise<number> {
   const { values, positionals } = parseArgs({ args: argv, options, allowPositionals: true });
   const names = positionals.join() === 'all' ? Object.keys(subjects) : positionals;
   const [rounds, churn] = [values.rounds, values.churn].map((text) => (text === undefined ? undefined : Number(text)));
-  const hasWrongRounds = rounds !== undefined && (!/^(failover|health|revoke)$/.test(names.join()) || !(rounds >= 1));
+  const hasWrongRounds =
+    rounds !== undefined && (!/^(failover|health|offline|revoke)$/.test(names.join()) || !(rounds >= 1));
   const hasWrongChurn = churn !== undefined && (names.join() !== 'health' || rounds !== undefined || !(churn > 0));
   const isChurn = churn !== undefined;
   const measureChurn = () => compareFalseAlarms(churn ?? 0, values.replicas);
