@@ -95,10 +95,7 @@ export class LostConnections {
 
   /** Has other hosts probe these peers, unless they did so lately: peers that are silent, and stated to be online. */
   ask(network: number, peers: readonly number[]): void {
-    for (const peer of peers) {
-      const age = performance.now() - (this.#askedAt.get(peer) ?? Number.NEGATIVE_INFINITY);
-      if (age >= this.#options.repeatMs) this.#schedule(network, peer, null);
-    }
+    for (const peer of peers) if (this.#askedAgo(peer) >= this.#options.repeatMs) this.#schedule(network, peer, null);
   }
 
   /** Another process asked about hosts of this network. Their requests here are stored at once, and this process need not ask. */
@@ -109,7 +106,9 @@ export class LostConnections {
     const [storeNow, now] = [(await readTime(db)).getTime(), this.#now()];
     for (const { peer_id, lost_at } of lost) {
       this.#askedAt.set(peer_id, performance.now());
-      this.#presence.expect(peer_id, Date.parse(lost_at) - storeNow + now);
+      const lostAt = Date.parse(lost_at) - storeNow + now;
+      const isWaiting = (this.#following.get(peer_id)?.waiting ?? 0) > 0;
+      this.#presence.expect(peer_id, lostAt, isWaiting);
     }
   }
 
@@ -122,6 +121,13 @@ export class LostConnections {
 
   #onOverdue(peer: number, following: Following, { at, requests }: Loss): void {
     if (following.waiting > 0) return;
+    const rest = this.#options.repeatMs - this.#askedAgo(peer);
+    if (rest > 0 && requests === this.#presence.requestsOf(peer)) {
+      // A host that drops its connections again and again costs others no more than one that is gone.
+      following.timer = setTimeout(() => this.#onOverdue(peer, following, { at, requests }), rest);
+      following.timer.unref();
+      return;
+    }
     this.#following.delete(peer);
     // Midway, so that neither the last request nor a late one is near it: clocks of two processes compare it with these.
     if (requests === this.#presence.requestsOf(peer))
@@ -178,6 +184,11 @@ export class LostConnections {
     await this.#messages.send(network, new Map(messages));
     const oldest = performance.now() - this.#options.repeatMs;
     for (const [peer, at] of this.#askedAt) if (at < oldest) this.#askedAt.delete(peer);
+  }
+
+  /** Milliseconds; endless for never. */
+  #askedAgo(peer: number): number {
+    return performance.now() - (this.#askedAt.get(peer) ?? Number.NEGATIVE_INFINITY);
   }
 
   #now(): number {

@@ -108,10 +108,14 @@ export class Presence {
     return this.#seen.get(peer)?.requests ?? 0;
   }
 
-  /** The connection of a peer was lost at this instant: its requests since then, and its next one, are written at once. */
-  expect(peer: number, lostAt: number): void {
+  /**
+   * A connection of a peer was lost at this instant: its requests since then, and its next one, are written at once. A peer with a
+   * request that waits here has lost another connection, and is seen after that.
+   */
+  expect(peer: number, lostAt: number, isWaiting = false): void {
     const seen = this.#seen.get(peer);
     if (!seen) return;
+    if (isWaiting) seen.at = Math.max(seen.at, lostAt + 1);
     // As if nothing was written lately: then the next request is.
     const before = lostAt - this.#options.flushMs;
     Object.assign(seen, { isOnline: false, writtenAt: seen.writtenAt && Math.min(seen.writtenAt, before) });

@@ -87,9 +87,10 @@ export class PeerProber implements PassListener {
     const access = accessOf(state);
     const targets = findTargets(evaluation, asked, await readTraffic(this.#tools, this.#link));
     if (targets.length === 0 || access === null) return;
-    const answered = await this.#findAnswering(targets);
+    const { answered, renewed } = await this.#findAnswering(targets);
     const probes = targets.flatMap(({ peer, before }) => {
       if (answered.has(peer.id)) return { peer: peer.id, answered: true };
+      if (!renewed.has(peer.publicKey)) return [];
       const isTelling = isFresh(before.latestHandshake, secondsNow(this.#tools)) || peer.endpoint !== null;
       return before.latestHandshake !== null && isTelling ? { peer: peer.id, answered: false } : [];
     });
@@ -100,9 +101,11 @@ export class PeerProber implements PassListener {
     );
   }
 
-  async #findAnswering(targets: readonly Target[]): Promise<ReadonlySet<number>> {
+  async #findAnswering(targets: readonly Target[]) {
     const { host, sleep } = this.#tools;
     const answered = new Set<number>();
+    /** Silence of others proves nothing: the lock was taken, or they have no endpoint. */
+    const renewed = new Set<PublicKey>();
     const tcp = targets.map(async ({ peer }) => {
       if (await host.isTcpReachable(peer.address, tcpMs)) answered.add(peer.id);
     });
@@ -119,20 +122,21 @@ export class PeerProber implements PassListener {
     // Anything that came from a peer is as good as an answer.
     await collect((seen, before) => seen.rxBytes > before.rxBytes || seen.latestHandshake !== before.latestHandshake);
     for (let round = 0; round < handshakes && findSilent().length > 0; round += 1) {
-      await renewPeers(this.#tools, this.#link, (known) =>
+      const peers = await renewPeers(this.#tools, this.#link, (known) =>
         findSilent().flatMap(({ peer }) => {
           const seen = known.get(peer.publicKey);
           return seen === undefined || seen.endpoint === null ? [] : [seen];
         }),
       );
+      for (const { publicKey } of peers) renewed.add(publicKey);
       for (const { peer } of findSilent()) await host.triggerHandshake(peer.address);
       for (let reading = 0; reading < readings && findSilent().length > 0; reading += 1) {
-        if (this.#ending.signal.aborted) return answered;
+        if (this.#ending.signal.aborted) return { answered, renewed };
         await sleep(pollMs, this.#ending.signal);
         await collect((seen) => seen.latestHandshake !== null && seen.rxBytes > 0);
       }
     }
-    return answered;
+    return { answered, renewed };
   }
 }
 
