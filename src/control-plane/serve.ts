@@ -71,6 +71,8 @@ export interface ServeOptions {
   readonly logger: Logger;
   /** The time, where it is not that of this machine and of the database. */
   readonly now?: (() => Date) | undefined;
+  /** Milliseconds since 1970 by a clock that is never set; by default that of this machine, or `now`. */
+  readonly steadyNow?: (() => number) | undefined;
   readonly random?: Random;
   /** Given by tests, which count its waits. */
   readonly notifier?: ChangeNotifier;
@@ -94,6 +96,7 @@ export interface ControlPlane {
 export async function serve(options: ServeOptions): Promise<ControlPlane> {
   const { owner = null, allowPublicRoutes, logger, now = () => new Date(), random = randomBytes } = options;
   const readTime = options.now === undefined ? readDatabaseTime : async () => now();
+  const steadyNow = options.steadyNow ?? (options.now === undefined ? createSteadyClock() : () => now().getTime());
   const {
     notifier = new ChangeNotifier(),
     healthNotifier = new ChangeNotifier(healthIntervalMs),
@@ -115,6 +118,7 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
       announce: store.announce,
       isListening: store.isListening,
       now,
+      steadyNow,
       readTime,
       random,
       passwordCost,
@@ -124,9 +128,9 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
       allowPublicRoutes,
       publicUrls: options.publicUrls ?? [],
       onLoopback,
-      peerChangeLimit: createPeerChangeLimit(limits.peerChanges, now),
-      reportEventLimit: createPeerChangeLimit(limits.peerReports, now),
-      reportLimit: createPeerChangeLimit(limits.peerReports, now, 2000, 'reports of this peer'),
+      peerChangeLimit: createPeerChangeLimit(limits.peerChanges, steadyNow),
+      reportEventLimit: createPeerChangeLimit(limits.peerReports, steadyNow),
+      reportLimit: createPeerChangeLimit(limits.peerReports, steadyNow, 2000, 'reports of this peer'),
       rescheduleExpiry: () => timely.expiry?.reschedule(),
     };
     if (await makeFirstOwner(context, owner)) logger.info({ email: owner?.email }, 'first owner made');
@@ -171,6 +175,11 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
     await store.close();
     throw error;
   }
+}
+
+function createSteadyClock(): () => number {
+  const offset = Date.now() - performance.now();
+  return () => offset + performance.now();
 }
 
 /** Its libraries are loaded only where they are used. */

@@ -23,7 +23,14 @@ export const owner = { email: 'owner@example.net', password: 'correct horse batt
 export interface Plane {
   readonly url: string;
   readonly dataDir: string;
-  readonly clock: { advance(ms: number): void; now(): Date };
+  readonly clock: {
+    advance(ms: number): void;
+    /** No time goes by. */
+    setBack(ms: number): void;
+    now(): Date;
+    /** By the clock that is never set. */
+    steadyNow(): number;
+  };
   readonly log: () => string;
   readonly server: ControlPlane;
   /** Removes its data, unless they are elsewhere than where it would put them. */
@@ -73,6 +80,7 @@ export async function openPlane(options: Partial<ServeOptions> = {}): Promise<Pl
     },
   });
   let at = new Date('2030-01-01T00:00:00.000Z');
+  let steady = at.getTime();
   const serving = serve({
     host: '127.0.0.1',
     port: 0,
@@ -82,6 +90,7 @@ export async function openPlane(options: Partial<ServeOptions> = {}): Promise<Pl
     allowPublicRoutes: false,
     logger: pino({ level: 'trace' }, sink),
     now: () => at,
+    ...(options.now === undefined && { steadyNow: () => steady }),
     passwordCost: { N: 16, r: 1, p: 1 },
     // One test after another fails on purpose, all from one address.
     limits: { failedLogins: 1000, failedEnrollments: 1000, userChanges: 100_000 },
@@ -93,6 +102,11 @@ export async function openPlane(options: Partial<ServeOptions> = {}): Promise<Pl
     now: () => at,
     advance: (ms: number) => {
       at = new Date(at.getTime() + ms);
+      steady += ms;
+    },
+    steadyNow: () => steady,
+    setBack: (ms: number) => {
+      at = new Date(at.getTime() - ms);
     },
   };
   const addOrganization = (name: string) => withDatabase(dataDir, (db) => insertOrganization(db, name));

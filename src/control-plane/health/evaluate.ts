@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PeerVerdict } from '../../core/health/verdict.ts';
 import { NotFound } from '../errors.ts';
+import { type ClockWatch, createClockWatch } from '../service/clock-watch.ts';
 import type { Context } from '../service/context.ts';
 import { makeNonce } from '../store/changes.ts';
 import { listNetworksToJudge, reviseHealth, saveAnnouncedRoutes, savePeerHealth } from '../store/health.ts';
@@ -67,6 +68,7 @@ export class Evaluator {
   readonly #judge: Judge;
   readonly #networks = new Map<number, NetworkState>();
   readonly #eventLimits: EventLimits;
+  readonly #clockWatch: ClockWatch;
   readonly #timer: NodeJS.Timeout;
   #tickedAt = Date.now();
   #ticking: Promise<void> = Promise.resolve();
@@ -77,7 +79,8 @@ export class Evaluator {
     this.#presence = presence;
     this.#judge = new Judge(context, presence);
     this.#options = options;
-    this.#eventLimits = createEventLimits(context.now);
+    this.#eventLimits = createEventLimits(context.steadyNow);
+    this.#clockWatch = createClockWatch(context);
     this.#timer = setInterval(() => {
       this.#ticking = this.#ticking.then(() => this.#tick());
     }, options.tickMs);
@@ -108,7 +111,7 @@ export class Evaluator {
         throw error;
       });
       state.tookMs = performance.now() - startedAt;
-      state.last = { evaluation, at: Date.now() };
+      state.last = { evaluation, at: performance.now() };
       return evaluation;
     });
     return state.pending;
@@ -118,7 +121,9 @@ export class Evaluator {
   read(network: number): Promise<Evaluation> {
     const state = this.#stateOf(network);
     const { tookMs, last } = state;
-    const pauseMs = Math.min(tookMs / readerShare - tookMs, longestReaderPauseMs) - (Date.now() - (last?.at ?? 0));
+    const pauseMs =
+      Math.min(tookMs / readerShare - tookMs, longestReaderPauseMs) -
+      (performance.now() - (last?.at ?? Number.NEGATIVE_INFINITY));
     if (pauseMs <= 0 || this.#isStopped) return this.evaluate(network);
     state.reading ??= sleep(pauseMs).then(() => {
       state.reading = undefined;
@@ -131,7 +136,7 @@ export class Evaluator {
   async verdictOf(network: number, peer: number): Promise<PeerVerdict> {
     const state = this.#stateOf(network);
     const mostMs = state.isDirty ? this.#pauseOf(state) - this.#options.settleMs : replyAgeMs;
-    const last = state.last && Date.now() - state.last.at < mostMs ? state.last.evaluation : null;
+    const last = state.last && performance.now() - state.last.at < mostMs ? state.last.evaluation : null;
     const known = last?.judged.peers.get(peer);
     if (known?.isHeard) return known;
     const verdict = (await this.evaluate(network)).judged.peers.get(peer);
@@ -153,11 +158,14 @@ export class Evaluator {
 
   /** Evaluates networks with peers that fell silent, or that are back at another process. */
   async #tick(): Promise<void> {
-    const at = Date.now();
     const { db, readTime } = this.#context;
-    if (at - this.#tickedAt > this.#options.tickMs + suspendedMs) this.#judge.listenAgain();
-    this.#tickedAt = at;
+    // Only the wall clock counts the time of a suspension.
+    const tickedAt = Date.now();
+    if (tickedAt - this.#tickedAt > this.#options.tickMs + suspendedMs) this.#judge.listenAgain();
+    this.#tickedAt = tickedAt;
+    const at = performance.now();
     try {
+      await this.#clockWatch.check();
       const since = new Date((await readTime(db)).getTime() - silentMs).toISOString();
       const heldBack = [...this.#networks].flatMap(([network, { isHeldBack }]) => (isHeldBack ? network : []));
       for (const network of new Set([...(await listNetworksToJudge(db, since)), ...heldBack])) {

@@ -16,7 +16,7 @@ export interface EventLimits {
   readonly take: (network: number, subjects: readonly Subject[]) => void;
 }
 
-export function createEventLimits(now: () => Date): EventLimits {
+export function createEventLimits(now: () => number): EventLimits {
   const ofState = createPeerChangeLimit<string>(stateEvents.most, now, stateEvents.refillMs);
   const ofReported = createPeerChangeLimit<string>(reportedEvents.most, now, reportedEvents.refillMs);
   const limitOf = (subject: Subject) => (subject === reportedPeers ? ofReported : ofState);

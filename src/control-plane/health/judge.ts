@@ -12,21 +12,21 @@ interface Hearing {
 
 /** Judges what was observed of networks, by the requests that this process received too. */
 export class Judge {
-  readonly #context: Pick<Context, 'readTime' | 'now'>;
+  readonly #context: Pick<Context, 'readTime' | 'steadyNow'>;
   readonly #presence: Pick<Presence, 'silenceOf'>;
   readonly #hearing = new Map<number, Hearing>();
-  /** By the clock of this process. */
+  /** By the steady clock of this process. */
   #listeningSince: number;
 
-  constructor(context: Pick<Context, 'readTime' | 'now'>, presence: Pick<Presence, 'silenceOf'>) {
+  constructor(context: Pick<Context, 'readTime' | 'steadyNow'>, presence: Pick<Presence, 'silenceOf'>) {
     this.#context = context;
     this.#presence = presence;
-    this.#listeningSince = context.now().getTime();
+    this.#listeningSince = context.steadyNow();
   }
 
   /** Notes that this process received nothing until now: silence before is not that of hosts. */
   listenAgain(): void {
-    this.#listeningSince = this.#context.now().getTime();
+    this.#listeningSince = this.#context.steadyNow();
   }
 
   forget(network: number): void {
@@ -35,7 +35,7 @@ export class Judge {
 
   async judge(db: Db, observation: Observation): Promise<JudgedNetwork> {
     const { id } = observation.network;
-    const local = this.#context.now().getTime();
+    const local = this.#context.steadyNow();
     const now = (await this.#context.readTime(db)).getTime();
     const { isDeaf: wasDeaf, heardSince } = this.#hearing.get(id) ?? neverDeaf;
     const lastSeen: LastSeen = ({ peer, health }) => {

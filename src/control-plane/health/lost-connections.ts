@@ -192,7 +192,7 @@ export class LostConnections {
   }
 
   #now(): number {
-    return this.#context.now().getTime();
+    return this.#context.steadyNow();
   }
 }
 

@@ -1,4 +1,10 @@
-import { findCloned, type Instance, type Instances, observeInstance } from '../../core/health/instances.ts';
+import {
+  clampInstances,
+  findCloned,
+  type Instance,
+  type Instances,
+  observeInstance,
+} from '../../core/health/instances.ts';
 import type { Context } from '../service/context.ts';
 import { makeNonce } from '../store/changes.ts';
 import { listInstances, reviseHealth, savePeerHealth } from '../store/health.ts';
@@ -36,10 +42,11 @@ export async function observeInstances(
   const cloned = new Map<number, number | null>();
   for (const each of found) {
     const requests = each.instances.map((instance) => ({ ...instance, since: instance.since + ahead }));
-    const before = known.get(each.peer) ?? null;
+    const stored = known.get(each.peer) ?? null;
+    const before = stored && clampInstances(stored, now + ahead);
     const { instances, begins } = addAll(before, requests);
-    if (begins) await stateClone(context, each, requests);
-    else if (instances !== before) await savePeerHealth(db, each.peer, { instances: JSON.stringify(instances) });
+    if (begins) await stateClone(context, each, requests, now + ahead);
+    else if (instances !== stored) await savePeerHealth(db, each.peer, { instances: JSON.stringify(instances) });
     const since = findCloned(instances, now + ahead);
     cloned.set(each.peer, since === null ? null : since - ahead);
   }
@@ -62,12 +69,13 @@ async function stateClone(
   context: Context,
   { peer, network }: PeerInstances,
   requests: readonly Instance[],
+  at: number,
 ): Promise<void> {
   const { db, random, healthNotifier } = context;
   await transact(db, async (transaction) => {
     await reviseHealth(transaction, network, makeNonce(random));
-    const known = (await listInstances(transaction, [peer])).get(peer) ?? null;
-    const { instances, begins } = addAll(known, requests);
+    const stored = (await listInstances(transaction, [peer])).get(peer) ?? null;
+    const { instances, begins } = addAll(stored && clampInstances(stored, at), requests);
     await savePeerHealth(transaction, peer, { instances: JSON.stringify(instances) });
     const [listed] = await listPeersAmong(transaction, network, { ids: [peer], withOwnRoutes: false });
     if (!begins || listed === undefined || instances === null) return;

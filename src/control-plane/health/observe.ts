@@ -79,7 +79,10 @@ export function judgeNetwork(
       announced: each.health?.announced ?? null,
       lostAt,
       probes: new Map(
-        each.report.probes.map(({ peer, answered, at }) => [peer, { answered, at: Date.parse(at) / 1000 }]),
+        each.report.probes.flatMap(({ peer, answered, at }) =>
+          // By a clock that was ahead: it is no answer since a loss.
+          Date.parse(at) > now ? [] : [[peer, { answered, at: Date.parse(at) / 1000 }] as const],
+        ),
       ),
       paths: new Map(paths.map(({ peer, path }) => [peer, path])),
     };

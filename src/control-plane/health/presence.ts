@@ -24,7 +24,7 @@ export interface PresenceOptions {
 
 interface Seen {
   readonly network: number;
-  /** By the clock of this process, as all instants here. */
+  /** By the steady clock of this process, as all instants here. */
   at: number;
   version: string | null;
   platform: string | null;
@@ -122,9 +122,10 @@ export class Presence {
     if (seen.at > lostAt) this.#writeSoon(peer);
   }
 
-  /** Since when a peer is cloned, in milliseconds; null where it is not. */
+  /** Since when a peer is cloned, in milliseconds since 1970; null where it is not. */
   clonedSince(peer: number): number | null {
-    return this.#seen.get(peer)?.clonedSince ?? null;
+    const since = this.#seen.get(peer)?.clonedSince ?? null;
+    return since === null ? null : this.#context.now().getTime() - (this.#now() - since);
   }
 
   /** Notes what the last event stated of a peer. */
@@ -193,7 +194,7 @@ export class Presence {
   }
 
   #now(): number {
-    return this.#context.now().getTime();
+    return this.#context.steadyNow();
   }
 }
 

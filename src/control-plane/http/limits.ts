@@ -5,6 +5,7 @@ import { createKeyedMutex } from '../concurrency.ts';
 import { Forbidden, TooManyRequests, Unauthenticated } from '../errors.ts';
 import { createPeerChangeLimit } from '../service/peer-change-limit.ts';
 import type { App } from './app.ts';
+import { createRateWindows } from './rate-window.ts';
 
 /** What one address may do in a minute, and how many changes of itself and how many reports a peer may make at once. */
 export interface Limits {
@@ -32,8 +33,8 @@ export const defaultLimits: Limits = {
 const timeWindow = 60_000;
 
 /** Refuses requests of any kind from an address that sends too many. */
-export async function limitRequests(app: App, max: number): Promise<void> {
-  await app.register(rateLimit, { global: false });
+export async function limitRequests(app: App, max: number, steadyNow: () => number): Promise<void> {
+  await app.register(rateLimit, { global: false, store: createRateWindows(steadyNow) });
   const count = app.createRateLimit({ max, timeWindow });
   app.addHook('onRequest', async (request) => {
     const state = await count(request);
@@ -46,8 +47,8 @@ export async function limitRequests(app: App, max: number): Promise<void> {
  * host. A removal is never refused, and counts as long as the user is below the limit. A user's own account does not count: who stole a
  * token must not keep its user from a new password.
  */
-export function limitUserChanges(app: App, most: number, now: () => Date): void {
-  const limit = createPeerChangeLimit(most, now, 1000, 'changes of this user');
+export function limitUserChanges(app: App, most: number, steadyNow: () => number): void {
+  const limit = createPeerChangeLimit(most, steadyNow, 1000, 'changes of this user');
   app.addHook('onRequest', async ({ caller, method, routeOptions }) => {
     if (caller?.kind !== 'user' || method === 'GET' || method === 'HEAD') return;
     if (routeOptions.url?.startsWith('/api/auth/')) return;

@@ -88,7 +88,7 @@ export async function createServer(context: Context, surroundings: ServerContext
   logRequests(app);
   requireAddress(app);
   warnOfProxy(app, proxies);
-  await limitRequests(app, limits.requests);
+  await limitRequests(app, limits.requests, context.steadyNow);
   const methodsOf = refuseOtherMethods(app);
   app.setNotFoundHandler((request, reply) => {
     const methods = methodsOf(request);
@@ -97,7 +97,7 @@ export async function createServer(context: Context, surroundings: ServerContext
   });
   if (surroundings.console !== null) serveConsole(app, surroundings.console, context.publicUrls);
   authenticate(app, context, surroundings.presence);
-  limitUserChanges(app, limits.userChanges, context.now);
+  limitUserChanges(app, limits.userChanges, context.steadyNow);
   limitUnreadReplies(app, limits.unreadBytes);
   await describeRoutes(app);
   addHealthRoutes(app, context);

@@ -10,6 +10,8 @@ import type { PeerChangeLimit } from './peer-change-limit.ts';
 export interface Context {
   readonly db: Db;
   readonly now: () => Date;
+  /** Milliseconds since 1970 by the clock at the start, and steadily since: to set the clock does not change it. */
+  readonly steadyNow: () => number;
   /** The time of the database, by which processes whose clocks differ write one audit. */
   readonly readTime: (db: Db) => Promise<Date>;
   readonly random: Random;

@@ -21,6 +21,7 @@ import { chooseIdentity, type IdentityHeaders, readIdentity } from './claimed-id
 import type { Context } from './context.ts';
 import { readKeyLimits } from './enrollment-keys.ts';
 import { replacePeer } from './replace-peer.ts';
+import { nextServingSince } from './serving-since.ts';
 import { refuseUnlisted } from './suspension.ts';
 import { peerEvent, withRevision } from './with-revision.ts';
 
@@ -96,7 +97,7 @@ export async function enroll(
       peer_type: type,
       public_key: publicKey,
       endpoint,
-      serving_since: type === 'connector' ? now : null,
+      serving_since: type === 'connector' ? await nextServingSince(db, key.network_id, at) : null,
       expires_at: own?.expires_at ?? endOf(key, at),
       network_secret_tag: secretTag,
       token_hash: hashToken(token),

@@ -11,10 +11,12 @@ export interface PeerChangeLimit<Key = number> {
 /**
  * Each peer may make `most` changes at once, and by default one more each minute: a change notifies every host of its network. A change
  * with `always` is never refused, and counts as long as the peer is below the limit.
+ *
+ * @param now milliseconds, by a clock that is never set
  */
 export function createPeerChangeLimit<Key = number>(
   most: number,
-  now: () => Date,
+  now: () => number,
   refillMs = 60_000,
   what = 'changes of this peer by itself',
 ): PeerChangeLimit<Key> {
@@ -30,9 +32,9 @@ export function createPeerChangeLimit<Key = number>(
     return { when, waitMs: when - at - most * refillMs };
   };
   return {
-    hasRoom: (peer, changes) => count(peer, now().getTime(), changes).waitMs <= 0,
+    hasRoom: (peer, changes) => count(peer, now(), changes).waitMs <= 0,
     take: (peer, always) => {
-      const at = now().getTime();
+      const at = now();
       if (full.size >= room) makeRoom(at);
       const { when, waitMs } = count(peer, at);
       if (waitMs <= 0) full.set(peer, when);

@@ -12,6 +12,7 @@ import { authorOf, changedFields, record } from './audit.ts';
 import type { Context } from './context.ts';
 import { lockNetwork, requireNetwork } from './networks.ts';
 import { checkPeerChange } from './peer-fields.ts';
+import { nextServingSince } from './serving-since.ts';
 import { changeAction, isUnlisted } from './suspension.ts';
 import { peerEvent, withRevision } from './with-revision.ts';
 
@@ -52,7 +53,7 @@ export async function changePeer(
     if (caller.kind === 'peer') context.peerChangeLimit.take(id, takesOut(changed, peer, fields));
     const recordChange = await revise(networkId);
     const isBack = peer.peer_type === 'connector' && !serves(network, peer) && serves(network, fields);
-    const serving_since = isBack ? context.now().toISOString() : peer.serving_since;
+    const serving_since = isBack ? await nextServingSince(transaction, networkId, context.now()) : peer.serving_since;
     const previous_key = changed.public_key === undefined ? peer.previous_key : peer.public_key;
     const updated = await store.updatePeer(transaction, networkId, id, {
       ...fields,

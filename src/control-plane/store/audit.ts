@@ -13,36 +13,38 @@ export async function insertEntry(db: Db, entry: NewEntry): Promise<void> {
 
 type Actor = Pick<NewEntry, 'actor_kind' | 'actor_id'>;
 
-/** The newest entry of an actor since an instant. */
+/** The newest entry of an actor on a day (UTC). */
 export async function findLastOfActor(
   db: Db,
   actor: Actor,
-  since: string,
+  day: string,
 ): Promise<Pick<StoredEntry, 'id' | 'action' | 'details'> | undefined> {
-  return entriesOfActor(db, actor, since)
+  return entriesOfActor(db, actor, day)
     .select(['id', 'action', 'details'])
     .orderBy('id', 'desc')
     .limit(1)
     .executeTakeFirst();
 }
 
-/** How many entries of an actor since an instant have no such field in their details. */
-export async function countEntriesOfActor(db: Db, actor: Actor, since: string, without: string): Promise<number> {
+/** How many entries of an actor on a day (UTC) have no such field in their details. */
+export async function countEntriesOfActor(db: Db, actor: Actor, day: string, without: string): Promise<number> {
   // Quotes inside of values are escaped in JSON: only the name of a field reads like this.
-  return countRows(entriesOfActor(db, actor, since).where('details', 'not like', `%"${without}":%`));
+  return countRows(entriesOfActor(db, actor, day).where('details', 'not like', `%"${without}":%`));
 }
 
-/** How many entries of an actor since an instant are of an action. */
-export async function countActionsOfActor(db: Db, actor: Actor, since: string, action: string): Promise<number> {
-  return countRows(entriesOfActor(db, actor, since).where('action', '=', action));
+/** How many entries of an actor on a day (UTC) are of an action. */
+export async function countActionsOfActor(db: Db, actor: Actor, day: string, action: string): Promise<number> {
+  return countRows(entriesOfActor(db, actor, day).where('action', '=', action));
 }
 
-function entriesOfActor(db: Db, { actor_kind, actor_id = null }: Actor, since: string) {
+/** Entries of later days, by a clock that was ahead, do not count. */
+function entriesOfActor(db: Db, { actor_kind, actor_id = null }: Actor, day: string) {
   return db
     .selectFrom('audit_entries')
     .where('actor_kind', '=', actor_kind)
     .where('actor_id', '=', actor_id)
-    .where('at', '>=', since);
+    .where('at', '>=', day)
+    .where('at', '<=', `${day}T99`);
 }
 
 export async function replaceDetails(db: Db, id: number, details: string): Promise<void> {

@@ -18,6 +18,16 @@ export async function findPeer(db: Db, networkId: number, id: number): Promise<S
     .executeTakeFirst();
 }
 
+/** The latest instant at which a connector of the network began to serve; null for none. */
+export async function findLastServingSince(db: Db, networkId: number): Promise<string | null> {
+  const row = await db
+    .selectFrom('peers')
+    .select(({ fn }) => fn.max('serving_since').as('last'))
+    .where('network_id', '=', networkId)
+    .executeTakeFirst();
+  return row?.last ?? null;
+}
+
 /** The peer of the network that has this identity; of several, as versions before proofs let them be, the first. */
 export async function findByIdentity(db: Db, networkId: number, identity: string): Promise<StoredPeer | undefined> {
   return db

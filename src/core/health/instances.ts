@@ -56,6 +56,19 @@ export function observeInstance(known: Instances | null, { id, since, address }:
   return { instances: { current: next, former: others, returned: { first, last: since } }, begins: !isSame };
 }
 
+/** The same with no instant later than `now`: one that is was written by a clock that was ahead. */
+export function clampInstances(known: Instances, now: number): Instances {
+  const { current, former, returned } = known;
+  const isClean = [current, ...former].every(({ since }) => since <= now) && (returned?.last ?? now) <= now;
+  if (isClean) return known;
+  const clamp = (instance: Instance) => ({ ...instance, since: Math.min(instance.since, now) });
+  return {
+    current: clamp(current),
+    former: former.map(clamp),
+    ...(returned && { returned: { first: Math.min(returned.first, now), last: Math.min(returned.last, now) } }),
+  };
+}
+
 /** Since when a peer has copies, in milliseconds; null where it has none. */
 export function findCloned(known: Instances | null, now: number): number | null {
   const { returned } = known ?? {};

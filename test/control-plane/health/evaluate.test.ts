@@ -328,7 +328,12 @@ test('a host that uses another connector again and again states ten events about
 test('a first request counts once what is read with it has it too', async () => {
   const { plane, network, one } = await startOffice({ healthTimes: { ...soon, tickMs: 1e9 } });
   await withDatabase(plane.dataDir, async (db) => {
-    const context = { db, readTime: async () => plane.clock.now(), now: plane.clock.now } as unknown as Context;
+    const context = {
+      db,
+      readTime: async () => plane.clock.now(),
+      now: plane.clock.now,
+      steadyNow: plane.clock.steadyNow,
+    } as unknown as Context;
     const presence = { silenceOf: (peer: number) => (peer === one.id ? 0 : null), setOnline: () => {} };
     const options = { keepsPresence: true, tickMs: 1e9, settleMs: 1, failures: { note: () => {} } };
     const evaluator = new Evaluator(context, presence, options);
@@ -351,7 +356,7 @@ test('what was read before an event was stored does not undo it', async () => {
   await withDatabase(plane.dataDir, async (db) => {
     await savePeerHealth(db, one.id, { last_seen: plane.clock.now().toISOString() });
     const context = {
-      ...{ db, now: plane.clock.now, random: randomBytes, webhookTypes: new Set() },
+      ...{ db, now: plane.clock.now, steadyNow: plane.clock.steadyNow, random: randomBytes, webhookTypes: new Set() },
       readTime: async () => {
         reads += 1;
         if (reads === 1) await late.promise;
@@ -391,7 +396,7 @@ test('readers of a network take a part of the time, however often they read', as
     return plane.clock.now();
   };
   await withDatabase(plane.dataDir, async (db) => {
-    const context = { db, readTime, now: plane.clock.now } as unknown as Context;
+    const context = { db, readTime, now: plane.clock.now, steadyNow: plane.clock.steadyNow } as unknown as Context;
     const presence = { silenceOf: () => null, setOnline: () => {} };
     const evaluator = new Evaluator(context, presence, {
       ...{ keepsPresence: true, failures: { note: () => {} } },
@@ -428,7 +433,14 @@ test('a network that is deleted while others are judged is no outage', async () 
       return plane.clock.now();
     };
     const context = {
-      ...{ db, readTime, now: plane.clock.now, random: randomBytes, webhookTypes: new Set() },
+      ...{
+        db,
+        readTime,
+        now: plane.clock.now,
+        steadyNow: plane.clock.steadyNow,
+        random: randomBytes,
+        webhookTypes: new Set(),
+      },
       ...{ announce: async () => {}, healthNotifier: new ChangeNotifier() },
     } as unknown as Context;
     const presence = { silenceOf: () => null, setOnline: () => {} };

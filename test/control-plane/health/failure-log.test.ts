@@ -45,7 +45,14 @@ test('an outage of the database is two lines, and what could not be written is w
       if (announced < 5) throw unavailable();
     };
     const context = {
-      ...{ db, readTime: async () => plane.clock.now(), now: plane.clock.now, random: randomBytes, announce },
+      ...{
+        db,
+        readTime: async () => plane.clock.now(),
+        now: plane.clock.now,
+        steadyNow: plane.clock.steadyNow,
+        random: randomBytes,
+        announce,
+      },
       ...{ webhookTypes: new Set(), healthNotifier: new ChangeNotifier() },
     } as unknown as Context;
     const presence = { silenceOf: (peer: number) => (peer === one.id ? 0 : null), setOnline: () => {} };

@@ -135,10 +135,13 @@ test('a peer that returns while others are written is announced too', async () =
     const returned: number[] = [];
     const options = { days: 1, flushMs: 1e9, settleMs: 1, failures: { note: () => {} } };
     const onReturn = (id: number) => void returned.push(id);
-    const presence = new Presence({ db, readTime, now: plane.clock.now } as unknown as Context, {
-      ...options,
-      onReturn,
-    });
+    const presence = new Presence(
+      { db, readTime, now: plane.clock.now, steadyNow: plane.clock.steadyNow } as unknown as Context,
+      {
+        ...options,
+        onReturn,
+      },
+    );
     const touch = (peerId: number) =>
       presence.touch({ peerId, networkId: network, address: '203.0.113.1' } as PeerCaller, {
         userAgent: 'cpn/1.0.0 (linux x64)',

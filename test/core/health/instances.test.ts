@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { findCloned, type Instances, observeInstance } from '../../../src/core/health/instances.ts';
+import { clampInstances, findCloned, type Instances, observeInstance } from '../../../src/core/health/instances.ts';
 
 const minute = 60_000;
 
@@ -64,6 +64,15 @@ describe('instances of a peer', () => {
     expect(findCloned(known, 12 * minute)).toBeNull();
     expect(observe('a', 'b', 'a', ['b', 60 * minute]).begins).toEqual([2]);
     expect(observe('a', 'b', 'a', ['b', 63 * minute]).begins).toEqual([2, 3]);
+  });
+
+  it('that was found by a clock that was ahead has ended, and is found again by the right one', () => {
+    const { known } = observe(['a', 60 * minute], ['b', 61 * minute], ['a', 62 * minute]);
+    const clamped = clampInstances(known as Instances, 0);
+    expect(findCloned(clamped, 10 * minute)).toBeNull();
+    const back = observeInstance(clamped, { id: 'b', since: minute });
+    expect(findCloned(back.instances, minute)).not.toBeNull();
+    expect(clampInstances(clamped, 0)).toBe(clamped);
   });
 
   it('remembers a bounded number', () => {

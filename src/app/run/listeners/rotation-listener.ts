@@ -94,7 +94,10 @@ export class RotationListener implements PassListener {
   }
 }
 
-/** True when a key made at `since` (ISO 8601) is due to be changed, after `every` seconds; null for never. */
+/**
+ * True when a key made at `since` (ISO 8601) is due to be changed, after `every` seconds; null for never. A key made by a clock that was
+ * ahead is due when its instant is so far in the future.
+ */
 function isDue(since: string, every: number | null, now: Date, jitter: number): boolean {
-  return every !== null && now.getTime() - Date.parse(since) >= every * 1000 * (1 + mostJitter * jitter);
+  return every !== null && Math.abs(now.getTime() - Date.parse(since)) >= every * 1000 * (1 + mostJitter * jitter);
 }

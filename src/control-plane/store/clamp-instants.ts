@@ -1,0 +1,53 @@
+import type { Db, Tables } from './tables.ts';
+import { transact } from './transact.ts';
+
+/** How long a delivery waits for its next attempt at most: no later than that is one due that the clock did not move. */
+const longestDeliveryMs = 3_600_000;
+
+/**
+ * Corrects what was stored while the clock was ahead, which it is no more: an instant later than `now` becomes `now`. What ends some time
+ * after it was made keeps that time. Entries of the audit and events stay as they were written.
+ */
+export async function clampInstants(db: Db, now: Date): Promise<void> {
+  const at = now.toISOString();
+  await transact(db, async (transaction) => {
+    for (const column of ['last_seen', 'reported_at', 'lost_at'] as const)
+      await transaction
+        .updateTable('peer_health')
+        .set({ [column]: at })
+        .where(column, '>', at)
+        .execute();
+    await transaction.updateTable('personal_tokens').set({ last_used_at: at }).where('last_used_at', '>', at).execute();
+    for (const table of ['enrollment_keys', 'sessions', 'personal_tokens'] as const)
+      await shortenIn(transaction, table, now);
+    // A question to a host is answered within seconds, or never.
+    await transaction.deleteFrom('peer_messages').where('created_at', '>', at).execute();
+    const horizon = new Date(now.getTime() + longestDeliveryMs).toISOString();
+    await transaction
+      .updateTable('deliveries')
+      .set({ next_at: at })
+      .where('next_at', '>', at)
+      .where((eb) => eb.or([eb('attempts', '=', 0), eb('next_at', '>', horizon)]))
+      .execute();
+  });
+}
+
+type Ending = 'enrollment_keys' | 'sessions' | 'personal_tokens';
+
+async function shortenIn(transaction: Db, table: Ending & keyof Tables, now: Date): Promise<void> {
+  const at = now.toISOString();
+  const early = await transaction
+    .selectFrom(table)
+    .select(['id', 'created_at', 'expires_at'])
+    .where('created_at', '>', at)
+    .execute();
+  for (const { id, created_at, expires_at } of early) {
+    const aheadMs = Date.parse(created_at) - now.getTime();
+    const end = expires_at === null ? null : new Date(Date.parse(expires_at) - aheadMs).toISOString();
+    await transaction
+      .updateTable(table)
+      .set({ created_at: at, ...(end !== null && { expires_at: end }) })
+      .where('id', '=', id)
+      .execute();
+  }
+}
