@@ -42,7 +42,7 @@ export class Lane {
     const result = await this.#request(to);
     const complaints = [...others, ...judgeOutput(result, this.#secrets)];
     if (this.#server.sent === sent) complaints.push('the reply was never sent');
-    const exitCode = 'refused' in outcome ? outcome.refused : 0;
+    const exitCode = 'refused' in outcome ? outcome.refused : 'isLast' in outcome ? 1 : 0;
     if (result.exitCode !== exitCode) complaints.push(`exit code ${result.exitCode}: ${result.stderr}`);
     if ('nowhere' in outcome && result.exitCode === 0) {
       complaints.push(...(await judgeHost(this.#host, this.#program, outcome, this.#secrets)));

@@ -28,6 +28,8 @@ export interface Denied {
 /** The peer concerned is skipped and named; the next true map makes everything as before. */
 export interface Skipped {
   readonly skipped: true;
+  /** No other peer is left: the join is made, and ends with exit code 1. */
+  readonly isLast?: true;
 }
 
 /** The valid part is applied: the malicious part is nowhere on the host, and the next true map makes everything as before. */
@@ -57,6 +59,7 @@ export type Row = Omit<MaliciousReply, 'family'>;
 export const refused = { refused: 1 } as const;
 export const undone = { refused: 1, undone: true } as const;
 export const skipped = { skipped: true } as const;
+export const allSkipped = { skipped: true, isLast: true } as const;
 export const denied = { refused: 4 } as const;
 export const unreachable = { refused: 5 } as const;
 

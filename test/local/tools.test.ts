@@ -65,7 +65,7 @@ test.each([
   const started = await readExecs(trace);
   const ours = started.filter(({ env: given }) => given.some((each) => each.startsWith('CPN_LAB=')));
   expect(new Set(ours.map(({ path: program }) => program.split('/').at(-1)))).toEqual(
-    new Set(['sh', 'cpn', 'node', 'readlink']),
+    new Set(['sh', 'cpn', 'node', 'readlink', 'ls']),
   );
   const tools = started.filter((exec) => !ours.includes(exec));
   const names = [...new Set(tools.map(({ path: program }) => program.split('/').at(-1)))];

@@ -159,7 +159,7 @@ test('the peers of a database from before can withdraw too', async () => {
     // What later versions brought, newest first.
     const tables = [
       'applied_migrations',
-      ...['deliveries', 'events', 'peer_health', 'network_health'],
+      ...['deliveries', 'events', 'peer_health', 'network_health', 'peer_messages'],
       'former_identities',
       'write_checks',
       'changes',

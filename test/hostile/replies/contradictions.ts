@@ -1,4 +1,4 @@
-import { family, type MaliciousReply, type Row, refused, skipped } from '../malicious-reply.ts';
+import { allSkipped, family, type MaliciousReply, type Row, refused, skipped } from '../malicious-reply.ts';
 import { edge, gate, keyOf, network, ownAddress, ownPeer, trueRevision } from '../true-replies.ts';
 import { enrolled, jsonType, map, whole } from '../wire.ts';
 
@@ -130,7 +130,7 @@ export const contradictions: readonly MaliciousReply[] = [
   ),
   ...family('an enrolment with', [
     ...enrolments.map(([name, make]): Row => ({ name, to: 'enrolment', outcome: refused, make })),
-    ...unusableAtJoin.map(([name, make]): Row => ({ name, to: 'enrolment', outcome: skipped, make })),
+    ...unusableAtJoin.map(([name, make]): Row => ({ name, to: 'enrolment', outcome: allSkipped, make })),
   ]),
 ];
 

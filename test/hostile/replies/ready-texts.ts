@@ -1,4 +1,4 @@
-import { family, named, type Outcome, type Row, refused, skipped, undone } from '../malicious-reply.ts';
+import { allSkipped, family, named, type Outcome, type Row, refused, skipped, undone } from '../malicious-reply.ts';
 import { keyOf } from '../true-replies.ts';
 import { whole } from '../wire.ts';
 
@@ -28,7 +28,6 @@ const ownLines = [
   'Address = 10.77.0.5/24\u2028PostUp = x',
   'Address = 10.77.0.5/24\vPostUp = x',
   'Address = /etc/host*',
-  'Address = 10.77.0.5/24, 10.77.0.6/24',
   'Address = fd00::5/64',
   'Address = 10.77.0.5/33',
   'Address = 10.77.0.5/+24',
@@ -52,15 +51,16 @@ const ownLines = [
 ];
 
 /** Lines in the place of a peer's AllowedIPs, with which the text as a whole is invalid. */
-const wrongLines = [
-  'AllowedIPs = 10.77.0.5/32',
-  `PublicKey = ${keyOf('twice')}`,
-  'PublicKey',
+const wrongLines = [`PublicKey = ${keyOf('twice')}`, 'PublicKey'];
+
+/** Lines in that place with a peer that contradicts another one. */
+const contradictions = [
   `[Peer]\nPublicKey = ${keyOf('peer 2')}\nAllowedIPs = 10.77.0.1/32\n[Peer]\nPublicKey = ${keyOf('peer 3')}\nAllowedIPs = 10.77.0.1/32`,
 ];
 
 /** Lines in that place with which the peer cannot be used. */
 const peerLines = [
+  'AllowedIPs = 10.77.0.5/32',
   'AllowedIPs = 10.77.0.1/32/32',
   'AllowedIPs = 10.77.1',
   'AllowedIPs = +10.77.0.1/32',
@@ -83,7 +83,6 @@ const peerLines = [
   'PresharedKey = $(cat /etc/shadow)',
   'PresharedKey = /etc/shadow',
   'Address = 10.77.0.9/32',
-  `[Peer]\nPublicKey = ${keyOf('peer 1')}\nAllowedIPs = 10.77.0.2/32`,
   '[Peer]\nAllowedIPs = 10.77.0.2/32',
   '[Peer]\nPublicKey = AAAA',
   `[Peer]\nPublicKey = ${Buffer.alloc(32).toString('base64')}\nAllowedIPs = 10.77.0.2/32`,
@@ -109,7 +108,10 @@ export const readyTexts = family('a ready text', [
   ...hooks.slice(0, 4).map((key) => row(ownAddress, `${carried}\n[Interface] # x\n${key} = touch /tmp/owned`)),
   ...ownLines.map((line) => row(line, carried)),
   ...wrongLines.map((line) => row(ownAddress, line)),
-  ...peerLines.map((line) => row(ownAddress, line, skipped)),
+  ...peerLines.map((line) => row(ownAddress, line, allSkipped)),
+  ...contradictions.map((line) => row(ownAddress, line, skipped)),
+  row(ownAddress, `[Peer]\nPublicKey = ${keyOf('peer 1')}\nAllowedIPs = 10.77.0.2/32`, { nowhere: [] }),
+  row('Address = 10.77.0.5/24, 10.77.0.6/24', carried, { nowhere: ['10.77.0.6'] }),
   ...['127.0.0.1/8', '169.254.169.254/16', '198.18.0.1/32'].map(
     (address): Row => ({ ...row(`Address = ${address}`, carried), outcome: undone }),
   ),

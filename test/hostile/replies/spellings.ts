@@ -142,7 +142,6 @@ const endpoints = [
   'gate..example:53',
   '.:53',
   '.example:53',
-  'example.:53',
   '-gate.example:53',
   'gate-.example:53',
   'gate.0x7f:53',

@@ -60,6 +60,7 @@ describe('a host enrols', () => {
           routes: [],
           vpn_type: 'wireguard',
           revision: 2,
+          etag: body.data.network_etag,
           peers: [peer],
         },
         access_token: expect.stringMatching(/^cpp_[\w-]{43}$/),

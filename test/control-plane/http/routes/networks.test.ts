@@ -27,6 +27,7 @@ describe('making a network', () => {
         routes: [],
         vpn_type: 'wireguard',
         revision: 1,
+        etag: expect.stringMatching(/^"1-[\w-]{12}"$/),
         peers: [],
       },
     });
