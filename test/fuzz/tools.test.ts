@@ -13,6 +13,7 @@ import { parseShown } from '../../src/host/linux/ip/show.ts';
 import { isFirewallLossReport, parseFirewallEvent } from '../../src/host/linux/monitor/events.ts';
 import { isLossReport, parseEvent } from '../../src/host/linux/monitor/parse-event.ts';
 import { parseFilterTables } from '../../src/host/linux/nft/filter-tables.ts';
+import { parseLegacyTables } from '../../src/host/linux/nft/legacy-tables.ts';
 import { parseRules } from '../../src/host/linux/nft/own-table.ts';
 import { mayAdminister } from '../../src/host/linux/privilege.ts';
 import { parseSshClients } from '../../src/host/linux/ssh-clients.ts';
@@ -84,9 +85,11 @@ fuzz(
   },
 );
 
-const rulesets = readdirSync(printed.rulesets)
-  .map((file) => readFileSync(join(printed.rulesets, file), 'utf8'))
-  .filter((text) => text.length < 8000);
+const readRecorded = (ending: string) =>
+  readdirSync(printed.rulesets)
+    .filter((file) => file.endsWith(ending))
+    .map((file) => readFileSync(join(printed.rulesets, file), 'utf8'));
+const rulesets = readRecorded('.ruleset').filter((text) => text.length < 8000);
 const paths: ForwardPath[] = (['new', 'established'] as const).map((state) => ({
   ...{ iif: 'cpn0', oif: 'eth1', from: prefix('10.77.0.0/24'), to: prefix('192.168.50.0/24'), state },
 }));
@@ -99,6 +102,14 @@ const judged = (text: string) => {
 };
 
 fuzz('any ruleset of nft is read or refused', 400, [mutated(fc.constantFrom(...rulesets))], judged);
+fuzz(
+  'any output of iptables-legacy-save is read',
+  400,
+  [mutated(fc.constantFrom(...readRecorded('.save')))],
+  (text) => {
+    survive(() => findForwardDrops(parseLegacyTables(text), 'cpn0', paths).map(describeDrop));
+  },
+);
 fuzz(
   'any ruleset in JSON is read or refused',
   400,
