@@ -79,7 +79,7 @@ function readFrom({ from, headers }: Answer): Pick<MapReading, 'from' | 'servedA
   return { ...(address !== null && { from: address }), ...(Number.isSafeInteger(servedAt) && { servedAt }) };
 }
 
-/** What is no instant tells of no clone. */
+/** A header that is not a time is ignored. */
 function readCloned({ headers }: Answer): Pick<MapReading, 'clonedSince'> {
   const at = Date.parse([headers['peer-cloned-since']].flat()[0] ?? '');
   return Number.isNaN(at) ? {} : { clonedSince: new Date(at).toISOString() };

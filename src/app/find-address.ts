@@ -19,7 +19,7 @@ export interface FoundAddress {
  * The address that a person means: an address, the name of a peer in one of the networks, or a name that this host's resolver
  * knows, of whose addresses the first is taken.
  *
- * @throws InvalidValue for what is none of these; WrongUsage for a name that several peers have
+ * @throws InvalidValue for any other text; WrongUsage for a name that several peers have
  */
 export async function findAddress(tools: Tools, states: readonly Joined[], text: string): Promise<FoundAddress> {
   if (isIP(text) !== 0) return { address: parseAddress(text), origin: null };

@@ -129,7 +129,7 @@ export class Spare {
     this.#left = connection;
   }
 
-  /** Null where there is none to that origin by that proxy. */
+  /** Returns the kept connection to that origin through that proxy; null where there is none. */
   take(origin: string, proxy: HttpProxy | null): Connection | null {
     const left = this.#left;
     if (left?.origin !== origin || !isSameProxy(left.proxy, proxy)) return null;
