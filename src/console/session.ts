@@ -28,7 +28,7 @@ export async function openSession(): Promise<void> {
   }
 }
 
-/** Opens a session, of which a cookie has one half and this page the other. @throws ApiError */
+/** Opens a session. A cookie has one half of its secret, and this page has the other. @throws ApiError */
 export async function logIn(email: string, password: string): Promise<void> {
   const fields = { email, password, device_name: 'console', session_cookie: ownPath() };
   const { session_key } = await call<Partial<CookieSession>>('POST', loginPath, fields);

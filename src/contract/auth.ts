@@ -31,7 +31,7 @@ export const Session = z
   .meta({ id: 'Session' });
 export type Session = z.infer<typeof Session>;
 
-/** A session of which a cookie has one half, and a page the other. */
+/** A session whose secret has two halves: a cookie has one, and a page has the other. */
 export const CookieSession = z.object({ session_key: tokenShown, expires_at: instant }).meta({ id: 'CookieSession' });
 export type CookieSession = z.infer<typeof CookieSession>;
 

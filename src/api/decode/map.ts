@@ -48,7 +48,7 @@ export function decodeRevision(network: Field, { etag, hasOwnTag }: Omit<Asked, 
   return own ?? entityTag(etag);
 }
 
-/** An entity tag (RFC 9110, 8.8.3) of a bearable length. A weak one is enough for If-None-Match: proxies that compress make tags weak. */
+/** An entity tag (RFC 9110, 8.8.3) of at most 128 characters. Proxies that compress make tags weak, and If-None-Match takes weak ones. */
 export function entityTag(etag: string | null): string | null {
   return etag !== null && /^(?:W\/)?"[\x21\x23-\x7e]{0,128}"$/.test(etag) ? etag : null;
 }

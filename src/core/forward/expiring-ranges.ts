@@ -18,7 +18,7 @@ export interface TunnelPeer {
  * Everything that peers which expire send from, or receive: all their allowed IPs and their addresses. The ranges are in order and do not
  * overlap. As in WireGuard the longest prefix counts, so that another peer keeps its prefix inside one of an expiring peer.
  *
- * @param expiring the listed peers that expire, also those that the tunnel has no more
+ * @param expiring the listed peers that expire, including those that are no longer in the tunnel
  */
 export function findExpiringRanges(
   tunnel: readonly TunnelPeer[],
