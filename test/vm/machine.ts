@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import { command } from '../../packaging/command.ts';
 import type { Image } from './image.ts';
-import { mostBoots, runToEnd } from './run-to-end.ts';
+import { isLockedUp, mostBoots, readConsole, runToEnd, sizeOf } from './run-to-end.ts';
 
 /** Where a host runs its job: `job` is its input, `out` its results, `console` its console output. */
 export interface Place {
@@ -27,6 +27,8 @@ const options = 'console=ttyS0 root=/dev/vda rw quiet mitigations=off panic=-1 n
  * of its own: a qemu that restarts keeps the translated code of the boot before, and can take minutes to forget the code of one page
  * when the next boot writes there. The emulation is of qemu alone, also where this machine could help: what is tested everywhere must
  * be the same. An older processor is emulated a fifth quicker than the newest.
+ *
+ * Qemu can lock up a kernel that patches its own code while it loads modules. Such a boot starts again.
  */
 export async function runMachine({ disk, kernel, initrd }: Image, { job, out, console, work }: Place): Promise<void> {
   const [ownDisk, jobDisk, outDisk] = [join(work, 'disk.img'), join(work, 'job.img'), join(work, 'out.img')];
@@ -50,8 +52,9 @@ export async function runMachine({ disk, kernel, initrd }: Image, { job, out, co
   ];
   try {
     for (let boot = 0; boot < mostBoots && !readFileSync(console, 'utf8').includes(off); boot++) {
+      const size = sizeOf(console);
       const code = await runToEnd(argv, console, { stdio: ['ignore', 'ignore', 'inherit'] });
-      if (code !== 0) return;
+      if (code !== 0 && !isLockedUp(readConsole(console, size))) return;
     }
   } finally {
     mkdirSync(out, { recursive: true });

@@ -1,5 +1,5 @@
 import { type SpawnOptions, spawn } from 'node:child_process';
-import { appendFileSync, statSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync, statSync } from 'node:fs';
 
 /** A host that writes nothing to its console for so long hangs. The steps have a shorter limit of their own, and each writes a line. */
 const silenceMs = 600_000;
@@ -10,19 +10,31 @@ const longestMs = 1_200_000;
 /** More boots than a scenario has: such a host restarts again and again. */
 export const mostBoots = 10;
 
+/** The kernel's reports, one in about 28 s, after which a boot that no step has begun in does not go on. */
+const mostLockups = 4;
+
+/** Whether a kernel locked up before the first line of a boot's steps: `text` is what the boot wrote to its console. */
+export function isLockedUp(text: string): boolean {
+  return !text.includes('vm-test: boot') && text.split('BUG: soft lockup').length > mostLockups;
+}
+
+/** What a host wrote to its console after the first `size` bytes. */
+export function readConsole(console: string, size: number): string {
+  return existsSync(console) ? readFileSync(console).subarray(size).toString('utf8') : '';
+}
+
 /** Runs one boot of a host to its end, and kills it when it hangs, or when this process ends. @returns its exit code */
 export function runToEnd(argv: readonly string[], console: string, options: SpawnOptions): Promise<number | null> {
   const { promise, resolve, reject } = Promise.withResolvers<number | null>();
   const started = Date.now();
+  const size = sizeOf(console);
   // The kernel ends the child where this process is killed.
   const child = spawn('setpriv', ['--pdeathsig', 'KILL', ...argv], options);
   const kill = () => child.kill('SIGKILL');
   const watch = setInterval(() => {
-    const spoke = Math.max(started, statSync(console, { throwIfNoEntry: false })?.mtimeMs ?? 0);
-    const isSilent = Date.now() - spoke > silenceMs;
-    if (!isSilent && Date.now() - started < longestMs) return;
+    const why = whyKill(console, size, started);
+    if (why === null) return;
     clearInterval(watch);
-    const why = isSilent ? `nothing for ${silenceMs / 1000} s` : `no end after ${longestMs / 1000} s`;
     appendFileSync(console, `\nvm-test: killed from outside: ${why}\n`);
     kill();
   }, 1000);
@@ -34,4 +46,17 @@ export function runToEnd(argv: readonly string[], console: string, options: Spaw
     resolve(code);
   });
   return promise;
+}
+
+function whyKill(console: string, size: number, started: number): string | null {
+  const now = Date.now();
+  if (now - started > longestMs) return `no end after ${longestMs / 1000} s`;
+  const spoke = Math.max(started, statSync(console, { throwIfNoEntry: false })?.mtimeMs ?? 0);
+  if (now - spoke > silenceMs) return `nothing for ${silenceMs / 1000} s`;
+  return isLockedUp(readConsole(console, size)) ? 'the kernel locked up' : null;
+}
+
+/** The bytes that a console has so far. */
+export function sizeOf(console: string): number {
+  return statSync(console, { throwIfNoEntry: false })?.size ?? 0;
 }
