@@ -72,11 +72,15 @@ export async function readMap(http: HttpClient, request: MapRequest): Promise<Ma
   }
 }
 
-/** When, and the address that answered; IPv4 in IPv6 clothing (RFC 4291, section 2.5.5.2) is read as what it stands for. */
-function readFrom({ from, headers }: Answer): Pick<MapReading, 'from' | 'servedAt'> {
+/** When, which user's program, and the address that answered; IPv4 in IPv6 clothing (RFC 4291, section 2.5.5.2) is read as what it stands for. */
+function readFrom({ from, headers, listener }: Answer): Pick<MapReading, 'from' | 'listener' | 'servedAt'> {
   const address = tryParseAddress(from?.replace(/^::ffff:(?=[\d.]+$)|%.*$/g, '') ?? '');
   const servedAt = Date.parse([headers.date].flat().join());
-  return { ...(address !== null && { from: address }), ...(Number.isSafeInteger(servedAt) && { servedAt }) };
+  return {
+    ...(address !== null && { from: address }),
+    ...(listener !== null && { listener }),
+    ...(Number.isSafeInteger(servedAt) && { servedAt }),
+  };
 }
 
 /** A header that is not a time is ignored. */

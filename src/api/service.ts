@@ -77,6 +77,8 @@ export interface MapReading {
   readonly servedAt?: number;
   /** The address at which the service answered, where it is known. */
   readonly from?: Address;
+  /** The user (uid) whose program answered on loopback without TLS; absent where it is not visible, and for other addresses. */
+  readonly listener?: number;
   /** ISO 8601: since when another host has the identity of this one, as far as the service knows; absent where none has. */
   readonly clonedSince?: string;
 }
@@ -196,12 +198,26 @@ export interface ServiceDescription {
   readonly etag: string | null;
 }
 
+/** The user whose program listens at the address of a control plane. */
+export interface ListeningUser {
+  /** The uid. */
+  readonly user: number;
+  /** For a message. */
+  readonly description: string;
+  /** The user who is remembered, for a message; null for none, and for the same one. */
+  readonly former: string | null;
+  /** It is neither root, nor a user of services, nor that of this process. */
+  readonly isLoginUser: boolean;
+}
+
 /** Facts of a reply in addition to its content. */
 export interface ServiceProbe {
   /** Seconds since the epoch by its own clock; null where it does not tell. */
   readonly date: number | null;
   /** Milliseconds from the question to the head of the answer. */
   readonly tookMs: number;
+  /** The user whose program answered on loopback without TLS; null where it is not visible, absent for other addresses. */
+  readonly listener?: string | null;
 }
 
 /** What a change of a password made useless; null where the service does not report it. */

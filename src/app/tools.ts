@@ -1,4 +1,4 @@
-import type { PeerService, ServiceDescription } from '../api/service.ts';
+import type { ListeningUser, PeerService, ServiceDescription } from '../api/service.ts';
 import type { Feature } from '../core/map/features.ts';
 import type { Resolved } from '../core/names/resolved-names.ts';
 import type { ServiceAddress } from '../core/net/service-address.ts';
@@ -14,6 +14,12 @@ export interface Tools {
   connect(known: KnownService, patience?: ConnectOptions): Promise<PeerService>;
   /** Reads what a service describes; null where it has not changed since the ETag `known`. Ends soon, one way or another. */
   describe(address: ServiceAddress, known: string | null, signal?: AbortSignal): Promise<ServiceDescription | null>;
+  /**
+   * Finds the user whose program listens at a loopback address without TLS; null for other addresses, and where none is visible.
+   *
+   * @param before the user who is remembered
+   */
+  findListeningUser(address: ServiceAddress, before?: number): Promise<ListeningUser | null>;
   /** The wall clock, which people and other programs may set. */
   now(): Date;
   /** Seconds since this host was started, those asleep included. */

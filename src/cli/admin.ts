@@ -157,9 +157,11 @@ async function findService(input: Input): Promise<Access> {
   const { readLogin } = await import('../store/login-file.ts');
   const login = await readLogin(loginFolder(input), warn);
   const given = input.environment.CPN_API_TOKEN;
-  const service = (await readServiceAddress(input)) ?? login?.service;
-  if (service === undefined) throw new WrongUsage('not logged in; run "cpn login --api URL --email EMAIL"');
-  const isLogin = login?.service.url === service.url;
+  const named = (await readServiceAddress(input)) ?? login?.service;
+  if (named === undefined) throw new WrongUsage('not logged in; run "cpn login --api URL --email EMAIL"');
+  const isLogin = login?.service.url === named.url;
+  const listener = isLogin ? login.service.listener : undefined;
+  const service = listener === undefined ? named : { ...named, listener };
   const proxy = (await readProxy(input)) ?? (isLogin ? login.service.proxy : undefined);
   const reach = (address: ServiceAddress) =>
     withEnvironmentProxy(proxy === undefined ? address : { ...address, proxy }, input.environment);

@@ -44,6 +44,7 @@ export async function openTools(input: Input, mode: Mode = 'command'): Promise<T
       const { readDescription } = await import('../api/description.ts');
       return readDescription(address, etag, signal && { signal });
     },
+    findListeningUser,
     log,
     now: () => new Date(),
     uptime,
@@ -55,6 +56,12 @@ export async function openTools(input: Input, mode: Mode = 'command'): Promise<T
     meter: noMeter,
     ...reporter,
   };
+}
+
+/** As {@link Tools.findListeningUser}. */
+export async function findListeningUser(address: ServiceAddress, before?: number) {
+  const { findListeningUser: find } = await import('../api/http/listener-check.ts');
+  return find(address, before);
 }
 
 /** Makes the tools of `cpn doctor`. */

@@ -23,5 +23,6 @@ const byName: Readonly<Record<string, number>> = {
   Unreachable: exitCodes.unreachable,
   Intercepted: exitCodes.unreachable,
   ProxyFailed: exitCodes.unreachable,
+  ForeignListener: exitCodes.unreachable,
   RotationPending: exitCodes.unreachable,
 };

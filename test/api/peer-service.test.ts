@@ -127,6 +127,7 @@ describe('readMap', () => {
       map: null,
       waited: false,
       from: '127.0.0.1',
+      listener: process.geteuid?.(),
       servedAt: expect.any(Number),
     });
     expect(asked[0]?.headers['if-none-match']).toBe('"12"');

@@ -98,6 +98,8 @@ export class Desk {
   readonly announced: (string | null)[] = [];
   /** Whether the control plane supports tags; throws its refusal. */
   announces: (tag: string | null) => boolean | Promise<boolean> = () => true;
+  /** The user whose program listens at a loopback address. */
+  listens: Tools['findListeningUser'] = async () => null;
   /** The keys that the control plane accepted for this host, in order. */
   readonly registered: { readonly publicKey: PublicKey; readonly proof: KeyProof | null }[] = [];
   /** Whether the control plane supports a change of the key; throws its refusal. */
@@ -145,6 +147,7 @@ export class Desk {
         return this.#service();
       },
       describe: async (_, etag, signal) => this.describesItself(etag, signal),
+      findListeningUser: async (service, before) => this.listens(service, before),
       now: () => new Date(1_700_000_000_000 + this.seconds * 1000),
       uptime: () => this.seconds,
       monotonic: () => this.seconds,

@@ -83,6 +83,7 @@ fuzz(
       etag: '"13"',
       waited: true,
       from: null,
+      listener: null,
       reading: { ...source, maxBytes: 1 },
     };
     const changed = survive(() => decodeDelta(answer, base));

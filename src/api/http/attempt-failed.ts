@@ -1,4 +1,5 @@
 import type { PeerCertificate } from 'node:tls';
+import type { ForeignUsers } from '../../core/errors/index.ts';
 import { sanitizeForMessage } from './sanitize-for-message.ts';
 
 /** What an attempt that brought no answer leaves known about itself. */
@@ -19,6 +20,8 @@ interface Outcome {
   readonly intercepted?: boolean;
   /** The proxy failed, and the problem is a clause of which it is the subject. */
   readonly proxied?: boolean;
+  /** A program of another user than before listens there; the two users for a message. */
+  readonly foreign?: ForeignUsers;
   /** What `Retry-After` asked for, clamped. */
   readonly retryAfterMs?: number | null;
   /** The hint, unless the problem has one. */

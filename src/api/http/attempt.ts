@@ -61,6 +61,8 @@ export interface Answer {
   readonly waited: boolean;
   /** The address that answered, as the kernel writes it; null where it is not known. */
   readonly from: string | null;
+  /** The user whose program answered; null where that is not visible or not checked. */
+  readonly listener: number | null;
   readonly reading: Reading;
 }
 
@@ -107,8 +109,9 @@ export async function attempt(connection: Connection, call: Call, circumstances:
   const status = response.statusCode;
   const waited = /^\s*wait\s*=/i.test(header(response, 'preference-applied') ?? '');
   const { headers } = response;
-  const from = connection.peer;
-  const answer = (body: unknown) => ({ status, headers, body, etag: header(response, 'etag'), waited, from, reading });
+  const { peer: from, listener } = connection;
+  const etag = header(response, 'etag');
+  const answer = (body: unknown) => ({ status, headers, body, etag, waited, from, listener, reading });
 
   if (status === 511) {
     discard(response);

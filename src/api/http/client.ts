@@ -1,12 +1,12 @@
-import { Intercepted, Unreachable } from '../../core/errors/index.ts';
-import { proxyOf } from '../../core/net/proxy.ts';
-import { type HttpProxy, parseServiceAddress, type ServiceAddress } from '../../core/net/service-address.ts';
+import { ForeignListener, Intercepted, Unreachable } from '../../core/errors/index.ts';
+import { parseServiceAddress, type ServiceAddress } from '../../core/net/service-address.ts';
 import { backoffDelay } from '../../core/util/backoff.ts';
 import { type Answer, type Attempt, attempt, type Call, compose } from './attempt.ts';
 import { AttemptFailed } from './attempt-failed.ts';
 import { type ClientOptions, withDefaults } from './client-options.ts';
 import { Connection, Spare } from './connection.ts';
 import { describeProxyFailure } from './proxy.ts';
+import { type Target, targetOf } from './target.ts';
 
 const usualDoubt = 'it may have been carried out all the same: look before you repeat it';
 
@@ -26,12 +26,12 @@ const backoff = { baseMs: 500, capMs: 8_000 };
 export class HttpClient {
   /** The base address. */
   readonly url: URL;
-  readonly #proxy: HttpProxy | null;
+  readonly #target: Target;
   readonly #options: ReturnType<typeof withDefaults>;
 
   constructor(address: ServiceAddress, options: ClientOptions) {
     this.url = new URL(parseServiceAddress(address.url, address.insecureHttp).url);
-    this.#proxy = proxyOf(address);
+    this.#target = targetOf(address, this.url);
     this.#options = withDefaults(options);
   }
 
@@ -41,9 +41,7 @@ export class HttpClient {
     for (const signal of signals) signal.throwIfAborted();
     const end = new AbortController();
     const { connection: use, resolved } = this.#options;
-    const { origin } = this.url;
-    const connection =
-      (use === 'keep' && spare.take(origin, this.#proxy)) || new Connection(origin, this.#proxy, resolved);
+    const connection = (use === 'keep' && spare.take(this.#target)) || new Connection(this.#target, resolved);
     const stop = () => {
       end.abort();
       connection.abort();
@@ -75,7 +73,7 @@ export class HttpClient {
     const { attempts = this.#options.attempts } = call;
     const deadlineMs = this.#deadlineOf(call);
     const basePath = this.url.pathname.replace(/\/$/, '');
-    const secrets = [call.secrets ?? [], call.bearer ?? [], this.#proxy?.credentials ?? []].flat();
+    const secrets = [call.secrets ?? [], call.bearer ?? [], this.#target.proxy?.credentials ?? []].flat();
     // Without the query, which may hold what is not for messages.
     const url = `${this.url.origin}${basePath}${call.path.replace(/\?.*$/s, '')}`;
     const reading = { url, maxBytes: maxBodyBytes, secrets };
@@ -115,12 +113,14 @@ export class HttpClient {
 
   #unreachable(why: string, { number, elapsedMs, doubt, sent, outcome }: Ending): Unreachable {
     const seconds = (elapsedMs / 1000).toFixed(1);
-    const by = this.#proxy === null ? '' : `, through the proxy ${this.#proxy.url} (${this.#proxy.from})`;
+    const { proxy } = this.#target;
+    const by = proxy === null ? '' : `, through the proxy ${proxy.url} (${proxy.from})`;
     const spent = `${number === 1 ? '1 attempt' : `${number} attempts`} in ${seconds} s${by}`;
     const { origin, pathname } = this.url;
     const url = `${origin}${pathname.replace(/\/$/, '')}`;
     if (outcome.intercepted) return new Intercepted(url, why, sent);
-    if (outcome.proxied && this.#proxy !== null) return describeProxyFailure(url, this.#proxy, why, outcome);
+    if (outcome.proxied && proxy !== null) return describeProxyFailure(url, proxy, why, outcome);
+    if (outcome.foreign) return new ForeignListener(url, outcome.foreign);
     return new Unreachable(url, `${why} (${spent})${doubt === null ? '' : `; ${doubt}`}`, {
       delivered: sent,
       perhapsDone: doubt !== null,

@@ -2,11 +2,12 @@ import type { Readable } from 'node:stream';
 import { buildConnector, Client, type Dispatcher, type FormData } from 'undici';
 import type { Secret } from '../../core/crypto/secret.ts';
 import type { Resolved } from '../../core/names/resolved-names.ts';
-import { isSameProxy } from '../../core/net/proxy.ts';
 import type { HttpProxy } from '../../core/net/service-address.ts';
 import { AttemptFailed } from './attempt-failed.ts';
 import { addressFinder } from './find-addresses.ts';
+import { withListenerCheck } from './listener-check.ts';
 import { type Forwarding, forwardBy, refusal, toProxy, tunnel } from './proxy.ts';
+import { isSameTarget, type Target } from './target.ts';
 
 /** The limits for reading a reply, and the secrets that no message may show. */
 export interface Reading {
@@ -47,8 +48,7 @@ const spareMs = 4_000;
  * between other calls, a request that must not be sent twice never goes out on one that the server has just closed.
  */
 export class Connection {
-  readonly origin: string;
-  readonly proxy: HttpProxy | null;
+  readonly target: Target;
   readonly #forwarding: Forwarding | null;
   readonly #end = new AbortController();
   readonly #client: Client;
@@ -56,14 +56,15 @@ export class Connection {
   /** Errors from before there was a connection: nothing was sent. */
   readonly #unconnected = new WeakSet<Error>();
   #peer: string | null = null;
+  #listener: number | null = null;
 
   /** @param resolved the addresses of names for when the resolver fails */
-  constructor(origin: string, proxy: HttpProxy | null, resolved: Resolved = {}) {
-    this.origin = origin;
-    this.proxy = proxy;
+  constructor(target: Target, resolved: Resolved = {}) {
+    const { origin, proxy, check } = target;
+    this.target = target;
     this.#isPlain = origin.startsWith('http:');
     const { signal } = this.#end;
-    const dial = buildConnector({
+    const connectAny = buildConnector({
       allowH2: false,
       timeout: connectTimeoutMs,
       autoSelectFamily: true,
@@ -71,6 +72,11 @@ export class Connection {
       signal,
       lookup: addressFinder(resolved, this.#isPlain),
     });
+    const dial = check
+      ? withListenerCheck(connectAny, check, (user) => {
+          this.#listener = user;
+        })
+      : connectAny;
     this.#forwarding = this.#isPlain && proxy !== null ? forwardBy(proxy, origin) : null;
     const connect = proxy === null ? dial : this.#isPlain ? toProxy(dial) : tunnel(proxy, dial, connectTimeoutMs);
     this.#client = new Client(this.#forwarding?.proxy ?? origin, {
@@ -97,13 +103,18 @@ export class Connection {
     return this.#peer;
   }
 
+  /** The user whose program accepted the last connection on loopback; null where that is not visible or not checked. */
+  get listener(): number | null {
+    return this.#listener;
+  }
+
   /** One request and the head of its reply; redirects are not followed. Fails with {@link AttemptFailed}. */
   async send(message: Message): Promise<Response> {
     try {
       const response = await this.#client.request(this.#forwarding?.rewrite(message) ?? message);
       if (this.#forwarding === null || response.statusCode !== 407) return response;
       await response.body.dump();
-      throw refusal(407, this.proxy as HttpProxy, this.origin);
+      throw refusal(407, this.target.proxy as HttpProxy, this.target.origin);
     } catch (error) {
       if (error instanceof AttemptFailed) throw error;
       throw AttemptFailed.from(error, this.#unconnected.has(error as Error), this.#isPlain);
@@ -129,10 +140,10 @@ export class Spare {
     this.#left = connection;
   }
 
-  /** Returns the kept connection to that origin through that proxy; null where there is none. */
-  take(origin: string, proxy: HttpProxy | null): Connection | null {
+  /** Returns the kept connection to that target; null where there is none. */
+  take(target: Target): Connection | null {
     const left = this.#left;
-    if (left?.origin !== origin || !isSameProxy(left.proxy, proxy)) return null;
+    if (left === null || !isSameTarget(left.target, target)) return null;
     this.#left = null;
     return left;
   }

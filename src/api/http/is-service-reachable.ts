@@ -1,13 +1,14 @@
-import { Intercepted, Unreachable } from '../../core/errors/index.ts';
+import { ForeignListener, Intercepted, Unreachable } from '../../core/errors/index.ts';
 import type { Resolved } from '../../core/names/resolved-names.ts';
-import { proxyOf } from '../../core/net/proxy.ts';
 import { parseServiceAddress, type ServiceAddress } from '../../core/net/service-address.ts';
 import type { ServiceProbe } from '../service.ts';
 import { AttemptFailed } from './attempt-failed.ts';
 import { discard, header } from './body.ts';
 import { Connection } from './connection.ts';
 import { describeProxyFailure } from './proxy.ts';
+import { targetOf } from './target.ts';
 import { userAgent } from './user-agent.ts';
+import { describeUser } from './user-name.ts';
 
 /**
  * Checks once whether a service answers at a control plane's address, and reads its clock. Any answer counts, and the request has no
@@ -22,11 +23,12 @@ export async function probeService(
   resolved: Resolved = {},
 ): Promise<ServiceProbe> {
   const { url, insecureHttp } = address;
-  const proxy = proxyOf(address);
   const base = new URL(parseServiceAddress(url, insecureHttp).url);
+  const target = targetOf(address, base);
+  const { proxy } = target;
   const end = new AbortController();
   const timer = setTimeout(() => end.abort(), deadlineMs);
-  const connection = new Connection(base.origin, proxy, resolved);
+  const connection = new Connection(target, resolved);
   // The end of the signal alone ends a connection that is being made; one that is made is closed.
   end.signal.addEventListener('abort', () => {
     connection.abort();
@@ -38,12 +40,15 @@ export async function probeService(
     const response = await connection.send({ method: 'GET', path: base.pathname, headers, body: null });
     discard(response);
     const date = Date.parse(header(response, 'date') ?? '');
-    return { date: Number.isNaN(date) ? null : date / 1000, tookMs: performance.now() - begun };
+    const listener = connection.listener === null ? null : describeUser(connection.listener);
+    const tookMs = performance.now() - begun;
+    return { date: Number.isNaN(date) ? null : date / 1000, tookMs, ...(target.check && { listener }) };
   } catch (error) {
     if (!(error instanceof AttemptFailed)) throw error;
     const problem = end.signal.aborted ? `no answer came within ${deadlineMs / 1000} s` : error.message;
-    const { sent, heard, intercepted, remedy = null } = error.outcome;
+    const { sent, heard, intercepted, foreign, remedy = null } = error.outcome;
     if (error.outcome.proxied && proxy !== null) throw describeProxyFailure(url, proxy, problem, error.outcome);
+    if (foreign) throw new ForeignListener(url, foreign);
     if (intercepted) throw new Intercepted(url, problem, sent);
     throw new Unreachable(url, problem, { delivered: sent, heard, retryAfterMs: null, remedy });
   } finally {

@@ -1,6 +1,6 @@
 import { checkOwnClock, checkServiceClock, type Moment } from '../../core/doctor/check-clock.ts';
 import { type Finding, noteFinding, okFinding, problemFinding } from '../../core/doctor/finding.ts';
-import { CpnError, Intercepted, ProxyFailed, Refused, Unreachable } from '../../core/errors/index.ts';
+import { CpnError, ForeignListener, Intercepted, ProxyFailed, Refused, Unreachable } from '../../core/errors/index.ts';
 import { addressesOf } from '../../core/names/resolved-names.ts';
 import { proxyOf } from '../../core/net/proxy.ts';
 import { describeServiceRoute, findServiceRoute } from '../../core/routing/tunnelled-service.ts';
@@ -29,15 +29,20 @@ async function examineService(tools: DoctorTools, state: Joined): Promise<Findin
   const transport = url.startsWith('https:') ? 'by TLS with a trusted certificate' : 'without TLS';
   try {
     const begun = tools.now().getTime() / 1000;
-    const { date, tookMs } = await tools.probeService(state.service, deadline, state.resolved);
+    const { date, tookMs, listener } = await tools.probeService(state.service, deadline, state.resolved);
     const middle = begun + tookMs / 2000;
+    const by = listener == null ? '' : `, from a program of ${listener}`;
     return [
-      okFinding('api', looked, `answers within ${Math.ceil(tookMs)} ms, ${transport}`),
+      okFinding('api', looked, `answers within ${Math.ceil(tookMs)} ms, ${transport}${by}`),
+      ...(listener === null ? [noteFinding('api', looked, unseenListener, httpsRemedy)] : []),
       ...(date === null ? [] : [checkServiceClock(url, middle, date)]),
       await examineToken(tools, state),
     ];
   } catch (error) {
     if (!(error instanceof Unreachable)) throw error;
+    if (error instanceof ForeignListener) {
+      return [problemFinding('api', looked, `is not trusted: ${error.facts.problem}`, error.remedy ?? '')];
+    }
     if (error instanceof Intercepted) {
       const problem = `a captive portal or proxy answers in its place: ${error.facts.problem}`;
       return [problemFinding('api', looked, problem, error.remedy ?? '')];
@@ -45,6 +50,10 @@ async function examineService(tools: DoctorTools, state: Joined): Promise<Findin
     return [problemFinding('api', looked, `is unreachable: ${error.facts.problem}`, remedyOf(url, error))];
   }
 }
+
+const unseenListener =
+  'is not checked: no socket of this network namespace listens there, so the user of its program is not visible';
+const httpsRemedy = 'https, or a control plane in this network namespace';
 
 /** The saved proxy, by which this host reaches the control plane; where none is saved, one that the environment names and that is not used. */
 function examineProxy(tools: DoctorTools, { interface: link, service }: Joined): Finding[] {

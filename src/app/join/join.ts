@@ -11,6 +11,7 @@ import { remedyOfRefused } from '../../core/routing/route-report.ts';
 import { describeServiceRoute, findServiceRoute } from '../../core/routing/tunnelled-service.ts';
 import type { Joined, State } from '../../store/state/state.ts';
 import { explainNoAccess, withPersonalToken } from '../access.ts';
+import { confirmListener } from '../confirm-listener.ts';
 import { reportLoading } from '../drain/withdraw.ts';
 import { cleanUp } from '../leave/cleanup.ts';
 import { finishLeaving, listFormer } from '../leave/former-networks.ts';
@@ -51,7 +52,7 @@ export interface JoinReport extends HandshakeResult {
  * continues where this one ended, and gets the same peer and address.
  */
 export async function joinNetwork(tools: Tools, asked: JoinRequest): Promise<JoinReport> {
-  const request = { ...asked, service: await keepProxy(tools, asked) };
+  const request = { ...asked, service: await rememberListener(tools, await keepProxy(tools, asked)) };
   await check(tools, request);
   const describe = beginToDescribe(tools, request);
   const alone = <T>(work: () => Promise<T>) => tools.store.change(() => tools.store.lock(work));
@@ -72,6 +73,14 @@ async function keepProxy({ store }: Tools, { service, named }: JoinRequest): Pro
   const { states } = await store.list();
   const known = states.find((state) => state.service.url === service.url && state.service.proxy !== undefined);
   return known?.service.proxy === undefined ? service : { ...service, proxy: known.service.proxy };
+}
+
+/** The service with the user whose program an earlier join there, finished or not, remembers; else with that of the one that listens now. */
+async function rememberListener(tools: Tools, service: ServiceAddress): Promise<ServiceAddress> {
+  const { states } = await tools.store.list();
+  const known = states.find((state) => state.service.url === service.url && state.service.listener !== undefined);
+  if (known?.service.listener === undefined) return confirmListener(tools, service, undefined);
+  return { ...service, listener: known.service.listener };
 }
 
 /** Only a person sees what the environment decided; the unit of the daemon has no such variables. */

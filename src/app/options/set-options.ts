@@ -7,6 +7,7 @@ import type { Step } from '../../core/reconcile/step.ts';
 import { describeServiceRoute, findServiceRoute } from '../../core/routing/tunnelled-service.ts';
 import type { Joined } from '../../store/state/state.ts';
 import { accessOf } from '../access.ts';
+import { confirmListener } from '../confirm-listener.ts';
 import { applyEvaluation, findUnloaded, save, withoutRules } from '../reconcile/apply.ts';
 import { type ConfirmOptions, canBeConfirmed } from '../reconcile/await-confirmation.ts';
 import { applyTentatively, mayCutOff, throwIfInterrupted } from '../reconcile/confirm.ts';
@@ -60,8 +61,10 @@ function arePortsAffected(
 /** The state with the changes; a move of the control plane is checked. */
 async function applyChanges(tools: Tools, known: Joined, changes: ResolvedChanges): Promise<Joined> {
   const next = withChanges(known, changes);
-  const { service = known.service, proxy = known.service.proxy } = changes;
-  if (changes.service === undefined && changes.proxy === undefined) return next;
+  const { service: named, proxy = known.service.proxy } = changes;
+  if (named === undefined && changes.proxy === undefined) return next;
+  const before = named?.url === known.service.url ? known.service.listener : undefined;
+  const service = named === undefined ? known.service : await confirmListener(tools, named, before);
   const reached = proxy === undefined ? service : { ...service, proxy };
   return withMove(next, await findNetworkAt(tools, known, reached));
 }
@@ -70,7 +73,15 @@ function describeMove({ interface: link, service: before }: Joined, { service: a
   const reason = 'its map lists this host with its key and address';
   const moved = before.url === after.url ? [] : [updated('api', link, before.url, after.url, reason)];
   const [from, to] = [describeProxy(before), describeProxy(after)];
-  return from === to ? moved : [...moved, updated('api', link, { proxy: from }, { proxy: to }, reason)];
+  const proxied = from === to ? [] : [updated('api', link, { proxy: from }, { proxy: to }, reason)];
+  return [...moved, ...proxied, ...describeListener(link, before, after)];
+}
+
+/** Another user at the same address; that of another address goes without saying. */
+function describeListener(link: string, before: ServiceAddress, after: ServiceAddress): readonly Change[] {
+  if (before.url !== after.url || before.listener === after.listener) return [];
+  const [from, to] = [before.listener ?? 'none', after.listener ?? 'none'];
+  return [updated('api', link, { 'listening user': from }, { 'listening user': to }, 'this command confirms it')];
 }
 
 function describeProxy(service: ServiceAddress): string {

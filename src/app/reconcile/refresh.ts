@@ -132,9 +132,10 @@ export async function refresh(
     // That the service has no other map than one which this host refused confirms no map.
     const isConfirmed = map !== null || state.refused === null;
     const confirmedAt = serviceTimeOf(clock, { now: tools.now().getTime(), uptime: tools.uptime() });
+    const answeredBy = answer.listener === undefined ? {} : { listener: answer.listener };
     const news = await resolveNewNames(tools, state, map);
     return {
-      update: { ...news, isRepeated: isDoubted, removed, ...(isConfirmed && { confirmedAt }) },
+      update: { ...news, ...answeredBy, isRepeated: isDoubted, removed, ...(isConfirmed && { confirmedAt }) },
       notes,
       waited,
       ...(answer.messages && { messages: answer.messages }),

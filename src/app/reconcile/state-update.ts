@@ -7,6 +7,7 @@ import { findOwnPeer, ownKeys } from '../../core/map/own-peer.ts';
 import { keepLabels } from '../../core/names/hosts-label.ts';
 import { type Resolved, sameResolved } from '../../core/names/resolved-names.ts';
 import type { Address } from '../../core/net/cidr.ts';
+import { isCheckedByListener } from '../../core/net/service-address.ts';
 import { applyPins, completePins } from '../../core/pins/pins.ts';
 import type { Joined } from '../../store/state/state.ts';
 import { holderOf } from '../pins.ts';
@@ -22,6 +23,8 @@ export interface StateUpdate {
   readonly removed?: readonly PeerId[];
   /** When the service confirmed the map, or that of the state, in milliseconds since 1970 by its own clock. */
   readonly confirmedAt?: number;
+  /** The user whose program answered on loopback without TLS. */
+  readonly listener?: number;
   /** The public key of this host when the map was asked for. */
   readonly requestedAs?: PublicKey | null;
   readonly resolved: Resolved | null;
@@ -38,13 +41,13 @@ export const noUpdate: StateUpdate = { map: null, resolved: null };
 /** The state with the update applied; `state` itself where nothing differs, or only what was refused before. */
 export function applyUpdate(
   state: Joined,
-  { map, requestedAs = null, resolved, failed = null, pathMtu, confirmedAt }: StateUpdate,
+  { map, requestedAs = null, resolved, failed = null, pathMtu, confirmedAt, listener }: StateUpdate,
 ): Joined {
   // A map sent before this host changed its key does not list the new key.
   const isOtherKey = requestedAs !== null && !ownKeys(state).includes(requestedAs);
   const isOutdated = map === null || (isOtherKey && findOwnPeer(map, state) === undefined);
   const listed = isOutdated ? state : withMap(state, map);
-  const checked = withConfirmation(withFailures(listed, failed), confirmedAt);
+  const checked = withListener(withConfirmation(withFailures(listed, failed), confirmedAt), listener);
   const isMeasured = pathMtu !== undefined && JSON.stringify(pathMtu) !== JSON.stringify(state.pathMtu);
   const mapped = isMeasured ? { ...checked, pathMtu } : checked;
   if (resolved === null) return mapped;
@@ -60,6 +63,13 @@ function withConfirmation(state: Joined, at: number | undefined): Joined {
     return others;
   }
   return at !== undefined && isConfirmationDue(state, at) ? { ...state, confirmed: Math.round(at) } : state;
+}
+
+/** The state of an older version, and that of a join while no listener was visible, has no user: the first one that answers is remembered. */
+function withListener(state: Joined, listener: number | undefined): Joined {
+  const { service } = state;
+  if (listener === undefined || service.listener !== undefined || !isCheckedByListener(service.url)) return state;
+  return { ...state, service: { ...service, listener } };
 }
 
 /** A peer that the map does not list any more is forgotten. */

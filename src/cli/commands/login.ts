@@ -4,7 +4,9 @@ import type { AdminService, Profile } from '../../api/service.ts';
 import type { Secret } from '../../core/crypto/secret.ts';
 import { CpnError, printable, Refused, WrongUsage } from '../../core/errors/index.ts';
 import type { ServiceAddress } from '../../core/net/service-address.ts';
+import type { Login } from '../../store/login-file.ts';
 import { connectAdmin, describeProfile, loginFolder } from '../admin.ts';
+import { findListeningUser } from '../context.ts';
 import { exitCodes } from '../exit-code.ts';
 import { apiFlags, jsonFlag } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
@@ -31,12 +33,13 @@ export const login: Command = {
   },
   examples: ['cpn login --api https://cp.example.net --email me@example.net'],
   async run(input) {
-    const service = await needServiceAddress(input);
+    const folder = loginFolder(input);
+    const before = await (await import('../../store/login-file.ts')).readLogin(folder).catch(() => null);
+    const service = await confirmAddress(await needServiceAddress(input), before);
     const { environment } = input;
     const reached = withEnvironmentProxy(service, environment);
     const token = await obtainToken(input, reached);
     const admin = await connectAdmin(reached, token.value, { remedies: token.remedies });
-    const before = await (await import('../../store/login-file.ts')).readLogin(loginFolder(input)).catch(() => null);
     const profile = await keepLogin(input, service, admin, token).catch(async (error) => {
       if (token.email !== null) await endSession(admin, 'the new session is still open');
       throw error;
@@ -52,6 +55,13 @@ export const login: Command = {
     return exitCodes.done;
   },
 };
+
+/** The address with the user whose program listens there; a login confirms that user, before the password is read. */
+async function confirmAddress(service: ServiceAddress, before: Login | null): Promise<ServiceAddress> {
+  const { confirmListener } = await import('../../app/confirm-listener.ts');
+  const known = before?.service.url === service.url ? before.service.listener : undefined;
+  return confirmListener({ findListeningUser, warn }, service, known);
+}
 
 /** Stores the token once the service has accepted it; of the proxy only what `--proxy` named, because the variables may change. */
 async function keepLogin(input: Input, service: ServiceAddress, admin: AdminService, token: Token): Promise<Profile> {

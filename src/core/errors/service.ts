@@ -109,6 +109,30 @@ export class ProxyFailed extends Unreachable {
   }
 }
 
+/** Two users of this host, as a message names them. */
+export interface ForeignUsers {
+  /** The one whose program listens at the address. */
+  readonly listener: string;
+  /** The one whose program listened there before. */
+  readonly expected: string;
+}
+
+/** The program of another user than before listens at a loopback address without TLS; nothing was sent to it. */
+export class ForeignListener extends Unreachable {
+  override readonly name = 'ForeignListener';
+
+  constructor(url: string, { listener, expected }: ForeignUsers) {
+    const problem = `${listener} listens there, and ${expected} did before; nothing was sent`;
+    const remedy = `if the control plane runs as that user now, confirm it with "cpn set --api ${url}", and with "cpn login --api ${url}"`;
+    super(
+      url,
+      problem,
+      { delivered: false, heard: false, retryAfterMs: null, remedy, lasting: true },
+      `the control plane at ${url} is not trusted: ${problem}; ${remedy}`,
+    );
+  }
+}
+
 /** A captive portal, or a proxy that requires a login, answers in place of the control plane. */
 export class Intercepted extends Unreachable {
   override readonly name = 'Intercepted';

@@ -33,6 +33,11 @@ export function isLoopbackUrl(url: string): boolean {
   return isLoopback(new URL(url).hostname);
 }
 
+/** True where only the user of the listening socket shows whether the control plane answers: on loopback, without TLS. */
+export function isCheckedByListener(url: string): boolean {
+  return url.startsWith('http:') && isLoopbackUrl(url);
+}
+
 /** `URL` has already turned 0x7f.1 and the like into dotted decimal. */
 function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || (isIPv4(hostname) && hostname.startsWith('127.'));
@@ -50,6 +55,11 @@ export interface ServiceAddress {
   readonly insecureHttp: boolean;
   /** `none` for a direct connection whatever the environment names; absent where the environment decides. */
   readonly proxy?: HttpProxy | 'none';
+  /**
+   * The user (uid) whose program listened there when a person last named the address; absent for one that is not on loopback or has TLS,
+   * and where no listener was visible.
+   */
+  readonly listener?: number;
 }
 
 /** An HTTP proxy, through which a host reaches its control plane. */

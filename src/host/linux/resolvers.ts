@@ -1,6 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync } from 'node:fs';
 import type { ResolverStub, Underlay } from '../../core/host-state/actual.ts';
 import { type Address, covers, parsePrefix } from '../../core/net/cidr.ts';
+import { isSystemUser } from '../../core/util/system-user.ts';
 import { listProcesses, readOpenFiles, readProgram } from './process-files.ts';
 import { parseSockets, type SocketRow } from './socket-table.ts';
 import { readStubSettings, readUsualSettings } from './stub-settings.ts';
@@ -150,14 +151,6 @@ export function findListening({ datagrams, streams }: Sockets, address: Address,
   const rows = exact.length > 0 ? exact : open;
   const counted = rows.filter(({ user }) => isSystemUser(user));
   return { inodes: counted.map(({ inode }) => inode), stranger: counted.length > 0 ? null : (rows[0]?.user ?? null) };
-}
-
-/**
- * True for root, for users of services (below UID_MIN of login.defs(5)) and for those that systemd makes for a service while it runs
- * (DynamicUser= in systemd.exec(5)). The user 65534 is none: many programs share it.
- */
-function isSystemUser(user: number): boolean {
-  return user < 1000 || (user >= 61_184 && user <= 65_519);
 }
 
 /** The process that has one of these sockets; null where none can be seen. */

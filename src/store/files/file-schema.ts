@@ -28,13 +28,14 @@ export const serviceAddress = v.object({
   url: v.pipe(v.string(), v.url()),
   insecureHttp: v.boolean(),
   proxy: v.exactOptional(v.union([v.literal('none'), proxy])),
+  listener: v.exactOptional(int),
 });
 export const features = v.pipe(
   v.array(v.string()),
   v.transform((names) => knownFeatures(names)),
 );
 
-/** The text form of a service, with the credentials of its proxy in the open. Versions before it ignore the proxy. */
+/** The text form of a service, with the credentials of its proxy in the open. Older versions ignore proxy and listener. */
 export function formatServiceAddress({ proxy, ...service }: ServiceAddress) {
   if (proxy === undefined || proxy === 'none') return { ...service, proxy };
   return { ...service, proxy: { url: revealProxy(proxy), from: proxy.from } };

@@ -1,0 +1,100 @@
+import type { Socket } from 'node:net';
+import { endianness } from 'node:os';
+import type { buildConnector } from 'undici';
+import { type Address, tryParseAddress } from '../../core/net/cidr.ts';
+import { findListener, findListeners, type TcpSocket } from '../../core/net/loopback-listener.ts';
+import { isCheckedByListener, type ServiceAddress } from '../../core/net/service-address.ts';
+import { isSystemUser } from '../../core/util/system-user.ts';
+import type { ListeningUser } from '../service.ts';
+import { AttemptFailed } from './attempt-failed.ts';
+import type { Target } from './target.ts';
+import { readListeningSockets, readSockets } from './tcp-sockets.ts';
+import { describeUser } from './user-name.ts';
+
+type Connector = ReturnType<typeof buildConnector>;
+
+/**
+ * Makes connections to a loopback address without TLS, and checks whose program accepted each before anything is sent: any local user can
+ * bind the port of a control plane that is down. Root and the user of this process may always answer, because they can read the
+ * secrets anyway.
+ *
+ * @param expected the user whose program listened there before; null where none is remembered, and any may answer
+ * @param onUser receives the user whose program answers; null where it is not visible, as behind a DNAT rule
+ */
+export function withListenerCheck(
+  dial: Connector,
+  { expected }: NonNullable<Target['check']>,
+  onUser: (user: number | null) => void,
+): Connector {
+  return (options, done) => {
+    const before = readListeningSockets();
+    dial(options, (...[error, socket]) => {
+      if (!socket) return done(error as Error, null);
+      try {
+        onUser(judge(socket, before, expected));
+      } catch (problem) {
+        socket.destroy();
+        return done(problem as Error, null);
+      }
+      done(null, socket);
+    });
+  };
+}
+
+function judge(socket: Socket, before: readonly TcpSocket[], expected: number | null): number | null {
+  const ends = {
+    own: endOf(socket.localAddress, socket.localPort),
+    service: endOf(socket.remoteAddress, socket.remotePort),
+  };
+  const isTrusted = (user: number) => expected === null || user === expected || isPrivileged(user);
+  const tables = { before, after: readListeningSockets(), readAll: readSockets };
+  const listener = findListener(ends, tables, isTrusted, endianness());
+  if (listener.kind === 'seen' && isTrusted(listener.user)) return listener.user;
+  if (listener.kind === 'unseen' || expected === null) return null;
+  const common = { sent: false, perhapsDone: false, heard: false };
+  if (listener.kind === 'changed') {
+    const problem = 'the program that listens there changed while the connection was made';
+    throw new AttemptFailed(problem, { ...common, retry: true, remedy: 'try again' });
+  }
+  const foreign = { listener: describeUser(listener.user), expected: describeUser(expected) };
+  throw new AttemptFailed('another user listens there', { ...common, retry: false, foreign });
+}
+
+/**
+ * Finds the user whose program listens at a loopback address without TLS now; null for other addresses, and where none is visible.
+ *
+ * @param before the user who is remembered
+ */
+export function findListeningUser({ url }: ServiceAddress, before?: number): ListeningUser | null {
+  if (!isCheckedByListener(url)) return null;
+  const { hostname, port } = new URL(url);
+  const sockets = readListeningSockets();
+  const found = addressesOf(hostname).map((address) => findSocket(sockets, address, Number(port || '80')));
+  const socket = found.find((each) => each !== null);
+  if (!socket) return null;
+  const { user } = socket;
+  const former = before === undefined || before === user ? null : describeUser(before);
+  const isLoginUser = !isPrivileged(user) && !isSystemUser(user);
+  return { user, description: describeUser(user), former, isLoginUser };
+}
+
+function findSocket(sockets: readonly TcpSocket[], address: Address, port: number): TcpSocket | null {
+  const found = findListeners(sockets, { address, port }, endianness());
+  return found.find(({ user }) => !isPrivileged(user)) ?? found[0] ?? null;
+}
+
+/** As a connection tries them. */
+function addressesOf(hostname: string): Address[] {
+  const texts = hostname === 'localhost' ? ['127.0.0.1', '::1'] : [hostname.replace(/^\[|\]$/g, '')];
+  return texts.flatMap((text) => tryParseAddress(text) ?? []);
+}
+
+function endOf(text = '', port = 0) {
+  // Of a socket of both families: an IPv4 address as IPv6 (RFC 4291, 2.5.5.2).
+  const address = tryParseAddress(text.replace(/^::ffff:(?=[\d.]+$)/i, '')) ?? ('0.0.0.0' as Address);
+  return { address, port };
+}
+
+function isPrivileged(user: number): boolean {
+  return user === 0 || user === process.geteuid?.();
+}

@@ -1,0 +1,130 @@
+import { type Address, familyOf, hostPrefix, rangeOf } from './cidr.ts';
+
+/** A TCP socket in /proc/net/tcp or tcp6 (proc_pid_net(5)). Ends are as printed: `ADDRESS:PORT` in hexadecimal. */
+export interface TcpSocket {
+  readonly local: string;
+  readonly remote: string;
+  readonly isListening: boolean;
+  /** The uid of its owner; of no meaning while a connection is not accepted. */
+  readonly user: number;
+  /** `0` for a connection that no program has accepted yet. */
+  readonly inode: string;
+}
+
+export interface End {
+  readonly address: Address;
+  readonly port: number;
+}
+
+/** A connection of this process, by its two ends. */
+export interface ConnectionEnds {
+  readonly own: End;
+  readonly service: End;
+}
+
+/** The byte order of the host, in which the kernel prints the words of an address. */
+export type ByteOrder = 'LE' | 'BE';
+
+const row =
+  /^ *\d+: ([0-9A-F]+:[0-9A-F]{4}) ([0-9A-F]+:[0-9A-F]{4}) ([0-9A-F]{2}) [0-9A-F:]+ [0-9A-F:]+ [0-9A-F]+ +(\d+) +\d+ (\d+)/gm;
+
+/** TCP_LISTEN of include/net/tcp_states.h. */
+const listening = '0A';
+
+export function parseTcpSockets(tables: string): TcpSocket[] {
+  return [...tables.matchAll(row)].map(([, local = '', remote = '', state, user, inode = '']) => {
+    return { local, remote, isListening: state === listening, user: Number(user), inode };
+  });
+}
+
+/**
+ * The sockets that accept connections to an address and port. The kernel prefers a socket of that address to one of all addresses, and
+ * then one of IPv4 to one of both families. Sockets of one rank share the connections (SO_REUSEPORT), so each of them counts.
+ */
+export function findListeners(sockets: readonly TcpSocket[], { address, port }: End, order: ByteOrder): TcpSocket[] {
+  const all = familyOf(address) === 4 ? [allOfIpv4, allOfIpv6] : [allOfIpv6];
+  const ranks = [formatAddress(address, order), ...all.map((each) => [each])];
+  const found = ranks.map((addresses) => {
+    const ends = addresses.map((each) => `${each}:${formatPort(port)}`);
+    return sockets.filter(({ isListening, local }) => isListening && ends.includes(local));
+  });
+  return found.find((each) => each.length > 0) ?? [];
+}
+
+/** The service's socket of a connection; undefined where it is not in this network namespace, or has another address (DNAT). */
+function findServiceSocket(sockets: readonly TcpSocket[], { own, service }: ConnectionEnds, order: ByteOrder) {
+  const format = ({ address, port }: End) => formatAddress(address, order).map((each) => `${each}:${formatPort(port)}`);
+  const [locals, remotes] = [format(service), format(own)];
+  return sockets.find(
+    ({ isListening, local, remote }) => !isListening && locals.includes(local) && remotes.includes(remote),
+  );
+}
+
+/** Who answers a connection on this host. */
+export type Listener =
+  /** The uid of the socket that accepts connections there, or that accepted this one. */
+  | { readonly kind: 'seen'; readonly user: number }
+  /** Another socket listens now than before the connection was made: the connection may belong to neither. */
+  | { readonly kind: 'changed' }
+  /** No socket of this network namespace is the other end. */
+  | { readonly kind: 'unseen' };
+
+/** The sockets of this host around the making of a connection. */
+export interface SocketTables {
+  /** Those that listen, read before the connection was made. */
+  readonly before: readonly TcpSocket[];
+  /** Those that listen, read after the connection was made. */
+  readonly after: readonly TcpSocket[];
+  /** Reads all sockets, which takes longer; called where none listens. */
+  readAll(): readonly TcpSocket[];
+}
+
+/**
+ * Determines who answers a connection. A listener that was there before and after the connection was made has the connection in its queue,
+ * or has accepted it. Without the look before, a program could accept the connection and close its socket, and the real service could
+ * listen again before the look after.
+ *
+ * @param isTrusted whether a user may answer; a user who may not is preferred among several
+ */
+export function findListener(
+  ends: ConnectionEnds,
+  tables: SocketTables,
+  isTrusted: (user: number) => boolean,
+  order: ByteOrder,
+): Listener {
+  const choose = (found: readonly TcpSocket[]): Listener | null => {
+    const chosen = found.find(({ user }) => !isTrusted(user)) ?? found[0];
+    return chosen === undefined ? null : { kind: 'seen', user: chosen.user };
+  };
+  const known = new Set(findListeners(tables.before, ends.service, order).map(({ inode }) => inode));
+  const now = findListeners(tables.after, ends.service, order);
+  const isForeign = now.some(({ user }) => !isTrusted(user));
+  if (now.length > 0)
+    return isForeign || now.every(({ inode }) => known.has(inode)) ? (choose(now) ?? changed) : changed;
+  const all = tables.readAll();
+  const accepted = findServiceSocket(all, ends, order);
+  if (accepted === undefined) return { kind: 'unseen' };
+  return accepted.inode === '0' ? changed : { kind: 'seen', user: accepted.user };
+}
+
+const changed: Listener = { kind: 'changed' };
+
+const allOfIpv4 = '0'.repeat(8);
+const allOfIpv6 = '0'.repeat(32);
+
+/** An address as the kernel prints it; an IPv4 address also as an IPv6 socket has it (RFC 4291, 2.5.5.2). */
+function formatAddress(address: Address, order: ByteOrder): string[] {
+  const isIpv4 = familyOf(address) === 4;
+  const hex = rangeOf(hostPrefix(address)).first.toString(16).toUpperCase();
+  const words = hex.padStart(isIpv4 ? 8 : 32, '0').match(/.{8}/g) ?? [];
+  const printed = words.map((word) => inOrder(word, order)).join('');
+  return isIpv4 ? [printed, `${'0'.repeat(16)}${inOrder('0000FFFF', order)}${printed}`] : [printed];
+}
+
+function inOrder(word: string, order: ByteOrder): string {
+  return order === 'BE' ? word : (word.match(/../g) ?? []).reverse().join('');
+}
+
+function formatPort(port: number): string {
+  return port.toString(16).toUpperCase().padStart(4, '0');
+}
