@@ -60,7 +60,7 @@ for (const host of addresses.keys()) {
 }
 
 title('They leave, and nothing of it stays');
-for (const host of addresses.keys()) say((await host.cpn(['leave', '--verify'])).stderr.trim());
+for (const host of addresses.keys()) say((await host.cpn(['leave', '--yes', '--verify'])).stderr.trim());
 say(
   lost === 0
     ? styleText('green', `\nEvery ping was answered. Done in ${seconds()}.`)

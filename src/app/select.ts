@@ -1,4 +1,4 @@
-import { NotJoined, quote } from '../core/errors/index.ts';
+import { NotJoined, quote, WrongUsage } from '../core/errors/index.ts';
 import { findNamed, type Naming } from '../core/names/find-named.ts';
 import type { Joined, State } from '../store/state/state.ts';
 import type { Listing, Store } from '../store/store.ts';
@@ -31,6 +31,22 @@ export async function selectStates(store: Store, network: string | undefined): P
   throw new NotJoined(
     `this host has not joined a network ${quote(network)}; joined: ${joined}${rest}${hidden ? '' : next}`,
   );
+}
+
+/**
+ * Like {@link selectStates} for a command that destroys or interrupts: nothing named means the only network.
+ *
+ * @param all every network is meant
+ * @throws WrongUsage when nothing is named, and this host has joined several networks; or when both are given
+ */
+export async function selectMeant(store: Store, network: string | undefined, all: boolean): Promise<Selection> {
+  if (all && network !== undefined)
+    throw new WrongUsage(`${quote(network)} and --all contradict each other; give one of them`);
+  const selection = await selectStates(store, network);
+  const { states, unreadable } = selection;
+  const joined = [...states.map(describeState), ...unreadable.map((each) => each.interface)];
+  if (network !== undefined || all || joined.length < 2) return selection;
+  throw new WrongUsage(`this host has joined ${joined.length} networks: ${joined.join(', ')}; name one, or give --all`);
 }
 
 const networkNaming: Naming<State> = {

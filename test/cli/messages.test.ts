@@ -41,5 +41,5 @@ it.each([
 it('each command with a prompt documents what happens without a terminal', () => {
   const asking = commands.filter(({ flags }) => flags.yes);
   expect(asking.map(({ name }) => name)).toContain('network delete');
-  for (const { flags } of asking) expect(flags.yes?.summary).toContain('without a terminal');
+  for (const { flags } of asking) expect(flags.yes?.summary).toContain('where there is no terminal');
 });

@@ -40,7 +40,9 @@ describe('user', () => {
     expect(made).toMatchObject({ email: 'v@example.net', role: 'viewer' });
     expect(await desk.output(['user', 'list'])).toMatch(/^id +e-mail +role +since\n1 +owner@example\.net +owner +20/);
     expect((await desk.json(['user', 'list'])).users).toHaveLength(3);
-    expect((await desk.cpn(['user', 'remove', 'a@example.net'])).stderr).toMatch(/^removed user a@example\.net/);
+    expect((await desk.cpn(['user', 'remove', '--yes', 'a@example.net'])).stderr).toMatch(
+      /^removed user a@example\.net/,
+    );
     expect(await desk.json(['user', 'remove', String(made.id), ...yes])).toEqual({
       id: made.id,
       email: 'v@example.net',
@@ -61,12 +63,10 @@ describe('user', () => {
     ]);
     expect([made.exitCode, made.stdout]).toEqual([0, expect.stringContaining('created user')]);
     expect(made.stdout + slip.stdout).not.toContain('correct');
-    const declined = await desk.type(
-      ['user', 'remove', 't@example.net'],
-      [[/Remove user t@example\.net, member\?/, 'n']],
-    );
-    expect(declined.exitCode).toBe(1);
-    await desk.output(['user', 'remove', 't@example.net', ...yes]);
+    const remove = ['user', 'remove', 't@example.net'];
+    const question = /Remove user t@example\.net, member\?.*type t@example\.net to confirm/;
+    expect((await desk.type(remove, [[question, '\x03']])).exitCode).toBe(1);
+    expect((await desk.type(remove, [[question, 't@example.net\r']])).stdout).toContain('removed user t@example.net');
   });
 
   it('gets another role, changes its own password, and ends its sessions', async () => {
@@ -127,11 +127,11 @@ describe('user', () => {
     [create('a@example.net', 'admin'), 2, /--password-file is missing, and there is no terminal/],
     [['user', 'create', '--role', 'admin'], 2, /--email is missing/],
     [
-      ['user', 'remove', 'absent@example.net'],
+      ['user', 'remove', '--yes', 'absent@example.net'],
       2,
       /there is no user "absent@example\.net"; there are: "owner@example\.net" \(1\)/,
     ],
-    [['user', 'remove', 'owner@example.net'], 4, /refused/],
+    [['user', 'remove', '--yes', 'owner@example.net'], 4, /refused/],
   ])('%j is no way', async (args, code, message) => {
     const { exitCode, stderr } = await desk.fail(args);
     expect([exitCode, stderr]).toEqual([code, expect.stringMatching(message)]);
@@ -184,13 +184,13 @@ describe('token', () => {
     expect(listed).toMatch(/^id +name +since +until +last used\n\d+ +ci +20/);
     expect(listed).not.toContain(stdout.trim());
     expect((await desk.json(['token', 'list'])).tokens).toHaveLength(2);
-    const declined = await desk.type(['token', 'revoke', 'ci'], [[/Revoke token ci/, 'n']]);
+    const declined = await desk.type(['token', 'revoke', 'ci'], [[/Revoke token ci.*y\/n/, 'n\r']]);
     expect(declined.exitCode).toBe(1);
-    expect((await desk.cpn(['token', 'revoke', 'ci'])).stderr).toMatch(/^revoked token ci/);
+    expect((await desk.cpn(['token', 'revoke', '--yes', 'ci'])).stderr).toMatch(/^revoked token ci/);
     expect(await desk.json(['token', 'revoke', String(made.id), ...yes])).toEqual({ id: made.id, name: 'cron' });
     expect((await desk.fail(['whoami'], { ...elsewhere, CPN_API_TOKEN: made.access_token })).exitCode).toBe(4);
     expect((await desk.fail(['token', 'create', '--name', 'x', '--expires-in-days', '0'])).exitCode).toBe(2);
-    expect((await desk.fail(['token', 'revoke', 'ci'])).exitCode).toBe(2);
+    expect((await desk.fail(['token', 'revoke', '--yes', 'ci'])).exitCode).toBe(2);
   });
 });
 
@@ -270,7 +270,7 @@ describe('a session', () => {
     const login = ['login', '--api', plane.url, '--token-file', file];
     expect(await desk.json(login, { env: home })).toEqual({ email: plane.email, role: 'owner', expires_at: null });
     expect(await desk.json(['whoami'], { env: home })).toMatchObject({ email: plane.email });
-    await desk.output(['token', 'revoke', String(id)]);
+    await desk.output(['token', 'revoke', '--yes', String(id)]);
     expect(await desk.fail(['whoami'], home)).toMatchObject({ exitCode: 4 });
     // Logout works although the token is no longer valid.
     const mixed = await desk.fail(['logout'], { ...home, CPN_API_TOKEN: 'file:/none' });

@@ -61,7 +61,7 @@ describe('network', () => {
       'changed network branch (1)\n',
     );
     const routes = ['--route', '192.168.51.0/24', '--route', '192.168.52.0/24'];
-    expect(await desk.json(['network', 'update', '1', '--name', 'office', ...routes])).toMatchObject({
+    expect(await desk.json(['network', 'update', '1', '--name', 'office', ...routes, ...yes])).toMatchObject({
       name: 'office',
       description: 'a, b',
       routes: ['192.168.51.0/24', '192.168.52.0/24'],
@@ -69,7 +69,7 @@ describe('network', () => {
     const taken = ['network', 'update', 'lab', '--name', 'office'];
     const stderr = expect.stringContaining('--name "office" is the name of network 1; choose another name');
     expect(await desk.fail(taken)).toMatchObject({ exitCode: 2, stderr });
-    expect((await desk.json([...update, '--no-routes'])).routes).toEqual([]);
+    expect((await desk.json([...update, '--no-routes', ...yes])).routes).toEqual([]);
     expect((await desk.json(['network', 'show', 'office'])).routes).toEqual([]);
   });
 
@@ -95,14 +95,34 @@ describe('network', () => {
       stderr: expect.stringContaining('--remove-route: "192.168.1.0/24" is not a route of the network'),
     });
     const replace = [...update, '--route', '192.168.3.0/24'];
-    const asked = await desk.type(replace, [[/Replace the routes of network office\?/, 'n']]);
+    const asked = await desk.type(replace, [[/Replace the routes of network office\?/, 'n\r']]);
     expect([asked.exitCode, asked.stdout]).toEqual([1, expect.stringContaining('removes 192.168.2.0/24')]);
     expect((await desk.type([...replace, ...yes], [])).exitCode).toBe(0);
     expect((await desk.json(['network', 'show', 'office'])).routes).toEqual(['192.168.3.0/24']);
   });
 
-  it('is deleted without a prompt when stdin is no terminal, and with --yes', async () => {
-    expect((await desk.cpn(['network', 'delete', 'lab'])).stderr).toBe('deleted network lab (2)\n');
+  it('is deleted without a terminal only with --yes, as all that prompts on a terminal', async () => {
+    await desk.output(['key', 'create', 'office', '--name', 'kept']);
+    await enrol('office', 'kept');
+    await desk.output(['token', 'create', '--name', 'kept']);
+    for (const [command, question] of [
+      [['network', 'delete', 'lab'], 'Delete network lab with 0 peers?'],
+      [['network', 'update', 'office', '--no-routes'], 'Replace the routes of network office?'],
+      [['peer', 'remove', 'office', 'kept'], 'Remove kept '],
+      [['peer', 'suspend', 'office', 'kept'], 'Suspend kept '],
+      [['key', 'revoke', 'office', 'kept'], 'Revoke key kept '],
+      [['token', 'revoke', 'kept'], 'Revoke token kept '],
+      [['user', 'remove', 'owner@example.net'], 'Remove user owner@example.net, owner?'],
+    ] as const) {
+      const { exitCode, stderr } = await desk.fail(command);
+      expect([exitCode, stderr]).toEqual([2, expect.stringContaining(question)]);
+      expect(stderr).toContain('no terminal for the answer, and nothing was done; to do it, add --yes');
+    }
+    expect((await desk.json(['network', 'list'])).networks).toHaveLength(2);
+    await desk.output(['peer', 'remove', 'office', 'kept', ...yes]);
+    await desk.output(['key', 'revoke', 'office', 'kept', ...yes]);
+    await desk.output(['token', 'revoke', 'kept', ...yes]);
+    expect((await desk.cpn(['network', 'delete', 'lab', ...yes])).stderr).toBe('deleted network lab (2)\n');
     await makeNetwork('lab', '10.78.0.0/24');
     expect(await desk.json(['network', 'delete', 'lab', ...yes])).toEqual({ id: 3, name: 'lab' });
     expect((await desk.fail(['network', 'delete', 'lab', ...yes])).stderr).toContain(
@@ -110,14 +130,18 @@ describe('network', () => {
     );
   });
 
-  it('is deleted on a terminal only after a yes', async () => {
+  it('is deleted on a terminal only when its name is typed', async () => {
     await makeNetwork('doomed', '10.79.0.0/24');
     const ask = ['network', 'delete', 'doomed'];
-    const question = /Delete network doomed with 0 peers\?/;
-    const refused = await desk.type(ask, [[question, 'n']]);
+    const question = /Delete network doomed with 0 peers\?.*type doomed to confirm/;
+    // The letters of "delete" moved and chose in a prompt for yes and no.
+    const refused = await desk.type(ask, [
+      [question, 'delete\r'],
+      [/type doomed to confirm, or press Ctrl-C/, '\x03'],
+    ]);
     expect([refused.exitCode, refused.stdout]).toEqual([1, expect.stringContaining('nothing was done')]);
     expect((await desk.json(['network', 'list'])).networks).toHaveLength(2);
-    const agreed = await desk.type(ask, [[question, 'y']]);
+    const agreed = await desk.type(ask, [[question, 'doomed\r']]);
     expect([agreed.exitCode, agreed.stdout]).toEqual([0, expect.stringContaining('deleted network doomed')]);
     await makeNetwork('doomed', '10.79.0.0/24');
     expect((await desk.type([...ask, ...yes], [])).stdout).not.toMatch(question);
@@ -136,14 +160,14 @@ describe('key', () => {
     const { keys } = await desk.json(['key', 'list', 'office']);
     expect(keys.map(({ name }: { name: string }) => name)).toEqual(['a', 'b']);
 
-    expect((await desk.cpn(['key', 'revoke', 'office', 'a'])).stderr).toMatch(/^revoked key a \(\d+\)\n$/);
+    expect((await desk.cpn(['key', 'revoke', '--yes', 'office', 'a'])).stderr).toMatch(/^revoked key a \(\d+\)\n$/);
     expect(await desk.json(['key', 'revoke', 'office', String(id), ...yes])).toEqual({ id, name: 'b' });
     expect((await desk.cpn(['key', 'list', 'office'])).stderr).toContain('there is no usable key');
     expect(await desk.fail(['key', 'revoke', 'office', 'a', ...yes])).toMatchObject({ exitCode: 2 });
     const fields = [`enrollment_token=${enrollment_token}`, 'name=x', `public_key=${randomKey()}`];
     // Of two keys with one name, the one that is of use.
     await desk.output(['key', 'create', 'office', '--name', 'a']);
-    expect((await desk.cpn(['key', 'revoke', 'office', 'a'])).stderr).toMatch(/^revoked key a/);
+    expect((await desk.cpn(['key', 'revoke', '--yes', 'office', 'a'])).stderr).toMatch(/^revoked key a/);
     const late = ['api', 'POST', '/api/networks/enroll', ...fields.flatMap((field) => ['--raw-field', field])];
     expect((await desk.cpn(late)).exitCode).toBe(4);
   });
@@ -151,7 +175,7 @@ describe('key', () => {
   it('is for origins and admin devices, unless it is made for others; only a connector has routes', async () => {
     const create = ['key', 'create', 'office', '--name', 'limited'];
     const route = ['--route', '192.168.50.0/24'];
-    await desk.output(['network', 'update', 'office', ...route]);
+    await desk.output(['network', 'update', 'office', ...route, ...yes]);
     const made = await desk.cpn([...create, '--type', 'connector', ...route]);
     expect(made.stderr).toMatch(/join with: cpn join - --api \S+( --insecure-http)? --type connector <key\n/);
     const { keys } = await desk.json(['key', 'list', 'office']);
@@ -166,14 +190,23 @@ describe('key', () => {
 
   it('is revoked on a terminal only after a yes', async () => {
     await desk.output(['key', 'create', 'office', '--name', 'c']);
-    const { exitCode } = await desk.type(['key', 'revoke', 'office', 'c'], [[/Revoke key c/, 'n']]);
+    const { exitCode } = await desk.type(['key', 'revoke', 'office', 'c'], [[/Revoke key c.*y\/n/, 'n\r']]);
     expect([exitCode, (await desk.json(['key', 'list', 'office'])).keys.length]).toEqual([1, 1]);
   });
 });
 
 describe('peer', () => {
   it('is listed, changed and removed', async () => {
-    await desk.output(['network', 'update', 'office', '--route', '192.168.50.0/24', '--route', '192.168.60.0/24']);
+    await desk.output([
+      'network',
+      'update',
+      'office',
+      '--route',
+      '192.168.50.0/24',
+      '--route',
+      '192.168.60.0/24',
+      ...yes,
+    ]);
     expect((await desk.cpn(['peer', 'list', 'office'])).stderr).toContain('no host has joined yet');
     await enrol('office', 'edge-1');
     await enrol('office', 'edge-2');
@@ -203,8 +236,8 @@ describe('peer', () => {
       name: 'edge-one',
       pending: [],
     });
-    expect((await desk.cpn(['peer', 'remove', 'office', 'edge-2'])).stderr).toContain('removed peer edge-2');
-    expect(await desk.fail(['peer', 'remove', 'office', 'edge-2'])).toMatchObject({
+    expect((await desk.cpn(['peer', 'remove', '--yes', 'office', 'edge-2'])).stderr).toContain('removed peer edge-2');
+    expect(await desk.fail(['peer', 'remove', '--yes', 'office', 'edge-2'])).toMatchObject({
       exitCode: 2,
       stderr: expect.stringContaining('there is no peer "edge-2"; there are: none'),
     });
@@ -243,7 +276,7 @@ describe('peer', () => {
       ['peer', 'suspend', 'office', 'laptop'],
       ['peer', 'resume', 'office', 'laptop'],
     ] as const;
-    expect((await desk.type(suspend, [[/Suspend laptop .* until it is resumed/, 'n']])).exitCode).toBe(1);
+    expect((await desk.type(suspend, [[/Suspend laptop .* until it is resumed.*y\/n/, 'n\r']])).exitCode).toBe(1);
     const open = async () => (await desk.json(['key', 'list', 'office'])).keys;
     for (const { name } of await open()) await desk.output(['key', 'revoke', 'office', name, ...yes]);
     const line = `suspended peer laptop (${id}) of network office\n`;
@@ -290,12 +323,10 @@ describe('peer', () => {
     expect([exitCode, stderr]).toEqual([code, expect.stringMatching(message)]);
   });
 
-  it('is removed on a terminal only after a yes', async () => {
+  it('is removed on a terminal only when its name is typed', async () => {
     await enrol('office', 'edge-4');
-    const { exitCode } = await desk.type(
-      ['peer', 'remove', 'office', 'edge-4'],
-      [[/Remove edge-4 .* from office/, 'n']],
-    );
+    const question = /Remove edge-4 .* from office.*type edge-4 to confirm/;
+    const { exitCode } = await desk.type(['peer', 'remove', 'office', 'edge-4'], [[question, '\x03']]);
     expect(exitCode).toBe(1);
     expect((await desk.json(['peer', 'list', 'office'])).peers.at(-1).name).toBe('edge-4');
   });

@@ -212,6 +212,6 @@ describe('a reply that does not decode leaves the host as it is, and the join re
     expect(await network()).toBe(unchanged);
     server.signal('SIGKILL');
     await server.exited;
-    await lost.cpn(['leave', '--verify']);
+    await lost.cpn(['leave', '--yes', '--verify']);
   });
 });

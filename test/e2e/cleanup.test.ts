@@ -21,7 +21,7 @@ describe('what was made on a host', () => {
     const before = await host.state();
     await join(office, host, ...flags);
     expect(await host.state()).not.toBe(before);
-    const { stderr } = await host.cpn(['leave', '--verify']);
+    const { stderr } = await host.cpn(['leave', '--yes', '--verify']);
     expect(stderr).toContain('removed everything cpn created for it');
     expect(await host.state()).toBe(before);
   });
@@ -52,7 +52,7 @@ describe('what was made on a host', () => {
     await addMissingLans(office.controlPlane, host, 'office');
     const before = await host.state();
     await join(office, host, '--type', 'connector', '--endpoint', '203.0.113.31:51820');
-    await host.cpn(['leave']);
+    await host.cpn(['leave', '--yes']);
     expect(await host.state()).toBe(before);
   });
 
@@ -64,7 +64,7 @@ describe('what was made on a host', () => {
         ({ id }: { id: number }) => id,
       );
     expect(await listed()).toContain(peer.id);
-    await host.cpn(['leave']);
+    await host.cpn(['leave', '--yes']);
     expect(await listed()).not.toContain(peer.id);
   });
 
@@ -75,7 +75,7 @@ describe('what was made on a host', () => {
     const leaveAlone = async () => {
       await office.controlPlane.host.links[0]?.unplug();
       try {
-        const { stderr } = await host.cpn(['leave', '--verify']);
+        const { stderr } = await host.cpn(['leave', '--yes', '--verify']);
         expect(stderr).toMatch(
           /orphan stays in network office.*the next "cpn run", join, reconcile or leave that reaches .* removes it/,
         );
@@ -98,7 +98,7 @@ describe('what was made on a host', () => {
     expect(listed).toMatchObject({ name: 'orphan', pin: 'ok', claimed_public_key: null });
     expect(listed.public_key).toBe(second.public_key);
     await leaveAlone();
-    expect((await host.cpn(['leave'])).stderr).toContain('orphan is out of network office');
+    expect((await host.cpn(['leave', '--yes'])).stderr).toContain('orphan is out of network office');
     expect(await host.state()).toBe(before);
     const { peers } = JSON.parse((await office.controlPlane.cpn(['network', 'show', 'office', '--json'])).stdout);
     expect(peers.map(({ name }: { name: string }) => name)).not.toContain('orphan');
@@ -128,11 +128,22 @@ describe('what was made on a host', () => {
     const forwarding = async () => (await host.exec(['cat', '/proc/sys/net/ipv4/conf/eth1/forwarding'])).stdout.trim();
     const table = async () => (await host.exec(['nft', 'list', 'table', 'inet', 'cpn_cpn1'])).stdout;
     expect(await table()).not.toContain('refuse-passing');
-    await host.cpn(['leave', 'office']);
+    for (const command of [['leave', '--yes'], ['leave'], ['down'], ['down', 'lab', '--all']]) {
+      const { exitCode, stderr } = await host.cpn(command, { allowFailure: true });
+      const why = command.includes('--all')
+        ? '"lab" and --all contradict each other'
+        : /has joined 2 networks: cpn0 \("office".*, cpn1 \("lab".*; name one, or give --all/;
+      expect([exitCode, stderr]).toEqual([2, expect.stringMatching(why)]);
+    }
+    const unasked = await host.cpn(['leave', 'office'], { allowFailure: true });
+    expect([unasked.exitCode, unasked.stderr]).toEqual([2, expect.stringContaining('to do it, add --yes')]);
+    const { networks } = JSON.parse((await host.cpn(['status', '--json'])).stdout);
+    expect(networks.map(({ state }: { state: string }) => state)).not.toContain('down');
+    await host.cpn(['leave', '--yes', 'office']);
     expect(await forwarding()).toBe('1');
     // The second network opens more, and so has the rules that close it.
     expect(await table()).toContain('refuse-passing');
-    await host.cpn(['leave', 'lab']);
+    await host.cpn(['leave', '--yes', 'lab']);
     expect(await forwarding()).toBe('0');
     expect(await host.state()).toBe(before);
   });

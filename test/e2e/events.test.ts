@@ -28,7 +28,7 @@ async function enrolAndRemove(name: string): Promise<void> {
     field,
   ]);
   await desk.output(['api', 'POST', '/api/networks/enroll', ...fields, '--raw-field', `name=${name}`]);
-  await desk.cpn(['peer', 'remove', 'office', name]);
+  await desk.cpn(['peer', 'remove', '--yes', 'office', name]);
 }
 
 describe('events', () => {

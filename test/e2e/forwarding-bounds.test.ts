@@ -95,7 +95,7 @@ async function intrusions(from = neighbour): Promise<number> {
 /** Changes the routes of the network, for the router and for the member. */
 async function advertise(...routes: string[]): Promise<void> {
   const flags = routes.flatMap((route) => ['--route', route]);
-  await office.controlPlane.cpn(['network', 'update', 'office', ...flags]);
+  await office.controlPlane.cpn(['network', 'update', 'office', '--yes', ...flags]);
   for (const host of [router, member]) await host.cpn(['reconcile']);
 }
 
@@ -248,7 +248,7 @@ describe('a connector on a host where everything forwards', () => {
       expect(await counts()).toEqual([0, 2]);
       await lead('via 203.0.113.66');
       expect(await counts()).toEqual([2, 0]);
-      await router.cpn(['leave', 'lab']);
+      await router.cpn(['leave', '--yes', 'lab']);
       await sh(router, 'nft delete table inet echoes');
       await advertise(lan);
       await forwardAll('1');
@@ -329,6 +329,6 @@ describe('an origin on a host that forwards, for containers', () => {
 });
 
 it('takes back what it opened, and nothing else', async () => {
-  await router.cpn(['leave', '--verify']);
+  await router.cpn(['leave', '--yes', '--verify']);
   expect(await router.state()).toBe(before);
 });

@@ -21,7 +21,7 @@ const applied = 'change applied';
 beforeAll(async () => {
   office = await startOffice();
   const { lab } = office;
-  await office.controlPlane.cpn(['network', 'update', 'office', '--route', lan, '--route', annex]);
+  await office.controlPlane.cpn(['network', 'update', 'office', '--yes', '--route', lan, '--route', annex]);
   router = await lab.addHost('router', { address: '203.0.113.11/24' });
   await router.exec(['sh', '-c', 'echo 1 >/proc/sys/net/ipv4/ip_forward']);
   printer = await (await lab.addLan(router, '192.168.50.1/24')).addHost('printer', `${inLan}/24`, { routed: true });
@@ -111,9 +111,11 @@ it('ends the connections of a route that is taken out of the network, in either 
   const inward = await Flow.start(member, printer, inLan);
   const outward = await Flow.start(printer, member, '10.77.0.2');
   const untouched = await Flow.start(member, shop, inAnnex);
-  await learning(() => office.controlPlane.cpn(['network', 'update', 'office', '--route', annex]));
+  await learning(() => office.controlPlane.cpn(['network', 'update', 'office', '--yes', '--route', annex]));
   expect(await Promise.all([inward.arriving(), outward.arriving()])).toEqual([0, 0]);
-  await learning(() => office.controlPlane.cpn(['network', 'update', 'office', '--route', lan, '--route', annex]));
+  await learning(() =>
+    office.controlPlane.cpn(['network', 'update', 'office', '--yes', '--route', lan, '--route', annex]),
+  );
   expect(await inward.arriving()).toBeGreaterThanOrEqual(9);
   expect(await untouched.stop()).toBe(0);
   await Promise.all([inward.stop(), outward.stop()]);

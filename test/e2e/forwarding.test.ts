@@ -237,7 +237,7 @@ it('cleans up all of it', async () => {
   const forwarding = ['ip_forward', 'conf/eth0/forwarding', 'conf/eth1/forwarding', 'conf/cpn0/forwarding'];
   expect(await Promise.all(forwarding.map((key) => sysctl(router, key)))).toEqual(['0', '0', '1', '1']);
   expect(await plan(router)).toEqual({ exitCode: 0, changes: [] });
-  await router.cpn(['leave', '--verify']);
+  await router.cpn(['leave', '--yes', '--verify']);
   expect(await sysctl(router, 'conf/eth1/forwarding')).toBe('0');
   expect(await router.state()).toBe(before);
 });

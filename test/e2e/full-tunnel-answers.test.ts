@@ -223,7 +223,7 @@ describe('a server in a full tunnel', () => {
   });
 
   it('is as if it had never joined, after it left', async () => {
-    await server.cpn(['leave', '--verify']);
+    await server.cpn(['leave', '--yes', '--verify']);
     // What wg-quick left.
     await sh(server, 'rm /etc/wireguard/wg0.conf; echo 0 >/proc/sys/net/ipv4/conf/all/src_valid_mark');
     expect(await server.state()).toBe(before);

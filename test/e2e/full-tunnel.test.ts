@@ -144,7 +144,7 @@ describe('a host that takes the default route of its network', () => {
     expect(await plan(origin)).toEqual({ exitCode: 0, changes: [] });
     const rules = async () => (await origin.exec(['ip', 'rule'])).stdout;
     const known = await rules();
-    await origin.cpn(['leave', 'lab']);
+    await origin.cpn(['leave', '--yes', 'lab']);
     await origin.cpn(['reconcile']);
     expect(await rules()).toBe(known);
   });
@@ -191,7 +191,7 @@ describe('a host that takes the default route of its network', () => {
   it('goes out directly again when no connector serves the route any more', async () => {
     // A map that is suddenly empty needs a second answer.
     await join(office, await office.lab.addHost('bystander', { address: '203.0.113.44/24' }), '--type', 'admin_device');
-    await connector.cpn(['leave']);
+    await connector.cpn(['leave', '--yes']);
     await origin.cpn(['reconcile']);
     expect((await origin.exec(['ip', 'rule'])).stdout).not.toMatch(/lookup 8349|suppress_prefixlength|^315/m);
     expect((await origin.exec(['ip', 'route', 'show', 'table', 'all'])).stdout).not.toContain('8349');
@@ -204,7 +204,7 @@ describe('a host that takes the default route of its network', () => {
   it('is as if it had never joined, after it left', async () => {
     // wg-quick's own table, which wg-quick alone takes away.
     await origin.exec(['nft', 'delete', 'table', 'ip', 'wg-quick-cpn0']);
-    await origin.cpn(['leave', '--verify']);
+    await origin.cpn(['leave', '--yes', '--verify']);
     expect(await origin.state()).toBe(before);
   });
 });

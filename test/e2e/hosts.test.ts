@@ -54,7 +54,7 @@ describe('a host that joins with --hosts', () => {
     await host.cpn(['up']);
     expect(await lookUp(host, 'edge-1.office.cpn.internal')).toBe('10.77.0.1');
 
-    await host.cpn(['leave', '--verify']);
+    await host.cpn(['leave', '--yes', '--verify']);
     expect(await host.state()).toBe(before);
   });
 
@@ -107,7 +107,7 @@ describe('a host that joins with --hosts', () => {
     await join(office, host, '--hosts');
     expect(await lookUp(host, 'edge-1.office.cpn.internal')).toBe('10.77.0.1');
     expect(await plan(host)).toEqual(nothing);
-    await host.cpn(['leave', '--verify']);
+    await host.cpn(['leave', '--yes', '--verify']);
     expect((await host.exec(['cat', '/etc/hosts'])).stdout).toBe('127.0.0.1 localhost');
   });
 
@@ -140,7 +140,7 @@ describe('a host that joins with --hosts', () => {
     await writeFile(hostsFile(host), damaged);
     expect((await host.cpn(['reconcile'])).exitCode).toBe(0);
     expect((await status(host)).warnings).toMatchObject([expect.stringContaining('remove the rest of that block')]);
-    const { stderr } = await host.cpn(['leave']);
+    const { stderr } = await host.cpn(['leave', '--yes']);
     expect(stderr).toContain('the names of the peers of cpn0 stay in the hosts file');
     expect(await readHosts(host)).toBe(damaged);
   });
@@ -155,9 +155,9 @@ describe('a host that joins with --hosts', () => {
     expect(await lookUp(host, 'edge-1.office.cpn.internal')).toBe('10.77.0.1');
     const name = `in-two.office-${second.network.id}.cpn.internal`;
     expect(await lookUp(host, name)).toBe(second.address);
-    await host.cpn(['leave', 'office']);
+    await host.cpn(['leave', '--yes', 'office']);
     expect(await readHosts(host)).toBe(`${file}${await blockOf(host, 'cpn1')}`);
-    await host.cpn(['leave']);
+    await host.cpn(['leave', '--yes']);
     expect(await readHosts(host)).toBe(file);
   });
 });

@@ -77,7 +77,7 @@ describe('a name', () => {
     expect(stderr).toContain('the name Origin is taken in this network; this host is Origin-2');
     const { exitCode, stderr: refused } = await host.cpn(['set', '--name', 'incumbent'], { allowFailure: true });
     expect([exitCode, refused]).toEqual([4, expect.stringMatching(/"incumbent" is the name of peer \d+ already/)]);
-    await host.cpn(['leave']);
+    await host.cpn(['leave', '--yes']);
   });
 
   it('leads to the peer that had it first, whatever the service lists, until that peer is gone', async () => {

@@ -335,6 +335,6 @@ it('a host without nft works as before, and says that its tunnel address is open
   await member.cpn(['reconcile']);
   expect(await plan(member)).toEqual({ exitCode: 0, changes: [] });
   expect(await reach(server, memberAddress)).toBe('member');
-  await member.cpn(['leave']);
+  await member.cpn(['leave', '--yes']);
   await sh(member, 'umount /usr/sbin/nft');
 });

@@ -346,7 +346,7 @@ describe('a strict tunnel', () => {
     expect((await laptop.exec(['ip', 'rule'])).stdout).not.toMatch(/^3146\d:/m);
     await laptop.cpn(['set', '--strict-tunnel']);
     await forget('198.51.100.0/24');
-    await laptop.cpn(['leave', '--verify']);
+    await laptop.cpn(['leave', '--yes', '--verify']);
     expect(await laptop.state()).toBe(before);
   });
 });

@@ -188,7 +188,7 @@ describe('a host in two networks that overlap', () => {
     await eventually('the daemon follows both', async () =>
       (await networks()).every(({ sync }: { sync: { mode: string } }) => sync.mode === 'push'),
     );
-    await host.cpn(['leave', 'office']);
+    await host.cpn(['leave', '--yes', 'office']);
     await eventually('the second one takes over', async () => (await routeTo(sharedRoute)).includes('dev cpn1'));
     await daemon.stop();
     expect(await networks()).toMatchObject([

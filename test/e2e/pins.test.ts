@@ -156,7 +156,7 @@ describe('a peer whose key is changed at the control plane', { timeout: 120_000 
       holdInput: true,
     });
     await person.waitForLine(/Accept the new key and address of database in cpn0\?/);
-    person.writeInput('n');
+    person.writeInput('n\r');
     const refused = await person.endWithin(20_000);
     expect(refused.exitCode).toBe(1);
     expect(refused.stdout).toMatch(
@@ -165,7 +165,7 @@ describe('a peer whose key is changed at the control plane', { timeout: 120_000 
     expect(await keysOf(tight.host)).toContain(joined.public_key);
 
     for (const { host } of [loose, tight]) {
-      const { stdout } = await host.cpn(['accept', 'database', '--json']);
+      const { stdout } = await host.cpn(['accept', '--yes', 'database', '--json']);
       expect(JSON.parse(stdout)).toMatchObject({ interface: 'cpn0', accepted: true, public_key: stranger });
       expect(await keysOf(host)).toContain(stranger);
       expect(await keysOf(host)).not.toContain(joined.public_key);
@@ -174,9 +174,9 @@ describe('a peer whose key is changed at the control plane', { timeout: 120_000 
     expect([await healthy(loose), await healthy(tight)]).toEqual([0, 0]);
     await tight.daemon.awaitLog('accepted', ({ msg }) => msg === 'the mismatch of a peer with its pin was accepted');
 
-    const again = await tight.host.cpn(['accept', joined.address, 'office']);
+    const again = await tight.host.cpn(['accept', '--yes', joined.address, 'office']);
     expect(again.stderr).toContain('nothing to accept: database matches its pin in cpn0');
-    const unknown = await tight.host.cpn(['accept', 'absent'], { allowFailure: true });
+    const unknown = await tight.host.cpn(['accept', '--yes', 'absent'], { allowFailure: true });
     expect([unknown.exitCode, unknown.stderr]).toEqual([2, expect.stringContaining('there is no peer "absent"')]);
   });
 

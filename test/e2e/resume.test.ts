@@ -79,7 +79,7 @@ describe('a join that was cut short', () => {
     joining.signal('SIGKILL');
     await joining.exited;
     expect(await host.state()).not.toBe(before);
-    await host.cpn(['leave', '--verify']);
+    await host.cpn(['leave', '--yes', '--verify']);
     expect(await host.state()).toBe(before);
   });
 

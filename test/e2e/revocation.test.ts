@@ -62,7 +62,7 @@ describe('in a network of two', () => {
   });
 
   it.each<[string, string[]]>([
-    ['a suspension', ['peer', 'suspend', 'office', 'laptop']],
+    ['a suspension', ['peer', 'suspend', '--yes', 'office', 'laptop']],
     ['a removal', ['peer', 'remove', 'office', 'laptop', '--yes']],
   ])('%s reaches the other host by one reply', async (_, command) => {
     await admin('peer', 'resume', 'office', 'laptop');

@@ -54,7 +54,7 @@ let changes = 0;
 async function change(hostVersion: Version): Promise<string> {
   changes += 1;
   const route = `192.168.${changes}.0/24`;
-  await plane.cpn(['network', 'update', 'office', '--route', route]);
+  await plane.cpn(['network', 'update', 'office', '--yes', '--route', route]);
   await eventually(`the daemon has ${route}`, async () => {
     const state = JSON.parse(await readFile(join(edge.stateDir, 'cpn0.json'), 'utf8'));
     return state.membership.map.routes.includes(route);
@@ -107,7 +107,7 @@ it('an accepted route moves to a table of its own and back again, and no packet 
     await lab.addHost('laptop', { address: '203.0.113.4/24' }),
   ];
   await lab.addLan(exit, '192.168.50.1/24');
-  await plane.cpn(['network', 'update', 'office', '--route', '192.168.50.0/24']);
+  await plane.cpn(['network', 'update', 'office', '--yes', '--route', '192.168.50.0/24']);
   const join = async (host: Host, type: string, ...flags: string[]) => {
     const key = (await plane.cpn(['key', 'create', 'office', '--name', host.name, '--type', type])).stdout.trim();
     const at = ['--api', url, '--insecure-http', '--wait', '0', '--type', type, ...flags];
@@ -132,7 +132,7 @@ it('an accepted route moves to a table of its own and back again, and no packet 
     ).toEqual([...places].sort());
   }
   expect(await meter.stop()).toMatchObject({ lost: 0 });
-  await laptop.exec([versions.present, 'leave', '--verify']);
+  await laptop.exec([versions.present, 'leave', '--yes', '--verify']);
   expect((await laptop.exec(['ip', 'rule'])).stdout).not.toContain('8350');
   await serving.stop();
 });

@@ -143,7 +143,7 @@ it('24: where no copy is good, nothing is done, and no new key is made', () =>
     const losses = await whilePinging(host, edgeAddress, async () => {
       row.injected('both copies garbage');
       for (const file of [statePath(host), `${statePath(host)}.previous`]) await writeFile(file, 'garbage');
-      for (const argv of [['reconcile'], ['up'], ['leave'], ['join', 'cpn_any', ...office.api]]) {
+      for (const argv of [['reconcile'], ['up'], ['leave', '--yes'], ['join', 'cpn_any', ...office.api]]) {
         const { exitCode, stderr } = await host.cpn(argv, { allowFailure: true });
         expect(exitCode).toBe(1);
         expect(stderr).toContain(`${statePath(host)} is damaged; it holds the private key: restore it from a backup`);

@@ -36,13 +36,13 @@ it('45: an interface of the same name in another network namespace of the host i
         expect(stderr).toMatch(/cpn0\.sock" exists and was not made by cpn; choose another name for the interface/);
         expect(exitCode).toBe(2);
         row.detected();
-        await cpn('leave', 'cpn0');
+        await cpn('leave', '--yes', 'cpn0');
         expect(await cpn(...join, '--interface', 'cpn1')).toMatchObject({ exitCode: 0 });
       }
       row.repaired();
       await edge.cpn(['reconcile']);
       expect((await inside(['ping', '-n', '-c', '1', '-W', '8', edgeAddress])).stdout).toContain(' 0% packet loss');
-      expect(await cpn('leave')).toMatchObject({ exitCode: 0 });
+      expect(await cpn('leave', '--yes')).toMatchObject({ exitCode: 0 });
     });
     row.lost(losses);
     expect(losses.lost).toBe(0);

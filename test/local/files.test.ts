@@ -43,7 +43,7 @@ test.each(['000', '077'])('a join with umask %s makes files and folders for root
   for (const file of [...places, statePath(), path(host.configDir, 'cpn0.conf'), path(host.runtimeDir, 'lock')]) {
     expect([file, (await modeOf(file)).slice(1)]).toEqual([file, '00']);
   }
-  await host.cpn(['leave', '--verify']);
+  await host.cpn(['leave', '--yes', '--verify']);
 });
 
 describe('a network that was joined', () => {
@@ -121,7 +121,7 @@ describe('a network that was joined', () => {
       expect(exitCode).toBe(2);
       expect(said).toContain(`the folder of user 4242 "${host.runtimeDir}" exists and was not made by cpn`);
       await rm(host.runtimeDir, { recursive: true });
-      await host.cpn(['leave', '--verify']);
+      await host.cpn(['leave', '--yes', '--verify']);
     },
   );
 });
@@ -139,7 +139,7 @@ describe('a file with a secret', () => {
       await chmod(file, mode);
       const { stderr } = await host.cpn([...asked(), `file:${file}`]);
       expect(stderr.includes(`other users can read or write ${file} (mode 0644)`)).toBe(warned);
-      await host.cpn(['leave']);
+      await host.cpn(['leave', '--yes']);
     }
   });
 
@@ -151,6 +151,6 @@ describe('a file with a secret', () => {
     await writer.exited;
     const { exitCode, said } = await fail([...asked(), 'file:/dev/zero']);
     expect([exitCode, said]).toEqual([2, 'cpn: the enrolment key is longer than 64 KiB']);
-    await host.cpn(['leave']);
+    await host.cpn(['leave', '--yes']);
   });
 });

@@ -31,7 +31,7 @@ test('join skips interfaces and wg-quick files of these names, and outlive leave
   await writeFile(file, '[Interface]\n# by hand\n', { mode: 0o640 });
   const before = await host.state();
   expect(await join(office, host)).toMatchObject({ interface: 'cpn3' });
-  await host.cpn(['leave', '--verify']);
+  await host.cpn(['leave', '--yes', '--verify']);
   expect(await host.state()).toBe(before);
   expect(await sh('wg showconf cpn1')).toBe(tunnel);
   expect(await readFile(file, 'utf8')).toBe('[Interface]\n# by hand\n');
@@ -50,7 +50,7 @@ test("a foreign tunnel in the place of the program's is refused by every pass, a
     });
     expect(await sh(`wg showconf ${link}`)).toBe(tunnel);
   }
-  await host.cpn(['leave']);
+  await host.cpn(['leave', '--yes']);
   expect(await sh(`wg showconf ${link}`)).toBe(tunnel);
 });
 
@@ -66,6 +66,6 @@ test('a foreign table of packet rules is refused with the remedy, and outlives l
   expect(stderr).toContain(`the nft table "inet cpn_${link}" exists and was not made by cpn; type: nft delete table`);
   expect(await sh('nft list ruleset')).toBe(rules);
   expect(await sh('ip -o link show')).not.toContain(link);
-  await host.cpn(['leave', link]);
+  await host.cpn(['leave', '--yes', link]);
   expect(await sh('nft list ruleset')).toBe(rules);
 });

@@ -139,5 +139,5 @@ test('are not printed when a service answers with them', async () => {
 
 test('are not printed when the host leaves', async () => {
   await look(host, ['drain'], { json: false, fails: true });
-  await look(host, ['leave', '--verify'], { json: false });
+  await look(host, ['leave', '--yes', '--verify'], { json: false });
 });

@@ -54,7 +54,7 @@ test.each([
   };
   const trace = path(host.folder, `trace-${env.PATH.length}`);
   const script = `set -e; "$0" join - ${office.api.join(' ')} --type connector --wait 0
-    "$0" reconcile; "$0" status; "$0" leave --verify`;
+    "$0" reconcile; "$0" status; "$0" leave --yes --verify`;
   // The environment is the programs' own. strace ends with the last of them, which is the tunnel's.
   const set = Object.entries(env).flatMap(([name, value]) => ['-E', `${name}=${value}`]);
   const argv = traceExecs(trace, [...set, '/bin/sh', '-c', script, link]);

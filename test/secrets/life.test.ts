@@ -86,13 +86,13 @@ async function failToJoin(): Promise<void> {
     const key = await life.newKey(`echoed ${answer}`);
     await life.cpn(host, ['join', '-', ...echo, '--name', `edge-${answer}`], { input: key, fails: true });
     await life.learnState().catch(() => {});
-    await life.cpn(host, ['leave']);
+    await life.cpn(host, ['leave', '--yes']);
     const argv = ['login', ...echo.slice(0, 2), '--email', 'owner@example.net', '--password-file'];
     await life.cpn(host, [...argv, await life.secretFile(host, `echoed-password-${answer}`)], { fails: true });
   }
   await service.stop();
   await life.cpn(host, ['join', '-', ...nowhere], { input: await life.newKey('sent nowhere'), fails: true });
-  await life.cpn(host, ['leave']);
+  await life.cpn(host, ['leave', '--yes']);
 }
 
 /** A proxy that wants a password; the file with its URL. */
@@ -105,7 +105,7 @@ async function startProxy(): Promise<string> {
   const refused = await life.secretFile(host, 'wrong-proxy', proxy.url.replace('//', `//user:${password}wrong@`));
   const argv = ['join', '-', ...insecure, '--proxy', `file:${refused}`];
   await life.cpn(host, argv, { input: await life.newKey('by a proxy that refuses'), fails: true });
-  await life.cpn(host, ['leave']);
+  await life.cpn(host, ['leave', '--yes']);
   return life.secretFile(host, 'proxy', proxy.url.replace('//', `//user:${password}@`));
 }
 
@@ -152,18 +152,18 @@ async function live(): Promise<void> {
 /** In each form in which a key may be given. */
 async function leaveAndReturn(): Promise<void> {
   const { host } = life;
-  await life.cpn(host, ['leave', '--verify']);
+  await life.cpn(host, ['leave', '--yes', '--verify']);
   const key = await life.newKey('by file');
   await writeFile(join(host.homeDir, 'key'), key, { mode: 0o600 });
   await life.cpn(host, ['join', `file:${join(host.homeDir, 'key')}`, ...insecure]);
   await life.learnState();
-  await life.cpn(host, ['leave']);
+  await life.cpn(host, ['leave', '--yes']);
   await life.cpn(host, ['join', ...insecure], { env: { CPN_ENROLLMENT_KEY: await life.newKey('by environment') } });
   await life.learnState();
-  await life.cpn(host, ['leave']);
+  await life.cpn(host, ['leave', '--yes']);
   await life.cpn(host, ['join', await life.newKey('typed'), ...insecure]);
   await life.learnState();
-  await life.cpn(host, ['leave']);
+  await life.cpn(host, ['leave', '--yes']);
   await life.cpn(life.admin, ['audit', '--json', '--limit', '200']);
 }
 

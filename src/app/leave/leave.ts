@@ -7,7 +7,7 @@ import { findOwnSkipped } from '../../core/map/skipped-peers.ts';
 import { findOurRules } from '../../core/routing/tunnel-rules.ts';
 import type { Joined, State } from '../../store/state/state.ts';
 import { type Access, accessOf, isTokenVoid } from '../access.ts';
-import { isJoined, refuseUnreadable, type Selection, selectStates } from '../select.ts';
+import { isJoined, refuseUnreadable, type Selection, selectMeant } from '../select.ts';
 import { withExtensions } from '../service-features.ts';
 import type { Tools } from '../tools.ts';
 import { cleanUp, transferOwnership } from './cleanup.ts';
@@ -23,9 +23,9 @@ export interface LeaveReport {
 }
 
 /** Takes networks down; forgets nothing, and keeps them down until `bringUp`. */
-export async function takeDown(tools: Tools, network?: string): Promise<string[]> {
+export async function takeDown(tools: Tools, network?: string, all = false): Promise<string[]> {
   return tools.store.lock(async () => {
-    const { states, unreadable } = await selectStates(tools.store, network);
+    const { states, unreadable } = await selectMeant(tools.store, network, all);
     for (const state of states) {
       // Saved first: a pass between the two must not bring it up again.
       const disabled = { ...state, enabled: false };
@@ -38,13 +38,14 @@ export async function takeDown(tools: Tools, network?: string): Promise<string[]
 }
 
 /**
- * The networks to leave. None where `network` names one that was left already.
+ * The networks to leave: the only one, or with `all` each, where nothing is named. None where `network` names one that was left already.
  *
+ * @throws WrongUsage as {@link selectMeant}
  * @throws NotJoined where it names neither
  */
-export async function selectLeaving(tools: Tools, network: string | undefined): Promise<Selection> {
+export async function selectLeaving(tools: Tools, network: string | undefined, all: boolean): Promise<Selection> {
   try {
-    return await selectStates(tools.store, network);
+    return await selectMeant(tools.store, network, all);
   } catch (error) {
     if (!(error instanceof NotJoined) || selectFormer(await listFormer(tools), network).length === 0) throw error;
     return { states: [], unreadable: [] };

@@ -6,20 +6,21 @@ import type { State } from '../../store/state/state.ts';
 import { openTools } from '../context.ts';
 import { disableIdleDaemon } from '../daemon/daemon-unit.ts';
 import { exitCodes } from '../exit-code.ts';
-import { confirm } from '../input/confirm.ts';
-import { jsonFlag, yesFlag } from '../input/flags.ts';
+import { confirmByName } from '../input/confirm.ts';
+import { allFlag, jsonFlag, yesFlag } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
 import { noNetwork, note, printJson } from '../output/output.ts';
 import { formerToJson } from '../output/show-status.ts';
-import { type Command, networkArgument } from '../parse/command.ts';
+import { type Command, oneNetworkArgument } from '../parse/command.ts';
 
 export const leave: Command = {
   name: 'leave',
-  argument: networkArgument,
+  argument: oneNetworkArgument,
   summary: 'Leave networks: take them down, deregister this host, and remove everything cpn created',
   flags: {
     ...jsonFlag,
     ...yesFlag,
+    ...allFlag,
     verify: {
       kind: 'switch',
       summary: 'verify afterwards, and fail if anything is left except the file that is named',
@@ -49,12 +50,12 @@ export const leave: Command = {
     const tools = await openTools(input);
     await tools.host.check({ firewall: input.switch('verify') });
     const network = input.argument('network');
-    const { states, unreadable } = await selectLeaving(tools, network);
+    const { states, unreadable } = await selectLeaving(tools, network, input.switch('all'));
     const links = states.map((state) => state.interface);
     const keepsPeer = input.switch('keep-peer');
     if (!keepsPeer && !input.switch('yes')) await refuseCloned(tools, links);
     const question = `Leave ${states.map(describeState).join(', ')}? ${keepsPeer ? 'The peer stays in the network.' : 'The key pair is lost.'}`;
-    if (links.length > 0 && !(await confirm(question, input))) return exitCodes.failed;
+    if (links.length > 0 && !(await confirmByName(question, namesOf(states), input))) return exitCodes.failed;
     const earlier = selectFormer(await listFormer(tools), network);
     const reports = await leaveNetworks(tools, [...links, ...unreadable.map((each) => each.interface)], keepsPeer);
     if (input.switch('verify')) for (const link of links) await verifyLeft(tools, link);
@@ -71,6 +72,14 @@ export const leave: Command = {
     return exitCodes.done;
   },
 };
+
+/** What confirms that networks are left: a name of the only one, or `all`. */
+function namesOf(states: readonly State[]): [string, ...string[]] {
+  const [first, ...others] = states;
+  if (first === undefined || others.length > 0) return ['all'];
+  const { interface: link, membership } = first;
+  return membership === null ? [link] : [membership.map.name, link, String(membership.map.id)];
+}
 
 /** @throws WrongUsage where another host has the identity of one of these networks, and would be out of it too */
 async function refuseCloned({ store }: Tools, links: readonly string[]): Promise<void> {

@@ -1,7 +1,7 @@
 import { printable, WrongUsage } from '../../core/errors/index.ts';
 import { findNetwork, openAdmin } from '../admin.ts';
 import { exitCodes } from '../exit-code.ts';
-import { confirm } from '../input/confirm.ts';
+import { confirmByName } from '../input/confirm.ts';
 import { apiFlags, jsonFlag, yesFlag } from '../input/flags.ts';
 import { bold, green, note, print, printJson } from '../output/output.ts';
 import { type Command, theNetwork } from '../parse/command.ts';
@@ -68,7 +68,7 @@ export const deleteNetwork: Command = {
     const service = await openAdmin(input);
     const network = await service.readNetwork(await findNetwork(service, input.argument('network') ?? ''));
     const question = `Delete network ${network.name} with ${network.peers.length} peers?`;
-    if (!(await confirm(question, input))) return exitCodes.failed;
+    if (!(await confirmByName(question, [network.name, String(network.id)], input))) return exitCodes.failed;
     await service.deleteNetwork(network.id);
     if (input.switch('json')) printJson({ id: network.id, name: network.name });
     else note(`deleted network ${printable(network.name)} (${network.id})`);

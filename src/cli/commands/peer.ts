@@ -6,7 +6,7 @@ import { parsePrefix } from '../../core/net/cidr.ts';
 import { formatEndpoint, parseEndpoint } from '../../core/net/endpoint.ts';
 import { findNamed, openAdmin, readPeerHealth, readWholeNetwork } from '../admin.ts';
 import { exitCodes } from '../exit-code.ts';
-import { confirm } from '../input/confirm.ts';
+import { confirmByName } from '../input/confirm.ts';
 import { apiFlags, jsonFlag, yesFlag } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
 import { bold, green, note, print, printJson, warn } from '../output/output.ts';
@@ -90,7 +90,8 @@ export const removePeer: Command = {
     const service = await openAdmin(input);
     const network = await readWholeNetwork(service, input.argument('network') ?? '');
     const peer = findNamed(network.peers, input.argument('peer') ?? '', 'peer');
-    if (!(await confirm(`Remove ${peer.name} (${peer.address}) from ${network.name}?`, input))) return exitCodes.failed;
+    const question = `Remove ${peer.name} (${peer.address}) from ${network.name}?`;
+    if (!(await confirmByName(question, [peer.name, String(peer.id)], input))) return exitCodes.failed;
     await service.removePeer(network.id, peer.id);
     const isJson = input.switch('json');
     if (!isJson) note(`removed peer ${printable(peer.name)} (${peer.id}) from network ${printable(network.name)}`);

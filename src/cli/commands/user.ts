@@ -3,7 +3,7 @@ import type { Role } from '../../contract/auth.ts';
 import { printable } from '../../core/errors/index.ts';
 import { findNamed, openAdmin } from '../admin.ts';
 import { exitCodes } from '../exit-code.ts';
-import { confirm } from '../input/confirm.ts';
+import { confirmByName } from '../input/confirm.ts';
 import { apiFlags, jsonFlag, yesFlag } from '../input/flags.ts';
 import { type Input, parseChoice } from '../input/input.ts';
 import { describeRevoked, keepTokensFlag } from '../input/keep-tokens.ts';
@@ -113,7 +113,7 @@ export const removeUser: Command = {
   async run(input) {
     const service = await openAdmin(input);
     const { id, email, role } = await findUser(service, input);
-    if (!(await confirm(`Remove user ${email}, ${role}?`, input))) return exitCodes.failed;
+    if (!(await confirmByName(`Remove user ${email}, ${role}?`, [email, String(id)], input))) return exitCodes.failed;
     await service.deleteUser(id);
     if (input.switch('json')) printJson({ id, email });
     else note(`removed user ${printable(email)} (${id})`);

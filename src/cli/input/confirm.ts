@@ -1,12 +1,52 @@
-import { printable } from '../../core/errors/index.ts';
+import { printable, WrongUsage } from '../../core/errors/index.ts';
 import { note } from '../output/output.ts';
 import type { Input } from './input.ts';
+import { hasTerminal } from './password.ts';
 
-/** Prompts before a destructive command on a terminal; with `--yes`, and without a terminal, the answer is yes. */
-export async function confirm(question: string, input: Input): Promise<boolean> {
-  if (input.switch('yes') || !process.stdin.isTTY || !process.stderr.isTTY) return true;
+/**
+ * Prompts for y or n; with `--yes` the answer is yes.
+ *
+ * @throws WrongUsage where there is no terminal to prompt on, and no `--yes`
+ */
+export function confirm(question: string, input: Input): Promise<boolean> {
+  const validate = (answer: string) => (/^(y|yes|n|no)$/i.test(answer) ? undefined : 'type y or n');
+  return ask({ question, hint: 'y/n', validate, isYes: (answer) => /^y/i.test(answer) }, input);
+}
+
+/**
+ * Prompts for one of the names of what the command destroys; the first one is shown. With `--yes` nothing is prompted for.
+ *
+ * @throws WrongUsage where there is no terminal to prompt on, and no `--yes`
+ */
+export function confirmByName(question: string, names: readonly [string, ...string[]], input: Input): Promise<boolean> {
+  const expected = `type ${printable(names[0])} to confirm`;
+  const isYes = (answer: string) => names.some((name) => answer === name || answer === printable(name));
+  const validate = (answer: string) => (isYes(answer) ? undefined : `${expected}, or press Ctrl-C to change nothing`);
+  return ask({ question, hint: expected, validate, isYes }, input);
+}
+
+interface Question {
+  readonly question: string;
+  readonly hint: string;
+  /** What is wrong with an answer; undefined for one that is taken. */
+  readonly validate: (answer: string) => string | undefined;
+  readonly isYes: (answer: string) => boolean;
+}
+
+async function ask({ question, hint, validate, isYes }: Question, input: Input): Promise<boolean> {
+  if (input.switch('yes')) return true;
+  if (!hasTerminal())
+    throw new WrongUsage(
+      `${printable(question)} There is no terminal for the answer, and nothing was done; to do it, add --yes`,
+    );
   const prompts = await import('@clack/prompts');
-  const answer = await prompts.confirm({ message: printable(question), initialValue: false, output: process.stderr });
-  if (answer !== true) note('nothing was done');
-  return answer === true;
+  // Its own prompt for yes and no takes single letters, h, j, k and l among them, for keys that move and choose.
+  const answer = await prompts.text({
+    message: `${printable(question)} (${hint})`,
+    validate: (typed = '') => validate(typed.trim()),
+    output: process.stderr,
+  });
+  const isConfirmed = typeof answer === 'string' && isYes(answer.trim());
+  if (!isConfirmed) note('nothing was done');
+  return isConfirmed;
 }

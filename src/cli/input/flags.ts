@@ -22,8 +22,13 @@ export const jsonFlag: Flags = {
 export const yesFlag: Flags = {
   yes: {
     kind: 'switch',
-    summary: 'skip the confirmation; without a terminal there is none',
+    summary: 'skip the confirmation; needed where there is no terminal',
   },
+};
+
+/** The flag of commands that destroy or interrupt, and that several networks would be too many for. */
+export const allFlag: Flags = {
+  all: { kind: 'switch', summary: 'every network that this host has joined' },
 };
 
 /** The flags of the commands that name a control plane. */

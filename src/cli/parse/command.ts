@@ -36,6 +36,12 @@ export const networkArgument = {
   summary: 'interface, or id or name of a network; default: all networks',
 } as const;
 
+/** The network of a command that several networks would be too many for. */
+export const oneNetworkArgument = {
+  usage: '[network]',
+  summary: 'interface, or id or name of a network; default: the only one',
+} as const;
+
 /** The network that an administrator's command is about. */
 export const theNetwork = { usage: '<network>', summary: 'id or name of a network' } as const;
 

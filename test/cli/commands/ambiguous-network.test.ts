@@ -38,7 +38,7 @@ const ofThisHost = (await loadCommands()).filter(
 /** What a command needs in addition to the network. */
 const more: Readonly<Record<string, (network: string) => readonly string[]>> = {
   set: (network) => ['set', network, '--mtu', '1380'],
-  accept: (network) => ['accept', 'edge-2', network],
+  accept: (network) => ['accept', '--yes', 'edge-2', network],
 };
 
 async function run(command: Command, argv: readonly string[]): Promise<unknown> {

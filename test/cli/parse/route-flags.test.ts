@@ -12,7 +12,7 @@ import { describeForeign } from '../../plain/foreign-description.ts';
 afterEach(() => vi.restoreAllMocks());
 
 const [lan, lab, shop] = ['192.168.1.0/24', '192.168.2.0/24', '192.168.3.0/24'] as const;
-const read = (flags: object) => new Input({ network: '7', ...flags }, updateNetwork.flags, {});
+const read = (flags: object) => new Input({ network: '7', yes: true, ...flags }, updateNetwork.flags, {});
 
 /** What is prepared for a service with this description, and what is said. */
 async function prepare(flags: object, description: Reply) {

@@ -67,7 +67,7 @@ finish_second() {
 }
 
 leave_second() {
-  cpn leave second --verify
+  cpn leave second --yes --verify
   equals "$(count_peers 2)" 0
   ping -c 1 -W $patience $there
 }
