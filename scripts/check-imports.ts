@@ -231,6 +231,8 @@ const TABLE: readonly Rule[] = [
   { files: 'src/core/errors/', may: ['node:util'], types: ['src/core/crypto/secret.ts'] },
   { files: 'src/core/util/', may: ['src/core/crypto/'] },
   { files: 'src/core/net/', may: [...BASICS, 'ip-cidr', 'node:net'] },
+  // Parsing a certificate is a pure function of its bytes.
+  { files: 'src/core/tls/', may: [...BASICS, 'node:crypto'] },
   { files: 'src/core/wg-quick/', may: [...BASICS, 'src/core/net/'] },
   { files: 'src/core/map/', may: [...BASICS, 'src/core/net/', 'node:net'], types: ['src/contract/'] },
   { files: 'src/core/names/', may: [...BASICS, 'src/core/net/', 'src/core/map/'] },

@@ -1,6 +1,6 @@
-import type { PeerCertificate } from 'node:tls';
 import type { ForeignUsers } from '../../core/errors/index.ts';
-import { sanitizeForMessage } from './sanitize-for-message.ts';
+import { describeClosedHandshake, describeTlsFailure, type TlsServer } from '../../core/tls/describe-failure.ts';
+import { codeOf, isLateAlert, isTlsCode } from '../../core/tls/failure-code.ts';
 
 /** What an attempt that brought no answer leaves known about itself. */
 interface Outcome {
@@ -44,26 +44,20 @@ export class AttemptFailed extends Error {
   /**
    * Puts an error of undici, of the resolver, of TCP or of TLS into our words.
    *
-   * @param isPlain plain http was tried, and no reply began
+   * @param server the server of a connection by TLS; null for plain http, where no reply began
    */
-  static from(error: unknown, unconnected: boolean, isPlain = false): AttemptFailed {
+  static from(error: unknown, unconnected: boolean, server: TlsServer | null | undefined = undefined): AttemptFailed {
     const code = codeOf(error);
-    if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {
-      return new AttemptFailed(`its certificate is for ${nameIn(error)}`, {
-        retry: false,
-        sent: !unconnected,
-        perhapsDone: false,
-        heard: false,
-        intercepted: true,
-      });
+    const isPlain = server === null;
+    if (server && ((unconnected && isTlsCode(code)) || isLateAlert(error))) {
+      const intercepted = code === 'ERR_TLS_CERT_ALTNAME_INVALID';
+      const { problem, remedy } = describeTlsFailure(error, server, Date.now());
+      const rest = { retry: false, sent: !unconnected, perhapsDone: false, heard: !intercepted };
+      return new AttemptFailed(problem, { ...rest, intercepted, remedy });
     }
-    if (unconnected && !networkCode.test(code)) {
-      return new AttemptFailed(`${tlsProblem(code)}; nothing was sent`, {
-        retry: false,
-        sent: false,
-        perhapsDone: false,
-        heard: true,
-      });
+    if (server && unconnected && code === 'ECONNRESET') {
+      const { problem, remedy } = describeClosedHandshake(server);
+      return new AttemptFailed(problem, { retry: true, sent: false, perhapsDone: false, heard: true, remedy });
     }
     const isNotHttp =
       (error instanceof Error && error.name === 'HTTPParserError') || code === 'UND_ERR_HEADERS_OVERFLOW';
@@ -89,9 +83,6 @@ export class AttemptFailed extends Error {
   }
 }
 
-/** How a failed system call, the resolver and undici name their errors; OpenSSL's names look otherwise, but for EPROTO. */
-const networkCode = /^(?!EPROTO$)(E[A-Z0-9]+|EAI_[A-Z]+|UND_ERR_[A-Z_]+|ABORT_ERR)$/;
-
 const problems: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'the connection was refused (ECONNREFUSED)',
   ECONNRESET: 'the connection was reset before the whole reply came (ECONNRESET)',
@@ -107,6 +98,8 @@ const problems: Readonly<Record<string, string>> = {
 const closedCodes: readonly string[] = ['ECONNRESET', 'UND_ERR_SOCKET'];
 /** For a port that was tried with plain http, and may serve https. */
 export const useHttps = 'check the port, or set --api to an https:// URL';
+/** For the reverse. */
+export const useHttp = 'check the port, or set --api to an http:// URL';
 
 const noWay = 'check its address, and with "cpn doctor" the routes of this host';
 const silent = 'check its address and port, that it runs, and that no firewall is in between';
@@ -121,23 +114,3 @@ const remedies: Readonly<Record<string, string>> = {
   ETIMEDOUT: silent,
   UND_ERR_CONNECT_TIMEOUT: silent,
 };
-
-function tlsProblem(code: string): string {
-  if (code === 'EPROTO' || code.startsWith('ERR_SSL_')) {
-    return `the TLS handshake failed (${code}): https was tried, and the port may serve plain http; check the port, or set --api to an http:// URL`;
-  }
-  const remedy = "check this host's clock, or name the issuer's certificate in NODE_EXTRA_CA_CERTS";
-  return `its TLS certificate was not accepted (${code}): ${remedy}`;
-}
-
-/** The first name of a trusted certificate that is for another host. */
-function nameIn(error: unknown): string {
-  const { subjectaltname, subject } = (error as { cert?: Partial<PeerCertificate> }).cert ?? {};
-  const name = subjectaltname?.split(', ')[0]?.replace(/^[A-Za-z ]+:/, '') ?? subject?.CN;
-  return typeof name === 'string' && name !== '' ? sanitizeForMessage(name, [], 100) : 'another name';
-}
-
-function codeOf(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  return typeof code === 'string' && /^[A-Z0-9_]{1,64}$/.test(code) ? code : 'unknown';
-}

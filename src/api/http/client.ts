@@ -118,7 +118,7 @@ export class HttpClient {
     const spent = `${number === 1 ? '1 attempt' : `${number} attempts`} in ${seconds} s${by}`;
     const { origin, pathname } = this.url;
     const url = `${origin}${pathname.replace(/\/$/, '')}`;
-    if (outcome.intercepted) return new Intercepted(url, why, sent);
+    if (outcome.intercepted) return new Intercepted(url, why, sent, outcome.remedy);
     if (outcome.proxied && proxy !== null) return describeProxyFailure(url, proxy, why, outcome);
     if (outcome.foreign) return new ForeignListener(url, outcome.foreign);
     return new Unreachable(url, `${why} (${spent})${doubt === null ? '' : `; ${doubt}`}`, {

@@ -3,11 +3,15 @@ import { buildConnector, Client, type Dispatcher, type FormData } from 'undici';
 import type { Secret } from '../../core/crypto/secret.ts';
 import type { Resolved } from '../../core/names/resolved-names.ts';
 import type { HttpProxy } from '../../core/net/service-address.ts';
+import type { TlsServer } from '../../core/tls/describe-failure.ts';
+import { isLateAlert } from '../../core/tls/failure-code.ts';
+import { withChain } from '../../core/tls/with-chain.ts';
 import { AttemptFailed } from './attempt-failed.ts';
 import { addressFinder } from './find-addresses.ts';
 import { withListenerCheck } from './listener-check.ts';
 import { type Forwarding, forwardBy, refusal, toProxy, tunnel } from './proxy.ts';
 import { isSameTarget, type Target } from './target.ts';
+import { controlPlaneAt } from './tls-server.ts';
 
 /** The limits for reading a reply, and the secrets that no message may show. */
 export interface Reading {
@@ -52,33 +56,43 @@ export class Connection {
   readonly #forwarding: Forwarding | null;
   readonly #end = new AbortController();
   readonly #client: Client;
-  readonly #isPlain: boolean;
+  /** Null for plain http. */
+  readonly #tlsServer: TlsServer | null;
   /** Errors from before there was a connection: nothing was sent. */
   readonly #unconnected = new WeakSet<Error>();
   #peer: string | null = null;
   #listener: number | null = null;
+  /** An alert of the server after the handshake. undici reports that the connection was closed. */
+  #alert: Error | null = null;
 
   /** @param resolved the addresses of names for when the resolver fails */
   constructor(target: Target, resolved: Resolved = {}) {
     const { origin, proxy, check } = target;
     this.target = target;
-    this.#isPlain = origin.startsWith('http:');
+    const isPlain = origin.startsWith('http:');
+    this.#tlsServer = isPlain ? null : controlPlaneAt(origin);
     const { signal } = this.#end;
-    const connectAny = buildConnector({
+    const options = {
       allowH2: false,
       timeout: connectTimeoutMs,
       autoSelectFamily: true,
       autoSelectFamilyAttemptTimeout: attemptTimeoutMs,
       signal,
-      lookup: addressFinder(resolved, this.#isPlain),
-    });
+      lookup: addressFinder(resolved, isPlain),
+    };
+    const verify = buildConnector(options);
     const dial = check
-      ? withListenerCheck(connectAny, check, (user) => {
+      ? withListenerCheck(verify, check, (user) => {
           this.#listener = user;
         })
-      : connectAny;
-    this.#forwarding = this.#isPlain && proxy !== null ? forwardBy(proxy, origin) : null;
-    const connect = proxy === null ? dial : this.#isPlain ? toProxy(dial) : tunnel(proxy, dial, connectTimeoutMs);
+      : verify;
+    // Reads the certificates that were not accepted, and sends nothing.
+    const inspect = buildConnector({ ...options, rejectUnauthorized: false, maxCachedSessions: 0 });
+    const direct = withChain(dial, inspect);
+    const through = (via: HttpProxy) =>
+      withChain(tunnel(via, direct, dial, connectTimeoutMs), tunnel(via, direct, inspect, connectTimeoutMs));
+    this.#forwarding = isPlain && proxy !== null ? forwardBy(proxy, origin) : null;
+    const connect = proxy === null ? direct : isPlain ? toProxy(proxy, direct) : through(proxy);
     this.#client = new Client(this.#forwarding?.proxy ?? origin, {
       // The deadline of the whole call bounds these.
       headersTimeout: 0,
@@ -89,6 +103,9 @@ export class Connection {
           if (error) this.#unconnected.add(error);
           this.#peer = socket?.remoteAddress ?? null;
           socket?.setKeepAlive(true, probes.afterMs, probes.everyMs, probes.count);
+          socket?.once('error', (failure) => {
+            if (isLateAlert(failure)) this.#alert = failure;
+          });
           if (socket) done(null, socket);
           else done(error as Error, null);
         }),
@@ -117,7 +134,7 @@ export class Connection {
       throw refusal(407, this.target.proxy as HttpProxy, this.target.origin);
     } catch (error) {
       if (error instanceof AttemptFailed) throw error;
-      throw AttemptFailed.from(error, this.#unconnected.has(error as Error), this.#isPlain);
+      throw AttemptFailed.from(this.#alert ?? error, this.#unconnected.has(error as Error), this.#tlsServer);
     }
   }
 

@@ -49,7 +49,7 @@ export async function probeService(
     const { sent, heard, intercepted, foreign, remedy = null } = error.outcome;
     if (error.outcome.proxied && proxy !== null) throw describeProxyFailure(url, proxy, problem, error.outcome);
     if (foreign) throw new ForeignListener(url, foreign);
-    if (intercepted) throw new Intercepted(url, problem, sent);
+    if (intercepted) throw new Intercepted(url, problem, sent, remedy);
     throw new Unreachable(url, problem, { delivered: sent, heard, retryAfterMs: null, remedy });
   } finally {
     clearTimeout(timer);

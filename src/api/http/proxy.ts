@@ -3,6 +3,7 @@ import { type buildConnector, Client } from 'undici';
 import { ProxyFailed } from '../../core/errors/index.ts';
 import type { HttpProxy } from '../../core/net/service-address.ts';
 import { AttemptFailed } from './attempt-failed.ts';
+import { proxyAt } from './tls-server.ts';
 
 type Connector = ReturnType<typeof buildConnector>;
 
@@ -10,13 +11,16 @@ type Connector = ReturnType<typeof buildConnector>;
  * Makes the connections to an https origin through a proxy: undici's CONNECT, and TLS with the origin inside. undici's own ProxyAgent keeps
  * the proxy's status to itself, and a Client that is bound to the origin is what {@link Connection} relies on. A failure of the proxy is an
  * {@link AttemptFailed}; any other one is of the origin, as without a proxy.
+ *
+ * @param dial connects to the proxy
+ * @param secure negotiates TLS with the origin
  */
-export function tunnel(proxy: HttpProxy, dial: Connector, withinMs: number): Connector {
+export function tunnel(proxy: HttpProxy, dial: Connector, secure: Connector, withinMs: number): Connector {
   return (options, done) => {
     const { hostname, port } = options;
     const target = `${isIPv6(hostname) ? `[${hostname}]` : hostname}:${port || '443'}`;
-    open(proxy, target, toProxy(dial), withinMs).then(
-      (httpSocket) => dial({ ...options, httpSocket }, done),
+    open(proxy, target, toProxy(proxy, dial), withinMs).then(
+      (httpSocket) => secure({ ...options, httpSocket }, done),
       (error: Error) => done(error, null),
     );
   };
@@ -47,12 +51,13 @@ async function open(proxy: HttpProxy, target: string, connect: Connector, within
 }
 
 /** The connections to a proxy itself. The name in its certificate is that of its URL, whatever the request is for. */
-export function toProxy(dial: Connector): Connector {
+export function toProxy({ url }: HttpProxy, dial: Connector): Connector {
+  const server = url.startsWith('https:') ? proxyAt(url) : undefined;
   return (options, done) =>
     dial({ ...options, servername: '' }, (...[error, socket]) => {
       if (socket) return done(null, socket);
-      const { message, outcome } = AttemptFailed.from(error, true);
-      done(failure(`is unreachable: ${message.replace('; nothing was sent', '')}`, outcome.remedy ?? checkProxy), null);
+      const { message, outcome } = AttemptFailed.from(error, true, server);
+      done(failure(`is unreachable: ${message}`, outcome.remedy ?? checkProxy), null);
     });
 }
 

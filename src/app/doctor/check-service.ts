@@ -44,7 +44,7 @@ async function examineService(tools: DoctorTools, state: Joined): Promise<Findin
       return [problemFinding('api', looked, `is not trusted: ${error.facts.problem}`, error.remedy ?? '')];
     }
     if (error instanceof Intercepted) {
-      const problem = `a captive portal or proxy answers in its place: ${error.facts.problem}`;
+      const problem = `${error.by} answers in its place: ${error.facts.problem}`;
       return [problemFinding('api', looked, problem, error.remedy ?? '')];
     }
     return [problemFinding('api', looked, `is unreachable: ${error.facts.problem}`, remedyOf(url, error))];
@@ -77,12 +77,11 @@ function examinePath({ state, desired }: Evaluation): Finding[] {
   return [problemFinding('api', (proxyOf(service) ?? service).url, describeServiceRoute(route), remedy)];
 }
 
-/** Of what answers and is no control plane, TLS alone has its advice in the problem. */
 function remedyOf(url: string, error: Unreachable): string {
   const { heard, remedy } = error;
   if (error instanceof ProxyFailed && remedy !== null) return `${remedy}; the tunnel stays as it is meanwhile`;
   if (!heard) return `curl -v ${url}; the tunnel stays as it is meanwhile`;
-  return remedy ?? `curl -v ${url}: a certificate or a proxy is in the way; NODE_EXTRA_CA_CERTS names a CA of your own`;
+  return remedy ?? `curl -v ${url}`;
 }
 
 /** Reads the map of the host's own network. @throws Intercepted */

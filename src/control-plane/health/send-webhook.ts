@@ -1,6 +1,9 @@
 import type { LookupAddress } from 'node:dns';
 import { Webhook as Signer } from 'standardwebhooks';
 import { buildConnector, Client } from 'undici';
+import { describeClosedHandshake, describeTlsFailure, type TlsServer } from '../../core/tls/describe-failure.ts';
+import { codeOf, isTlsCode } from '../../core/tls/failure-code.ts';
+import { withChain } from '../../core/tls/with-chain.ts';
 import { readRetryAfter } from '../../core/util/backoff.ts';
 import { createAddressCheck, findReceiver, hostOf, RefusedAddress, resolveName } from './receiver-addresses.ts';
 import type { Webhook } from './webhook-settings.ts';
@@ -57,7 +60,7 @@ export function createSend({ url: secretUrl, secrets, allow, findAddresses = res
         retryAfterMs: readRetryAfter(retryAfter, at.getTime(), maxRetryAfterMs) ?? 0,
       };
     } catch (error) {
-      return { reason: describe(error, signal, ending), retryAfterMs: 0 };
+      return { reason: describe(error, url, signal, ending), retryAfterMs: 0 };
     } finally {
       void client?.destroy().catch(() => {});
     }
@@ -66,7 +69,7 @@ export function createSend({ url: secretUrl, secrets, allow, findAddresses = res
 
 /** A client that connects to these addresses, whatever the name of its origin resolves to by now. */
 function createClient(origin: string, addresses: readonly LookupAddress[], signal: AbortSignal): Client {
-  const connect = buildConnector({
+  const options: buildConnector.BuildOptions = {
     allowH2: false,
     timeout: attemptMs,
     signal,
@@ -75,34 +78,52 @@ function createClient(origin: string, addresses: readonly LookupAddress[], signa
       if (all) done(null, [...addresses]);
       else done(null, address, family);
     },
-  });
+  };
+  // Reads the certificates that were not accepted, and sends nothing.
+  const inspect = buildConnector({ ...options, rejectUnauthorized: false, maxCachedSessions: 0 });
+  const connect = withChain(buildConnector(options), inspect);
   return new Client(origin, { connect, headersTimeout: 0, bodyTimeout: 0 });
 }
 
 /** Errors of undici may hold what was read; their codes do not. */
-function describe(error: unknown, signal: AbortSignal, ending: AbortSignal): string {
+function describe(error: unknown, url: URL, signal: AbortSignal, ending: AbortSignal): string {
   if (error instanceof RefusedAddress) return error.message;
   if (ending.aborted) return 'the control plane stops';
   if (signal.aborted) return `no reply in ${attemptMs / 1000} seconds`;
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  if (typeof code !== 'string' || !/^[A-Z0-9_]{1,64}$/.test(code)) return 'no HTTP reply';
+  const code = codeOf(error);
+  if (code === 'unknown') return 'no HTTP reply';
+  if (url.protocol === 'https:' && (isTlsCode(code) || isClosedHandshake(error))) {
+    const receiver = receiverAt(url);
+    const failure = isTlsCode(code)
+      ? describeTlsFailure(error, receiver, Date.now())
+      : describeClosedHandshake(receiver);
+    return `${failure.problem}; ${failure.remedy}`;
+  }
   const remedy = remedies[code];
   return remedy === undefined ? code : `${code}; ${remedy}`;
 }
 
-const ownIssuer =
-  'if the issuer of its certificate is your own, start the control plane with NODE_EXTRA_CA_CERTS=FILE of that issuer';
+/** Node's error for a connection that ends before TLS is established has this text alone. */
+function isClosedHandshake(error: unknown): boolean {
+  return error instanceof Error && error.message.includes('before secure TLS connection was established');
+}
+
+function receiverAt(url: URL): TlsServer {
+  return {
+    name: 'the receiver',
+    client: 'this machine',
+    host: hostOf(url),
+    port: url.port || '443',
+    flag: '--webhook',
+    plain: 'check the port in --webhook; plain http needs an http:// URL and --webhook-allow',
+    trust: (certificate) =>
+      `write ${certificate} to a file in PEM, and start the control plane with NODE_EXTRA_CA_CERTS set to its path`,
+  };
+}
+
 const noWay = 'check its address, and the routes of this machine';
 const silent = 'check its address and port, that it runs, and that no firewall is in between';
 const remedies: Readonly<Record<string, string>> = {
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: `${ownIssuer}; otherwise the receiver must send the certificates between it and the root`,
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: ownIssuer,
-  UNABLE_TO_GET_ISSUER_CERT: ownIssuer,
-  SELF_SIGNED_CERT_IN_CHAIN: ownIssuer,
-  DEPTH_ZERO_SELF_SIGNED_CERT: ownIssuer,
-  CERT_HAS_EXPIRED: 'renew the certificate of the receiver',
-  CERT_NOT_YET_VALID: 'check the clock of this machine',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate is for another name than that of the URL',
   ECONNREFUSED: 'check that the receiver runs, and the port of the URL',
   ENOTFOUND: 'check the host of the URL, and the resolvers of this machine',
   EAI_AGAIN: 'check the resolvers of this machine',

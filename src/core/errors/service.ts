@@ -133,20 +133,29 @@ export class ForeignListener extends Unreachable {
   }
 }
 
-/** A captive portal, or a proxy that requires a login, answers in place of the control plane. */
+/** A captive portal, a proxy that requires a login or a server with another name answers in place of the control plane. */
 export class Intercepted extends Unreachable {
   override readonly name = 'Intercepted';
+  /** The server that answers. */
+  readonly by: string;
 
-  /** @param how the evidence, as a clause of its own */
-  constructor(url: string, how: string, delivered: boolean) {
+  /**
+   * @param how the evidence, as a clause of its own
+   * @param otherwise the remedy where the network requires no login, and only the name of the server is wrong
+   */
+  constructor(url: string, how: string, delivered: boolean, otherwise: string | null = null) {
+    const by = otherwise === null ? 'a captive portal or proxy' : 'another server';
     const remedy =
-      'log in to the network in a browser, then retry; if it needs no login, check the URL of the control plane';
+      otherwise === null
+        ? 'log in to the network in a browser, then retry; if it needs no login, check the URL of the control plane'
+        : `${otherwise}; if this network requires a login, log in in a browser first`;
     super(
       url,
       how,
       { delivered, heard: false, retryAfterMs: null, remedy, lasting: true },
-      `a captive portal or proxy answers in place of the control plane at ${url} (${how}); ${remedy}`,
+      `${by} answers in place of the control plane at ${url} (${how}); ${remedy}`,
     );
+    this.by = by;
   }
 }
 

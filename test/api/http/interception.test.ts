@@ -147,7 +147,9 @@ test('a trusted certificate of another name is named, and nothing is sent', asyn
   ];
   for (const failure of failures) {
     expect(failure).toMatchObject({ name: 'Intercepted', delivered: false, heard: false });
-    expect(failure.message).toMatch(/\(its certificate is for .*portal.*\.example\.net.*\); log in/);
+    expect(failure.message).toMatch(
+      /^another server .*\(its TLS certificate is for .*portal.*\.example\.net, not for localhost .*\); .* requires a login, log in/,
+    );
     expect(failure.message).not.toContain('\u001b');
   }
   expect(requests).toBe(0);

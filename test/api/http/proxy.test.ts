@@ -97,14 +97,14 @@ describe('through a proxy', () => {
     const { port } = await listen(createTls(certificate));
     const proxy = await serveProxy({ port });
     const failure = await failureOf(read('https://cp.example.net', proxy.url()).map);
-    expect(failure.message).toContain('its certificate is for other.example.net');
+    expect(failure.message).toContain('its TLS certificate is for other.example.net, not for cp.example.net');
   });
 
   test('the certificate of an https proxy is for its own name', async () => {
     const proxy = await serveProxy({ secure: true, name: 'cp.example.net' });
     const failure = await failureOf(read('https://cp.example.net', proxy.url()).map);
     expect(failure).toBeInstanceOf(ProxyFailed);
-    expect(failure.message).toContain('is unreachable: its certificate is for cp.example.net');
+    expect(failure.message).toContain('is unreachable: its TLS certificate is for cp.example.net, not for localhost');
   });
 
   test('plain http is forwarded', async () => {

@@ -50,7 +50,7 @@ describe('https', () => {
     const failure = await failureOf(map);
     expect(failure).toBeInstanceOf(Unreachable);
     expect(failure).toMatchObject({ delivered: false });
-    expect(failure.message).toContain(`its TLS certificate was not accepted (${code})`);
+    expect(failure.message).toContain(`(${code})`);
     expect(requests()).toBe(0);
     expect(sleeps).toEqual([]);
   });
@@ -65,7 +65,7 @@ describe('https', () => {
     const { map, sleeps } = await read(port);
     const failure = await failureOf(map);
     expect(failure.message).toMatch(
-      /the TLS handshake failed \(\S+\): https was tried, and the port may serve plain http; .*set --api to an http:/,
+      /the TLS handshake failed \(\S+\): https was tried, and the port may serve plain http .*; .*set --api to an http:/,
     );
     expect(requests).toBe(0);
     expect(sleeps).toEqual([]);

@@ -5,6 +5,7 @@ import { Webhook } from 'standardwebhooks';
 import { expect, onTestFinished, test } from 'vitest';
 import { createSend, type Send } from '../../../src/control-plane/health/send-webhook.ts';
 import { makeCertificate } from '../../api/certificate.ts';
+import { startFailingServers } from '../../api/tls-servers.ts';
 import { ignore, type Received, signingSecret, startReceiver, webhookAt } from './receiver.ts';
 
 const message = { id: 'evt_1', body: '{}' };
@@ -52,7 +53,21 @@ test('a certificate that is not trusted is refused', async () => {
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   const outcome = await attempt(createSend(webhookAt(`https://127.0.0.1:${port}/`)));
-  expect(outcome?.reason).toMatch(/^DEPTH_ZERO_SELF_SIGNED_CERT; if the issuer .* NODE_EXTRA_CA_CERTS=/);
+  expect(outcome?.reason).toMatch(/is self-signed.* \(DEPTH_ZERO_SELF_SIGNED_CERT\); .* NODE_EXTRA_CA_CERTS/);
+});
+
+test('each error of TLS has its own reason and remedy, and no message is sent', async () => {
+  const { servers, requests } = await startFailingServers();
+  for (const { what, port, problem, remedy } of servers) {
+    const findAddresses = async () => [{ address: '127.0.0.1', family: 4 }];
+    const send = createSend({ ...webhookAt(`https://localhost:${port}/T0P-S3CRET`), findAddresses });
+    const reason = (await attempt(send))?.reason ?? '';
+    const [, before = '', after = ''] = /^(.*?\)?[^;]*); (.*)$/.exec(reason) ?? [];
+    expect(before, what).toMatch(problem);
+    expect(after, what).toMatch(remedy);
+    expect(reason, what).not.toMatch(/this host|systemctl edit cpn|--api|T0P-S3CRET/);
+  }
+  expect(requests()).toBe(0);
 });
 
 test('a redirect is not followed, and not accepted', async () => {

@@ -1,0 +1,93 @@
+import { X509Certificate } from 'node:crypto';
+import { printable } from '../errors/index.ts';
+
+/** A certificate of a server or of an issuer. Its texts come from the wire, and are made fit for messages. */
+export interface Certificate {
+  /** The common name; without one, the organization. */
+  readonly subject: string;
+  readonly issuer: string;
+  /** Of the subjectAltName; without one, the common name. */
+  readonly names: readonly string[];
+  /** Milliseconds since the epoch. */
+  readonly validFrom: number;
+  /** Milliseconds since the epoch. */
+  readonly validTo: number;
+  /** Subject and issuer are the same, as in a root. */
+  readonly isSelfIssued: boolean;
+  readonly isAuthority: boolean;
+  /** Its extended key usage has servers, or it has no such extension. */
+  readonly isForServers: boolean;
+  /** It has a URL of its issuer's certificate (authority information access), as those of public CAs do. */
+  readonly namesIssuerUrl: boolean;
+}
+
+/** What Node has of a certificate that a server sent, with `getPeerCertificate(true)`. The last one may be its own issuer. */
+export interface SentCertificate {
+  readonly raw?: Uint8Array;
+  readonly issuerCertificate?: SentCertificate | undefined;
+}
+
+const longestChain = 10;
+/** Extended key usage of servers (RFC 5280, section 4.2.1.12), and of any purpose. */
+const serverUsages = ['1.3.6.1.5.5.7.3.1', '2.5.29.37.0'];
+
+/**
+ * The certificate of a server, then its issuers as far as they were sent or are trusted here. Empty where there is none that
+ * can be read.
+ */
+export function readSentChain(sent: SentCertificate): Certificate[] {
+  const chain: Certificate[] = [];
+  const seen = new Set<SentCertificate>();
+  for (let next: SentCertificate | undefined = sent; next?.raw && !seen.has(next); next = next.issuerCertificate) {
+    seen.add(next);
+    const certificate = readCertificate(next.raw);
+    if (certificate === null || chain.length === longestChain) break;
+    chain.push(certificate);
+  }
+  return chain;
+}
+
+function readCertificate(raw: Uint8Array): Certificate | null {
+  try {
+    return describe(new X509Certificate(raw));
+  } catch {
+    return null;
+  }
+}
+
+function describe(certificate: X509Certificate): Certificate {
+  const { subject, issuer, subjectAltName, validFromDate, validToDate, ca, keyUsage, infoAccess } = certificate;
+  const name = nameOf(subject);
+  return {
+    subject: name,
+    issuer: nameOf(issuer),
+    names: subjectAltName === undefined ? [name] : readAlternativeNames(subjectAltName),
+    validFrom: validFromDate.getTime(),
+    validTo: validToDate.getTime(),
+    isSelfIssued: subject === issuer,
+    isAuthority: ca,
+    isForServers: keyUsage === undefined || keyUsage.some((usage) => serverUsages.includes(usage)),
+    namesIssuerUrl: /^CA Issuers - URI:/m.test(infoAccess ?? ''),
+  };
+}
+
+/** Node writes a distinguished name as lines of attributes. */
+function nameOf(distinguishedName: string | undefined): string {
+  const of = (attribute: string) => new RegExp(`^${attribute}=(.+)$`, 'm').exec(distinguishedName ?? '')?.[1];
+  return forMessage(of('CN') ?? of('O') ?? of('OU') ?? '') || 'a CA without a name';
+}
+
+function readAlternativeNames(text: string): string[] {
+  return text.split(', ').flatMap((entry) => {
+    const name = /^(?:DNS|IP Address):"?([^"]+)/.exec(entry)?.[1];
+    return name === undefined ? [] : [forMessage(name)];
+  });
+}
+
+/** One line without quotes, of at most 64 characters: the longest common name of X.520. */
+function forMessage(text: string): string {
+  const line = printable(text)
+    .replace(/["'`;\\\s]+/g, ' ')
+    .trim();
+  return line.length > 64 ? `${line.slice(0, 61)}...` : line;
+}
