@@ -11,7 +11,7 @@ import { createEventLimits, type EventLimits } from './event-limits.ts';
 import type { FailureLog } from './failure-log.ts';
 import { Judge } from './judge.ts';
 import { type JudgedNetwork, lostAtOf, type Observation, observeNetwork } from './observe.ts';
-import type { Presence } from './presence.ts';
+import { type Presence, silentMs } from './presence.ts';
 import { findTransitions, type Subject, type Transitions } from './transitions.ts';
 
 /** A network as it is observed, and what follows from it. */
@@ -51,7 +51,6 @@ interface NetworkState {
 
 /** A process whose tick is so late was suspended: it received nothing meanwhile. */
 const suspendedMs = 10_000;
-const silentMs = 90_000;
 /** How old the verdict in a reply to a report may be. */
 const replyAgeMs = 10_000;
 /** An evaluation of a large network takes at most this part of the time. */

@@ -8,6 +8,8 @@ import { observeInstances } from './observe-instances.ts';
 
 const dayMs = 24 * 3600 * 1000;
 const minuteMs = 60_000;
+/** Without a request for so long, a peer is silent. */
+export const silentMs = 90_000;
 /** Peers of one transaction: SQLite answers no request meanwhile. */
 const batch = 200;
 
@@ -81,7 +83,10 @@ export class Presence {
       if (seen.instance !== null && seen.instance !== instance) this.#writeSoon(peerId);
       seen.instance = instance;
     }
+    const { at: last } = seen;
     Object.assign(seen, { at, address, version: version ?? seen.version, platform: platform ?? seen.platform });
+    // Another process may have stated that it is offline.
+    if (at - last > silentMs) seen.isOnline = false;
     seen.requests += 1;
     this.#seen.set(peerId, seen);
     // What is written already brings no news, as the requests of a peer that is suspended.
@@ -168,15 +173,21 @@ export class Presence {
 
   async #writeBatch(due: readonly (readonly [number, Seen])[], now: number): Promise<void> {
     const { db, readTime } = this.#context;
-    await transact(db, async (transaction) => {
-      const storeNow = (await readTime(transaction)).getTime();
+    const written = await transact(db, async (transaction) => {
+      const ahead = (await readTime(transaction)).getTime() - this.#now();
+      const instants = new Map<number, number>();
       for (const [peer, { at, version, platform, address }] of due) {
-        const last_seen = new Date(storeNow - (now - at)).toISOString();
         const facts = this.#options.days > 0 ? { version, platform, address } : {};
-        await savePeerHealth(transaction, peer, { last_seen, ...facts });
+        await savePeerHealth(transaction, peer, { last_seen: new Date(at + ahead).toISOString(), ...facts });
+        instants.set(peer, at);
       }
+      return instants;
     });
-    for (const [, seen] of due) seen.writtenAt = now;
+    for (const [peer, seen] of due) {
+      const at = written.get(peer) ?? now;
+      // A request that arrived during the transaction is not stored yet.
+      seen.writtenAt = seen.at > at ? at : now;
+    }
     const found = due.flatMap(([peer, seen]) => {
       const { network, instances } = seen;
       seen.instances = [];

@@ -1,9 +1,10 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decodeMap } from '../../../src/api/decode/map.ts';
 import { rememberedRevisions } from '../../../src/control-plane/store/changes.ts';
 import { Secret } from '../../../src/core/crypto/secret.ts';
 import { connectPeerService } from '../../api/described-service.ts';
+import { eventually } from '../../lab/eventually.ts';
 import { closePlane, enroll, makeKey, makeNetwork, withDatabase } from '../harness.ts';
 import { long, makeOffice, openWaiting, tagged, untagged, untilWaiting, type Waiting } from './long-poll.ts';
 
@@ -174,10 +175,10 @@ describe('a whole map in reply to a revision', () => {
     await withDatabase(on.plane.dataDir, (db) =>
       db.updateTable('peers').set({ expires_at: '2020-01-01T00:00:00.000Z' }).where('id', '=', peer).execute(),
     );
-    await vi.waitFor(async () => {
+    await eventually('the expired peer is out of the map', async () => {
       // A change of an expiry makes the control plane look for expired peers.
       await call('PATCH', `${network}/peers/${stays}`, { expires_at: '2999-01-01T00:00:00Z' });
-      expect((await call('GET', `${network}`)).body.data.peers).toHaveLength(1);
+      return (await call('GET', `${network}`)).body.data.peers.length === 1;
     });
     const { status, body, headers } = await readWhole(network, '"5"');
     expect([status, headers.get('im'), body.data.removed]).toEqual([200, null, [peer, removed, suspended]]);

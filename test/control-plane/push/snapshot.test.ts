@@ -101,7 +101,7 @@ test.each([1, 10, 300])(
       };
       const caller = await callerOf(real, network, peer);
       const waiting = Array.from({ length: count }, () => awaitNetwork(caller, network, request));
-      await vi.waitFor(() => expect(statements()).toBe(2));
+      await vi.waitFor(() => expect(statements()).toBe(2), 20_000);
       await enroll(plane, key);
       notifier.notify(network);
       for (const awaited of await Promise.all(waiting))
