@@ -72,9 +72,7 @@ export function takeDataFolder(path: string): DataFolder {
 function take(path: string): DataFolder {
   const database = databaseIn(path);
   mkdirSync(path, { recursive: true, mode: 0o700 });
-  requireOwner(path, statSync(path).uid);
-  // The mode of a folder with other files in it stays as it is.
-  if (existsSync(database) || readdirSync(path).length === 0) chmodSync(path, 0o700);
+  requireOwnFolder(path, database);
   const pidFile = join(path, 'control-plane.pid');
   const lockFile = join(path, 'control-plane.lock');
   for (const file of [database, `${database}-wal`, `${database}-shm`, lockFile, pidFile]) requireOwnFile(file);
@@ -82,6 +80,23 @@ function take(path: string): DataFolder {
   rmSync(pidFile, { force: true });
   writeFileSync(pidFile, `${process.pid}\n`, { mode: 0o600, flag: 'wx' });
   return { database, release };
+}
+
+/** Closes the folder to others. The mode of a folder with other files in it stays as it is. */
+function requireOwnFolder(path: string, database: string): void {
+  const { uid } = statSync(path);
+  requireOwner(path, uid);
+  try {
+    if (existsSync(database) || readdirSync(path).length === 0) chmodSync(path, 0o700);
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    const user = process.geteuid?.();
+    if ((code !== 'EACCES' && code !== 'EPERM') || uid === user) throw cause;
+    // A folder that root restored.
+    const problem = `belongs to user ${uid}, and user ${user} cannot use it`;
+    const remedy = `if it holds the control plane's data, type: chown -R ${user} ${path}`;
+    throw new UnusableFile(path, problem, remedy, { cause });
+  }
 }
 
 /** The owner of a file can change its mode. */

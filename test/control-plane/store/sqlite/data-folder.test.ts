@@ -111,6 +111,25 @@ describe('the data folder', () => {
     },
   );
 
+  test.runIf(process.geteuid?.() === 0)(
+    'that root restored as a whole is refused with the command that gives it away',
+    async () => {
+      const dataDir = makeFolder();
+      await (await openPlane({ dataDir })).server.close();
+      const remedy = `if it holds the control plane's data, type: chown -R 65534 ${dataDir}`;
+      for (const mode of [0o755, 0o700]) {
+        chmodSync(dataDir, mode);
+        process.seteuid?.(65534);
+        try {
+          const problem = `${dataDir} belongs to user 0, and user 65534 cannot use it; ${remedy}`;
+          await expect(openPlane({ dataDir })).rejects.toThrow(problem);
+        } finally {
+          process.seteuid?.(0);
+        }
+      }
+    },
+  );
+
   test.runIf(process.geteuid?.() === 0)('of another user is refused, and its mode stays', async () => {
     const dataDir = makeFolder();
     chownSync(dataDir, 4242, 4242);
