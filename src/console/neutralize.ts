@@ -5,7 +5,7 @@ import { printableLines } from '../core/errors/printable.ts';
 const shown = ['title', 'alt', 'placeholder', 'aria-label', 'aria-description', 'aria-roledescription', 'label'];
 
 /**
- * Shows control and bidirectional characters of every text as U+FFFD. A peer chooses its name, which could otherwise reverse or hide
+ * Shows control, bidirectional and invisible characters of every text as U+FFFD. A peer chooses its name, which could otherwise reverse or hide
  * parts of the line around it.
  */
 export function neutralizeTexts(): void {

@@ -11,8 +11,8 @@ export const text = (max: number) =>
     .refine((value) => characterCount(value) <= max, { error: `must be at most ${max} characters` })
     .meta({ maxLength: max });
 
-/** White space, and characters that leave no mark where they are shown, such as U+200B. */
-const unseen = /^[\s\p{Z}\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]*$/u;
+/** White space, and characters that leave no mark where they are shown, such as U+200B and U+2800. */
+const unseen = /^[\s\p{Z}\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u{2800}]*$/u;
 
 /** Like {@link text}, for a field that must say something. */
 export const requiredText = (max: number) =>

@@ -396,8 +396,8 @@ test('markup in names and descriptions is text', async () => {
   }
 });
 
-test('control and bidirectional characters of names are shown as U+FFFD, and stay in what is sent', async () => {
-  const name = 'web\u202e1-bew\u200b\u0007';
+test('control, bidirectional and invisible characters of names are shown as U+FFFD, and stay in what is sent', async () => {
+  const name = 'web\u202e1-bew\u3164\u2800\u0007';
   const network = await addNetwork({ name, description: name });
   const peer = await addPeer(network, { name, peer_type: 'connector' });
   await makeKey(plane, plane.token, network, { name, max_uses: 3 });
@@ -408,13 +408,13 @@ test('control and bidirectional characters of names are shown as U+FFFD, and sta
   ];
   for (const place of places) {
     await page.goto(`${plane.url}/${place}`);
-    await page.getByText('web\ufffd1-bew\ufffd\ufffd').first().waitFor();
+    await page.getByText('web\ufffd1-bew\ufffd\ufffd\ufffd').first().waitFor();
     await untilRead(page);
     const shown = await page.evaluate<string>(
       `document.title + document.body.innerText + [...document.querySelectorAll('*')].flatMap((element) =>
         [...element.attributes].filter(({ name }) => name !== 'value').map(({ value }) => value)).join()`,
     );
-    expect([place, /\p{Cf}/u.test(shown), shown.includes('\u0007')]).toEqual([place, false, false]);
+    expect([place, /[\p{Cf}\u3164\u2800]/u.test(shown), shown.includes('\u0007')]).toEqual([place, false, false]);
   }
   await page.goto(`${plane.url}/#/networks/${network}/peers`);
   await page.getByRole('button', { name: /^Change web/ }).click();

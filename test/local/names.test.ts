@@ -6,12 +6,12 @@ import { keyFlags } from '../lab/control-plane.ts';
 import type { Host } from '../lab/host.ts';
 import type { Outcome } from '../lab/process.ts';
 
-/** A title, a cleared screen, a C1 sequence, overrides of the writing direction, line separators, an invisible tag. */
+/** A title, a cleared screen, a C1 sequence, overrides of the writing direction, line separators, an invisible tag, fillers. */
 const evil =
-  'nasty\u001b]0;owned\u0007\u001b[2J\u009b31m\u0085\u202e\u2066\u200f\u2028\u2029\u200b\ufeff\u{e0041}\r\bname';
+  'nasty\u001b]0;owned\u0007\u001b[2J\u009b31m\u0085\u202e\u2066\u200f\u2028\u2029\u200b\ufeff\u{e0041}\u3164\u2800\u{e0100}\r\bname';
 
 /** All that {@link evil} has of it, but for the line feeds that every text has. */
-const unshapely = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
+const unshapely = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u{2800}]/u;
 
 let office: Office;
 let host: Host;

@@ -147,10 +147,10 @@ function describeUnforeseen(error: unknown): string {
 }
 
 /**
- * What a terminal would obey or show in another order, in JSON: DEL and the C1 controls, characters without a shape such as the
- * bidirectional ones, and line separators. JSON.stringify escapes only the C0 controls.
+ * What a terminal would obey or show in another order, in JSON: DEL and the C1 controls, bidirectional and invisible characters,
+ * and line separators. JSON.stringify escapes only the C0 controls.
  */
-const unshapely = /[\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}]/gu;
+const unshapely = /[\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u{2800}]/gu;
 
 /** JSON that means the same, with such characters as escapes. */
 export function escapeUnshapely(json: string): string {

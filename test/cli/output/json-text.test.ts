@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { escapeUnshapely, printJson } from '../../../src/cli/output/output.ts';
 
-/** DEL, two C1 controls, an override of the writing direction, a line separator, a byte order mark, an invisible tag. */
-const evil = 'a\u007f\u0085\u009b31m\u202e\u2028\ufeff\u{e0041}z';
-const harmless = 'a\\u007f\\u0085\\u009b31m\\u202e\\u2028\\ufeff\\udb40\\udc41z';
+/** DEL, two C1 controls, an override of the writing direction, a line separator, a byte order mark, an invisible tag, three fillers. */
+const evil = 'a\u007f\u0085\u009b31m\u202e\u2028\ufeff\u{e0041}\u3164\u2800\u{e0100}z';
+const harmless = 'a\\u007f\\u0085\\u009b31m\\u202e\\u2028\\ufeff\\udb40\\udc41\\u3164\\u2800\\udb40\\udd00z';
 
 test('what a terminal would obey is an escape in JSON, and means the same', () => {
   const json = JSON.stringify({ evil, plain: 'Zürich 東京 🙂\n\t\u001b' });

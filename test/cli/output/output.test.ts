@@ -34,6 +34,25 @@ describe('what came over the wire', () => {
     expect(line).not.toMatch(/[\p{Cc}\p{Cf}]/u);
   });
 
+  it('cannot have a character that is not seen', () => {
+    for (const code of [0xad, 0x34f, 0x115f, 0x1160, 0x17b4, 0x180b, 0x200b, 0x2800, 0x3164, 0xfe0f, 0xffa0, 0xe0100]) {
+      const name = `web${String.fromCodePoint(code)}1`;
+      expect([code, printable(name), table(['name'], [[name]]).split('\n')[1]]).toEqual([
+        code,
+        'web\ufffd1',
+        'web\ufffd1',
+      ]);
+    }
+  });
+
+  it('keeps emoji and letters with marks, but no joiner or selector outside of an emoji', () => {
+    const readable = 'Zürich e\u0301 東京 👩‍🚀 ❤️ 1️⃣ 🇩🇪 👍🏽 🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}';
+    expect(printable(readable)).toBe(readable);
+    expect(printable('a\u200db 1\ufe0f 🏠\u200d🏠 👩‍🚀\u200d\u3164')).toBe(
+      'a\ufffdb 1\ufffd 🏠\ufffd🏠 👩‍🚀\ufffd\ufffd',
+    );
+  });
+
   it('cannot hide a whole escape sequence in a cell', () => {
     expect(table(['name'], [['x\u001b[2Jy']]).split('\n')[1]).not.toContain('\u001b[2J');
   });

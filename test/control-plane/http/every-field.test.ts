@@ -26,7 +26,7 @@ afterAll(() => closePlane(plane));
 const create = (path: string, body: object) => plane.call('POST', path, { token, body });
 const change = (path: string, body: object) => plane.call('PATCH', path, { token, body });
 
-test.each(['\u200b', ' \u2060\ufe0f', '\u00a0', '\u3164'])(
+test.each(['\u200b', ' \u2060\ufe0f', '\u00a0', '\u3164', '\u2800'])(
   'a name of %j, of which nothing is seen, is empty',
   async (name) => {
     const { status, body } = await create('/api/networks', { name, private_cidr: '10.99.0.0/24' });
