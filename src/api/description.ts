@@ -1,6 +1,6 @@
 import { BadReply, Refused } from '../core/errors/index.ts';
 import { type AdminFeature, findFeatures, isDescribedForAdmins } from '../core/map/features.ts';
-import { parseServiceAddress, type ServiceAddress } from '../core/net/service-address.ts';
+import { baseOf, type ServiceAddress } from '../core/net/service-address.ts';
 import { HttpClient } from './http/client.ts';
 import type { ClientOptions } from './http/client-options.ts';
 import type { ServiceDescription } from './service.ts';
@@ -67,6 +67,6 @@ function fetchDescription(address: ServiceAddress, known: string | null, options
   });
 }
 
-function basePathOf({ url, insecureHttp }: ServiceAddress): string {
-  return new URL(parseServiceAddress(url, insecureHttp).url).pathname.replace(/\/$/, '');
+function basePathOf(address: ServiceAddress): string {
+  return baseOf(address).pathname.replace(/\/$/, '');
 }

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Secret } from '../core/crypto/secret.ts';
 import { BadReply } from '../core/errors/index.ts';
-import { parseServiceAddress, type ServiceAddress } from '../core/net/service-address.ts';
+import { baseOf, type ServiceAddress } from '../core/net/service-address.ts';
 import type { Call } from './http/attempt.ts';
 import { AttemptFailed } from './http/attempt-failed.ts';
 import { header, isJson, readWhole } from './http/body.ts';
@@ -62,7 +62,7 @@ export function connectRawService(
   token: Secret | null,
   options: ClientOptions = {},
 ): RawService {
-  const base = new URL(parseServiceAddress(address.url, address.insecureHttp).url);
+  const base = baseOf(address);
   const http = new HttpClient(address, options);
   const service: RawService = {
     async send({ method, path, query, headers, body, secrets, sink, onRefusal, onSent }) {

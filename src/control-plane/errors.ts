@@ -153,10 +153,11 @@ export class NewerDatabase extends CpnError {
 export class CannotListen extends CpnError {
   override readonly name = 'CannotListen';
 
-  constructor(host: string, port: number, cause: unknown, flag = '--listen') {
+  /** @param port null for a Unix socket */
+  constructor(host: string, port: number | null, cause: unknown, flag = '--listen') {
     const reason = cause instanceof Error ? cause.message : String(cause);
     const { code = '' } = (cause ?? {}) as NodeJS.ErrnoException;
-    super(`cannot listen on ${host} port ${port}: ${reason}; choose another with ${flag}`, {
+    super(`cannot listen on ${port === null ? host : `${host} port ${port}`}: ${reason}; choose another with ${flag}`, {
       facts: { host, port },
       // An address may be in use, not there yet, or not resolved yet.
       isRetryable: !neverListens.includes(code),
@@ -165,4 +166,4 @@ export class CannotListen extends CpnError {
   }
 }
 
-const neverListens = ['EACCES', 'EPERM', 'EINVAL', 'EAFNOSUPPORT'];
+const neverListens = ['EACCES', 'EPERM', 'EINVAL', 'EAFNOSUPPORT', 'ENOTSOCK'];

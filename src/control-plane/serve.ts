@@ -21,6 +21,7 @@ import { createMetrics, type ListenAddress, type Metrics, serveMetrics } from '.
 import { createServer } from './http/server.ts';
 import type { TlsFiles } from './http/tls-files.ts';
 import { createTransport, type Deadlines, defaultDeadlines, type Transport } from './http/transport.ts';
+import { removeStaleSocket } from './http/unix-socket.ts';
 import { ChangeNotifier } from './push/change-notifier.ts';
 import { PeerMessages } from './push/peer-messages.ts';
 import type { Context } from './service/context.ts';
@@ -36,6 +37,8 @@ export interface ServeOptions {
   readonly host: string;
   /** 0 takes any free one. */
   readonly port: number;
+  /** The path of a Unix socket to listen at, in place of a TCP port. */
+  readonly socketPath?: string | null;
   /** The folder for the database; made where it is not there, and closed to others. Left alone where there is another database. */
   readonly dataDir: string;
   /** The URL of a PostgreSQL database to use instead, which other control planes may use at the same time. */
@@ -251,17 +254,34 @@ const backlog = 4096;
 
 /** Listens, also at the address of the metrics where they have one; what cannot be done leaves nothing listening. */
 async function startListening(app: App, metrics: Metrics, transport: Transport, options: ServeOptions) {
-  const { host, port } = options;
   try {
-    const url = await app.listen({ host, port, backlog, listenTextResolver: () => 'listening' }).catch((error) => {
-      throw new CannotListen(host, port, error);
-    });
+    const url = await listen(app, transport, options);
     const showing = options.metrics && (await serveMetrics(metrics, options.metrics, transport.deadlines));
-    return { url: url.replace(/^http:/, `${transport.scheme}:`), showing };
+    return { url, showing };
   } catch (error) {
     await app.close();
     throw error;
   }
+}
+
+async function listen(
+  app: App,
+  transport: Transport,
+  { host, port, socketPath = null }: ServeOptions,
+): Promise<string> {
+  const common = { backlog, listenTextResolver: () => 'listening' };
+  if (socketPath !== null) {
+    const failed = (error: unknown) => new CannotListen(`unix:${socketPath}`, null, error);
+    await removeStaleSocket(socketPath).catch((error) => Promise.reject(failed(error)));
+    // The mode of its folder decides who connects; each request needs a token, as on a loopback port.
+    const open = { path: socketPath, readableAll: true, writableAll: true };
+    await app.listen({ ...common, ...open }).catch((error) => Promise.reject(failed(error)));
+    return `unix:${socketPath}`;
+  }
+  const url = await app.listen({ ...common, host, port }).catch((error) => {
+    throw new CannotListen(host, port, error);
+  });
+  return url.replace(/^http:/, `${transport.scheme}:`);
 }
 
 function once(close: () => Promise<void>): () => Promise<void> {

@@ -41,7 +41,7 @@ const cases: [number, Error][] = [
   [4, new errors.Refused(403, 'the enrolment', 'used up', 'make a new key')],
   [5, new errors.Intercepted('https://x', 'it answered with HTML', true)],
   [5, new errors.ProxyFailed('https://x', 'http://proxy:3128', 'HTTPS_PROXY', 'is unreachable', 'check its URL')],
-  [5, new errors.ForeignListener('http://127.0.0.1:8787', { listener: 'user 1001', expected: 'user 990' })],
+  [5, new errors.ForeignListener('http://127.0.0.1:8787', { problem: 'user 1001 listens there', remedy: null })],
   [5, new errors.RotationPending('cpn0', 'the control plane is unreachable')],
   [5, new errors.Unreachable('https://x', 'refused', { delivered: false, heard: true, retryAfterMs: null })],
 ];

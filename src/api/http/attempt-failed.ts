@@ -1,4 +1,4 @@
-import type { ForeignUsers } from '../../core/errors/index.ts';
+import type { Foreignness } from '../../core/errors/index.ts';
 import { describeClosedHandshake, describeTlsFailure, type TlsServer } from '../../core/tls/describe-failure.ts';
 import { codeOf, isLateAlert, isTlsCode } from '../../core/tls/failure-code.ts';
 
@@ -20,8 +20,8 @@ interface Outcome {
   readonly intercepted?: boolean;
   /** The proxy failed, and the problem is a clause of which it is the subject. */
   readonly proxied?: boolean;
-  /** A program of another user than before listens there; the two users for a message. */
-  readonly foreign?: ForeignUsers;
+  /** Another user may answer there. */
+  readonly foreign?: Foreignness;
   /** What `Retry-After` asked for, clamped. */
   readonly retryAfterMs?: number | null;
   /** The hint, unless the problem has one. */
@@ -84,6 +84,8 @@ export class AttemptFailed extends Error {
 }
 
 const problems: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such socket (ENOENT)',
+  EACCES: 'this user may not connect to the socket (EACCES)',
   ECONNREFUSED: 'the connection was refused (ECONNREFUSED)',
   ECONNRESET: 'the connection was reset before the whole reply came (ECONNRESET)',
   UND_ERR_SOCKET: 'the connection was closed before the whole reply came',
@@ -105,6 +107,8 @@ const noWay = 'check its address, and with "cpn doctor" the routes of this host'
 const silent = 'check its address and port, that it runs, and that no firewall is in between';
 
 const remedies: Readonly<Record<string, string>> = {
+  ENOENT: 'check the path, and that it runs',
+  EACCES: 'check the modes of the socket and of its folders',
   ECONNREFUSED: 'check its address and port, and that it runs',
   ECONNRESET: 'try again, and see its log and what stands in front of it',
   ENOTFOUND: 'check how it is written, and with "cpn doctor" the resolvers of this host',

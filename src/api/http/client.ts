@@ -1,5 +1,6 @@
 import { ForeignListener, Intercepted, Unreachable } from '../../core/errors/index.ts';
-import { parseServiceAddress, type ServiceAddress } from '../../core/net/service-address.ts';
+import { baseOf, type ServiceAddress } from '../../core/net/service-address.ts';
+import { isSocketAddress } from '../../core/net/socket-path.ts';
 import { backoffDelay } from '../../core/util/backoff.ts';
 import { type Answer, type Attempt, attempt, type Call, compose } from './attempt.ts';
 import { AttemptFailed } from './attempt-failed.ts';
@@ -24,13 +25,17 @@ const backoff = { baseMs: 500, capMs: 8_000 };
  * can have been done: never connected, 429 or 503.
  */
 export class HttpClient {
-  /** The base address. */
+  /** The URL below which the requests are. */
   readonly url: URL;
+  /** The base address in messages. */
+  readonly #shown: string;
   readonly #target: Target;
   readonly #options: ReturnType<typeof withDefaults>;
 
   constructor(address: ServiceAddress, options: ClientOptions) {
-    this.url = new URL(parseServiceAddress(address.url, address.insecureHttp).url);
+    this.url = baseOf(address);
+    // Nginx and others write a path below a Unix socket like this.
+    this.#shown = isSocketAddress(address.url) ? `${address.url}:` : this.url.href.replace(/\/$/, '');
     this.#target = targetOf(address, this.url);
     this.#options = withDefaults(options);
   }
@@ -75,7 +80,7 @@ export class HttpClient {
     const basePath = this.url.pathname.replace(/\/$/, '');
     const secrets = [call.secrets ?? [], call.bearer ?? [], this.#target.proxy?.credentials ?? []].flat();
     // Without the query, which may hold what is not for messages.
-    const url = `${this.url.origin}${basePath}${call.path.replace(/\?.*$/s, '')}`;
+    const url = `${this.#shown}${call.path.replace(/\?.*$/s, '')}`;
     const reading = { url, maxBytes: maxBodyBytes, secrets };
     const started = clock.monotonic();
     let sent = false;
@@ -116,8 +121,7 @@ export class HttpClient {
     const { proxy } = this.#target;
     const by = proxy === null ? '' : `, through the proxy ${proxy.url} (${proxy.from})`;
     const spent = `${number === 1 ? '1 attempt' : `${number} attempts`} in ${seconds} s${by}`;
-    const { origin, pathname } = this.url;
-    const url = `${origin}${pathname.replace(/\/$/, '')}`;
+    const url = this.#shown.replace(/:$/, '');
     if (outcome.intercepted) return new Intercepted(url, why, sent, outcome.remedy);
     if (outcome.proxied && proxy !== null) return describeProxyFailure(url, proxy, why, outcome);
     if (outcome.foreign) return new ForeignListener(url, outcome.foreign);

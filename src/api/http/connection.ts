@@ -8,8 +8,9 @@ import { isLateAlert } from '../../core/tls/failure-code.ts';
 import { withChain } from '../../core/tls/with-chain.ts';
 import { AttemptFailed } from './attempt-failed.ts';
 import { addressFinder } from './find-addresses.ts';
-import { withListenerCheck } from './listener-check.ts';
+import { type Connector, withListenerCheck } from './listener-check.ts';
 import { type Forwarding, forwardBy, refusal, toProxy, tunnel } from './proxy.ts';
+import { connectSocket } from './socket-check.ts';
 import { isSameTarget, type Target } from './target.ts';
 import { controlPlaneAt } from './tls-server.ts';
 
@@ -67,7 +68,7 @@ export class Connection {
 
   /** @param resolved the addresses of names for when the resolver fails */
   constructor(target: Target, resolved: Resolved = {}) {
-    const { origin, proxy, check } = target;
+    const { origin, proxy } = target;
     this.target = target;
     const isPlain = origin.startsWith('http:');
     this.#tlsServer = isPlain ? null : controlPlaneAt(origin);
@@ -80,12 +81,7 @@ export class Connection {
       signal,
       lookup: addressFinder(resolved, isPlain),
     };
-    const verify = buildConnector(options);
-    const dial = check
-      ? withListenerCheck(verify, check, (user) => {
-          this.#listener = user;
-        })
-      : verify;
+    const dial = this.#createDialler(options);
     // Reads the certificates that were not accepted, and sends nothing.
     const inspect = buildConnector({ ...options, rejectUnauthorized: false, maxCachedSessions: 0 });
     const direct = withChain(dial, inspect);
@@ -110,6 +106,17 @@ export class Connection {
           else done(error as Error, null);
         }),
     });
+  }
+
+  /** Makes connections to the target, or to its proxy, and notes whose program accepts them. */
+  #createDialler(settings: buildConnector.BuildOptions): Connector {
+    const { socketPath, check } = this.target;
+    const note = (user: number | null) => {
+      this.#listener = user;
+    };
+    if (socketPath !== null) return connectSocket(socketPath, check ?? { expected: null }, settings, note);
+    const connect = buildConnector(settings);
+    return check === null ? connect : withListenerCheck(connect, check, note);
   }
 
   /**

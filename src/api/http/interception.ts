@@ -1,3 +1,4 @@
+import { isSocketAddress } from '../../core/net/socket-path.ts';
 import { AttemptFailed } from './attempt-failed.ts';
 import type { Reading, Response } from './connection.ts';
 import { sanitizeForMessage } from './sanitize-for-message.ts';
@@ -25,5 +26,6 @@ export function findOtherHost(response: Response, { url, secrets }: Reading): st
   const [location] = [response.headers.location].flat();
   const target = location === undefined ? null : URL.parse(location, url);
   if (target === null || !/^https?:$/.test(target.protocol)) return null;
-  return target.hostname === new URL(url).hostname ? null : sanitizeForMessage(target.host, secrets, 100);
+  const own = isSocketAddress(url) ? 'localhost' : new URL(url).hostname;
+  return target.hostname === own ? null : sanitizeForMessage(target.host, secrets, 100);
 }

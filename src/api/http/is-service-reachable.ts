@@ -1,6 +1,7 @@
 import { ForeignListener, Intercepted, Unreachable } from '../../core/errors/index.ts';
 import type { Resolved } from '../../core/names/resolved-names.ts';
-import { parseServiceAddress, type ServiceAddress } from '../../core/net/service-address.ts';
+import { baseOf, type ServiceAddress } from '../../core/net/service-address.ts';
+import { describeUser } from '../describe-user.ts';
 import type { ServiceProbe } from '../service.ts';
 import { AttemptFailed } from './attempt-failed.ts';
 import { discard, header } from './body.ts';
@@ -8,7 +9,6 @@ import { Connection } from './connection.ts';
 import { describeProxyFailure } from './proxy.ts';
 import { targetOf } from './target.ts';
 import { userAgent } from './user-agent.ts';
-import { describeUser } from './user-name.ts';
 
 /**
  * Checks once whether a service answers at a control plane's address, and reads its clock. Any answer counts, and the request has no
@@ -22,8 +22,8 @@ export async function probeService(
   deadlineMs: number,
   resolved: Resolved = {},
 ): Promise<ServiceProbe> {
-  const { url, insecureHttp } = address;
-  const base = new URL(parseServiceAddress(url, insecureHttp).url);
+  const { url } = address;
+  const base = baseOf(address);
   const target = targetOf(address, base);
   const { proxy } = target;
   const end = new AbortController();
@@ -42,7 +42,7 @@ export async function probeService(
     const date = Date.parse(header(response, 'date') ?? '');
     const listener = connection.listener === null ? null : describeUser(connection.listener);
     const tookMs = performance.now() - begun;
-    return { date: Number.isNaN(date) ? null : date / 1000, tookMs, ...(target.check && { listener }) };
+    return { date: Number.isNaN(date) ? null : date / 1000, tookMs, ...(target.check !== null && { listener }) };
   } catch (error) {
     if (!(error instanceof AttemptFailed)) throw error;
     const problem = end.signal.aborted ? `no answer came within ${deadlineMs / 1000} s` : error.message;

@@ -1,17 +1,19 @@
+import { lstatSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { endianness } from 'node:os';
 import type { buildConnector } from 'undici';
 import { type Address, tryParseAddress } from '../../core/net/cidr.ts';
 import { findListener, findListeners, type TcpSocket } from '../../core/net/loopback-listener.ts';
 import { isCheckedByListener, type ServiceAddress } from '../../core/net/service-address.ts';
+import { socketPathOf } from '../../core/net/socket-path.ts';
 import { isSystemUser } from '../../core/util/system-user.ts';
+import { describeUser } from '../describe-user.ts';
 import type { ListeningUser } from '../service.ts';
 import { AttemptFailed } from './attempt-failed.ts';
-import type { Target } from './target.ts';
+import type { ExpectedUser } from './target.ts';
 import { readListeningSockets, readSockets } from './tcp-sockets.ts';
-import { describeUser } from './user-name.ts';
 
-type Connector = ReturnType<typeof buildConnector>;
+export type Connector = ReturnType<typeof buildConnector>;
 
 /**
  * Makes connections to a loopback address without TLS, and checks whose program accepted each before anything is sent: any local user can
@@ -23,7 +25,7 @@ type Connector = ReturnType<typeof buildConnector>;
  */
 export function withListenerCheck(
   dial: Connector,
-  { expected }: NonNullable<Target['check']>,
+  { expected }: ExpectedUser,
   onUser: (user: number | null) => void,
 ): Connector {
   return (options, done) => {
@@ -56,8 +58,8 @@ function judge(socket: Socket, before: readonly TcpSocket[], expected: number | 
     const problem = 'the program that listens there changed while the connection was made';
     throw new AttemptFailed(problem, { ...common, retry: true, remedy: 'try again' });
   }
-  const foreign = { listener: describeUser(listener.user), expected: describeUser(expected) };
-  throw new AttemptFailed('another user listens there', { ...common, retry: false, foreign });
+  const problem = `${describeUser(listener.user)} listens there, and ${describeUser(expected)} did before`;
+  throw new AttemptFailed(problem, { ...common, retry: false, foreign: { problem, remedy: null } });
 }
 
 /**
@@ -66,21 +68,34 @@ function judge(socket: Socket, before: readonly TcpSocket[], expected: number | 
  * @param before the user who is remembered
  */
 export function findListeningUser({ url }: ServiceAddress, before?: number): ListeningUser | null {
-  if (!isCheckedByListener(url)) return null;
-  const { hostname, port } = new URL(url);
-  const sockets = readListeningSockets();
-  const found = addressesOf(hostname).map((address) => findSocket(sockets, address, Number(port || '80')));
-  const socket = found.find((each) => each !== null);
-  if (!socket) return null;
-  const { user } = socket;
+  const user = findUser(url);
+  if (user === null) return null;
   const former = before === undefined || before === user ? null : describeUser(before);
   const isLoginUser = !isPrivileged(user) && !isSystemUser(user);
   return { user, description: describeUser(user), former, isLoginUser };
 }
 
-function findSocket(sockets: readonly TcpSocket[], address: Address, port: number): TcpSocket | null {
-  const found = findListeners(sockets, { address, port }, endianness());
-  return found.find(({ user }) => !isPrivileged(user)) ?? found[0] ?? null;
+function findUser(url: string): number | null {
+  const path = socketPathOf(url);
+  if (path !== null) return findOwner(path);
+  if (!isCheckedByListener(url)) return null;
+  const { hostname, port } = new URL(url);
+  const sockets = readListeningSockets();
+  const ranks = addressesOf(hostname).map((address) =>
+    findListeners(sockets, { address, port: Number(port || '80') }, endianness()),
+  );
+  const found = ranks.find((each) => each.length > 0) ?? [];
+  return (found.find(({ user }) => !isPrivileged(user)) ?? found[0])?.user ?? null;
+}
+
+/** The owner of a Unix socket; null where there is none. */
+function findOwner(path: string): number | null {
+  try {
+    const stats = lstatSync(path);
+    return stats.isSocket() ? stats.uid : null;
+  } catch {
+    return null;
+  }
 }
 
 /** As a connection tries them. */
@@ -95,6 +110,7 @@ function endOf(text = '', port = 0) {
   return { address, port };
 }
 
-function isPrivileged(user: number): boolean {
+/** True of root and of the user of this process. */
+export function isPrivileged(user: number): boolean {
   return user === 0 || user === process.geteuid?.();
 }

@@ -1,25 +1,33 @@
 import { isSameProxy, proxyOf } from '../../core/net/proxy.ts';
 import { type HttpProxy, isCheckedByListener, type ServiceAddress } from '../../core/net/service-address.ts';
+import { socketPathOf } from '../../core/net/socket-path.ts';
 
 /** Where the connections of a client lead. */
 export interface Target {
   readonly origin: string;
   readonly proxy: HttpProxy | null;
-  /** Whose program may answer; absent where that is not checked. */
-  readonly check?: {
-    /** The user whose program listened there before; null where none is remembered. */
-    readonly expected: number | null;
-  };
+  /** The Unix socket to connect to, whatever the origin is; null for TCP. */
+  readonly socketPath: string | null;
+  /** Whose program may answer; null where that is not checked. */
+  readonly check: ExpectedUser | null;
 }
 
-/** @param base the parsed address of the service */
+/** The user whose program answered before; null where none is remembered. */
+export interface ExpectedUser {
+  readonly expected: number | null;
+}
+
+/** @param base the URL below which the requests are */
 export function targetOf(address: ServiceAddress, base: URL): Target {
-  const target = { origin: base.origin, proxy: proxyOf(address) };
-  return isCheckedByListener(base.href) ? { ...target, check: { expected: address.listener ?? null } } : target;
+  const check = isCheckedByListener(address.url) ? { expected: address.listener ?? null } : null;
+  return { origin: base.origin, proxy: proxyOf(address), socketPath: socketPathOf(address.url), check };
 }
 
 export function isSameTarget(one: Target, other: Target): boolean {
   return (
-    one.origin === other.origin && one.check?.expected === other.check?.expected && isSameProxy(one.proxy, other.proxy)
+    one.origin === other.origin &&
+    one.socketPath === other.socketPath &&
+    one.check?.expected === other.check?.expected &&
+    isSameProxy(one.proxy, other.proxy)
   );
 }

@@ -3,6 +3,7 @@ import { type Finding, noteFinding, okFinding, problemFinding } from '../../core
 import { CpnError, ForeignListener, Intercepted, ProxyFailed, Refused, Unreachable } from '../../core/errors/index.ts';
 import { addressesOf } from '../../core/names/resolved-names.ts';
 import { proxyOf } from '../../core/net/proxy.ts';
+import { isSocketAddress, socketPathOf } from '../../core/net/socket-path.ts';
 import { describeServiceRoute, findServiceRoute } from '../../core/routing/tunnelled-service.ts';
 import type { Joined } from '../../store/state/state.ts';
 import { accessOf, explainNoAccess } from '../access.ts';
@@ -26,7 +27,7 @@ export const serviceChecks: readonly NetworkCheck[] = [
 async function examineService(tools: DoctorTools, state: Joined): Promise<Finding[]> {
   const { url } = state.service;
   const looked = `the control plane at ${url}`;
-  const transport = url.startsWith('https:') ? 'by TLS with a trusted certificate' : 'without TLS';
+  const transport = describeTransport(url);
   try {
     const begun = tools.now().getTime() / 1000;
     const { date, tookMs, listener } = await tools.probeService(state.service, deadline, state.resolved);
@@ -51,9 +52,14 @@ async function examineService(tools: DoctorTools, state: Joined): Promise<Findin
   }
 }
 
+function describeTransport(url: string): string {
+  if (isSocketAddress(url)) return 'by a Unix socket';
+  return url.startsWith('https:') ? 'by TLS with a trusted certificate' : 'without TLS';
+}
+
 const unseenListener =
   'is not checked: no socket of this network namespace listens there, so the user of its program is not visible';
-const httpsRemedy = 'https, or a control plane in this network namespace';
+const httpsRemedy = 'https, or a Unix socket: cpn control-plane serve --listen unix:PATH';
 
 /** The saved proxy, by which this host reaches the control plane; where none is saved, one that the environment names and that is not used. */
 function examineProxy(tools: DoctorTools, { interface: link, service }: Joined): Finding[] {
@@ -80,8 +86,10 @@ function examinePath({ state, desired }: Evaluation): Finding[] {
 function remedyOf(url: string, error: Unreachable): string {
   const { heard, remedy } = error;
   if (error instanceof ProxyFailed && remedy !== null) return `${remedy}; the tunnel stays as it is meanwhile`;
-  if (!heard) return `curl -v ${url}; the tunnel stays as it is meanwhile`;
-  return remedy ?? `curl -v ${url}`;
+  const socket = socketPathOf(url);
+  const curl = socket === null ? `curl -v ${url}` : `curl -v --unix-socket ${socket} http://localhost/`;
+  if (!heard) return `${curl}; the tunnel stays as it is meanwhile`;
+  return remedy ?? curl;
 }
 
 /** Reads the map of the host's own network. @throws Intercepted */

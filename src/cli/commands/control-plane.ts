@@ -8,7 +8,7 @@ import { exitCodes } from '../exit-code.ts';
 import { type Flag, jsonFlag } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
 import { describeRevoked, keepTokensFlag } from '../input/keep-tokens.ts';
-import { parseListenAddress } from '../input/listen-address.ts';
+import { parseListenAddressOrSocket } from '../input/listen-address.ts';
 import { readSecret, readSecretFile } from '../input/secrets.ts';
 import { green, note, print, printJson, warn } from '../output/output.ts';
 import type { Command } from '../parse/command.ts';
@@ -30,7 +30,12 @@ export const serveControlPlane: Command = {
   name: 'control-plane serve',
   summary: 'Serve the embedded control plane until stopped',
   flags: {
-    listen: { kind: 'text', value: 'HOST:PORT', summary: 'address to listen on', byDefault: '127.0.0.1:8787' },
+    listen: {
+      kind: 'text',
+      value: 'HOST:PORT',
+      summary: 'address to listen on, or unix:PATH for a Unix socket',
+      byDefault: '127.0.0.1:8787',
+    },
     data: dataFlag,
     database: databaseFlag,
     'owner-email': { kind: 'text', value: 'EMAIL', summary: 'create this owner if there is no user yet' },
@@ -50,8 +55,9 @@ export const serveControlPlane: Command = {
     const { serve } = await import('../../control-plane/serve.ts');
     const { findConsole } = await import('../../control-plane/http/console.ts');
     const { isLoopback } = await import('../../core/net/loopback.ts');
-    const address = parseListenAddress(input.nameOf('listen'), input.text('listen') ?? '127.0.0.1:8787');
+    const address = parseListenAddressOrSocket(input.nameOf('listen'), input.text('listen') ?? '127.0.0.1:8787');
     const operation = readOperation(input);
+    if (address.socketPath !== null && operation.tls !== null) throw new WrongUsage(noTlsOnSocket);
     const { openLog } = await import('../output/log.ts');
     const logger = openLog(input, 'info');
     const console = input.switch('console', true) ? findConsole() : null;
@@ -74,7 +80,8 @@ export const serveControlPlane: Command = {
     // A process that reads the message may stop this one at once.
     const stopped = untilStopped();
     note(`control plane listening on ${server.url}`);
-    if (console !== null) note(`console at ${operation.publicUrls[0]?.href ?? `${server.url}/`}`);
+    const consoleUrl = operation.publicUrls[0]?.href ?? (address.socketPath === null ? `${server.url}/` : null);
+    if (console !== null && consoleUrl !== null) note(`console at ${consoleUrl}`);
     const supervisor = await openSupervisor(input, logger);
     await supervisor?.report({ state: 'ready', status: `listening on ${server.url}` });
     const watchdogMs = supervisor?.watchdogMs ?? null;
@@ -144,6 +151,8 @@ export const resetOwner: Command = {
     return exitCodes.done;
   },
 };
+
+const noTlsOnSocket = 'a Unix socket has no TLS; leave out --tls-cert and --tls-key, or listen on HOST:PORT';
 
 const plainHttp =
   'passwords, keys and tokens cross the network unencrypted; give --tls-cert and --tls-key, or --trust-proxy and a TLS proxy';

@@ -3,8 +3,7 @@ import type { PeerType } from '../../contract/peer.ts';
 import { InvalidValue, printable, WrongUsage } from '../../core/errors/index.ts';
 import { peerTypes } from '../../core/map/model.ts';
 import { parsePrefix } from '../../core/net/cidr.ts';
-import { isLoopback } from '../../core/net/loopback.ts';
-import type { ServiceAddress } from '../../core/net/service-address.ts';
+import { isLoopbackUrl, type ServiceAddress } from '../../core/net/service-address.ts';
 import { findNamed, findNetwork, openAdmin, openAdminAt } from '../admin.ts';
 import { exitCodes } from '../exit-code.ts';
 import { confirm } from '../input/confirm.ts';
@@ -85,7 +84,7 @@ export const createKey: Command = {
 /** The command to copy. It holds the key only where a person sees the key anyway. */
 function describeJoin({ url, insecureHttp }: ServiceAddress, types: readonly PeerType[], key: string): string {
   const isShown = process.stdout.isTTY && process.stderr.isTTY;
-  const isLocal = isLoopback(new URL(url).hostname.replace(/^\[|\]$/g, ''));
+  const isLocal = isLoopbackUrl(url);
   const api = isLocal ? '--api URL' : `--api ${url}${insecureHttp ? ' --insecure-http' : ''}`;
   const type = types.includes('origin') ? '' : ` --type ${types[0]}`;
   return `cpn join ${isShown ? printable(key) : '-'} ${api}${type}${isShown ? '' : ' <key'}`;

@@ -33,7 +33,7 @@ export const allFlag: Flags = {
 
 /** The flags of the commands that name a control plane. */
 export const apiFlags: Flags = {
-  api: { kind: 'text', value: 'URL', summary: 'URL of the control plane' },
+  api: { kind: 'text', value: 'URL', summary: 'URL of the control plane, or unix:PATH' },
   proxy: {
     kind: 'text',
     value: 'URL',

@@ -1,9 +1,19 @@
 import { InvalidValue } from '../../core/errors/index.ts';
+import { isSocketAddress, parseSocketAddress } from '../../core/net/socket-path.ts';
 
 /** An address to listen on; port 0 takes any free one. */
 export interface ListenAddress {
   readonly host: string;
   readonly port: number;
+}
+
+/** As {@link parseListenAddress}, or `unix:PATH`: then `socketPath` is the one to listen at, and host and port say that it is on this host. */
+export function parseListenAddressOrSocket(
+  name: string,
+  text: string,
+): ListenAddress & { readonly socketPath: string | null } {
+  if (!isSocketAddress(text)) return { ...parseListenAddress(name, text), socketPath: null };
+  return { host: 'localhost', port: 0, socketPath: parseSocketAddress(name, text) };
 }
 
 /** Parses `HOST:PORT`, with an IPv6 address in brackets; port 0 takes any free one. @param name the name in messages */

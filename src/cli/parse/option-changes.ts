@@ -47,7 +47,8 @@ export const changeFlags: Flags = {
   api: {
     kind: 'text',
     value: 'URL',
-    summary: 'move this network to the control plane at this URL; verifies that it serves the same network first',
+    summary:
+      'move this network to the control plane at this URL, or at unix:PATH; verifies that it serves the same network first',
     byDefault: 'unchanged; ignores CPN_API',
   },
   proxy: {

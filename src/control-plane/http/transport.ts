@@ -6,6 +6,7 @@ import type { ChangeNotifier } from '../push/change-notifier.ts';
 import type { App } from './app.ts';
 import { ConnectionTracker } from './connections.ts';
 import { readTlsFiles, type TlsFiles } from './tls-files.ts';
+import { nameSocketClients } from './unix-socket.ts';
 
 /** How long a client may take, in milliseconds. */
 export interface Deadlines {
@@ -79,6 +80,7 @@ export function createTransport(tls: TlsFiles | null, deadlines: Deadlines): Tra
         ? https.createServer({ ...options, ...identity, handshakeTimeout: deadlines.headers }, handler)
         : http.createServer(options, handler);
       servers.push(server);
+      nameSocketClients(server);
       connections.track(server);
       return server.setTimeout(deadlines.idle);
     },

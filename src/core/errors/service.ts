@@ -109,21 +109,21 @@ export class ProxyFailed extends Unreachable {
   }
 }
 
-/** Two users of this host, as a message names them. */
-export interface ForeignUsers {
-  /** The one whose program listens at the address. */
-  readonly listener: string;
-  /** The one whose program listened there before. */
-  readonly expected: string;
+/** Why a program on this host may be another user's, and not the control plane. */
+export interface Foreignness {
+  readonly problem: string;
+  /** The hint; null where a person confirms the user. */
+  readonly remedy: string | null;
 }
 
-/** The program of another user than before listens at a loopback address without TLS; nothing was sent to it. */
+/** Another user than before may answer at a loopback address without TLS, or at a Unix socket; nothing was sent. */
 export class ForeignListener extends Unreachable {
   override readonly name = 'ForeignListener';
 
-  constructor(url: string, { listener, expected }: ForeignUsers) {
-    const problem = `${listener} listens there, and ${expected} did before; nothing was sent`;
-    const remedy = `if the control plane runs as that user now, confirm it with "cpn set --api ${url}", and with "cpn login --api ${url}"`;
+  constructor(url: string, foreign: Foreignness) {
+    const problem = `${foreign.problem}; nothing was sent`;
+    const confirm = `if the control plane runs as that user now, confirm it with "cpn set --api ${url}", and with "cpn login --api ${url}"`;
+    const remedy = foreign.remedy ?? confirm;
     super(
       url,
       problem,

@@ -2,6 +2,7 @@ import { Secret } from '../crypto/secret.ts';
 import { InvalidValue } from '../errors/index.ts';
 import { covers, parseRange, tryParseAddress } from './cidr.ts';
 import { type HttpProxy, isLoopbackUrl, type ServiceAddress } from './service-address.ts';
+import { isSocketAddress } from './socket-path.ts';
 
 /**
  * Parses the URL of a proxy, such as `http://user:password@proxy.example:3128`. Without a scheme it is http, as for curl.
@@ -47,8 +48,9 @@ export function proxyOf({ url, proxy }: ServiceAddress): HttpProxy | null {
   return proxy === undefined || proxy === 'none' || isLoopbackUrl(url) ? null : proxy;
 }
 
-/** The host that is dialled for requests to a control plane, a name or an address: its proxy's or its own. */
+/** The host that is dialled for requests to a control plane, a name or an address: its proxy's or its own. A Unix socket is on this host. */
 export function dialledHost(service: ServiceAddress): string {
+  if (isSocketAddress(service.url)) return '127.0.0.1';
   return hostOf(proxyOf(service)?.url ?? service.url);
 }
 

@@ -1,17 +1,20 @@
 import { isIPv4 } from 'node:net';
 import { maskTokens, type Secret } from '../crypto/secret.ts';
 import { InvalidValue } from '../errors/index.ts';
+import { isSocketAddress, parseSocketAddress, socketPathOf } from './socket-path.ts';
 
 /**
- * Checks the address of a control plane before anything is sent there: https, or http where the bytes stay on this host
+ * Checks the address of a control plane before anything is sent there: https, a Unix socket, or http where the bytes stay on this host
  * or with `--insecure-http`; no credentials, query or fragment. Gives it back without a trailing slash.
  */
 export function parseServiceAddress(text: string, insecureHttp: boolean): ServiceAddress {
+  if (isSocketAddress(text)) return { url: `unix:${parseSocketAddress('--api', text)}`, insecureHttp };
   const url = /^https?:\/\/[^\s\p{Cc}]+$/iu.test(text) ? URL.parse(text) : null;
   if (!url) {
     // What stands before an "@" or after a "?" or "#" may be secret.
     const shown = maskTokens(text.replace(/^.*@/s, '[credentials]@').replace(/[?#].*$/s, ''));
-    throw invalid(shown, 'is not an http(s) URL', 'write it like https://api.example.com');
+    const remedy = 'write it like https://api.example.com, or like unix:/run/cpn-control-plane/api.sock';
+    throw invalid(shown, 'is not an http(s) URL', remedy);
   }
   const plain = `${url.origin}${url.pathname}`;
   if (url.username !== '' || url.password !== '') {
@@ -28,14 +31,20 @@ export function parseServiceAddress(text: string, insecureHttp: boolean): Servic
 
 const httpRemedy = 'use https, or say --insecure-http if that network is trusted';
 
-/** True for the address of a control plane on this host. */
-export function isLoopbackUrl(url: string): boolean {
-  return isLoopback(new URL(url).hostname);
+/** The URL below which the requests of a service are. That of a Unix socket names no host. @throws InvalidValue */
+export function baseOf({ url, insecureHttp }: ServiceAddress): URL {
+  const parsed = parseServiceAddress(url, insecureHttp).url;
+  return new URL(socketPathOf(parsed) === null ? parsed : 'http://localhost');
 }
 
-/** True where only the user of the listening socket shows whether the control plane answers: on loopback, without TLS. */
+/** True for the address of a control plane on this host. */
+export function isLoopbackUrl(url: string): boolean {
+  return isSocketAddress(url) || isLoopback(new URL(url).hostname);
+}
+
+/** True where only the user of the listening socket shows whether the control plane answers: on this host, without TLS. */
 export function isCheckedByListener(url: string): boolean {
-  return url.startsWith('http:') && isLoopbackUrl(url);
+  return isSocketAddress(url) || (url.startsWith('http:') && isLoopbackUrl(url));
 }
 
 /** `URL` has already turned 0x7f.1 and the like into dotted decimal. */
@@ -49,15 +58,15 @@ function invalid(value: string, rule: string, remedy: string): InvalidValue {
 
 /** Where a control plane is, and how it is reached. */
 export interface ServiceAddress {
-  /** The base address, without a trailing slash. */
+  /** The base address, without a trailing slash; `unix:PATH` for a Unix socket. */
   readonly url: string;
   /** An operator allows plain http to it beyond loopback. */
   readonly insecureHttp: boolean;
   /** `none` for a direct connection whatever the environment names; absent where the environment decides. */
   readonly proxy?: HttpProxy | 'none';
   /**
-   * The user (uid) whose program listened there when a person last named the address; absent for one that is not on loopback or has TLS,
-   * and where no listener was visible.
+   * The user (uid) whose program listened there, or who owned the Unix socket, when a person last named the address; absent for one that
+   * is not on this host or has TLS, and where no listener was visible.
    */
   readonly listener?: number;
 }

@@ -1,0 +1,53 @@
+import { lstatSync, unlinkSync } from 'node:fs';
+import type { Server } from 'node:http';
+import { connect, type Socket } from 'node:net';
+
+/**
+ * Removes a Unix socket that a control plane of this user left behind when it was killed.
+ *
+ * @throws NodeJS.ErrnoException for a path that is no socket, a socket of another user, and one at which a program answers
+ */
+export async function removeStaleSocket(path: string): Promise<void> {
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  if (stats === undefined) return;
+  if (!stats.isSocket()) throw withCode('ENOTSOCK', 'it exists and is no socket; it stays as it is');
+  if (stats.uid !== process.geteuid?.()) {
+    throw withCode('EPERM', `the socket there belongs to user ${stats.uid}; remove it if its program is gone`);
+  }
+  if (await isAnswered(path)) throw withCode('EADDRINUSE', 'another program listens there');
+  unlinkSync(path);
+}
+
+function withCode(code: string, message: string): NodeJS.ErrnoException {
+  return Object.assign(new Error(message), { code });
+}
+
+/** @throws NodeJS.ErrnoException where it cannot be found out */
+async function isAnswered(path: string): Promise<boolean> {
+  const socket = connect(path);
+  try {
+    return await new Promise<boolean>((resolve, reject) => {
+      socket.once('connect', () => resolve(true));
+      socket.once('error', (error: NodeJS.ErrnoException) => {
+        if (error.code === 'ECONNREFUSED') resolve(false);
+        else reject(error);
+      });
+    });
+  } finally {
+    socket.destroy();
+  }
+}
+
+/**
+ * Gives the clients of a Unix socket the address 127.0.0.1, and a port each: they are on this host, limits and audit go by address, and
+ * connections are distinguished by both.
+ */
+export function nameSocketClients(server: Server): void {
+  let count = 0;
+  server.on('connection', (socket: Socket) => {
+    if (typeof server.address() !== 'string') return;
+    count += 1;
+    Object.defineProperty(socket, 'remoteAddress', { value: '127.0.0.1' });
+    Object.defineProperty(socket, 'remotePort', { value: count });
+  });
+}
