@@ -28,7 +28,7 @@ const MACHINE_TESTS = ['test/vm/**/*.test.ts'];
  */
 const CONTROL_PLANE_TESTS = ['test/control-plane/**/*.test.ts'];
 const POSTGRES_TESTS = [
-  'test/control-plane/store/postgres/{crash,pooler,readiness,replicas,serve,start,time,transact}.test.ts',
+  'test/control-plane/store/postgres/{announced-changes,crash,pooler,readiness,replicas,serve,start,time,transact}.test.ts',
 ];
 const OTHER_THAN_POSTGRES_TESTS = [
   'test/control-plane/**/{data-folder,database-url,concurrency,passwords,tokens,change-notifier,network-rules,address-allocation}.test.ts',

@@ -223,7 +223,7 @@ const TABLE: readonly Rule[] = [
   },
   {
     files: 'src/control-plane/store/postgres/',
-    may: [...STORE, 'src/control-plane/store/*', 'src/control-plane/store/migrations/', 'pg'],
+    may: [...STORE, 'src/control-plane/store/*', 'src/control-plane/store/migrations/', 'lru-cache', 'pg'],
   },
 
   // HKDF, Ed25519, X25519 and SHA-512 are pure functions of what they are given, and none that we should write ourselves.

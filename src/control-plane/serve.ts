@@ -241,11 +241,17 @@ async function open(
   const { openPostgres } = await import('./store/postgres/store.ts');
   return openPostgres(database, {
     notify: (network, topic) => notifiers[topic].notify(network),
+    isAwaited: (network, topic) => notifiers[topic].count(network) > 0,
     notifyAll: () => {
       logger.info('listening for changes of other processes again');
       for (const notifier of Object.values(notifiers)) notifier.notifyAll();
     },
     lost: (reason) => logger.warn({ reason }, 'not listening for changes of other processes'),
+    openToOthers: (name) =>
+      logger.warn(
+        { database: name, remedy: 'REVOKE CONNECT ON DATABASE … FROM PUBLIC' },
+        'any role of the PostgreSQL server may connect to the database',
+      ),
   });
 }
 

@@ -16,8 +16,12 @@ export interface Store {
 export interface StoreEvents {
   /** A change of the network was committed, and can be read. */
   notify(network: number, topic: Topic): void;
+  /** True where a request waits for such a change of the network. */
+  isAwaited(network: number, topic: Topic): boolean;
   /** Changes may have been missed. */
   notifyAll(): void;
   /** Until the next {@link notifyAll} changes of other processes are missed. */
   lost(reason: string): void;
+  /** Roles without any right in the database may connect to it. */
+  openToOthers(database: string): void;
 }

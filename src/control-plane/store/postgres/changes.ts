@@ -10,7 +10,7 @@ import { Client, connectionConfig } from './pool.ts';
 interface Keepalive {
   /** The time between two notifications of this process to itself. */
   readonly everyMs: number;
-  /** How long it may take to send one, and then until it arrives. */
+  /** How long it may take to send one, and then how long none may arrive. */
   readonly patienceMs: number;
   /** How long the first one on a connection may take. */
   readonly firstPatienceMs: number;
@@ -22,11 +22,14 @@ export type Notify = (channel: string, payload: string) => Promise<unknown>;
 interface Listening {
   readonly target: DatabaseTarget;
   readonly name: string;
-  readonly events: StoreEvents;
+  readonly events: ListenerEvents;
   readonly notify: Notify;
   readonly keepalive: Keepalive;
   readonly signal: AbortSignal;
 }
+
+/** What a listener reports. A notification may come from any role that can connect to the database. */
+export type ListenerEvents = Pick<StoreEvents, 'notify' | 'notifyAll' | 'lost'>;
 
 /** Receives the changes that other processes commit. */
 export interface Listener {
@@ -57,7 +60,7 @@ const notDelivered = 'notifications do not arrive (LISTEN, NOTIFY), as behind a 
  */
 export async function listen(
   target: DatabaseTarget,
-  events: StoreEvents,
+  events: ListenerEvents,
   notify: Notify,
   keepalive: Keepalive = usualKeepalive,
 ): Promise<Listener> {
@@ -80,6 +83,8 @@ const channels: Readonly<Record<Topic, string>> = {
   health: 'cpn_health_changed',
   messages: 'cpn_peer_messages',
 };
+/** The name of a process is a UUID, and the id of a network has 15 digits at most. */
+const longestPayload = 36 + 1 + 15;
 const topics = new Map(Object.entries(channels).map(([topic, channel]) => [channel, topic as Topic]));
 const shortestPauseMs = 100;
 const longestPauseMs = 5_000;
@@ -111,6 +116,7 @@ async function connect(listening: Listening): Promise<Client> {
   const { target, name, events, keepalive, signal } = listening;
   const client = new Client({ ...connectionConfig(target), query_timeout: keepalive.patienceMs });
   client.on('notification', ({ channel, payload = '' }) => {
+    if (payload.length > longestPayload) return;
     const [, from, network] = /^(\S+) ([1-9][0-9]{0,14})$/.exec(payload) ?? [];
     const topic = topics.get(channel);
     if (network !== undefined && topic !== undefined && from !== name) events.notify(Number(network), topic);
@@ -152,6 +158,9 @@ async function untilLost(client: Client, listening: Listening): Promise<string> 
 
 const connectionEnded = 'the connection ended';
 
+/** How many times the usual patience a notification may be on its way behind others. A new connection starts behind all of them. */
+const queuePatience = 4;
+
 /** Only this process listens to it. */
 const ownChannel = (name: string) => `cpn_listener_${name.replaceAll('-', '')}`;
 
@@ -162,20 +171,32 @@ const ownChannel = (name: string) => `cpn_listener_${name.replaceAll('-', '')}`;
 async function notifyOwn(client: Client, { name, notify }: Listening, patienceMs: number, signal: AbortSignal) {
   const [channel, nonce] = [ownChannel(name), randomUUID()];
   const arrival = Promise.withResolvers<true>();
+  let lastAt = performance.now();
   const receive = (message: { readonly channel: string; readonly payload?: string | undefined }) => {
+    lastAt = performance.now();
     if (message.channel === channel && message.payload === nonce) arrival.resolve(true);
   };
   client.on('notification', receive);
   const done = new AbortController();
   const either = AbortSignal.any([done.signal, signal]);
   const timeout = () => pause(patienceMs, either).then(() => false);
+  /** While others arrive, this one is in the queue behind them. */
+  const untilSilent = async (): Promise<false> => {
+    const latestAt = performance.now() + queuePatience * patienceMs;
+    lastAt = performance.now();
+    for (;;) {
+      const restMs = Math.min(lastAt + patienceMs, latestAt) - performance.now();
+      if (restMs <= 0 || either.aborted) return false;
+      await pause(restMs, either);
+    }
+  };
   const sent = notify(channel, nonce).then(
     () => true,
     () => false,
   );
   try {
     const isSent = await Promise.race([sent, timeout()]);
-    return { isSent, arrived: isSent && (await Promise.race([arrival.promise, timeout()])) };
+    return { isSent, arrived: isSent && (await Promise.race([arrival.promise, untilSilent()])) };
   } finally {
     done.abort();
     client.off('notification', receive);

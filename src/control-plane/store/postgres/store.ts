@@ -13,7 +13,8 @@ import { UnusableDatabase } from '../../errors.ts';
 import { migrate } from '../migrations/migrate.ts';
 import type { Store, StoreEvents } from '../store.ts';
 import type { Db, Tables } from '../tables.ts';
-import { announce, listen, notifyBy } from './changes.ts';
+import { AnnouncedChanges } from './announced-changes.ts';
+import { announce, type ListenerEvents, listen, notifyBy } from './changes.ts';
 import { type DatabaseTarget, parseDatabaseUrl } from './database-url.ts';
 import { explainStart } from './errors.ts';
 import { createPatientPool, createPool } from './pool.ts';
@@ -21,11 +22,12 @@ import { createPatientPool, createPool } from './pool.ts';
 /** Opens a PostgreSQL database, which other processes may use too, and brings its tables up to date. */
 export async function openPostgres(url: Secret, events: StoreEvents): Promise<Store> {
   const target = parseDatabaseUrl(url);
-  await prepare(target);
+  if (await prepare(target)) events.openToOthers(target.database);
   const db = new Kysely<Tables>({ dialect: postgresDialect(createPool(target)) });
+  const changes = new AnnouncedChanges(db, events);
   let isListening = true;
-  const noting: StoreEvents = {
-    ...events,
+  const noting: ListenerEvents = {
+    notify: (network, topic) => changes.note(network, topic),
     notifyAll: () => {
       isListening = true;
       events.notifyAll();
@@ -41,6 +43,7 @@ export async function openPostgres(url: Secret, events: StoreEvents): Promise<St
   });
   const close = async () => {
     await listener.close();
+    await changes.stop();
     await db.destroy();
   };
   return {
@@ -56,13 +59,26 @@ export async function withExistingPostgres<Result>(url: Secret, work: (db: Db) =
   return withPatience(parseDatabaseUrl(url), work);
 }
 
-/** Makes sure that the database can be used, and migrates it; of processes that start at once, one does, and the others wait for it. */
-async function prepare(target: DatabaseTarget): Promise<void> {
-  await withPatience(target, async (db) => {
+/**
+ * Makes sure that the database can be used, and migrates it; of processes that start at once, one does, and the others wait for it.
+ * Returns whether roles without any right in it may connect.
+ */
+async function prepare(target: DatabaseTarget): Promise<boolean> {
+  return withPatience(target, async (db) => {
     const unfit = describeUnfit(await readServer(db));
     if (unfit) throw new UnusableDatabase(target.redactedUrl, ...unfit);
     await migrate(db);
+    return isOpenToOthers(db);
   });
+}
+
+/** True where PUBLIC may connect, and another role can log in that is no superuser. */
+async function isOpenToOthers(db: Db): Promise<boolean> {
+  const { rows } = await sql<{ open: boolean }>`
+    select has_database_privilege('public', current_database(), 'connect') and exists (
+      select from pg_roles where rolcanlogin and not rolsuper and rolname <> current_user
+    ) as open`.execute(db);
+  return rows[0]?.open === true;
 }
 
 async function withPatience<Result>(target: DatabaseTarget, work: (db: Db) => Promise<Result>): Promise<Result> {

@@ -1,0 +1,130 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { sql } from 'kysely';
+import { LRUCache } from 'lru-cache';
+import type { StoreEvents, Topic } from '../store.ts';
+import type { Db } from '../tables.ts';
+
+/** Reads a text for each of these networks that is another one after each change of the topic; networks without a row are left out. */
+type ReadMarks = (db: Db, networks: readonly number[]) => Promise<readonly Mark[]>;
+
+interface Mark {
+  readonly network: number;
+  readonly mark: string;
+}
+
+const readMarks: Readonly<Record<Topic, ReadMarks>> = {
+  map: async (db, networks) => {
+    const { rows } = await sql<Mark>`
+      select id as network, revision || ' ' || nonce as mark from networks where id = any(${networks})`.execute(db);
+    return rows;
+  },
+  health: async (db, networks) => {
+    const { rows } = await sql<Mark>`
+      select network_id as network, revision || ' ' || nonce as mark from network_health
+        where network_id = any(${networks})`.execute(db);
+    return rows;
+  },
+  // All of them: they live for seconds, and a host that does not wait may be among those that they are about.
+  messages: async (db) => {
+    const { rows } = await sql<Mark>`
+      select network_id as network, max(id) || ' ' || count(*) as mark from peer_messages group by network_id`.execute(
+      db,
+    );
+    return rows;
+  },
+};
+const topics = Object.keys(readMarks) as Topic[];
+const gone = 'gone';
+
+/** Networks whose last marks are kept. */
+const mostKnown = 100_000;
+/** Pauses after checks that found no change, which double. */
+const shortestPauseMs = 5;
+const longestPauseMs = 100;
+const pauseAfterFailureMs = 1_000;
+/** Checks take at most this part of the time. */
+const share = 1 / 4;
+
+/**
+ * Finds out which of the announced changes are real. Any role that may connect to the database can send announcements: each is no more than a
+ * hint to read. Hints gather while a read is under way, so all of them together cost one read of each topic at a time.
+ */
+export class AnnouncedChanges {
+  readonly #db: Db;
+  readonly #events: Pick<StoreEvents, 'notify' | 'isAwaited'>;
+  readonly #hints: Readonly<Record<Topic, Set<number>>> = { map: new Set(), health: new Set(), messages: new Set() };
+  readonly #known: Readonly<Record<Topic, LRUCache<number, string>>>;
+  readonly #end = new AbortController();
+  #running: Promise<void> | undefined;
+  #pausedUntil = 0;
+  #failures = 0;
+
+  constructor(db: Db, events: Pick<StoreEvents, 'notify' | 'isAwaited'>) {
+    this.#db = db;
+    this.#events = events;
+    const cache = () => new LRUCache<number, string>({ max: mostKnown });
+    this.#known = { map: cache(), health: cache(), messages: cache() };
+  }
+
+  /** Takes a hint that a network changed. Hints of networks for which no request waits here are dropped. */
+  note(network: number, topic: Topic): void {
+    if (topic !== 'messages' && !this.#events.isAwaited(network, topic)) return;
+    this.#hints[topic].add(topic === 'messages' ? 0 : network);
+    this.#running ??= this.#run().finally(() => {
+      this.#running = undefined;
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#end.abort();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#end;
+    do {
+      // At least until all notifications of one commit are here.
+      const pauseMs = Math.max(0, this.#pausedUntil - performance.now());
+      await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
+      if (signal.aborted) return;
+      const startedAt = performance.now();
+      const pauseAfterMs = await this.#check();
+      const now = performance.now();
+      this.#pausedUntil = now + Math.max(pauseAfterMs, (now - startedAt) * (1 / share - 1));
+    } while (topics.some((topic) => this.#hints[topic].size > 0));
+  }
+
+  /** Reads what hints are about, and notifies of what changed. Returns milliseconds to pause. */
+  async #check(): Promise<number> {
+    let isFruitless = true;
+    for (const topic of topics) {
+      const hints = this.#hints[topic];
+      const networks = [...hints];
+      if (networks.length === 0) continue;
+      hints.clear();
+      try {
+        const changed = await this.#findChanged(topic, networks);
+        for (const network of changed) this.#events.notify(network, topic);
+        if (changed.length > 0) isFruitless = false;
+      } catch {
+        // The database has a problem, which requests report.
+        for (const network of networks) hints.add(network);
+        return pauseAfterFailureMs;
+      }
+    }
+    this.#failures = isFruitless ? this.#failures + 1 : 0;
+    return isFruitless ? Math.min(shortestPauseMs * 2 ** (this.#failures - 1), longestPauseMs) : 0;
+  }
+
+  async #findChanged(topic: Topic, networks: readonly number[]): Promise<number[]> {
+    const known = this.#known[topic];
+    const marks = new Map((await readMarks[topic](this.#db, networks)).map(({ network, mark }) => [network, mark]));
+    const named = topic === 'messages' ? [...marks.keys()] : networks;
+    return named.filter((network) => {
+      const mark = marks.get(network) ?? gone;
+      if (known.get(network) === mark) return false;
+      known.set(network, mark);
+      return true;
+    });
+  }
+}
