@@ -100,4 +100,25 @@ describe('two connectors in front of one LAN', () => {
     await awaitRoute(origin, second, 60_000);
     expect(await origin.ping(serverAddress, patiently)).toMatchObject({ received: 1 });
   });
+
+  test('a dead one takes no route of one that was heard later, while this host is cut off itself', {
+    timeout: 120_000,
+  }, async () => {
+    await center.prefer(first);
+    const mark = center.daemon(origin).mark();
+    await origin.uplink.cut();
+    await eventually('both are silent', async () => {
+      const reasons = (await routesOf(origin)).map(({ reason }) => reason);
+      return reasons.every((reason) => reason === 'does not answer');
+    });
+    expect(await routesOf(origin)).toMatchObject([{ via: 'edge-2', state: 'active' }, { via: 'edge-1' }]);
+    await origin.uplink.restore();
+    await eventually('it is trusted again', () =>
+      center
+        .daemon(origin)
+        .since(mark)
+        .some(({ level, peer }) => level === 30 && peer === 'edge-2'),
+    );
+    expect(await routesOf(origin)).toMatchObject([{ via: 'edge-2', state: 'active' }, { via: 'edge-1' }]);
+  });
 });

@@ -129,7 +129,8 @@ export function recordTime(before: Liveness, { seconds, every, inService, hasOth
 function nextState({ state, well, answers, failures }: Liveness, inService: boolean): Liveness['state'] {
   // Until one that is only heard is heard, nothing can be said of it.
   const signs = answers ? firstSigns : patienceWithoutProbes + firstSigns;
-  if (state === 'silent') return well < signs ? 'silent' : 'back';
+  // Where all connectors are silent at once, the one in service keeps its routes when they come back.
+  if (state === 'silent') return well < signs ? 'silent' : inService ? 'trusted' : 'back';
   const trusted = Math.min(longestProbation, probation * 2 ** Math.max(0, failures - 1));
   // A connector that took over keeps serving when another one comes back.
   return state === 'back' && (inService || well >= trusted) ? 'trusted' : state;

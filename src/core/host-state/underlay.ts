@@ -1,4 +1,4 @@
-import { covers } from '../net/cidr.ts';
+import { type Address, covers, familyOf } from '../net/cidr.ts';
 import type { Underlay } from './actual.ts';
 
 /**
@@ -16,4 +16,19 @@ export function namePlace(surroundings: Underlay): string {
   const own = addresses.filter((address) => outward.some(({ prefix }) => covers(prefix, address)));
   const ways = outward.map(({ prefix, link }) => `${prefix} ${link}`);
   return [...gateways, ...own, ...ways, ...new Set(Object.values(paths))].toSorted().join(', ');
+}
+
+/**
+ * False where the host has no route to an address of the underlay: its card has no carrier, say, or it wakes. True where that is not known.
+ *
+ * @param surroundings as of a pass that could read links and routes
+ */
+export function hasPathTo(address: Address, surroundings: Underlay): boolean {
+  const { uplinks, uplinks6, connected, routed, reached = [], links, paths = {} } = surroundings;
+  const defaults = familyOf(address) === 6 ? uplinks6 : uplinks;
+  if (defaults === undefined || defaults.length > 0) return true;
+  // A default route in another table shows in the path to the control plane, unless that runs on this host.
+  const outside = ['lo', ...links.map(({ name }) => name)];
+  if (Object.values(paths).some((path) => outside.some((link) => path.startsWith(`${link} `)))) return true;
+  return [...connected, ...routed, ...reached].some(({ prefix }) => covers(prefix, address));
 }

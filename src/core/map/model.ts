@@ -57,6 +57,8 @@ export interface PeerFailure {
   readonly peer: PeerId;
   /** It is heard again, and trusted again after a while: better than one that is silent, not as good as one that was well. */
   readonly back: boolean;
+  /** Among silent connectors the highest number is of the one heard last; absent for one that never answered. */
+  readonly heard?: number;
 }
 
 /** A network and all its peers at one revision, as a host receives it. */

@@ -107,15 +107,17 @@ function reachProvided({ map, self, acceptRoutes }: NetworkView, own: readonly P
 }
 
 /**
- * Healthy connectors first, then the highest priority, then the one that has served longest, then the lowest id: the same order on every
+ * Healthy connectors first, among silent ones the one heard last, then the highest priority, then the one that has served longest, then the lowest id: the same order on every
  * host that sees the same. A newcomer comes last, with an endpoint or without, so that it takes nothing from one that serves.
  */
 function rankConnectors(failed: readonly PeerFailure[]) {
   const failures = new Map(failed.map((each) => [each.peer, each]));
   const isSilent = ({ id }: Peer) => failures.get(id)?.back === false;
   const illness = (peer: Peer) => (isSilent(peer) ? 2 : failures.has(peer.id) ? 1 : 0);
+  const heardOf = ({ id }: Peer) => failures.get(id)?.heard ?? 0;
   const compare = (a: Peer, b: Peer) =>
     illness(a) - illness(b) ||
+    heardOf(b) - heardOf(a) ||
     (b.priority ?? 0) - (a.priority ?? 0) ||
     servingSince(a) - servingSince(b) ||
     comparePeerIds(a.id, b.id);

@@ -162,7 +162,10 @@ export const stateSchema = v.object({
     ]),
   ),
   refused: v.optional(v.nullable(v.string()), null),
-  failed: v.optional(v.array(v.object({ peer: peerId, back: v.boolean() })), () => []),
+  failed: v.optional(
+    v.array(v.object({ peer: peerId, back: v.boolean(), heard: v.exactOptional(v.number()) })),
+    () => [],
+  ),
   pathMtu: v.optional(
     v.nullable(v.object({ mtu: int, peer: peerId, underlay: v.string(), measuredAt: instant })),
     null,

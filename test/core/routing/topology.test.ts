@@ -70,6 +70,19 @@ describe('the topology', () => {
     expect([via([], [1]), via([5], [1]), via([5, 6], [1])]).toEqual([5, 6, 1]);
   });
 
+  it('prefers among silent ones the one heard last, whatever their priorities', () => {
+    const map = network([
+      peer(1, { type: 'connector', endpoint: dialled(1), priority: 9 }),
+      ...[5, 6].map((id) => peer(id, { type: 'connector', endpoint: dialled(id) })),
+      origin,
+    ]);
+    const via = (heard: Readonly<Record<number, number>>) => {
+      const failed = [1, 5, 6].map((id) => ({ peer: id, back: false, ...(heard[id] && { heard: heard[id] }) }));
+      return reach(map, origin, { failed }).routes[0]?.via?.id;
+    };
+    expect([via({ 5: 1, 6: 2 }), via({ 5: 3, 6: 2 }), via({ 1: 1, 5: 2 }), via({})]).toEqual([6, 5, 5, 1]);
+  });
+
   it('prefers the highest priority, then the connector that has served longest', () => {
     const ranks = [
       { id: 1, servingSince: 300 },

@@ -22,6 +22,7 @@ import {
   isDue,
   isOverdue,
   needsCounters,
+  nextHeardOrder,
   type ProbedConnector,
   updateConnectors,
 } from './probed-connector.ts';
@@ -69,7 +70,11 @@ export class ConnectorProber {
   get failed(): PeerFailure[] {
     return this.#probed
       .filter(({ liveness }) => liveness.state !== 'trusted')
-      .map(({ peer, liveness }) => ({ peer: peer.id, back: liveness.state === 'back' }));
+      .map(({ peer, liveness, heardOrder }) => ({
+        peer: peer.id,
+        back: liveness.state === 'back',
+        ...(liveness.state === 'silent' && heardOrder !== null && { heard: heardOrder }),
+      }));
   }
 
   /** The milliseconds that answers take, of each connector that answers. */
@@ -92,7 +97,10 @@ export class ConnectorProber {
     const keys = evaluation && ownKeys(evaluation.state);
     if (keys !== null && this.#ownKeys !== null && !sameMembers(keys, this.#ownKeys)) this.move();
     this.#ownKeys = keys;
+    const wasCutOff = this.#connectors.some(({ isCutOff }) => isCutOff);
     this.#connectors = updateConnectors(this.#connectors, evaluation, secondsNow(this.#tools));
+    // While this host was cut off it was not probed, so that another grace hides no dead connector.
+    if (wasCutOff && !this.#connectors.some(({ isCutOff }) => isCutOff)) this.#movedAt = this.#tools.monotonic();
     this.#probed = this.#connectors.filter(({ isProbed }) => isProbed);
     this.#reported = JSON.stringify(this.failed);
     this.#wake();
@@ -129,7 +137,10 @@ export class ConnectorProber {
       each.hasOther = probed.some((other) => other !== each && isAnswering(other));
       // Before its first probe it has nothing to answer.
       const waited = each.probed === Number.POSITIVE_INFINITY ? 0 : seconds;
-      each.liveness = recordTime(each.liveness, { ...each, seconds: isMoving ? 0 : waited });
+      const before = each.liveness.state;
+      each.liveness = recordTime(each.liveness, { ...each, seconds: isMoving || each.isCutOff ? 0 : waited });
+      const isSilentNow = before !== 'silent' && each.liveness.state === 'silent';
+      if (isSilentNow) each.heardOrder = each.liveness.heard ? nextHeardOrder(probed) : null;
       const { answers, state } = each.liveness;
       const isOften = isNew(each.liveness) || (each.inService && answers && state !== 'silent');
       each.every = isOften ? everyInService : everyOther;
@@ -148,7 +159,10 @@ export class ConnectorProber {
     connector.probed = 0;
     const begun = this.#tools.monotonic();
     void this.#tools.host.probeConnector(connector.peer.address, answerWithin).then((answer) => {
-      if (answer === 'closed') connector.liveness = recordClosed(connector.liveness);
+      if (answer === 'closed') {
+        connector.liveness = recordClosed(connector.liveness);
+        connector.heardOrder = null;
+      }
       if (answer !== 'open') return;
       const took = 1000 * (this.#tools.monotonic() - begun);
       connector.rtt = connector.rtt === null ? took : connector.rtt + (took - connector.rtt) / 8;

@@ -10,7 +10,8 @@ import {
   unknownLiveness,
 } from '../../../core/health/liveness.ts';
 import { isFresh } from '../../../core/health/peer-health.ts';
-import type { Peer } from '../../../core/map/model.ts';
+import { hasPathTo } from '../../../core/host-state/underlay.ts';
+import type { Peer, PeerFailure } from '../../../core/map/model.ts';
 import type { Evaluation } from '../../reconcile/evaluate-network.ts';
 
 /** Seconds between two probes of a connector in service or without an answer yet, and of a standby or dead one. */
@@ -22,6 +23,10 @@ export interface ProbedConnector {
   readonly inService: boolean;
   /** False where nothing depends on its liveness: no other connector can take over. */
   readonly isProbed: boolean;
+  /** This host has no route to its endpoint: its silence proves nothing. */
+  isCutOff: boolean;
+  /** Its number among the silent ones, the highest of the one heard last; null while it is not silent, and of one that never answered. */
+  heardOrder: number | null;
   /** Another connector is heard. */
   hasOther: boolean;
   liveness: Liveness;
@@ -50,11 +55,14 @@ export function updateConnectors(
 ): ProbedConnector[] {
   const known = new Map(before.map((each) => [each.peer.publicKey, each]));
   const sessions = new Map(evaluation?.actual.device?.peers.map((peer) => [peer.publicKey, peer.latestHandshake]));
-  return findConnectors(evaluation).map(({ peer, inService, isProbed }) => {
+  return findConnectors(evaluation).map(({ peer, inService, isProbed, isCutOff }) => {
     const same = known.get(peer.publicKey);
+    const isReached = same?.isCutOff === true && !isCutOff;
     if (same?.inService === inService && same.isProbed === isProbed) {
       // The same object: its answer may be on the way.
       same.peer = peer;
+      same.isCutOff = isCutOff;
+      if (isReached) same.probed = Number.POSITIVE_INFINITY;
       return same;
     }
     const hasSession = isFresh(sessions.get(peer.publicKey) ?? null, now);
@@ -63,7 +71,9 @@ export function updateConnectors(
     const liveness = isKnown ? resetSilence(same.liveness) : unknownLiveness(savedStateOf(peer, evaluation));
     const pace = { every: everyOther, probed: Number.POSITIVE_INFINITY, begun: 0 };
     const rtt = same?.rtt ?? null;
-    return { peer, inService, isProbed, hasOther: false, liveness, ...pace, rtt, rxBytes: null, hasSession };
+    const heardOrder = isKnown ? same.heardOrder : (savedFailureOf(peer, evaluation)?.heard ?? null);
+    const kept = { isProbed, isCutOff, heardOrder };
+    return { peer, inService, ...kept, hasOther: false, liveness, ...pace, rtt, rxBytes: null, hasSession };
   });
 }
 
@@ -88,19 +98,30 @@ export function needsCounters(connector: ProbedConnector): boolean {
   return isDoubtful(connector.liveness, connector) && (connector.liveness.answers || isDue(connector));
 }
 
+/** The number for one that falls silent now, if it ever answered. */
+export function nextHeardOrder(probed: readonly ProbedConnector[]): number {
+  return 1 + Math.max(0, ...probed.map(({ heardOrder }) => heardOrder ?? 0));
+}
+
 /** From the state on disk. */
-function savedStateOf({ id }: Peer, evaluation: Evaluation | null): Liveness['state'] {
-  const failure = evaluation?.state.failed.find((each) => each.peer === id);
+function savedStateOf(peer: Peer, evaluation: Evaluation | null): Liveness['state'] {
+  const failure = savedFailureOf(peer, evaluation);
   return failure ? (failure.back ? 'back' : 'silent') : 'trusted';
+}
+
+function savedFailureOf({ id }: Peer, evaluation: Evaluation | null): PeerFailure | undefined {
+  return evaluation?.state.failed.find(({ peer }) => peer === id);
 }
 
 /**
  * The connectors that this host exchanges packets with directly. Their liveness matters where there are several, or where this host is one
  * itself, and relays what it cannot deliver.
  */
-function findConnectors(evaluation: Evaluation | null): Pick<ProbedConnector, 'peer' | 'inService' | 'isProbed'>[] {
+function findConnectors(
+  evaluation: Evaluation | null,
+): Pick<ProbedConnector, 'peer' | 'inService' | 'isProbed' | 'isCutOff'>[] {
   if (evaluation === null) return [];
-  const { state, desired } = evaluation;
+  const { state, desired, actual } = evaluation;
   const reached = new Map(desired.config.peers.map((peer) => [peer.publicKey, peer]));
   const connectors = state.membership.map.peers.filter(
     (peer) => peer.type === 'connector' && reached.has(peer.publicKey),
@@ -108,5 +129,10 @@ function findConnectors(evaluation: Evaluation | null): Pick<ProbedConnector, 'p
   const isProbed = connectors.length > 1 || state.enrollment.type === 'connector';
   // One in service carries, in addition to its own address, routes or the range that it relays to.
   const isServing = ({ publicKey }: Peer) => (reached.get(publicKey)?.allowedIps.length ?? 0) > 1;
-  return connectors.map((peer) => ({ peer, inService: isServing(peer), isProbed }));
+  const endpoints = new Map(actual.device?.peers.map(({ publicKey, endpoint }) => [publicKey, endpoint]));
+  const isCutOff = ({ publicKey }: Peer) => {
+    const endpoint = endpoints.get(publicKey);
+    return actual.unread === undefined && endpoint != null && !hasPathTo(endpoint.host, actual.surroundings);
+  };
+  return connectors.map((peer) => ({ peer, inService: isServing(peer), isProbed, isCutOff: isCutOff(peer) }));
 }

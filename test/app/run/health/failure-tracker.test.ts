@@ -74,7 +74,7 @@ describe('a connector that is probed', () => {
     const desk = await up(member);
     desk.alive.add('10.77.0.2').add('10.77.0.3');
     const reported = await watch(desk, 20, { 10: () => desk.alive.delete('10.77.0.2') });
-    expect(reported).toEqual([{ at: expect.any(Number), failed: [{ peer: 2, back: false }] }]);
+    expect(reported).toEqual([{ at: expect.any(Number), failed: [{ peer: 2, back: false, heard: 1 }] }]);
     expect(reported[0]?.at).toBeLessThanOrEqual(12);
     expect(desk.logged.filter(({ level }) => level !== 'debug')).toEqual([
       {
@@ -95,7 +95,7 @@ describe('a connector that is probed', () => {
     const back = () => void desk.alive.add('10.77.0.2');
     expect(await watch(desk, 20, { 10: leave, 14: back })).toEqual([]);
     const reported = await watch(desk, 20, { 10: leave, 11: (health) => health.move() });
-    expect(reported).toEqual([{ at: expect.any(Number), failed: [{ peer: 2, back: false }] }]);
+    expect(reported).toEqual([{ at: expect.any(Number), failed: [{ peer: 2, back: false, heard: 1 }] }]);
     expect(reported[0]?.at).toBeLessThanOrEqual(17);
   });
 
@@ -111,6 +111,53 @@ describe('a connector that is probed', () => {
     expect(await watch(desk, 20, { 10: rotate, 14: back })).toEqual([]);
   });
 
+  it('is not judged while this host has no path to it, and is probed at once when there is one again', async () => {
+    const desk = await up(member);
+    desk.alive.add('10.77.0.2').add('10.77.0.3');
+    const asked: [string, number][] = [];
+    const { isTcpReachable } = desk.tools.host;
+    desk.tools.host.isTcpReachable = (address, deadlineMs) => {
+      asked.push([address, desk.seconds]);
+      return isTcpReachable(address, deadlineMs);
+    };
+    const { surroundings } = desk.actual;
+    const cutOff = { ...surroundings, uplinks: [], connected: [], routed: [], gateways: [] };
+    const pass = async (health: FailureTracker, around: typeof surroundings) => {
+      desk.actual = { ...desk.actual, surroundings: around };
+      await take(desk, health, member.membership.map);
+    };
+    let returned = 0;
+    const reported = await watch(desk, 60, {
+      10: async (health) => {
+        desk.alive.clear();
+        health.move();
+        await pass(health, cutOff);
+      },
+      40: async (health) => {
+        desk.alive.add('10.77.0.2').add('10.77.0.3');
+        returned = desk.seconds;
+        await pass(health, surroundings);
+      },
+    });
+    expect(reported).toEqual([]);
+    const first = (address: string) => asked.find(([each, at]) => each === address && at >= returned)?.[1] ?? Infinity;
+    for (const address of ['10.77.0.2', '10.77.0.3']) expect(first(address) - returned).toBeLessThanOrEqual(0.6);
+  });
+
+  it('that is heard last keeps the routes where all are silent, before one that never answered', async () => {
+    const desk = await up({ ...member, failed: [{ peer: 2, back: false }] });
+    desk.alive.add('10.77.0.3');
+    const reported = await watch(desk, 40, { 10: () => desk.alive.clear(), 30: () => desk.alive.add('10.77.0.3') });
+    expect(reported.map(({ failed }) => failed)).toEqual([
+      [
+        { peer: 2, back: false },
+        { peer: 3, back: false, heard: 1 },
+      ],
+      // One in service all the while is not on probation.
+      [{ peer: 2, back: false }],
+    ]);
+  });
+
   it('comes back on probation, and is trusted after a while', async () => {
     const desk = await up(member);
     desk.alive.add('10.77.0.2').add('10.77.0.3');
@@ -118,7 +165,11 @@ describe('a connector that is probed', () => {
       10: () => desk.alive.delete('10.77.0.2'),
       20: () => desk.alive.add('10.77.0.2'),
     });
-    expect(reported.map(({ failed }) => failed)).toEqual([[{ peer: 2, back: false }], [{ peer: 2, back: true }], []]);
+    expect(reported.map(({ failed }) => failed)).toEqual([
+      [{ peer: 2, back: false, heard: 1 }],
+      [{ peer: 2, back: true }],
+      [],
+    ]);
     expect(reported.at(-1)?.at).toBeGreaterThan(20 + 55);
   });
 
@@ -132,7 +183,7 @@ describe('a connector that is probed', () => {
     };
     const traffic = Object.fromEntries([1, 10, 20, 30, 40, 50].map((at) => [at, () => receive(desk, 2, 32)]));
     const reported = await watch(desk, 90, traffic);
-    expect(reported).toEqual([{ at: expect.any(Number), failed: [{ peer: 2, back: false }] }]);
+    expect(reported).toEqual([{ at: expect.any(Number), failed: [{ peer: 2, back: false, heard: 1 }] }]);
     expect(reported[0]?.at).toBeGreaterThan(60);
   });
 
@@ -155,7 +206,7 @@ describe('a connector that is probed', () => {
     const desk = await up(member);
     desk.alive.add('10.77.0.3');
     const reported = await watch(desk, 20, { 0.4: () => receive(desk, 2, 900) });
-    expect(reported.map(({ failed }) => failed)).toEqual([[{ peer: 2, back: false }]]);
+    expect(reported.map(({ failed }) => failed)).toEqual([[{ peer: 2, back: false, heard: 1 }]]);
     expect(reported[0]?.at).toBeLessThanOrEqual(3);
   });
 
@@ -173,7 +224,7 @@ describe('a connector that is probed', () => {
     };
     const begun = desk.seconds;
     const reported = await watch(desk, 20);
-    expect(reported.map(({ failed }) => failed)).toEqual([[{ peer: 2, back: false }]]);
+    expect(reported.map(({ failed }) => failed)).toEqual([[{ peer: 2, back: false, heard: 1 }]]);
     expect(reported[0]?.at).toBeLessThanOrEqual(forced - begun + 3);
   });
 
@@ -193,7 +244,7 @@ describe('a connector that is probed', () => {
     };
     const begun = desk.seconds;
     const reported = await watch(desk, 20);
-    expect(reported.map(({ failed }) => failed)).toEqual([[{ peer: 2, back: false }]]);
+    expect(reported.map(({ failed }) => failed)).toEqual([[{ peer: 2, back: false, heard: 1 }]]);
     expect(reported[0]?.at).toBeLessThanOrEqual(forced - begun + 2);
   });
 
@@ -233,7 +284,7 @@ describe('a connector that is probed', () => {
       },
     });
     const [first] = reported.filter(({ failed }) => failed.length > 0);
-    expect(first?.failed).toContainEqual({ peer: 2, back: false });
+    expect(first?.failed).toContainEqual(expect.objectContaining({ peer: 2, back: false }));
     expect(first?.at).toBeGreaterThanOrEqual(10 + within - 0.6);
     expect(first?.at).toBeLessThanOrEqual(10 + within + 0.6);
   });
