@@ -55,10 +55,11 @@ async function takePictures(page: Page, { on, hostUrl }: Demo): Promise<void> {
   await run([on, 'edge-1', 'cpn', 'drain']);
   await page.getByText('moved from edge-1 to edge-2').first().waitFor();
   await run([on, 'edge-1', 'cpn', 'drain', '--undo']);
+  await page.getByText('moved from edge-2 to edge-1').first().waitFor();
   await page
     .getByRole('row')
     .filter({ hasText: '6 of 6 hosts use it' })
-    .filter({ hasText: 'edge-2, edge-1' })
+    .filter({ hasText: 'edge-1, edge-2' })
     .waitFor();
   await keep(page, 'routes', heading('Routes'), heading('Traffic'));
 

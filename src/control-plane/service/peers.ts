@@ -2,7 +2,7 @@ import type { ChangePeer, Peer } from '../../contract/peer.ts';
 import type { Prefix } from '../../core/net/cidr.ts';
 import type { Caller } from '../domain/caller.ts';
 import { Forbidden, NotFound } from '../errors.ts';
-import { isServing, toPeer } from '../push/to-contract.ts';
+import { isServing, readService, toPeer } from '../push/to-contract.ts';
 import { insertFormerIdentity } from '../store/former-identities.ts';
 import { returnAddress, type StoredNetwork } from '../store/networks.ts';
 import { mapPage, type Page, type Slice } from '../store/page.ts';
@@ -32,7 +32,7 @@ export async function listPeers(
 /**
  * Sets the fields given; what is the same already makes no revision, and counts for no limit. A peer may change itself, so often, but
  * not its routes and its priority: it may only take routes out of service, and put back what it took. A connector that had no route
- * in service and has one again is a newcomer.
+ * in service and has one again is a newcomer, unless it was drained, relaying included, and is no more.
  */
 export async function changePeer(
   context: Context,
@@ -53,7 +53,9 @@ export async function changePeer(
     if (caller.kind === 'peer') context.peerChangeLimit.take(id, takesOut(changed, peer, fields));
     const recordChange = await revise(networkId);
     const isBack = peer.peer_type === 'connector' && !serves(network, peer) && serves(network, fields);
-    const serving_since = isBack ? await nextServingSince(transaction, networkId, context.now()) : peer.serving_since;
+    const isUndrained = isDrained(network, peer) && !isDrained(network, fields);
+    const serving_since =
+      isBack && !isUndrained ? await nextServingSince(transaction, networkId, context.now()) : peer.serving_since;
     const previous_key = changed.public_key === undefined ? peer.previous_key : peer.public_key;
     const updated = await store.updatePeer(transaction, networkId, id, {
       ...fields,
@@ -97,6 +99,10 @@ function serves(
   peer: Pick<store.StoredPeer, 'routes' | 'withdrawn' | 'suspended_at' | 'expired'>,
 ): boolean {
   return !isUnlisted(peer) && isServing(network, peer);
+}
+
+function isDrained(network: StoredNetwork, peer: Pick<store.StoredPeer, 'routes' | 'withdrawn'>): boolean {
+  return readService(network, peer).withdrawn.includes(network.range);
 }
 
 /** Refuses fields of a change that break a rule of the network or of the peer as they are. */

@@ -32,11 +32,20 @@ test('a connector serves since it enrolled, and another peer since never', async
 
 test('one that had all its routes out of service and puts one back is a newcomer', async () => {
   const began = await since({ withdrawn: [] });
-  expect(await since({ withdrawn: [one, two, range] })).toBe(began);
+  expect(await since({ withdrawn: [one, two] })).toBe(began);
   const now = plane.clock.now().toISOString();
-  expect(await since({ withdrawn: [one, range] })).toBe(now);
+  expect(await since({ withdrawn: [one] })).toBe(now);
   plane.clock.advance(hour);
   expect(await since({ withdrawn: [] })).toBe(now);
+});
+
+test('one that was drained has its place back when it is no more, with a dead LAN too', async () => {
+  const began = await since({ withdrawn: [] });
+  for (const after of [[], [one]]) {
+    expect(await since({ withdrawn: [one, two, range] })).toBe(began);
+    plane.clock.advance(hour);
+    expect(await since({ withdrawn: after })).toBe(began);
+  }
 });
 
 test('one that has a route in service all the time is none, whatever else it does', async () => {
