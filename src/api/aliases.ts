@@ -16,6 +16,7 @@ export const aliases = {
     vpnType: ['vpn_type', 'vpnType'],
     revision: ['revision'],
     etag: ['etag'],
+    base: ['base'],
     peers: ['peers', 'members', 'nodes'],
     removed: ['removed'],
     messages: ['messages'],

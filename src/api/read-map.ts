@@ -5,7 +5,7 @@ import { deltaManipulation } from '../core/map/apply-delta.ts';
 import type { Id, NetworkMap } from '../core/map/model.ts';
 import { messageKinds } from '../core/map/peer-message.ts';
 import { tryParseAddress } from '../core/net/cidr.ts';
-import { decodeDelta, isBase } from './decode/delta.ts';
+import { decodeDelta, describePartial, isBase, isDelta, isPerhapsDelta } from './decode/delta.ts';
 import { decodeMap, decodeRemoved } from './decode/map.ts';
 import { decodeMessages } from './decode/messages.ts';
 import type { Answer } from './http/attempt.ts';
@@ -45,11 +45,16 @@ export async function readMap(http: HttpClient, request: MapRequest): Promise<Ma
     ...(base && request.takesMessages && { 'peer-messages': messageKinds.join(', ') }),
     ...(request.instance != null && { 'peer-instance': request.instance }),
   });
-  const { status } = answer;
   const rest = { waited: answer.waited, ...readFrom(answer), ...readCloned(answer) };
-  if (status === 304) return { map: null, ...rest };
-  if (base === null || status !== 226) {
+  if (answer.status === 304) return { map: null, ...rest };
+  const readWhole = async (refusal: BadReply) => {
+    request.onRefused(refusal);
+    const atOnce = wait?.signal && { seconds: null, signal: wait.signal };
+    return { map: decodeWhole(await ask(http, request, atOnce, {}), request), ...rest };
+  };
+  if (base === null || !isDelta(answer)) {
     const map = decodeWhole(answer, request);
+    if (base !== null && isPerhapsDelta(answer, map, base)) return readWhole(describePartial(answer));
     const isRepeated = revision !== null && isSameMap(map, known, revision);
     // Without a revision in the request the list would be about any other map.
     const isStated = request.listsRemoved && revision !== null;
@@ -66,9 +71,7 @@ export async function readMap(http: HttpClient, request: MapRequest): Promise<Ma
     return { ...decodeDelta(answer, base, request.hasOwnTag), ...rest };
   } catch (error) {
     if (!(error instanceof BadReply)) throw error;
-    request.onRefused(error);
-    const atOnce = wait?.signal && { seconds: null, signal: wait.signal };
-    return { map: decodeWhole(await ask(http, request, atOnce, {}), request), ...rest };
+    return readWhole(error);
   }
 }
 
@@ -116,9 +119,10 @@ function isSameMap(map: NetworkMap, known: MapRequest['known'], revision: string
   return isDeepStrictEqual({ ...map, revision: null }, { ...known, revision: null });
 }
 
-function decodeWhole({ status, body, etag, reading }: Answer, { network, hasOwnTag }: MapRequest): NetworkMap {
+function decodeWhole(answer: Answer, { network, hasOwnTag }: MapRequest): NetworkMap {
+  const { body, etag, reading } = answer;
   // Taken for a map it would take away every peer that did not change.
-  if (status === 226) throw new BadReply(reading.url, 'tells changes alone, which was not asked for', wrongService);
+  if (isDelta(answer)) throw new BadReply(reading.url, 'tells changes alone, which was not asked for', wrongService);
   return decodeMap(body, reading, { network, etag, hasOwnTag });
 }
 

@@ -2,9 +2,9 @@ import { effect, type Signal, signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { Event } from '../contract/event.ts';
 import type { Health } from '../contract/health.ts';
-import type { Network, NetworkDelta } from '../contract/network.ts';
+import type { Network } from '../contract/network.ts';
 import { ApiError, isOutage, isOutOfReach, send, sessionsEnded } from './client.ts';
-import { applyDelta } from './logic/apply-network.ts';
+import { readNetwork } from './logic/apply-network.ts';
 import { backoff } from './logic/backoff.ts';
 import { mergeEvents, mostEvents } from './logic/merge-events.ts';
 
@@ -22,8 +22,8 @@ export interface LiveSource<Data> {
   readonly headers?: Readonly<Record<string, string>>;
   /** Of a resource without an ETag: the path of what came after what is known. */
   after?(before: Data): string;
-  /** The resource after a reply other than a 304. */
-  read(response: Response, before: Data | null): Promise<Data>;
+  /** The resource after a reply other than a 304; null for changes that do not apply, after which all of it is read. */
+  read(response: Response, before: Data | null): Promise<Data | null>;
 }
 
 /** The network with its peers, and then what changes in it. */
@@ -31,8 +31,7 @@ export const networkSource = (id: number): LiveSource<Network> => ({
   path: `api/networks/${id}`,
   headers: { 'a-im': 'cpn-delta' },
   async read(response, before) {
-    const { data } = await response.json();
-    return response.status === 226 && before !== null ? applyDelta(before, data as NetworkDelta) : (data as Network);
+    return readNetwork(response, (await response.json()).data, before);
   },
 });
 
@@ -117,10 +116,13 @@ async function follow<Data>(source: LiveSource<Data>, state: Signal<Live<Data>>,
       const response = await send('GET', next ?? path, { headers: known, signal });
       const hasWaited = response.headers.get('preference-applied') !== null;
       const isEarly = isWaiting && !hasWaited && (response.status === 304 || next !== null);
-      if (response.status !== 304) {
-        const data = await source.read(response, before);
-        if (data !== before || state.value.problem !== null) state.value = { data, problem: null };
-      } else if (state.value.problem !== null) state.value = { ...state.value, problem: null };
+      const data = response.status === 304 ? before : await source.read(response, before);
+      if (data === null) {
+        etag = null;
+        await sleep(1000, stopped);
+        continue;
+      }
+      if (data !== before || state.value.problem !== null) state.value = { data, problem: null };
       etag = response.headers.get('etag');
       failures = 0;
       // Something ended the wait before its time, such as too many open pages.

@@ -87,6 +87,12 @@ export type NetworkReading = z.infer<typeof NetworkReading>;
 
 /** What is different in a network since an earlier revision: all of the network itself, and of its peers those alone that are. */
 export const NetworkDelta = NetworkHead.extend({
+  base: z.string().meta({
+    maxLength: 128,
+    description:
+      'The ETag of the revision that the changes apply to. A whole network never has this field, so a client recognises changes whatever status a proxy gives the reply.',
+    example: '"11-mS3cXkUvT0aQ"',
+  }),
   peers: z.array(Peer).meta({ description: 'Peers that are new, or not as they were; each whole.' }),
   removed: z.array(z.int()).meta({
     description: 'The ids of peers that are in the map no longer: removed, suspended or expired.',

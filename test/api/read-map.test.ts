@@ -99,6 +99,66 @@ describe('the ETag of a map', () => {
   });
 });
 
+describe('a delta that a proxy sends as a 200', () => {
+  const based = (base: unknown, changes: object = {}, status = 200, headers: object = { etag: '"13"' }) =>
+    json(status, { data: deltaBody({ base, ...changes }) }, { ...headers });
+  const after = decodeMap(networkBody({ peers: [peerBody(1), moved] }), source, { network: 7, etag: '"13"' });
+
+  test('is applied to the map that its body names, with and without the headers of a delta', async () => {
+    for (const reply of [
+      based('"12"'),
+      based('"12"', {}, 226),
+      based('"12"', {}, 200, { ...applied, 'delta-base': '"9"' }),
+      json(200, { data: deltaBody() }, applied),
+    ]) {
+      const { map, removed, asked, problems } = await read(known, reply);
+      expect([map, removed, asked.length, problems]).toEqual([after, [3], 1, []]);
+    }
+  });
+
+  test('may be a message, with the map that is here', async () => {
+    const messages = [{ kind: 'probe', data: { peers: [2] } }];
+    const { address } = await serve(based('"12"', { peers: [], removed: [], messages }));
+    const service = connect(address, features, { instance: '0f1e2d3c4b5a6978' });
+    expect(await service.readMap(7, token, known)).toMatchObject({ map: null, messages: [{ kind: 'probe' }] });
+  });
+
+  test.each<[string, Reply, string]>([
+    ['to another map', based('"11"'), 'tells changes to another map'],
+    ['to another map, by its header', json(200, { data: deltaBody() }, { 'delta-base': '"11"' }), 'not asked for'],
+    ['in another form', based('"12"', {}, 200, { im: 'vcdiff' }), 'not asked for'],
+    [
+      'of an earlier version, without a removal',
+      json(200, { data: deltaBody({ removed: [] }) }, { etag: '"13"' }),
+      'leaves out peers that it does not list as removed',
+    ],
+    [
+      'of an earlier version, with a removal',
+      json(200, { data: deltaBody() }, { etag: '"13"' }),
+      'leaves out peers that it does not list as removed',
+    ],
+  ])('%s is refused, and the whole map is read', async (_, refused, problem) => {
+    const { map, asked, problems } = await read(known, refused, whole);
+    expect(problems).toEqual([expect.stringContaining(problem)]);
+    expect([asked.length, asked[1]?.['a-im'], asked[1]?.['if-none-match']]).toEqual([2, undefined, undefined]);
+    expect(map?.peers.map(({ id }) => id)).toEqual([1, 9]);
+  });
+
+  test.each([null, '"12"'])('is never taken for a map by a request without A-IM: %#', async (named) => {
+    for (const reply of [based('"12"'), json(200, { data: deltaBody() }, applied)]) {
+      const { address } = await serve(reply);
+      const failure = await failureOf(connectPeerService(address).readMap(7, token, named));
+      expect(failure.message).toContain('tells changes alone, which was not asked for');
+    }
+  });
+
+  test('is not what a whole map is that lists all other peers, or a field "base" of another kind', async () => {
+    const lists = (fields: object) => json(200, { data: networkBody({ revision: 14, ...fields }) }, { etag: '"14"' });
+    for (const reply of [lists({ removed: [3], peers: [peerBody(1), moved] }), lists({ base: '10.0.0.0/8' })])
+      expect((await read(known, reply)).asked).toHaveLength(1);
+  });
+});
+
 test('a 504 to a request that waits is passed on before the next attempt', async () => {
   let timeouts = 0;
   const { address } = await serve(json(504, {}), json(503, {}), whole);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { applyDelta } from '../../src/console/logic/apply-network.ts';
+import { readNetwork } from '../../src/console/logic/apply-network.ts';
 import { backoff } from '../../src/console/logic/backoff.ts';
 import { findConnectors } from '../../src/console/logic/connectors.ts';
 import { describeActor, describeDetails, describeTarget } from '../../src/console/logic/describe-audit.ts';
@@ -51,20 +51,37 @@ test.each([
   if (route.page !== 'unknown') expect(parseRoute(linkTo(route))).toEqual(route);
 });
 
-test('changes of a network replace, add and remove peers', () => {
-  const before = network([peer(1), peer(2), peer(3)]);
-  const { peers: _, ...summary } = network([], { revision: 2, name: 'new' });
-  const after = applyDelta(before, { ...summary, peers: [peer(4), peer(2, { name: 'other' })], removed: [3] });
-  expect([after.revision, after.name, after.peers.map(({ id, name }) => [id, name])]).toEqual([
-    2,
-    'new',
-    [
-      [1, 'peer-1'],
-      [2, 'other'],
-      [4, 'peer-4'],
-    ],
-  ]);
-  expect(before.peers).toHaveLength(3);
+describe('a reply with a network', () => {
+  const before = network([peer(1), peer(2), peer(3)], { etag: '"1-a"' });
+  const { peers: _, ...summary } = network([], { revision: 2, name: 'new', etag: '"2-a"' });
+  const changes = { ...summary, base: '"1-a"', peers: [peer(4), peer(2, { name: 'other' })], removed: [3] };
+  const changed = { ...summary, peers: [peer(1), peer(2, { name: 'other' }), peer(4)] };
+  const { base: __, ...earlier } = changes;
+  const reply = (status: number, headers: Record<string, string> = {}) => ({ status, headers: new Headers(headers) });
+
+  test('of changes replaces, adds and removes peers, whatever status a proxy gives it', () => {
+    for (const status of [226, 200]) expect(readNetwork(reply(status), changes, before)).toEqual(changed);
+    expect(readNetwork(reply(226), earlier, before)).toEqual(changed);
+    expect(before.peers).toHaveLength(3);
+  });
+
+  test('of changes that do not apply is read again, never taken for the whole network', () => {
+    for (const status of [226, 200]) {
+      expect(readNetwork(reply(status), { ...changes, base: '"0-a"' }, before)).toBeNull();
+      expect(readNetwork(reply(status), changes, null)).toBeNull();
+    }
+    expect(readNetwork(reply(200), earlier, before)).toBeNull();
+    expect(readNetwork(reply(200), { ...earlier, peers: [], removed: [] }, before)).toBeNull();
+    for (const header of ['im', 'delta-base'])
+      expect(readNetwork(reply(200, { [header]: 'x' }), { ...summary, peers: [] }, before)).toBeNull();
+  });
+
+  test('of the whole network is the network', () => {
+    const whole = { ...summary, peers: [peer(1), peer(2)] };
+    expect(readNetwork(reply(200), whole, before)).toEqual(whole);
+    expect(readNetwork(reply(200), { ...whole, removed: [3] }, before)).toEqual(whole);
+    expect(readNetwork(reply(200), whole, null)).toEqual(whole);
+  });
 });
 
 test.each([

@@ -5,7 +5,7 @@ import { aliases } from '../aliases.ts';
 import type { Answer } from '../http/attempt.ts';
 import { Field } from './field.ts';
 import { decodeId, sameId } from './id.ts';
-import { decodeRevision } from './map.ts';
+import { decodeRevision, entityTag } from './map.ts';
 import { decodeNetwork, decodePeers, maxPeers } from './network.ts';
 
 /** True of a map to which a delta applies: all of it came from the service, under a strong ETag (RFC 3229, 10.5.2). */
@@ -14,6 +14,44 @@ export function isBase(map: NetworkMap): map is NetworkMap & { readonly revision
   return isExact && map.skipped === undefined && !map.peers.some((peer) => peer.given || peer.unlisted);
 }
 
+/**
+ * True of a reply with changes alone: a proxy may turn its 226 into a 200 and remove its headers, and no whole map has `base` in its
+ * body.
+ */
+export function isDelta(answer: Answer): boolean {
+  const { status, headers } = answer;
+  const isMarked = [headers.im, headers['delta-base']].some((header) => header !== undefined);
+  return status === 226 || isMarked || readBase(answer) !== null;
+}
+
+/** The ETag that the body of a delta applies to; null where it has none, as from a service of an earlier version. */
+function readBase({ body, reading }: Answer): string | null {
+  const network = Field.ofReply(body, reading).as('network');
+  return network.tryFind(aliases.network.base, (found) => entityTag(found.text(140))) ?? null;
+}
+
+/**
+ * True of a reply to A-IM that may be a delta of a service of an earlier version, behind a proxy that hides that. Such a delta always
+ * lists which peers are gone; a whole map that does so lists each other peer of the base.
+ *
+ * @param map the reply, read as a whole map
+ */
+export function isPerhapsDelta({ body, reading }: Answer, map: NetworkMap, base: NetworkMap): boolean {
+  const network = Field.ofReply(body, reading).as('network');
+  const removed = network.tryFind(aliases.network.removed, (found) => found.items(maxPeers).map(decodeId));
+  if (removed === null) return false;
+  const stated = new Set([...removed, ...map.peers.map(({ id }) => id), ...(map.skipped ?? []).map(({ id }) => id)]);
+  return !base.peers.every(({ id }) => stated.has(id));
+}
+
+/** The refusal of a reply that may be a delta. */
+export function describePartial({ reading }: Answer): BadReply {
+  return refuseDelta(reading, 'leaves out peers that it does not list as removed');
+}
+
+const refuseDelta = ({ url }: Answer['reading'], problem: string) =>
+  new BadReply(url, problem, 'the whole map is asked for instead');
+
 /** A map, and the peers that the service states to be gone from the one before. */
 export interface ChangedMap {
   readonly map: NetworkMap;
@@ -21,14 +59,18 @@ export interface ChangedMap {
 }
 
 /**
- * The map that a 226 makes of the one that the host has (RFC 3229). Changes to any other are refused, and so is what breaks a rule
+ * The map that a delta makes of the one that the host has (RFC 3229). Changes to any other are refused, and so is what breaks a rule
  * of maps, be it alone or together with what was there before: whole or not at all.
  */
 export function decodeDelta(answer: Answer, base: NetworkMap, hasOwnTag = false): ChangedMap {
   const { headers, body, etag, reading } = answer;
-  const refuse = (problem: string) => new BadReply(reading.url, problem, 'the whole map is asked for instead');
-  if (headers.im !== deltaManipulation) throw refuse('is in a form that was not asked for');
-  if (headers['delta-base'] !== base.revision) throw refuse('tells changes to another map than the one that is here');
+  const refuse = (problem: string) => refuseDelta(reading, problem);
+  const ownBase = readBase(answer);
+  const isKnownForm = headers.im === deltaManipulation || (headers.im === undefined && ownBase !== null);
+  if (!isKnownForm) throw refuse('is in a form that was not asked for');
+  // The header has the ETag as the request named it, perhaps with a suffix of a proxy.
+  if (![ownBase, headers['delta-base']].includes(base.revision))
+    throw refuse('tells changes to another map than the one that is here');
   const network = Field.ofReply(body, reading).as('network');
   const head = decodeNetwork(network);
   if (!sameId(head.id, base.id)) throw network.need(aliases.network.id).wrong('is not that of the network asked for');

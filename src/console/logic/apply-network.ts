@@ -1,7 +1,40 @@
-import type { Network, NetworkDelta } from '../../contract/network.ts';
+import type { Network, NetworkDelta, NetworkReading } from '../../contract/network.ts';
 
-/** A network after the changes that a 226 brings. */
-export function applyDelta(before: Network, { removed, peers: changed, ...summary }: NetworkDelta): Network {
+/** What a reply with a network has in addition to its body. */
+interface Reply {
+  readonly status: number;
+  readonly headers: Pick<Headers, 'has'>;
+}
+
+/**
+ * The network after a reply with all of it, or with its changes. A proxy may turn a 226 into a 200: the body of changes has `base`. Null
+ * for changes to another revision than the one before, and for what may be changes: the whole network must be read.
+ */
+export function readNetwork(
+  { status, headers }: Reply,
+  data: Network | NetworkReading | NetworkDelta,
+  before: Network | null,
+): Network | null {
+  if ('base' in data) return before !== null && data.base === before.etag ? applyDelta(before, data) : null;
+  const { removed, ...network } = data as NetworkReading;
+  // A control plane of an earlier version sends changes without a base.
+  if (status === 226) return before && applyDelta(before, { ...network, removed: removed ?? [] });
+  const isWhole = !headers.has('im') && !headers.has('delta-base') && !isPartial(network, removed, before);
+  return isWhole ? network : null;
+}
+
+/** True of changes by an earlier version behind a proxy that hides their status: they always list what is removed. */
+function isPartial({ peers }: Network, removed: readonly number[] | undefined, before: Network | null): boolean {
+  if (removed === undefined || before === null) return false;
+  const stated = new Set([...removed, ...peers.map(({ id }) => id)]);
+  return !before.peers.every(({ id }) => stated.has(id));
+}
+
+/** A network after the changes that a reply brings. */
+function applyDelta(
+  before: Network,
+  { base: _, removed, peers: changed, messages: __, ...summary }: Omit<NetworkDelta, 'base'> & { base?: string },
+): Network {
   const gone = new Set(removed);
   const byId = new Map(before.peers.map((peer) => [peer.id, peer]));
   for (const peer of changed) byId.set(peer.id, peer);

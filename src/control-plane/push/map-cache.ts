@@ -5,6 +5,7 @@ import { reply } from '../../contract/reply.ts';
 import { createKeyedMutex } from '../concurrency.ts';
 import type { Revision } from '../store/changes.ts';
 import type { Db } from '../store/tables.ts';
+import { formatETag } from './etag.ts';
 import { listRemoved, readDelta, readDeltaOrAll } from './network-delta.ts';
 import { addRemoved, SerializedNetwork, unpooledBuffer } from './serialized-network.ts';
 import { type CachedRevision, isFresh, nextLogicalTime, type ObservedRevision } from './snapshot.ts';
@@ -51,7 +52,8 @@ export function createMapCache(db: Db): MapCache {
       const text = await texts.get(id, revision, `since ${base.revision}-${base.nonce}`, async () => {
         const changes = await readDelta(db, id, base);
         if (!changes) return noDelta;
-        const bytes = unpooledBuffer(JSON.stringify(z.encode(DeltaReply, { data: changes.delta })));
+        const data = { ...changes.delta, base: formatETag(base) };
+        const bytes = unpooledBuffer(JSON.stringify(z.encode(DeltaReply, { data })));
         return { revision: changes.at, base, bytes };
       });
       return text === noDelta ? null : text;

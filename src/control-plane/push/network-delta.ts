@@ -11,8 +11,10 @@ export interface NetworkChanges {
   /** Null for the whole network, which removes nothing. */
   readonly base: Revision | null;
   readonly at: Revision;
-  readonly delta: NetworkDelta;
+  readonly delta: Changes;
 }
+
+type Changes = Omit<NetworkDelta, 'base'>;
 
 /** The changes since a revision; null where they are not recorded any more, and for a revision of another history. */
 export async function readDelta(db: Db, id: number, base: Revision): Promise<NetworkChanges | null> {
@@ -55,7 +57,7 @@ function revisionOf({ revision, nonce }: StoredNetwork): Revision {
   return { revision, nonce };
 }
 
-async function compare(snapshot: Db, network: StoredNetwork, base: Revision): Promise<NetworkDelta | null> {
+async function compare(snapshot: Db, network: StoredNetwork, base: Revision): Promise<Changes | null> {
   const changes = await listChanges(snapshot, network.id, base);
   // A revision without a change record may be about anything.
   const recorded = new Set(changes?.map(({ revision }) => revision)).size;

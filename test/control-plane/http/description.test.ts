@@ -174,7 +174,9 @@ test('the extensions are named, so that a connector finds them', () => {
   }
   const ofDelta = ['ETag', 'Preference-Applied', 'IM', 'Delta-Base'];
   expect(Object.keys(read?.responses['226']?.headers ?? {})).toEqual(ofDelta);
-  expect(document.components.schemas.NetworkDelta.required).toEqual(expect.arrayContaining(['peers', 'removed']));
+  const { NetworkDelta, NetworkReading } = document.components.schemas;
+  expect(NetworkDelta.required).toEqual(expect.arrayContaining(['base', 'peers', 'removed']));
+  expect(NetworkReading.properties.base).toBeUndefined();
 });
 
 test('requests are described as they may be sent, and replies as open to more', () => {

@@ -43,8 +43,10 @@ describe('what is different since a revision', () => {
     const { status, headers, body: reply } = await readSince(network, '"3"');
     const tags = [headers.get('delta-base'), headers.get('etag')].map(untagged);
     expect([status, headers.get('im'), ...tags]).toEqual([226, 'cpn-delta', '"3"', '"4"']);
-    const { peers: _peers, ...summary } = (await call('GET', `${network}`)).body.data;
-    expect(reply.data).toMatchObject({ ...summary, peers });
+    const whole = (await call('GET', `${network}`)).body.data;
+    const { peers: _peers, ...summary } = whole;
+    expect(reply.data).toMatchObject({ ...summary, peers, base: await tagged(on.plane, network, '"3"') });
+    expect(whole).not.toHaveProperty('base');
     expect([reply.data.peers.length, reply.data.removed]).toEqual([peers.length, removed ? [peer] : []]);
   });
 
