@@ -95,6 +95,28 @@ export function createFairSemaphore({ width, queue, groupOf, refuse }: FairSemap
   };
 }
 
+/** Runs the tasks of one key one after another. The queues of a key take turns. */
+export type FairMutex = <Result>(key: string, queue: string, task: () => Promise<Result>) => Promise<Result>;
+
+/** At most `most` tasks of a key wait, of all its queues; `refuse` makes the error for any other. */
+export function createFairMutex(most: number, refuse: () => Error): FairMutex {
+  const busy = new Map<string, { tasks: number; readonly take: FairSemaphore }>();
+  return async (key, queue, task) => {
+    const own = busy.get(key) ?? {
+      tasks: 0,
+      take: createFairSemaphore({ width: 1, queue: most, groupOf: (name) => name, refuse }),
+    };
+    busy.set(key, own);
+    own.tasks += 1;
+    try {
+      return await own.take(queue, task);
+    } finally {
+      own.tasks -= 1;
+      if (own.tasks === 0) busy.delete(key);
+    }
+  };
+}
+
 /** Runs tasks of one key one after another, in order of arrival. */
 export type KeyedMutex = <Result>(key: string, task: () => Promise<Result>) => Promise<Result>;
 

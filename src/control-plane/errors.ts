@@ -88,6 +88,15 @@ export class TooManyRequests extends CpnError {
   }
 }
 
+/** The client closed its connection before its request had its turn. No reply reaches it. */
+export class Disconnected extends CpnError {
+  override readonly name = 'Disconnected';
+
+  constructor() {
+    super('the client closed its connection while the request waited');
+  }
+}
+
 /** The request cannot be served just now, through no fault of the caller's, who may ask again after a while. */
 export class Unavailable extends CpnError {
   override readonly name = 'Unavailable';

@@ -1,5 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { createFairSemaphore, createKeyedMutex, createSemaphore } from '../../src/control-plane/concurrency.ts';
+import {
+  createFairMutex,
+  createFairSemaphore,
+  createKeyedMutex,
+  createSemaphore,
+} from '../../src/control-plane/concurrency.ts';
 
 /** A task that the test ends, and that logs its start. */
 function controlled(log: string[], name: string) {
@@ -92,4 +97,25 @@ test('a keyed mutex runs the tasks of one key one after another, after failures 
   b.end();
   c.end();
   expect(await Promise.all([second, other])).toEqual(['b', 'c']);
+});
+
+test('a fair mutex runs one task of a key at once, serves its queues in turn, and refuses the newest of the longest', async () => {
+  const take = createFairMutex(3, () => new Error('full'));
+  const log: string[] = [];
+  const flood = ['a', 'b', 'c', 'd'].map((name) => ({ name, ...controlled(log, name) }));
+  const other = controlled(log, 'other');
+  const elsewhere = controlled(log, 'elsewhere');
+  const settled = Promise.allSettled([
+    ...flood.map(({ task }) => take('address', 'flood', task)),
+    take('address', 'other', other.task),
+    take('another address', 'flood', elsewhere.task),
+  ]);
+  await settle();
+  expect(log).toEqual(['a', 'elsewhere']);
+  for (const { end } of [...flood, other, elsewhere]) {
+    end();
+    await settle();
+  }
+  expect((await settled).map(({ status }) => status === 'fulfilled')).toEqual([true, true, true, false, true, true]);
+  expect(log).toEqual(['a', 'elsewhere', 'b', 'other', 'c']);
 });

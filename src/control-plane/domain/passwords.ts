@@ -16,15 +16,18 @@ export interface PasswordCost {
 /** OWASP's choice for little memory: 16 MiB, about 0.15 s. */
 export const usualPasswordCost: PasswordCost = { N: 2 ** 14, r: 8, p: 5 };
 
-/** Hashes a password with a salt of its own; `address` is where the request came from, null without one. */
+/** The address of a request, or the user of its session; null where there is no request. */
+export type Origin = string | { readonly user: number } | null;
+
+/** Hashes a password with a salt of its own. */
 export async function hashPassword(
   password: Secret,
   random: Random,
   cost: PasswordCost,
-  address: string | null,
+  origin: Origin,
 ): Promise<string> {
   const salt = Buffer.from(random(16));
-  const hash = await derive(password, salt, cost, address);
+  const hash = await derive(password, salt, cost, origin);
   return format(cost, salt, hash);
 }
 
@@ -33,10 +36,10 @@ export async function verifyPassword(
   password: Secret,
   stored: string | null,
   cost: PasswordCost,
-  address: string | null,
+  origin: Origin,
 ): Promise<boolean> {
   const known = stored === null ? { cost, salt: Buffer.alloc(16), hash: Buffer.alloc(hashLength) } : parse(stored);
-  const derived = await derive(password, known.salt, known.cost, address);
+  const derived = await derive(password, known.salt, known.cost, origin);
   return timingSafeEqual(derived, known.hash) && stored !== null;
 }
 
@@ -50,9 +53,9 @@ const gate = createFairSemaphore({
   refuse: () => new TooManyRequests('logins at once', 1),
 });
 
-function derive(password: Secret, salt: Buffer, cost: PasswordCost, address: string | null): Promise<Buffer> {
+function derive(password: Secret, salt: Buffer, cost: PasswordCost, origin: Origin): Promise<Buffer> {
   return gate(
-    prefixOf(address ?? ''),
+    queueOf(origin),
     () =>
       new Promise((resolve, reject) => {
         scrypt(password.reveal().normalize('NFKC'), salt, hashLength, cost, (error, key) =>
@@ -60,6 +63,11 @@ function derive(password: Secret, salt: Buffer, cost: PasswordCost, address: str
         );
       }),
   );
+}
+
+/** A user with a session waits behind no address: a flood of logins at its address does not keep it from a new password. */
+function queueOf(origin: Origin): string {
+  return typeof origin === 'object' && origin !== null ? `user ${origin.user}` : prefixOf(origin ?? '');
 }
 
 /** The /24 of an IPv4 address and the /64 of an IPv6 address: one customer of a provider often has all of it. */

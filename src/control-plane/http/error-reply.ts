@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Refusal } from '../../contract/reply.ts';
 import {
   Conflict,
+  Disconnected,
   Forbidden,
   InvalidRequest,
   MethodNotAllowed,
@@ -36,6 +37,8 @@ function toErrorReply(error: unknown): ErrorReply {
   if (error instanceof Unavailable) {
     return refusal(503, error.message, { 'retry-after': String(error.retryAfterSeconds) });
   }
+  // For log and metrics.
+  if (error instanceof Disconnected) return refusal(499, error.message);
   // Not a 503: after that a client may repeat the request, because nothing was done.
   if (error instanceof OutcomeUnknown) return refusal(504, error.message);
   return fromFastify(error) ?? refusal(500, 'the control plane failed; its log says why');

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import rateLimit, { normalizeIP } from '@fastify/rate-limit';
 import type { FastifyRequest } from 'fastify';
-import { createKeyedMutex } from '../concurrency.ts';
-import { Forbidden, TooManyRequests, Unauthenticated } from '../errors.ts';
+import { createFairMutex } from '../concurrency.ts';
+import { Disconnected, Forbidden, TooManyRequests, Unauthenticated } from '../errors.ts';
 import { createPeerChangeLimit } from '../service/peer-change-limit.ts';
 import type { App } from './app.ts';
 import { createRateWindows } from './rate-window.ts';
@@ -83,21 +83,40 @@ function callerKey({ caller, ip }: FastifyRequest): string {
   return caller.kind === 'user' ? `user ${caller.userId}` : `peer ${caller.peerId}`;
 }
 
-/** Does the work of a request unless too many requests from its address were refused as {@link isRefusedCredential}. */
-export type FailureLimit = <Result>(request: FastifyRequest, work: () => Promise<Result>) => Promise<Result>;
+/**
+ * Does the work of a request unless too many requests of the same origin were refused as {@link isRefusedCredential}. `subject` is the
+ * credential or the account that the request tries.
+ */
+export type FailureLimit = <Result>(
+  request: FastifyRequest,
+  subject: string,
+  work: () => Promise<Result>,
+) => Promise<Result>;
+
+interface FailureLimitOptions {
+  /** Failures in a minute. */
+  readonly max: number;
+  /** Requests of one origin that wait for their turn. */
+  readonly mostWaiting: number;
+  readonly what: string;
+}
 
 /**
- * Counts the failures of each address, and its successes not at all. The requests of one address take turns, so that
- * a burst cannot slip in more guesses than one after another could.
+ * Counts the failures of each origin, and its successes not at all. An origin is the session of the request; without one, the address.
+ * The requests of one origin take turns, so that a burst cannot slip in more guesses than one after another could. Those of one
+ * subject wait in one queue: a flood for one account delays no other. A request whose client has gone has no turn.
  */
-export function limitFailures(app: App, max: number, what: string): FailureLimit {
-  const addressOf = ({ ip }: FastifyRequest) => normalizeIP(ip);
-  const count = app.createRateLimit({ max, timeWindow, keyGenerator: addressOf });
-  const takeTurn = createKeyedMutex();
-  return (request, work) =>
-    takeTurn(addressOf(request), async () => {
+export function limitFailures(app: App, { max, mostWaiting, what }: FailureLimitOptions): FailureLimit {
+  const count = app.createRateLimit({ max, timeWindow, keyGenerator: originOf });
+  const takeTurn = createFairMutex(mostWaiting, () => new TooManyRequests(`${what} at once`, 1));
+  return (request, subject, work) =>
+    takeTurn(originOf(request), subject, async () => {
+      if (request.raw.socket.destroyed) throw new Disconnected();
       const state = await count(request, { increment: false });
-      if (!state.isAllowed && state.remaining === 0) throw new TooManyRequests(what, state.ttlInSeconds);
+      if (!state.isAllowed && state.remaining === 0) {
+        const origin = request.caller === null ? 'from this address' : 'in this session';
+        throw new TooManyRequests(`failed ${what} ${origin}`, state.ttlInSeconds);
+      }
       try {
         return await work();
       } catch (error) {
@@ -105,6 +124,11 @@ export function limitFailures(app: App, max: number, what: string): FailureLimit
         throw error;
       }
     });
+}
+
+/** A session of its own: others at its address, and a thief with another session of its user, do not use up its attempts. */
+function originOf({ caller, ip }: FastifyRequest): string {
+  return caller?.kind === 'user' ? `${caller.credential.kind} ${caller.credential.id}` : normalizeIP(ip);
 }
 
 /** A request with a broken field guesses nothing; one whose credential is refused may be a guess. */

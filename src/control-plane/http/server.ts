@@ -102,7 +102,7 @@ export async function createServer(context: Context, surroundings: ServerContext
   await describeRoutes(app);
   addHealthRoutes(app, context);
   addMetricsRoute(app, metrics, !surroundings.metricsElsewhere && proxies.length === 0);
-  const limitLogins = limitFailures(app, limits.failedLogins, 'failed logins from this address');
+  const limitLogins = limitFailures(app, { max: limits.failedLogins, mostWaiting: 16, what: 'logins' });
   addSessionRoutes(app, context, limitLogins);
   const maps = createMapCache(context.db);
   const sendPage = createPageSender();
@@ -114,7 +114,8 @@ export async function createServer(context: Context, surroundings: ServerContext
     app,
     context,
     maps,
-    limitFailures(app, limits.failedEnrollments, 'failed enrolments from this address'),
+    // A fleet behind one address enrols at once.
+    limitFailures(app, { max: limits.failedEnrollments, mostWaiting: 512, what: 'enrolments' }),
   );
   addPeerRoutes(app, context, sendPage);
   addUserRoutes(app, context, sendPage);

@@ -15,9 +15,9 @@ import type { Context } from './context.ts';
  */
 export async function provePassword(context: Context, caller: UserCaller, password: Secret): Promise<string> {
   const { db, passwordCost } = context;
-  const { address, email, userId } = caller;
+  const { email, userId } = caller;
   const hash = (await findUserByEmail(db, email))?.password_hash ?? null;
-  if (hash !== null && (await verifyPassword(password, hash, passwordCost, address))) return hash;
+  if (hash !== null && (await verifyPassword(password, hash, passwordCost, { user: userId }))) return hash;
   const target = { kind: 'user', id: userId, name: email } as const;
   await transact(db, (transaction) =>
     record(transaction, authorOf(context, caller), { action: 'password.refused', target }),

@@ -26,7 +26,9 @@ export async function createUser(
   { email, password, role }: { email: string; password: Secret; role: Role },
 ): Promise<User> {
   checkRank(caller.role, role, 'make');
-  const passwordHash = await hashPassword(password, context.random, context.passwordCost, caller.address);
+  const passwordHash = await hashPassword(password, context.random, context.passwordCost, {
+    user: caller.userId,
+  });
   return transact(context.db, async (transaction) => {
     checkRank(await lockRole(transaction, caller), role, 'make');
     const user = await store.insertUnknownUser(transaction, {
@@ -88,9 +90,9 @@ export async function changePassword(
   { current, next, keepsTokens }: { current: Secret; next: Secret; keepsTokens: boolean },
 ): Promise<PasswordChange> {
   const { db, now, random, passwordCost } = context;
-  const { address, credential, email, userId } = caller;
+  const { credential, email, userId } = caller;
   const before = await provePassword(context, caller, current);
-  const passwordHash = await hashPassword(next, random, passwordCost, address);
+  const passwordHash = await hashPassword(next, random, passwordCost, { user: userId });
   return transact(db, async (transaction) => {
     // Another change may have come first.
     if (!(await store.lockUserWithPassword(transaction, userId, before))) throw wrongPassword();

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { verifyPassword } from '../../../src/control-plane/domain/passwords.ts';
@@ -13,6 +15,7 @@ import {
   type Reply,
   slowPasswords,
   startPlane,
+  withDatabase,
 } from '../harness.ts';
 
 const minute = 60_000;
@@ -39,6 +42,46 @@ test('ten failed logins a minute, even at once, and then not even the right pass
   expectTooMany(await login(plane, owner.password), 40);
   plane.clock.advance(40_000);
   expect((await login(plane, owner.password)).status).toBe(200);
+});
+
+test('a flood of logins waits in a short queue of its account, and those whose client has gone have no turn', async () => {
+  const plane = await startPlane({ passwordCost: slowPasswords });
+  const flooder = { email: 'viewer@example.net', password: 'the password of a viewer' };
+  const token = await plane.signIn('owner');
+  await plane.call('POST', '/api/users', { token, body: { ...flooder, role: 'viewer' } });
+  const flood = many(60, () => plane.call('POST', '/api/auth/login', { body: flooder }));
+  expect((await login(plane, owner.password)).status).toBe(200);
+  const refused = (await flood).filter(({ status }) => status !== 200);
+  expect(refused.length).toBeGreaterThan(0);
+  for (const reply of refused) expectTooMany(reply, 1);
+
+  const body = JSON.stringify({ ...flooder, device_name: 'gone' });
+  const head = ['POST /api/auth/login HTTP/1.1', 'Host: x', 'Content-Type: application/json'];
+  const request = [...head, `Content-Length: ${body.length}`, '', body].join('\r\n');
+  const socket = connect(Number(new URL(plane.url).port), '127.0.0.1').on('error', () => undefined);
+  socket.write(request.repeat(12));
+  await once(socket, 'data');
+  socket.destroy();
+  // Last in the same queue.
+  expect((await plane.call('POST', '/api/auth/login', { body: flooder })).status).toBe(200);
+  const answered = await withDatabase(plane.dataDir, (db) =>
+    db.selectFrom('sessions').select('id').where('name', '=', 'gone').execute(),
+  );
+  expect(answered.length).toBeLessThan(8);
+});
+
+test('failed logins at an address keep no session there from a new password or a token', async () => {
+  const plane = await startPlane({ limits: {} });
+  const { access_token: token } = (await login(plane, owner.password)).body.data;
+  const { access_token: stolen } = (await login(plane, owner.password)).body.data;
+  expect(count(await many(12, () => login(plane, 'wrong')), 429)).toBe(2);
+  const create = (as: string, password: string) =>
+    plane.call('POST', '/api/auth/tokens', { token: as, body: { name: 'ci', password } });
+  const guesses = await many(12, () => create(stolen, 'wrong'));
+  expect([count(guesses, 403), count(guesses, 429)]).toEqual([10, 2]);
+  expect((await create(token, owner.password)).status).toBe(201);
+  const body = { current_password: owner.password, new_password: 'another long password' };
+  expect((await plane.call('PUT', '/api/auth/password', { token, body })).status).toBe(200);
 });
 
 test('a user makes so many changes at once, with all its tokens, and one more a second; removals go on', async () => {

@@ -65,7 +65,7 @@ export function addEnrollmentRoute(app: App, context: Context, maps: MapCache, l
         currentNetworks: headers['current-networks']?.split(', ').map(Number) ?? [],
         currentPeers: headers['current-peers']?.split(', ') ?? [],
       };
-      const { peer, network, token } = await limitFailures(request, () =>
+      const { peer, network, token } = await limitFailures(request, request.body.enrollment_token, () =>
         enroll(context, request.body, options, request.ip),
       );
       const { bytes, revision } = await maps.whole(network);

@@ -34,12 +34,14 @@ export function addPersonalTokenRoutes(app: App, context: Context, limitFailures
       description:
         'A personal token is a bearer with the role that its user has at the time of each request. It takes a session to make one, and ' +
         'the password where the login of that session is more than 5 minutes ago: neither a token nor a stolen session makes one that ' +
-        'outlives it. A wrong password is a 403, and counts as a failed login.',
+        'outlives it. A wrong password is a 403. After as many as there may be failed logins in a minute, this session gets a 429.',
       body: CreatePersonalToken,
       response: { 201: reply(NewPersonalToken) },
     },
     handler: async (request, response) => {
-      const { token, value } = await limitFailures(request, () => createToken(context, userOf(request), request.body));
+      const create = () => createToken(context, userOf(request), request.body);
+      const isGuess = request.body.password !== undefined;
+      const { token, value } = await (isGuess ? limitFailures(request, 'password', create) : create());
       return response.code(201).send({ data: { ...token, access_token: value.reveal() } });
     },
   });

@@ -37,7 +37,7 @@ export function addSessionRoutes(app: App, context: Context, limitFailures: Fail
       const isSplit = path !== undefined;
       if (isSplit) requirePublicHost(request, context.publicUrls);
       if (isSplit) requireSameOrigin(request);
-      const { token, expiresAt } = await limitFailures(request, () =>
+      const { token, expiresAt } = await limitFailures(request, email.toLowerCase(), () =>
         login(context, { email, password: new Secret(password), device, address: request.ip, isSplit }),
       );
       if (path === undefined) {
@@ -110,14 +110,14 @@ export function addSessionRoutes(app: App, context: Context, limitFailures: Fail
       operationId: 'changePassword',
       summary: "Change the caller's own password",
       description:
-        'All other sessions of the caller end, and its personal tokens are revoked unless `keep_tokens` is set. A wrong current password is a 403, and counts as a failed login.',
+        'All other sessions of the caller end, and its personal tokens are revoked unless `keep_tokens` is set. A wrong current password is a 403. After as many as there may be failed logins in a minute, this session gets a 429.',
       body: ChangePassword,
       response: { 200: reply(PasswordChange) },
     },
     handler: async (request) => {
       const { current_password, new_password, keep_tokens: keepsTokens = false } = request.body;
       const change = { current: new Secret(current_password), next: new Secret(new_password), keepsTokens };
-      return { data: await limitFailures(request, () => changePassword(context, userOf(request), change)) };
+      return { data: await limitFailures(request, 'password', () => changePassword(context, userOf(request), change)) };
     },
   });
 }
