@@ -302,6 +302,7 @@ const TABLE: readonly Rule[] = [
     files: 'src/core/doctor/',
     may: [
       ...BASICS,
+      'src/core/tls/',
       'src/core/net/',
       'src/core/map/',
       'src/core/host-state/',

@@ -18,6 +18,7 @@ import type { Id, NetworkMap, PeerId, ProvidedRemarks } from '../core/map/model.
 import type { ListedSelf } from '../core/map/own-peer.ts';
 import type { Address, Prefix } from '../core/net/cidr.ts';
 import type { Endpoint } from '../core/net/endpoint.ts';
+import type { Certificate } from '../core/tls/certificate.ts';
 
 export interface EnrollmentRequest {
   readonly token: Secret;
@@ -216,6 +217,8 @@ export interface ServiceProbe {
   readonly date: number | null;
   /** Milliseconds from the question to the head of the answer. */
   readonly tookMs: number;
+  /** The certificate of the service and its issuers; absent without TLS. */
+  readonly certificates?: readonly Certificate[];
   /** The user whose program answered on loopback without TLS; null where it is not visible, absent for other addresses. */
   readonly listener?: string | null;
 }

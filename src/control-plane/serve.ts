@@ -5,6 +5,7 @@ import type { EventType } from '../contract/event.ts';
 import type { Secret } from '../core/crypto/secret.ts';
 import type { Prefix } from '../core/net/cidr.ts';
 import { isLoopback } from '../core/net/loopback.ts';
+import { watchCertificate } from './certificate-watch.ts';
 import { createTurns } from './concurrency.ts';
 import { type PasswordCost, usualPasswordCost } from './domain/passwords.ts';
 import type { Random } from './domain/tokens.ts';
@@ -139,13 +140,14 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
     if (await makeFirstOwner(context, owner)) logger.info({ email: owner?.email }, 'first owner made');
     else if (owner && (await isForeignOwner(context, owner)))
       logger.warn({ email: owner.email }, 'first owner not made: the database has users, and this is no owner of it');
-    const metrics = createMetrics(context);
+    const metrics = createMetrics(context, transport.certificate);
     const metricsElsewhere = Boolean(options.metrics);
     const health = startHealth(context, messageNotifier, options);
     timely.health = health;
     const served = { metrics, metricsElsewhere, console: options.console ?? null, ...health };
     const app = await createServer(context, { transport, limits, proxies, ...served, logger });
     const { url, showing } = await startListening(app, metrics, transport, options);
+    const certificate = watchCertificate(transport.certificate, now, logger);
     const pruning = pruneAuditDaily(context, options.auditDays ?? 365, (error) =>
       logger.error(failureFields(error), 'audit not pruned'),
     );
@@ -166,13 +168,19 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
         .close()
         .finally(() => delivered)
         .finally(showing?.close)
+        .finally(certificate.stop)
         .finally(pruning.stop)
         .finally(pruningEvents.stop)
         .finally(expiry.stop)
         .finally(health.stop)
         .finally(store.close);
     };
-    return { url, metricsUrl: showing?.url ?? null, reload: transport.reload, close: once(close) };
+    const reload = () => {
+      const file = transport.reload();
+      certificate.onReload();
+      return file;
+    };
+    return { url, metricsUrl: showing?.url ?? null, reload, close: once(close) };
   } catch (error) {
     await timely.health?.stop();
     await store.close();

@@ -21,7 +21,6 @@ export interface Wanted {
   readonly extensions?: readonly string[];
   /** Days from now. */
   readonly days?: readonly [from: number, to: number];
-  /** Arguments of `openssl req -newkey`, or `openssl genpkey` style: `ec` or `rsa:BITS`. */
   readonly keyType?: 'ec' | `rsa:${number}`;
   readonly digest?: 'sha256' | 'sha1';
 }
@@ -29,16 +28,18 @@ export interface Wanted {
 export const ofAuthority = ['basicConstraints=critical,CA:TRUE', 'keyUsage=critical,keyCertSign,cRLSign'];
 export const ofServer = ['basicConstraints=CA:FALSE', 'subjectAltName=DNS:localhost,IP:127.0.0.1'];
 
-/** Issues certificates by openssl, in a folder that is gone with the test. */
-export function openAuthority() {
+function makeFolder(): string {
   const folder = mkdtempSync(join(memory, 'cpn-certificates-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Issues certificates by openssl, in this folder or one that is gone with the test. */
+export function openAuthority(folder = makeFolder()) {
   writeFileSync(join(folder, 'index.txt'), '');
   let count = 0;
   const openssl = (...argv: string[]) => execFileSync('openssl', argv, { cwd: folder, stdio: 'pipe' });
   return {
-    folder,
-    openssl,
     issue({ name, issuer, extensions = ofServer, days = [-1, 90], keyType = 'ec', digest = 'sha256' }: Wanted): Issued {
       count += 1;
       const [certFile, keyFile, request, config] = ['crt', 'key', 'csr', 'cnf'].map((end) =>

@@ -2,13 +2,14 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join as path } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeCertificate } from '../api/certificate.ts';
+import { type Issued, ofAuthority, openAuthority } from '../api/certificate-authority.ts';
 import { keyFlags, serveControlPlane } from '../lab/control-plane.ts';
 import { Daemon } from '../lab/daemon.ts';
 import { eventually } from '../lab/eventually.ts';
 import type { ExecOptions, Host } from '../lab/host.ts';
 import { HttpProxy } from '../lab/http-proxy.ts';
 import { Lab } from '../lab/lab.ts';
+import type { Process } from '../lab/process.ts';
 import { patiently, status } from './office.ts';
 
 let lab: Lab;
@@ -17,6 +18,9 @@ let proxy: HttpProxy;
 let edge: Host;
 let far: Host;
 let daemon: Daemon;
+let server: Process;
+/** Those of the control plane, whose issuer hosts trust. */
+let certificates: Readonly<Record<'good' | 'ending' | 'expired', Issued>>;
 
 const api = 'https://cp.example.net:8787';
 const target = 'cp.example.net:8787';
@@ -43,13 +47,20 @@ beforeAll(async () => {
 afterAll(() => lab?.stop());
 
 async function serve(): Promise<void> {
-  const { cert, key } = makeCertificate({ name: 'cp.example.net' });
+  const { issue } = openAuthority(lab.folder);
+  const issuer = issue({ name: 'Office Root', extensions: ofAuthority });
+  const lasting = (from: number, to: number) =>
+    issue({ name: 'cp', issuer, extensions: ['subjectAltName=DNS:cp.example.net'], days: [from, to] });
+  certificates = { good: lasting(-1, 90), ending: lasting(-1, 10), expired: lasting(-9, -2) };
+  const { good } = certificates;
   const [certFile, keyFile] = [path(lab.folder, 'cert.pem'), path(lab.folder, 'key.pem')];
-  await writeFile(certFile, cert, { mode: 0o644 });
-  await writeFile(keyFile, key, { mode: 0o600 });
+  await writeFile(certFile, good.cert, { mode: 0o644 });
+  await writeFile(keyFile, good.key, { mode: 0o600 });
+  await writeFile(path(lab.folder, 'trusted.pem'), issuer.cert, { mode: 0o644 });
   const password = path(controlPlane.homeDir, 'password');
   await writeFile(password, 'correct horse battery staple', { mode: 0o600 });
-  await serveControlPlane(controlPlane, controlPlane.address, password, ['--tls-cert', certFile, '--tls-key', keyFile]);
+  const flags = ['--tls-cert', certFile, '--tls-key', keyFile];
+  server = await serveControlPlane(controlPlane, controlPlane.address, password, flags);
   await cpn(controlPlane, ['login', '--api', api, '--email', 'owner@example.net', '--password-file', password]);
   await cpn(controlPlane, [
     'network',
@@ -68,7 +79,7 @@ function cpn(host: Host, args: readonly string[], options: ExecOptions = {}) {
   return host.cpn(args, { ...options, env: { ...trusting(), ...options.env } });
 }
 
-const trusting = () => ({ NODE_EXTRA_CA_CERTS: path(lab.folder, 'cert.pem') });
+const trusting = () => ({ NODE_EXTRA_CA_CERTS: path(lab.folder, 'trusted.pem') });
 const trustingDaemon = async (host: Host) => new Daemon(await host.spawnCpn(['run'], { env: trusting() }));
 
 async function join(host: Host, flags: readonly string[], env: Readonly<Record<string, string>> = {}) {
@@ -190,6 +201,49 @@ describe('a host behind a proxy', () => {
     await eventually('edge has the new name', async () => (await peersOf(edge)).includes('farther'), {
       timeoutMs: 90_000,
     });
+  });
+});
+
+describe('the certificate of the control plane', () => {
+  async function install({ cert, key }: Issued): Promise<void> {
+    await writeFile(path(lab.folder, 'cert.pem'), cert);
+    await writeFile(path(lab.folder, 'key.pem'), key);
+    const before = server.output.stderr.length;
+    server.signal('SIGHUP');
+    await eventually('the reload', () => server.output.stderr.slice(before).includes('"msg":"certificate reloaded"'));
+  }
+
+  it('that ends soon is a problem of doctor alone', async () => {
+    await install(certificates.ending);
+    expect(await doctor(edge)).toMatch(
+      /the TLS certificate of https:\/\/cp\.example\.net:8787: expires on 20.*, in 9 days\s.*let the operator of the control plane renew it/s,
+    );
+    expect((await cpn(edge, ['reconcile'])).exitCode).toBe(0);
+  });
+
+  it('that has expired is named with both clocks and the remedy: by commands, doctor, the daemon and status', async () => {
+    await install(certificates.expired);
+    const problem =
+      /its TLS certificate expired on 20.* UTC, and the clock of this host is at 20.* \(CERT_HAS_EXPIRED\)/;
+    const remedy = 'renew the certificate of the control plane; if the clock of this host is wrong: timedatectl';
+    const key = `cpn_${'x'.repeat(43)}`;
+    const argv = ['join', '-', '--api', api, '--name', 'near', '--wait', '0'];
+    const joined = await cpn(controlPlane, argv, { input: key, allowFailure: true });
+    const listed = await cpn(controlPlane, ['network', 'list'], { allowFailure: true });
+    for (const { exitCode, stderr } of [joined, listed]) {
+      expect([exitCode, stderr]).toEqual([5, expect.stringMatching(problem)]);
+      expect(stderr).toContain(remedy);
+    }
+    const found = await doctor(edge);
+    expect(found).toMatch(problem);
+    expect(found).toContain(remedy);
+    const mark = daemon.mark();
+    // Its connection is cut: the next one gets the new certificate.
+    await proxy.restart();
+    await daemon.awaitLog('the certificate', (line) => problem.test(JSON.stringify(line)), mark);
+    await eventually('status has it', async () => problem.test(String((await status(edge)).sync.error)));
+    await install(certificates.good);
+    await eventually('status has no error', async () => !(await status(edge)).sync.error, { timeoutMs: 90_000 });
   });
 });
 

@@ -17,7 +17,7 @@ const added = ['instance', 'job'];
 
 /** All metrics of the daemon and of the control plane. */
 async function readFamilies(): Promise<ReadonlyMap<string, Family>> {
-  const plane = createMetrics({ notifier: new ChangeNotifier() } as unknown as Context);
+  const plane = createMetrics({ notifier: new ChangeNotifier() } as unknown as Context, () => null);
   // Without what a library tells of the process.
   const ofPlane = (await plane.format()).replace(/^(?!(# \w+ )?cpn_).*\n/gm, '');
   return new Map([...readExposition(ofPlane), ...readExposition(await expose(await watchedDesk()))]);

@@ -1,8 +1,11 @@
+import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
+import { TLSSocket } from 'node:tls';
 import { buildConnector, Client, type Dispatcher, type FormData } from 'undici';
 import type { Secret } from '../../core/crypto/secret.ts';
 import type { Resolved } from '../../core/names/resolved-names.ts';
 import type { HttpProxy } from '../../core/net/service-address.ts';
+import { type Certificate, readSentChain } from '../../core/tls/certificate.ts';
 import type { TlsServer } from '../../core/tls/describe-failure.ts';
 import { isLateAlert } from '../../core/tls/failure-code.ts';
 import { withChain } from '../../core/tls/with-chain.ts';
@@ -62,6 +65,7 @@ export class Connection {
   /** Errors from before there was a connection: nothing was sent. */
   readonly #unconnected = new WeakSet<Error>();
   #peer: string | null = null;
+  #socket: Socket | null = null;
   #listener: number | null = null;
   /** An alert of the server after the handshake. undici reports that the connection was closed. */
   #alert: Error | null = null;
@@ -98,6 +102,8 @@ export class Connection {
         connect(options, (...[error, socket]) => {
           if (error) this.#unconnected.add(error);
           this.#peer = socket?.remoteAddress ?? null;
+          this.#socket = socket ?? null;
+          this.#alert = null;
           socket?.setKeepAlive(true, probes.afterMs, probes.everyMs, probes.count);
           socket?.once('error', (failure) => {
             if (isLateAlert(failure)) this.#alert = failure;
@@ -130,6 +136,12 @@ export class Connection {
   /** The user whose program accepted the last connection on loopback; null where that is not visible or not checked. */
   get listener(): number | null {
     return this.#listener;
+  }
+
+  /** The certificate of the service and its issuers, while the last connection is open; empty for plain http. */
+  get certificates(): Certificate[] {
+    if (this.#tlsServer === null || !(this.#socket instanceof TLSSocket)) return [];
+    return readSentChain(this.#socket.getPeerCertificate(true) ?? {});
   }
 
   /** One request and the head of its reply; redirects are not followed. Fails with {@link AttemptFailed}. */

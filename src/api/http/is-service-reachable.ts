@@ -38,11 +38,17 @@ export async function probeService(
   try {
     const headers = { accept: 'application/json', 'user-agent': userAgent };
     const response = await connection.send({ method: 'GET', path: base.pathname, headers, body: null });
+    const { certificates } = connection;
     discard(response);
     const date = Date.parse(header(response, 'date') ?? '');
     const listener = connection.listener === null ? null : describeUser(connection.listener);
     const tookMs = performance.now() - begun;
-    return { date: Number.isNaN(date) ? null : date / 1000, tookMs, ...(target.check !== null && { listener }) };
+    return {
+      date: Number.isNaN(date) ? null : date / 1000,
+      tookMs,
+      ...(certificates.length > 0 && { certificates }),
+      ...(target.check !== null && { listener }),
+    };
   } catch (error) {
     if (!(error instanceof AttemptFailed)) throw error;
     const problem = end.signal.aborted ? `no answer came within ${deadlineMs / 1000} s` : error.message;

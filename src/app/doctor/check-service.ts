@@ -1,3 +1,4 @@
+import { checkServiceCertificate } from '../../core/doctor/check-certificate.ts';
 import { checkOwnClock, checkServiceClock, type Moment } from '../../core/doctor/check-clock.ts';
 import { type Finding, noteFinding, okFinding, problemFinding } from '../../core/doctor/finding.ts';
 import { CpnError, ForeignListener, Intercepted, ProxyFailed, Refused, Unreachable } from '../../core/errors/index.ts';
@@ -30,12 +31,18 @@ async function examineService(tools: DoctorTools, state: Joined): Promise<Findin
   const transport = describeTransport(url);
   try {
     const begun = tools.now().getTime() / 1000;
-    const { date, tookMs, listener } = await tools.probeService(state.service, deadline, state.resolved);
+    const {
+      date,
+      tookMs,
+      listener,
+      certificates = [],
+    } = await tools.probeService(state.service, deadline, state.resolved);
     const middle = begun + tookMs / 2000;
     const by = listener == null ? '' : `, from a program of ${listener}`;
     return [
       okFinding('api', looked, `answers within ${Math.ceil(tookMs)} ms, ${transport}${by}`),
       ...(listener === null ? [noteFinding('api', looked, unseenListener, httpsRemedy)] : []),
+      ...checkServiceCertificate(url, certificates, middle),
       ...(date === null ? [] : [checkServiceClock(url, middle, date)]),
       await examineToken(tools, state),
     ];

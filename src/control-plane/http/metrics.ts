@@ -1,9 +1,11 @@
 import http from 'node:http';
 import { type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { findFirstToEnd } from '../../core/tls/served-chain.ts';
 import { CannotListen, OutcomeUnknown, Unavailable } from '../errors.ts';
 import type { Context } from '../service/context.ts';
 import { measure } from '../service/measure.ts';
+import type { ServedCertificate } from './tls-files.ts';
 import type { Deadlines } from './transport.ts';
 
 /** What the control plane counts. No label is of a caller's making: routes are templates, methods those that Node parses. */
@@ -21,7 +23,10 @@ export interface Metrics {
 }
 
 /** Counts for one control plane; those of the process are the same for all that run in it. */
-export function createMetrics(context: Pick<Context, 'db' | 'readTime' | 'notifier'>): Metrics {
+export function createMetrics(
+  context: Pick<Context, 'db' | 'readTime' | 'notifier'>,
+  certificate: () => ServedCertificate | null,
+): Metrics {
   const shared = processRegistry();
   const registry = new Registry();
   const registers = [registry];
@@ -65,6 +70,18 @@ export function createMetrics(context: Pick<Context, 'db' | 'readTime' | 'notifi
     new Gauge({ name, help, labelNames, registers });
   const hosts = gauge('cpn_hosts', 'Hosts of all networks, by the state that the last event stated.', ['state']);
   const waiting = gauge('cpn_webhook_events_waiting', 'Events that wait for the webhook.', []);
+  new Gauge({
+    name: 'cpn_tls_certificate_expires_timestamp_seconds',
+    help: 'When the first certificate of the served chain ends, in Unix time, by the file of the chain.',
+    labelNames: ['file'],
+    registers,
+    collect() {
+      const served = certificate();
+      const first = findFirstToEnd(served?.chain ?? []);
+      this.reset();
+      if (served !== null && first !== null) this.set({ file: served.file }, first.validTo / 1000);
+    },
+  });
   const oldest = gauge('cpn_webhook_oldest_event_seconds', 'Age of the oldest event that waits; 0 for none.', []);
   /** Without an answer of the database, only these metrics are missing. */
   const readStored = async () => {

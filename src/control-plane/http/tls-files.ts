@@ -1,6 +1,8 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readFileSync, type Stats } from 'node:fs';
+import { getCACertificates } from 'node:tls';
 import { WrongUsage } from '../../core/errors/index.ts';
+import { type Certificate, readCertificateFile } from '../../core/tls/certificate.ts';
 import { UnusableFile } from '../errors.ts';
 
 /** Where a certificate chain and its private key are, both in PEM. */
@@ -13,6 +15,16 @@ export interface TlsFiles {
 export interface TlsIdentity {
   readonly cert: Buffer;
   readonly key: Buffer;
+  readonly served: ServedCertificate;
+}
+
+/** The certificates that a TLS server sends. */
+export interface ServedCertificate {
+  readonly file: string;
+  /** In the order of the file. */
+  readonly chain: readonly Certificate[];
+  /** This machine trusts the issuer of the first one as a root, such as by NODE_EXTRA_CA_CERTS. */
+  readonly isIssuerTrusted: boolean;
 }
 
 /** Reads both files, and refuses a key that others can read, and two that are no pair. */
@@ -28,7 +40,12 @@ export function readTlsFiles(files: TlsFiles): TlsIdentity {
     const problem = `is not the key of ${files.certificate}`;
     throw new UnusableFile(files.key, problem, 'give the two that were made together');
   }
-  return { cert, key };
+  const chain = readCertificateFile(cert.toString('latin1'));
+  return { cert, key, served: { file: files.certificate, chain, isIssuerTrusted: isIssuedByRoot(certificate) } };
+}
+
+function isIssuedByRoot(certificate: X509Certificate): boolean {
+  return getCACertificates('default').some((root) => certificate.checkIssued(new X509Certificate(root)));
 }
 
 /** Reads a file, and the mode of the same open file. */

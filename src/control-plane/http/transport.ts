@@ -5,7 +5,7 @@ import { Unavailable } from '../errors.ts';
 import type { ChangeNotifier } from '../push/change-notifier.ts';
 import type { App } from './app.ts';
 import { ConnectionTracker } from './connections.ts';
-import { readTlsFiles, type TlsFiles } from './tls-files.ts';
+import { readTlsFiles, type ServedCertificate, type TlsFiles, type TlsIdentity } from './tls-files.ts';
 import { nameSocketClients } from './unix-socket.ts';
 
 /** How long a client may take, in milliseconds. */
@@ -48,6 +48,8 @@ export interface Transport {
    * cannot be used, it throws and nothing changes.
    */
   reload(): string | null;
+  /** What new connections receive; null without TLS. */
+  certificate(): ServedCertificate | null;
   /** Ends every connection, whatever is under way on it. */
   closeAllConnections(): void;
 }
@@ -66,8 +68,8 @@ export function createTransport(tls: TlsFiles | null, deadlines: Deadlines): Tra
     keepAlive: true,
     keepAliveInitialDelay: deadlines.tcpProbe,
   };
-  const readIdentity = () => tls && { ...readTlsFiles(tls), minVersion: 'TLSv1.2' as const };
-  let identity = readIdentity();
+  let identity = tls && readTlsFiles(tls);
+  const tlsOptions = ({ cert, key }: TlsIdentity) => ({ cert, key, minVersion: 'TLSv1.2' as const });
   const connections = new ConnectionTracker();
   // A name with several addresses, as localhost, is a server for each.
   const servers: (http.Server | https.Server)[] = [];
@@ -77,7 +79,7 @@ export function createTransport(tls: TlsFiles | null, deadlines: Deadlines): Tra
     connections,
     serverFactory(handler) {
       const server = identity
-        ? https.createServer({ ...options, ...identity, handshakeTimeout: deadlines.headers }, handler)
+        ? https.createServer({ ...options, ...tlsOptions(identity), handshakeTimeout: deadlines.headers }, handler)
         : http.createServer(options, handler);
       servers.push(server);
       nameSocketClients(server);
@@ -85,12 +87,13 @@ export function createTransport(tls: TlsFiles | null, deadlines: Deadlines): Tra
       return server.setTimeout(deadlines.idle);
     },
     reload() {
-      identity = readIdentity();
+      identity = tls && readTlsFiles(tls);
       for (const server of servers) {
-        if (identity && server instanceof https.Server) server.setSecureContext(identity);
+        if (identity && server instanceof https.Server) server.setSecureContext(tlsOptions(identity));
       }
       return tls?.certificate ?? null;
     },
+    certificate: () => identity?.served ?? null,
     closeAllConnections: () => {
       for (const server of servers) server.closeAllConnections();
     },

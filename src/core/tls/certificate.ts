@@ -47,9 +47,16 @@ export function readSentChain(sent: SentCertificate): Certificate[] {
   return chain;
 }
 
-function readCertificate(raw: Uint8Array): Certificate | null {
+/** The certificates of a file in PEM that can be read, in its order. */
+export function readCertificateFile(pem: string): Certificate[] {
+  return (pem.match(pemBlock) ?? []).flatMap((block) => readCertificate(block) ?? []);
+}
+
+const pemBlock = /-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----[^-]+-----END (?:TRUSTED |X509 )?CERTIFICATE-----/g;
+
+function readCertificate(content: Uint8Array | string): Certificate | null {
   try {
-    return describe(new X509Certificate(raw));
+    return describe(new X509Certificate(content));
   } catch {
     return null;
   }
@@ -90,4 +97,9 @@ function forMessage(text: string): string {
     .replace(/["'`;\\\s]+/g, ' ')
     .trim();
   return line.length > 64 ? `${line.slice(0, 61)}...` : line;
+}
+
+/** To the minute, in UTC. */
+export function instant(ms: number): string {
+  return Number.isNaN(ms) ? 'an unknown time' : `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }

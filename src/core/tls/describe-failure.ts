@@ -1,4 +1,4 @@
-import type { Certificate } from './certificate.ts';
+import { type Certificate, instant } from './certificate.ts';
 import { codeOf } from './failure-code.ts';
 import { UnacceptedCertificate } from './with-chain.ts';
 
@@ -241,9 +241,4 @@ const inspectors =
 function list(names: readonly string[]): string {
   const shown = names.slice(0, 3).join(', ');
   return names.length > 3 ? `${shown} and ${names.length - 3} other ${names.length === 4 ? 'name' : 'names'}` : shown;
-}
-
-/** To the minute, in UTC. */
-function instant(ms: number): string {
-  return Number.isNaN(ms) ? 'an unknown time' : `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }

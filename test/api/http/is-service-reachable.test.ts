@@ -1,8 +1,11 @@
+import { X509Certificate } from 'node:crypto';
+import { createServer as createHttps } from 'node:https';
 import { createServer } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { probeService } from '../../../src/api/http/is-service-reachable.ts';
+import { ofAuthority, openAuthority } from '../certificate-authority.ts';
 import { failureOf } from '../samples.ts';
-import { json, listen, serve, silent } from '../server.ts';
+import { json, listen, serve, silent, trust } from '../server.ts';
 
 describe('lookAtService', () => {
   test.each([200, 401, 404, 500])(
@@ -21,6 +24,19 @@ describe('lookAtService', () => {
       response.end();
     });
     expect((await probeService(address, 5_000)).date).toBeNull();
+  });
+
+  test('has the certificate of a service by TLS and its issuers', async () => {
+    const { issue } = openAuthority();
+    const root = issue({ name: 'Trusted Root', extensions: ofAuthority });
+    trust(root.cert);
+    const own = issue({ name: 'localhost', issuer: root, days: [-1, 10] });
+    const { port } = await listen(createHttps(own, (_, response) => response.end()));
+    const { certificates } = await probeService({ url: `https://localhost:${port}`, insecureHttp: false }, 5_000);
+    const validTo = Date.parse(new X509Certificate(own.cert).validTo);
+    expect(certificates).toMatchObject([{ subject: 'localhost', validTo }, { subject: 'Trusted Root' }]);
+    const { address } = await serve(json(200, {}));
+    expect(await probeService(address, 5_000)).not.toHaveProperty('certificates');
   });
 
   test('fails in time where no service answers', async () => {

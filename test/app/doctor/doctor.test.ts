@@ -14,6 +14,7 @@ import { nameUnderlay } from '../../../src/core/health/path-mtu.ts';
 import type { NetworkMap } from '../../../src/core/map/model.ts';
 import type { Address } from '../../../src/core/net/cidr.ts';
 import { parseEndpoint } from '../../../src/core/net/endpoint.ts';
+import type { Certificate } from '../../../src/core/tls/certificate.ts';
 import type { Inspector } from '../../../src/host/inspector.ts';
 import type { Joined } from '../../../src/store/state/state.ts';
 import { dialled, options, peer } from '../../core/samples.ts';
@@ -184,6 +185,21 @@ describe('a check-up', () => {
     desk.answers = [answerWith(map)];
     const wrong = async () => ({ date: 0, tookMs: 1 });
     expect(problemsOf(await examine({ ...tools, probeService: wrong }))).toMatchObject([{ subject: 'clock' }]);
+    const day = 86_400_000;
+    const inDays = (days: number) => async () => {
+      const now = tools.now().getTime();
+      const certificate = { subject: 'cp', validFrom: now - day, validTo: now + days * day } as Certificate;
+      return { date: now / 1000, tookMs: 3, certificates: [certificate] };
+    };
+    expect(problemsOf(await examine({ ...tools, probeService: inDays(15) }))).toEqual([]);
+    expect(problemsOf(await examine({ ...tools, probeService: inDays(13.5) }))).toMatchObject([
+      {
+        subject: 'api',
+        looked: expect.stringMatching(/^the TLS certificate of /),
+        found: expect.stringMatching(/^expires on .*, in 13 days$/),
+        remedy: expect.stringContaining('let the operator of the control plane renew it'),
+      },
+    ]);
     const past = () => new Date('2020-01-01');
     expect(problemsOf(await examine({ ...tools, now: past })).map(({ subject }) => subject)).toContain('clock');
   });

@@ -1,11 +1,15 @@
+import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { makeCertificate } from '../../api/certificate.ts';
+import { type Issued, ofAuthority, openAuthority } from '../../api/certificate-authority.ts';
 import { call } from '../../control-plane/harness.ts';
 import { connectRaw } from '../../control-plane/raw.ts';
+import { eventually } from '../../lab/eventually.ts';
+import { readExposition } from '../daemon/metrics/exposition.ts';
 import { failServing, makeFolder, owner, runProgram, startServing } from './served-process.ts';
 
 /** Writes a certificate for localhost into the folder, and gives the flags that name it. */
@@ -64,6 +68,70 @@ describe('with a certificate', () => {
     expect(await says('"msg":"certificate not reloaded"')).toContain('key.pem holds no private key in PEM');
     expect(await certificateAt(url)).toBe(second);
     expect(said()).not.toContain('canary');
+  });
+});
+
+describe('a certificate that hosts do not accept, or soon will not', () => {
+  /** Copies a chain and its key to the files of the flags. */
+  function install(folder: string, ...chain: Issued[]): string[] {
+    const [certificate, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
+    writeFileSync(certificate, chain.map(({ cert }) => cert).join(''));
+    writeFileSync(key, chain[0]?.key ?? '', { mode: 0o600 });
+    return ['--tls-cert', certificate, '--tls-key', key];
+  }
+
+  test('is warned about at the start and on reload, and its end is a metric', async () => {
+    const { issue } = openAuthority();
+    const root = issue({ name: 'Office Root', extensions: ofAuthority });
+    const intermediate = issue({ name: 'Office Intermediate', issuer: root, extensions: ofAuthority });
+    const leaf = (days: [number, number]) => issue({ name: 'localhost', issuer: intermediate, days });
+    const folder = makeFolder();
+    const flags = install(folder, leaf([-9, -2]), intermediate);
+    const { child, says, said } = await startServing(folder, ...flags, '--metrics', '127.0.0.1:0');
+    const metrics = /metrics at (\S+)/.exec(await says('metrics at'))?.[1] ?? '';
+    const expired = await says('"msg":"TLS certificate has expired"');
+    expect(JSON.parse(expired)).toMatchObject({
+      level: 40,
+      certificate: join(folder, 'cert.pem'),
+      problem: expect.stringMatching(/^expired on 20\d\d-/),
+      remedy: expect.stringMatching(/replace the files of --tls-cert and --tls-key, .*SIGHUP/),
+    });
+    const reload = async (...chain: Issued[]) => {
+      const before = said().length;
+      install(folder, ...chain);
+      child.kill('SIGHUP');
+      // The line of the reload comes after the warnings.
+      await eventually('the reload', () => said().slice(before).includes('"msg":"certificate reloaded"'));
+      return said().slice(before);
+    };
+    const near = leaf([-1, 10]);
+    expect(await reload(near, intermediate)).toMatch(
+      /"problem":"expires on [^"]+, in 9 days".*"TLS certificate expires soon"/,
+    );
+    const families = readExposition(await (await fetch(metrics)).text());
+    const { samples = [], type } = families.get('cpn_tls_certificate_expires_timestamp_seconds') ?? {};
+    const end = new Date(new X509Certificate(near.cert).validTo).getTime() / 1000;
+    expect([type, samples.map(({ labels, value }) => [labels, value])]).toEqual([
+      'gauge',
+      [[{ file: join(folder, 'cert.pem') }, end]],
+    ]);
+    expect(await reload(leaf([-1, 90]))).toMatch(
+      /"problem":"is sent without the certificate of \\"Office Intermediate\\".*"TLS certificate lacks its intermediate certificate"/,
+    );
+    expect(await reload(leaf([-1, 90]), intermediate)).not.toContain('"level":40');
+  });
+
+  test('is accepted without its issuer where that is a root of this machine', async () => {
+    const { issue } = openAuthority();
+    const root = issue({ name: 'Office Root', extensions: ofAuthority });
+    const folder = makeFolder();
+    const flags = install(folder, issue({ name: 'localhost', issuer: root }));
+    vi.stubEnv('NODE_EXTRA_CA_CERTS', root.certFile);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const served = await startServing(folder, ...flags);
+    served.child.kill('SIGTERM');
+    expect(await served.ended()).toBe(0);
+    expect(served.said()).not.toContain('TLS certificate');
   });
 });
 

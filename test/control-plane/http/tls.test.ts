@@ -4,12 +4,16 @@ import { Agent, request } from 'node:https';
 import { connect as connectPlain } from 'node:net';
 import { join } from 'node:path';
 import { connect, type TLSSocket } from 'node:tls';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import type { Logger } from 'pino';
+import { describe, expect, it, onTestFinished, test } from 'vitest';
+import { watchCertificate } from '../../../src/control-plane/certificate-watch.ts';
 import { UnusableFile } from '../../../src/control-plane/errors.ts';
-import type { TlsFiles } from '../../../src/control-plane/http/tls-files.ts';
+import { readTlsFiles, type TlsFiles } from '../../../src/control-plane/http/tls-files.ts';
 import { WrongUsage } from '../../../src/core/errors/index.ts';
 import { makeCertificate } from '../../api/certificate.ts';
-import { makeFolder, openPlane, type Plane, startPlane } from '../harness.ts';
+import { openAuthority } from '../../api/certificate-authority.ts';
+import { eventually } from '../../lab/eventually.ts';
+import { hour, makeFolder, openPlane, type Plane, startPlane } from '../harness.ts';
 
 interface Pair {
   readonly cert: string;
@@ -143,6 +147,38 @@ describe('another certificate', () => {
     writeFileSync(files.certificate, makeCertificate().cert);
     expect(() => plane.server.reload()).toThrow(UnusableFile);
     expect((await ask(plane, '/healthz', pair)).status).toBe(200);
+  });
+});
+
+describe('the watch of the certificate', () => {
+  it('warns daily, of what is served by then', async () => {
+    const authority = openAuthority();
+    const files = writePair(authority.issue({ name: 'localhost', days: [-1, 30] }));
+    const served = { now: readTlsFiles(files).served };
+    let at = Date.now();
+    const warnings: string[] = [];
+    const warn = (fields: object, message: string) => warnings.push(`${message} ${JSON.stringify(fields)}`);
+    const log = { warn } as unknown as Pick<Logger, 'warn'>;
+    const watch = watchCertificate(
+      () => served.now,
+      () => new Date(at),
+      log,
+      5,
+    );
+    onTestFinished(watch.stop);
+    expect(warnings).toEqual([]);
+    at += 20 * 24 * hour;
+    await eventually('a warning before the end', () =>
+      /^TLS certificate expires soon .*, in 9 days/.test(`${warnings.at(-1)}`),
+    );
+    at += 20 * 24 * hour;
+    await eventually('a warning after the end', () =>
+      /^TLS certificate has expired .*SIGHUP/.test(`${warnings.at(-1)}`),
+    );
+    served.now = readTlsFiles(writePair(authority.issue({ name: 'localhost', days: [-1, 90] }))).served;
+    const count = warnings.length;
+    watch.onReload();
+    expect(warnings.length).toBe(count);
   });
 });
 

@@ -1,0 +1,52 @@
+import type { Logger } from 'pino';
+import { type ChainWarning, findFirstToEnd, judgeIntermediates, judgeValidity } from '../core/tls/served-chain.ts';
+import type { ServedCertificate } from './http/tls-files.ts';
+
+const dayMs = 86_400_000;
+
+/** Warns of a certificate that clients do not accept, or soon will not: at the start, after each reload and daily. */
+export interface CertificateWatch {
+  /** Judges the certificate that was read again. */
+  onReload(): void;
+  stop(): void;
+}
+
+/** @param everyMs between two checks without a reload */
+export function watchCertificate(
+  certificate: () => ServedCertificate | null,
+  now: () => Date,
+  log: Pick<Logger, 'warn'>,
+  everyMs = dayMs,
+): CertificateWatch {
+  const warn = (found: ChainWarning | null) => {
+    const served = certificate();
+    if (found === null || served === null) return;
+    const { problem, remedy } = found;
+    const expiresAt = findFirstToEnd(served.chain)?.validTo ?? null;
+    const expires = expiresAt === null ? null : new Date(expiresAt).toISOString();
+    log.warn({ certificate: served.file, problem, expires, remedy }, messages[found.kind]);
+  };
+  const judgeNow = () => {
+    const served = certificate();
+    if (served !== null) warn(judgeValidity(served.chain, now().getTime(), renew));
+  };
+  const judgeAll = () => {
+    const served = certificate();
+    judgeNow();
+    if (served !== null) warn(judgeIntermediates(served.chain, served.isIssuerTrusted));
+  };
+  judgeAll();
+  const timer = setInterval(judgeNow, everyMs);
+  timer.unref();
+  return { onReload: judgeAll, stop: () => clearInterval(timer) };
+}
+
+const renew =
+  'replace the files of --tls-cert and --tls-key, then reload with SIGHUP (systemctl reload cpn-control-plane)';
+
+const messages: Readonly<Record<ChainWarning['kind'], string>> = {
+  expired: 'TLS certificate has expired',
+  'expires-soon': 'TLS certificate expires soon',
+  'not-yet-valid': 'TLS certificate is not yet valid',
+  'no-intermediate': 'TLS certificate lacks its intermediate certificate',
+};
