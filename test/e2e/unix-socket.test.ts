@@ -1,7 +1,5 @@
 /** A control plane at a Unix socket, and a host on the same machine. */
-import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
-import { request } from 'node:http';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join as path } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { builtProgram } from '../lab/built-program.ts';
@@ -81,6 +79,16 @@ describe('a host at the Unix socket of its control plane', () => {
     expect(audit.data[0].address).toBe('127.0.0.1');
     const { stdout: mode } = await host.exec(['stat', '-c', '%A %u', socket]);
     expect(mode.trim()).toMatch(/^srw.rw.rw. 990$/);
+  });
+
+  it('is refused where the user may not reach the folder', async () => {
+    await host.exec(['chmod', '700', '/run/cp']);
+    const argv = ['env', 'XDG_CONFIG_HOME=/nonexistent', await builtProgram(), 'api', 'GET', '/healthz', '--api', api];
+    const { exitCode, stderr } = await host.exec([...as(stranger), ...argv], {
+      allowFailure: true,
+    });
+    await host.exec(['chmod', '755', '/run/cp']);
+    expect([exitCode, stderr]).toEqual([5, expect.stringMatching(/this user may not connect \(EACCES\)/)]);
   });
 
   it('cannot ask for the address of "--endpoint auto" there, which is its own', async () => {
@@ -181,11 +189,22 @@ describe('a move between a loopback port and the socket', () => {
       0,
       expect.stringMatching(/http:\/\/127\.0\.0\.1:8787 → unix:\/run\/cp\/api\.sock/),
     ]);
-    // The folders of a host are the same paths outside.
-    const outside = path(host.folder, socket);
-    const headers = { 'x-forwarded-for': '198.51.100.9' };
-    await once(request({ socketPath: outside, path: '/api/networks', headers }).end(), 'response');
-    expect((await controlPlane.waitForLine(/"address":"198\.51\.100\.9"/))[0]).toBeTruthy();
     await host.cpn(['leave', '--yes']);
+  });
+});
+
+describe('a proxy in front of the socket', () => {
+  it('gives the control plane the addresses of clients elsewhere', async () => {
+    const site = `proxy_pass http://unix:${socket}:/; proxy_set_header X-Forwarded-For $remote_addr;`;
+    const server = `server { listen 203.0.113.22:8080; location / { ${site} } }`;
+    await writeFile(path(host.folder, 'nginx.conf'), `events {} http { access_log off; ${server} }`);
+    const nginx = ['nginx', '-e', '/dev/null', '-c', path(host.folder, 'nginx.conf'), '-g', 'daemon off;'];
+    host.spawn(nginx);
+    const ask = ['curl', '-s', 'http://203.0.113.22:8080/api/networks'];
+    await eventually('it answers', async () =>
+      (await host.exec(ask, { allowFailure: true })).stdout.includes('message'),
+    );
+    const [line] = await controlPlane.waitForLine(/"status":401,"address":"203\.0\.113\.22"/);
+    expect(line).toBeTruthy();
   });
 });

@@ -74,7 +74,7 @@ export class AttemptFailed extends Error {
     // A TLS server closes the connection of a client that speaks plain http.
     const isTlsLikely = isPlain && !unconnected && closedCodes.includes(code);
     return new AttemptFailed(isTlsLikely ? `${problem}: http was tried, and the port may serve https` : problem, {
-      retry: true,
+      retry: code !== 'EACCES',
       sent: !unconnected,
       perhapsDone: !unconnected,
       heard: code === 'ECONNREFUSED' || code === 'ECONNRESET',
@@ -85,7 +85,7 @@ export class AttemptFailed extends Error {
 
 const problems: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such socket (ENOENT)',
-  EACCES: 'this user may not connect to the socket (EACCES)',
+  EACCES: 'this user may not connect (EACCES)',
   ECONNREFUSED: 'the connection was refused (ECONNREFUSED)',
   ECONNRESET: 'the connection was reset before the whole reply came (ECONNRESET)',
   UND_ERR_SOCKET: 'the connection was closed before the whole reply came',
@@ -108,7 +108,7 @@ const silent = 'check its address and port, that it runs, and that no firewall i
 
 const remedies: Readonly<Record<string, string>> = {
   ENOENT: 'check the path, and that it runs',
-  EACCES: 'check the modes of the socket and of its folders',
+  EACCES: 'if it is a Unix socket, check its mode and those of its folders',
   ECONNREFUSED: 'check its address and port, and that it runs',
   ECONNRESET: 'try again, and see its log and what stands in front of it',
   ENOTFOUND: 'check how it is written, and with "cpn doctor" the resolvers of this host',
