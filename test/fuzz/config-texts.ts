@@ -33,6 +33,13 @@ const values: fc.Arbitrary<string> = fc.oneof(
     '[2001:db8::1]:7',
     '10.0.0.1/24/7',
     'YOUR_KEY',
+    '025',
+    '10.0.0.0/08',
+    '203.0.113.9:ntp',
+    '203.0.113.9:00123',
+    '2001:db8::1:7',
+    '[203.0.113.9]:7',
+    '[fe80::1%lo]:7',
   ),
   hostile,
 );
@@ -50,6 +57,8 @@ const lines: fc.Arbitrary<string> = fc.oneof(
       '# x',
       ' ',
       '[Interface] # x',
+      '[ Peer ]',
+      '[ Interface ]',
       '[Peer',
     ),
   },
@@ -59,7 +68,7 @@ const lines: fc.Arbitrary<string> = fc.oneof(
     arbitrary: fc
       .tuple(
         fc.constantFrom(...ours, ...ours, ...others),
-        fc.nat(2),
+        fc.nat(9),
         spaces,
         spaces,
         values,
@@ -67,7 +76,7 @@ const lines: fc.Arbitrary<string> = fc.oneof(
       )
       .map(
         ([key, letters, before, after, value, end]) =>
-          `${letters === 0 ? key.toLowerCase() : key}${before}=${after}${value}${end}`,
+          `${letters === 0 ? key.toLowerCase() : letters === 1 ? key.replace(/(?=[KIP])/g, ' ') : key}${before}=${after}${value}${end}`,
       ),
   },
 );

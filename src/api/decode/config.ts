@@ -13,21 +13,32 @@ import {
   rangeOf,
 } from '../../core/net/cidr.ts';
 import { formatInterfaceAddress } from '../../core/net/interface-address.ts';
-import { type ProvidedConfig, type ProvidedPeer, parseProvidedConfig } from '../../core/wg-quick/provided-config.ts';
+import { type ProvidedConfig, parseProvidedConfig } from '../../core/wg-quick/provided-config.ts';
+import type { ProvidedPeer } from '../../core/wg-quick/provided-peer.ts';
 import type { Field } from './field.ts';
 import { maxPeers, maxRoutes } from './network.ts';
 
 /** Longer than a text with every peer that a network may have. */
 const maxText = 8 * 1024 * 1024;
 
+/** The address names the right service, where its text is wrong. */
+const remedy = 'have the operator of the service correct the text';
+
+/** A ready wg-quick text, read; and its field, for what else is wrong with it. */
+export interface DecodedConfig {
+  readonly field: Field;
+  readonly text: ProvidedConfig;
+}
+
 /** Reads a ready wg-quick text; what is wrong with it is a BadReply that names line and key, never a value. */
-export function decodeConfig(field: Field, publicKey: PublicKey): ProvidedConfig {
-  const text = field.text(maxText);
+export function decodeConfig(given: Field, publicKey: PublicKey): DecodedConfig {
+  const text = given.text(maxText);
+  const field = given.withRemedy(remedy);
   try {
     const config = parseProvidedConfig(text);
     if (config.publicKey !== null && config.publicKey !== publicKey)
       throw field.wrong("has a PrivateKey that is not this host's: its peers expect another host");
-    return config;
+    return { field, text: config };
   } catch (error) {
     if (error instanceof InvalidValue) throw field.wrong(`cannot be taken: ${error.message}`);
     throw error;

@@ -2,11 +2,10 @@ import type { KeyPair } from '../../core/crypto/keys.ts';
 import type { NetworkMap, Peer } from '../../core/map/model.ts';
 import { findOwnSkipped } from '../../core/map/skipped-peers.ts';
 import { covers, hostPrefix, type Prefix } from '../../core/net/cidr.ts';
-import type { ProvidedConfig } from '../../core/wg-quick/provided-config.ts';
 import { settlePeers } from '../../core/wg-quick/settle-peers.ts';
 import { aliases } from '../aliases.ts';
 import type { Enrolled, EnrollmentRequest } from '../service.ts';
-import { decodeConfig, type Place, rangeOfConfig, readGivenPeers, readRemarks } from './config.ts';
+import { type DecodedConfig, decodeConfig, type Place, rangeOfConfig, readGivenPeers, readRemarks } from './config.ts';
 import { Field, type Source } from './field.ts';
 import { decodeId } from './id.ts';
 import { decodeToken, entityTag } from './map.ts';
@@ -79,7 +78,7 @@ interface Parts {
   readonly peer: Field | null;
   /** Null where the peers are listed, or nothing else is there. */
   readonly list: Field | null;
-  readonly config: { readonly field: Field; readonly text: ProvidedConfig } | null;
+  readonly config: DecodedConfig | null;
 }
 
 function findParts(reply: Field, { publicKey }: Asked): Parts {
@@ -93,7 +92,7 @@ function findParts(reply: Field, { publicKey }: Asked): Parts {
   const network = inside ?? (isNetwork ? reply.as(names.network[0]) : reply.need(names.network));
   if (!isListed && text === null) network.need(aliases.network.peers);
   if (peer === null && text === null) reply.need(names.peer);
-  const config = isListed || text === null ? null : { field: text, text: decodeConfig(text, publicKey) };
+  const config = isListed || text === null ? null : decodeConfig(text, publicKey);
   return { reply, network, peer, list: isListed ? list : null, config };
 }
 

@@ -8,9 +8,11 @@ import { readInstant } from './instant.ts';
 export interface Source {
   readonly url: string;
   readonly secrets: readonly Secret[];
+  /** What to do about a value that cannot be used, where that is not the usual. */
+  readonly remedy?: string;
 }
 
-const remedy = 'check that --api names the control plane, and that it speaks the contract of private networks';
+const usualRemedy = 'check that --api names the control plane, and that it speaks the contract of private networks';
 
 /**
  * A value of a reply and the way to it. Whatever is read of it is of its type, or a BadReply that names the field and, where
@@ -46,6 +48,11 @@ export class Field {
   /** The same value under another name, for the messages. */
   as(path: string): Field {
     return new Field(this.value, path, this.#source);
+  }
+
+  /** The same value, with another remedy for what is wrong with it. */
+  withRemedy(remedy: string): Field {
+    return new Field(this.value, this.path, { ...this.#source, remedy });
   }
 
   /** The first property of these names that is there and not null. */
@@ -141,7 +148,7 @@ export class Field {
   }
 
   #bad(problem: string): BadReply {
-    return new BadReply(this.#source.url, problem, remedy);
+    return new BadReply(this.#source.url, problem, this.#source.remedy ?? usualRemedy);
   }
 }
 

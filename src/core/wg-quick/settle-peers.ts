@@ -1,6 +1,7 @@
 import type { PublicKey } from '../crypto/keys.ts';
 import { type Address, hostPrefix, type Prefix } from '../net/cidr.ts';
-import type { ProvidedConfig, ProvidedPeer } from './provided-config.ts';
+import type { ProvidedConfig } from './provided-config.ts';
+import type { ProvidedPeer } from './provided-peer.ts';
 
 /**
  * Settles what peers of a text contradict each other about, as WireGuard does: a key that stands twice counts as its last section has it,

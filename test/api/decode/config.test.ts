@@ -109,7 +109,7 @@ describe('other settings of a text', () => {
     ['SaveConfig', insert('SaveConfig = true'), 'SaveConfig of line 5 is not used'],
     ['another table', insert('Table = 1234'), 'Table = 1234 of line 5 is not used: routes go to the main table'],
     ['a table that is none', insert('Table = $(x)'), 'Table of line 5 is not used'],
-    ['an unknown key', insert(`Jc = ${canary}`), 'Jc of line 5 is not known, and skipped'],
+    ['an unknown key', insert(`Canary = ${canary}`), 'Canary of line 5 is not known, and skipped'],
     ['an unknown key of a peer', text.replace('PersistentKeepalive = 25', 'Canary = x'), 'Canary of line 12 is not'],
     ['a key of the other section', insert('AllowedIPs = 10.0.0.0/8'), 'AllowedIPs of line 5 is not known'],
     ['a section of its own', `${text}[Canary]\r\nPublicKey = x`, 'begins neither [Interface] nor [Peer]'],
@@ -149,6 +149,44 @@ describe('other settings of a text', () => {
   });
 });
 
+describe('a text of AmneziaWG', () => {
+  const insert = (...lines: string[]) => text.replace('MTU = 1380', lines.join('\r\n'));
+
+  test.each([
+    ['S1 = 86', 'S1 of line 5 changes the packets'],
+    ['s4 = 4', 'S4 of line 5 changes'],
+    ['S1 = 0\r\nS1 = 1', 'S1 of line 6 changes'],
+    ['H1 = 5', 'H1 of line 5 changes'],
+    ['H1 = 2\r\nH2 = 1', 'H1 of line 5, H2 of line 6 change the packets'],
+    ['H4 = 4-5', 'H4 of line 5 changes'],
+    ['H3 = 479794990-486422101', 'H3 of line 5 changes'],
+    ['H1 = x', 'H1 of line 5 changes'],
+    ['HeaderProtectionKey = canary', 'HeaderProtectionKey of line 5 changes'],
+    ['RandomTrailers = on', 'RandomTrailers of line 5 changes'],
+  ])('with %j is refused, because no handshake with it succeeds', (line, problem) => {
+    const message = refusalOf({ config: insert(line) });
+    expect(message).toContain(`the text is for AmneziaWG, not for WireGuard: ${problem}`);
+    expect(message).not.toContain('canary');
+  });
+
+  test('is a text of WireGuard where it only sends junk in addition', () => {
+    const config = insert(
+      'Jc = 4',
+      'Jmin = 40',
+      'JMAX = 70',
+      'S1 = 0',
+      'S2=0',
+      'H1 = 1',
+      'H2 = 2-2',
+      'H3 =',
+      'I1 = <b 0xc7>',
+    );
+    expect(decode({ config }).map).toEqual(decode({ config: text }).map);
+    const keys = 'Jc of line 5, Jmin of line 6, Jmax of line 7, S1 of line 8, S2 of line 9, H1 of line 10';
+    expect(decode({ config }).text?.remarks).toEqual([expect.stringContaining(keys)]);
+  });
+});
+
 describe('a peer of a text that cannot be used is skipped by line and key, without a value:', () => {
   test.each([
     ['no key', text.replace(/publickey.*/, ''), 'line 7 begins a [Peer] that has no PublicKey', ['site', 'lone']],
@@ -160,8 +198,15 @@ describe('a peer of a text that cannot be used is skipped by line and key, witho
       'PresharedKey of line 9 is not 32 bytes in base64',
       ['site', 'lone'],
     ],
-    ['a bad range', text.replace('172.20.0.0/16', 'canary'), 'AllowedIPs of line 16 is not', ['gate', 'lone']],
+    ['a bad range', text.replace('172.20.0.0/16', 'canary'), 'AllowedIPs of line 17 is not', ['gate', 'lone']],
     ['a bad endpoint', text.replace('203.0.113.9:51820', 'canary'), 'Endpoint of line 21 is not', ['gate', 'site']],
+    ['an endpoint with a zone', text.replace('203.0.113.9', '[fe80::1%eth0]'), 'line 21 has a zone', ['gate', 'site']],
+    [
+      'a port of no service',
+      text.replace('9:51820', '9:canary'),
+      'line 21 has a port that is neither',
+      ['gate', 'site'],
+    ],
     ['a bad keepalive', text.replace('= 25', '= canary'), 'PersistentKeepalive of line 12 is not', ['site', 'lone']],
     ['no range', text.replace('AllowedIPs = 10.77.0.10/32', ''), 'it has no IPv4 address in its', ['gate', 'site']],
   ])('%s', (_, config, reason, others) => {
@@ -218,9 +263,30 @@ describe('what wg-quick and wg take', () => {
     expect(new Set(given).size).toBe(given.length);
   });
 
+  test.each([
+    [
+      'endpoint',
+      'PersistentKeepalive = 25',
+      'Endpoint = 203.0.113.7:7',
+      'line 12 has Endpoint once more, and the last',
+    ],
+    ['preshared key', 'PersistentKeepalive = 25', `PresharedKey = ${keyOf(9)}`, 'line 12 has PresharedKey once more'],
+    ['MTU', 'PrivateKey = <YOUR_PRIVATE_KEY>', 'MTU = 1280', null],
+    ['port', 'MTU = 1380', 'ListenPort = 1\r\nListenPort = 2', null],
+    ['[Interface]', '[Peer]\r\n', '[Interface]\r\nDNS = 10.77.0.1\r\n[Peer]\r\n', 'line 14 begins another [Interface]'],
+  ])('is a repeated %s, where the last one counts', (_, before, after, remark) => {
+    const { map, text: said } = decode({ config: text.replace(before, after) });
+    expect(map.peers.map(({ publicKey: key }) => key)).toEqual([...['gate', 'site', 'lone'].map(keyOf), publicKey]);
+    expect(said?.remarks ?? []).toEqual(remark === null ? [] : [expect.stringContaining(remark)]);
+  });
+
   test('is a second address, of which the first is used', () => {
     const { peer, text: said } = decode({ config: text.replace('10.77.0.5/24', '10.77.0.5/24, 10.77.0.6/24') });
     expect([peer.address, said?.remarks]).toEqual(['10.77.0.5', ['the first of the addresses is used alone']]);
+  });
+
+  test('may begin with a byte order mark', () => {
+    expect(decode({ config: `\ufeff${text}` })).toEqual(decode({ config: text }));
   });
 
   test('is a gateway to everything, which is named by the host of its endpoint', () => {
@@ -235,10 +301,16 @@ describe('a text that cannot be used is refused by line and key, without a value
     ['a line that is none', `${text}${canary}`, 'is neither a section, nor "Key = value"'],
     ['a NUL', text.replace('1380', '1380\u0000'), 'line 5 is neither'],
     ['a space that is none for wg-quick', text.replace('MTU', '\u00a0MTU'), 'line 5 is neither'],
+    ['such a space before a heading', text.replace('[Interface]', '\u00a0[Interface]'), 'line 2 is neither'],
+    ['such a space alone', `${text}\u2003# x`, 'is neither a section'],
     ['an address with two lengths', text.replace('10.77.0.5/24', '10.77.0.5/24/7'), 'Address of line 4 is not an IPv4'],
-    ['a second key', text.replace('MTU = 1380', 'MTU = 1\nMTU = 2'), 'line 6 has MTU once more'],
     ['no [Interface]', text.replace('[Interface]', '[Peer]'), 'the text has no [Interface]'],
-    ['two [Interface]', `${text}[Interface]`, 'begins a second [Interface]'],
+    ['blanks in a key of wg-quick', text.replace('Address', 'Ad dress'), 'line 4 has blanks in Address'],
+    [
+      'blanks in [Interface]',
+      text.replace('[Interface]', '[ Interface ]'),
+      'line 4 has Address below an [Interface] with',
+    ],
     ['nothing', '', 'the text has no [Interface]'],
     ['no address', text.replace('Address=10.77.0.5/24', ''), 'has no Address in its [Interface]'],
     ['no IPv4 address', text.replace('10.77.0.5/24', 'fd00::5/64'), 'Address of line 4 is not an IPv4 address'],
@@ -248,6 +320,7 @@ describe('a text that cannot be used is refused by line and key, without a value
   ])('%s', (_, config, problem) => {
     const message = refusalOf({ config });
     expect(message).toContain(problem);
+    expect(message).toMatch(/; have the operator of the service correct the text$/);
     expect(message).not.toContain('canary-value');
     for (const secret of ['psk', 'gate', 'site']) expect(message).not.toContain(keyOf(secret));
   });
@@ -266,6 +339,11 @@ describe('a text that cannot be used is refused by line and key, without a value
     ['a text that is none', { config: 7 }, 'config is not a string'],
   ])('%s', (_, body, problem) => {
     expect(refusalOf(body)).toContain(problem);
+  });
+
+  test('of a service that sends no text, the address may be wrong', () => {
+    expect(refusalOf({ config: 7 })).toContain('is not a string; check that --api names the control plane');
+    expect(refusalOf({ network: {} })).toContain('check that --api names the control plane');
   });
 
   test('a line is looked at once, however long it is', () => {

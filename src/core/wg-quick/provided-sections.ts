@@ -1,0 +1,190 @@
+import { InvalidValue } from '../errors/index.ts';
+import { allowedKeys } from './parse.ts';
+import type { Remarks } from './remarks.ts';
+
+/** One `[Peer]`, or all `[Interface]`s of a text together. */
+export interface Section {
+  readonly line: number;
+  /** The values of each key that is read, in the order of their lines. */
+  readonly values: Map<string, Value[]>;
+}
+
+export interface Value {
+  readonly text: string;
+  readonly line: number;
+}
+
+export interface Sections {
+  /** Null where the text has no `[Interface]`. */
+  readonly own: Section | null;
+  readonly peers: readonly Section[];
+  /** The other keys of the interface that were asked for, each with its last value. */
+  readonly others: ReadonlyMap<string, Value>;
+}
+
+/** What wg-quick(8) reads itself in an `[Interface]`. It hands all other lines to wg(8). */
+const quickKeys: readonly string[] = ['Address', 'MTU', 'DNS', 'Table'];
+
+/** The keys that are read, in addition to those of our own files. */
+const readKeys = { Interface: [...allowedKeys.Interface, 'DNS', 'Table'], Peer: allowedKeys.Peer } as const;
+
+/** Values of these add up. Of other keys the last one counts. */
+const lists: readonly string[] = ['Address', 'AllowedIPs', 'DNS'];
+
+/** Keys whose values are this host's own, and not read. */
+const ignored: readonly string[] = ['ListenPort', 'FwMark', 'MTU'];
+
+/**
+ * Splits a text as wg-quick and wg do: `parse_options` in wg-quick, `config_read_line` and `process_line` in config.c. Letters may be
+ * small or capital. wg drops every blank of a line, also in headings and keys; wg-quick only those around a key or a value. A second
+ * `[Interface]` adds to the first. A byte order mark is left out, which wg refuses.
+ *
+ * @param otherKeys keys of the interface that the caller reads in `others`; each other unknown key is a remark.
+ */
+export function readSections(text: string, remarks: Remarks, otherKeys: readonly string[]): Sections {
+  const reader = new SectionReader(remarks, otherKeys);
+  for (const [index, raw] of text
+    .replace(/^\ufeff/, '')
+    .split(/\r?\n/)
+    .entries()) {
+    const [content = ''] = raw.split('#', 1);
+    if (dropBlanks(content) !== '') reader.readLine(content, index + 1);
+  }
+  return reader;
+}
+
+type Name = keyof typeof readKeys;
+
+class SectionReader implements Sections {
+  own: Section | null = null;
+  readonly peers: Section[] = [];
+  readonly others = new Map<string, Value>();
+  readonly #remarks: Remarks;
+  readonly #otherKeys: readonly string[];
+  /** Undefined before the first heading; null in a section that is skipped. */
+  #current: { readonly section: Section; readonly name: Name } | null | undefined;
+  /** True where wg-quick reads the heading as `[Interface]`. */
+  #isForQuick = false;
+
+  constructor(remarks: Remarks, otherKeys: readonly string[]) {
+    this.#remarks = remarks;
+    this.#otherKeys = otherKeys;
+  }
+
+  /** @param raw a line without its comment */
+  readLine(raw: string, line: number): void {
+    const content = raw.trim();
+    const [, heading] = /^\[([A-Za-z]+)\]$/.exec(dropBlanks(raw)) ?? [];
+    if (heading === undefined) this.#addValue(raw, content, line);
+    else this.#begin(heading.toLowerCase(), content, line);
+  }
+
+  #begin(heading: string, content: string, line: number): void {
+    const section = { line, values: new Map<string, Value[]>() };
+    this.#isForQuick = content.toLowerCase() === '[interface]';
+    if (heading === 'peer') {
+      this.peers.push(section);
+      this.#current = { section, name: 'Peer' };
+    } else if (heading === 'interface') {
+      if (this.own !== null) this.#remarks.add(`line ${line} begins another [Interface], which adds to the first one`);
+      this.own ??= section;
+      this.#current = { section: this.own, name: 'Interface' };
+    } else {
+      this.#remarks.add(`line ${line} begins neither [Interface] nor [Peer], and the section is skipped`);
+      this.#current = null;
+    }
+  }
+
+  #addValue(raw: string, content: string, line: number): void {
+    // Cut rather than matched: a text of a service is long, and a pattern could look at its spaces again and again.
+    const at = content.indexOf('=');
+    const [spelled, text] = [content.slice(0, Math.max(at, 0)).trim(), content.slice(at + 1).trim()];
+    const key = dropBlanks(spelled);
+    if (!/^[A-Za-z][A-Za-z0-9_-]{0,31}$/.test(key)) throw wrong(`line ${line}`, notALine);
+    if (this.#current === undefined) throw wrong(`line ${line}`, `has ${key} before any section`);
+    if (this.#current === null) return;
+    const { section, name } = this.#current;
+    const allowed = findKey(readKeys[name], key);
+    const isQuick = name === 'Interface' && allowed !== undefined && quickKeys.includes(allowed);
+    if (isQuick && (!this.#isForQuick || key !== spelled))
+      throw wrong(`line ${line}`, blanksRule(key, key !== spelled));
+    if (allowed === undefined) this.#addOther(name, key, { text, line });
+    else if (isPlain(raw, text, allowed))
+      this.#keep(section, allowed, { text: isQuick ? text : dropBlanks(text), line });
+    else throw wrong(`line ${line}`, notALine);
+  }
+
+  #keep({ values }: Section, key: string, value: Value): void {
+    const before = values.get(key) ?? [];
+    if (before.length > 0 && ![...lists, ...ignored].includes(key))
+      this.#remarks.add(`line ${value.line} has ${key} once more, and the last one counts`);
+    before.push(value);
+    values.set(key, before);
+  }
+
+  #addOther(name: Name, key: string, value: Value): void {
+    const other = name === 'Interface' ? findKey(this.#otherKeys, key) : undefined;
+    if (other !== undefined) this.others.set(other, value);
+    else this.#remarks.add(describeUnused(key, value.line));
+  }
+}
+
+function findKey(keys: readonly string[], key: string): string | undefined {
+  return keys.find((each) => each.toLowerCase() === key.toLowerCase());
+}
+
+const notALine = 'is neither a section, nor "Key = value"';
+
+function blanksRule(key: string, isInKey: boolean): string {
+  return isInKey
+    ? `has blanks in ${key}, which wg-quick does not take`
+    : `has ${key} below an [Interface] with blanks in its brackets, which wg-quick does not take`;
+}
+
+/** What wg takes for a blank (`char_is_space` in ctype.h), apart from the line feed. */
+function dropBlanks(text: string): string {
+  return text.replace(/[\t\v\f\r ]/g, '');
+}
+
+/**
+ * What else JavaScript takes for a space is none for wg-quick; and a NUL, which its bash drops, joins what is around it. The name in an
+ * endpoint may have letters of any language.
+ */
+function isPlain(raw: string, text: string, key: string): boolean {
+  const isAscii = /^[\t\v\f\r\x20-\x7e]*$/.test(raw) && /^[\t\x20-\x7e]*$/.test(text);
+  return isAscii || (key === 'Endpoint' && /^[\t\x20-\x7e\p{L}\p{M}\p{N}]*$/u.test(raw));
+}
+
+function describeUnused(key: string, line: number): string {
+  const lower = key.toLowerCase();
+  if (hooks.includes(lower))
+    return `${key} of line ${line} is a hook, and hooks are never run and not written to the file`;
+  if (lower === 'saveconfig') return `${key} of line ${line} is not used: the file holds what the service says`;
+  return `${key} of line ${line} is not known, and skipped`;
+}
+
+const hooks = ['preup', 'postup', 'predown', 'postdown'];
+
+/**
+ * The values of a key by their parser: of all lines, because one wrong value fails the text in wg, too. Whatever the parser says, no
+ * value is in the error.
+ */
+export function readAll<T>({ values }: Section, key: string, parse: (text: string) => T): T[] {
+  return (values.get(key) ?? []).map(({ text, line }) => {
+    try {
+      return parse(text);
+    } catch (error) {
+      if (error instanceof InvalidValue) throw wrong(`${key} of line ${line}`, error.rule);
+      throw error;
+    }
+  });
+}
+
+/** The value that counts of a key that is no list; null where the key is not there. */
+export function readLast<T>(section: Section, key: string, parse: (text: string) => T): T | null {
+  return readAll(section, key, parse).at(-1) ?? null;
+}
+
+export function wrong(what: string, rule: string): InvalidValue {
+  return new InvalidValue(what, undefined, rule);
+}

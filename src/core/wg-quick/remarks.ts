@@ -1,0 +1,16 @@
+/** Clauses about what is not used; of many only how many there are. */
+export class Remarks {
+  readonly #clauses: string[] = [];
+  #more = 0;
+
+  add(clause: string): void {
+    if (this.#clauses.length < mostRemarks) this.#clauses.push(clause);
+    else this.#more += 1;
+  }
+
+  finish(): readonly string[] {
+    return this.#more === 0 ? this.#clauses : [...this.#clauses, `${this.#more} more lines are not used`];
+  }
+}
+
+const mostRemarks = 20;
