@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { type ChainWarning, findFirstToEnd, judgeIntermediates, judgeValidity } from '../core/tls/served-chain.ts';
-import type { ServedCertificate } from './http/tls-files.ts';
+import { readChainOnDisk, type ServedCertificate } from './http/tls-files.ts';
 
 const dayMs = 86_400_000;
 
@@ -28,7 +28,10 @@ export function watchCertificate(
   };
   const judgeNow = () => {
     const served = certificate();
-    if (served !== null) warn(judgeValidity(served.chain, now().getTime(), renew));
+    if (served === null) return;
+    const [used, stored] = [served.chain, readChainOnDisk(served.file)].map((chain) => findFirstToEnd(chain)?.validTo);
+    const isRenewed = (stored ?? 0) > (used ?? 0);
+    warn(judgeValidity(served.chain, now().getTime(), isRenewed ? reload : renew));
   };
   const judgeAll = () => {
     const served = certificate();
@@ -41,8 +44,10 @@ export function watchCertificate(
   return { onReload: judgeAll, stop: () => clearInterval(timer) };
 }
 
-const renew =
-  'replace the files of --tls-cert and --tls-key, then reload with SIGHUP (systemctl reload cpn-control-plane)';
+/** systemd copies credentials when it starts a unit. */
+const how = 'systemctl reload cpn-control-plane (or SIGHUP; restart it where the files are credentials of the unit)';
+const renew = `replace the files of --tls-cert and --tls-key, then: ${how}`;
+const reload = `the file has a certificate that ends later, which is not in use yet: ${how}`;
 
 const messages: Readonly<Record<ChainWarning['kind'], string>> = {
   expired: 'TLS certificate has expired',

@@ -51,7 +51,7 @@ async function serve(): Promise<void> {
   const issuer = issue({ name: 'Office Root', extensions: ofAuthority });
   const lasting = (from: number, to: number) =>
     issue({ name: 'cp', issuer, extensions: ['subjectAltName=DNS:cp.example.net'], days: [from, to] });
-  certificates = { good: lasting(-1, 90), ending: lasting(-1, 10), expired: lasting(-9, -2) };
+  certificates = { good: lasting(-1, 90), ending: lasting(-80, 10), expired: lasting(-9, -2) };
   const { good } = certificates;
   const [certFile, keyFile] = [path(lab.folder, 'cert.pem'), path(lab.folder, 'key.pem')];
   await writeFile(certFile, good.cert, { mode: 0o644 });

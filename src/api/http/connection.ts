@@ -37,6 +37,8 @@ export interface Message {
 export type Response = Pick<Dispatcher.ResponseData, 'statusCode' | 'headers' | 'body'>;
 
 const connectTimeoutMs = 10_000;
+/** A server must not delay an error that is known already. */
+const inspectTimeoutMs = 2_000;
 /**
  * Milliseconds for each address of a name but the last one (RFC 8305). Node gives up an attempt instead of letting it go on: with its
  * default of 250, a service behind a slower link is never reached where its last address is dead.
@@ -87,10 +89,15 @@ export class Connection {
     };
     const dial = this.#createDialler(options);
     // Reads the certificates that were not accepted, and sends nothing.
-    const inspect = buildConnector({ ...options, rejectUnauthorized: false, maxCachedSessions: 0 });
+    const inspect = buildConnector({
+      ...options,
+      timeout: inspectTimeoutMs,
+      rejectUnauthorized: false,
+      maxCachedSessions: 0,
+    });
     const direct = withChain(dial, inspect);
     const through = (via: HttpProxy) =>
-      withChain(tunnel(via, direct, dial, connectTimeoutMs), tunnel(via, direct, inspect, connectTimeoutMs));
+      withChain(tunnel(via, direct, dial, connectTimeoutMs), tunnel(via, direct, inspect, inspectTimeoutMs));
     this.#forwarding = isPlain && proxy !== null ? forwardBy(proxy, origin) : null;
     const connect = proxy === null ? direct : isPlain ? toProxy(proxy, direct) : through(proxy);
     this.#client = new Client(this.#forwarding?.proxy ?? origin, {

@@ -22,6 +22,8 @@ export type Outcome = null | { readonly reason: string; readonly retryAfterMs: n
 export type Send = (message: Message, at: Date, signal: AbortSignal) => Promise<Outcome>;
 
 const attemptMs = 10_000;
+/** A receiver must not delay an error that is known already. */
+const inspectMs = 2_000;
 const maxRetryAfterMs = 3_600_000;
 
 /**
@@ -80,7 +82,7 @@ function createClient(origin: string, addresses: readonly LookupAddress[], signa
     },
   };
   // Reads the certificates that were not accepted, and sends nothing.
-  const inspect = buildConnector({ ...options, rejectUnauthorized: false, maxCachedSessions: 0 });
+  const inspect = buildConnector({ ...options, timeout: inspectMs, rejectUnauthorized: false, maxCachedSessions: 0 });
   const connect = withChain(buildConnector(options), inspect);
   return new Client(origin, { connect, headersTimeout: 0, bodyTimeout: 0 });
 }

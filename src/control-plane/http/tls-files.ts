@@ -44,6 +44,15 @@ export function readTlsFiles(files: TlsFiles): TlsIdentity {
   return { cert, key, served: { file: files.certificate, chain, isIssuerTrusted: isIssuedByRoot(certificate) } };
 }
 
+/** The chain that the file has now, which may be another one than is served; empty where it cannot be read. */
+export function readChainOnDisk(file: string): Certificate[] {
+  try {
+    return readCertificateFile(readFileSync(file, 'latin1'));
+  } catch {
+    return [];
+  }
+}
+
 function isIssuedByRoot(certificate: X509Certificate): boolean {
   return getCACertificates('default').some((root) => certificate.checkIssued(new X509Certificate(root)));
 }

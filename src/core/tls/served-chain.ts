@@ -1,8 +1,8 @@
 import { type Certificate, instant } from './certificate.ts';
 
-/** Days before the end of a certificate when warnings begin. Clients of ACME renew 30 days before. */
-const warningDays = 14;
 const dayMs = 86_400_000;
+/** Milliseconds before the end of a certificate when warnings begin. */
+const usualNoticeMs = 14 * dayMs;
 
 /** What keeps clients of a server from accepting its certificate, now or soon. */
 export interface ChainWarning {
@@ -33,10 +33,15 @@ export function judgeValidity(chain: readonly Certificate[], now: number, renew:
     const remedy = 'correct the clock with "timedatectl set-ntp true", or use the certificate from then on';
     return { kind: 'not-yet-valid', problem: `is valid from ${instant(pending.validFrom)}`, remedy };
   }
+  if (chain.every((certificate) => certificate.validTo - now > noticeOf(certificate))) return null;
   const days = Math.floor((first.validTo - now) / dayMs);
-  if (first.validTo - now > warningDays * dayMs) return null;
   const left = days === 1 ? '1 day' : `${days} days`;
   return { kind: 'expires-soon', problem: `${which}expires on ${instant(first.validTo)}, in ${left}`, remedy: renew };
+}
+
+/** ACME clients renew when a third of the lifetime is left. Some CAs issue for a few days only. */
+function noticeOf({ validFrom, validTo }: Certificate): number {
+  return Math.min(usualNoticeMs, (validTo - validFrom) / 3);
 }
 
 /**

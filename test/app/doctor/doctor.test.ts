@@ -188,7 +188,7 @@ describe('a check-up', () => {
     const day = 86_400_000;
     const inDays = (days: number) => async () => {
       const now = tools.now().getTime();
-      const certificate = { subject: 'cp', validFrom: now - day, validTo: now + days * day } as Certificate;
+      const certificate = { subject: 'cp', validFrom: now - 90 * day, validTo: now + days * day } as Certificate;
       return { date: now / 1000, tookMs: 3, certificates: [certificate] };
     };
     expect(problemsOf(await examine({ ...tools, probeService: inDays(15) }))).toEqual([]);

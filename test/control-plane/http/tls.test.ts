@@ -153,7 +153,7 @@ describe('another certificate', () => {
 describe('the watch of the certificate', () => {
   it('warns daily, of what is served by then', async () => {
     const authority = openAuthority();
-    const files = writePair(authority.issue({ name: 'localhost', days: [-1, 30] }));
+    const files = writePair(authority.issue({ name: 'localhost', days: [-60, 30] }));
     const served = { now: readTlsFiles(files).served };
     let at = Date.now();
     const warnings: string[] = [];
@@ -174,6 +174,10 @@ describe('the watch of the certificate', () => {
     at += 20 * 24 * hour;
     await eventually('a warning after the end', () =>
       /^TLS certificate has expired .*SIGHUP/.test(`${warnings.at(-1)}`),
+    );
+    writePair(authority.issue({ name: 'localhost', days: [-1, 90] }), files);
+    await eventually('a hint at the file', () =>
+      /has a certificate that ends later.* reload/.test(`${warnings.at(-1)}`),
     );
     served.now = readTlsFiles(writePair(authority.issue({ name: 'localhost', days: [-1, 90] }))).served;
     const count = warnings.length;

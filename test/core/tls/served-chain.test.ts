@@ -10,7 +10,7 @@ function certificate(changes: Partial<Certificate> = {}): Certificate {
     subject: 'cp.example.net',
     issuer: 'Intermediate',
     names: ['cp.example.net'],
-    validFrom: now - day,
+    validFrom: now - 90 * day,
     validTo: now + 90 * day,
     isSelfIssued: false,
     isAuthority: false,
@@ -45,6 +45,13 @@ describe('the validity of a chain', () => {
     expect(judge(...chain)?.problem).toBe('of the issuer "Intermediate" expired on 2030-02-28 12:00 UTC');
     expect(findFirstToEnd(chain)?.subject).toBe('Intermediate');
     expect([judge(), findFirstToEnd([])]).toEqual([null, null]);
+  });
+
+  it('of a few days is judged by a third of its lifetime', () => {
+    const short = (left: number) => certificate({ validFrom: now - (6 - left) * day, validTo: now + left * day });
+    expect(judge(short(2.1))).toBeNull();
+    expect(judge(short(1.9))).toMatchObject({ kind: 'expires-soon' });
+    expect(judge(short(3), intermediate({ validTo: now + 10 * day, validFrom: now - 90 * day }))).not.toBeNull();
   });
 
   it('begins later', () => {
