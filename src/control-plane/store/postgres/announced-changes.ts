@@ -5,7 +5,7 @@ import type { StoreEvents, Topic } from '../store.ts';
 import type { Db } from '../tables.ts';
 
 /** Reads a text for each of these networks that is another one after each change of the topic; networks without a row are left out. */
-type ReadMarks = (db: Db, networks: readonly number[]) => Promise<readonly Mark[]>;
+type ReadMarks = (db: Db, networks: readonly number[], readsAll: boolean) => Promise<readonly Mark[]>;
 
 interface Mark {
   readonly network: number;
@@ -24,18 +24,19 @@ const readMarks: Readonly<Record<Topic, ReadMarks>> = {
         where network_id = any(${networks})`.execute(db);
     return rows;
   },
-  // All of them: they live for seconds, and a host that does not wait may be among those that they are about.
-  messages: async (db) => {
+  messages: async (db, networks, readsAll) => {
+    const named = readsAll ? sql`` : sql`where network_id = any(${networks})`;
     const { rows } = await sql<Mark>`
-      select network_id as network, max(id) || ' ' || count(*) as mark from peer_messages group by network_id`.execute(
-      db,
-    );
+      select network_id as network, max(id) || ' ' || count(*) as mark
+        from peer_messages ${named} group by network_id`.execute(db);
     return rows;
   },
 };
 const topics = Object.keys(readMarks) as Topic[];
 const gone = 'gone';
 
+/** Networks that hints of messages may name. Beyond, the messages of all networks are read. */
+const mostNamed = 1_000;
 /** Networks whose last marks are kept. */
 const mostKnown = 100_000;
 /** Pauses after checks that found no change, which double. */
@@ -55,6 +56,7 @@ export class AnnouncedChanges {
   readonly #hints: Readonly<Record<Topic, Set<number>>> = { map: new Set(), health: new Set(), messages: new Set() };
   readonly #known: Readonly<Record<Topic, LRUCache<number, string>>>;
   readonly #end = new AbortController();
+  #hasMoreMessages = false;
   #running: Promise<void> | undefined;
   #pausedUntil = 0;
   #failures = 0;
@@ -66,10 +68,15 @@ export class AnnouncedChanges {
     this.#known = { map: cache(), health: cache(), messages: cache() };
   }
 
-  /** Takes a hint that a network changed. Hints of networks for which no request waits here are dropped. */
+  /**
+   * Takes a hint that a network changed. Hints of networks for which no request waits here are dropped, other than those of messages:
+   * the hosts that these are about may have made requests here without waiting.
+   */
   note(network: number, topic: Topic): void {
-    if (topic !== 'messages' && !this.#events.isAwaited(network, topic)) return;
-    this.#hints[topic].add(topic === 'messages' ? 0 : network);
+    const hints = this.#hints[topic];
+    if (topic === 'messages' && hints.size >= mostNamed) this.#hasMoreMessages ||= !hints.has(network);
+    else if (topic === 'messages' || this.#events.isAwaited(network, topic)) hints.add(network);
+    else return;
     this.#running ??= this.#run().finally(() => {
       this.#running = undefined;
     });
@@ -101,14 +108,17 @@ export class AnnouncedChanges {
       const hints = this.#hints[topic];
       const networks = [...hints];
       if (networks.length === 0) continue;
+      const readsAll = topic === 'messages' && this.#hasMoreMessages;
       hints.clear();
+      if (readsAll) this.#hasMoreMessages = false;
       try {
-        const changed = await this.#findChanged(topic, networks);
+        const changed = await this.#findChanged(topic, networks, readsAll);
         for (const network of changed) this.#events.notify(network, topic);
         if (changed.length > 0) isFruitless = false;
       } catch {
         // The database has a problem, which requests report.
         for (const network of networks) hints.add(network);
+        this.#hasMoreMessages ||= readsAll;
         return pauseAfterFailureMs;
       }
     }
@@ -116,11 +126,12 @@ export class AnnouncedChanges {
     return isFruitless ? Math.min(shortestPauseMs * 2 ** (this.#failures - 1), longestPauseMs) : 0;
   }
 
-  async #findChanged(topic: Topic, networks: readonly number[]): Promise<number[]> {
+  async #findChanged(topic: Topic, networks: readonly number[], readsAll: boolean): Promise<number[]> {
     const known = this.#known[topic];
-    const marks = new Map((await readMarks[topic](this.#db, networks)).map(({ network, mark }) => [network, mark]));
-    const named = topic === 'messages' ? [...marks.keys()] : networks;
-    return named.filter((network) => {
+    const rows = await readMarks[topic](this.#db, networks, readsAll);
+    const marks = new Map(rows.map(({ network, mark }) => [network, mark]));
+    // Networks without messages have no row, and no change.
+    return (topic === 'messages' ? [...marks.keys()] : networks).filter((network) => {
       const mark = marks.get(network) ?? gone;
       if (known.get(network) === mark) return false;
       known.set(network, mark);

@@ -98,6 +98,8 @@ describe('announced changes', () => {
     readonly changes: AnnouncedChanges;
     readonly db: Kysely<Tables>;
     readonly network: number;
+    /** A network for which no request waits. */
+    readonly other: number;
     /** What waits were ended for. */
     readonly notified: [number, Topic][];
     readonly awaited: Set<number>;
@@ -108,7 +110,9 @@ describe('announced changes', () => {
 
   async function withChanges(work: (on: On) => Promise<void>): Promise<void> {
     const plane = await startPlane();
-    const { network } = await makeOffice({ plane, token: await plane.signIn('owner') });
+    const token = await plane.signIn('owner');
+    const { network } = await makeOffice({ plane, token });
+    const { network: other } = await makeOffice({ plane, token });
     await withDatabase(plane.dataDir, async (db) => {
       let [reads, isFailing] = [0, false];
       const plugin: KyselyPlugin = {
@@ -129,12 +133,24 @@ describe('announced changes', () => {
       const failNext = () => {
         isFailing = true;
       };
-      await work({ changes, db, network, notified, awaited, reads: () => reads, failNext });
+      await work({ changes, db, network, other, notified, awaited, reads: () => reads, failNext });
       await changes.stop();
     });
   }
 
-  const rename = (db: Db, network: number) =>
+  async function addMessage(db: Db, network_id: number): Promise<void> {
+    const { id: peer_id } = await db
+      .selectFrom('peers')
+      .select('id')
+      .where('network_id', '=', network_id)
+      .executeTakeFirstOrThrow();
+    await db
+      .insertInto('peer_messages')
+      .values({ network_id, peer_id, kind: 'probe', data: '{}', created_at: 'now' })
+      .execute();
+  }
+
+  const revise = (db: Db, network: number) =>
     db
       .updateTable('networks')
       .set((eb) => ({ revision: eb('revision', '+', 1) }))
@@ -159,7 +175,7 @@ describe('announced changes', () => {
         await eventually('it is read', () => reads() === count);
       }
       expect(notified).toHaveLength(1);
-      await rename(db, network);
+      await revise(db, network);
       changes.note(network, 'map');
       await eventually('it is another revision', () => notified.length === 2);
       await db.deleteFrom('networks').where('id', '=', network).execute();
@@ -190,17 +206,25 @@ describe('announced changes', () => {
       ]);
     }));
 
-  test('of messages are found in the messages, whichever network the hint names, also where no request waits', () =>
-    withChanges(async ({ changes, db, network, notified, awaited, reads }) => {
+  test('of messages are found in the messages of the networks that hints name, also where no request waits', () =>
+    withChanges(async ({ changes, db, network, other, notified, awaited, reads }) => {
       awaited.clear();
       changes.note(network, 'messages');
       await eventually('nothing is there', () => reads() === 1);
-      const { id: peer_id } = await db.selectFrom('peers').select('id').executeTakeFirstOrThrow();
-      const message = { network_id: network, peer_id, kind: 'probe', data: '{}', created_at: 'now' } as const;
-      await db.insertInto('peer_messages').values(message).execute();
-      for (let id = 1; id < 50_000; id += 1) changes.note(id, 'messages');
+      await addMessage(db, network);
+      await addMessage(db, other);
+      for (let count = 0; count < 50_000; count += 1) changes.note(network, 'messages');
       await eventually('it is found', () => notified.length === 1);
       expect([notified, reads()]).toEqual([[[network, 'messages']], 2]);
+    }));
+
+  test('of messages are found in all messages where hints name too many networks', () =>
+    withChanges(async ({ changes, db, network, other, notified, reads }) => {
+      await addMessage(db, network);
+      await addMessage(db, other);
+      for (let id = 1000; id < 50_000; id += 1) changes.note(id, 'messages');
+      await eventually('they are found', () => notified.length === 2);
+      expect([new Set(notified.map(([id]) => id)), reads()]).toEqual([new Set([network, other]), 1]);
     }));
 
   test('are read again after a failure', () =>
