@@ -115,12 +115,15 @@ export async function addMissingLans({ cpn }: ControlPlane, host: Host, network:
   for (const route of routes.filter((each) => !each.includes(':') && each !== '0.0.0.0/0')) {
     const [first = ''] = route.split('/');
     const path = await host.exec(['ip', 'route', 'get', first], { allowFailure: true });
-    if (path.exitCode === 0) continue;
-    await host.exec(['ip', 'link', 'add', 'site0', 'type', 'bridge'], { allowFailure: true });
-    await host.exec(['sh', '-c', 'echo 1 >/proc/sys/net/ipv6/conf/site0/disable_ipv6; exec ip link set site0 up']);
-    // A LAN that a test adds later wins.
-    await host.exec(['ip', 'route', 'add', route, 'dev', 'site0', 'metric', '40000']);
+    if (path.exitCode !== 0) await addPath(host, route);
   }
+}
+
+/** Gives a host a path to the prefix, with nothing behind it. A LAN that is added later wins. */
+export async function addPath(host: Host, prefix: string): Promise<void> {
+  await host.exec(['ip', 'link', 'add', 'site0', 'type', 'bridge'], { allowFailure: true });
+  await host.exec(['sh', '-c', 'echo 1 >/proc/sys/net/ipv6/conf/site0/disable_ipv6; exec ip link set site0 up']);
+  await host.exec(['ip', 'route', 'add', prefix, 'dev', 'site0', 'metric', '40000']);
 }
 
 /** The type that a host joins as must be one that its key is for. */

@@ -2,12 +2,15 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Event } from '../../../src/contract/event.ts';
 import { cutPath, DataCenter, lanRoute, restorePath } from '../../../test/e2e/data-center.ts';
+import { addPath } from '../../../test/lab/control-plane.ts';
 import type { Host } from '../../../test/lab/host.ts';
 import type { Process } from '../../../test/lab/process.ts';
 import type { Comparison } from '../comparison.ts';
 import { isAlarm } from './alarm.ts';
 import { createReplicatedPlane, createSinglePlane, type RestartedPlane } from './restarted-plane.ts';
 
+/** All routes that the changer adds are in it: a connector without a path to a route takes it out of service. */
+const changedRoutes = '10.128.0.0/9';
 /** Seconds from one happening to the next. */
 const every = 45;
 /** A host has 90 s for a request: an alarm about what happened last comes within this time. */
@@ -32,6 +35,7 @@ export async function compareFalseAlarms(minutes: number, hasReplicas: boolean):
 async function count(center: DataCenter, plane: RestartedPlane, minutes: number): Promise<Comparison> {
   const first = await center.addConnector(1);
   const second = await center.addConnector(2);
+  for (const connector of [first, second]) await addPath(connector, changedRoutes);
   const origin = await center.addOrigin('origin', '203.0.113.22');
   const visitor = await center.addOrigin('visitor', '203.0.113.23');
   const laptop = await center.addLaptop('laptop', '203.0.113.40');
