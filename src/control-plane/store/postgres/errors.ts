@@ -20,6 +20,8 @@ const problems: Readonly<Record<string, string>> = {
   '53200': 'the database is out of memory',
   '53300': 'the database has too many connections',
   '25006': 'the database is read-only',
+  // A commit fails with it where another session keeps the queue from being emptied.
+  '54000': 'a limit of PostgreSQL is reached, such as that of its queue of notifications',
 };
 
 /** A start that failed, with what to do about it. Neither the URL nor a password is in it. */
@@ -44,7 +46,7 @@ function isLasting(error: unknown): boolean {
 /** The connection went before the answer: the shutdown of a server, or of a session by its administrator. */
 const isLoss = /^(08|57P)/;
 /** What passes by itself or with its administrator's help: lost connections, no resources, time-outs, a standby. */
-const isPassing = /^(08|53|57P|57014|55P03|25006)/;
+const isPassing = /^(08|53|57P|57014|55P03|25006|54000)/;
 
 const password =
   'put the right one into PGPASSWORD, into ~/.pgpass, or into the URL in a file that --database file:PATH names';

@@ -2,11 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { type Kysely, type KyselyPlugin, sql } from 'kysely';
 import pg from 'pg';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { Unavailable } from '../../../../src/control-plane/errors.ts';
 import { Evaluator } from '../../../../src/control-plane/health/evaluate.ts';
 import { ChangeNotifier } from '../../../../src/control-plane/push/change-notifier.ts';
 import { AnnouncedChanges } from '../../../../src/control-plane/store/postgres/announced-changes.ts';
 import { listen } from '../../../../src/control-plane/store/postgres/changes.ts';
 import { parseDatabaseUrl } from '../../../../src/control-plane/store/postgres/database-url.ts';
+import { translate } from '../../../../src/control-plane/store/postgres/errors.ts';
 import type { Topic } from '../../../../src/control-plane/store/store.ts';
 import type { Db, Tables } from '../../../../src/control-plane/store/tables.ts';
 import { Secret } from '../../../../src/core/crypto/secret.ts';
@@ -75,6 +77,16 @@ test('a flood of notifications by a role that may only connect costs reads of no
   for (const [woken] of [...wakes.mock.calls, ...evaluations.mock.calls]) expect(woken).toBe(network);
   expect((await plane.call('GET', '/readyz')).status).toBe(200);
   expect(plane.log()).not.toContain('not listening');
+});
+
+test('a change that a full queue of notifications fails is refused for now, and was not made', () => {
+  // As PostgreSQL words it: the queue has 8 GiB, too many to fill it here.
+  const full = Object.assign(new Error('too many notifications in the NOTIFY queue'), {
+    ...{ code: '54000', severity: 'ERROR' },
+  });
+  const refused = translate(full, true);
+  expect(refused).toBeInstanceOf(Unavailable);
+  expect((refused as Unavailable).message).toContain('queue of notifications');
 });
 
 test('the start warns where any role may connect, and not after the REVOKE', async () => {
