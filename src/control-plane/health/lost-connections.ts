@@ -1,4 +1,6 @@
+import { randomInt } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
+import type { PathState } from '../../contract/health.ts';
 import { mostProbed, type PeerMessage } from '../../contract/message.ts';
 import { chooseWitnesses } from '../../core/health/choose-witnesses.ts';
 import type { Caller } from '../domain/caller.ts';
@@ -162,8 +164,14 @@ export class LostConnections {
       const isBack = loss !== null && loss.requests !== this.#presence.requestsOf(peer);
       return health?.announced !== 'online' || isBack ? [] : [{ peer, health, lostAt: loss?.at ?? now }];
     });
-    const ids = peers.map(({ peer }) => peer);
-    const questions = chooseWitnesses(ids, findCandidates(observation, new Set(ids), storeNow), mostProbed);
+    const lost = new Set(peers.map(({ peer }) => peer));
+    const reported = observation.peers.map(({ peer: { id }, report }) => ({ id, paths: readPaths(report) }));
+    const questions = chooseWitnesses(
+      reported.filter(({ id }) => lost.has(id)),
+      findCandidates(observation, lost, storeNow),
+      mostProbed,
+      (below) => randomInt(below),
+    );
     const asked = peers.filter(({ peer }) => [...questions.values()].some((some) => some.includes(peer)));
     if (asked.length === 0) return;
     await transact(db, async (transaction) => {
@@ -202,8 +210,9 @@ function findCandidates({ peers }: Observation, lost: ReadonlySet<number>, now: 
     health?.last_seen != null && now - Date.parse(health.last_seen) <= inTouchMs && lostAtOf(health) === null;
   return peers
     .filter(({ peer, health }) => !lost.has(peer.id) && isInTouch(health))
-    .map(({ peer, report }) => ({
-      id: peer.id,
-      paths: new Map(report.paths.map(({ peer, path }) => [peer, path])),
-    }));
+    .map(({ peer, report }) => ({ id: peer.id, paths: readPaths(report) }));
+}
+
+function readPaths({ paths }: Observation['peers'][number]['report']): ReadonlyMap<number, PathState> {
+  return new Map(paths.map(({ peer, path }) => [peer, path]));
 }
