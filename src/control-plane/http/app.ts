@@ -20,6 +20,8 @@ declare module 'fastify' {
     looksUpPeers?: boolean;
     /** Requested every few seconds, and logged at debug level only. */
     isHealthCheck?: boolean;
+    /** True where a request that is no DELETE takes access or service away, and nothing else: limits refuse no removal. */
+    isRemoval?(request: FastifyRequest): boolean | Promise<boolean>;
     /**
      * Checks fields of a body beyond its schema, and throws InvalidRequest. It gets the fields that follow the schema where others do not,
      * so that the refusal names every field that breaks a rule.

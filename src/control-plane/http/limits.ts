@@ -44,15 +44,23 @@ export async function limitRequests(app: App, max: number, steadyNow: () => numb
 
 /**
  * Refuses changes of a user who makes too many with all its sessions and tokens: each is a revision, an audit entry and a wake-up of every
- * host. A removal is never refused, and counts as long as the user is below the limit. A user's own account does not count: who stole a
- * token must not keep its user from a new password.
+ * host. A removal is never refused, and counts as long as the user is below the limit; a request that is refused does not count. A user's
+ * own account does not count: a thief of a token must not keep its user from a new password.
  */
 export function limitUserChanges(app: App, most: number, steadyNow: () => number): void {
   const limit = createPeerChangeLimit(most, steadyNow, 1000, 'changes of this user');
-  app.addHook('onRequest', async ({ caller, method, routeOptions }) => {
+  const counted = new WeakMap<FastifyRequest, () => void>();
+  // Some removals are known by their body.
+  app.addHook('preHandler', async (request) => {
+    const { caller, method, routeOptions } = request;
     if (caller?.kind !== 'user' || method === 'GET' || method === 'HEAD') return;
     if (routeOptions.url?.startsWith('/api/auth/')) return;
-    limit.take(caller.userId, method === 'DELETE');
+    const isRemoval = async () => method === 'DELETE' || (await routeOptions.config.isRemoval?.(request)) === true;
+    const always = !limit.hasRoom(caller.userId) && (await isRemoval());
+    counted.set(request, limit.take(caller.userId, always));
+  });
+  app.addHook('onResponse', async (request, { statusCode }) => {
+    if (statusCode >= 400 && statusCode < 500) counted.get(request)?.();
   });
 }
 

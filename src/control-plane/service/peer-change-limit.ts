@@ -2,8 +2,12 @@ import { TooManyRequests } from '../errors.ts';
 
 /** Limits what peers do, such as the changes that they make of themselves. */
 export interface PeerChangeLimit<Key = number> {
-  /** Counts a change. @throws TooManyRequests beyond the limit, unless `always` is set */
-  take(peer: Key, always: boolean): void;
+  /**
+   * Counts a change, and returns what takes that back: for a change that fails.
+   *
+   * @throws TooManyRequests beyond the limit, unless `always` is set
+   */
+  take(peer: Key, always: boolean): () => void;
   /** True where so many more changes are within the limit. */
   hasRoom(peer: Key, changes?: number): boolean;
 }
@@ -37,8 +41,15 @@ export function createPeerChangeLimit<Key = number>(
       const at = now();
       if (full.size >= room) makeRoom(at);
       const { when, waitMs } = count(peer, at);
-      if (waitMs <= 0) full.set(peer, when);
-      else if (!always) throw new TooManyRequests(what, Math.ceil(waitMs / 1000));
+      if (waitMs > 0) {
+        if (!always) throw new TooManyRequests(what, Math.ceil(waitMs / 1000));
+        return () => undefined;
+      }
+      full.set(peer, when);
+      return () => {
+        const until = full.get(peer);
+        if (until !== undefined) full.set(peer, until - refillMs);
+      };
     },
   };
 }

@@ -120,6 +120,22 @@ export async function checkChange(
   if (peer) await checkPeerChange(context, db, asked, peer, network);
 }
 
+/** True of a change that suspends a peer, or takes routes out of service, and does nothing else. */
+export async function isRemoval(
+  { db }: Context,
+  caller: Caller,
+  networkId: number,
+  id: number,
+  asked: ChangePeer,
+): Promise<boolean> {
+  const fields = Object.keys(asked).join();
+  if (fields === 'suspended') return asked.suspended === true;
+  if (fields !== 'withdrawn') return false;
+  await requireNetwork(db, caller, networkId);
+  const peer = await store.findPeer(db, networkId, id);
+  return peer !== undefined && takesOut(asked, peer, { withdrawn: JSON.stringify(asked.withdrawn) });
+}
+
 /** Takes a peer out of its network. Its address is given again when there is no other left; its token is void. */
 export async function removePeer(context: Context, caller: Caller, networkId: number, id: number): Promise<void> {
   await withRevision(context, async (transaction, revise, append) => {

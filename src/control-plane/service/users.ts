@@ -1,4 +1,4 @@
-import type { Role } from '../../contract/auth.ts';
+import { Role } from '../../contract/auth.ts';
 import type { ChangeUser, CreateUser, PasswordChange, User } from '../../contract/user.ts';
 import type { Secret } from '../../core/crypto/secret.ts';
 import { type Access, administrators, checkAccess, owners, type UserCaller } from '../domain/caller.ts';
@@ -52,6 +52,18 @@ export async function checkEmailFree({ db }: Context, { email }: Partial<CreateU
 
 function emailInUse(): InvalidRequest {
   return new InvalidRequest({ email: ['is in use already'] });
+}
+
+/** True of a change that gives a user of the caller's organization fewer rights. */
+export async function lowersRole(
+  { db }: Context,
+  caller: UserCaller,
+  id: number,
+  { role }: ChangeUser,
+): Promise<boolean> {
+  const user = await store.findUser(db, caller.organizationId, id);
+  const rankOf = (each: Role) => Role.options.indexOf(each);
+  return user !== undefined && role !== undefined && rankOf(role) > rankOf(user.role);
 }
 
 /** Changes the role of a user, which holds from its next request on; for owners. An organization always keeps an owner. */

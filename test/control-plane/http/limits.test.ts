@@ -109,6 +109,35 @@ test('a user makes so many changes at once, with all its tokens, and one more a 
   expect((await plane.call('DELETE', path, { token })).status).toBe(200);
 });
 
+test('what is refused is no change, and suspending, withdrawing and lowering a role are removals', async () => {
+  const plane = await startPlane({ limits: { userChanges: 4 } });
+  const token = await plane.signIn('owner');
+  const routes = ['192.168.1.0/24', '192.168.2.0/24'];
+  const network = await makeNetwork(plane, token, { routes });
+  const path = `/api/networks/${network}`;
+  const key = await makeKey(plane, token, network, { max_uses: 1 });
+  const peer = (await enroll(plane, key, { peer_type: 'connector' })).body.data.peer.id;
+  await plane.signIn('admin');
+  const users = (await plane.call('GET', '/api/users', { token })).body.data as { id: number; role: string }[];
+  const admin = users.find(({ role }) => role === 'admin')?.id;
+  const patch = async (of: string, body: object) => (await plane.call('PATCH', of, { token, body })).status;
+  for (let times = 0; times < 20; times += 1) expect(await patch('/api/networks/999', { description: 'x' })).toBe(404);
+  // The network and the key were two; removals count too.
+  expect(await patch(path, { description: 'third' })).toBe(200);
+  expect(await patch(`/api/users/${admin}`, { role: 'member' })).toBe(200);
+  expect(await patch(path, { description: 'fifth' })).toBe(429);
+
+  const [first, second] = routes;
+  expect(await patch(`${path}/peers/${peer}`, { withdrawn: [first] })).toBe(200);
+  expect(await patch(`${path}/peers/${peer}`, { withdrawn: [second] })).toBe(429);
+  expect(await patch(`${path}/peers/${peer}`, { withdrawn: [second, first] })).toBe(200);
+  expect(await patch(`${path}/peers/${peer}`, { suspended: true, name: 'x' })).toBe(429);
+  expect(await patch(`${path}/peers/${peer}`, { suspended: true })).toBe(200);
+  expect(await patch(`${path}/peers/${peer}`, { suspended: false })).toBe(429);
+  expect(await patch(`/api/users/${admin}`, { role: 'admin' })).toBe(429);
+  expect(await patch(`/api/users/${admin}`, { role: 'viewer' })).toBe(200);
+});
+
 test('twenty failed enrolments a minute, even at once; a refusal for that takes no use of a key', async () => {
   const plane = await startPlane({ limits: {} });
   const token = await plane.signIn('owner');

@@ -3,7 +3,7 @@ import { ChangePeer, Peer } from '../../../contract/peer.ts';
 import { page, Refusal, reply } from '../../../contract/reply.ts';
 import { editorsAndPeer, readersAndPeer } from '../../domain/caller.ts';
 import type { Context } from '../../service/context.ts';
-import { changePeer, checkChange, listPeers, removePeer } from '../../service/peers.ts';
+import { changePeer, checkChange, isRemoval, listPeers, removePeer } from '../../service/peers.ts';
 import { type App, callerOf } from '../app.ts';
 import type { SendPage } from '../send-page.ts';
 import { PageQuery, paging, readSlice, toPageReply } from './paging.ts';
@@ -46,6 +46,10 @@ export function addPeerRoutes(app: App, context: Context, sendPage: SendPage): v
         const { network, peer } = PeerPath.parse(request.params);
         return checkChange(context, callerOf(request), network, peer, fields);
       },
+      isRemoval: (request) => {
+        const { network, peer } = PeerPath.parse(request.params);
+        return isRemoval(context, callerOf(request), network, peer, ChangePeer.parse(request.body));
+      },
     },
     schema: {
       operationId: 'changePeer',
@@ -53,7 +57,7 @@ export function addPeerRoutes(app: App, context: Context, sendPage: SendPage): v
       description: [
         'The peer itself may not change its routes and its priority, and other changes only so often: then it gets a 429. A connector may name in withdrawn what it takes out of service for now: the routes',
         'shown for it are then those that it is to serve without these. An empty list puts all of it back. Taking out of service is',
-        'never a 429. A name that another peer of the network has, compared as DNS labels, is a 422 that names the holder, and so is',
+        'never a 429, nor is suspending a peer. A name that another peer of the network has, compared as DNS labels, is a 422 that names the holder, and so is',
         'an endpoint whose address lies in a route of the network or in its range.',
         'Owners, admins and members suspend a peer with suspended, and set its end with expires_at. A peer that is suspended or has expired',
         'keeps id, name and address. It is in no map, so that other hosts drop it, and its token gets a 403 that names the reason.',

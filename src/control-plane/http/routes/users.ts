@@ -3,7 +3,7 @@ import { ChangeUser, CreateUser, User } from '../../../contract/user.ts';
 import { Secret } from '../../../core/crypto/secret.ts';
 import { administrators, owners } from '../../domain/caller.ts';
 import type { Context } from '../../service/context.ts';
-import { changeUser, checkEmailFree, createUser, deleteUser, listUsers } from '../../service/users.ts';
+import { changeUser, checkEmailFree, createUser, deleteUser, listUsers, lowersRole } from '../../service/users.ts';
 import { type App, userOf } from '../app.ts';
 import type { SendPage } from '../send-page.ts';
 import { PageQuery, paging, readSlice, toPageReply } from './paging.ts';
@@ -50,7 +50,11 @@ export function addUserRoutes(app: App, context: Context, sendPage: SendPage): v
   app.route({
     method: 'PATCH',
     url: '/api/users/:user',
-    config: { access: owners },
+    config: {
+      access: owners,
+      isRemoval: (request) =>
+        lowersRole(context, userOf(request), UserPath.parse(request.params).user, ChangeUser.parse(request.body)),
+    },
     schema: {
       operationId: 'changeUser',
       summary: 'Change the role of a user',
