@@ -133,6 +133,13 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
       publicUrls: options.publicUrls ?? [],
       onLoopback,
       peerChangeLimit: createPeerChangeLimit(limits.peerChanges, steadyNow),
+      newPeerLimit: createPeerChangeLimit(
+        4 * limits.peerChanges,
+        steadyNow,
+        1000,
+        'changes of new peers of this network',
+      ),
+      enrollmentLimit: createPeerChangeLimit(limits.userChanges, steadyNow, 1000, 'enrolments into this network'),
       reportEventLimit: createPeerChangeLimit(limits.peerReports, steadyNow),
       reportLimit: createPeerChangeLimit(limits.peerReports, steadyNow, 2000, 'reports of this peer'),
       rescheduleExpiry: () => timely.expiry?.reschedule(),

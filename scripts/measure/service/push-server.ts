@@ -64,8 +64,8 @@ function optionsFor(folder: string, database: string | null): ServeOptions {
     database: database === null ? null : new Secret(database),
     owner: { email: owner.email, password: new Secret(owner.password) },
     allowPublicRoutes: false,
-    // All come from one address here.
-    limits: { requests: Number.MAX_SAFE_INTEGER },
+    // All come from one address here, and enrol with the keys of one user.
+    limits: { requests: Number.MAX_SAFE_INTEGER, userChanges: Number.MAX_SAFE_INTEGER },
     logger: pino({ level: 'silent' }),
     notifier,
   };

@@ -43,7 +43,7 @@ export const operationFlags: Flags = {
   'limit-user-changes': {
     kind: 'text',
     value: 'N',
-    summary: 'burst of changes that a user may make; refills one per second',
+    summary: 'burst of changes by a user, and of enrolments into a network; refills one per second',
     byDefault: '600',
   },
   'limit-requests': { kind: 'text', value: 'N', summary: 'requests per address and minute', byDefault: '6000' },

@@ -20,6 +20,8 @@ declare module 'fastify' {
     looksUpPeers?: boolean;
     /** Requested every few seconds, and logged at debug level only. */
     isHealthCheck?: boolean;
+    /** How many changes of its user a request counts as; absent means one. */
+    countChanges?(request: FastifyRequest): number;
     /** True where a request that is no DELETE takes access or service away, and nothing else: limits refuse no removal. */
     isRemoval?(request: FastifyRequest): boolean | Promise<boolean>;
     /**

@@ -57,7 +57,7 @@ export function limitUserChanges(app: App, most: number, steadyNow: () => number
     if (routeOptions.url?.startsWith('/api/auth/')) return;
     const isRemoval = async () => method === 'DELETE' || (await routeOptions.config.isRemoval?.(request)) === true;
     const always = !limit.hasRoom(caller.userId) && (await isRemoval());
-    counted.set(request, limit.take(caller.userId, always));
+    counted.set(request, limit.take(caller.userId, always, routeOptions.config.countChanges?.(request)));
   });
   app.addHook('onResponse', async (request, { statusCode }) => {
     if (statusCode >= 400 && statusCode < 500) counted.get(request)?.();

@@ -26,6 +26,10 @@ export interface Context {
   readonly webhookTypes: ReadonlySet<EventType>;
   /** How often peers may change themselves. */
   readonly peerChangeLimit: PeerChangeLimit;
+  /** How often the peers of a network that are new may change themselves, all together; by network. */
+  readonly newPeerLimit: PeerChangeLimit;
+  /** How many peers may enrol; by network. */
+  readonly enrollmentLimit: PeerChangeLimit;
   /** How often peers may report. */
   readonly reportLimit: PeerChangeLimit;
   /** How many events their reports may be. */

@@ -88,6 +88,7 @@ export async function enroll(
     const { types, routes } = readKeyLimits(key);
     const type = request.peer_type ?? 'origin';
     if (types !== null && !types.includes(type)) throw notAllowed(type, types);
+    context.enrollmentLimit.check(key.network_id);
     const salt = Buffer.from(context.random(32)).toString('base64url');
     const token = idempotencyKey
       ? derivePeerToken(keyToken, idempotencyKey, salt)
@@ -126,6 +127,7 @@ export async function enroll(
     });
     append(key.network_id, peerEvent('peer.enrolled', peer, { reason: own ? 'replaced' : 'enrolled' }));
     if (enrollment) await insertEnrollment(db, { ...enrollment, peer_id: peer.id, token_salt: salt });
+    context.enrollmentLimit.take(key.network_id, true);
     return toEnrolled(network, peer, token);
   });
   if (enrolled.peer.expires_at !== undefined) context.rescheduleExpiry();

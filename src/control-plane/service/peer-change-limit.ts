@@ -3,11 +3,13 @@ import { TooManyRequests } from '../errors.ts';
 /** Limits what peers do, such as the changes that they make of themselves. */
 export interface PeerChangeLimit<Key = number> {
   /**
-   * Counts a change, and returns what takes that back: for a change that fails.
+   * Counts a change, or so many at once, and returns what takes that back: for a change that fails. More than the limit count as the limit.
    *
    * @throws TooManyRequests beyond the limit, unless `always` is set
    */
-  take(peer: Key, always: boolean): () => void;
+  take(peer: Key, always: boolean, changes?: number): () => void;
+  /** Counts nothing. @throws TooManyRequests where another change is beyond the limit */
+  check(peer: Key): void;
   /** True where so many more changes are within the limit. */
   hasRoom(peer: Key, changes?: number): boolean;
 }
@@ -35,20 +37,25 @@ export function createPeerChangeLimit<Key = number>(
     const when = Math.max(full.get(peer) ?? 0, at) + changes * refillMs;
     return { when, waitMs: when - at - most * refillMs };
   };
+  const refuseBeyond = (waitMs: number) => {
+    if (waitMs > 0) throw new TooManyRequests(what, Math.ceil(waitMs / 1000));
+  };
   return {
+    check: (peer) => refuseBeyond(count(peer, now()).waitMs),
     hasRoom: (peer, changes) => count(peer, now(), changes).waitMs <= 0,
-    take: (peer, always) => {
+    take: (peer, always, asked = 1) => {
       const at = now();
       if (full.size >= room) makeRoom(at);
-      const { when, waitMs } = count(peer, at);
+      const changes = Math.min(asked, most);
+      const { when, waitMs } = count(peer, at, changes);
       if (waitMs > 0) {
-        if (!always) throw new TooManyRequests(what, Math.ceil(waitMs / 1000));
+        if (!always) refuseBeyond(waitMs);
         return () => undefined;
       }
       full.set(peer, when);
       return () => {
         const until = full.get(peer);
-        if (until !== undefined) full.set(peer, until - refillMs);
+        if (until !== undefined) full.set(peer, until - changes * refillMs);
       };
     },
   };

@@ -50,7 +50,7 @@ export async function changePeer(
     const [fields, label] = await checkPeerChange(context, transaction, asked, peer, network);
     const changed = changedFields(peer, fields);
     if (Object.keys(changed).length === 0) return toPeer(network, peer);
-    if (caller.kind === 'peer') context.peerChangeLimit.take(id, takesOut(changed, peer, fields));
+    if (caller.kind === 'peer') limitSelfChange(context, peer, takesOut(changed, peer, fields));
     const recordChange = await revise(networkId);
     const isBack = peer.peer_type === 'connector' && !serves(network, peer) && serves(network, fields);
     const isUndrained = isDrained(network, peer) && !isDrained(network, fields);
@@ -78,6 +78,20 @@ export async function changePeer(
   });
   if (changedPeer.expires_at !== undefined) context.rescheduleExpiry();
   return changedPeer;
+}
+
+const newPeerMs = 3_600_000;
+
+/** Counts a change of a peer by itself. In its first hour a network's peers share one limit: a key brings several, each with its own. */
+function limitSelfChange(
+  { peerChangeLimit, newPeerLimit, now }: Context,
+  { id, network_id, created_at }: store.StoredPeer,
+  always: boolean,
+): void {
+  const isNew = now().getTime() - Date.parse(created_at) < newPeerMs;
+  if (isNew && !always) newPeerLimit.check(network_id);
+  peerChangeLimit.take(id, always);
+  if (isNew) newPeerLimit.take(network_id, always);
 }
 
 /** Refuses fields that a peer may not change of itself. */

@@ -138,6 +138,44 @@ test('what is refused is no change, and suspending, withdrawing and lowering a r
   expect(await patch(`/api/users/${admin}`, { role: 'viewer' })).toBe(200);
 });
 
+test('a key counts as its uses, a network takes so many enrolments at once, and its new peers share their changes', async () => {
+  const plane = await startPlane({ limits: { userChanges: 24, peerChanges: 2 } });
+  const token = await plane.signIn('member');
+  const network = await makeNetwork(plane, token);
+  const path = `/api/networks/${network}`;
+  const keys = [await makeKey(plane, token, network), await makeKey(plane, token, network)];
+  const body = { name: 'k', max_uses: 10 };
+  expectTooMany(await plane.call('POST', `${path}/enrollment-keys`, { token, body }), 7);
+  keys.push(await makeKey(plane, token, network, { max_uses: 3 }));
+
+  const other = await plane.signIn('member');
+  keys.push(await makeKey(plane, other, network));
+  const replies: Reply[] = [];
+  for (let index = 0; index < 26; index += 1) replies.push(await enroll(plane, keys[Math.floor(index / 10)] ?? ''));
+  expect(statuses(replies)).toEqual([...Array(23).fill(201), 403, 403, 403]);
+  expect((await enroll(plane, keys[3] ?? '')).status).toBe(201);
+  expectTooMany(await enroll(plane, keys[3] ?? ''), 1);
+  plane.clock.advance(1000);
+  expect((await enroll(plane, keys[3] ?? '')).status).toBe(201);
+  const listed = (await plane.call('GET', `${path}/enrollment-keys?all=true`, { token })).body.data;
+  expect(listed.map(({ uses }: { uses: number }) => uses).sort()).toEqual([10, 10, 2, 3]);
+
+  let names = 0;
+  const rename = ({ body: { data } }: Reply) => {
+    names += 1;
+    const request = { token: data.access_token, body: { name: `n${names}` } };
+    return plane.call('PATCH', `${path}/peers/${data.peer.id}`, request);
+  };
+  const changes: Reply[] = [];
+  for (const reply of replies.slice(0, 10)) changes.push(await rename(reply));
+  expect([count(changes, 200), count(changes, 429)]).toEqual([8, 2]);
+  const [first] = replies;
+  if (!first) throw new Error('the first peer enrolled');
+  // After an hour a peer has a limit of its own.
+  plane.clock.advance(3600 * 1000);
+  expect(statuses([await rename(first), await rename(first), await rename(first)])).toEqual([200, 200, 429]);
+});
+
 test('twenty failed enrolments a minute, even at once; a refusal for that takes no use of a key', async () => {
   const plane = await startPlane({ limits: {} });
   const token = await plane.signIn('owner');
@@ -179,13 +217,13 @@ test('a used-up key counts as a failure also where it comes with the networks th
   expect(statuses(replies)).toEqual([403, 403, 429]);
 });
 
-test('a whole rack behind one address enrols at once', async () => {
+test('a fleet of 100 hosts behind one address enrols at once', async () => {
   const plane = await startPlane({ limits: {} });
   const token = await plane.signIn('owner');
   const network = await makeNetwork(plane, token);
-  const keys = await Promise.all(Array.from({ length: 6 }, () => makeKey(plane, token, network)));
+  const keys = await Promise.all(Array.from({ length: 10 }, () => makeKey(plane, token, network)));
   const replies = await Promise.all(keys.flatMap((key) => Array.from({ length: 10 }, () => enroll(plane, key))));
-  expect(count(replies, 201)).toBe(60);
+  expect(count(replies, 201)).toBe(100);
 });
 
 test('requests of every kind count, those that match no route too', async () => {

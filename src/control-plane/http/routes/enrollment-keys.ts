@@ -19,10 +19,14 @@ export function addEnrollmentKeyRoutes(app: App, context: Context, sendPage: Sen
       access: editors,
       checkFields: (fields: Partial<CreateEnrollmentKey>, request) =>
         checkNewKey(context, callerOf(request), NetworkPath.parse(request.params).network, fields),
+      // Each use is a change of the network, for which no user is counted when it happens.
+      countChanges: (request) => CreateEnrollmentKey.parse(request.body).max_uses,
     },
     schema: {
       operationId: 'createEnrollmentKey',
       summary: 'Make a key with which hosts enrol; the only time that it is shown',
+      description:
+        'A key counts as many changes of its user as it has uses, in the limit of changes that a user makes at once.',
       params: NetworkPath,
       body: CreateEnrollmentKey,
       response: { 201: reply(NewEnrollmentKey), 404: Refusal },
