@@ -252,8 +252,9 @@ describe('api', () => {
 describe('a session', () => {
   it('begins on a terminal with what is typed', async () => {
     const { exitCode, stdout } = await desk.type(
-      ['login', '--api', plane.url],
+      ['login'],
       [
+        [/URL of the control plane/, `${plane.url}\r`],
         [/E-mail address/, `${plane.email}\r`],
         [/Password/, `${plane.password}\r`],
       ],

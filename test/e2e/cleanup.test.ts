@@ -23,6 +23,9 @@ describe('what was made on a host', () => {
     expect(await host.state()).not.toBe(before);
     const { stderr } = await host.cpn(['leave', '--yes', '--verify']);
     expect(stderr).toContain('removed everything cpn created for it');
+    const file = `${host.configDir}/cpn0.conf`;
+    const searched = ['interface cpn0', 'nft table cpn_cpn0', 'block of cpn0 in the hosts file', file, 'state of cpn0'];
+    for (const what of searched) expect(stderr).toContain(`no ${what}`);
     expect(await host.state()).toBe(before);
   });
 

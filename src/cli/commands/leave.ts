@@ -57,13 +57,17 @@ export const leave: Command = {
     const question = `Leave ${states.map(describeState).join(', ')}? ${keepsPeer ? 'The peer stays in the network.' : 'The key pair is lost.'}`;
     if (links.length > 0 && !(await confirmByName(question, namesOf(states), input))) return exitCodes.failed;
     const earlier = selectFormer(await listFormer(tools), network);
+    const verified: string[] = [];
     const reports = await leaveNetworks(tools, [...links, ...unreadable.map((each) => each.interface)], keepsPeer);
-    if (input.switch('verify')) for (const link of links) await verifyLeft(tools, link);
+    if (input.switch('verify')) for (const link of links) verified.push(...(await verifyLeft(tools, link)));
     await finishLeaving(tools, earlier);
     const waiting = await listFormer(tools);
-    if (input.switch('json')) printJson({ networks: reports, ...formerToJson(waiting) });
+    const proof = input.switch('verify') ? { verified } : {};
+    if (input.switch('json')) printJson({ networks: reports, ...proof, ...formerToJson(waiting) });
     else if (reports.length === 0 && earlier.length === 0) note(noNetwork);
     else for (const report of reports) note(describeLeft(report, tools));
+    if (verified.length > 0 && !input.switch('json'))
+      note(`verified: no ${[...new Set(verified)].join(', no ')} is left`);
     if (keepsPeer && !input.switch('json'))
       for (const state of states) for (const kept of describeKept(state)) note(kept);
     for (const each of selectFormer(waiting, network).filter((one) => isAmong(one, earlier)))

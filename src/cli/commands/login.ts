@@ -35,7 +35,7 @@ export const login: Command = {
   async run(input) {
     const folder = loginFolder(input);
     const before = await (await import('../../store/login-file.ts')).readLogin(folder).catch(() => null);
-    const service = await confirmAddress(await needServiceAddress(input), before);
+    const service = await confirmAddress(await needServiceAddress(input, askAddress), before);
     const { environment } = input;
     const reached = withEnvironmentProxy(service, environment);
     const token = await obtainToken(input, reached);
@@ -106,10 +106,18 @@ async function obtainToken(input: Input, reached: ServiceAddress): Promise<Token
   return { value: token, expiresAt, email, remedies: {} };
 }
 
+async function askAddress(): Promise<string | null> {
+  return hasTerminal() ? ask('URL of the control plane') : null;
+}
+
 async function askEmail(): Promise<string> {
   if (!hasTerminal()) throw new WrongUsage('--email is missing; or use --token-file');
+  return ask('E-mail address');
+}
+
+async function ask(message: string): Promise<string> {
   const prompts = await import('@clack/prompts');
-  const answer = await prompts.text({ message: 'E-mail address', output: process.stderr });
-  if (typeof answer !== 'string' || answer === '') throw new WrongUsage('no e-mail address was given');
-  return answer;
+  const answer = await prompts.text({ message, output: process.stderr });
+  if (typeof answer !== 'string' || answer.trim() === '') throw new WrongUsage(`no ${message} was given`);
+  return answer.trim();
 }

@@ -12,9 +12,14 @@ export async function readServiceAddress(input: Input): Promise<ServiceAddress |
   return proxy === undefined ? service : { ...service, proxy };
 }
 
-/** Like {@link readServiceAddress}, where there must be one. */
-export async function needServiceAddress(input: Input): Promise<ServiceAddress> {
+/** Like {@link readServiceAddress}, where there must be one: `prompt` may supply what is missing. */
+export async function needServiceAddress(
+  input: Input,
+  prompt: () => Promise<string | null> = async () => null,
+): Promise<ServiceAddress> {
   const address = await readServiceAddress(input);
+  const typed = address === undefined ? await prompt() : null;
+  if (typed !== null) return needServiceAddress(input.above({ CPN_API_URL: typed }));
   if (address === undefined)
     throw new WrongUsage('--api is missing; name the control plane with --api URL or CPN_API_URL');
   return address;

@@ -34,8 +34,7 @@ export function serveConsole(app: App, folder: string, publicUrls: readonly URL[
       .map((name) => [name, readServed(join(folder, 'assets', name))]),
   );
   app.get('/', async (request, reply) => {
-    // A client of the API that follows a wrong URL gets the refusal that it can read.
-    if (!accepts(request.headers.accept, 'text/html')) throw new NotFound('path');
+    if (!accepts(request.headers.accept, 'text/html')) return greeting;
     requirePublicHost(request, publicUrls);
     return send(request, reply.headers(pageHeaders), page);
   });
@@ -47,6 +46,14 @@ export function serveConsole(app: App, folder: string, publicUrls: readonly URL[
     return send(request, reply.header('cache-control', 'public, max-age=31536000, immutable'), asset);
   });
 }
+
+/** Serves `/` where there is no console. */
+export function serveGreeting(app: App): void {
+  app.get('/', async () => greeting);
+}
+
+/** For a person with curl, and for a monitor that requests `/`. */
+const greeting = { data: { name: 'cpn control plane', description: 'docs/api/openapi.json' } };
 
 const policy = [
   "default-src 'none'",

@@ -13,7 +13,7 @@ import type { PeerMessages } from '../push/peer-messages.ts';
 import type { Context } from '../service/context.ts';
 import type { App } from './app.ts';
 import { authenticate } from './authenticate.ts';
-import { serveConsole } from './console.ts';
+import { serveConsole, serveGreeting } from './console.ts';
 import { describeRoutes } from './description.ts';
 import { sendError } from './error-reply.ts';
 import { type Limits, limitFailures, limitRequests, limitUnreadReplies, limitUserChanges } from './limits.ts';
@@ -95,7 +95,8 @@ export async function createServer(context: Context, surroundings: ServerContext
     if (methods.length === 0) throw new NotFound('path');
     return reply.code(204).header('allow', methods.join(', ')).send();
   });
-  if (surroundings.console !== null) serveConsole(app, surroundings.console, context.publicUrls);
+  if (surroundings.console === null) serveGreeting(app);
+  else serveConsole(app, surroundings.console, context.publicUrls);
   authenticate(app, context, surroundings.presence);
   limitUserChanges(app, limits.userChanges, context.steadyNow);
   limitUnreadReplies(app, limits.unreadBytes);

@@ -28,6 +28,8 @@ async function logIn(on = plane): Promise<{ cookie: string; 'session-key': strin
   return { cookie: (headers.get('set-cookie') ?? '').split(';')[0] ?? '', 'session-key': body.data.session_key };
 }
 
+const greeting = { data: { name: 'cpn control plane', description: 'docs/api/openapi.json' } };
+
 describe('the page', () => {
   test('comes with a policy that lets in nothing from elsewhere, and no code in the page', async () => {
     const { status, headers, body } = await plane.call('GET', '/', { headers: html });
@@ -52,10 +54,13 @@ describe('the page', () => {
     expect((await plane.call('GET', '/', { headers: { ...html, 'if-none-match': '"other"' } })).status).toBe(200);
   });
 
-  test.each(['application/json', '*/*', 'text/html;q=0'])('is a 404 for a client that accepts %s', async (accept) => {
-    const { status, body } = await plane.call('GET', '/', { headers: { accept } });
-    expect([status, body]).toEqual([404, { message: 'there is no such path' }]);
-  });
+  test.each(['application/json', '*/*', 'text/html;q=0'])(
+    'is the name of the service for a client that accepts %s',
+    async (accept) => {
+      const { status, body } = await plane.call('GET', '/', { headers: { accept } });
+      expect([status, body]).toEqual([200, greeting]);
+    },
+  );
 
   test('has its files compressed and plain, to be kept for good', async () => {
     for (const name of readdirSync(join(folder, 'assets')).filter((each) => !each.endsWith('.gz'))) {
@@ -79,7 +84,9 @@ describe('the page', () => {
 
   test('is not there with --no-console, where the API still is', async () => {
     const bare = await startPlane();
-    expect((await bare.call('GET', '/', { headers: html })).status).toBe(404);
+    const { status, body } = await bare.call('GET', '/', { headers: html });
+    expect([status, body]).toEqual([200, greeting]);
+    expect((await bare.call('GET', '/assets/any.js')).status).toBe(404);
     expect((await bare.call('GET', '/healthz')).status).toBe(200);
   });
 
