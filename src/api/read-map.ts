@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Secret } from '../core/crypto/secret.ts';
 import { BadReply } from '../core/errors/index.ts';
 import { deltaManipulation } from '../core/map/apply-delta.ts';
-import type { Id, NetworkMap } from '../core/map/model.ts';
+import type { NetworkMap } from '../core/map/model.ts';
 import { messageKinds } from '../core/map/peer-message.ts';
 import { tryParseAddress } from '../core/net/cidr.ts';
 import { decodeDelta, describePartial, isBase, isDelta, isPerhapsDelta } from './decode/delta.ts';
@@ -10,47 +9,26 @@ import { decodeMap, decodeRemoved } from './decode/map.ts';
 import { decodeMessages } from './decode/messages.ts';
 import type { Answer } from './http/attempt.ts';
 import type { HttpClient } from './http/client.ts';
-import type { Remedies } from './http/error-reply.ts';
-import type { MapReading, Wait } from './service.ts';
-
-export interface MapRequest {
-  readonly network: Id;
-  readonly token: Secret;
-  /** The map that the host has, or only the revision of one; null for neither. */
-  readonly known: NetworkMap | string | null;
-  /** The service supports deltas. */
-  readonly changes: boolean;
-  /** The service lists in whole maps which peers are gone since a revision. */
-  readonly listsRemoved: boolean;
-  /** The service has the ETag in the body too. */
-  readonly hasOwnTag: boolean;
-  /** The id of this start of the daemon; null for a command, and where the service takes none. */
-  readonly instance?: string | null;
-  /** The host takes messages, and the service sends them. */
-  readonly takesMessages: boolean;
-  readonly wait?: Wait | undefined;
-  readonly remedies: Remedies;
-  /** Called with the refusal of a delta, before the whole map is read. */
-  readonly onRefused: (refusal: BadReply) => void;
-}
+import { type MapRequest, requestAtOnce, requestMap } from './request-map.ts';
+import type { MapReading } from './service.ts';
 
 /** Reads a map: by a delta where the service sends a usable one, else whole. */
 export async function readMap(http: HttpClient, request: MapRequest): Promise<MapReading> {
-  const { known, wait } = request;
+  const { known } = request;
   const base = request.changes && known !== null && typeof known !== 'string' && isBase(known) ? known : null;
   const revision = typeof known === 'string' ? known : (known?.revision ?? null);
-  const answer = await ask(http, request, wait, {
+  const headers = {
     ...(revision !== null && { 'if-none-match': revision }),
     ...(base && { 'a-im': deltaManipulation }),
     ...(base && request.takesMessages && { 'peer-messages': messageKinds.join(', ') }),
     ...(request.instance != null && { 'peer-instance': request.instance }),
-  });
-  const rest = { waited: answer.waited, ...readFrom(answer), ...readCloned(answer) };
+  };
+  const { answer, ...refusal } = await requestMap(http, request, headers);
+  const rest = { waited: answer.waited, ...refusal, ...readFrom(answer), ...readCloned(answer) };
   if (answer.status === 304) return { map: null, ...rest };
   const readWhole = async (refusal: BadReply) => {
     request.onRefused(refusal);
-    const atOnce = wait?.signal && { seconds: null, signal: wait.signal };
-    return { map: decodeWhole(await ask(http, request, atOnce, {}), request), ...rest };
+    return { map: decodeWhole(await requestAtOnce(http, request, {}), request), ...rest };
   };
   if (base === null || !isDelta(answer)) {
     const map = decodeWhole(answer, request);
@@ -90,26 +68,6 @@ function readFrom({ from, headers, listener }: Answer): Pick<MapReading, 'from' 
 function readCloned({ headers }: Answer): Pick<MapReading, 'clonedSince'> {
   const at = Date.parse([headers['peer-cloned-since']].flat()[0] ?? '');
   return Number.isNaN(at) ? {} : { clonedSince: new Date(at).toISOString() };
-}
-
-function ask(
-  http: HttpClient,
-  { network, token, remedies }: MapRequest,
-  wait: Wait | undefined,
-  headers: Record<string, string>,
-): Promise<Answer> {
-  return http.call({
-    what: `reading network ${network}`,
-    method: 'GET',
-    path: `/api/networks/${encodeURIComponent(network)}`,
-    bearer: token,
-    headers,
-    ...(wait && { wait }),
-    repeatable: true,
-    answered: true,
-    alwaysThere: true,
-    remedies,
-  });
 }
 
 /** True of a map that the request named, which would be a 304 if the ETag had come through. */

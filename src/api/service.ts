@@ -59,8 +59,8 @@ export interface Wait {
   readonly seconds: number | null;
   /** Ends the call at once; it then fails with the signal's reason. */
   readonly signal?: AbortSignal;
-  /** Called where a gateway ends an attempt with a 504, before the next attempt. */
-  readonly onGatewayTimeout?: () => void;
+  /** A timeout of a gateway in the wait ends the call, as an Unreachable with `waitEnded`; else the attempt is repeated. */
+  readonly endsWithTimeout?: true;
 }
 
 export interface MapReading {
@@ -72,6 +72,8 @@ export interface MapReading {
   readonly waited: boolean;
   /** The reply is a whole map, and the one that the request named: a service that compares ETags replies with a 304. */
   readonly isRepeated?: true;
+  /** A gateway refuses changes alone: the request failed with A-IM twice, worked without it, and failed with it again. */
+  readonly refusesDeltas?: true;
   /** Messages for this host, which came instead of a map; absent for none. */
   readonly messages?: readonly PeerMessage[];
   /** The Date of the reply, in milliseconds since 1970; absent where it has none. */

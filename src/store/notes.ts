@@ -23,8 +23,10 @@ export interface Sync {
   readonly reached?: Address | undefined;
   /** ISO 8601: since when another host has the identity of this one, by the last answer; absent where none has. */
   readonly clonedSince?: string | undefined;
-  /** The last request that was to wait was answered immediately, with the map that it named. */
+  /** The last requests that were to wait were answered immediately, without a change. */
   readonly repliesEarly?: true | undefined;
+  /** A gateway refuses changes alone (A-IM), and the host reads whole maps. */
+  readonly refusesDeltas?: true | undefined;
   /** The clock of the service. */
   readonly clock?: ServiceClock | undefined;
 }
@@ -95,6 +97,7 @@ const schema = v.object({
     reached: v.optional(address),
     clonedSince: v.optional(instant),
     repliesEarly: v.optional(v.literal(true)),
+    refusesDeltas: v.optional(v.literal(true)),
     clock: v.optional(v.object({ service: v.number(), uptime: v.number() })),
   }),
   held: v.nullable(v.object({ since: v.number() })),

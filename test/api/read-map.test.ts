@@ -159,18 +159,6 @@ describe('a delta that a proxy sends as a 200', () => {
   });
 });
 
-test('a 504 to a request that waits is passed on before the next attempt', async () => {
-  let timeouts = 0;
-  const { address } = await serve(json(504, {}), json(503, {}), whole);
-  const { options } = unhurried();
-  const onGatewayTimeout = () => {
-    timeouts += 1;
-  };
-  const wait = { seconds: 20, onGatewayTimeout };
-  expect((await connectPeerService(address, options).readMap(7, token, known, wait)).map?.revision).toBe('"14"');
-  expect(timeouts).toBe(1);
-});
-
 describe('peers that the service states to be gone', () => {
   const lists = (removed: unknown) => json(200, { data: networkBody({ revision: 14, removed }) }, { etag: '"14"' });
 

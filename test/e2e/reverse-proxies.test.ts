@@ -1,12 +1,13 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { keyPair } from '../core/samples.ts';
 import { type ControlPlane, makeKey, startControlPlane } from '../lab/control-plane.ts';
 import { type Daemon, startDaemon } from '../lab/daemon.ts';
 import { eventually } from '../lab/eventually.ts';
 import type { Host } from '../lab/host.ts';
 import { Lab } from '../lab/lab.ts';
-import { deafUrl, hastyUrl, type ProxiedWay, startReverseProxies } from '../lab/reverse-proxies.ts';
+import { faultyWays, type ProxiedWay, startReverseProxies } from '../lab/reverse-proxies.ts';
 
 /** A host with a network for each way through a proxy to the control plane. */
 let lab: Lab;
@@ -14,8 +15,7 @@ let controlPlane: ControlPlane;
 let host: Host;
 let daemon: Daemon;
 let ways: readonly ProxiedWay[];
-/** The ways of which each is as good as none. */
-let all: readonly ProxiedWay[];
+let faulty: readonly ProxiedWay[];
 
 beforeAll(async () => {
   lab = await Lab.start({ commandServers: true });
@@ -29,9 +29,9 @@ beforeAll(async () => {
   const proxy = await lab.addHost('proxies', { address: `${proxies}/24` });
   host = await lab.addHost('edge', { address: '203.0.113.11/24' });
   ways = await startReverseProxies(proxy, '203.0.113.1:8787');
-  all = [...ways, { name: 'deaf', url: deafUrl(proxy) }, { name: 'hasty', url: hastyUrl(proxy) }];
-  for (const [index, { url }] of all.entries()) {
-    const [name, cidr] = [`n${index}`, `10.${80 + index}.0.0/24`];
+  faulty = faultyWays(proxy);
+  for (const [index, { url, name: way }] of [...ways, ...faulty].entries()) {
+    const [name, cidr] = [faulty.some((each) => each.url === url) ? way : `n${index}`, `10.${80 + index}.0.0/24`];
     // A short map is compressed by no proxy.
     await controlPlane.cpn(['network', 'create', '--name', name, '--cidr', cidr, '--description', 'long '.repeat(190)]);
     const key = await makeKey(controlPlane, name, name);
@@ -85,24 +85,54 @@ it('a change arrives by push after a whole map was read, through each proxy', as
   await eventually('each long poll is held again', async () => (await countWaiting()) >= ways.length);
   const after = await countReadings();
   // One whole map for each network, and a second one through the proxy that removes If-None-Match.
-  expect((after['200'] ?? 0) - (before['200'] ?? 0)).toBeLessThanOrEqual(all.length + 1);
+  expect((after['200'] ?? 0) - (before['200'] ?? 0)).toBeLessThanOrEqual(ways.length + faulty.length + 1);
   expect((after['226'] ?? 0) - (before['226'] ?? 0)).toBe(ways.length);
 });
 
-it('status shows which network is pushed, and warns of a proxy that removes If-None-Match', async () => {
-  const { networks } = JSON.parse((await host.cpn(['status', '--json'])).stdout);
-  const [deaf] = networks.filter((each: { interface: string }) => each.interface === `n${ways.length}`);
-  expect(deaf).toMatchObject({ sync: { mode: 'poll' }, warnings: [expect.stringContaining('changes arrive late')] });
-  const others = networks.filter((each: { interface: string }) => each.interface < `n${ways.length}`);
-  expect(others.map(({ sync }: { sync: { mode: string } }) => sync.mode)).toEqual(ways.map(() => 'push'));
-  expect(others.flatMap(({ warnings = [] }: { warnings?: string[] }) => warnings)).toEqual([]);
+it('status shows which network is pushed, and warns of a proxy that removes If-None-Match or Prefer', async () => {
+  const readStatus = async () => {
+    const { networks } = JSON.parse((await host.cpn(['status', '--json'])).stdout);
+    return new Map<string, { sync: { mode: string }; warnings?: string[] }>(
+      networks.map((each: { interface: string }) => [each.interface, each]),
+    );
+  };
+  const networks = await eventually('the first long poll of each faulty way ended', async () => {
+    const found = await readStatus();
+    return ['deaf', 'plain'].every((each) => (found.get(each)?.warnings ?? []).length > 0) && found;
+  });
+  for (const link of ['deaf', 'plain'])
+    expect(networks.get(link)).toMatchObject({
+      sync: { mode: 'poll' },
+      warnings: [expect.stringContaining('changes arrive late')],
+    });
+  const others = ways.map((_, index) => networks.get(`n${index}`));
+  expect(others.map((each) => each?.sync.mode)).toEqual(ways.map(() => 'push'));
+  expect(others.flatMap((each) => each?.warnings ?? [])).toEqual([]);
+});
+
+it('a proxy that hides that a reply has changes alone, or refuses it, keeps no change away and no peer', async () => {
+  for (const link of ['hiding', 'refusing']) {
+    const key = await makeKey(controlPlane, link, 'other');
+    const body = { enrollment_token: key, name: 'other', peer_type: 'origin', public_key: keyPair(9).publicKey };
+    const url = `${controlPlane.url}/api/networks/enroll`;
+    await host.exec(['curl', '-sf', '--json', JSON.stringify(body), url]);
+    const namesOf = async () => (await mapOf(link)).peers.map(({ name }: { name: string }) => name);
+    await eventually(`the new peer arrives, ${link}`, async () => (await namesOf()).length === 2);
+    await controlPlane.cpn(['network', 'update', link, '--name', `renamed-${link}`]);
+    await eventually(`the change arrives, ${link}`, async () => (await mapOf(link)).name === `renamed-${link}`);
+    expect((await namesOf()).sort()).toEqual([expect.stringContaining('edge'), 'other'].sort());
+  }
+  await daemon.awaitLog('whole maps', (line) => line.interface === 'refusing' && /whole maps/.test(line.msg));
 });
 
 it('a proxy that gives up on long polls gets shorter ones, and a change arrives all the same', async () => {
-  const link = `n${all.length - 1}`;
-  await daemon.awaitLog('shorter long polls', (line) => line.interface === link && /shorter/.test(line.msg));
-  await controlPlane.cpn(['network', 'update', link, '--name', 'patient']);
-  await eventually('the change arrives', async () => (await mapOf(link)).name === 'patient');
+  for (const link of ['hasty', 'abrupt']) {
+    await daemon.awaitLog('shorter long polls', (line) => line.interface === link && /shorter/.test(line.msg));
+    await controlPlane.cpn(['network', 'update', link, '--name', `patient-${link}`]);
+    await eventually('the change arrives', async () => (await mapOf(link)).name === `patient-${link}`);
+  }
+  const failures = daemon.log.filter(({ msg }) => /cannot be read/.test(msg));
+  expect(failures).toEqual([]);
 });
 
 it('the control plane sees the address of the host behind each documented proxy', async () => {

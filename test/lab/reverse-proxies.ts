@@ -19,8 +19,8 @@ const portsOf = (site: Site) => ({ plain: 8001 + sites.indexOf(site), documented
 
 /**
  * Starts Debian's nginx, Apache, HAProxy and Caddy on a host, in front of the control plane at `target` (`ADDRESS:PORT`). Each serves it
- * once with Debian's settings, where it compresses JSON, and once as docs/control-plane.md describes, below /vpn. Two ports more are of
- * proxies with which push does not work as it should.
+ * once with Debian's settings, where it compresses JSON, and once as docs/control-plane.md describes, below /vpn. More ports are of proxies
+ * with which push does not work as it should: {@link faultyWays}.
  */
 export async function startReverseProxies(host: Host, target: string): Promise<readonly ProxiedWay[]> {
   const documented = await readDocumented(target);
@@ -42,7 +42,7 @@ export async function startReverseProxies(host: Host, target: string): Promise<r
       { name: `${site}, as documented`, url: `http://${address}:${below}/vpn` },
     ];
   });
-  for (const { url } of [...ways, { url: deafUrl(host) }, { url: hastyUrl(host) }]) {
+  for (const { url } of [...ways, ...faultyWays(host)]) {
     await eventually(`a control plane answers at ${url}`, async () => {
       const { stdout } = await host.exec(['curl', '-s', `${url}/healthz`], { allowFailure: true });
       return stdout.includes('ok');
@@ -51,10 +51,24 @@ export async function startReverseProxies(host: Host, target: string): Promise<r
   return ways;
 }
 
-/** Where a proxy removes If-None-Match, as one with a cache does. */
-export const deafUrl = ({ address }: Host) => `http://${address}:8201`;
-/** Where a proxy gives up on a reply after 6 s. */
-export const hastyUrl = ({ address }: Host) => `http://${address}:8202`;
+/** Ports of proxies with a fault, by a name of an interface. */
+const faulty = {
+  /** Removes If-None-Match, as a proxy with a cache does. */
+  deaf: 8201,
+  /** Gives up on a reply after 6 s, with a 504. */
+  hasty: 8202,
+  /** The same with a 502. */
+  abrupt: 8203,
+  /** Removes Prefer. */
+  plain: 8204,
+  /** Turns a 226 into a 200 without its headers. */
+  hiding: 8205,
+  /** Turns a 226 into a 502. */
+  refusing: 8206,
+} as const;
+
+export const faultyWays = ({ address }: Host): readonly ProxiedWay[] =>
+  Object.entries(faulty).map(([name, port]) => ({ name, url: `http://${address}:${port}` }));
 
 /** The first block of each proxy in the documentation, for the address of the control plane. */
 async function readDocumented(target: string): Promise<Readonly<Record<Site, string>>> {
@@ -76,7 +90,8 @@ async function startNginx(host: Host, target: string, documented: string): Promi
   const servers = [
     `server { listen ${plain}; gzip_types application/json; location / { ${proxied} } }`,
     `server { listen ${below};\n${documented}}`,
-    `server { listen 8201; location / { ${proxied} proxy_set_header If-None-Match ""; } }`,
+    `server { listen ${faulty.deaf}; location / { ${proxied} proxy_set_header If-None-Match ""; } }`,
+    `server { listen ${faulty.plain}; location / { ${proxied} proxy_set_header Prefer ""; } }`,
   ];
   await writeFile(join(folder, 'sites-enabled', 'cpn'), `${servers.join('\n')}\n`);
   host.spawn(['nginx', '-e', join(host.folder, 'error.log'), '-g', 'daemon off;']);
@@ -85,13 +100,14 @@ async function startNginx(host: Host, target: string, documented: string): Promi
 async function startApache(host: Host, target: string, documented: string): Promise<void> {
   const { plain, documented: below } = portsOf('apache');
   const folder = join(host.etcDir, 'apache2');
-  await writeFile(join(folder, 'ports.conf'), `Listen ${plain}\nListen ${below}\n`);
+  await writeFile(join(folder, 'ports.conf'), `Listen ${plain}\nListen ${below}\nListen ${faulty.abrupt}\n`);
   for (const module of ['proxy.load', 'proxy_http.load', 'headers.load'])
     await cp(join(folder, 'mods-available', module), join(folder, 'mods-enabled', module));
   const virtual = [
     'ServerName proxy.test',
     `<VirtualHost *:${plain}>\nAddOutputFilterByType DEFLATE application/json\nProxyPass / http://${target}/\n</VirtualHost>`,
     `<VirtualHost *:${below}>\n${documented}</VirtualHost>`,
+    `<VirtualHost *:${faulty.abrupt}>\nProxyTimeout 6\nProxyPass / http://${target}/\n</VirtualHost>`,
   ];
   await writeFile(join(folder, 'sites-enabled', 'cpn.conf'), `${virtual.join('\n')}\n`);
   const run = join(host.folder, 'apache');
@@ -109,8 +125,12 @@ async function startHaproxy(host: Host, target: string, documented: string): Pro
     `backend plain\n    server cpn ${target}`,
     `frontend documented\n    bind :${below}\n    use_backend cpn if { path_beg /vpn/ }`,
     documented,
-    'frontend hasty\n    bind :8202\n    default_backend hasty',
+    `frontend hasty\n    bind :${faulty.hasty}\n    default_backend hasty`,
     `backend hasty\n    timeout server 6s\n    server cpn ${target}`,
+    `frontend hiding\n    bind :${faulty.hiding}\n    default_backend hiding`,
+    `backend hiding\n    http-response del-header IM\n    http-response del-header Delta-Base\n    http-response set-status 200 if { status 226 }\n    server cpn ${target}`,
+    `frontend refusing\n    bind :${faulty.refusing}\n    default_backend refusing`,
+    `backend refusing\n    http-response deny deny_status 502 if { status 226 }\n    server cpn ${target}`,
   ];
   await writeFile(file, `${sections.join('\n')}\n`);
   await mkdir(join(host.folder, 'run', 'haproxy'), { recursive: true });

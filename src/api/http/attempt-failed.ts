@@ -3,7 +3,7 @@ import { describeClosedHandshake, describeTlsFailure, type TlsServer } from '../
 import { codeOf, isLateAlert, isTlsCode } from '../../core/tls/failure-code.ts';
 
 /** What an attempt that brought no answer leaves known about itself. */
-interface Outcome {
+export interface Outcome {
   /** Whether another attempt could end otherwise. */
   readonly retry: boolean;
   /** No byte of the request left this host. */
@@ -22,6 +22,10 @@ interface Outcome {
   readonly proxied?: boolean;
   /** Another user may answer there. */
   readonly foreign?: Foreignness;
+  /** The status of the reply; absent without one. */
+  readonly status?: number;
+  /** The connection ended after the request was sent, and before the whole reply came. */
+  readonly closed?: boolean;
   /** What `Retry-After` asked for, clamped. */
   readonly retryAfterMs?: number | null;
   /** The hint, unless the problem has one. */
@@ -78,6 +82,7 @@ export class AttemptFailed extends Error {
       sent: !unconnected,
       perhapsDone: !unconnected,
       heard: code === 'ECONNREFUSED' || code === 'ECONNRESET',
+      closed: !unconnected && closedCodes.includes(code),
       remedy: (isTlsLikely ? useHttps : remedies[code]) ?? 'try again, and see what "cpn doctor" says of this host',
     });
   }

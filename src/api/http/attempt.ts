@@ -28,6 +28,8 @@ export interface Call {
   readonly onRefusal?: (refused: RefusedBody) => void;
   /** How long the service may hold its answer back; it adds to the deadline of the call. */
   readonly wait?: Wait;
+  /** Headers that are left out after two failures of a gateway: it may refuse the kind of reply that they ask for. */
+  readonly dispensable?: readonly string[];
   /** What `headers` and `json` carry that must never be shown. */
   readonly secrets?: readonly Secret[];
   /** True when the same request twice does no more than once. */
@@ -57,8 +59,10 @@ export interface Answer {
   /** The JSON that came, or what `receive` made of it; null where nothing was to come. */
   readonly body: unknown;
   readonly etag: string | null;
-  /** The reply has Preference-Applied for `wait`. */
+  /** The reply has Preference-Applied for `wait`, or was held for 5 s or longer. */
   readonly waited: boolean;
+  /** The request went without its `dispensable` headers. */
+  readonly isReduced?: true;
   /** The address that answered, as the kernel writes it; null where it is not known. */
   readonly from: string | null;
   /** The user whose program answered; null where that is not visible or not checked. */
@@ -78,6 +82,9 @@ export interface Attempt {
 
 /** An overloaded service may set a longer Retry-After than one call waits; a daemon follows it. */
 const maxRetryAfterMs = 300_000;
+
+/** Refusals that another attempt may not get. A 408 is a proxy's that waited too long. */
+const repeatedStatuses: readonly number[] = [408, 429];
 
 /** The request that a call becomes after so long, with the base address's path in front. */
 export function compose(call: Call, basePath: string, elapsedMs: number): Message {
@@ -122,11 +129,11 @@ export async function attempt(connection: Connection, call: Call, circumstances:
     return answer(await (call.receive ?? readJson)(response, reading));
   // A deletion is done when there is nothing to delete, if not by this attempt then by one whose reply was lost.
   const isGone = status === 404 && call.method === 'DELETE' && (call.goneIsDone === true || perhapsDone);
-  if (status >= 400 && status < 500 && status !== 429 && !isGone) {
+  if (status >= 400 && status < 500 && !repeatedStatuses.includes(status) && !isGone) {
     throw await refusedReply(response, { ...call, repeated: perhapsDone }, reading);
   }
-  if (status === 504) call.wait?.onGatewayTimeout?.();
-  if (status === 429 || status >= 500) throw busy(response, now, await readBriefReason(response, reading));
+  if (repeatedStatuses.includes(status) || status >= 500)
+    throw busy(response, now, await readBriefReason(response, reading));
   if (status >= 200 && status < 300) await readNothing(response, reading);
   discard(response);
   const unchanged = status === 304 && call.headers?.['if-none-match'] !== undefined;
@@ -155,6 +162,7 @@ function busy(response: Response, now: number, reason: string | null): AttemptFa
     sent: true,
     perhapsDone: status !== 429 && status !== 503,
     heard: true,
+    status,
     remedy: limited || cause !== null ? `try again ${later}` : 'its log says why; try again later',
     retryAfterMs,
   });

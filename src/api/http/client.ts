@@ -6,6 +6,7 @@ import { type Answer, type Attempt, attempt, type Call, compose } from './attemp
 import { AttemptFailed } from './attempt-failed.ts';
 import { type ClientOptions, withDefaults } from './client-options.ts';
 import { Connection, Spare } from './connection.ts';
+import { isGatewayFailure, isTimeoutLike, shortestTimeoutMs } from './gateway.ts';
 import { describeProxyFailure } from './proxy.ts';
 import { type Target, targetOf } from './target.ts';
 
@@ -87,25 +88,33 @@ export class HttpClient {
     let perhapsDone = false;
     const late = `no complete answer came within ${deadlineMs / 1000} s`;
     let before = '';
+    let gatewayFailures = 0;
     for (let number = 1; ; number++) {
-      const message = compose(call, basePath, clock.monotonic() - started);
+      const begun = clock.monotonic();
+      const isReduced = call.dispensable !== undefined && gatewayFailures >= mostGatewayFailures;
+      const message = compose(isReduced ? reduce(call) : call, basePath, begun - started);
       const circumstances: Attempt = { message, reading, now: clock.wall(), perhapsDone };
       const failed = await attempt(connection, call, circumstances).catch((error: unknown) => {
         if (error instanceof AttemptFailed) return error;
         throw error;
       });
-      if (!(failed instanceof AttemptFailed)) return failed;
+      const isLong = isLongWait(call, clock.monotonic() - begun);
+      if (!(failed instanceof AttemptFailed))
+        return { ...failed, waited: failed.waited || isLong, ...(isReduced && { isReduced }) };
       const { outcome, message: problem }: AttemptFailed = failed;
+      if (isGatewayFailure(outcome)) gatewayFailures += 1;
       sent ||= outcome.sent;
       perhapsDone ||= outcome.perhapsDone;
 
       const elapsedMs = clock.monotonic() - started;
       const doubt = perhapsDone && !call.repeatable;
-      const giveUp = (why: string) =>
-        this.#unreachable(why, { number, elapsedMs, doubt: doubt ? (call.doubt ?? usualDoubt) : null, sent, outcome });
+      const waitEnded = isLong && outcome.sent && (end.aborted || isTimeoutLike(outcome));
+      const ending = { number, elapsedMs, doubt: doubt ? (call.doubt ?? usualDoubt) : null, sent, waitEnded, outcome };
+      const giveUp = (why: string) => this.#unreachable(why, ending);
       if (end.aborted)
         throw giveUp(outcome.proxied ? `made no connection within ${deadlineMs / 1000} s` : `${late}${before}`);
-      if (!outcome.retry || doubt || number >= attempts) throw giveUp(problem);
+      const isOver = waitEnded && call.wait?.endsWithTimeout === true;
+      if (!outcome.retry || doubt || number >= attempts || isOver) throw giveUp(problem);
       const delayMs = (outcome.retryAfterMs ?? 0) + backoffDelay(number, backoff, random());
       if (elapsedMs + delayMs >= deadlineMs) throw giveUp(`${problem}, and the next attempt would come too late`);
       onRetry({ attempt: number, delayMs, problem });
@@ -116,7 +125,7 @@ export class HttpClient {
     }
   }
 
-  #unreachable(why: string, { number, elapsedMs, doubt, sent, outcome }: Ending): Unreachable {
+  #unreachable(why: string, { number, elapsedMs, doubt, sent, waitEnded, outcome }: Ending): Unreachable {
     const seconds = (elapsedMs / 1000).toFixed(1);
     const { proxy } = this.#target;
     const by = proxy === null ? '' : `, through the proxy ${proxy.url} (${proxy.from})`;
@@ -133,6 +142,7 @@ export class HttpClient {
       busy: outcome.busy ?? false,
       retryAfterMs: outcome.retryAfterMs ?? null,
       lasting: !outcome.retry,
+      waitEnded,
       // To try again is no remedy for what says by itself how to go on.
       remedy: doubt === null || doubt === usualDoubt ? (outcome.remedy ?? null) : null,
     });
@@ -146,6 +156,21 @@ interface Ending {
   /** That it may have been carried out, and is not sent again; null where it was not. */
   readonly doubt: string | null;
   readonly sent: boolean;
+  readonly waitEnded: boolean;
   /** Of the last attempt. */
   readonly outcome: AttemptFailed['outcome'];
+}
+
+/** Failures of a gateway after which a call leaves out its dispensable headers. */
+const mostGatewayFailures = 2;
+
+function reduce(call: Call): Call {
+  const headers = Object.entries(call.headers ?? {}).filter(([name]) => !call.dispensable?.includes(name));
+  return { ...call, headers: Object.fromEntries(headers) };
+}
+
+/** Whether an attempt was held so long that it was not answered at once. */
+function isLongWait({ wait }: Call, tookMs: number): boolean {
+  const seconds = wait?.seconds ?? 0;
+  return seconds > 0 && tookMs >= Math.min(shortestTimeoutMs, seconds * 1000);
 }

@@ -40,6 +40,8 @@ export interface RefreshResult {
   readonly notes: Pick<Notes, 'sync' | 'held'>;
   /** The service held its answer back until there was one. */
   readonly waited: boolean;
+  /** A gateway refuses changes alone. */
+  readonly refusesDeltas?: true;
   /** What the service sent to this host alone; absent for nothing. */
   readonly messages?: readonly PeerMessage[];
   /** What kept the newest map away; the last known one stands in its place. */
@@ -60,6 +62,8 @@ export interface RefreshOptions {
   readonly wait?: Wait;
   /** What the last question ended in: until the map may be believed, the service is asked for another one than that. */
   readonly heldMap?: HeldMap | null;
+  /** Requests whole maps, because a gateway refuses changes alone. */
+  readonly wholeMaps?: boolean;
 }
 
 /**
@@ -70,7 +74,7 @@ export interface RefreshOptions {
 export async function refresh(
   tools: Tools,
   state: Joined,
-  { holdSeconds = defaultHoldSeconds, wait, heldMap = null }: RefreshOptions = {},
+  { holdSeconds = defaultHoldSeconds, wait, heldMap = null, wholeMaps = false }: RefreshOptions = {},
 ): Promise<RefreshResult> {
   const { sync, held } = await tools.store.readNotes(state.interface);
   const { map: known } = state.membership;
@@ -83,17 +87,22 @@ export async function refresh(
     const following = wait && { attempts: followerAttempts, ...(wait.seconds && { connection: 'keep' as const }) };
     const service = await tools.connect(state, { deadlineMs: mapDeadline, ...following });
     // Of a map that was refused only the revision is kept, and one with held peers is not what was received: no base for deltas.
-    const isBase = state.refused === null && !isMapAltered(state.pins, state.options.pin);
+    const isBase = !wholeMaps && state.refused === null && !isMapAltered(state.pins, state.options.pin);
     const named = known.revision && (isBase ? known : (state.refused ?? known.revision));
     const isHeld = heldMap !== null && left > 0;
     // Until a map may be believed there is nothing to wait for beyond that.
     const limited = wait && { ...wait, seconds: wait.seconds && Math.min(wait.seconds, Math.ceil(left)) };
     const [asked, waiting] = isHeld ? [heldMap.revision, limited] : [named, wait];
     const answer = await service.readMap(access.network, access.token, asked, waiting);
+    const canWait = state.features?.includes('map-wait') === true;
+    const isLongPoll = (wait?.seconds ?? 0) > 0 && canWait;
+    const isUnchanged = answer.map === null && answer.messages === undefined;
     // A map that comes again before the interval is over costs more than polling does.
-    const isLongPoll = (wait?.seconds ?? 0) > 0 && state.features?.includes('map-wait') === true;
-    const isEarly = isLongPoll && answer.isRepeated === true && tools.monotonic() - requestedAt < holdSeconds;
-    const waited = answer.waited && !isEarly;
+    const isRepeated = answer.isRepeated === true && tools.monotonic() - requestedAt < holdSeconds;
+    const isEarly = isLongPoll && (isRepeated || (isUnchanged && !answer.waited));
+    // A change ends a wait, and a first request has none: without Preference-Applied neither shows whether the service waits.
+    const isOpen = wait !== undefined && canWait && !isEarly && !answer.waited;
+    const waited = isOpen || (answer.waited && !isEarly);
     if (isHeld && answer.map === null) {
       return { ...failWith(heldMap.failure, { sync, held }), waited, heldMap: waited ? heldMap : null };
     }
@@ -120,14 +129,16 @@ export async function refresh(
         return { ...failWith(failure, { sync, held: { since } }), waited, heldMap: next };
       }
     }
-    const mode = wait === undefined ? sync.mode : waited ? 'push' : 'poll';
+    const mode = wait === undefined || isOpen ? sync.mode : waited ? 'push' : 'poll';
     const reached = answer.from ?? sync.reached;
     const cloned = answer.clonedSince === undefined ? {} : { clonedSince: answer.clonedSince };
     const lastSuccess = tools.now().toISOString();
     const clock = adjustClock(sync.clock, answer.servedAt, tools.uptime());
-    const repliesEarly = isLongPoll ? isEarly : sync.repliesEarly === true;
-    const early = repliesEarly ? { repliesEarly } : {};
-    const facts = { ...(reached && { reached }), ...(clock && { clock }), ...cloned, ...early };
+    // One such reply may have another reason, such as too many long polls of this host at once.
+    const repliesEarly = isLongPoll && !isOpen ? isEarly && sync.mode === 'poll' : sync.repliesEarly === true;
+    const refusesDeltas = wait === undefined ? sync.refusesDeltas === true : wholeMaps || answer.refusesDeltas === true;
+    const ofProxy = { ...(repliesEarly && { repliesEarly }), ...(refusesDeltas && { refusesDeltas }) };
+    const facts = { ...(reached && { reached }), ...(clock && { clock }), ...cloned, ...ofProxy };
     const notes = { sync: { mode, lastSuccess, error: null, refused: null, ...facts }, held: null };
     // That the service has no other map than one which this host refused confirms no map.
     const isConfirmed = map !== null || state.refused === null;
@@ -138,6 +149,7 @@ export async function refresh(
       update: { ...news, ...answeredBy, isRepeated: isDoubted, removed, ...(isConfirmed && { confirmedAt }) },
       notes,
       waited,
+      ...(answer.refusesDeltas && { refusesDeltas: answer.refusesDeltas }),
       ...(answer.messages && { messages: answer.messages }),
       failure: null,
       heldMap: null,

@@ -17,8 +17,8 @@ import { TransitionLogger } from './transition-logger.ts';
 const holdSeconds = { least: 40, most: 45 };
 /** A shorter hold, after gateways ended longer ones, is not halved further. */
 const shortestHold = 5;
-/** Seconds after which the usual hold is tried again. */
-const shortHoldLasts = 3_600;
+/** Seconds after which the usual hold, and changes alone, are tried again. */
+const retryAfterGateway = 3_600;
 /** The most frequent requests to a service that answers long polls at once. */
 const pace: RateLimit = { most: 10, withinMs: 10_000 };
 /** Milliseconds between two tries, at least: full jitter alone may be no wait at all. */
@@ -52,6 +52,10 @@ export class MapFollower implements PassListener {
   #isLocal = false;
   /** The hold that a gateway allows, in seconds, and until when it is used; null for the usual one. */
   #shortHold: { readonly seconds: number; readonly until: number } | null = null;
+  /** The hold of the last long poll, if a gateway may have ended it, in seconds. The next answer shows that the service works. */
+  #ended: number | null = null;
+  /** Until when a gateway is expected to refuse changes alone. */
+  #wholeMapsUntil = 0;
   /** The map that waits for a second, equal answer. */
   #doubt: HeldMap | null = null;
   /** The control plane, the peer and the token of the last request; null before the first. */
@@ -103,6 +107,8 @@ export class MapFollower implements PassListener {
     this.#failures = 0;
     this.#hasAnswered = false;
     this.#shortHold = null;
+    this.#ended = null;
+    this.#wholeMapsUntil = 0;
     this.#identity = null;
     this.#round.abort();
   }
@@ -148,13 +154,18 @@ export class MapFollower implements PassListener {
       }
       this.#isLocal = false;
       const seconds = this.#hasAnswered ? this.#nextHold() : 0;
-      const wait = { seconds, signal: round, onGatewayTimeout: this.#halveHold(seconds) };
-      const options = { holdSeconds: this.#interval, wait, heldMap: this.#doubt };
+      const wait = { seconds, signal: round, endsWithTimeout: true as const };
+      const wholeMaps = tools.monotonic() < this.#wholeMapsUntil;
+      const options = { holdSeconds: this.#interval, wait, heldMap: this.#doubt, wholeMaps };
       this.#polled = state.membership.map.revision;
       const refreshed = await refresh(tools, state, options);
       const { update: news, notes, waited, failure, heldMap: doubt, messages = [] } = refreshed;
       this.#polled = undefined;
+      if (failure instanceof Unreachable && failure.waitEnded) return this.#checkAfter(seconds, failure);
       this.#doubt = doubt;
+      if (refreshed.refusesDeltas) this.#readWholeMaps();
+      else if (failure === null || doubt !== null) this.#halveHold();
+      this.#ended = null;
       this.#onMessages(messages);
       this.#isRefused = failure instanceof Refused;
       if (failure instanceof Refused && this.#failures === 0 && (await this.#isLeft())) return this.#pause();
@@ -199,19 +210,26 @@ export class MapFollower implements PassListener {
     return Math.round(least + Math.random() * (most - least));
   }
 
-  /** A gateway that answers immediately has another reason than the hold. */
-  #halveHold(seconds: number): () => void {
-    const requestedAt = this.#tools.monotonic();
-    return () => {
-      const at = this.#tools.monotonic();
-      if (at - requestedAt < Math.min(shortestHold, seconds) || seconds === 0) return;
-      const half = Math.max(shortestHold, Math.floor(seconds / 2));
-      this.#shortHold = { seconds: half, until: at + shortHoldLasts };
-      this.#tools.log.info(
-        { interface: this.#link, seconds: half },
-        'a gateway ended a long poll; the next ones are shorter',
-      );
-    };
+  /**
+   * Returns the milliseconds until the next request. That one does not wait: it shows whether the control plane still works, before the
+   * end of the long poll is reported as its failure or ascribed to a gateway.
+   */
+  #checkAfter(seconds: number, { retryAfterMs }: Unreachable): number {
+    this.#hasAnswered = false;
+    this.#ended = seconds;
+    return restMs + (retryAfterMs ?? 0) + backoffDelay(1, this.#backoff, Math.random());
+  }
+
+  #halveHold(): void {
+    if (this.#ended === null) return;
+    const seconds = Math.max(shortestHold, Math.floor(this.#ended / 2));
+    this.#shortHold = { seconds, until: this.#tools.monotonic() + retryAfterGateway };
+    this.#tools.log.info({ interface: this.#link, seconds }, 'a gateway ended a long poll; the next ones are shorter');
+  }
+
+  #readWholeMaps(): void {
+    this.#wholeMapsUntil = this.#tools.monotonic() + retryAfterGateway;
+    this.#tools.log.warn({ interface: this.#link }, 'a gateway refuses changes alone; whole maps are read instead');
   }
 
   #pause(): number {

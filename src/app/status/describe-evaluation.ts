@@ -114,6 +114,7 @@ export function describeEvaluation(
       ...findCloneWarnings(state, notes).map(({ found, remedy }) => `${found}; ${remedy}`),
       ...(age === null ? [] : [`${age.found}; ${mapAgeRemedy}`]),
       ...(notes.sync.repliesEarly ? [earlyReplies] : []),
+      ...(notes.sync.refusesDeltas ? [refusedDeltas] : []),
       ...(state.refused === null ? [] : [describeRefused(state)]),
       ...(state.enabled ? [] : [`taken down; "cpn up ${state.interface}" brings it up`]),
       ...(state.drained
@@ -136,7 +137,9 @@ export function describeEvaluation(
 }
 
 const earlyReplies =
-  'changes arrive late: the control plane, or a proxy in front of it, answers long polls immediately, with a map that is not new; let the proxy pass If-None-Match and ETag unchanged';
+  'changes arrive late: the control plane, or a proxy in front of it, answers long polls immediately, without a change; let the proxy cache nothing, and pass If-None-Match, Prefer, ETag and Preference-Applied unchanged';
+const refusedDeltas =
+  'a proxy in front of the control plane refuses the status 226: this host reads the whole map for each change, and does not confirm removals; let the proxy pass A-IM and the status 226';
 
 function describePeers({ state, desired, actual }: Evaluation, silent: Notes['silent'], now: number): PeerStatus[] {
   const wanted = new Map(desired.config.peers.map((peer) => [peer.publicKey, peer]));

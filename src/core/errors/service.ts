@@ -60,6 +60,8 @@ interface Attempts {
   readonly remedy?: string | null;
   /** Another attempt ends the same way until someone acts, such as one with a certificate that is not accepted. */
   readonly lasting?: boolean;
+  /** A gateway may have ended a wait of several seconds, which says nothing about the control plane. */
+  readonly waitEnded?: boolean;
 }
 
 /** The control plane was unreachable, or kept answering 429 or 5xx, until the deadline. */
@@ -71,6 +73,7 @@ export class Unreachable extends CpnError implements Attempts {
   readonly retryAfterMs: number | null;
   readonly remedy: string | null;
   readonly lasting: boolean;
+  readonly waitEnded: boolean;
 
   /** @param message replaces the usual message */
   constructor(url: string, problem: string, attempts: Attempts, message = explainSilence(url, problem, attempts)) {
@@ -81,6 +84,7 @@ export class Unreachable extends CpnError implements Attempts {
     this.retryAfterMs = attempts.retryAfterMs;
     this.remedy = attempts.remedy ?? null;
     this.lasting = attempts.lasting ?? false;
+    this.waitEnded = attempts.waitEnded ?? false;
   }
 }
 

@@ -4,6 +4,7 @@ import type { StateUpdate } from '../../../src/app/reconcile/state-update.ts';
 import { MapFollower } from '../../../src/app/run/map-follower.ts';
 import { Secret } from '../../../src/core/crypto/secret.ts';
 import { Refused, Unreachable } from '../../../src/core/errors/index.ts';
+import { features } from '../../../src/core/map/features.ts';
 import type { NetworkMap } from '../../../src/core/map/model.ts';
 import { dialled, peer } from '../../core/samples.ts';
 import { eventually } from '../../lab/eventually.ts';
@@ -213,22 +214,28 @@ describe('a proxy in front of a service with long polls', () => {
     expect((await desk.tools.store.readNotes('cpn0')).sync.mode).toBe('push');
   });
 
-  it('that ends long polls with a 504 gets shorter ones, for an hour', async () => {
+  const ended = () =>
+    new Unreachable('https://203.0.113.99', 'it answered 502', {
+      ...{ delivered: true, heard: true, retryAfterMs: null },
+      waitEnded: true,
+    });
+
+  it('that ends long polls gets shorter ones, for an hour, and is no failure of the control plane', async () => {
     const desk = await Desk.with(joinedTo(first));
     const stop = new AbortController();
     const [limit, holds]: [number, number[]] = [12, []];
     desk.answers = [
       async (_, wait) => {
         const seconds = wait?.seconds ?? 0;
-        holds.push(seconds);
+        if (seconds > 0) holds.push(seconds);
         desk.seconds += Math.min(seconds, limit);
-        if (seconds > limit) wait?.onGatewayTimeout?.();
         if (desk.seconds > 6_000) stop.abort();
+        if (seconds > limit) throw ended();
         return { map: null, waited: true };
       },
     ];
     await new MapFollower(desk.tools, 'cpn0', 30, async () => true).run(stop.signal);
-    const [, usual = 0, half, quarter, next] = holds;
+    const [usual = 0, half, quarter, next] = holds;
     expect(holdOf(usual)).toBe('hold');
     expect([half, quarter, next]).toEqual([
       Math.floor(usual / 2),
@@ -236,31 +243,72 @@ describe('a proxy in front of a service with long polls', () => {
       Math.floor(Math.floor(usual / 2) / 2),
     ]);
     expect(holds.filter((seconds) => holdOf(seconds) === 'hold')).toHaveLength(2);
+    // After each one, a request without a wait shows that the control plane answers.
+    const asked = desk.asked.map(({ wait }) => wait?.seconds);
+    expect(asked.slice(0, 6)).toEqual([0, usual, 0, half, 0, quarter]);
+    expect(desk.logged.filter(({ level }) => level !== 'info')).toEqual([]);
+    expect((await desk.tools.store.readNotes('cpn0')).sync).toMatchObject({ mode: 'push', error: null });
   });
 
-  it('that answers 504 at once changes no hold: its reason is another one', async () => {
-    const desk = await Desk.with(joinedTo(first));
-    const stop = new AbortController();
-    desk.answers = [
-      async (_, wait) => {
-        wait?.onGatewayTimeout?.();
-        if (desk.asked.length >= 3) stop.abort();
-        return { map: null, waited: true };
-      },
-    ];
-    await new MapFollower(desk.tools, 'cpn0', 30, async () => true).run(stop.signal);
-    expect(desk.asked.map(({ wait }) => holdOf(wait?.seconds))).toEqual([0, 'hold', 'hold']);
+  it('is not what ended the long poll of a control plane that went down', async () => {
+    const down = await follow([answerWith(first, true), fail(ended()), fail(gone()), fail(gone())], 4);
+    expect(down.desk.asked.map(({ wait }) => holdOf(wait?.seconds))).toEqual([0, 'hold', 0, 0]);
+    expect(warnings(down)).toHaveLength(1);
+    expect((await notes(down)).sync.error).toContain('unreachable');
+    const back = [answerWith(first, true), fail(ended()), fail(gone()), answerWith(first, true)];
+    expect(holdOf((await follow(back, 5)).desk.asked[4]?.wait?.seconds)).toBe('hold');
+  });
+
+  it('that refuses changes alone is asked for whole maps for an hour, and status is warned', async () => {
+    const wholeAt =
+      (revision: string): Answer =>
+      () => ({
+        ...{ map: mapAt(revision, [other]), waited: true },
+        ...(revision === '"2"' && { refusesDeltas: true }),
+      });
+    const held: Answer = answerWith(mapAt('"3"', [other]), true);
+    const following = await follow([wholeAt('"2"'), wholeAt('"3"'), held], 100);
+    const bases = following.desk.asked.map(({ base }) => base !== null);
+    expect(bases.slice(0, 4)).toEqual([true, false, false, false]);
+    const again = bases.indexOf(true, 1);
+    expect((following.times[again] ?? 0) - (following.times[0] ?? 0)).toBeGreaterThanOrEqual(3_600);
+    expect(warnings(following)).toMatchObject([{ message: expect.stringContaining('refuses changes alone') }]);
+    expect((await notes(following)).sync.refusesDeltas).toBeUndefined();
+    const meanwhile = await follow([wholeAt('"2"'), wholeAt('"3"'), held], 5);
+    expect((await notes(meanwhile)).sync.refusesDeltas).toBe(true);
+  });
+
+  describe('that removes headers', () => {
+    /** Without Preference-Applied, and too soon to have been held. */
+    const early: Answer = () => ({ map: null, waited: false });
+
+    it('of requests makes each reply come at once: status is warned, from the second one on', async () => {
+      const following = await follow([answerWith(first, true), early], 8);
+      for (const pause of pauses(following).slice(1)) expect(pause).toBeGreaterThanOrEqual(24);
+      expect((await notes(following)).sync).toMatchObject({ mode: 'poll', repliesEarly: true });
+      expect((await notes(await follow([answerWith(first, true), early], 2))).sync.repliesEarly).toBeUndefined();
+    });
+
+    it('of replies delays nothing: neither a first reply nor a change shows whether the service waits', async () => {
+      const changed: Answer = () => ({ map: second, waited: false });
+      const following = await follow([early, answerWith(first, true), changed, answerWith(second, true)], 5);
+      expect(Math.max(...[0, 2].map((index) => pauses(following)[index] ?? 99))).toBeLessThan(2);
+      expect((await notes(following)).sync).toMatchObject({ mode: 'push' });
+    });
   });
 });
 
 describe('a service without long polls', () => {
-  it('is polled at the interval', async () => {
-    const following = await follow([answerWith(first)], 6);
+  const state = joinedTo(first, { features: features.filter((feature) => feature !== 'map-wait') });
+
+  it('is polled at the interval, without a warning', async () => {
+    const following = await follow([answerWith(first)], 6, { state });
     for (const pause of pauses(following)) {
       expect(pause).toBeGreaterThanOrEqual(24);
       expect(pause).toBeLessThanOrEqual(36);
     }
     expect((await notes(following)).sync.mode).toBe('poll');
+    expect((await notes(following)).sync.repliesEarly).toBeUndefined();
   });
 
   it('gives no update when it sends the same map without a revision', async () => {
@@ -398,7 +446,9 @@ describe('an answer that would empty the tunnel', () => {
     ['cannot wait', mapAt('"2"', []), false],
     ['has no revisions', mapAt(null, []), true],
   ])('is requested again at the interval when the service %s', async (_, map, waits) => {
-    const following = await follow([answerWith(map, waits)], 2);
+    const described = features.filter((feature) => waits || feature !== 'map-wait');
+    const state = joinedTo(first, { features: described });
+    const following = await follow([answerWith(map, waits)], 2, { state });
     expect(following.desk.asked.map(({ revision }) => revision)).toEqual(['"1"', '"1"']);
     expect(pauses(following)[0]).toBeGreaterThanOrEqual(24);
   });
