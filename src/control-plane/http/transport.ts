@@ -5,6 +5,7 @@ import { Unavailable } from '../errors.ts';
 import type { ChangeNotifier } from '../push/change-notifier.ts';
 import type { App } from './app.ts';
 import { ConnectionTracker } from './connections.ts';
+import { hasOversizedCookies } from './oversized-cookies.ts';
 import { readTlsFiles, type ServedCertificate, type TlsFiles, type TlsIdentity } from './tls-files.ts';
 import { nameSocketClients } from './unix-socket.ts';
 
@@ -54,7 +55,8 @@ export interface Transport {
   closeAllConnections(): void;
 }
 
-const maxHeaderSize = 16 * 1024;
+/** Less than a TLS record (16 KiB): what makes headers too large is then in the first one. */
+const maxHeaderSize = 15.5 * 1024;
 
 /** Reads certificate and key, and throws when they cannot be used. @param tls null for plain http */
 export function createTransport(tls: TlsFiles | null, deadlines: Deadlines): Transport {
@@ -131,30 +133,39 @@ export function closePromptly(
  * no hook for it: `onRefusal` gets the status.
  */
 export function createClientErrorHandler(onRefusal: (status: number) => void) {
-  return (error: NodeJS.ErrnoException, socket: Socket) => {
+  return (error: NodeJS.ErrnoException & { readonly rawPacket?: unknown }, socket: Socket) => {
     // The client has disconnected.
     if (error.code === 'ECONNRESET' || socket.destroyed) return;
     const { status, message } = refusals[error.code ?? ''] ?? notHttp;
     onRefusal(status);
-    if (socket.writable) socket.write(formatReply(status, message));
+    const clearsCookies = status === 431 && hasOversizedCookies(error.rawPacket);
+    if (socket.writable) socket.write(clearsCookies ? cookiesReply : formatReply(status, message));
     socket.destroy(error);
   };
 }
 
 const refusals: Readonly<Record<string, { status: number; message: string }>> = {
   ERR_HTTP_REQUEST_TIMEOUT: { status: 408, message: 'the request took too long to arrive' },
-  HPE_HEADER_OVERFLOW: { status: 431, message: 'the headers of the request are larger than 16 KiB' },
+  HPE_HEADER_OVERFLOW: { status: 431, message: 'the headers of the request are larger than 15.5 KiB' },
 };
 const notHttp = { status: 400, message: 'this is no HTTP request' };
 
-function formatReply(status: number, message: string): string {
+function formatReply(status: number, message: string, headers: readonly string[] = []): string {
   const body = JSON.stringify({ message });
   return [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     'Connection: close',
     'Content-Type: application/json; charset=utf-8',
     `Content-Length: ${body.length}`,
+    ...headers,
     '',
     body,
   ].join('\r\n');
 }
+
+const cookiesReply = formatReply(
+  431,
+  'the cookies of this host name are larger than 12 KiB, so the request is not read; load the page again, and if that does not help, delete the cookies of this host name in the browser',
+  // Browsers follow it over https and on loopback.
+  ['Clear-Site-Data: "cookies"'],
+);

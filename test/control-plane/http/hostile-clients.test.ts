@@ -74,8 +74,28 @@ describe('too much', () => {
   test('of headers is a 431', async () => {
     const large = await connectRaw(plane.url);
     large.send(`GET /healthz HTTP/1.1\r\nHost: x\r\nX-Large: ${'x'.repeat(16 * kib)}\r\n\r\n`);
-    const refused = { status: 431, message: 'the headers of the request are larger than 16 KiB' };
-    expect(refusalIn(await large.ended())).toEqual(refused);
+    const refused = { status: 431, message: 'the headers of the request are larger than 15.5 KiB' };
+    const reply = await large.ended();
+    expect(refusalIn(reply)).toEqual(refused);
+    expect(reply).not.toMatch(/clear-site-data/i);
+  });
+
+  test('of cookies is a 431 that clears them in the browser', async () => {
+    const large = await connectRaw(plane.url);
+    const planted = Array.from({ length: 6 }, (_, index) => `planted${index}=${'x'.repeat(3800)}`);
+    large.send(`GET / HTTP/1.1\r\nHost: x\r\nAccept: text/html\r\nCookie: ${planted.join('; ')}\r\n\r\n`);
+    const reply = await large.ended();
+    expect(refusalIn(reply)).toEqual({ status: 431, message: expect.stringContaining('delete the cookies') });
+    expect(reply).toContain('\r\nClear-Site-Data: "cookies"\r\n');
+  });
+
+  test('of a URL clears no cookies, which any page could bring about by a link', async () => {
+    const large = await connectRaw(plane.url);
+    const cookie = `session=${'x'.repeat(3800)}; other=${'y'.repeat(3800)}`;
+    large.send(`GET /${'a'.repeat(9 * kib)} HTTP/1.1\r\nHost: x\r\nCookie: ${cookie}\r\n\r\n`);
+    const reply = await large.ended();
+    expect(refusalIn(reply).status).toBe(431);
+    expect(reply).not.toMatch(/clear-site-data/i);
   });
 
   test('of headers is not yet 15 KiB of them', async () => {
