@@ -25,10 +25,17 @@ export function namePlace(surroundings: Underlay): string {
  */
 export function hasPathTo(address: Address, surroundings: Underlay): boolean {
   const { uplinks, uplinks6, connected, routed, reached = [], links, paths = {} } = surroundings;
+  // A link without carrier keeps its addresses and routes.
+  const down = new Set(links.filter(({ isDown }) => isDown).map(({ name }) => name));
+  const isLive = (link: string) => !down.has(link);
   const defaults = familyOf(address) === 6 ? uplinks6 : uplinks;
-  if (defaults === undefined || defaults.length > 0) return true;
-  // A default route in another table shows in the path to the control plane, unless that runs on this host.
-  const outside = ['lo', ...links.map(({ name }) => name)];
-  if (Object.values(paths).some((path) => outside.some((link) => path.startsWith(`${link} `)))) return true;
-  return [...connected, ...routed, ...reached].some(({ prefix }) => covers(prefix, address));
+  if (defaults === undefined || defaults.some(isLive)) return true;
+  if ([...connected, ...routed, ...reached].some(({ prefix, link }) => isLive(link) && covers(prefix, address)))
+    return true;
+  // A default route in another table shows in the path to the control plane, unless that runs on this host or is forwarded there.
+  const outside = links.filter(({ name, isInternal }) => isLive(name) && !isInternal).map(({ name }) => name);
+  return Object.values(paths).some((path) => {
+    const [link = ''] = path.split(' ');
+    return link === 'lo' ? outside.length > 0 : outside.includes(link);
+  });
 }

@@ -5,6 +5,8 @@ import { address, prefix, surroundings } from '../samples.ts';
 const far = address('198.51.100.7');
 const without = { ...surroundings, gateways: [], uplinks: [], connected: [], routed: [] };
 
+const down = { ...surroundings, links: surroundings.links.map((link) => ({ ...link, isDown: true as const })) };
+
 test.each([
   ['a default route', surroundings, far, true],
   ['neither a default route nor a subnet', without, far, false],
@@ -13,6 +15,15 @@ test.each([
   ['other subnets', { ...without, connected: [{ prefix: prefix('10.1.0.0/16'), link: 'eth0' }] }, far, false],
   ['a default route in another table', { ...without, paths: { [far]: 'eth1 192.0.2.1 192.0.2.7' } }, far, true],
   ['a control plane of its own', { ...without, paths: { [far]: 'lo - 127.0.0.1' } }, far, true],
+  [
+    'a forwarder of its own, and no live link',
+    { ...down, uplinks: [], paths: { [far]: 'lo - 127.0.0.1' } },
+    far,
+    false,
+  ],
+  ['a default route by a link that is down', down, far, false],
+  ['the subnet of a link that is down', { ...down, uplinks: [] }, address('203.0.113.7'), false],
+  ['the subnet of a live link', { ...surroundings, uplinks: [] }, address('203.0.113.7'), true],
   ['a refusal of the kernel', { ...without, paths: { [far]: 'Network is unreachable' } }, far, false],
   ['a path through a tunnel alone', { ...without, paths: { [far]: 'cpn0 - 10.77.0.3' } }, far, false],
   ['no IPv6 default route', { ...surroundings, uplinks6: [] }, address('2001:db8::7'), false],
