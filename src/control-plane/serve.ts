@@ -7,6 +7,7 @@ import type { Prefix } from '../core/net/cidr.ts';
 import { isLoopback } from '../core/net/loopback.ts';
 import { watchCertificate } from './certificate-watch.ts';
 import { createTurns } from './concurrency.ts';
+import { type DatabaseClock, followDatabaseClock } from './database-clock.ts';
 import { type PasswordCost, usualPasswordCost } from './domain/passwords.ts';
 import type { Random } from './domain/tokens.ts';
 import { CannotListen, failureFields } from './errors.ts';
@@ -98,9 +99,10 @@ export interface ControlPlane {
 
 /** Runs the control plane until it is closed. When this returns it answers; what it acknowledges survives a kill. */
 export async function serve(options: ServeOptions): Promise<ControlPlane> {
-  const { owner = null, allowPublicRoutes, logger, now = () => new Date(), random = randomBytes } = options;
-  const readTime = options.now === undefined ? readDatabaseTime : async () => now();
-  const steadyNow = options.steadyNow ?? (options.now === undefined ? createSteadyClock() : () => now().getTime());
+  const { owner = null, allowPublicRoutes, logger, random = randomBytes } = options;
+  const given = options.now;
+  const readTime = given === undefined ? readDatabaseTime : async () => given();
+  const steadyNow = options.steadyNow ?? (given === undefined ? createSteadyClock() : () => given().getTime());
   const {
     notifier = new ChangeNotifier(),
     healthNotifier = new ChangeNotifier(healthIntervalMs),
@@ -114,8 +116,11 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
   const store = await open(options, { map: notifier, health: healthNotifier, messages: messageNotifier });
   // Whom a proxy on this machine brings may be anywhere.
   const onLoopback = isLoopback(options.host) && proxies.length === 0;
-  const timely: { expiry?: Expiry; health?: ReturnType<typeof startHealth> } = {};
+  const timely: { expiry?: Expiry; health?: ReturnType<typeof startHealth>; clock?: DatabaseClock } = {};
   try {
+    const clock = given === undefined ? await followDatabaseClock(store.db, logger) : { now: given, stop: () => {} };
+    timely.clock = clock;
+    const { now } = clock;
     const limits = { ...defaultLimits, ...options.limits };
     const context = {
       db: store.db,
@@ -180,6 +185,7 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
         .finally(pruningEvents.stop)
         .finally(expiry.stop)
         .finally(health.stop)
+        .finally(clock.stop)
         .finally(store.close);
     };
     const reload = () => {
@@ -190,6 +196,7 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
     return { url, metricsUrl: showing?.url ?? null, reload, close: once(close) };
   } catch (error) {
     await timely.health?.stop();
+    timely.clock?.stop();
     await store.close();
     throw error;
   }

@@ -1,0 +1,37 @@
+import type { Logger } from 'pino';
+import { readDatabaseTime } from './store/database.ts';
+import type { Db } from './store/tables.ts';
+
+/** Milliseconds between two readings. */
+const everyMs = 30_000;
+/** Milliseconds: smaller differences are those of a reading itself. */
+const toleratedMs = 1_000;
+const reportedMs = 5_000;
+
+/** The time that decides about keys, sessions and expiry: that of the database, so that replicas with other clocks agree. */
+export interface DatabaseClock {
+  now(): Date;
+  stop(): void;
+}
+
+/** Reads how far the clock of this machine is from the database's, now and every half minute. */
+export async function followDatabaseClock(db: Db, logger: Logger): Promise<DatabaseClock> {
+  let offsetMs = 0;
+  let isReported = false;
+  const read = async () => {
+    const [before, wall] = [performance.now(), Date.now()];
+    const database = (await readDatabaseTime(db)).getTime();
+    const measured = database - wall - (performance.now() - before) / 2;
+    offsetMs = Math.abs(measured) < toleratedMs ? 0 : measured;
+    const isWrong = Math.abs(offsetMs) > reportedMs;
+    if (isWrong && !isReported) {
+      const facts = { seconds: Math.round(-offsetMs / 1000) };
+      logger.warn(facts, 'the clock of this machine differs from that of the database, which decides; set it right');
+    }
+    isReported = isWrong;
+  };
+  await read();
+  const timer = setInterval(() => read().catch(() => undefined), everyMs);
+  timer.unref();
+  return { now: () => new Date(Date.now() + offsetMs), stop: () => clearInterval(timer) };
+}
