@@ -112,6 +112,23 @@ test('a host that reconnects in time is asked about by no one', async () => {
   expect(await readMessages(waits.two)).toEqual([{ kind: 'probe', data: { peers: [office.three.id] } }]);
 });
 
+test('a host that drops its connections again and again is probed no more often than one that is gone', async () => {
+  const { office, waits } = await startWaiting();
+  const { one, two, three } = office;
+  waits.one.end.abort();
+  expect(await readMessages(waits.two)).toEqual([{ kind: 'probe', data: { peers: [one.id] } }]);
+  const third = await wait(office, three);
+  await eventually('it is online', async () => (await office.events()).length === 3);
+  const again = await wait(office, two);
+  for (let time = 0; time < 3; time += 1) {
+    const dropped = await wait(office, one);
+    await office.report(one, {});
+    dropped.end.abort();
+  }
+  third.end.abort();
+  expect(await readMessages(again)).toEqual([{ kind: 'probe', data: { peers: [three.id] } }]);
+});
+
 test('a host that makes no request after a reply is asked about too', async () => {
   const { office, waits } = await startWaiting();
   const { plane, token, network, one } = office;
