@@ -1,5 +1,6 @@
 import { CreatePersonalToken } from '../contract/personal-token.ts';
 import { ChangePassword, ChangeUser, CreateUser } from '../contract/user.ts';
+import type { Secret } from '../core/crypto/secret.ts';
 import { Refused } from '../core/errors/index.ts';
 import type { Id } from '../core/map/model.ts';
 import { checkRequest } from './check-request.ts';
@@ -46,6 +47,10 @@ const absent = (what: string) => ({
   405: `the service offers no ${what}; ask its operator`,
 });
 
+function proofOf(own: Secret | undefined): { readonly current_password?: string } {
+  return own === undefined ? {} : { current_password: own.reveal() };
+}
+
 /** The part of the service that is about users, their tokens and what was done; `call` brings the bearer, `list` too. */
 export function accountService(call: (request: Call) => Promise<Answer>, list: List): AccountService {
   return {
@@ -54,14 +59,14 @@ export function accountService(call: (request: Call) => Promise<Answer>, list: L
       return list({ ...read, what: 'listing the users', path: '/api/users', remedies }, decodeUsers);
     },
 
-    async createUser({ email, password, role }) {
-      const json = checkRequest(CreateUser, { email, password: password.reveal(), role });
+    async createUser({ email, password, role }, own) {
+      const json = checkRequest(CreateUser, { email, password: password.reveal(), role, ...proofOf(own) });
       const { body, reading } = await call({
         ...create,
         what: 'making the user',
         path: '/api/users',
         json,
-        secrets: [password],
+        secrets: [password, ...(own ? [own] : [])],
         remedies: absent('administration of users'),
       });
       return decodeUser(body, reading);
@@ -77,8 +82,8 @@ export function accountService(call: (request: Call) => Promise<Answer>, list: L
       });
     },
 
-    async updateUser(user, changes) {
-      const json = checkRequest(ChangeUser, changes);
+    async updateUser(user, changes, own) {
+      const json = checkRequest(ChangeUser, { ...changes, ...proofOf(own) });
       const { body, reading } = await call({
         method: 'PATCH',
         repeatable: true,
@@ -86,6 +91,7 @@ export function accountService(call: (request: Call) => Promise<Answer>, list: L
         what: `changing user ${user}`,
         path: `/api/users/${user}`,
         json,
+        ...(own && { secrets: [own] }),
         remedies: {
           404: 'see "cpn user list" for the users; if it is there, this service cannot change users',
           405: 'this service cannot change users; ask its operator',

@@ -94,6 +94,9 @@ export const aliases = {
   passwordChange: {
     sessionsEnded: ['sessions_ended'],
     tokensRevoked: ['tokens_revoked'],
+    usersMade: ['users_made'],
+    keysMade: ['keys_made'],
+    network: ['network'],
   },
   token: {
     id: ['id', 'token_id'],

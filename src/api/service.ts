@@ -159,7 +159,7 @@ export interface Profile {
 }
 
 export type User = Named<UserReply>;
-export type CreateUser = Omit<CreateUserRequest, 'password'> & { readonly password: Secret };
+export type CreateUser = Omit<CreateUserRequest, 'password' | 'current_password'> & { readonly password: Secret };
 /** A session of the caller, without its token. */
 export type OpenSession = Named<OpenSessionReply>;
 /** A personal token of the caller, without its value. */
@@ -225,10 +225,21 @@ export interface ServiceProbe {
   readonly listener?: string | null;
 }
 
-/** What a change of a password made useless; null where the service does not report it. */
+/** What a change of a password made useless, and what it left; null where the service does not report it. */
 export interface PasswordChange {
   readonly sessionsEnded: number | null;
   readonly tokensRevoked: readonly Token[] | null;
+  /** Users that the caller made or gave a role. */
+  readonly usersMade: readonly User[] | null;
+  /** Enrolment keys that the caller made and that hosts can use. */
+  readonly keysMade: readonly KeyOfNetwork[] | null;
+}
+
+/** An enrolment key in a list of several networks. */
+export interface KeyOfNetwork {
+  readonly id: Id;
+  readonly name: string;
+  readonly network: { readonly id: Id; readonly name: string };
 }
 
 /** The operations of an administrator on the service. All but `login` need its token. */
@@ -256,11 +267,12 @@ export interface AdminService {
   /** Takes a peer out of its network. One that is not there is a Refused 404: the id may have been a slip. */
   removePeer(network: Id, peer: PeerId): Promise<void>;
   listUsers(): Promise<User[]>;
-  createUser(user: CreateUser): Promise<User>;
+  /** Makes a user; `own` is the caller's password, which proves the caller where its login is not recent. */
+  createUser(user: CreateUser, own?: Secret): Promise<User>;
   /** Removes a user with all its sessions and tokens. */
   deleteUser(user: Id): Promise<void>;
-  /** Sets the fields given; the others stay as they are. */
-  updateUser(user: Id, changes: ChangeUser): Promise<User>;
+  /** Sets the fields given; the others stay as they are. To raise a role takes the same proof as {@link createUser}. */
+  updateUser(user: Id, changes: Omit<ChangeUser, 'current_password'>, own?: Secret): Promise<User>;
   /**
    * Changes the caller's own password, and ends its other sessions. `keepsTokens` is sent only if set: a service of before it keeps them
    * in any case.

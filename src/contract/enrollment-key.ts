@@ -45,6 +45,18 @@ export const EnrollmentKey = z
   .meta({ id: 'EnrollmentKey' });
 export type EnrollmentKey = z.infer<typeof EnrollmentKey>;
 
+/** A key in a list of several networks. */
+export const EnrollmentKeyOfNetwork = EnrollmentKey.pick({
+  id: true,
+  name: true,
+  max_uses: true,
+  uses: true,
+  expires_at: true,
+})
+  .extend({ network: z.object({ id: identifier, name: nameShown }) })
+  .meta({ id: 'EnrollmentKeyOfNetwork' });
+export type EnrollmentKeyOfNetwork = z.infer<typeof EnrollmentKeyOfNetwork>;
+
 /** A key as it is made: the only time the token is shown. */
 export const NewEnrollmentKey = EnrollmentKey.extend({
   enrollment_token: z.string().meta({ minLength: 5, maxLength: 128, pattern: '^cpn_[!-~]+$' }),

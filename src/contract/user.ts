@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { Role } from './auth.ts';
+import { EnrollmentKeyOfNetwork } from './enrollment-key.ts';
 import { PersonalToken } from './personal-token.ts';
 import { email, identifier, instant } from './text.ts';
 
@@ -10,13 +11,33 @@ export const NewPassword = z
   .refine((value) => new TextEncoder().encode(value).length <= 1024, { error: 'must be at most 1024 bytes' })
   .meta({ format: 'password', minLength: 12, maxLength: 1024 });
 
+/** Of the caller, beside the password of another user. */
+const OwnPassword = z.string().min(1).optional();
+
 export const CreateUser = z
-  .object({ email: email.max(254), password: NewPassword, role: Role })
+  .object({
+    email: email.max(254),
+    password: NewPassword,
+    role: Role,
+    current_password: OwnPassword.meta({
+      format: 'password',
+      description: 'The password of the caller. Required where the login of the session is more than 5 minutes ago.',
+    }),
+  })
   .meta({ id: 'CreateUser' });
 export type CreateUser = z.infer<typeof CreateUser>;
 
 /** Fields that are left out stay as they are. */
-export const ChangeUser = z.object({ role: Role.optional() }).meta({ id: 'ChangeUser' });
+export const ChangeUser = z
+  .object({
+    role: Role.optional(),
+    current_password: OwnPassword.meta({
+      format: 'password',
+      description:
+        'The password of the caller. Required to raise a role where the login of the session is more than 5 minutes ago.',
+    }),
+  })
+  .meta({ id: 'ChangeUser' });
 export type ChangeUser = z.infer<typeof ChangeUser>;
 
 export const ChangePassword = z
@@ -28,12 +49,6 @@ export const ChangePassword = z
   .meta({ id: 'ChangePassword' });
 export type ChangePassword = z.infer<typeof ChangePassword>;
 
-/** What a change of a password made useless. */
-export const PasswordChange = z
-  .object({ sessions_ended: z.int().nonnegative(), tokens_revoked: z.array(PersonalToken) })
-  .meta({ id: 'PasswordChange' });
-export type PasswordChange = z.infer<typeof PasswordChange>;
-
 export const User = z
   .object({
     id: identifier,
@@ -43,3 +58,18 @@ export const User = z
   })
   .meta({ id: 'User' });
 export type User = z.infer<typeof User>;
+
+/** What a change of a password made useless, and what it leaves that the caller made: a holder of the former password may have been that. */
+export const PasswordChange = z
+  .object({
+    sessions_ended: z.int().nonnegative(),
+    tokens_revoked: z.array(PersonalToken),
+    users_made: z.array(User).meta({
+      description: 'Users that the caller made or whose role it changed, newest first; 1,000 of them at most.',
+    }),
+    keys_made: z.array(EnrollmentKeyOfNetwork).meta({
+      description: 'Enrolment keys that the caller made and that hosts can use, newest first; 1,000 at most.',
+    }),
+  })
+  .meta({ id: 'PasswordChange' });
+export type PasswordChange = z.infer<typeof PasswordChange>;

@@ -36,6 +36,11 @@ describe('users', () => {
     expect(made.value).toEqual(user);
     expect(made.request).toMatchObject({ method: 'POST', path: '/api/users' });
     expect(JSON.parse(made.request?.body ?? '')).toEqual({ ...wanted, password: 'password-canary' });
+    const own = new Secret('own-canary');
+    const proven = await ask(json(201, { data: user }), (it) => it.createUser(wanted, own));
+    expect(JSON.parse(proven.request?.body ?? '')).toMatchObject({ current_password: 'own-canary' });
+    const raised = await ask(json(200, { data: user }), (it) => it.updateUser(3, { role: 'owner' }, own));
+    expect(JSON.parse(raised.request?.body ?? '')).toEqual({ role: 'owner', current_password: 'own-canary' });
     const removed = await ask(json(200, {}), (it) => it.deleteUser(3));
     expect([removed.failure, removed.request]).toMatchObject([null, { method: 'DELETE', path: '/api/users/3' }]);
   });
@@ -89,13 +94,15 @@ describe('users', () => {
   test('are reported the tokens that a new password revoked, by services that report them', async () => {
     const [current, next] = [new Secret('current-canary'), new Secret('new-password-canary')];
     const token = { id: 4, name: 'ci', created_at, expires_at: null, last_used_at: null };
-    const reply = json(200, { data: { sessions_ended: 2, tokens_revoked: [token] } });
+    const key = { id: 7, name: 'rack', network: { id: 1, name: 'office' } };
+    const made = { users_made: [user], keys_made: [{ ...key, uses: 0 }] };
+    const reply = json(200, { data: { sessions_ended: 2, tokens_revoked: [token], ...made } });
     const { value, request } = await ask(reply, (it) => it.changePassword(current, next, { keepsTokens: true }));
-    expect(value).toEqual({ sessionsEnded: 2, tokensRevoked: [token] });
+    expect(value).toEqual({ sessionsEnded: 2, tokensRevoked: [token], usersMade: [user], keysMade: [key] });
     expect(JSON.parse(request?.body ?? '')).toMatchObject({ keep_tokens: true });
     for (const older of [json(200, { data: null }), json(200, { data: [] }), json(200, {})]) {
       const { value: none } = await ask(older, (it) => it.changePassword(current, next));
-      expect(none).toEqual({ sessionsEnded: null, tokensRevoked: null });
+      expect(none).toEqual({ sessionsEnded: null, tokensRevoked: null, usersMade: null, keysMade: null });
     }
   });
 

@@ -3,7 +3,7 @@ import { resetOwner } from '../../src/control-plane/reset-owner.ts';
 import { Secret } from '../../src/core/crypto/secret.ts';
 import { WrongUsage } from '../../src/core/errors/index.ts';
 import { databaseFor } from './databases.ts';
-import { makeFolder, openPlane, owner, type Plane, startPlane } from './harness.ts';
+import { makeFolder, makeKey, makeNetwork, openPlane, owner, type Plane, startPlane } from './harness.ts';
 
 const password = 'another long password';
 const reset = async (dataDir: string, email = owner.email, word = password, keepsTokens = false) =>
@@ -31,6 +31,7 @@ test('an owner gets a new password while the control plane serves; its sessions 
     sessionsEnded: 1,
     tokensRevoked: revoked,
     personalTokens: 0,
+    made: { users_made: [], keys_made: [] },
     database: expect.any(String),
   });
   expect((await Promise.all(writes)).map(({ status }) => status)).toEqual(Array(20).fill(201));
@@ -54,6 +55,19 @@ test('tokens stay valid on request', async () => {
   const done = await reset(plane.dataDir, owner.email, password, true);
   expect(done).toMatchObject({ tokensRevoked: [], personalTokens: 1 });
   expect((await plane.call('GET', '/api/auth/me', { token: personal })).status).toBe(200);
+});
+
+test('what the owner made is listed, because a holder of its credentials may have made it', async () => {
+  // The database's own time decides which keys are usable.
+  const plane = await startPlane({ now: () => new Date() });
+  const token = (await login(plane, owner.password)).body.data.access_token;
+  const ghost = { email: 'ghost@example.net', password, role: 'owner' };
+  const user = (await plane.call('POST', '/api/users', { token, body: ghost })).body.data;
+  const network = await makeNetwork(plane, token);
+  await makeKey(plane, token, network);
+  const { made } = await reset(plane.dataDir);
+  expect(made.users_made).toEqual([user]);
+  expect(made.keys_made).toMatchObject([{ name: 'rack', network: { id: network, name: 'office' } }]);
 });
 
 test('and while none serves', async () => {

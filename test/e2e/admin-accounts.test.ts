@@ -91,10 +91,15 @@ describe('user', () => {
     for (const env of homes) await login(env, old);
 
     const token = await desk.json(['token', 'create', '--name', 'ci'], { env: one });
+    const key = await desk.json(['key', 'create', 'office', '--name', 'mine'], { env: one });
     const passwd = ['user', 'passwd', '--password-file', old, '--new-password-file', next];
     const { stderr: changed } = await desk.cpn(passwd, { env: one });
     expect(changed).toBe(
-      `changed your password; your other sessions ended\nrevoked personal tokens: ci (${token.id})\n`,
+      [
+        `changed your password; your other sessions ended\nrevoked personal tokens: ci (${token.id})\n`,
+        `usable enrolment keys that you created: mine (${key.id}) of office (1)\n`,
+        'remove what you do not recognise with: cpn key revoke NETWORK KEY\n',
+      ].join(''),
     );
     expect(await desk.json(['whoami'], { env: one })).toMatchObject({ email });
     expect((await desk.fail(['whoami'], other)).exitCode).toBe(4);
@@ -175,7 +180,18 @@ describe('token', () => {
       stderr: expect.stringMatching(/your login is more than 5 minutes ago; give --password-file, or run "cpn login"/),
     });
     const file = await desk.write('password', plane.password);
-    const typed = await desk.type(old, [[/Password/, `${plane.password}\r`]]);
+    const user = ['user', 'create', '--email', 'late@example.net', '--role', 'viewer', '--password-file', file];
+    expect(await desk.fail(user)).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringMatching(
+        /a user needs your password, .* give --own-password-file, or run "cpn login" again/,
+      ),
+    });
+    expect((await desk.type(user, [[/Your own password/, `${plane.password}\r`]])).exitCode).toBe(0);
+    expect((await desk.fail(['user', 'update', 'late@example.net', '--role', 'member'])).exitCode).toBe(2);
+    await desk.output(['user', 'update', 'late@example.net', '--role', 'member', '--own-password-file', file]);
+    await desk.output(['user', 'remove', 'late@example.net', ...yes]);
+    const typed = await desk.type(old, [[/Your own password/, `${plane.password}\r`]]);
     expect([typed.exitCode, typed.stdout]).toEqual([0, expect.stringMatching(/cpt_[\w-]{43}/)]);
     await desk.output(['token', 'create', '--name', 'last', '--password-file', file]);
     for (const name of ['later', 'last']) await desk.output(['token', 'revoke', name, ...yes]);

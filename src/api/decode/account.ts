@@ -2,7 +2,7 @@ import { AuditActor, AuditTarget } from '../../contract/audit.ts';
 import { Role } from '../../contract/auth.ts';
 import type { Id } from '../../core/map/model.ts';
 import { aliases } from '../aliases.ts';
-import type { AuditEntry, NewToken, OpenSession, PasswordChange, Token, User } from '../service.ts';
+import type { AuditEntry, KeyOfNetwork, NewToken, OpenSession, PasswordChange, Token, User } from '../service.ts';
 import { Field, type Source } from './field.ts';
 import { decodeId } from './id.ts';
 import { decodeToken } from './map.ts';
@@ -34,13 +34,15 @@ export function decodeNewToken(body: unknown, source: Source): NewToken {
 
 /** Services without these extensions reply without a body, or with `null`. */
 export function decodePasswordChange(body: unknown, source: Source): PasswordChange {
-  const none = { sessionsEnded: null, tokensRevoked: null };
+  const none = { sessionsEnded: null, tokensRevoked: null, usersMade: null, keysMade: null };
   const { data = body } = (body ?? {}) as { readonly data?: unknown };
   if (typeof data !== 'object' || data === null || Array.isArray(data)) return none;
   const change = Field.ofReply(body, source);
   return {
     sessionsEnded: change.find(aliases.passwordChange.sessionsEnded)?.integer() ?? null,
     tokensRevoked: change.find(aliases.passwordChange.tokensRevoked)?.items(maxListed).map(toToken) ?? null,
+    usersMade: change.find(aliases.passwordChange.usersMade)?.items(maxListed).map(toUser) ?? null,
+    keysMade: change.find(aliases.passwordChange.keysMade)?.items(maxListed).map(toKeyOfNetwork) ?? null,
   };
 }
 
@@ -65,6 +67,15 @@ function toToken(token: Field): Token {
     expires_at: token.find(aliases.token.expiresAt)?.instant() ?? null,
     last_used_at: token.find(aliases.token.lastUsedAt)?.instant() ?? null,
   };
+}
+
+function toKeyOfNetwork(key: Field): KeyOfNetwork {
+  const network = key.need(aliases.passwordChange.network);
+  return { ...idAndName(key), network: idAndName(network) };
+}
+
+function idAndName(thing: Field): { id: Id; name: string } {
+  return { id: decodeId(thing.need(aliases.token.id)), name: thing.need(aliases.token.name).text(120) };
 }
 
 function toSession(session: Field): OpenSession {

@@ -10,6 +10,7 @@ import type { Input } from '../input/input.ts';
 import { describeRevoked, keepTokensFlag } from '../input/keep-tokens.ts';
 import { parseListenAddressOrSocket } from '../input/listen-address.ts';
 import { readSecret, readSecretFile } from '../input/secrets.ts';
+import { describeMade } from '../output/describe-made.ts';
 import { green, note, print, printJson, warn } from '../output/output.ts';
 import type { Command } from '../parse/command.ts';
 import { operationFlags, readOperation } from '../parse/operation-flags.ts';
@@ -131,11 +132,11 @@ export const resetOwner: Command = {
     const { resetOwner: reset } = await import('../../control-plane/reset-owner.ts');
     const keepsTokens = input.switch('keep-tokens');
     const done = await reset(where, { email, password }, { keepsTokens });
-    const { sessionsEnded, tokensRevoked, personalTokens, database, ...owner } = done;
+    const { sessionsEnded, tokensRevoked, personalTokens, made, database, ...owner } = done;
     if (input.switch('json')) {
       printJson({
         ...{ email: owner.email, sessions_ended: sessionsEnded },
-        ...{ tokens_revoked: tokensRevoked, personal_tokens: personalTokens },
+        ...{ tokens_revoked: tokensRevoked, personal_tokens: personalTokens, ...made },
       });
       return exitCodes.done;
     }
@@ -148,6 +149,7 @@ export const resetOwner: Command = {
         `personal tokens still valid: ${personalTokens}; list them with "cpn token list", revoke with "cpn token revoke"`,
       );
     }
+    for (const line of describeMade({ users: made.users_made, keys: made.keys_made }, 'the owner')) note(line);
     return exitCodes.done;
   },
 };

@@ -1,11 +1,11 @@
-import type { AdminService, NewToken, OpenSession, Token } from '../../api/service.ts';
-import { printable, Refused, WrongUsage } from '../../core/errors/index.ts';
+import type { AdminService, OpenSession, Token } from '../../api/service.ts';
+import { printable, WrongUsage } from '../../core/errors/index.ts';
 import { findNamed, openAdmin } from '../admin.ts';
 import { exitCodes } from '../exit-code.ts';
 import { confirm } from '../input/confirm.ts';
 import { apiFlags, jsonFlag, yesFlag } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
-import { hasTerminal, obtainPassword } from '../input/password.ts';
+import { withOwnPassword } from '../input/own-password.ts';
 import { note, print, printJson, printOnlyCopy, table, toJson } from '../output/output.ts';
 import type { Command } from '../parse/command.ts';
 
@@ -76,7 +76,8 @@ export const createToken: Command = {
     const days = input.number('expires-in-days', 1, 365);
     const service = await openAdmin(input);
     const fields = { name, ...(days !== undefined && { expires_in_days: days }) };
-    const token = await makeToken(service, fields, input);
+    const proof = { flag: 'password-file', field: 'password', what: 'a token' };
+    const token = await withOwnPassword(input, proof, (password) => service.createToken(fields, password));
     const value = token.access_token.reveal();
     const { id, expires_at } = token;
     const isJson = input.switch('json');
@@ -92,25 +93,6 @@ export const createToken: Command = {
     return exitCodes.done;
   },
 };
-
-/** Makes a token; with the password where the control plane requires it. */
-async function makeToken(
-  service: AdminService,
-  fields: Parameters<AdminService['createToken']>[0],
-  input: Input,
-): Promise<NewToken> {
-  if (input.has('password-file')) return service.createToken(fields, await obtainPassword(input));
-  try {
-    return await service.createToken(fields);
-  } catch (error) {
-    if (!(error instanceof Refused && error.fields.includes('password'))) throw error;
-    if (!hasTerminal()) throw new WrongUsage(passwordRequired);
-    return service.createToken(fields, await obtainPassword(input));
-  }
-}
-
-const passwordRequired =
-  'a token needs your password, because your login is more than 5 minutes ago; give --password-file, or run "cpn login" again';
 
 export const revokeToken: Command = {
   name: 'token revoke',

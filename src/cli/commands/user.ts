@@ -7,7 +7,9 @@ import { confirmByName } from '../input/confirm.ts';
 import { apiFlags, jsonFlag, yesFlag } from '../input/flags.ts';
 import { type Input, parseChoice } from '../input/input.ts';
 import { describeRevoked, keepTokensFlag } from '../input/keep-tokens.ts';
+import { ownPasswordFlag, withOwnPassword } from '../input/own-password.ts';
 import { obtainPassword } from '../input/password.ts';
+import { describeMade } from '../output/describe-made.ts';
 import { bold, green, note, print, printJson, table } from '../output/output.ts';
 import type { Command } from '../parse/command.ts';
 
@@ -36,20 +38,23 @@ export const listUsers: Command = {
 
 export const createUser: Command = {
   name: 'user create',
-  summary: 'Create a user; prompts for the password on a terminal',
+  summary: 'Create a user; prompts for the passwords on a terminal',
   flags: {
     ...apiFlags,
     ...jsonFlag,
     email: { kind: 'text', value: 'EMAIL', summary: 'e-mail address that the user logs in with' },
     role: { kind: 'text', value: 'ROLE', summary: 'owner, admin, member or viewer', choices: roles },
-    'password-file': { kind: 'text', value: 'PATH', summary: 'file that holds only the password' },
+    'password-file': { kind: 'text', value: 'PATH', summary: 'file that holds only the password of the user' },
+    ...ownPasswordFlag,
   },
   examples: ['cpn user create --email you@example.net --role member --password-file password'],
   async run(input) {
     const email = input.need('email');
     const role = parseChoice('--role', input.need('role'), roles);
     const service = await openAdmin(input);
-    const user = await service.createUser({ email, role, password: await obtainPassword(input, { isNew: true }) });
+    const fields = { email, role, password: await obtainPassword(input, { isNew: true }) };
+    const proof = { ...ownPassword, what: 'a user' };
+    const user = await withOwnPassword(input, proof, (own) => service.createUser(fields, own));
     if (input.switch('json')) printJson(user);
     else print(`${green('created')} user ${bold(printable(user.email))} (${user.id}), ${user.role}`);
     return exitCodes.done;
@@ -64,17 +69,22 @@ export const updateUser: Command = {
     ...apiFlags,
     ...jsonFlag,
     role: { kind: 'text', value: 'ROLE', summary: 'owner, admin, member or viewer', choices: roles },
+    ...ownPasswordFlag,
   },
   examples: ['cpn user update you@example.net --role admin'],
   async run(input) {
     const role = parseChoice('--role', input.need('role'), roles);
     const service = await openAdmin(input);
-    const user = await service.updateUser((await findUser(service, input)).id, { role });
+    const { id } = await findUser(service, input);
+    const proof = { ...ownPassword, what: 'a higher role' };
+    const user = await withOwnPassword(input, proof, (own) => service.updateUser(id, { role }, own));
     if (input.switch('json')) printJson(user);
     else print(`${green('changed')} user ${bold(printable(user.email))} (${user.id}), ${user.role}`);
     return exitCodes.done;
   },
 };
+
+const ownPassword = { flag: 'own-password-file', field: 'current_password' } as const;
 
 export const changePassword: Command = {
   name: 'user passwd',
@@ -92,14 +102,18 @@ export const changePassword: Command = {
     const current = await obtainPassword(input, { message: 'Current password' });
     const next = await obtainPassword(input, { flag: 'new-password-file', message: 'New password', isNew: true });
     const keepsTokens = input.switch('keep-tokens');
-    const { sessionsEnded, tokensRevoked } = await service.changePassword(current, next, { keepsTokens });
+    const { sessionsEnded, tokensRevoked, usersMade, keysMade } = await service.changePassword(current, next, {
+      keepsTokens,
+    });
     if (input.switch('json')) {
-      printJson({ sessions_ended: sessionsEnded, tokens_revoked: tokensRevoked });
+      const made = { users_made: usersMade, keys_made: keysMade };
+      printJson({ sessions_ended: sessionsEnded, tokens_revoked: tokensRevoked, ...made });
       return exitCodes.done;
     }
     note('changed your password; your other sessions ended');
     if (tokensRevoked === null) note('the control plane does not report revoked tokens; check with "cpn token list"');
     else if (tokensRevoked.length > 0) note(describeRevoked(tokensRevoked));
+    for (const line of describeMade({ users: usersMade, keys: keysMade }, 'you')) note(line);
     return exitCodes.done;
   },
 };

@@ -163,16 +163,16 @@ function Password({ onChanged }: { readonly onChanged: () => Promise<void> }): J
   const [current, setCurrent] = useState('');
   const [next, setNext] = useState('');
   const [keepsTokens, setKeepsTokens] = useState(false);
-  const [revoked, setRevoked] = useState<PasswordChange['tokens_revoked']>([]);
+  const [done, setDone] = useState<PasswordChange | null>(null);
   const change = async () => {
-    setRevoked([]);
-    const { tokens_revoked } = await call<PasswordChange>('PUT', 'api/auth/password', {
+    setDone(null);
+    const changed = await call<PasswordChange>('PUT', 'api/auth/password', {
       current_password: current,
       new_password: next,
       keep_tokens: keepsTokens,
     });
     announce('The password is changed. Your other sessions ended.');
-    setRevoked(tokens_revoked);
+    setDone(changed);
     setCurrent('');
     setNext('');
     await onChanged();
@@ -201,7 +201,34 @@ function Password({ onChanged }: { readonly onChanged: () => Promise<void> }): J
         />
         <Check label="Keep my personal tokens valid" isChecked={keepsTokens} onChange={setKeepsTokens} />
       </Form>
-      {revoked.length > 0 && <p role="status">Revoked tokens: {revoked.map(({ name }) => name).join(', ')}.</p>}
+      {done !== null && <Outcome {...done} />}
     </>
+  );
+}
+
+/** What a new password revoked, and what it left that a holder of the former one may have made. */
+function Outcome({ tokens_revoked, users_made = [], keys_made = [] }: Partial<PasswordChange>): JSX.Element {
+  return (
+    <div role="status">
+      {tokens_revoked !== undefined && tokens_revoked.length > 0 && (
+        <p>Revoked tokens: {tokens_revoked.map(({ name }) => name).join(', ')}.</p>
+      )}
+      {users_made.length > 0 && (
+        <p>
+          You created or gave a role: {users_made.map(({ email, role }) => `${email} (${role})`).join(', ')}. Remove{' '}
+          <a href="#/users">users</a> that you do not recognise.
+        </p>
+      )}
+      {keys_made.length > 0 && (
+        <p>
+          You created these enrolment keys, which hosts can use. Revoke those that you do not recognise:{' '}
+          {keys_made.map(({ id, name, network }) => (
+            <a key={id} href={`#/networks/${network.id}/keys`}>
+              {name} of {network.name}{' '}
+            </a>
+          ))}
+        </p>
+      )}
+    </div>
   );
 }

@@ -93,8 +93,9 @@ function CreateUser({ close, done }: UserDialogProps): JSX.Element {
   const [email, setEmail] = useState('');
   const [password, setPassword] = useState('');
   const [role, setRole] = useState<Role>('viewer');
+  const [own, setOwn] = useState('');
   const create = async () => {
-    await call('POST', 'api/users', { email, password, role });
+    await call('POST', 'api/users', { email, password, role, ...proofOf(own) });
     await done(`${email} is created.`);
   };
   return (
@@ -111,21 +112,40 @@ function CreateUser({ close, done }: UserDialogProps): JSX.Element {
           hint="At least 12 characters. The user can change it under Account."
         />
         <Choice label="Role" name="role" value={role} options={roles} onChange={setRole} />
+        <OwnPassword value={own} onChange={setOwn} />
       </Form>
     </Dialog>
   );
 }
 
+/** The password of the user of the session, beside that of another user. */
+function OwnPassword(props: { readonly value: string; readonly onChange: (value: string) => void }): JSX.Element {
+  return (
+    <Field
+      label="Your own password"
+      name="current_password"
+      type="password"
+      autocomplete="current-password"
+      hint="Not needed within 5 minutes of your login, nor for a lower role."
+      {...props}
+    />
+  );
+}
+
+const proofOf = (own: string) => (own === '' ? {} : { current_password: own });
+
 function ChangeRole({ user, close, done }: UserDialogProps & { readonly user: User }): JSX.Element {
   const [role, setRole] = useState<Role>(user.role);
+  const [own, setOwn] = useState('');
   const change = async () => {
-    await call('PATCH', `api/users/${user.id}`, { role });
+    await call('PATCH', `api/users/${user.id}`, { role, ...proofOf(own) });
     await done(`${user.email} is ${role} now.`);
   };
   return (
     <Dialog title={`Change the role of ${user.email}`} onClose={close}>
       <Form submit="Save" onSubmit={change} onCancel={close}>
         <Choice label="Role" name="role" value={role} options={roles} onChange={setRole} />
+        <OwnPassword value={own} onChange={setOwn} />
       </Form>
     </Dialog>
   );

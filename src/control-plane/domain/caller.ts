@@ -11,6 +11,8 @@ export interface UserCaller {
   readonly credential: { readonly kind: 'session' | 'token'; readonly id: number };
   /** Where the request came from. */
   readonly address: string;
+  /** The callers of the operation: a change checks them again. */
+  readonly access: Exclude<Access, 'anyone'>;
 }
 
 /** A peer, by its own access token, which is valid in its own network only. */
@@ -26,6 +28,8 @@ export interface PeerCaller {
   readonly expiresAt: string | null;
   /** Where the request came from. */
   readonly address: string;
+  /** The callers of the operation: a change checks them again. */
+  readonly access: Exclude<Access, 'anyone'>;
 }
 
 export type Caller = UserCaller | PeerCaller;
@@ -42,14 +46,15 @@ const everyRole: readonly Role[] = ['owner', 'admin', 'member', 'viewer'];
 const editingRoles: readonly Role[] = ['owner', 'admin', 'member'];
 const administeringRoles: readonly Role[] = ['owner', 'admin'];
 
-export const readers: Access = { roles: everyRole, peer: false };
-export const readersAndPeer: Access = { roles: everyRole, peer: true };
-export const editors: Access = { roles: editingRoles, peer: false };
-export const editorsAndPeer: Access = { roles: editingRoles, peer: true };
-export const peerOnly: Access = { roles: [], peer: true };
+export const readers = { roles: everyRole, peer: false } satisfies Access;
+export const readersAndPeer = { roles: everyRole, peer: true } satisfies Access;
+export const editors = { roles: editingRoles, peer: false } satisfies Access;
+export const editorsAndPeer = { roles: editingRoles, peer: true } satisfies Access;
+export const peerOnly = { roles: [], peer: true } satisfies Access;
 export const administrators = { roles: administeringRoles, peer: false } satisfies Access;
+export const administratorsInSession = { ...administrators, sessionOnly: true } satisfies Access;
 export const owners = { roles: ['owner'], peer: false } satisfies Access;
-export const readersInSession: Access = { roles: everyRole, peer: false, sessionOnly: true };
+export const readersInSession = { roles: everyRole, peer: false, sessionOnly: true } satisfies Access;
 
 /** @throws Forbidden for a caller without access to the operation */
 export function checkAccess(caller: Caller, access: Exclude<Access, 'anyone'>): void {

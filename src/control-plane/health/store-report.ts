@@ -3,6 +3,7 @@ import type { Caller, PeerCaller } from '../domain/caller.ts';
 import { Forbidden } from '../errors.ts';
 import type { Context } from '../service/context.ts';
 import { requireNetwork } from '../service/networks.ts';
+import { requireAuthor } from '../service/require-author.ts';
 import { makeNonce } from '../store/changes.ts';
 import { findPeerHealth, reviseHealth, savePeerHealth } from '../store/health.ts';
 import { listPeersAmong } from '../store/peer-lists.ts';
@@ -32,6 +33,7 @@ export async function storeReport(
     ...(report.probes ?? []).map(({ peer }) => peer),
   ];
   const isNews = await transact(db, async (transaction) => {
+    await requireAuthor(context, transaction, caller);
     await reviseHealth(transaction, network, makeNonce(random));
     const stored = await findPeerHealth(transaction, peer);
     const present = await listPeersAmong(transaction, network, { ids: [...new Set(named)], withOwnRoutes: false });

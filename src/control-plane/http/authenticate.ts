@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { Secret } from '../../core/crypto/secret.ts';
-import { type Access, type Caller, checkAccess, type PeerCaller } from '../domain/caller.ts';
+import { type Access, type Caller, checkAccess, type PeerCaller, readers } from '../domain/caller.ts';
 import { hashToken } from '../domain/tokens.ts';
 import { Unauthenticated } from '../errors.ts';
 import type { Presence } from '../health/presence.ts';
@@ -16,8 +16,8 @@ import {
   sessionKeyHeader,
 } from './session-cookie.ts';
 
-/** A peer as its token identifies it, wherever it calls from. */
-type TokenPeer = Omit<PeerCaller, 'address'>;
+/** A peer as its token identifies it, for any request. */
+type TokenPeer = Omit<PeerCaller, 'address' | 'access'>;
 
 /** The id of a start of a daemon, on requests for the map. */
 export const instanceHeader = 'peer-instance';
@@ -39,7 +39,7 @@ export function authenticate(app: App, context: Context, presence: Pick<Presence
     await endUnsplitSession(context, request);
     const found = looksUpPeers ? tokenPeers.get(hashOf(context, request)) : undefined;
     const cached = found && !isExpired(found, context.now()) ? found : null;
-    const caller = cached ? { ...cached, address: request.ip } : await authenticateRequest(context, request);
+    const caller = cached ? { ...cached, address: request.ip, access } : await authenticateRequest(context, request);
     request.caller = caller;
     if (caller.kind !== 'peer') return;
     if (looksUpPeers && !cached) tokenPeers.set(hashOf(context, request), caller);
@@ -73,7 +73,7 @@ function hashOf(context: Context, request: RequestFacts): string {
 export async function authenticateRequest(context: Context, request: RequestFacts): Promise<Caller> {
   const { access } = request.routeOptions.config;
   if (access === undefined || access === 'anyone') throw new Error('a route for anyone asked who calls');
-  const caller = await identify(context, credentialOf(context, request), request.ip);
+  const caller = await identify(context, credentialOf(context, request), { address: request.ip, access });
   checkAccess(caller, access);
   return caller;
 }
@@ -97,7 +97,7 @@ function credentialOf({ publicUrls }: Pick<Context, 'publicUrls'>, request: Requ
 async function endUnsplitSession(context: Context, { headers, ip }: RequestFacts): Promise<void> {
   if (headers.authorization !== undefined || headers[sessionKeyHeader] !== undefined) return;
   for (const token of readSessionCookies(headers.cookie).slice(0, mostUnsplit)) {
-    const caller = await identify(context, token, ip).catch((error) => {
+    const caller = await identify(context, token, { address: ip, access: readers }).catch((error) => {
       if (error instanceof Unauthenticated) return null;
       throw error;
     });

@@ -119,7 +119,7 @@ export async function createServer(context: Context, surroundings: ServerContext
     limitFailures(app, { max: limits.failedEnrollments, mostWaiting: 512, what: 'enrolments' }),
   );
   addPeerRoutes(app, context, sendPage);
-  addUserRoutes(app, context, sendPage);
+  addUserRoutes(app, context, sendPage, limitLogins);
   addPersonalTokenRoutes(app, context, limitLogins);
   addAuditRoute(app, context);
   addEventRoute(app, context);

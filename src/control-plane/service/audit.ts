@@ -95,16 +95,6 @@ function readWithdrawal(action: string, details: Readonly<Record<string, unknown
   return typeof times === 'number' ? { times } : {};
 }
 
-/** The author of what a caller does. */
-export function authorOf({ readTime }: Context, caller: Caller): Author {
-  const { organizationId, address } = caller;
-  const actor =
-    caller.kind === 'user'
-      ? { kind: 'user' as const, id: caller.userId, name: caller.email }
-      : { kind: 'peer' as const, id: caller.peerId, name: caller.name };
-  return { organizationId, actor, address, readTime };
-}
-
 /** The fields of `after` that differ, with their new values. */
 export function changedFields(before: object, after: object): Record<string, unknown> {
   const old = new Map(Object.entries(before));

@@ -12,9 +12,10 @@ import * as store from '../store/enrollment-keys.ts';
 import type { StoredNetwork } from '../store/networks.ts';
 import { mapPage, type Page, type Slice } from '../store/page.ts';
 import { transact } from '../store/transact.ts';
-import { authorOf, record } from './audit.ts';
+import { record } from './audit.ts';
 import type { Context } from './context.ts';
 import { lockNetwork, requireNetwork } from './networks.ts';
+import { requireAuthor } from './require-author.ts';
 
 /** Makes a key to a network. The token is shown this once: only its hash is kept. */
 export async function createKey(
@@ -27,6 +28,7 @@ export async function createKey(
   const at = context.now();
   return transact(context.db, async (transaction) => {
     const network = await lockNetwork(transaction, caller, networkId);
+    const author = await requireAuthor(context, transaction, caller);
     const { peer_types = null } = asked;
     const routes = readRoutes(asked, network);
     const key = await store.insertKey(transaction, {
@@ -43,7 +45,7 @@ export async function createKey(
     });
     const shown = toEnrollmentKey(key);
     const { id: _, name: __, uses: ___, ...limits } = shown;
-    await record(transaction, authorOf(context, caller), {
+    await record(transaction, author, {
       action: 'key.create',
       target: targetOf(key),
       details: { network: networkId, ...limits },
@@ -91,9 +93,10 @@ export async function listKeys(
 export async function revokeKey(context: Context, caller: Caller, networkId: number, id: number): Promise<void> {
   await transact(context.db, async (transaction) => {
     await requireNetwork(transaction, caller, networkId);
+    const author = await requireAuthor(context, transaction, caller);
     const revoked = await store.revokeKey(transaction, networkId, id, context.now().toISOString());
     if (!revoked) throw new NotFound('enrollment key');
-    await record(transaction, authorOf(context, caller), {
+    await record(transaction, author, {
       action: 'key.revoke',
       target: targetOf(revoked),
       details: { network: networkId },

@@ -13,8 +13,9 @@ import { mapPage, type Page, type Slice } from '../store/page.ts';
 import { listEndpoints, listPeers } from '../store/peer-lists.ts';
 import type { Db } from '../store/tables.ts';
 import { transact } from '../store/transact.ts';
-import { authorOf, changedFields, record } from './audit.ts';
+import { changedFields, record } from './audit.ts';
 import type { Context } from './context.ts';
+import { requireAuthor } from './require-author.ts';
 import { withRevision } from './with-revision.ts';
 
 export async function listNetworks({ db }: Context, caller: Caller, slice: Slice): Promise<Page<NetworkSummary>> {
@@ -25,6 +26,7 @@ export async function createNetwork(context: Context, caller: Caller, asked: Cre
   const { range, routes } = readNewNetwork(context, asked);
   const fields = { name: asked.name, description: asked.description ?? '', range, routes };
   return transact(context.db, async (transaction) => {
+    const author = await requireAuthor(context, transaction, caller);
     const now = context.now().toISOString();
     const network = await store.insertNetwork(
       transaction,
@@ -34,7 +36,7 @@ export async function createNetwork(context: Context, caller: Caller, asked: Cre
       makeNonce(context.random),
     );
     const { name, description, private_cidr, routes } = toNetworkSummary(network);
-    await record(transaction, authorOf(context, caller), {
+    await record(transaction, author, {
       action: 'network.create',
       target: targetOf(network),
       details: { name, description, private_cidr, routes },
@@ -66,6 +68,7 @@ export async function changeNetwork(
 ): Promise<Network> {
   return withRevision(context, async (transaction, revise, append) => {
     const network = await lockNetwork(transaction, caller, id);
+    const author = await requireAuthor(context, transaction, caller);
     const { routes } = readChange(context, network, asked);
     const { name = network.name, description = network.description } = asked;
     const { map_max_age_seconds = network.map_max_age_seconds } = asked;
@@ -76,7 +79,7 @@ export async function changeNetwork(
     await checkEndpointsOutside(transaction, network, routes, asked.routes ? 'routes' : 'add_routes');
     await revise(id, changed);
     const target = targetOf({ id, name });
-    await record(transaction, authorOf(context, caller), { action: 'network.update', target, details });
+    await record(transaction, author, { action: 'network.update', target, details });
     append(id, { type: 'network.updated', details });
     return loadNetwork(transaction, caller, id);
   });
@@ -126,9 +129,10 @@ async function checkEndpointsOutside(
 export async function deleteNetwork(context: Context, caller: Caller, id: number): Promise<void> {
   await withRevision(context, async (transaction, revise) => {
     const network = await lockNetwork(transaction, caller, id);
+    const author = await requireAuthor(context, transaction, caller);
     await revise(id);
     await store.deleteNetwork(transaction, caller.organizationId, id);
-    await record(transaction, authorOf(context, caller), {
+    await record(transaction, author, {
       action: 'network.delete',
       target: targetOf(network),
       details: { private_cidr: network.range },

@@ -10,6 +10,7 @@ import { transact } from '../store/transact.ts';
 import { insertOrganization, insertUser, isAnyUser, listOwners, setPasswordOfOwner } from '../store/users.ts';
 import { record, system } from './audit.ts';
 import type { Context } from './context.ts';
+import { listMadeBy, type Made } from './made-by-user.ts';
 
 export interface Owner {
   readonly email: string;
@@ -74,6 +75,8 @@ export interface OwnerReset {
   readonly tokensRevoked: readonly { readonly id: number; readonly name: string }[];
   /** How many personal tokens are still valid. */
   readonly personalTokens: number;
+  /** What the owner made, and a holder of its former password may have made. */
+  readonly made: Made;
 }
 
 /** Gives an owner a new password, ends its sessions, and revokes its personal tokens unless they are to be kept. */
@@ -90,14 +93,16 @@ export async function resetOwner(
     const user = await setPasswordOfOwner(transaction, email, passwordHash);
     if (!user) throw new WrongUsage(describeNoOwner(email, await listOwners(transaction)));
     const sessionsEnded = await endSessions(transaction, user.id, null);
-    const now = (await readTime(transaction)).toISOString();
-    const revoked = keepsTokens ? [] : await deleteTokens(transaction, user.id, now);
+    const at = await readTime(transaction);
+    const revoked = keepsTokens ? [] : await deleteTokens(transaction, user.id, at.toISOString());
     const tokensRevoked = revoked.map(({ id, name }) => ({ id, name }));
     const author = { organizationId: user.organization_id, actor: system, address: null, readTime };
     const target = { kind: 'user', id: user.id, name: email } as const;
     const details = { sessions_ended: sessionsEnded, tokens_revoked: tokensRevoked };
     await record(transaction, author, { action: 'password.reset', target, details });
-    return { email, sessionsEnded, tokensRevoked, personalTokens: await countTokens(transaction, user.id) };
+    const personalTokens = await countTokens(transaction, user.id);
+    const made = await listMadeBy(transaction, { organizationId: user.organization_id, userId: user.id }, at);
+    return { email, sessionsEnded, tokensRevoked, personalTokens, made };
   });
 }
 

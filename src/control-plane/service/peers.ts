@@ -8,10 +8,11 @@ import { returnAddress, type StoredNetwork } from '../store/networks.ts';
 import { mapPage, type Page, type Slice } from '../store/page.ts';
 import { listPeerPage } from '../store/peer-lists.ts';
 import * as store from '../store/peers.ts';
-import { authorOf, changedFields, record } from './audit.ts';
+import { changedFields, record } from './audit.ts';
 import type { Context } from './context.ts';
 import { lockNetwork, requireNetwork } from './networks.ts';
 import { checkPeerChange } from './peer-fields.ts';
+import { requireAuthor } from './require-author.ts';
 import { nextServingSince } from './serving-since.ts';
 import { changeAction, isUnlisted } from './suspension.ts';
 import { peerEvent, withRevision } from './with-revision.ts';
@@ -43,6 +44,7 @@ export async function changePeer(
 ): Promise<Peer> {
   const changedPeer = await withRevision(context, async (transaction, revise, append) => {
     const network = await lockNetwork(transaction, caller, networkId);
+    const author = await requireAuthor(context, transaction, caller);
     checkSelf(caller, id);
     if (caller.kind === 'peer') refuseForPeers(asked);
     const peer = await store.findPeer(transaction, networkId, id);
@@ -64,7 +66,7 @@ export async function changePeer(
       previous_key,
     });
     await recordChange(id);
-    await record(transaction, authorOf(context, caller), {
+    await record(transaction, author, {
       action: changeAction(peer, updated),
       target: { kind: 'peer', id, name: updated.name },
       details: { network: networkId, ...readable(changed) },
@@ -154,6 +156,7 @@ export async function isRemoval(
 export async function removePeer(context: Context, caller: Caller, networkId: number, id: number): Promise<void> {
   await withRevision(context, async (transaction, revise, append) => {
     await lockNetwork(transaction, caller, networkId);
+    const author = await requireAuthor(context, transaction, caller);
     checkSelf(caller, id);
     const recordChange = await revise(networkId);
     const removed = await store.deletePeer(transaction, networkId, id);
@@ -163,7 +166,7 @@ export async function removePeer(context: Context, caller: Caller, networkId: nu
     if (identity_key !== null)
       await insertFormerIdentity(transaction, networkId, identity_key, context.now().toISOString());
     await returnAddress(transaction, networkId, address);
-    await record(transaction, authorOf(context, caller), {
+    await record(transaction, author, {
       action: 'peer.delete',
       target: { kind: 'peer', id, name },
       details: { network: networkId, address },

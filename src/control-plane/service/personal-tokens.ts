@@ -1,23 +1,20 @@
 import type { CreatePersonalToken, PersonalToken } from '../../contract/personal-token.ts';
-import { Secret } from '../../core/crypto/secret.ts';
+import type { Secret } from '../../core/crypto/secret.ts';
 import type { UserCaller } from '../domain/caller.ts';
 import { hashToken, mintToken, tokenPrefixes } from '../domain/tokens.ts';
-import { InvalidRequest, NotFound, TooManyRequests, Unauthenticated } from '../errors.ts';
+import { InvalidRequest, NotFound, TooManyRequests } from '../errors.ts';
 import { countActionsOfActor } from '../store/audit.ts';
 import type { Page, Slice } from '../store/page.ts';
 import * as store from '../store/personal-tokens.ts';
-import { findSessionStart } from '../store/sessions.ts';
 import type { Db } from '../store/tables.ts';
 import { transact } from '../store/transact.ts';
-import { lockUser, lockUserWithPassword } from '../store/users.ts';
-import { authorOf, record } from './audit.ts';
+import { record } from './audit.ts';
 import type { Context } from './context.ts';
-import { provePassword, wrongPassword } from './prove-password.ts';
+import { proveIfGiven, requireProof } from './prove-password.ts';
+import { requireAuthor, requireUser } from './require-author.ts';
 
 const dayMs = 24 * 3600 * 1000;
 const maxTokens = 100;
-/** How long a login proves the password. */
-const freshLoginMs = 5 * 60 * 1000;
 /** Tokens that one user may make in a day (UTC), however many are revoked: each leaves two entries in the audit. */
 const mostADay = 200;
 
@@ -37,24 +34,22 @@ export async function createToken(
   caller: UserCaller,
   { name, expires_in_days: days, password }: CreatePersonalToken,
 ): Promise<{ token: PersonalToken; value: Secret }> {
-  const proven = password === undefined ? null : await provePassword(context, caller, new Secret(password));
+  const proof = await proveIfGiven(context, caller, password);
   const value = mintToken(tokenPrefixes.personal, context.random);
   const at = context.now();
   const now = at.toISOString();
   return transact(context.db, async (transaction) => {
-    // A user who is being removed makes no token, and two requests at once do not both take the last place.
-    const user = await lockUser(transaction, caller.organizationId, caller.userId);
-    if (!user) throw new Unauthenticated('the user is no more');
-    if (proven !== null && !(await lockUserWithPassword(transaction, user.id, proven))) throw wrongPassword();
-    await requireSession(transaction, caller, proven === null ? at : null);
+    // It locks the user: two requests at once do not both take the last place.
+    const { author, login } = await requireUser(context, transaction, caller);
+    await requireProof(context, transaction, { caller, login, proof, field: 'password' });
     await limitMaking(transaction, caller, await context.readTime(transaction));
-    await store.deleteExpiredTokens(transaction, user.id, now);
+    await store.deleteExpiredTokens(transaction, caller.userId, now);
     const most = { after: null, skip: 0, limit: maxTokens };
-    if ((await store.listTokens(transaction, user.id, most)).entries.length === maxTokens) {
+    if ((await store.listTokens(transaction, caller.userId, most)).entries.length === maxTokens) {
       throw new InvalidRequest({ body: [`is one too many: there are ${maxTokens} tokens already; revoke one first`] });
     }
     const token = await store.insertToken(transaction, {
-      user_id: user.id,
+      user_id: caller.userId,
       name,
       token_hash: hashToken(value),
       created_at: now,
@@ -63,21 +58,9 @@ export async function createToken(
     });
     const target = { kind: 'personal_token', id: token.id, name } as const;
     const details = { expires_at: token.expires_at };
-    await record(transaction, authorOf(context, caller), { action: 'token.create', target, details });
+    await record(transaction, author, { action: 'token.create', target, details });
     return { token, value };
   });
-}
-
-/**
- * Refuses a session that ended, as by a change of the password while this request came in. With `at`, also one whose login is more than
- * a moment from that instant; the clocks of replicas may differ.
- */
-async function requireSession(db: Db, { userId, credential }: UserCaller, at: Date | null): Promise<void> {
-  if (credential.kind !== 'session') throw new Error('a personal token asked for another one');
-  const start = await findSessionStart(db, userId, credential.id);
-  if (start === undefined) throw new Unauthenticated('the session has ended');
-  if (at === null || Math.abs(at.getTime() - Date.parse(start)) <= freshLoginMs) return;
-  throw new InvalidRequest({ password: ['is required, because the login of this session is more than 5 minutes ago'] });
 }
 
 async function limitMaking(db: Db, { userId }: UserCaller, now: Date): Promise<void> {
@@ -93,9 +76,10 @@ async function limitMaking(db: Db, { userId }: UserCaller, now: Date): Promise<v
 /** Makes a personal token of the caller useless from now on. */
 export async function revokeToken(context: Context, caller: UserCaller, id: number): Promise<void> {
   await transact(context.db, async (transaction) => {
+    const author = await requireAuthor(context, transaction, caller);
     const token = await store.deleteToken(transaction, caller.userId, id);
     if (!token) throw new NotFound('personal token');
     const target = { kind: 'personal_token', id, name: token.name } as const;
-    await record(transaction, authorOf(context, caller), { action: 'token.revoke', target });
+    await record(transaction, author, { action: 'token.revoke', target });
   });
 }

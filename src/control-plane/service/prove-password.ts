@@ -1,11 +1,14 @@
-import type { Secret } from '../../core/crypto/secret.ts';
+import { Secret } from '../../core/crypto/secret.ts';
 import type { UserCaller } from '../domain/caller.ts';
+import { isFreshLogin } from '../domain/login-age.ts';
 import { verifyPassword } from '../domain/passwords.ts';
-import { Forbidden } from '../errors.ts';
+import { Forbidden, InvalidRequest } from '../errors.ts';
+import type { Db } from '../store/tables.ts';
 import { transact } from '../store/transact.ts';
-import { findUserByEmail } from '../store/users.ts';
-import { authorOf, record } from './audit.ts';
+import { findUserByEmail, lockUserWithPassword } from '../store/users.ts';
+import { record } from './audit.ts';
 import type { Context } from './context.ts';
+import { requireAuthor } from './require-author.ts';
 
 /**
  * Checks the password of the caller, and returns the hash that it matches. A transaction that relies on it must lock the user with this
@@ -19,12 +22,50 @@ export async function provePassword(context: Context, caller: UserCaller, passwo
   const hash = (await findUserByEmail(db, email))?.password_hash ?? null;
   if (hash !== null && (await verifyPassword(password, hash, passwordCost, { user: userId }))) return hash;
   const target = { kind: 'user', id: userId, name: email } as const;
-  await transact(db, (transaction) =>
-    record(transaction, authorOf(context, caller), { action: 'password.refused', target }),
+  await transact(db, async (transaction) =>
+    record(transaction, await requireAuthor(context, transaction, caller), { action: 'password.refused', target }),
   );
   throw wrongPassword();
 }
 
 export function wrongPassword(): Forbidden {
   return new Forbidden('the current password is wrong');
+}
+
+/** The hash that the password of the caller matches; null where no password was given. @throws Forbidden for a wrong password */
+export async function proveIfGiven(
+  context: Context,
+  caller: UserCaller,
+  password: string | undefined,
+): Promise<string | null> {
+  return password === undefined ? null : provePassword(context, caller, new Secret(password));
+}
+
+interface Proof {
+  readonly caller: UserCaller;
+  /** When the session of the request was opened; null for a personal token. */
+  readonly login: string | null;
+  /** Of {@link proveIfGiven}. */
+  readonly proof: string | null;
+  /** The field of the request with the password. */
+  readonly field: string;
+}
+
+/**
+ * Refuses, in the transaction of a change, what outlives the credential of the request, such as a token or a user: it takes a session, and
+ * the password or a login of a moment ago. So neither a token nor a stolen session makes one.
+ *
+ * @throws Forbidden for a personal token and for a password that changed meanwhile, InvalidRequest where the password is required
+ */
+export async function requireProof({ now }: Context, db: Db, { caller, login, proof, field }: Proof): Promise<void> {
+  if (login === null) {
+    throw new Forbidden('a personal token may not do this; log in with e-mail address and password');
+  }
+  if (proof !== null) {
+    if (!(await lockUserWithPassword(db, caller.userId, proof))) throw wrongPassword();
+  } else if (!isFreshLogin(login, now())) {
+    throw new InvalidRequest({
+      [field]: ['is required, because the login of this session is more than 5 minutes ago'],
+    });
+  }
 }

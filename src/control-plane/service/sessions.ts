@@ -16,9 +16,10 @@ import {
 } from '../store/sessions.ts';
 import { transact } from '../store/transact.ts';
 import { findOnlyOrganization, findUser, findUserByEmail, lockUserWithPassword } from '../store/users.ts';
-import { authorOf, record } from './audit.ts';
+import { record } from './audit.ts';
 import type { Context } from './context.ts';
 import { revokeToken } from './personal-tokens.ts';
+import { requireAuthor, voidCredential } from './require-author.ts';
 import { refuseUnlisted } from './suspension.ts';
 
 const sessionLifetimeMs = 7 * 24 * 3600 * 1000;
@@ -108,11 +109,18 @@ async function recordRefusal(
   });
 }
 
-/** Who speaks from an address, by a bearer token; refuses a token that is unknown or past its end, and that of a suspended peer. */
-export async function identify(context: Context, token: Secret, address: string): Promise<Caller> {
+/**
+ * Who speaks from an address, by a bearer token, to an operation for these callers; refuses a token that is unknown or past its end, and
+ * that of a suspended peer. Whether the caller has access is not checked.
+ */
+export async function identify(
+  context: Context,
+  token: Secret,
+  { address, access }: Pick<Caller, 'address' | 'access'>,
+): Promise<Caller> {
   const caller = await findCaller(context, token);
-  if (!caller) throw new Unauthenticated('the bearer token is unknown or has expired');
-  return { ...caller, address };
+  if (!caller) throw new Unauthenticated(voidCredential);
+  return { ...caller, address, access };
 }
 
 async function findCaller({ db, now }: Context, token: Secret) {
@@ -139,9 +147,10 @@ export async function logout(context: Context, caller: UserCaller): Promise<void
   const { kind, id } = caller.credential;
   if (kind === 'token') return revokeToken(context, caller, id);
   await transact(context.db, async (transaction) => {
+    const author = await requireAuthor(context, transaction, caller);
     const ended = await deleteSession(transaction, caller.userId, id);
     if (!ended) return;
-    await record(transaction, authorOf(context, caller), {
+    await record(transaction, author, {
       action: 'logout',
       target: { kind: 'session', id, name: ended.name },
     });
@@ -161,10 +170,11 @@ export async function listSessions({ db, now }: Context, caller: UserCaller): Pr
 /** Ends a session of the caller. */
 export async function revokeSession(context: Context, caller: UserCaller, id: number): Promise<void> {
   await transact(context.db, async (transaction) => {
+    const author = await requireAuthor(context, transaction, caller);
     const ended = await deleteSession(transaction, caller.userId, id);
     if (!ended) throw new NotFound('session');
     const target = { kind: 'session', id, name: ended.name } as const;
-    await record(transaction, authorOf(context, caller), { action: 'session.revoke', target });
+    await record(transaction, author, { action: 'session.revoke', target });
   });
 }
 

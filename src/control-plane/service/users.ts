@@ -1,36 +1,46 @@
 import { Role } from '../../contract/auth.ts';
 import type { ChangeUser, CreateUser, PasswordChange, User } from '../../contract/user.ts';
 import type { Secret } from '../../core/crypto/secret.ts';
-import { type Access, administrators, checkAccess, owners, type UserCaller } from '../domain/caller.ts';
+import type { UserCaller } from '../domain/caller.ts';
 import { hashPassword } from '../domain/passwords.ts';
-import { Forbidden, InvalidRequest, NotFound, Unauthenticated } from '../errors.ts';
+import { Forbidden, InvalidRequest, NotFound } from '../errors.ts';
 import type { Page, Slice } from '../store/page.ts';
 import { deleteTokens } from '../store/personal-tokens.ts';
 import { endSessions } from '../store/sessions.ts';
 import type { Db } from '../store/tables.ts';
 import { transact } from '../store/transact.ts';
 import * as store from '../store/users.ts';
-import { authorOf, record } from './audit.ts';
+import { record } from './audit.ts';
 import type { Context } from './context.ts';
-import { provePassword, wrongPassword } from './prove-password.ts';
+import { listMadeBy } from './made-by-user.ts';
+import { proveIfGiven, provePassword, requireProof, wrongPassword } from './prove-password.ts';
+import { requireUser, type UserAuthor } from './require-author.ts';
 
 /** The users of the caller's organization. */
 export async function listUsers({ db }: Context, caller: UserCaller, slice: Slice): Promise<Page<User>> {
   return store.listUsers(db, caller.organizationId, slice);
 }
 
-/** Makes a user in the caller's organization. Only an owner may make an owner. */
+/**
+ * Makes a user in the caller's organization, who gives the own password or logged in a moment ago: a stolen session makes no user that
+ * outlives it. Only an owner may make an owner.
+ *
+ * @throws Forbidden for a wrong password, InvalidRequest where one is required
+ */
 export async function createUser(
   context: Context,
   caller: UserCaller,
-  { email, password, role }: { email: string; password: Secret; role: Role },
+  { email, password, role, own }: { email: string; password: Secret; role: Role; own: string | undefined },
 ): Promise<User> {
   checkRank(caller.role, role, 'make');
+  const proof = await proveIfGiven(context, caller, own);
   const passwordHash = await hashPassword(password, context.random, context.passwordCost, {
     user: caller.userId,
   });
   return transact(context.db, async (transaction) => {
-    checkRank(await lockRole(transaction, caller), role, 'make');
+    const { author, role: rank, login } = await lockUsers(context, transaction, caller);
+    checkRank(rank, role, 'make');
+    await requireProof(context, transaction, { caller, login, proof, field: ownPassword });
     const user = await store.insertUnknownUser(transaction, {
       organization_id: caller.organizationId,
       email: email.toLowerCase(),
@@ -40,7 +50,7 @@ export async function createUser(
     });
     if (!user) throw emailInUse();
     const target = { kind: 'user', id: user.id, name: user.email } as const;
-    await record(transaction, authorOf(context, caller), { action: 'user.create', target, details: { role } });
+    await record(transaction, author, { action: 'user.create', target, details: { role } });
     return user;
   });
 }
@@ -62,28 +72,36 @@ export async function lowersRole(
   { role }: ChangeUser,
 ): Promise<boolean> {
   const user = await store.findUser(db, caller.organizationId, id);
-  const rankOf = (each: Role) => Role.options.indexOf(each);
-  return user !== undefined && role !== undefined && rankOf(role) > rankOf(user.role);
+  return user !== undefined && role !== undefined && rankOf(role) < rankOf(user.role);
 }
 
-/** Changes the role of a user, which holds from its next request on; for owners. An organization always keeps an owner. */
+/** The field of a request with the password of the caller, beside that of another user. */
+const ownPassword = 'current_password';
+
+/**
+ * Changes the role of a user, which holds from its next request on; for owners. To raise it takes the same proof as to make a user. An
+ * organization always keeps an owner.
+ */
 export async function changeUser(
   context: Context,
   caller: UserCaller,
   id: number,
-  { role }: ChangeUser,
+  { role, current_password: own }: ChangeUser,
 ): Promise<User> {
+  const proof = await proveIfGiven(context, caller, own);
   return transact(context.db, async (transaction) => {
-    await lockRole(transaction, caller, owners);
+    const { author, login } = await lockUsers(context, transaction, caller);
     const user = await store.lockUser(transaction, caller.organizationId, id);
     if (!user) throw new NotFound('user');
     if (role === undefined || role === user.role) return user;
+    if (rankOf(role) > rankOf(user.role))
+      await requireProof(context, transaction, { caller, login, proof, field: ownPassword });
     if (user.role === 'owner' && (await store.listOwners(transaction, caller.organizationId)).length === 1) {
       throw new Forbidden(`${user.email} is the last owner; make another user an owner first`);
     }
     const changed = await store.setRole(transaction, id, role);
     const target = { kind: 'user', id, name: user.email } as const;
-    await record(transaction, authorOf(context, caller), {
+    await record(transaction, author, {
       action: 'user.update',
       target,
       details: { role, role_before: user.role },
@@ -106,17 +124,19 @@ export async function changePassword(
   const before = await provePassword(context, caller, current);
   const passwordHash = await hashPassword(next, random, passwordCost, { user: userId });
   return transact(db, async (transaction) => {
+    const { author } = await requireUser(context, transaction, caller);
     // Another change may have come first.
     if (!(await store.lockUserWithPassword(transaction, userId, before))) throw wrongPassword();
     await store.setPassword(transaction, userId, passwordHash);
     const ended = await endSessions(transaction, userId, credential.kind === 'session' ? credential.id : null);
     const revoked = keepsTokens ? [] : await deleteTokens(transaction, userId, now().toISOString());
-    await record(transaction, authorOf(context, caller), {
+    await record(transaction, author, {
       action: 'password.change',
       target: { kind: 'user', id: userId, name: email },
       details: { sessions_ended: ended, tokens_revoked: revoked.map(({ id, name }) => ({ id, name })) },
     });
-    return { sessions_ended: ended, tokens_revoked: revoked };
+    const made = await listMadeBy(transaction, caller, now());
+    return { sessions_ended: ended, tokens_revoked: revoked, ...made };
   });
 }
 
@@ -126,14 +146,14 @@ export async function changePassword(
  */
 export async function deleteUser(context: Context, caller: UserCaller, id: number): Promise<void> {
   await transact(context.db, async (transaction) => {
-    const role = await lockRole(transaction, caller);
+    const { author, role } = await lockUsers(context, transaction, caller);
     const user = await store.lockUser(transaction, caller.organizationId, id);
     if (!user) throw new NotFound('user');
     if (id === caller.userId) throw new Forbidden('you may not remove yourself; ask another owner or admin');
     checkRank(role, user.role, 'remove');
     await store.deleteUser(transaction, caller.organizationId, id);
     const target = { kind: 'user', id, name: user.email } as const;
-    await record(transaction, authorOf(context, caller), {
+    await record(transaction, author, {
       action: 'user.delete',
       target,
       details: { role: user.role },
@@ -142,19 +162,17 @@ export async function deleteUser(context: Context, caller: UserCaller, id: numbe
 }
 
 /**
- * The caller's role as of now. Changes to the users of one organization come one after another from here on: of two who
- * remove each other at the same time one is no more, and neither waits for the other.
+ * The caller as of now. Changes to the users of one organization come one after another from here on: of two who remove each other at the
+ * same time one is no more, and neither waits for the other.
  */
-async function lockRole(
-  transaction: Db,
-  caller: UserCaller,
-  access: Exclude<Access, 'anyone'> = administrators,
-): Promise<Role> {
+async function lockUsers(context: Context, transaction: Db, caller: UserCaller): Promise<UserAuthor> {
   await store.lockOrganization(transaction, caller.organizationId);
-  const user = await store.lockUser(transaction, caller.organizationId, caller.userId);
-  if (!user) throw new Unauthenticated('the user is no more');
-  checkAccess({ ...caller, role: user.role }, access);
-  return user.role;
+  return requireUser(context, transaction, caller);
+}
+
+/** Higher for a role that may do more. */
+function rankOf(role: Role): number {
+  return -Role.options.indexOf(role);
 }
 
 function checkRank(caller: Role, user: Role, deed: 'make' | 'remove'): void {

@@ -1,3 +1,4 @@
+import { freshLoginMs } from '../domain/login-age.ts';
 import type { Db, Tables } from './tables.ts';
 import { transact } from './transact.ts';
 
@@ -6,7 +7,7 @@ const longestDeliveryMs = 3_600_000;
 
 /**
  * Corrects what was stored while the clock was ahead, which it is no more: an instant later than `now` becomes `now`. What ends some time
- * after it was made keeps that time. Entries of the audit and events stay as they were written.
+ * after it was made keeps that time. How old a login of that clock is, is unknown: it proves no password. Entries of the audit and events stay as they were written.
  */
 export async function clampInstants(db: Db, now: Date): Promise<void> {
   const at = now.toISOString();
@@ -36,6 +37,7 @@ type Ending = 'enrollment_keys' | 'sessions' | 'personal_tokens';
 
 async function shortenIn(transaction: Db, table: Ending & keyof Tables, now: Date): Promise<void> {
   const at = now.toISOString();
+  const earlier = new Date(now.getTime() - freshLoginMs - 1).toISOString();
   const early = await transaction
     .selectFrom(table)
     .select(['id', 'created_at', 'expires_at'])
@@ -46,7 +48,7 @@ async function shortenIn(transaction: Db, table: Ending & keyof Tables, now: Dat
     const end = expires_at === null ? null : new Date(Date.parse(expires_at) - aheadMs).toISOString();
     await transaction
       .updateTable(table)
-      .set({ created_at: at, ...(end !== null && { expires_at: end }) })
+      .set({ created_at: table === 'sessions' ? earlier : at, ...(end !== null && { expires_at: end }) })
       .where('id', '=', id)
       .execute();
   }

@@ -125,7 +125,7 @@ export function tokenMarkOf(tokenHash: string): number {
 export async function findPeerCaller(
   db: Db,
   tokenHash: string,
-): Promise<{ caller: Omit<PeerCaller, 'address'>; suspendedAt: string | null } | undefined> {
+): Promise<{ caller: Omit<PeerCaller, 'address' | 'access'>; suspendedAt: string | null } | undefined> {
   const row = await db
     .selectFrom('peers')
     .innerJoin('networks', 'networks.id', 'peers.network_id')
@@ -136,6 +136,21 @@ export async function findPeerCaller(
   if (!row) return undefined;
   const { suspendedAt, ...peer } = row;
   return { caller: { kind: 'peer', ...peer, tokenMark: tokenMarkOf(tokenHash) }, suspendedAt };
+}
+
+/** A part of the hash of the token that a peer has now, and what makes that token void; undefined for a peer that was removed. */
+export async function findPeerById(
+  db: Db,
+  id: number,
+): Promise<(Pick<StoredPeer, 'suspended_at' | 'expires_at'> & { readonly tokenMark: number }) | undefined> {
+  const row = await db
+    .selectFrom('peers')
+    .select(['suspended_at', 'expires_at', 'token_hash'])
+    .where('id', '=', id)
+    .executeTakeFirst();
+  if (!row) return undefined;
+  const { token_hash, ...peer } = row;
+  return { ...peer, tokenMark: tokenMarkOf(token_hash) };
 }
 
 export const peerColumns = [

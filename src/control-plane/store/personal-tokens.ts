@@ -7,7 +7,7 @@ import type { Db, Tables } from './tables.ts';
 export type StoredToken = Omit<Selectable<Tables['personal_tokens']>, 'user_id' | 'token_hash'>;
 
 export interface TokenHolder {
-  readonly caller: Omit<UserCaller, 'address'>;
+  readonly caller: Omit<UserCaller, 'address' | 'access'>;
   readonly lastUsedAt: string | null;
 }
 
@@ -59,6 +59,18 @@ export async function findTokenHolder(db: Db, tokenHash: string, now: string): P
   if (!row) return undefined;
   const { id, lastUsedAt, ...user } = row;
   return { caller: { kind: 'user', ...user, credential: { kind: 'token', id } }, lastUsedAt };
+}
+
+/** True while a user has this personal token, at that instant. */
+export async function isTokenValid(db: Db, userId: number, id: number, now: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('personal_tokens')
+    .select('id')
+    .where('id', '=', id)
+    .where('user_id', '=', userId)
+    .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', now)]))
+    .executeTakeFirst();
+  return row !== undefined;
 }
 
 /** Notes that a token was used, unless a use at or after `since` is noted. */

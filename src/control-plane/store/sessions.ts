@@ -2,8 +2,8 @@ import type { Insertable, Selectable } from 'kysely';
 import type { UserCaller } from '../domain/caller.ts';
 import type { Db, Tables } from './tables.ts';
 
-/** A caller without the address of the request. */
-type Identified = Omit<UserCaller, 'address'>;
+/** A caller without what the request itself adds. */
+type Identified = Omit<UserCaller, 'address' | 'access'>;
 
 /** Adds a session and gives its id. */
 export async function insertSession(db: Db, session: Insertable<Tables['sessions']>): Promise<number> {
@@ -39,13 +39,14 @@ export async function listSessions(db: Db, userId: number, now: string): Promise
     .execute();
 }
 
-/** When a session of a user was opened; undefined after its end. */
-export async function findSessionStart(db: Db, userId: number, id: number): Promise<string | undefined> {
+/** When a session of a user was opened that is valid at that instant; undefined after its end. */
+export async function findSessionStart(db: Db, userId: number, id: number, now: string): Promise<string | undefined> {
   const row = await db
     .selectFrom('sessions')
     .select('created_at')
     .where('id', '=', id)
     .where('user_id', '=', userId)
+    .where('expires_at', '>', now)
     .executeTakeFirst();
   return row?.created_at;
 }

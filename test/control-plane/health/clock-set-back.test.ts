@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { freshLoginMs } from '../../../src/control-plane/domain/login-age.ts';
 import { eventually } from '../../lab/eventually.ts';
 import { enroll, hour, makeFolder, makeKey, makeNetwork, startPlane, withDatabase } from '../harness.ts';
 import { actions, silence, soon, startOffice } from './office.ts';
@@ -100,7 +101,8 @@ test('a key, a token and a session live no longer than they were made for, and a
   expect(await rows()).toEqual({
     keys: [{ ...clamped, expires_at: inHours(2) }],
     tokens: [{ ...clamped, expires_at: inHours(24) }],
-    sessions: [{ ...clamped, expires_at: inHours(24) }],
+    // A login of unknown age proves no password.
+    sessions: [{ created_at: new Date(now.getTime() - freshLoginMs - 1).toISOString(), expires_at: inHours(24) }],
   });
   const due = await withDatabase(plane.dataDir, (db) => db.selectFrom('deliveries').select('next_at').execute());
   expect(due.map(({ next_at }) => next_at)).toEqual([now.toISOString(), now.toISOString()]);

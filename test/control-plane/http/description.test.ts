@@ -49,7 +49,7 @@ const expected: Record<string, { roles: string[]; peer?: true; sessionOnly?: tru
   'DELETE /api/auth/sessions/{id}': { roles: all, replies: ['200', '404', ...refusals] },
   'PUT /api/auth/password': { roles: all, sessionOnly: true, replies: ['200', '413', '415', ...refusals] },
   'GET /api/users': { roles: oa, replies: ['200', ...refusals] },
-  'POST /api/users': { roles: oa, replies: ['201', '413', '415', ...refusals] },
+  'POST /api/users': { roles: oa, sessionOnly: true, replies: ['201', '413', '415', ...refusals] },
   'PATCH /api/users/{user}': { roles: ['owner'], replies: ['200', '404', '413', '415', ...refusals] },
   'DELETE /api/users/{user}': { roles: oa, replies: ['200', '404', ...refusals] },
   'GET /api/audit': { roles: oa, replies: ['200', ...refusals] },

@@ -1,6 +1,6 @@
 import type { Kysely, KyselyPlugin } from 'kysely';
 import { expect, test, vi } from 'vitest';
-import type { PeerCaller } from '../../../src/control-plane/domain/caller.ts';
+import { type PeerCaller, peerOnly } from '../../../src/control-plane/domain/caller.ts';
 import { ChangeNotifier } from '../../../src/control-plane/push/change-notifier.ts';
 import { createLongPoll } from '../../../src/control-plane/push/long-poll.ts';
 import { createMapCache } from '../../../src/control-plane/push/map-cache.ts';
@@ -80,6 +80,7 @@ async function callerOf(db: Kysely<Tables>, network: number, peer: number): Prom
     organizationId: 1,
     tokenMark,
     expiresAt: null,
+    access: peerOnly,
     address: '127.0.0.1',
   };
 }

@@ -126,7 +126,7 @@ export function addSessionRoutes(app: App, context: Context, limitFailures: Fail
 async function endReplacedSession(context: Context, request: BrowserRequest & { readonly ip: string }): Promise<void> {
   try {
     const token = readBrowserSession(request);
-    const caller = token && (await identify(context, token, request.ip));
+    const caller = token && (await identify(context, token, { address: request.ip, access: readers }));
     if (caller?.kind === 'user') await logout(context, caller);
   } catch (error) {
     if (!(error instanceof Unauthenticated)) throw error;

@@ -1,15 +1,16 @@
 import { page, Refusal, reply } from '../../../contract/reply.ts';
 import { ChangeUser, CreateUser, User } from '../../../contract/user.ts';
 import { Secret } from '../../../core/crypto/secret.ts';
-import { administrators, owners } from '../../domain/caller.ts';
+import { administrators, administratorsInSession, owners } from '../../domain/caller.ts';
 import type { Context } from '../../service/context.ts';
 import { changeUser, checkEmailFree, createUser, deleteUser, listUsers, lowersRole } from '../../service/users.ts';
 import { type App, userOf } from '../app.ts';
+import type { FailureLimit } from '../limits.ts';
 import type { SendPage } from '../send-page.ts';
 import { PageQuery, paging, readSlice, toPageReply } from './paging.ts';
 import { done, Nothing, UserPath } from './parts.ts';
 
-export function addUserRoutes(app: App, context: Context, sendPage: SendPage): void {
+export function addUserRoutes(app: App, context: Context, sendPage: SendPage, limitFailures: FailureLimit): void {
   app.route({
     method: 'GET',
     url: '/api/users',
@@ -31,18 +32,25 @@ export function addUserRoutes(app: App, context: Context, sendPage: SendPage): v
   app.route({
     method: 'POST',
     url: '/api/users',
-    config: { access: administrators, checkFields: (fields: Partial<CreateUser>) => checkEmailFree(context, fields) },
+    config: {
+      access: administratorsInSession,
+      checkFields: (fields: Partial<CreateUser>) => checkEmailFree(context, fields),
+    },
     schema: {
       operationId: 'createUser',
       summary: 'Make a user',
       description:
-        'Only an owner may make an owner. An e-mail address is one user, of whichever organization: it is what a login goes by.',
+        'Only an owner may make an owner. An e-mail address is one user, of whichever organization: it is what a login goes by. It takes a ' +
+        'session to make one, and current_password where the login of that session is more than 5 minutes ago: neither a token nor a stolen ' +
+        'session makes a user that outlives it. A wrong password is a 403. After as many as there may be failed logins in a minute, this session gets a 429.',
       body: CreateUser,
       response: { 201: reply(User) },
     },
     handler: async (request, response) => {
-      const { email, password, role } = request.body;
-      const user = await createUser(context, userOf(request), { email, password: new Secret(password), role });
+      const { email, password, role, current_password: own } = request.body;
+      const fields = { email, password: new Secret(password), role, own };
+      const create = () => createUser(context, userOf(request), fields);
+      const user = await (own === undefined ? create() : limitFailures(request, 'password', create));
       return response.code(201).send({ data: user });
     },
   });
@@ -58,14 +66,18 @@ export function addUserRoutes(app: App, context: Context, sendPage: SendPage): v
     schema: {
       operationId: 'changeUser',
       summary: 'Change the role of a user',
-      description: 'It holds from the next request of the user on. The last owner stays one.',
+      description:
+        'It holds from the next request of the user on. The last owner stays one. To raise a role takes a session, and current_password ' +
+        'where the login of that session is more than 5 minutes ago.',
       params: UserPath,
       body: ChangeUser,
       response: { 200: reply(User), 404: Refusal },
     },
-    handler: async (request) => ({
-      data: await changeUser(context, userOf(request), request.params.user, request.body),
-    }),
+    handler: async (request) => {
+      const change = () => changeUser(context, userOf(request), request.params.user, request.body);
+      const isGuess = request.body.current_password !== undefined;
+      return { data: await (isGuess ? limitFailures(request, 'password', change) : change()) };
+    },
   });
 
   app.route({

@@ -96,6 +96,7 @@ export const rules: Readonly<Record<string, Rule>> = {
   'GET /api/users': { roles: oa, success: 200, foreign: 200 },
   'POST /api/users': {
     roles: oa,
+    sessionOnly: true,
     body: () => ({ email: `made-${++made}@example.net`, password: 'a long enough password', role: 'viewer' }),
     success: 201,
     foreign: 201,

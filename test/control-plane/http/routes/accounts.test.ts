@@ -19,6 +19,8 @@ let made = 0;
 async function makeUser(role: Role, sessions = 1) {
   const email = `person-${++made}@example.net`;
   const body = { email, password: first, role };
+  // Some tests advance the clock.
+  token = await plane.signIn('owner');
   const { id } = (await plane.call('POST', '/api/users', { token, body })).body.data as { id: number };
   const tokens: string[] = [];
   for (let count = 0; count < sessions; count += 1) tokens.push((await login(email, first)).body.data.access_token);
@@ -43,7 +45,7 @@ describe('the own password', () => {
     const body = { name: 'ci' };
     const made = (await plane.call('POST', '/api/auth/tokens', { token: own, body })).body.data;
     const { access_token: personal, ...listed } = made;
-    expect((await passwd(own, first)).body).toEqual({ data: { sessions_ended: 2, tokens_revoked: [listed] } });
+    expect((await passwd(own, first)).body.data).toMatchObject({ sessions_ended: 2, tokens_revoked: [listed] });
     expect(await newest()).toMatchObject({
       actor: { kind: 'user', id, name: email },
       action: 'password.change',
@@ -60,7 +62,7 @@ describe('the own password', () => {
     const made = await plane.call('POST', '/api/auth/tokens', { token: session, body: { name: 'ci' } });
     const body = { current_password: first, new_password: second, keep_tokens: true };
     const changed = await plane.call('PUT', '/api/auth/password', { token: session, body });
-    expect(changed.body.data).toEqual({ sessions_ended: 0, tokens_revoked: [] });
+    expect(changed.body.data).toMatchObject({ sessions_ended: 0, tokens_revoked: [] });
     expect(await status(made.body.data.access_token)).toBe(200);
   });
 
@@ -126,6 +128,93 @@ describe('the own password', () => {
     const opened = logins.flatMap(({ body }) => body.data?.access_token ?? []);
     const left = await Promise.all(opened.map((each) => slow.call('GET', '/api/auth/me', { token: each })));
     expect(left.filter(({ status }) => status === 200)).toEqual([]);
+  });
+});
+
+describe('what outlives a credential', () => {
+  const keysOf = (network: number) => `/api/networks/${network}/enrollment-keys`;
+
+  test('is no user and no higher role by a personal token, whatever password comes with it', async () => {
+    const { id, session } = await makeUser('owner');
+    const other = await makeUser('member');
+    const body = { name: 'leaked' };
+    const leaked = (await plane.call('POST', '/api/auth/tokens', { token: session, body })).body.data.access_token;
+    for (const role of ['owner', 'viewer']) {
+      const fields = { email: 'ghost@example.net', password: first, role, current_password: first };
+      const refused = await plane.call('POST', '/api/users', { token: leaked, body: fields });
+      expect([refused.status, refused.body.message]).toEqual([403, expect.stringContaining('personal token')]);
+    }
+    const raise = await plane.call('PATCH', `/api/users/${other.id}`, {
+      token: leaked,
+      body: { role: 'owner', current_password: first },
+    });
+    expect([raise.status, raise.body.message]).toEqual([403, expect.stringContaining('personal token')]);
+    // What takes rights away is not held up.
+    expect((await setRole(leaked, other.id, 'viewer')).status).toBe(200);
+    expect((await setRole(session, other.id, 'admin')).status).toBe(200);
+    expect((await plane.call('DELETE', `/api/users/${other.id}`, { token: leaked })).status).toBe(200);
+    expect((await setRole(token, id, 'viewer')).status).toBe(200);
+  });
+
+  test('is no user and no higher role by a session whose login is more than 5 minutes ago, without the password', async () => {
+    const { email, session } = await makeUser('owner');
+    const other = await makeUser('viewer');
+    const create = (current_password?: string) =>
+      plane.call('POST', '/api/users', {
+        token: session,
+        body: { email: `late-${++made}@example.net`, password: first, role: 'viewer', current_password },
+      });
+    const raise = (role: string, current_password?: string) =>
+      plane.call('PATCH', `/api/users/${other.id}`, { token: session, body: { role, current_password } });
+    plane.clock.advance(5 * 60_000);
+    expect([(await create()).status, (await raise('member')).status]).toEqual([201, 200]);
+    plane.clock.advance(1);
+    const required = { current_password: [expect.stringMatching(/^is required, because .* more than 5 minutes ago$/)] };
+    for (const refused of [await create(), await raise('admin')])
+      expect([refused.status, refused.body.errors]).toEqual([422, required]);
+    expect((await raise('viewer')).status).toBe(200);
+    for (const wrong of [await create(second), await raise('admin', second)])
+      expect([wrong.status, wrong.body.message]).toEqual([403, 'the current password is wrong']);
+    expect(await newest()).toMatchObject({ action: 'password.refused', target: { name: email } });
+    expect([(await create(first)).status, (await raise('owner', first)).status]).toEqual([201, 200]);
+    expect(plane.log()).not.toMatch(/long password/);
+  });
+
+  test('passwords cannot be guessed with a session faster than by logging in', async () => {
+    const strict = await startPlane({ limits: { failedLogins: 2 } });
+    const session = (await strict.call('POST', '/api/auth/login', { body: owner })).body.data.access_token;
+    const body = { email: 'a@example.net', password: first, role: 'viewer', current_password: 'wrong' };
+    const statuses = [];
+    for (let times = 0; times < 2; times += 1)
+      statuses.push((await strict.call('POST', '/api/users', { token: session, body })).status);
+    const raise = { role: 'owner', current_password: 'wrong' };
+    statuses.push((await strict.call('PATCH', '/api/users/1', { token: session, body: raise })).status);
+    expect(statuses).toEqual([403, 403, 429]);
+  });
+
+  test('is listed after a new password: users that it made or raised, and keys that hosts can use', async () => {
+    const { session } = await makeUser('owner');
+    const raised = await makeUser('viewer');
+    await makeUser('viewer');
+    const body = { email: `accomplice-${++made}@example.net`, password: first, role: 'admin' };
+    const created = (await plane.call('POST', '/api/users', { token: session, body })).body.data;
+    expect((await setRole(session, raised.id, 'owner')).status).toBe(200);
+    const fields = { name: 'made', private_cidr: '10.4.0.0/24' };
+    const network = (await plane.call('POST', '/api/networks', { token: session, body: fields })).body.data.id;
+    const keys = ['rack', 'revoked', 'expired'].map((name) => ({ name, expires_in_hours: name === 'expired' ? 1 : 2 }));
+    const ids: number[] = [];
+    for (const key of keys)
+      ids.push((await plane.call('POST', keysOf(network), { token: session, body: key })).body.data.id);
+    await plane.call('DELETE', `${keysOf(network)}/${ids[1]}`, { token: session });
+    await plane.call('POST', keysOf(network), { token, body: { name: 'of another' } });
+    plane.clock.advance(hour);
+    const { data } = (await passwd(session, first)).body;
+    expect(data.users_made.map(({ id, role }: { id: number; role: string }) => [id, role])).toEqual([
+      [created.id, 'admin'],
+      [raised.id, 'owner'],
+    ]);
+    const key = { id: ids[0], name: 'rack', max_uses: 1, uses: 0, expires_at: expect.any(String) };
+    expect(data.keys_made).toEqual([{ ...key, network: { id: network, name: 'made' } }]);
   });
 });
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { clampInstants } from '../../../../src/control-plane/store/clamp-instants.ts';
 import { closePlane, hour, openPlane, owner, type Plane, startPlane, withDatabase } from '../../harness.ts';
 
 let plane: Plane;
@@ -132,6 +133,24 @@ test('a login more than 5 minutes ago makes no token without the password', asyn
   // The password makes no token out of a token.
   expect((await create(made.body.data.access_token, { password: first })).status).toBe(403);
   expect(plane.log()).not.toMatch(/long password/);
+});
+
+test('a login while the clock was ahead proves no password once the clock is right, nor when it gets there again', async () => {
+  const ahead = await startPlane();
+  ahead.clock.advance(hour);
+  const session = (await ahead.call('POST', '/api/auth/login', { body: owner })).body.data.access_token;
+  const make = async () => (await ahead.call('POST', tokens, { token: session, body: { name: 'ci' } })).status;
+  expect(await make()).toBe(201);
+  ahead.clock.setBack(5_000);
+  expect(await make()).toBe(201);
+  ahead.clock.setBack(hour - 5_000);
+  expect(await make()).toBe(422);
+  // As the clock watch does, which waits for no request.
+  await withDatabase(ahead.dataDir, (db) => clampInstants(db, ahead.clock.now()));
+  for (const ms of [0, hour - 60_000, 60_000, 240_000]) {
+    ahead.clock.advance(ms);
+    expect(await make()).toBe(422);
+  }
 });
 
 test('passwords cannot be guessed with a session faster than by logging in', async () => {

@@ -1,0 +1,22 @@
+import type { EnrollmentKeyOfNetwork } from '../../contract/enrollment-key.ts';
+import type { User } from '../../contract/user.ts';
+import { listKeysMadeBy, listUsersMadeBy } from '../store/made-by-user.ts';
+import type { Db } from '../store/tables.ts';
+
+/** What outlives the credentials of a user that made it. */
+export interface Made {
+  readonly users_made: User[];
+  readonly keys_made: EnrollmentKeyOfNetwork[];
+}
+
+/** What a user made, by the audit: a stolen credential of this user may have made it. */
+export async function listMadeBy(
+  db: Db,
+  who: { readonly organizationId: number; readonly userId: number },
+  now: Date,
+): Promise<Made> {
+  return {
+    users_made: await listUsersMadeBy(db, who),
+    keys_made: await listKeysMadeBy(db, who, now.toISOString()),
+  };
+}

@@ -1,0 +1,57 @@
+import type { Role } from '../../contract/auth.ts';
+import { type Caller, checkAccess, type PeerCaller, type UserCaller } from '../domain/caller.ts';
+import { Unauthenticated } from '../errors.ts';
+import { findPeerById } from '../store/peers.ts';
+import { isTokenValid } from '../store/personal-tokens.ts';
+import { findSessionStart } from '../store/sessions.ts';
+import type { Db } from '../store/tables.ts';
+import { lockUser } from '../store/users.ts';
+import type { Author } from './audit.ts';
+import type { Context } from './context.ts';
+import { refuseUnlisted } from './suspension.ts';
+
+/** A user as of now, who authors a change. */
+export interface UserAuthor {
+  readonly author: Author;
+  readonly role: Role;
+  /** When the session of the request was opened; null for a personal token. */
+  readonly login: string | null;
+}
+
+/**
+ * The author of a change, in the transaction that makes it. The credential was checked before the body of the request arrived: since then
+ * it may have been revoked, or the role of its user lowered. Of a user, its other changes and the revocations wait until this
+ * transaction ends. A transaction that locks a network or an organization does so before it calls this.
+ *
+ * @throws Unauthenticated for a credential that is void by now, Forbidden for a role without access and for a peer that is suspended
+ */
+export async function requireAuthor(context: Context, db: Db, caller: Caller): Promise<Author> {
+  if (caller.kind === 'user') return (await requireUser(context, db, caller)).author;
+  await requirePeer(context, db, caller);
+  return authorOf(context, caller, { kind: 'peer', id: caller.peerId, name: caller.name });
+}
+
+/** As {@link requireAuthor}, of a user. */
+export async function requireUser(context: Context, db: Db, caller: UserCaller): Promise<UserAuthor> {
+  const { organizationId, userId, credential, email } = caller;
+  const now = context.now().toISOString();
+  const user = await lockUser(db, organizationId, userId);
+  const isSession = credential.kind === 'session';
+  const login = isSession ? ((await findSessionStart(db, userId, credential.id, now)) ?? null) : null;
+  const isValid = isSession ? login !== null : await isTokenValid(db, userId, credential.id, now);
+  if (!user || !isValid) throw new Unauthenticated(voidCredential);
+  checkAccess({ ...caller, role: user.role }, caller.access);
+  return { author: authorOf(context, caller, { kind: 'user', id: userId, name: email }), role: user.role, login };
+}
+
+export const voidCredential = 'the bearer token is unknown or has expired';
+
+async function requirePeer({ now }: Context, db: Db, { peerId, tokenMark }: PeerCaller): Promise<void> {
+  const peer = await findPeerById(db, peerId);
+  if (peer?.tokenMark !== tokenMark) throw new Unauthenticated(voidCredential);
+  refuseUnlisted(peer, now());
+}
+
+function authorOf({ readTime }: Context, { organizationId, address }: Caller, actor: Author['actor']): Author {
+  return { organizationId, actor, address, readTime };
+}
