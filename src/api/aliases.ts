@@ -94,6 +94,8 @@ export const aliases = {
   passwordChange: {
     sessionsEnded: ['sessions_ended'],
     tokensRevoked: ['tokens_revoked'],
+    session: ['access_token'],
+    expiresAt: ['expires_at'],
     usersMade: ['users_made'],
     keysMade: ['keys_made'],
     network: ['network'],

@@ -229,6 +229,8 @@ export interface ServiceProbe {
 export interface PasswordChange {
   readonly sessionsEnded: number | null;
   readonly tokensRevoked: readonly Token[] | null;
+  /** In place of the session of the call, which ended; null where that one stays. */
+  readonly session: Session | null;
   /** Users that the caller made or gave a role. */
   readonly usersMade: readonly User[] | null;
   /** Enrolment keys that the caller made and that hosts can use. */
@@ -274,7 +276,7 @@ export interface AdminService {
   /** Sets the fields given; the others stay as they are. To raise a role takes the same proof as {@link createUser}. */
   updateUser(user: Id, changes: Omit<ChangeUser, 'current_password'>, own?: Secret): Promise<User>;
   /**
-   * Changes the caller's own password, and ends its other sessions. `keepsTokens` is sent only if set: a service of before it keeps them
+   * Changes the caller's own password, and ends its sessions. `keepsTokens` is sent only if set: a service of before it keeps them
    * in any case.
    */
   changePassword(current: Secret, next: Secret, options?: { readonly keepsTokens: boolean }): Promise<PasswordChange>;

@@ -56,7 +56,12 @@ export async function send(method: string, path: string, options: RequestOptions
     isOutOfReach.value = false;
     return response;
   }
-  if (response.status === 401 && path !== loginPath) sessionsEnded.value += 1;
+  if (response.status === 401 && path !== loginPath) {
+    const later = readSessionKey();
+    // Meanwhile another session took the place of this one, here or in another window.
+    if (key !== null && later !== null && later !== key) return send(method, path, options);
+    sessionsEnded.value += 1;
+  }
   const refusal: Partial<Refusal> | null = await response.json().catch(() => null);
   const message = refusal?.message ?? `the control plane answered with the status ${response.status}`;
   throw new ApiError(response.status, toSentence(message), refusal?.errors);

@@ -1,5 +1,6 @@
 import { effect, signal } from '@preact/signals';
 import type { CookieSession, Profile, Role } from '../contract/auth.ts';
+import type { ChangePassword, PasswordChange } from '../contract/user.ts';
 import { ApiError, call, loginPath, sessionsEnded } from './client.ts';
 import { ownPath, storeSessionKey } from './session-key.ts';
 
@@ -37,6 +38,17 @@ export async function logIn(email: string, password: string): Promise<void> {
   profile.value = await call<Profile>('GET', 'api/auth/me');
   hasEnded.value = false;
   otherWindows.postMessage(null);
+}
+
+/** Changes the password. The session ends, and another one with a cookie and a key of its own takes its place. @throws ApiError */
+export async function changePassword(fields: Omit<ChangePassword, 'session_cookie'>): Promise<PasswordChange> {
+  const changed = await call<PasswordChange>('PUT', 'api/auth/password', { ...fields, session_cookie: ownPath() });
+  // A replica of an earlier version keeps the session.
+  if (changed.session_key !== undefined) storeSessionKey(changed.session_key);
+  // A request that was under way may have been refused.
+  if (profile.value === null) await openSession();
+  otherWindows.postMessage(null);
+  return changed;
 }
 
 /** Ends the session. @throws ApiError */

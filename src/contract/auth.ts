@@ -6,7 +6,7 @@ export const Role = z.enum(['owner', 'admin', 'member', 'viewer']).meta({ id: 'R
 export type Role = z.infer<typeof Role>;
 
 /** The path of a page, which ends in a slash. */
-const CookiePath = z
+export const CookiePath = z
   .string()
   .max(255, { error: 'must be at most 255 characters' })
   .regex(/^\/(?:[\w.~!$&'()*+=:@%-]+\/)*$/, { error: 'must be a path that begins and ends with "/"' });

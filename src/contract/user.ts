@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import { Role } from './auth.ts';
+import { CookiePath, Role } from './auth.ts';
 import { EnrollmentKeyOfNetwork } from './enrollment-key.ts';
 import { PersonalToken } from './personal-token.ts';
-import { email, identifier, instant } from './text.ts';
+import { email, identifier, instant, tokenShown } from './text.ts';
 
 /** A password that is set. It is long rather than of many kinds of characters (NIST SP 800-63B, 3.1.1). */
 export const NewPassword = z
@@ -45,6 +45,10 @@ export const ChangePassword = z
     current_password: z.string().min(1).meta({ format: 'password' }),
     new_password: NewPassword,
     keep_tokens: z.boolean().optional().meta({ description: 'True keeps the personal tokens of the caller valid.' }),
+    session_cookie: CookiePath.optional().meta({
+      description:
+        'As at the login, for a page whose session is half a cookie: without it the page has to log in again.',
+    }),
   })
   .meta({ id: 'ChangePassword' });
 export type ChangePassword = z.infer<typeof ChangePassword>;
@@ -62,7 +66,14 @@ export type User = z.infer<typeof User>;
 /** What a change of a password made useless, and what it leaves that the caller made: a holder of the former password may have been that. */
 export const PasswordChange = z
   .object({
-    sessions_ended: z.int().nonnegative(),
+    sessions_ended: z.int().nonnegative().meta({ description: 'Other sessions than that of the call.' }),
+    access_token: tokenShown.optional().meta({
+      description: 'A session in place of that of the call, which ended. Absent where the call came with a cookie.',
+    }),
+    session_key: tokenShown
+      .optional()
+      .meta({ description: 'The same for a page that named `session_cookie`: the half that it keeps.' }),
+    expires_at: instant.optional().meta({ description: 'When the new session ends.' }),
     tokens_revoked: z.array(PersonalToken),
     users_made: z.array(User).meta({
       description: 'Users that the caller made or whose role it changed, newest first; 1,000 of them at most.',

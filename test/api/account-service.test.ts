@@ -95,14 +95,24 @@ describe('users', () => {
     const [current, next] = [new Secret('current-canary'), new Secret('new-password-canary')];
     const token = { id: 4, name: 'ci', created_at, expires_at: null, last_used_at: null };
     const key = { id: 7, name: 'rack', network: { id: 1, name: 'office' } };
+    const opened = { access_token: 'fresh-canary', expires_at: created_at };
     const made = { users_made: [user], keys_made: [{ ...key, uses: 0 }] };
-    const reply = json(200, { data: { sessions_ended: 2, tokens_revoked: [token], ...made } });
+    const reply = json(200, { data: { sessions_ended: 2, tokens_revoked: [token], ...made, ...opened } });
+
     const { value, request } = await ask(reply, (it) => it.changePassword(current, next, { keepsTokens: true }));
-    expect(value).toEqual({ sessionsEnded: 2, tokensRevoked: [token], usersMade: [user], keysMade: [key] });
+    const revoked = { sessionsEnded: 2, tokensRevoked: [token], usersMade: [user], keysMade: [key] };
+    const session = { token: new Secret('fresh-canary'), expiresAt: created_at };
+    expect(value).toEqual({ ...revoked, session });
     expect(JSON.parse(request?.body ?? '')).toMatchObject({ keep_tokens: true });
     for (const older of [json(200, { data: null }), json(200, { data: [] }), json(200, {})]) {
       const { value: none } = await ask(older, (it) => it.changePassword(current, next));
-      expect(none).toEqual({ sessionsEnded: null, tokensRevoked: null, usersMade: null, keysMade: null });
+      expect(none).toEqual({
+        sessionsEnded: null,
+        tokensRevoked: null,
+        session: null,
+        usersMade: null,
+        keysMade: null,
+      });
     }
   });
 

@@ -34,13 +34,16 @@ export function decodeNewToken(body: unknown, source: Source): NewToken {
 
 /** Services without these extensions reply without a body, or with `null`. */
 export function decodePasswordChange(body: unknown, source: Source): PasswordChange {
-  const none = { sessionsEnded: null, tokensRevoked: null, usersMade: null, keysMade: null };
+  const none = { sessionsEnded: null, tokensRevoked: null, session: null, usersMade: null, keysMade: null };
   const { data = body } = (body ?? {}) as { readonly data?: unknown };
   if (typeof data !== 'object' || data === null || Array.isArray(data)) return none;
   const change = Field.ofReply(body, source);
+  const session = change.find(aliases.passwordChange.session);
+  const end = change.find(aliases.passwordChange.expiresAt);
   return {
     sessionsEnded: change.find(aliases.passwordChange.sessionsEnded)?.integer() ?? null,
     tokensRevoked: change.find(aliases.passwordChange.tokensRevoked)?.items(maxListed).map(toToken) ?? null,
+    session: session ? { token: decodeToken(session), expiresAt: end?.instant() ?? null } : null,
     usersMade: change.find(aliases.passwordChange.usersMade)?.items(maxListed).map(toUser) ?? null,
     keysMade: change.find(aliases.passwordChange.keysMade)?.items(maxListed).map(toKeyOfNetwork) ?? null,
   };

@@ -1,7 +1,7 @@
 import type { AdminService, User } from '../../api/service.ts';
 import type { Role } from '../../contract/auth.ts';
 import { printable } from '../../core/errors/index.ts';
-import { findNamed, openAdmin } from '../admin.ts';
+import { findNamed, openAdmin, openAdminAt } from '../admin.ts';
 import { exitCodes } from '../exit-code.ts';
 import { confirmByName } from '../input/confirm.ts';
 import { apiFlags, jsonFlag, yesFlag } from '../input/flags.ts';
@@ -9,6 +9,7 @@ import { type Input, parseChoice } from '../input/input.ts';
 import { describeRevoked, keepTokensFlag } from '../input/keep-tokens.ts';
 import { ownPasswordFlag, withOwnPassword } from '../input/own-password.ts';
 import { obtainPassword } from '../input/password.ts';
+import { keepSession } from '../keep-session.ts';
 import { describeMade } from '../output/describe-made.ts';
 import { bold, green, note, print, printJson, table } from '../output/output.ts';
 import type { Command } from '../parse/command.ts';
@@ -98,13 +99,14 @@ export const changePassword: Command = {
   },
   examples: ['cpn user passwd', 'cpn user passwd --password-file old --new-password-file new'],
   async run(input) {
-    const service = await openAdmin(input);
+    const { admin: service, address } = await openAdminAt(input);
     const current = await obtainPassword(input, { message: 'Current password' });
     const next = await obtainPassword(input, { flag: 'new-password-file', message: 'New password', isNew: true });
     const keepsTokens = input.switch('keep-tokens');
-    const { sessionsEnded, tokensRevoked, usersMade, keysMade } = await service.changePassword(current, next, {
+    const { sessionsEnded, tokensRevoked, session, usersMade, keysMade } = await service.changePassword(current, next, {
       keepsTokens,
     });
+    if (session !== null) await keepSession(input, address, session);
     if (input.switch('json')) {
       const made = { users_made: usersMade, keys_made: keysMade };
       printJson({ sessions_ended: sessionsEnded, tokens_revoked: tokensRevoked, ...made });

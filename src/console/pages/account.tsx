@@ -13,7 +13,7 @@ import { List } from '../parts/list.tsx';
 import { PageTitle } from '../parts/page-title.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 import { type Polled, usePolled } from '../polled.ts';
-import { profile } from '../session.ts';
+import { changePassword, profile } from '../session.ts';
 
 export function AccountPage(): JSX.Element {
   const user = profile.value;
@@ -166,7 +166,7 @@ function Password({ onChanged }: { readonly onChanged: () => Promise<void> }): J
   const [done, setDone] = useState<PasswordChange | null>(null);
   const change = async () => {
     setDone(null);
-    const changed = await call<PasswordChange>('PUT', 'api/auth/password', {
+    const changed = await changePassword({
       current_password: current,
       new_password: next,
       keep_tokens: keepsTokens,

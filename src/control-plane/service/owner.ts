@@ -92,7 +92,7 @@ export async function resetOwner(
     // First of all, so that SQLite waits for the lock of a control plane that serves.
     const user = await setPasswordOfOwner(transaction, email, passwordHash);
     if (!user) throw new WrongUsage(describeNoOwner(email, await listOwners(transaction)));
-    const sessionsEnded = await endSessions(transaction, user.id, null);
+    const sessionsEnded = await endSessions(transaction, user.id);
     const at = await readTime(transaction);
     const revoked = keepsTokens ? [] : await deleteTokens(transaction, user.id, at.toISOString());
     const tokensRevoked = revoked.map(({ id, name }) => ({ id, name }));

@@ -14,6 +14,7 @@ import {
   insertSession,
   listSessions as listStored,
 } from '../store/sessions.ts';
+import type { Db } from '../store/tables.ts';
 import { transact } from '../store/transact.ts';
 import { findOnlyOrganization, findUser, findUserByEmail, lockUserWithPassword } from '../store/users.ts';
 import { record } from './audit.ts';
@@ -39,8 +40,8 @@ export interface LoginAttempt {
 }
 
 /** Opens a session. A wrong password and an unknown address are refused alike, after the same work. */
-export async function login(context: Context, attempt: LoginAttempt): Promise<{ token: Secret; expiresAt: string }> {
-  const { db, now, random, passwordCost } = context;
+export async function login(context: Context, attempt: LoginAttempt): Promise<Opened> {
+  const { db, passwordCost } = context;
   const email = attempt.email.toLowerCase();
   const user = await findUserByEmail(db, email);
   const known = await verifyPassword(attempt.password, user?.password_hash ?? null, passwordCost, attempt.address);
@@ -48,24 +49,14 @@ export async function login(context: Context, attempt: LoginAttempt): Promise<{ 
     await recordRefusal(context, attempt, user);
     throw new Unauthenticated('e-mail address or password is wrong');
   }
-  const token = attempt.isSplit ? mintSplitToken(random) : mintToken(tokenPrefixes.session, random);
   const name = shorten(attempt.device);
-  const at = now();
-  const expiresAt = new Date(at.getTime() + sessionLifetimeMs).toISOString();
-  await transact(db, async (transaction) => {
+  return transact(db, async (transaction) => {
     // Meanwhile the user may have been removed, or its password changed.
     const held = await lockUserWithPassword(transaction, user.id, user.password_hash);
     if (!held) throw new Unauthenticated('e-mail address or password is wrong');
-    await deleteExpiredSessions(transaction, at.toISOString());
-    const session = await insertSession(transaction, {
-      user_id: user.id,
-      name,
-      token_hash: hashToken(token),
-      created_at: at.toISOString(),
-      expires_at: expiresAt,
-      address: attempt.address,
+    const { id: session, ...opened } = await openSession(context, transaction, {
+      ...{ userId: user.id, name, address: attempt.address, isSplit: attempt.isSplit ?? false },
     });
-    await endOldestSessions(transaction, user.id, mostSessions);
     const author = {
       organizationId: user.organization_id,
       actor: { kind: 'user', id: user.id, name: email },
@@ -76,8 +67,41 @@ export async function login(context: Context, attempt: LoginAttempt): Promise<{ 
       action: 'login',
       target: { kind: 'session', id: session, name },
     });
+    return opened;
   });
-  return { token, expiresAt };
+}
+
+/** A session, with its token, which is shown this once. */
+export interface Opened {
+  readonly token: Secret;
+  readonly expiresAt: string;
+}
+
+interface NewSession {
+  readonly userId: number;
+  readonly name: string;
+  /** Where the request came from. */
+  readonly address: string;
+  /** For a browser, whose cookie is half of the token. */
+  readonly isSplit: boolean;
+}
+
+/** Opens a session of a user that the transaction has locked and whose password was proven. A user keeps the newest sessions alone. */
+export async function openSession(
+  { now, random }: Context,
+  transaction: Db,
+  { userId, name, address, isSplit }: NewSession,
+): Promise<Opened & { readonly id: number }> {
+  const token = isSplit ? mintSplitToken(random) : mintToken(tokenPrefixes.session, random);
+  const at = now();
+  const created_at = at.toISOString();
+  const expiresAt = new Date(at.getTime() + sessionLifetimeMs).toISOString();
+  await deleteExpiredSessions(transaction, created_at);
+  const id = await insertSession(transaction, {
+    ...{ user_id: userId, name, token_hash: hashToken(token), created_at, expires_at: expiresAt, address },
+  });
+  await endOldestSessions(transaction, userId, mostSessions);
+  return { id, token, expiresAt };
 }
 
 const mostOfName = 255;

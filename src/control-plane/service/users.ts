@@ -6,7 +6,7 @@ import { hashPassword } from '../domain/passwords.ts';
 import { Forbidden, InvalidRequest, NotFound } from '../errors.ts';
 import type { Page, Slice } from '../store/page.ts';
 import { deleteTokens } from '../store/personal-tokens.ts';
-import { endSessions } from '../store/sessions.ts';
+import { deleteSession, endSessions } from '../store/sessions.ts';
 import type { Db } from '../store/tables.ts';
 import { transact } from '../store/transact.ts';
 import * as store from '../store/users.ts';
@@ -15,6 +15,7 @@ import type { Context } from './context.ts';
 import { listMadeBy } from './made-by-user.ts';
 import { proveIfGiven, provePassword, requireProof, wrongPassword } from './prove-password.ts';
 import { requireUser, type UserAuthor } from './require-author.ts';
+import { type Opened, openSession } from './sessions.ts';
 
 /** The users of the caller's organization. */
 export async function listUsers({ db }: Context, caller: UserCaller, slice: Slice): Promise<Page<User>> {
@@ -110,17 +111,26 @@ export async function changeUser(
   });
 }
 
+interface NewPassword {
+  readonly current: Secret;
+  readonly next: Secret;
+  readonly keepsTokens: boolean;
+  /** The form of the session that replaces that of the request; null for none. */
+  readonly session: 'bearer' | 'split' | null;
+}
+
 /**
- * Changes the password of the caller, who proves the current one. Its other sessions end, and its personal tokens are revoked unless
- * `keepsTokens` is set: a holder of the former password may have made them.
+ * Changes the password of the caller, who proves the current one. All its sessions end, and its personal tokens are revoked unless
+ * `keepsTokens` is set: a holder of the former password may have made them. A fresh session replaces that of the request, of which there
+ * may be a stolen copy.
  */
 export async function changePassword(
   context: Context,
   caller: UserCaller,
-  { current, next, keepsTokens }: { current: Secret; next: Secret; keepsTokens: boolean },
-): Promise<PasswordChange> {
+  { current, next, keepsTokens, session }: NewPassword,
+): Promise<{ change: PasswordChange; opened: Opened | null }> {
   const { db, now, random, passwordCost } = context;
-  const { credential, email, userId } = caller;
+  const { address, credential, email, userId } = caller;
   const before = await provePassword(context, caller, current);
   const passwordHash = await hashPassword(next, random, passwordCost, { user: userId });
   return transact(db, async (transaction) => {
@@ -128,7 +138,10 @@ export async function changePassword(
     // Another change may have come first.
     if (!(await store.lockUserWithPassword(transaction, userId, before))) throw wrongPassword();
     await store.setPassword(transaction, userId, passwordHash);
-    const ended = await endSessions(transaction, userId, credential.kind === 'session' ? credential.id : null);
+    const own = await deleteSession(transaction, userId, credential.id);
+    const ended = await endSessions(transaction, userId);
+    const fresh = { userId, name: own?.name ?? '', address, isSplit: session === 'split' };
+    const opened = session === null ? null : await openSession(context, transaction, fresh);
     const revoked = keepsTokens ? [] : await deleteTokens(transaction, userId, now().toISOString());
     await record(transaction, author, {
       action: 'password.change',
@@ -136,7 +149,7 @@ export async function changePassword(
       details: { sessions_ended: ended, tokens_revoked: revoked.map(({ id, name }) => ({ id, name })) },
     });
     const made = await listMadeBy(transaction, caller, now());
-    return { sessions_ended: ended, tokens_revoked: revoked, ...made };
+    return { change: { sessions_ended: ended, tokens_revoked: revoked, ...made }, opened };
   });
 }
 

@@ -61,11 +61,9 @@ export async function deleteSession(db: Db, userId: number, id: number): Promise
     .executeTakeFirst();
 }
 
-/** Ends all sessions of a user but the one named, and gives how many. */
-export async function endSessions(db: Db, userId: number, except: number | null): Promise<number> {
-  const query = db.deleteFrom('sessions').where('user_id', '=', userId);
-  const those = except === null ? query : query.where('id', '<>', except);
-  return (await those.returning('id').execute()).length;
+/** Ends all sessions of a user, and gives how many. */
+export async function endSessions(db: Db, userId: number): Promise<number> {
+  return (await db.deleteFrom('sessions').where('user_id', '=', userId).returning('id').execute()).length;
 }
 
 /** Ends all sessions of a user but the newest so many. */

@@ -110,14 +110,32 @@ export function addSessionRoutes(app: App, context: Context, limitFailures: Fail
       operationId: 'changePassword',
       summary: "Change the caller's own password",
       description:
-        'All other sessions of the caller end, and its personal tokens are revoked unless `keep_tokens` is set. A wrong current password is a 403. After as many as there may be failed logins in a minute, this session gets a 429.',
+        'All sessions of the caller end, and its personal tokens are revoked unless `keep_tokens` is set. The reply has a session in place of ' +
+        'that of the call, in the same form: a bearer, or with `session_cookie` a cookie and its key. A wrong current password is a 403. ' +
+        'After as many as there may be failed logins in a minute, this session gets a 429.',
       body: ChangePassword,
       response: { 200: reply(PasswordChange) },
     },
-    handler: async (request) => {
-      const { current_password, new_password, keep_tokens: keepsTokens = false } = request.body;
-      const change = { current: new Secret(current_password), next: new Secret(new_password), keepsTokens };
-      return { data: await limitFailures(request, 'password', () => changePassword(context, userOf(request), change)) };
+    handler: async (request, response) => {
+      const { current_password, new_password, keep_tokens: keepsTokens = false, session_cookie: path } = request.body;
+      const isBearer = request.headers.authorization !== undefined;
+      // A page of an earlier version names no path: it logs in again.
+      const session = isBearer ? 'bearer' : path === undefined ? null : 'split';
+      const fields = {
+        current: new Secret(current_password),
+        next: new Secret(new_password),
+        keepsTokens,
+        session,
+      } as const;
+      const { change, opened } = await limitFailures(request, 'password', () =>
+        changePassword(context, userOf(request), fields),
+      );
+      if (opened === null) return { data: change };
+      const { token, expiresAt: expires_at } = opened;
+      if (isBearer || path === undefined) return { data: { ...change, access_token: token.reveal(), expires_at } };
+      const { cookie, key } = splitToken(token);
+      setSessionCookie(request, response, path, { cookie, expiresAt: new Date(expires_at) });
+      return { data: { ...change, session_key: key.reveal(), expires_at } };
     },
   });
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Role } from '../../../../src/contract/auth.ts';
 import { parsePrefix } from '../../../../src/core/net/cidr.ts';
-import { closePlane, hour, openPlane, owner, type Plane, startPlane, withDatabase } from '../../harness.ts';
+import { closePlane, hour, openPlane, owner, type Plane, type Reply, startPlane, withDatabase } from '../../harness.ts';
 
 let plane: Plane;
 let token: string;
@@ -39,22 +39,55 @@ const status = async (as: string) => (await plane.call('GET', '/api/auth/me', { 
 const newest = async () => (await plane.call('GET', '/api/audit?limit=1', { token })).body.data[0];
 
 describe('the own password', () => {
-  test('is changed with the current one; the other sessions end, the personal tokens are revoked, this one stays', async () => {
+  test('is changed with the current one; all sessions end, the personal tokens are revoked, and a fresh session takes over', async () => {
     const { id, email, tokens } = await makeUser('viewer', 3);
     const [own = '', ...others] = tokens;
     const body = { name: 'ci' };
     const made = (await plane.call('POST', '/api/auth/tokens', { token: own, body })).body.data;
     const { access_token: personal, ...listed } = made;
-    expect((await passwd(own, first)).body.data).toMatchObject({ sessions_ended: 2, tokens_revoked: [listed] });
+    const { data } = (await passwd(own, first)).body;
+    const expires_at = new Date(plane.clock.now().getTime() + 7 * 24 * hour).toISOString();
+    expect(data).toMatchObject({ sessions_ended: 2, tokens_revoked: [listed], expires_at });
+    const [fresh] = (await listSessions(data.access_token)).body.data;
+    expect(fresh).toMatchObject({ device_name: 'laptop', is_current: true });
     expect(await newest()).toMatchObject({
       actor: { kind: 'user', id, name: email },
       action: 'password.change',
       target: { kind: 'user', id, name: email },
       details: { sessions_ended: 2, tokens_revoked: [{ id: made.id, name: 'ci' }] },
     });
-    expect(await Promise.all([own, personal, ...others].map(status))).toEqual([200, 401, 401, 401]);
+    expect(await Promise.all([own, personal, ...others, data.access_token].map(status))).toEqual([
+      401, 401, 401, 401, 200,
+    ]);
     expect([(await login(email, first)).status, (await login(email, second)).status]).toEqual([401, 200]);
     expect(plane.log()).not.toMatch(/long password/);
+  });
+
+  test('leaves a stolen copy of the session that changes it nothing, for a page as well', async () => {
+    const { email } = await makeUser('viewer');
+    const headers = { origin: plane.url };
+    const body = { email, password: first, session_cookie: '/' };
+    const entered = await plane.call('POST', '/api/auth/login', { body, headers });
+    const cookieOf = (reply: Reply) => reply.headers.get('set-cookie')?.split(';')[0] ?? '';
+    const session = (reply: Reply) => ({
+      ...headers,
+      cookie: cookieOf(reply),
+      'session-key': reply.body.data.session_key as string,
+    });
+    const change = { current_password: first, new_password: second, session_cookie: '/' };
+    const changed = await plane.call('PUT', '/api/auth/password', { body: change, headers: session(entered) });
+    expect(changed.body.data).not.toHaveProperty('access_token');
+    const me = async (of: object) => (await plane.call('GET', '/api/auth/me', { headers: { ...of } })).status;
+    expect([await me(session(entered)), await me(session(changed))]).toEqual([401, 200]);
+    const halves = { ...session(changed), cookie: cookieOf(entered) };
+    expect(await me(halves)).toBe(401);
+
+    // A page of the version before names no path, and logs in again.
+    const older = { current_password: second, new_password: first };
+    const left = await plane.call('PUT', '/api/auth/password', { body: older, headers: session(changed) });
+    expect([left.status, left.headers.get('set-cookie')]).toEqual([200, null]);
+    for (const name of ['access_token', 'session_key']) expect(left.body.data).not.toHaveProperty(name);
+    expect(await me(session(changed))).toBe(401);
   });
 
   test('keeps personal tokens valid on request', async () => {
