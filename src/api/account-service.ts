@@ -6,6 +6,7 @@ import type { Id } from '../core/map/model.ts';
 import { checkRequest } from './check-request.ts';
 import {
   decodeAudit,
+  decodeKeysRevoked,
   decodeNewToken,
   decodePasswordChange,
   decodeSessions,
@@ -72,14 +73,17 @@ export function accountService(call: (request: Call) => Promise<Answer>, list: L
       return decodeUser(body, reading);
     },
 
-    async deleteUser(user) {
+    async deleteUser(user, { keepsKeys } = { keepsKeys: false }) {
       const remedies = { 404: 'see "cpn user list" for the ids there are' };
-      await call({
+      const { body, reading } = await call({
         ...remove,
+        answered: true,
+        receive: readOptional,
         what: `removing user ${user}`,
-        path: `/api/users/${encodeURIComponent(user)}`,
+        path: `/api/users/${encodeURIComponent(user)}${keepsKeys ? '?keep_keys=true' : ''}`,
         remedies,
       });
+      return decodeKeysRevoked(body, reading);
     },
 
     async updateUser(user, changes, own) {
@@ -97,7 +101,7 @@ export function accountService(call: (request: Call) => Promise<Answer>, list: L
           405: 'this service cannot change users; ask its operator',
         },
       });
-      return decodeUser(body, reading);
+      return { ...decodeUser(body, reading), keysRevoked: decodeKeysRevoked(body, reading) };
     },
 
     async changePassword(current, next, { keepsTokens } = { keepsTokens: false }) {

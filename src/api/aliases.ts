@@ -98,6 +98,7 @@ export const aliases = {
     expiresAt: ['expires_at'],
     usersMade: ['users_made'],
     keysMade: ['keys_made'],
+    keysRevoked: ['keys_revoked'],
     network: ['network'],
   },
   token: {

@@ -159,6 +159,8 @@ export interface Profile {
 }
 
 export type User = Named<UserReply>;
+/** With the enrolment keys that the change revoked; null where none were to be revoked. */
+export type ChangedUser = User & { readonly keysRevoked: readonly KeyOfNetwork[] | null };
 export type CreateUser = Omit<CreateUserRequest, 'password' | 'current_password'> & { readonly password: Secret };
 /** A session of the caller, without its token. */
 export type OpenSession = Named<OpenSessionReply>;
@@ -271,10 +273,13 @@ export interface AdminService {
   listUsers(): Promise<User[]>;
   /** Makes a user; `own` is the caller's password, which proves the caller where its login is not recent. */
   createUser(user: CreateUser, own?: Secret): Promise<User>;
-  /** Removes a user with all its sessions and tokens. */
-  deleteUser(user: Id): Promise<void>;
+  /**
+   * Removes a user with all its sessions and tokens, and unless `keepsKeys` is set with the usable enrolment keys that it made. Returns
+   * these; null from a service that does not report them.
+   */
+  deleteUser(user: Id, options?: { readonly keepsKeys: boolean }): Promise<readonly KeyOfNetwork[] | null>;
   /** Sets the fields given; the others stay as they are. To raise a role takes the same proof as {@link createUser}. */
-  updateUser(user: Id, changes: Omit<ChangeUser, 'current_password'>, own?: Secret): Promise<User>;
+  updateUser(user: Id, changes: Omit<ChangeUser, 'current_password'>, own?: Secret): Promise<ChangedUser>;
   /**
    * Changes the caller's own password, and ends its sessions. `keepsTokens` is sent only if set: a service of before it keeps them
    * in any case.

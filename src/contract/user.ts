@@ -11,7 +11,7 @@ export const NewPassword = z
   .refine((value) => new TextEncoder().encode(value).length <= 1024, { error: 'must be at most 1024 bytes' })
   .meta({ format: 'password', minLength: 12, maxLength: 1024 });
 
-/** Of the caller, beside the password of another user. */
+/** Of the caller, in addition to the password of another user. */
 const OwnPassword = z.string().min(1).optional();
 
 export const CreateUser = z
@@ -35,6 +35,9 @@ export const ChangeUser = z
       format: 'password',
       description:
         'The password of the caller. Required to raise a role where the login of the session is more than 5 minutes ago.',
+    }),
+    keep_keys: z.boolean().optional().meta({
+      description: 'True keeps the enrolment keys of the user usable, where the role becomes viewer.',
     }),
   })
   .meta({ id: 'ChangeUser' });
@@ -62,6 +65,17 @@ export const User = z
   })
   .meta({ id: 'User' });
 export type User = z.infer<typeof User>;
+
+const keysRevoked = z
+  .array(EnrollmentKeyOfNetwork)
+  .meta({ description: 'Enrolment keys that the user made and that hosts could use, newest first; 1,000 at most.' });
+
+export const ChangedUser = User.extend({ keys_revoked: keysRevoked.optional() }).meta({ id: 'ChangedUser' });
+export type ChangedUser = z.infer<typeof ChangedUser>;
+
+/** What went with a user. */
+export const UserRemoval = z.object({ keys_revoked: keysRevoked }).meta({ id: 'UserRemoval' });
+export type UserRemoval = z.infer<typeof UserRemoval>;
 
 /** What a change of a password made useless, and what it leaves that the caller made: a holder of the former password may have been that. */
 export const PasswordChange = z

@@ -42,7 +42,15 @@ describe('users', () => {
     const raised = await ask(json(200, { data: user }), (it) => it.updateUser(3, { role: 'owner' }, own));
     expect(JSON.parse(raised.request?.body ?? '')).toEqual({ role: 'owner', current_password: 'own-canary' });
     const removed = await ask(json(200, {}), (it) => it.deleteUser(3));
-    expect([removed.failure, removed.request]).toMatchObject([null, { method: 'DELETE', path: '/api/users/3' }]);
+    expect([removed.failure, removed.value, removed.request]).toMatchObject([
+      null,
+      null,
+      { method: 'DELETE', path: '/api/users/3' },
+    ]);
+    const key = { id: 7, name: 'rack', network: { id: 1, name: 'office' } };
+    const reply = json(200, { data: { keys_revoked: [{ ...key, uses: 0 }] } });
+    const kept = await ask(reply, (it) => it.deleteUser(3, { keepsKeys: true }));
+    expect([kept.value, kept.request?.path]).toEqual([[key], '/api/users/3?keep_keys=true']);
   });
 
   test.each([
@@ -67,7 +75,7 @@ describe('users', () => {
 
   test('change roles', async () => {
     const { value, request } = await ask(json(200, { data: user }), (it) => it.updateUser(3, { role: 'admin' }));
-    expect(value).toEqual(user);
+    expect(value).toEqual({ ...user, keysRevoked: null });
     expect(request).toMatchObject({ method: 'PATCH', path: '/api/users/3', body: '{"role":"admin"}' });
   });
 

@@ -46,6 +46,7 @@ describe('user', () => {
     expect(await desk.json(['user', 'remove', String(made.id), ...yes])).toEqual({
       id: made.id,
       email: 'v@example.net',
+      keys_revoked: [],
     });
     expect((await desk.json(['user', 'list'])).users).toHaveLength(1);
   });
@@ -124,7 +125,8 @@ describe('user', () => {
     const { id } = sessions[1];
     expect(await desk.json(['token', 'revoke', '--session', String(id), ...yes], { env: one })).toMatchObject({ id });
     expect((await desk.fail(['whoami'], other)).exitCode).toBe(4);
-    await desk.output(['user', 'remove', email, ...yes]);
+    const { stderr: removed } = await desk.cpn(['user', 'remove', email, ...yes]);
+    expect(removed).toMatch(/^removed user m@.*\nrevoked enrolment keys: mine \(\d+\) of office \(1\)\n$/);
   });
 
   it.each<[string[], number, RegExp]>([

@@ -49,6 +49,14 @@ export function decodePasswordChange(body: unknown, source: Source): PasswordCha
   };
 }
 
+/** The enrolment keys that went with a user; null where the reply has none. */
+export function decodeKeysRevoked(body: unknown, source: Source): readonly KeyOfNetwork[] | null {
+  const { data = body } = (body ?? {}) as { readonly data?: unknown };
+  if (typeof data !== 'object' || data === null || Array.isArray(data)) return null;
+  const keys = Field.ofReply(body, source).find(aliases.passwordChange.keysRevoked);
+  return keys?.items(maxListed).map(toKeyOfNetwork) ?? null;
+}
+
 export function decodeAudit(body: unknown, source: Source): AuditEntry[] {
   return Field.ofReply(body, source).as('audit').items(maxListed).map(toEntry);
 }

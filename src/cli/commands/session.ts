@@ -1,8 +1,11 @@
-import { printable, Refused, WrongUsage } from '../../core/errors/index.ts';
-import { describeProfile, loginFolder, openAdmin } from '../admin.ts';
+import type { Session } from '../../api/service.ts';
+import { CpnError, printable, Refused, WrongUsage } from '../../core/errors/index.ts';
+import type { ServiceAddress } from '../../core/net/service-address.ts';
+import { connectAdmin, describeProfile, loginFolder, openAdmin } from '../admin.ts';
 import { exitCodes } from '../exit-code.ts';
 import { apiFlags, jsonFlag } from '../input/flags.ts';
-import { note, print, printJson } from '../output/output.ts';
+import type { Input } from '../input/input.ts';
+import { note, print, printJson, warn } from '../output/output.ts';
 import type { Command } from '../parse/command.ts';
 
 export const whoami: Command = {
@@ -40,3 +43,21 @@ export const logout: Command = {
     return exitCodes.done;
   },
 };
+
+/**
+ * Stores a session that the control plane opened in place of that of the stored login. Where the token comes from CPN_API_TOKEN there is
+ * nowhere to store it: it is ended. What fails is a warning: the password is changed in any case.
+ */
+export async function keepSession(input: Input, service: ServiceAddress, { token }: Session): Promise<void> {
+  try {
+    const { readLogin, writeLogin } = await import('../../store/login-file.ts');
+    const folder = loginFolder(input);
+    const login = input.environment.CPN_API_TOKEN === undefined ? await readLogin(folder, warn) : null;
+    if (login !== null) return await writeLogin(folder, { ...login, token, session: true }, warn);
+    warn('the session in CPN_API_TOKEN ended too; log in again');
+    await (await connectAdmin(service, token, { attempts: 1, deadlineMs: 5_000 })).logout();
+  } catch (error) {
+    if (!(error instanceof CpnError)) throw error;
+    warn(`the new session is not stored; log in again with "cpn login": ${error.message}`);
+  }
+}

@@ -1,4 +1,4 @@
-import type { AdminService, User } from '../../api/service.ts';
+import type { AdminService, KeyOfNetwork, User } from '../../api/service.ts';
 import type { Role } from '../../contract/auth.ts';
 import { printable } from '../../core/errors/index.ts';
 import { findNamed, openAdmin, openAdminAt } from '../admin.ts';
@@ -9,14 +9,24 @@ import { type Input, parseChoice } from '../input/input.ts';
 import { describeRevoked, keepTokensFlag } from '../input/keep-tokens.ts';
 import { ownPasswordFlag, withOwnPassword } from '../input/own-password.ts';
 import { obtainPassword } from '../input/password.ts';
-import { keepSession } from '../keep-session.ts';
-import { describeMade } from '../output/describe-made.ts';
+import { describeKeys, describeMade } from '../output/describe-made.ts';
 import { bold, green, note, print, printJson, table } from '../output/output.ts';
 import type { Command } from '../parse/command.ts';
+import { keepSession } from './session.ts';
 
 const theUser = { usage: '<user>', summary: 'id or e-mail address of a user' } as const;
 
 const roles: readonly Role[] = ['owner', 'admin', 'member', 'viewer'];
+
+const keepKeysFlag = {
+  'keep-keys': {
+    kind: 'switch',
+    summary:
+      'keep the enrolment keys of the user usable; without it those of a removed user or a new viewer are revoked',
+  },
+} as const;
+
+const ownPassword = { flag: 'own-password-file', field: 'current_password' } as const;
 
 export const listUsers: Command = {
   name: 'user list',
@@ -71,21 +81,23 @@ export const updateUser: Command = {
     ...jsonFlag,
     role: { kind: 'text', value: 'ROLE', summary: 'owner, admin, member or viewer', choices: roles },
     ...ownPasswordFlag,
+    ...keepKeysFlag,
   },
   examples: ['cpn user update you@example.net --role admin'],
   async run(input) {
     const role = parseChoice('--role', input.need('role'), roles);
     const service = await openAdmin(input);
     const { id } = await findUser(service, input);
+    const changes = { role, ...(input.switch('keep-keys') && { keep_keys: true }) };
     const proof = { ...ownPassword, what: 'a higher role' };
-    const user = await withOwnPassword(input, proof, (own) => service.updateUser(id, { role }, own));
-    if (input.switch('json')) printJson(user);
+    const user = await withOwnPassword(input, proof, (own) => service.updateUser(id, changes, own));
+    const { keysRevoked, ...changed } = user;
+    if (input.switch('json')) printJson({ ...changed, ...(keysRevoked && { keys_revoked: keysRevoked }) });
     else print(`${green('changed')} user ${bold(printable(user.email))} (${user.id}), ${user.role}`);
+    if (!input.switch('json')) noteKeysRevoked(keysRevoked);
     return exitCodes.done;
   },
 };
-
-const ownPassword = { flag: 'own-password-file', field: 'current_password' } as const;
 
 export const changePassword: Command = {
   name: 'user passwd',
@@ -123,19 +135,27 @@ export const changePassword: Command = {
 export const removeUser: Command = {
   name: 'user remove',
   argument: theUser,
-  summary: 'Remove a user; revokes their sessions and tokens',
-  flags: { ...apiFlags, ...jsonFlag, ...yesFlag },
+  summary: 'Remove a user; revokes their sessions, tokens and usable enrolment keys',
+  flags: { ...apiFlags, ...jsonFlag, ...yesFlag, ...keepKeysFlag },
   examples: ['cpn user remove you@example.net --yes'],
   async run(input) {
     const service = await openAdmin(input);
     const { id, email, role } = await findUser(service, input);
     if (!(await confirmByName(`Remove user ${email}, ${role}?`, [email, String(id)], input))) return exitCodes.failed;
-    await service.deleteUser(id);
-    if (input.switch('json')) printJson({ id, email });
-    else note(`removed user ${printable(email)} (${id})`);
+    const keys = await service.deleteUser(id, { keepsKeys: input.switch('keep-keys') });
+    if (input.switch('json')) {
+      printJson({ id, email, ...(keys && { keys_revoked: keys }) });
+      return exitCodes.done;
+    }
+    note(`removed user ${printable(email)} (${id})`);
+    noteKeysRevoked(keys);
     return exitCodes.done;
   },
 };
+
+function noteKeysRevoked(keys: readonly KeyOfNetwork[] | null): void {
+  if (keys !== null && keys.length > 0) note(`revoked enrolment keys: ${describeKeys(keys).join('; ')}`);
+}
 
 async function findUser(service: AdminService, input: Input): Promise<User> {
   const users = (await service.listUsers()).map((user) => ({ ...user, name: user.email }));

@@ -1,12 +1,12 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Role } from '../../contract/auth.ts';
-import type { User } from '../../contract/user.ts';
+import type { ChangedUser, User, UserRemoval } from '../../contract/user.ts';
 import { announce } from '../announcer.ts';
 import { call } from '../client.ts';
 import { formatTime } from '../logic/time.ts';
 import { Confirm, Dialog } from '../parts/dialog.tsx';
-import { Choice, Field, Form } from '../parts/form.tsx';
+import { Check, Choice, Field, Form } from '../parts/form.tsx';
 import { List } from '../parts/list.tsx';
 import { PageTitle } from '../parts/page-title.tsx';
 import { type Column, Table } from '../parts/table.tsx';
@@ -67,19 +67,7 @@ export function UsersPage(): JSX.Element {
       </List>
       {opened?.dialog === 'create' && <CreateUser close={close} done={done} />}
       {opened?.dialog === 'role' && <ChangeRole user={opened.user} close={close} done={done} />}
-      {opened?.dialog === 'remove' && (
-        <Confirm
-          title={`Remove ${opened.user.email}?`}
-          action="Remove"
-          onClose={close}
-          onConfirm={async () => {
-            await call('DELETE', `api/users/${opened.user.id}`);
-            await done(`${opened.user.email} is removed.`);
-          }}
-        >
-          <p>Sessions and personal tokens of this user end at once.</p>
-        </Confirm>
-      )}
+      {opened?.dialog === 'remove' && <RemoveUser user={opened.user} close={close} done={done} />}
     </>
   );
 }
@@ -118,7 +106,7 @@ function CreateUser({ close, done }: UserDialogProps): JSX.Element {
   );
 }
 
-/** The password of the user of the session, beside that of another user. */
+/** The password of the user of the session, in addition to that of another user. */
 function OwnPassword(props: { readonly value: string; readonly onChange: (value: string) => void }): JSX.Element {
   return (
     <Field
@@ -134,17 +122,43 @@ function OwnPassword(props: { readonly value: string; readonly onChange: (value:
 
 const proofOf = (own: string) => (own === '' ? {} : { current_password: own });
 
+const keepsKeysLabel = 'Keep the enrolment keys that this user made';
+
+/** Names the keys that went with a right to make them. */
+function describeRevoked(keys: UserRemoval['keys_revoked'] = []): string {
+  return keys.length === 0 ? '' : ` Revoked enrolment keys: ${keys.map(({ name }) => name).join(', ')}.`;
+}
+
+function RemoveUser({ user, close, done }: UserDialogProps & { readonly user: User }): JSX.Element {
+  const [keepsKeys, setKeepsKeys] = useState(false);
+  const remove = async () => {
+    const path = `api/users/${user.id}${keepsKeys ? '?keep_keys=true' : ''}`;
+    // A replica of an earlier version replies with nothing.
+    const removed = await call<UserRemoval | null>('DELETE', path);
+    await done(`${user.email} is removed.${describeRevoked(removed?.keys_revoked)}`);
+  };
+  return (
+    <Confirm title={`Remove ${user.email}?`} action="Remove" onClose={close} onConfirm={remove}>
+      <p>Sessions and personal tokens of this user end at once, and usable enrolment keys of the user are revoked.</p>
+      <Check label={keepsKeysLabel} isChecked={keepsKeys} onChange={setKeepsKeys} />
+    </Confirm>
+  );
+}
+
 function ChangeRole({ user, close, done }: UserDialogProps & { readonly user: User }): JSX.Element {
   const [role, setRole] = useState<Role>(user.role);
+  const [keepsKeys, setKeepsKeys] = useState(false);
   const [own, setOwn] = useState('');
   const change = async () => {
-    await call('PATCH', `api/users/${user.id}`, { role, ...proofOf(own) });
-    await done(`${user.email} is ${role} now.`);
+    const fields = { role, ...proofOf(own), ...(keepsKeys && { keep_keys: true }) };
+    const { keys_revoked } = await call<ChangedUser>('PATCH', `api/users/${user.id}`, fields);
+    await done(`${user.email} is ${role} now.${describeRevoked(keys_revoked)}`);
   };
   return (
     <Dialog title={`Change the role of ${user.email}`} onClose={close}>
       <Form submit="Save" onSubmit={change} onCancel={close}>
         <Choice label="Role" name="role" value={role} options={roles} onChange={setRole} />
+        {role === 'viewer' && <Check label={keepsKeysLabel} isChecked={keepsKeys} onChange={setKeepsKeys} />}
         <OwnPassword value={own} onChange={setOwn} />
       </Form>
     </Dialog>

@@ -1,5 +1,5 @@
 import { Role } from '../../contract/auth.ts';
-import type { ChangeUser, CreateUser, PasswordChange, User } from '../../contract/user.ts';
+import type { ChangedUser, ChangeUser, CreateUser, PasswordChange, User, UserRemoval } from '../../contract/user.ts';
 import type { Secret } from '../../core/crypto/secret.ts';
 import type { UserCaller } from '../domain/caller.ts';
 import { hashPassword } from '../domain/passwords.ts';
@@ -12,7 +12,7 @@ import { transact } from '../store/transact.ts';
 import * as store from '../store/users.ts';
 import { record } from './audit.ts';
 import type { Context } from './context.ts';
-import { listMadeBy } from './made-by-user.ts';
+import { briefly, listMadeBy, revokeMadeBy } from './made-by-user.ts';
 import { proveIfGiven, provePassword, requireProof, wrongPassword } from './prove-password.ts';
 import { requireUser, type UserAuthor } from './require-author.ts';
 import { type Opened, openSession } from './sessions.ts';
@@ -76,19 +76,19 @@ export async function lowersRole(
   return user !== undefined && role !== undefined && rankOf(role) < rankOf(user.role);
 }
 
-/** The field of a request with the password of the caller, beside that of another user. */
+/** The field of a request with the password of the caller, in addition to that of another user. */
 const ownPassword = 'current_password';
 
 /**
  * Changes the role of a user, which holds from its next request on; for owners. To raise it takes the same proof as to make a user. An
- * organization always keeps an owner.
+ * organization always keeps an owner. The usable enrolment keys of a user that becomes a viewer are revoked, unless they are to be kept.
  */
 export async function changeUser(
   context: Context,
   caller: UserCaller,
   id: number,
-  { role, current_password: own }: ChangeUser,
-): Promise<User> {
+  { role, current_password: own, keep_keys: keepsKeys = false }: ChangeUser,
+): Promise<ChangedUser> {
   const proof = await proveIfGiven(context, caller, own);
   return transact(context.db, async (transaction) => {
     const { author, login } = await lockUsers(context, transaction, caller);
@@ -101,13 +101,16 @@ export async function changeUser(
       throw new Forbidden(`${user.email} is the last owner; make another user an owner first`);
     }
     const changed = await store.setRole(transaction, id, role);
+    const { organizationId } = caller;
+    const losesKeys = role === 'viewer' && !keepsKeys;
+    const revoked = losesKeys ? await revokeMadeBy(transaction, { organizationId, userId: id }, context.now()) : null;
     const target = { kind: 'user', id, name: user.email } as const;
     await record(transaction, author, {
       action: 'user.update',
       target,
-      details: { role, role_before: user.role },
+      details: { role, role_before: user.role, ...(revoked && { keys_revoked: briefly(revoked) }) },
     });
-    return changed;
+    return { ...changed, ...(revoked && { keys_revoked: revoked }) };
   });
 }
 
@@ -154,23 +157,32 @@ export async function changePassword(
 }
 
 /**
- * Removes a user; its sessions and tokens are void from then on. Only an owner may remove an owner, and no user
+ * Removes a user; its sessions and tokens are void from then on, and its usable enrolment keys are revoked unless they are to be kept. Only an owner may remove an owner, and no user
  * removes itself: so an organization always has an owner.
  */
-export async function deleteUser(context: Context, caller: UserCaller, id: number): Promise<void> {
-  await transact(context.db, async (transaction) => {
+export async function deleteUser(
+  context: Context,
+  caller: UserCaller,
+  id: number,
+  { keepsKeys }: { readonly keepsKeys: boolean },
+): Promise<UserRemoval> {
+  return transact(context.db, async (transaction) => {
     const { author, role } = await lockUsers(context, transaction, caller);
     const user = await store.lockUser(transaction, caller.organizationId, id);
     if (!user) throw new NotFound('user');
     if (id === caller.userId) throw new Forbidden('you may not remove yourself; ask another owner or admin');
     checkRank(role, user.role, 'remove');
+    const { organizationId } = caller;
+    const made = { organizationId, userId: id };
+    const keys_revoked = keepsKeys ? [] : await revokeMadeBy(transaction, made, context.now());
     await store.deleteUser(transaction, caller.organizationId, id);
     const target = { kind: 'user', id, name: user.email } as const;
     await record(transaction, author, {
       action: 'user.delete',
       target,
-      details: { role: user.role },
+      details: { role: user.role, keys_revoked: briefly(keys_revoked) },
     });
+    return { keys_revoked };
   });
 }
 

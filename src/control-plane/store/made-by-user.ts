@@ -45,6 +45,19 @@ export async function listKeysMadeBy(
   return rows.map(({ networkId, networkName, ...key }) => ({ ...key, network: { id: networkId, name: networkName } }));
 }
 
+/** Makes the keys useless that {@link listKeysMadeBy} lists, and all others of the kind. */
+export async function revokeKeysMadeBy(db: Db, { organizationId, userId }: Which, now: string): Promise<void> {
+  await db
+    .updateTable('enrollment_keys')
+    .set({ revoked_at: now })
+    .where('network_id', 'in', db.selectFrom('networks').select('id').where('organization_id', '=', organizationId))
+    .where('revoked_at', 'is', null)
+    .where('expires_at', '>', now)
+    .whereRef('uses', '<', 'max_uses')
+    .where('id', 'in', targetsOf(db, userId, ['key.create']))
+    .execute();
+}
+
 /** The ids of what a user did one of these actions to. */
 function targetsOf(db: Db, userId: number, actions: readonly string[]) {
   return db

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import {
   decodeAudit,
+  decodeKeysRevoked,
   decodeNewToken,
   decodePasswordChange,
   decodeSessions,
@@ -59,6 +60,7 @@ const healthGaps = [
 ]
   .map((name) => `peers.0.${name}`)
   .concat(['routes', ...['route', 'state', 'connector', 'standby', 'why'].map((name) => `routes.0.${name}`)]);
+const keyGaps = ['max_uses', 'uses', 'expires_at'];
 const ask = { name: 'k', max_uses: 1, expires_in_hours: 1 };
 
 const readings: Readonly<Record<string, Reading>> = {
@@ -108,8 +110,23 @@ const readings: Readonly<Record<string, Reading>> = {
   'a changed password': {
     of: 'PasswordChange',
     decode: (body) => decodePasswordChange(body, source),
-    mayLack: ['sessions_ended', 'tokens_revoked', 'tokens_revoked.0.expires_at', 'tokens_revoked.0.last_used_at'],
+    mayLack: [
+      ...['sessions_ended', 'tokens_revoked', 'tokens_revoked.0.expires_at', 'tokens_revoked.0.last_used_at'],
+      ...['users_made', 'keys_made', ...keyGaps.map((name) => `keys_made.0.${name}`)],
+    ],
+    ignores: keyGaps.map((name) => `keys_made.0.${name}`),
+  },
+  'a user that was changed': {
+    of: 'ChangedUser',
+    decode: (body) => [decodeUser(body, source), decodeKeysRevoked(body, source)],
+    mayLack: [],
     ignores: [],
+  },
+  'a user that was removed': {
+    of: 'UserRemoval',
+    decode: (body) => decodeKeysRevoked(body, source),
+    mayLack: ['keys_revoked', ...keyGaps.map((name) => `keys_revoked.0.${name}`)],
+    ignores: keyGaps.map((name) => `keys_revoked.0.${name}`),
   },
   'a key just made': {
     of: 'NewEnrollmentKey',

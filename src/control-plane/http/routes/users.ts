@@ -1,5 +1,6 @@
+import * as z from 'zod';
 import { page, Refusal, reply } from '../../../contract/reply.ts';
-import { ChangeUser, CreateUser, User } from '../../../contract/user.ts';
+import { ChangedUser, ChangeUser, CreateUser, User, UserRemoval } from '../../../contract/user.ts';
 import { Secret } from '../../../core/crypto/secret.ts';
 import { administrators, administratorsInSession, owners } from '../../domain/caller.ts';
 import type { Context } from '../../service/context.ts';
@@ -8,7 +9,9 @@ import { type App, userOf } from '../app.ts';
 import type { FailureLimit } from '../limits.ts';
 import type { SendPage } from '../send-page.ts';
 import { PageQuery, paging, readSlice, toPageReply } from './paging.ts';
-import { done, Nothing, UserPath } from './parts.ts';
+import { UserPath } from './parts.ts';
+
+const Which = z.object({ keep_keys: z.enum(['true', 'false']).optional() });
 
 export function addUserRoutes(app: App, context: Context, sendPage: SendPage, limitFailures: FailureLimit): void {
   app.route({
@@ -68,10 +71,11 @@ export function addUserRoutes(app: App, context: Context, sendPage: SendPage, li
       summary: 'Change the role of a user',
       description:
         'It holds from the next request of the user on. The last owner stays one. To raise a role takes a session, and current_password ' +
-        'where the login of that session is more than 5 minutes ago.',
+        'where the login of that session is more than 5 minutes ago. The usable enrolment keys of a user that becomes a viewer are revoked, ' +
+        'unless keep_keys is set.',
       params: UserPath,
       body: ChangeUser,
-      response: { 200: reply(User), 404: Refusal },
+      response: { 200: reply(ChangedUser), 404: Refusal },
     },
     handler: async (request) => {
       const change = () => changeUser(context, userOf(request), request.params.user, request.body);
@@ -87,10 +91,16 @@ export function addUserRoutes(app: App, context: Context, sendPage: SendPage, li
     schema: {
       operationId: 'deleteUser',
       summary: 'Remove a user; its sessions and personal tokens are void at once',
-      description: 'Only an owner may remove an owner, and no user may remove itself.',
+      description:
+        'Only an owner may remove an owner, and no user may remove itself. The usable enrolment keys that the user made are revoked, as far ' +
+        'back as the audit goes; with keep_keys=true they stay.',
       params: UserPath,
-      response: { 200: Nothing, 404: Refusal },
+      querystring: Which,
+      response: { 200: reply(UserRemoval), 404: Refusal },
     },
-    handler: async (request) => done(deleteUser(context, userOf(request), request.params.user)),
+    handler: async (request) => {
+      const keepsKeys = request.query.keep_keys === 'true';
+      return { data: await deleteUser(context, userOf(request), request.params.user, { keepsKeys }) };
+    },
   });
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { closePlane, openPlane, owner, type Plane } from '../../harness.ts';
+import { closePlane, enroll, makeKey, makeNetwork, openPlane, owner, type Plane } from '../../harness.ts';
 
 let plane: Plane;
 let token: string;
@@ -32,7 +32,7 @@ test('a user is made, listed without its password, logs in with its role, and is
   const session = (await login('ADA@example.net')).body.data.access_token;
   expect(await me(session)).toMatchObject({ id: body.data.id, role: 'viewer', organization: { id: 1 } });
 
-  expect(await remove(body.data.id)).toMatchObject({ status: 200, body: { data: null } });
+  expect(await remove(body.data.id)).toMatchObject({ status: 200, body: { data: { keys_revoked: [] } } });
   expect((await list()).map(({ id }: { id: number }) => id)).not.toContain(body.data.id);
   expect((await login('ada@example.net')).status).toBe(401);
   expect((await remove(body.data.id)).status).toBe(404);
@@ -47,6 +47,54 @@ test('with a user go its sessions and its personal tokens, and those of no other
   expect([await status(session), await status(personal)]).toEqual([200, 200]);
   await remove(id);
   expect([await status(session), await status(personal), await status(token)]).toEqual([401, 401, 200]);
+});
+
+describe('the usable enrolment keys of a user', () => {
+  /** A member with a key, and its network. */
+  const makeMember = async () => {
+    const { id, email } = (await create()).body.data;
+    const session = (await login(email)).body.data.access_token;
+    const network = await makeNetwork(plane, session);
+    const key = await makeKey(plane, session, network);
+    // Of another maker, and of none: not touched.
+    await makeKey(plane, token, network, { name: 'other' });
+    return { id, network, key };
+  };
+  const listed = async (network: number) =>
+    (await plane.call('GET', `/api/networks/${network}/enrollment-keys`, { token })).body.data.map(
+      ({ name }: { name: string }) => name,
+    );
+  const newest = async () => (await plane.call('GET', '/api/audit?limit=1', { token })).body.data[0];
+
+  test('are revoked with it, listed and in the audit', async () => {
+    const { id, network, key } = await makeMember();
+    const { data } = (await remove(id)).body;
+    expect(data.keys_revoked).toMatchObject([{ name: 'rack', uses: 0, network: { id: network, name: 'office' } }]);
+    expect((await newest()).details.keys_revoked).toEqual([{ id: data.keys_revoked[0].id, name: 'rack' }]);
+    const refused = await enroll(plane, key);
+    expect([refused.status, refused.body.message]).toEqual([403, 'the enrolment key was revoked']);
+    expect(await listed(network)).toEqual(['other']);
+  });
+
+  test('are revoked where it becomes a viewer, and no other role', async () => {
+    const { id, network } = await makeMember();
+    const setRole = async (role: string, fields: object = {}) =>
+      (await plane.call('PATCH', `/api/users/${id}`, { token, body: { role, ...fields } })).body.data;
+    expect(await setRole('admin')).not.toHaveProperty('keys_revoked');
+    expect(await setRole('viewer', { keep_keys: true })).not.toHaveProperty('keys_revoked');
+    expect(await listed(network)).toEqual(['rack', 'other']);
+    await setRole('member');
+    expect((await setRole('viewer')).keys_revoked).toMatchObject([{ name: 'rack' }]);
+    expect((await newest()).details).toMatchObject({ role: 'viewer', keys_revoked: [{ name: 'rack' }] });
+    expect(await listed(network)).toEqual(['other']);
+  });
+
+  test('stay on request', async () => {
+    const { id, key } = await makeMember();
+    const removed = await plane.call('DELETE', `/api/users/${id}?keep_keys=true`, { token });
+    expect(removed.body.data).toEqual({ keys_revoked: [] });
+    expect((await enroll(plane, key)).status).toBe(201);
+  });
 });
 
 describe('a password', () => {
