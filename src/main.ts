@@ -10,6 +10,8 @@ export { runProgram };
 export function main(): void {
   watchOutput();
   leaveMemoryOutOfCoreDumps();
+  // Of a process that ends before its command does.
+  process.exitCode = exitCodes.failed;
   void runProgram(process.argv.slice(2), process.env).then((exitCode) => {
     // Without the exit, a resolver that does not answer would hold the process open long after its work is done; without the wait, a
     // pipe that is read slowly would lose what it could not take at once. A failed write is an event some ticks after its callback.

@@ -282,6 +282,15 @@ describe('a session', () => {
     expect(await desk.output(['whoami'])).toContain('owner@example.net, owner of');
   });
 
+  it('does not begin where the prompt is ended', async () => {
+    const begun: readonly [RegExp, string] = [/E-mail address/, `${plane.email}\r`];
+    for (const key of ['\x03', '\x04']) {
+      const login = ['login', '--api', plane.url];
+      expect((await desk.type(login, [[/E-mail address/, key]])).exitCode).toBe(2);
+      expect((await desk.type(login, [begun, [/Password/, key]])).exitCode).toBe(2);
+    }
+  });
+
   it('begins with a personal token, and takes no other', async () => {
     const home = { XDG_CONFIG_HOME: join(desk.folder, 'second') };
     const { access_token, id } = await desk.json(['token', 'create', '--name', 'second']);

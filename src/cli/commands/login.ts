@@ -11,6 +11,7 @@ import { exitCodes } from '../exit-code.ts';
 import { apiFlags, jsonFlag } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
 import { hasTerminal, obtainPassword } from '../input/password.ts';
+import { prompt } from '../input/prompt.ts';
 import { withEnvironmentProxy } from '../input/proxy.ts';
 import { readToken } from '../input/secrets.ts';
 import { needServiceAddress } from '../input/service-address.ts';
@@ -116,8 +117,7 @@ async function askEmail(): Promise<string> {
 }
 
 async function ask(message: string): Promise<string> {
-  const prompts = await import('@clack/prompts');
-  const answer = await prompts.text({ message, output: process.stderr });
-  if (typeof answer !== 'string' || answer.trim() === '') throw new WrongUsage(`no ${message} was given`);
+  const answer = await prompt('text', { message });
+  if (answer === null || answer.trim() === '') throw new WrongUsage(`no ${message} was given`);
   return answer.trim();
 }

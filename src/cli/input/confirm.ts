@@ -2,6 +2,7 @@ import { printable, WrongUsage } from '../../core/errors/index.ts';
 import { note } from '../output/output.ts';
 import type { Input } from './input.ts';
 import { hasTerminal } from './password.ts';
+import { prompt } from './prompt.ts';
 
 /**
  * Prompts for y or n; with `--yes` the answer is yes.
@@ -39,14 +40,12 @@ async function ask({ question, hint, validate, isYes }: Question, input: Input):
     throw new WrongUsage(
       `${printable(question)} There is no terminal for the answer, and nothing was done; to do it, add --yes`,
     );
-  const prompts = await import('@clack/prompts');
-  // Its own prompt for yes and no takes single letters, h, j, k and l among them, for keys that move and choose.
-  const answer = await prompts.text({
+  // The library's prompt for yes and no takes single letters, h, j, k and l among them, for keys that move and choose.
+  const answer = await prompt('text', {
     message: `${printable(question)} (${hint})`,
     validate: (typed = '') => validate(typed.trim()),
-    output: process.stderr,
   });
-  const isConfirmed = typeof answer === 'string' && isYes(answer.trim());
+  const isConfirmed = answer !== null && isYes(answer.trim());
   if (!isConfirmed) note('nothing was done');
   return isConfirmed;
 }

@@ -1,6 +1,7 @@
 import { Secret } from '../../core/crypto/secret.ts';
 import { WrongUsage } from '../../core/errors/index.ts';
 import type { Input } from './input.ts';
+import { prompt } from './prompt.ts';
 import { readSecretFile } from './secrets.ts';
 
 /** True where a prompt is possible. */
@@ -29,8 +30,7 @@ export async function obtainPassword(input: Input, question: PasswordQuestion = 
 }
 
 async function ask(message: string): Promise<string> {
-  const prompts = await import('@clack/prompts');
-  const answer = await prompts.password({ message, output: process.stderr });
-  if (typeof answer !== 'string' || answer === '') throw new WrongUsage('no password was given');
+  const answer = await prompt('password', { message });
+  if (answer === null || answer === '') throw new WrongUsage('no password was given');
   return answer;
 }

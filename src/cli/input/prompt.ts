@@ -1,0 +1,29 @@
+/** What a prompt shows, and what is wrong with an answer. */
+interface Prompt {
+  readonly message: string;
+  readonly validate?: (typed: string | undefined) => string | undefined;
+}
+
+/**
+ * Prompts on stderr, and reads a line of the terminal; a password is not shown.
+ *
+ * @returns null where the prompt is cancelled: by Ctrl-C, by Ctrl-D, and where the terminal is gone
+ */
+export async function prompt(kind: 'text' | 'password', { message, validate }: Prompt): Promise<string | null> {
+  const prompts = await import('@clack/prompts');
+  const { stdin, stderr } = process;
+  const gone = new AbortController();
+  // The library waits on: without this the process ends, with exit code 0.
+  const onData = (data: Buffer | string) => {
+    if (data.toString().includes('\x04')) gone.abort();
+  };
+  const onEnd = () => gone.abort();
+  stdin.on('data', onData).once('end', onEnd).once('close', onEnd);
+  try {
+    const options = { message, output: stderr, signal: gone.signal, ...(validate && { validate }) };
+    const answer = await prompts[kind](options);
+    return typeof answer === 'string' ? answer : null;
+  } finally {
+    stdin.off('data', onData).off('end', onEnd).off('close', onEnd);
+  }
+}
