@@ -20,6 +20,8 @@ export interface LossTimes {
   readonly repliedMs: number;
   /** Between two questions about one peer. */
   readonly repeatMs: number;
+  /** Between two tries to find another host to ask: after an outage of a proxy all may be back soon. */
+  readonly retryMs: number;
 }
 
 interface LossOptions extends LossTimes {
@@ -39,7 +41,12 @@ interface Loss {
   /** An instant between the end of its wait and the end of its time for a request, by the clock of this process. */
   readonly at: number;
   readonly requests: number;
+  /** How often no other host could be asked. */
+  readonly tries?: number;
 }
+
+/** Afterwards the host is silent for so long that this alone is a verdict. */
+const mostTries = 20;
 
 /** Seconds after which a host is no witness. */
 const inTouchMs = 90_000;
@@ -153,6 +160,18 @@ export class LostConnections {
     this.#timers.add(timer);
   }
 
+  #retry(network: number, peer: number, loss: Loss | null): void {
+    if (loss === null || this.#isStopped) return;
+    const tries = (loss.tries ?? 0) + 1;
+    if (tries > mostTries) return;
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      this.#schedule(network, peer, { ...loss, tries });
+    }, this.#options.retryMs);
+    timer.unref();
+    this.#timers.add(timer);
+  }
+
   async #ask(network: number, due: ReadonlyMap<number, Loss | null>): Promise<void> {
     const { db, readTime } = this.#context;
     const observation = await readSnapshot(db, (transaction) => observeNetwork(transaction, network));
@@ -173,6 +192,7 @@ export class LostConnections {
       (below) => randomInt(below),
     );
     const asked = peers.filter(({ peer }) => [...questions.values()].some((some) => some.includes(peer)));
+    for (const each of peers) if (!asked.includes(each)) this.#retry(network, each.peer, due.get(each.peer) ?? null);
     if (asked.length === 0) return;
     await transact(db, async (transaction) => {
       for (const { peer, health, lostAt } of asked.toSorted((one, other) => one.peer - other.peer)) {

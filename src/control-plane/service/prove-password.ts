@@ -29,7 +29,7 @@ export async function provePassword(context: Context, caller: UserCaller, passwo
 }
 
 export function wrongPassword(): Forbidden {
-  return new Forbidden('the current password is wrong');
+  return new Forbidden('the current password is wrong; give the one that you log in with');
 }
 
 /** The hash that the password of the caller matches; null where no password was given. @throws Forbidden for a wrong password */

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import type { PeerMessage } from '../../../src/contract/message.ts';
 import { eventually } from '../../lab/eventually.ts';
@@ -5,7 +6,7 @@ import { postgres } from '../databases.ts';
 import { makeFolder, type Plane, startPlane, withDatabase } from '../harness.ts';
 import { actions, type OfficePeer, soon, startOffice } from './office.ts';
 
-const times = { ...soon, closedMs: 300, repliedMs: 2_000, repeatMs: 60_000 };
+const times = { ...soon, closedMs: 300, repliedMs: 2_000, repeatMs: 60_000, retryMs: 200 };
 
 /** A long poll as the daemon of a host makes it. */
 async function wait(
@@ -99,6 +100,17 @@ test('a host that another one reaches stays online, and is probed again', async 
   plane.clock.advance(4_000);
   await report(two, { probes: [{ peer: one.id, answered: false }] });
   await eventually('it is offline', async () => (await events()).at(-1) === 'peer.offline one');
+});
+
+test('where all connections close at once, a host that stays away is asked about when another one is back', async () => {
+  const { office, waits } = await startWaiting();
+  const { one, two } = office;
+  waits.one.end.abort();
+  waits.two.end.abort();
+  // Both are overdue, and no host is left to ask.
+  await delay(3 * times.closedMs);
+  const back = await wait(office, two);
+  expect(await readMessages(back)).toEqual([{ kind: 'probe', data: { peers: [one.id] } }]);
 });
 
 test('a host that reconnects in time is asked about by no one', async () => {
