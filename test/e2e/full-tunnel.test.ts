@@ -191,7 +191,7 @@ describe('a host that takes the default route of its network', () => {
   it('goes out directly again when no connector serves the route any more', async () => {
     // A map that is suddenly empty needs a second answer.
     await join(office, await office.lab.addHost('bystander', { address: '203.0.113.44/24' }), '--type', 'admin_device');
-    await connector.cpn(['leave', '--yes']);
+    await connector.cpn(['leave', '--yes', '--all']);
     await origin.cpn(['reconcile']);
     expect((await origin.exec(['ip', 'rule'])).stdout).not.toMatch(/lookup 8349|suppress_prefixlength|^315/m);
     expect((await origin.exec(['ip', 'route', 'show', 'table', 'all'])).stdout).not.toContain('8349');
