@@ -12,6 +12,7 @@ test('the built program serves its console, and says where', async () => {
 
 test('--no-console turns it off', async () => {
   const { url, said } = await startServing(makeFolder(), '--no-console');
-  expect((await fetch(url, html)).status).toBe(404);
+  expect((await fetch(url, html)).headers.get('content-type')).toBe('application/json; charset=utf-8');
+  expect((await fetch(`${url}/assets/any.js`)).status).toBe(404);
   expect(said()).not.toContain('console at');
 });

@@ -1,4 +1,4 @@
-import { family, named, type Row, unreachable } from '../malicious-reply.ts';
+import { family, named, type Outcome, type Row, refused, unreachable } from '../malicious-reply.ts';
 import { network } from '../true-replies.ts';
 import { jsonType, whole } from '../wire.ts';
 
@@ -28,8 +28,6 @@ const unasked = [
   'Strict-Transport-Security: max-age=1',
   'Date: owned',
   'Content-Location: file:///etc/shadow',
-  'Delta-Base: "11"',
-  'IM: cpn-delta',
   'Content-Range: bytes 0-1/2',
   'Trailer: ETag',
   'X-Peer: \u0085',
@@ -38,15 +36,23 @@ const unasked = [
   'Retry-After: 99999999',
 ];
 
+/** Headers of changes alone, which a proxy may send with a 200: the body is no whole map then. */
+const ofChanges = ['Delta-Base: "11"', 'IM: cpn-delta'];
+
 export const headers = family(
   'a header',
-  [...tags.map((tag) => `ETag: ${tag}`), ...unasked].map(
+  [...tags.map((tag) => `ETag: ${tag}`), ...unasked, ...ofChanges].map(
     (line): Row => ({
       name: named(line),
       to: 'map',
-      // What no header may hold is no HTTP.
-      outcome: line.includes('\u001b') ? unreachable : { nowhere: ['OWNED', 'owned'] },
+      outcome: outcomeOf(line),
       make: (request) => whole({ headers: [jsonType, line], body: JSON.stringify({ data: network(request) }) }),
     }),
   ),
 );
+
+function outcomeOf(line: string): Outcome {
+  // What no header may hold is no HTTP.
+  if (line.includes('\u001b')) return unreachable;
+  return ofChanges.includes(line) ? refused : { nowhere: ['OWNED', 'owned'] };
+}

@@ -51,7 +51,7 @@ const ownLines = [
 ];
 
 /** Lines in the place of a peer's AllowedIPs, with which the text as a whole is invalid. */
-const wrongLines = [`PublicKey = ${keyOf('twice')}`, 'PublicKey'];
+const wrongLines = ['PublicKey'];
 
 /** Lines in that place with a peer that contradicts another one. */
 const contradictions = [
@@ -60,6 +60,7 @@ const contradictions = [
 
 /** Lines in that place with which the peer cannot be used. */
 const peerLines = [
+  `PublicKey = ${keyOf('twice')}`,
   'AllowedIPs = 10.77.0.5/32',
   'AllowedIPs = 10.77.0.1/32/32',
   'AllowedIPs = 10.77.1',
@@ -105,7 +106,9 @@ export const readyTexts = family('a ready text', [
     ),
   ),
   ...hooks.map((key) => row(ownAddress, `${carried}\n${key} = touch /tmp/owned`, neverRun)),
-  ...hooks.slice(0, 4).map((key) => row(ownAddress, `${carried}\n[Interface] # x\n${key} = touch /tmp/owned`)),
+  ...hooks
+    .slice(0, 4)
+    .map((key) => row(ownAddress, `${carried}\n[Interface] # x\n${key} = touch /tmp/owned`, neverRun)),
   ...ownLines.map((line) => row(line, carried)),
   ...wrongLines.map((line) => row(ownAddress, line)),
   ...peerLines.map((line) => row(ownAddress, line, allSkipped)),

@@ -80,7 +80,7 @@ finish_third() {
 }
 
 leave_all() {
-  cpn leave --yes
+  cpn leave --yes --all
   equals "$(systemctl is-enabled cpn || true)" disabled
   equals "$(systemctl is-active cpn || true)" inactive
   equals "$(ls -A /var/lib/cpn)" ''

@@ -117,7 +117,10 @@ describe('the own password', () => {
   test('stays with a wrong current one, which is a 403 and in the audit', async () => {
     const { email, tokens, session } = await makeUser('viewer', 2);
     const refused = await passwd(session, 'wrong');
-    expect([refused.status, refused.body]).toEqual([403, { message: 'the current password is wrong; give the one that you log in with' }]);
+    expect([refused.status, refused.body]).toEqual([
+      403,
+      { message: 'the current password is wrong; give the one that you log in with' },
+    ]);
     expect(await newest()).toMatchObject({ action: 'password.refused', target: { kind: 'user', name: email } });
     expect(await Promise.all(tokens.map(status))).toEqual([200, 200]);
     expect((await login(email, first)).status).toBe(200);
@@ -207,7 +210,10 @@ describe('what outlives a credential', () => {
       expect([refused.status, refused.body.errors]).toEqual([422, required]);
     expect((await raise('viewer')).status).toBe(200);
     for (const wrong of [await create(second), await raise('admin', second)])
-      expect([wrong.status, wrong.body.message]).toEqual([403, 'the current password is wrong; give the one that you log in with']);
+      expect([wrong.status, wrong.body.message]).toEqual([
+        403,
+        'the current password is wrong; give the one that you log in with',
+      ]);
     expect(await newest()).toMatchObject({ action: 'password.refused', target: { name: email } });
     expect([(await create(first)).status, (await raise('owner', first)).status]).toEqual([201, 200]);
     expect(plane.log()).not.toMatch(/long password/);

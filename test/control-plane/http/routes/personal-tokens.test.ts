@@ -125,7 +125,10 @@ test('a login more than 5 minutes ago makes no token without the password', asyn
     { password: ['is required, because the login of this session is more than 5 minutes ago'] },
   ]);
   const wrong = await create(old, { password: second });
-  expect([wrong.status, wrong.body.message]).toEqual([403, 'the current password is wrong; give the one that you log in with']);
+  expect([wrong.status, wrong.body.message]).toEqual([
+    403,
+    'the current password is wrong; give the one that you log in with',
+  ]);
   const audit = (await plane.call('GET', '/api/audit?limit=1', { token: await plane.signIn('owner') })).body.data;
   expect(audit[0]).toMatchObject({ action: 'password.refused', target: { name: email } });
   const made = await create(old, { password: first });
