@@ -54,7 +54,12 @@ it('serves the default route by the table to which the rule leads', async () => 
   await eventually('a packet comes back', async () => (await origin.ping(server, patiently)).received === 1, {
     timeoutMs: 40_000,
   });
-  expect(await status(exit)).toMatchObject({
+  // A pass may be at work on what the join began.
+  const shown = await eventually('it is up', async () => {
+    const seen = await status(exit);
+    return seen.state === 'up' ? seen : null;
+  });
+  expect(shown).toMatchObject({
     state: 'up',
     routes: [{ prefix: everything, reason: 'served by this host' }],
   });

@@ -1,15 +1,12 @@
 import { maskTokens, type Secret } from '../../core/crypto/secret.ts';
 import { printable } from '../../core/errors/index.ts';
 
-/** A shorter one is no password of this service, and may be a word of the reply: `e-[secret] address`. */
-const shortestSecret = 8;
-
 /**
  * Text of the reply as it may stand in a message: without the secrets that we sent (a server may echo them), without
  * anything in the shape of a key or token of this service, with nothing that a terminal would obey, and short.
  */
 export function sanitizeForMessage(text: string, secrets: readonly Secret[], max: number): string {
-  const known = secrets.map((secret) => secret.reveal()).filter((value) => value.length >= shortestSecret);
+  const known = secrets.map((secret) => secret.reveal()).filter((value) => value !== '');
   // Longest first: a secret that contains another must not leave its remains behind.
   known.sort((a, b) => b.length - a.length);
   const clean = known.reduce((rest, value) => rest.replaceAll(value, '[secret]'), text);
