@@ -231,7 +231,7 @@ export interface ServiceProbe {
 export interface PasswordChange {
   readonly sessionsEnded: number | null;
   readonly tokensRevoked: readonly Token[] | null;
-  /** In place of the session of the call, which ended; null where that one stays. */
+  /** The new session, after the change ended the session of the call; null if that session goes on. */
   readonly session: Session | null;
   /** Users that the caller made or gave a role. */
   readonly usersMade: readonly User[] | null;

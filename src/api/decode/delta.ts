@@ -59,8 +59,8 @@ export interface ChangedMap {
 }
 
 /**
- * The map that a delta makes of the one that the host has (RFC 3229). Changes to any other are refused, and so is what breaks a rule
- * of maps, be it alone or together with what was there before: whole or not at all.
+ * Applies a delta (RFC 3229) to the map that the host has. Refuses a delta to another map, and one that breaks a rule of
+ * maps, alone or with what the map has. A delta applies as a whole or not at all.
  */
 export function decodeDelta(answer: Answer, base: NetworkMap, hasOwnTag = false): ChangedMap {
   const { headers, body, etag, reading } = answer;

@@ -184,7 +184,7 @@ export class Spare {
     this.#left = connection;
   }
 
-  /** Returns the kept connection to that target; null where there is none. */
+  /** Returns the open connection to the target, or null without one. */
   take(target: Target): Connection | null {
     const left = this.#left;
     if (left === null || !isSameTarget(left.target, target)) return null;

@@ -88,7 +88,7 @@ function findUser(url: string): number | null {
   return (found.find(({ user }) => !isPrivileged(user)) ?? found[0])?.user ?? null;
 }
 
-/** The owner of a Unix socket; null where there is none. */
+/** Reads the owner of a Unix socket; null if the path has no socket. */
 function findOwner(path: string): number | null {
   try {
     const stats = lstatSync(path);

@@ -75,7 +75,10 @@ async function keepProxy({ store }: Tools, { service, named }: JoinRequest): Pro
   return known?.service.proxy === undefined ? service : { ...service, proxy: known.service.proxy };
 }
 
-/** The service with the user whose program an earlier join there, finished or not, remembers; else with that of the one that listens now. */
+/**
+ * Adds to the service the user whose program may answer: the user that an earlier join there remembers, finished or not, else the user whose
+ * program listens now.
+ */
 async function rememberListener(tools: Tools, service: ServiceAddress): Promise<ServiceAddress> {
   const { states } = await tools.store.list();
   const known = states.find((state) => state.service.url === service.url && state.service.listener !== undefined);

@@ -211,8 +211,8 @@ export class MapFollower implements PassListener {
   }
 
   /**
-   * Returns the milliseconds until the next request. That one does not wait: it shows whether the control plane still works, before the
-   * end of the long poll is reported as its failure or ascribed to a gateway.
+   * Returns the milliseconds until the next request. The next request is no long poll, so it shows at once whether the control
+   * plane works. If it fails, the control plane is reported as down; if not, a gateway ended the long poll.
    */
   #checkAfter(seconds: number, { retryAfterMs }: Unreachable): number {
     this.#hasAnswered = false;

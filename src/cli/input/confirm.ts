@@ -15,7 +15,7 @@ export function confirm(question: string, input: Input): Promise<boolean> {
 }
 
 /**
- * Prompts for one of the names of what the command destroys; the first one is shown. With `--yes` nothing is prompted for.
+ * Prompts for the name of what the command destroys. Takes any of `names`, and shows the first. With `--yes` it does not prompt.
  *
  * @throws WrongUsage where there is no terminal to prompt on, and no `--yes`
  */

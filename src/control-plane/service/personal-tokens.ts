@@ -27,7 +27,7 @@ export async function listTokens({ db }: Context, caller: UserCaller, slice: Sli
  * Makes a personal token for the caller, who gives the password or logged in a moment ago: a stolen session alone makes no token that
  * outlives it. Its value is shown this once: only its hash is kept.
  *
- * @throws Forbidden for a wrong password, InvalidRequest where one is required
+ * @throws Forbidden for a wrong password, InvalidRequest for a missing one
  */
 export async function createToken(
   context: Context,

@@ -26,7 +26,7 @@ export async function listUsers({ db }: Context, caller: UserCaller, slice: Slic
  * Makes a user in the caller's organization, who gives the own password or logged in a moment ago: a stolen session makes no user that
  * outlives it. Only an owner may make an owner.
  *
- * @throws Forbidden for a wrong password, InvalidRequest where one is required
+ * @throws Forbidden for a wrong password, InvalidRequest for a missing one
  */
 export async function createUser(
   context: Context,
@@ -124,8 +124,8 @@ interface NewPassword {
 
 /**
  * Changes the password of the caller, who proves the current one. All its sessions end, and its personal tokens are revoked unless
- * `keepsTokens` is set: a holder of the former password may have made them. A fresh session replaces that of the request, of which there
- * may be a stolen copy.
+ * `keepsTokens` is set: a holder of the former password may have made them. A new session replaces the session of the request,
+ * which a thief may have copied.
  */
 export async function changePassword(
   context: Context,
@@ -187,8 +187,8 @@ export async function deleteUser(
 }
 
 /**
- * The caller as of now. Changes to the users of one organization come one after another from here on: of two who remove each other at the
- * same time one is no more, and neither waits for the other.
+ * Locks the organization, so that changes to its users run one after another, and reads the caller again. If two users remove each other at
+ * the same time, the second change finds its author removed, and there is no deadlock.
  */
 async function lockUsers(context: Context, transaction: Db, caller: UserCaller): Promise<UserAuthor> {
   await store.lockOrganization(transaction, caller.organizationId);

@@ -33,7 +33,7 @@ export async function deleteToken(db: Db, userId: number, id: number): Promise<S
     .executeTakeFirst();
 }
 
-/** Revokes all tokens of a user. Returns those that were still valid, oldest first. */
+/** Revokes all tokens of a user. Returns the tokens that were valid until then, oldest first. */
 export async function deleteTokens(db: Db, userId: number, now: string): Promise<StoredToken[]> {
   const tokens = await db.deleteFrom('personal_tokens').where('user_id', '=', userId).returning(columns).execute();
   return tokens
