@@ -1,7 +1,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { announcement } from './announcer.ts';
 import { isOutOfReach } from './client.ts';
-import { linkTo, type Route } from './logic/route.ts';
+import { linkTo, type Route } from './logic/page/route.ts';
 import { AccountPage } from './pages/account.tsx';
 import { AddHostPage } from './pages/add-host.tsx';
 import { AuditPage } from './pages/audit.tsx';

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 import type { Refusal } from '../contract/reply.ts';
-import { toSentence } from './logic/to-sentence.ts';
+import { toSentence } from './logic/text/to-sentence.ts';
 import { readSessionKey } from './session-key.ts';
 
 /** A request that failed: the sentence of the API, and on a 422 the rules that each field broke. */

@@ -4,9 +4,9 @@ import type { Event } from '../contract/event.ts';
 import type { Health } from '../contract/health.ts';
 import type { Network } from '../contract/network.ts';
 import { ApiError, isOutage, isOutOfReach, send, sessionsEnded } from './client.ts';
-import { readNetwork } from './logic/apply-network.ts';
-import { backoff } from './logic/backoff.ts';
-import { mergeEvents, mostEvents } from './logic/merge-events.ts';
+import { mergeEvents, mostEvents } from './logic/events/merge-events.ts';
+import { readNetwork } from './logic/network/apply-network.ts';
+import { backoff } from './logic/page/backoff.ts';
 
 /** A resource as the page has it. */
 export interface Live<Data> {

@@ -1,5 +1,5 @@
 import type { Health } from '../contract/health.ts';
-import { addSamples, type Rates } from './logic/rates.ts';
+import { addSamples, type Rates } from './logic/network/rates.ts';
 
 /** The rates of each network that this page has seen since it was loaded. */
 const seen = new Map<number, Rates>();

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import { linkTo, parseRoute, type Route } from './logic/route.ts';
+import { linkTo, parseRoute, type Route } from './logic/page/route.ts';
 
 /** The page that is shown. */
 export const route = signal<Route>(parseRoute(location.hash));

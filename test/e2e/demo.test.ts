@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { makeJoinCommands } from '../../src/console/logic/join-commands.ts';
+import { makeJoinCommands } from '../../src/console/logic/peers/join-commands.ts';
 import { Health } from '../../src/contract/health.ts';
 import { eventually } from '../lab/eventually.ts';
 import { Process } from '../lab/process.ts';

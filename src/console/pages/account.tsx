@@ -5,7 +5,7 @@ import type { NewPersonalToken, PersonalToken } from '../../contract/personal-to
 import type { PasswordChange } from '../../contract/user.ts';
 import { announce } from '../announcer.ts';
 import { call } from '../client.ts';
-import { formatTime } from '../logic/time.ts';
+import { formatTime } from '../logic/text/time.ts';
 import { Copy } from '../parts/copy.tsx';
 import { Confirm } from '../parts/dialog.tsx';
 import { Check, Field, Form } from '../parts/form.tsx';

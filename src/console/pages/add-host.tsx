@@ -4,6 +4,7 @@ import type { NewEnrollmentKey } from '../../contract/enrollment-key.ts';
 import type { Network } from '../../contract/network.ts';
 import type { PeerType } from '../../contract/peer.ts';
 import { ApiError, call } from '../client.ts';
+import { linkTo } from '../logic/page/route.ts';
 import {
   isEndpoint,
   isLoopback,
@@ -11,9 +12,8 @@ import {
   type JoinRequest,
   makeJoinCommands,
   readServiceAddress,
-} from '../logic/join-commands.ts';
-import { linkTo } from '../logic/route.ts';
-import { formatTime } from '../logic/time.ts';
+} from '../logic/peers/join-commands.ts';
+import { formatTime } from '../logic/text/time.ts';
 import { Copy } from '../parts/copy.tsx';
 import { Choice, Field, Form } from '../parts/form.tsx';
 import { NetworkFrame } from '../parts/network-frame.tsx';

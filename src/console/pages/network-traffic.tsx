@@ -1,9 +1,9 @@
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import type { Health } from '../../contract/health.ts';
-import { findBusiest } from '../logic/rates.ts';
-import type { Reach } from '../logic/reach.ts';
-import { linkTo } from '../logic/route.ts';
+import type { Reach } from '../logic/matrix/reach.ts';
+import { findBusiest } from '../logic/network/rates.ts';
+import { linkTo } from '../logic/page/route.ts';
 import { Sparkline } from '../parts/sparkline.tsx';
 import { Table } from '../parts/table.tsx';
 import { useRates } from '../rates.ts';

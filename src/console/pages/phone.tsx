@@ -3,8 +3,8 @@ import nacl from 'tweetnacl';
 import type { NewEnrollmentKey } from '../../contract/enrollment-key.ts';
 import type { Enrollment, Network } from '../../contract/network.ts';
 import { call } from '../client.ts';
-import { renderPhoneConfig } from '../logic/phone-config.ts';
-import { linkTo } from '../logic/route.ts';
+import { linkTo } from '../logic/page/route.ts';
+import { renderPhoneConfig } from '../logic/peers/phone-config.ts';
 import { Copy } from '../parts/copy.tsx';
 import { QrCode } from '../parts/qr-code.tsx';
 

@@ -4,7 +4,7 @@ import type { Role } from '../../contract/auth.ts';
 import type { ChangedUser, User, UserRemoval } from '../../contract/user.ts';
 import { announce } from '../announcer.ts';
 import { call } from '../client.ts';
-import { formatTime } from '../logic/time.ts';
+import { formatTime } from '../logic/text/time.ts';
 import { Confirm, Dialog } from '../parts/dialog.tsx';
 import { Check, Choice, Field, Form } from '../parts/form.tsx';
 import { List } from '../parts/list.tsx';

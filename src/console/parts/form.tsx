@@ -1,7 +1,7 @@
 import { type ComponentChildren, createContext, type JSX } from 'preact';
 import { useContext, useEffect, useId, useRef, useState } from 'preact/hooks';
 import { ApiError } from '../client.ts';
-import { toSentence } from '../logic/to-sentence.ts';
+import { toSentence } from '../logic/text/to-sentence.ts';
 import { Problem } from './problem.tsx';
 
 const FieldErrors = createContext<ApiError['fields']>({});

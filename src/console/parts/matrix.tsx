@@ -3,12 +3,12 @@
 import type { JSX } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import type { Peer } from '../../contract/peer.ts';
-import { cellShapes, nameCell, sizeCells, smallCell } from '../logic/cell-shape.ts';
-import { moveByKey, type Place } from '../logic/matrix-keys.ts';
-import { peerTypes } from '../logic/peer-types.ts';
-import { type CellState, type Reach, stateOf } from '../logic/reach.ts';
-import { linkTo } from '../logic/route.ts';
-import { findVisibleRows, type VisibleRows } from '../logic/visible-rows.ts';
+import { cellShapes, nameCell, sizeCells, smallCell } from '../logic/matrix/cell-shape.ts';
+import { moveByKey, type Place } from '../logic/matrix/matrix-keys.ts';
+import { type CellState, type Reach, stateOf } from '../logic/matrix/reach.ts';
+import { linkTo } from '../logic/page/route.ts';
+import { findVisibleRows, type VisibleRows } from '../logic/page/visible-rows.ts';
+import { peerTypes } from '../logic/peers/peer-types.ts';
 
 /** Cells around the screen that exist. */
 const around = 6;

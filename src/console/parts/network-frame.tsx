@@ -1,7 +1,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import type { Network } from '../../contract/network.ts';
 import { networkSource, useLive } from '../live.ts';
-import { linkTo, type NetworkPage } from '../logic/route.ts';
+import { linkTo, type NetworkPage } from '../logic/page/route.ts';
 import { route } from '../router.ts';
 import { canEdit } from '../session.ts';
 import { PageTitle } from './page-title.tsx';

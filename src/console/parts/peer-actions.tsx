@@ -4,8 +4,8 @@ import type { Network } from '../../contract/network.ts';
 import type { ChangePeer, Peer } from '../../contract/peer.ts';
 import { announce } from '../announcer.ts';
 import { ApiError, call } from '../client.ts';
-import { formatTime, inDays } from '../logic/time.ts';
-import { splitWords } from '../logic/words.ts';
+import { formatTime, inDays } from '../logic/text/time.ts';
+import { splitWords } from '../logic/text/words.ts';
 import { Confirm, Dialog } from './dialog.tsx';
 import { Check, Field, Form } from './form.tsx';
 

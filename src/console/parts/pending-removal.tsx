@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import type { Network } from '../../contract/network.ts';
 import type { RemovalStatus } from '../../contract/removal.ts';
 import { call } from '../client.ts';
-import { describePending } from '../logic/describe-pending.ts';
+import { describePending } from '../logic/peers/describe-pending.ts';
 
 const intervalMs = 5000;
 

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
-import { type Sample, toPoints } from '../logic/rates.ts';
-import { formatRate } from '../logic/units.ts';
+import { type Sample, toPoints } from '../logic/network/rates.ts';
+import { formatRate } from '../logic/text/units.ts';
 
 interface SparklineProps {
   readonly samples: readonly Sample[];

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import type { PeerState } from '../../contract/health.ts';
-import { cellShapes } from '../logic/cell-shape.ts';
-import type { CellState } from '../logic/reach.ts';
+import { cellShapes } from '../logic/matrix/cell-shape.ts';
+import type { CellState } from '../logic/matrix/reach.ts';
 
 /** The state of a path as its shape and its word. */
 export function State({ state, count }: { readonly state: CellState; readonly count?: number }): JSX.Element {

@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { findVisibleRows } from '../logic/visible-rows.ts';
+import { findVisibleRows } from '../logic/page/visible-rows.ts';
 
 export interface Column<Row> {
   readonly title: string;

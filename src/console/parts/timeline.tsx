@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
-import type { TimeLine } from '../logic/failovers.ts';
-import { formatTime } from '../logic/time.ts';
+import type { TimeLine } from '../logic/events/failovers.ts';
+import { formatTime } from '../logic/text/time.ts';
 
 const [laneHeight, barHeight] = [46, 22];
 

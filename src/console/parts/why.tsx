@@ -1,10 +1,10 @@
 import { Fragment, type JSX } from 'preact';
 import type { Network } from '../../contract/network.ts';
 import type { Peer } from '../../contract/peer.ts';
-import { type Explanation, explainPath, explainPeer, type Remedy } from '../logic/explain-path.ts';
-import type { Reach } from '../logic/reach.ts';
-import { linkTo } from '../logic/route.ts';
-import { formatMoment } from '../logic/time.ts';
+import { type Explanation, explainPath, explainPeer, type Remedy } from '../logic/matrix/explain-path.ts';
+import type { Reach } from '../logic/matrix/reach.ts';
+import { linkTo } from '../logic/page/route.ts';
+import { formatMoment } from '../logic/text/time.ts';
 import { Copy } from './copy.tsx';
 import { Dialog } from './dialog.tsx';
 import { State } from './state.tsx';

@@ -1,5 +1,5 @@
-import type { PeerPath } from '../../contract/health.ts';
-import type { Peer } from '../../contract/peer.ts';
+import type { PeerPath } from '../../../contract/health.ts';
+import type { Peer } from '../../../contract/peer.ts';
 import type { Reach } from './reach.ts';
 
 /** How a peer and another see each other. */

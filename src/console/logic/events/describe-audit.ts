@@ -1,5 +1,5 @@
-import type { AuditEntry } from '../../contract/audit.ts';
-import { formatTime } from './time.ts';
+import type { AuditEntry } from '../../../contract/audit.ts';
+import { formatTime } from '../text/time.ts';
 
 /** Who did something, such as `user me@example.net`. */
 export function describeActor({ actor: { kind, name } }: Pick<AuditEntry, 'actor'>): string {

@@ -1,4 +1,4 @@
-import type { Peer } from '../../contract/peer.ts';
+import type { Peer } from '../../../contract/peer.ts';
 import { peerTypes } from './peer-types.ts';
 
 /** The peers for which each word of a query is a part of name, address, endpoint, key, type or routes. */

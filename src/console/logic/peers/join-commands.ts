@@ -1,4 +1,4 @@
-import type { PeerType } from '../../contract/peer.ts';
+import type { PeerType } from '../../../contract/peer.ts';
 
 export interface JoinRequest {
   /** Where the host reaches the control plane; see {@link readServiceAddress}. */

@@ -1,4 +1,4 @@
-import type { PeerType } from '../../contract/peer.ts';
+import type { PeerType } from '../../../contract/peer.ts';
 
 /** What the types of peers are called. */
 export const peerTypes: Readonly<Record<PeerType, string>> = {

@@ -1,10 +1,10 @@
-import type { PeerHealth } from '../../contract/health.ts';
-import type { Network } from '../../contract/network.ts';
-import type { Peer } from '../../contract/peer.ts';
+import type { PeerHealth } from '../../../contract/health.ts';
+import type { Network } from '../../../contract/network.ts';
+import type { Peer } from '../../../contract/peer.ts';
+import { formatMoment } from '../text/time.ts';
+import { toSentence } from '../text/to-sentence.ts';
+import { formatSeconds } from '../text/units.ts';
 import { type CellState, type Reach, stateOf } from './reach.ts';
-import { formatMoment } from './time.ts';
-import { toSentence } from './to-sentence.ts';
-import { formatSeconds } from './units.ts';
 
 /** What to type, and where. */
 export interface Remedy {

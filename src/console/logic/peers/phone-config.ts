@@ -1,5 +1,5 @@
-import type { Network } from '../../contract/network.ts';
-import type { Peer } from '../../contract/peer.ts';
+import type { Network } from '../../../contract/network.ts';
+import type { Peer } from '../../../contract/peer.ts';
 import { findConnectors, findRelays } from './connectors.ts';
 
 /** Half of the 60 s after which common NATs forget a UDP mapping is too slow for some; wg(8) advises this. */

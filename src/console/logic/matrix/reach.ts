@@ -1,5 +1,5 @@
-import type { Health, PathState, PeerHealth, PeerPath } from '../../contract/health.ts';
-import type { Peer, PeerType } from '../../contract/peer.ts';
+import type { Health, PathState, PeerHealth, PeerPath } from '../../../contract/health.ts';
+import type { Peer, PeerType } from '../../../contract/peer.ts';
 
 /** How one peer reaches another; unknown where it reports no path to it, or is offline. */
 export type CellState = PathState | 'unknown';

@@ -1,6 +1,6 @@
-import type { Peer, PeerType } from '../../contract/peer.ts';
+import type { Peer, PeerType } from '../../../contract/peer.ts';
+import { searchPeers } from '../peers/search.ts';
 import { type CellState, type Reach, stateOf } from './reach.ts';
-import { searchPeers } from './search.ts';
 
 /** Which rows and columns of the matrix are shown. */
 export interface MatrixFilter {

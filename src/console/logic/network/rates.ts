@@ -1,4 +1,4 @@
-import type { Health, PeerHealth } from '../../contract/health.ts';
+import type { Health, PeerHealth } from '../../../contract/health.ts';
 
 /** What a host received and sent, in bytes a second, by one report. */
 export interface Sample {

@@ -1,4 +1,4 @@
-import type { Peer } from '../../contract/peer.ts';
+import type { Peer } from '../../../contract/peer.ts';
 
 /** The connectors that serve a route, in the order in which hosts prefer them while all are healthy. */
 export function findConnectors(peers: readonly Peer[], route: string): Peer[] {

@@ -1,4 +1,4 @@
-import type { RemovalStatus } from '../../contract/removal.ts';
+import type { RemovalStatus } from '../../../contract/removal.ts';
 
 const mostNames = 10;
 

@@ -1,4 +1,4 @@
-import type { Event } from '../../contract/event.ts';
+import type { Event } from '../../../contract/event.ts';
 
 /** The page keeps as many; the control plane has more. */
 export const mostEvents = 1000;

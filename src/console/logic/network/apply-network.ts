@@ -1,4 +1,4 @@
-import type { Network, NetworkDelta, NetworkReading } from '../../contract/network.ts';
+import type { Network, NetworkDelta, NetworkReading } from '../../../contract/network.ts';
 
 /** What a reply with a network has in addition to its body. */
 interface Reply {
