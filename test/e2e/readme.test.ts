@@ -49,6 +49,36 @@ describe('README', () => {
     expect((await type(here, `${last}`)).stdout).toMatch(/[1-3] received/);
   });
 
+  it('and docs/control-plane.md show tasks that work as they stand in this network', async () => {
+    const page = await readFile(join(repository, 'docs/control-plane.md'), 'utf8');
+    const blocksOf = (task: string) =>
+      [...(page.split(`\n### ${task}\n`)[1]?.split(/\n###? /)[0] ?? '').matchAll(/```sh\n(.*?)```/gs)].map(
+        ([, block = '']) =>
+          block
+            .replaceAll('https://cp.example.net', 'http://203.0.113.1:8787 --insecure-http')
+            .replace('203.0.113.22:51820', '203.0.113.33:51820')
+            // Typed without a terminal.
+            .replaceAll(/^cpn (leave|peer suspend|user remove)\b.*/gm, '$& --yes'),
+      );
+    const [key = '', join_ = ''] = blocksOf('Add a site');
+    const here = lab.hosts.get('here') ?? expect.unreachable();
+    const berlin = await addHost('berlin', '203.0.113.33/24');
+    await type(here, key);
+    await copyFile(join(here.homeDir, 'key-berlin-1'), join(berlin.homeDir, 'key-berlin-1'));
+    await type(berlin, join_);
+    const peers = await type(here, 'cpn peer list office --json');
+    expect(JSON.parse(peers.stdout).peers).toContainEqual(expect.objectContaining({ routes: ['192.168.60.0/24'] }));
+
+    const [leave = ''] = blocksOf('Replace a connector');
+    await type(berlin, leave);
+    expect((await type(berlin, 'cpn status 2>&1 || true')).stdout).not.toContain('office');
+
+    await type(here, 'cpn user create --email ann@example.net --role member --password-file password');
+    await type(here, `${blocksOf('Offboard a person or a lost laptop')}`.replace('ann-laptop', 'there'));
+    expect((await type(here, 'cpn user list --json')).stdout).not.toContain('ann@example.net');
+    expect((await type(here, 'cpn peer list office')).stdout).toContain('suspended');
+  });
+
   it('names every command there is, and no other', () => {
     const rows = readme.split('\n').filter((line) => line.startsWith('| `cpn '));
     const named = rows.flatMap((row) =>

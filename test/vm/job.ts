@@ -12,6 +12,7 @@ const guest = join(import.meta.dirname, 'guest');
 export function prepareJob(folder: string, work: string): void {
   mkdirSync(folder);
   for (const file of readdirSync(guest)) cpSync(join(guest, file), join(folder, file), { recursive: true });
+  writeFileSync(join(folder, 'start-control-plane.sh'), readStart());
   const { old, next } = buildPackages(work);
   // The program of the second host.
   command(['dpkg-deb', '-x', old.file, join(folder, 'far')]);
@@ -19,6 +20,14 @@ export function prepareJob(folder: string, work: string): void {
   renameSync(next.file, join(folder, 'new.deb'));
   writeFileSync(join(folder, 'old-version'), old.version);
   writeFileSync(join(folder, 'new-version'), next.version);
+}
+
+/** The commands of docs/control-plane.md that start the control plane after its package is installed, at the address of this host. */
+function readStart(): string {
+  const page = readFileSync(join(guest, '../../../docs/control-plane.md'), 'utf8');
+  const [, block] = /^apt install \.\/cpn_\S+\n(.*?)^```$/ms.exec(page) ?? [];
+  if (block === undefined) throw new Error('docs/control-plane.md does not install the package');
+  return block.replace('CPN_LISTEN=127.0.0.1:', 'CPN_LISTEN=203.0.113.1:').replace(/^CPN_TRUST_PROXY=.*\n/m, '');
 }
 
 /** How a step of the scenario went. */

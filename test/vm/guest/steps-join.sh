@@ -25,16 +25,10 @@ install() {
 see_no_failure() { equals "$(systemctl --failed --no-legend)" ''; }
 
 serve_control_plane() {
-  umask 077
-  mkdir -p /etc/credstore
-  head -c 18 /dev/urandom | base64 >/etc/credstore/cpn.owner-password
-  put /etc/cpn/control-plane.env <<'ENV'
-CPN_LISTEN=203.0.113.1:8787
-CPN_OWNER_EMAIL=me@example.net
-CPN_OWNER_PASSWORD_FILE=/run/credentials/cpn-control-plane.service/cpn.owner-password
-ENV
   # Of Type=notify: it listens when this returns.
-  systemctl enable --now cpn-control-plane
+  . /job/start-control-plane.sh
+  equals "$(stat -c %a /etc/credstore/cpn.owner-password)" 600
+  umask 077
   [ "$(stat -c %u "/proc/$(systemctl show --value -p MainPID cpn-control-plane)")" != 0 ]
   log_in
   make_network 1 office 10.77.0.0/24 '"192.168.50.0/24","192.168.60.0/24"' edge-1 far-1 first

@@ -3,13 +3,42 @@ import swagger from '@fastify/swagger';
 import type { FastifySchema, RouteOptions } from 'fastify';
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import * as z from 'zod';
-import { Refusal } from '../../contract/reply.ts';
-import type { App } from './app.ts';
-import { matches } from './conditional-requests.ts';
+import { Refusal } from '../../../contract/reply.ts';
+import type { App } from '../app.ts';
+import { matches } from '../conditional-requests.ts';
+import { type Description, descriptionPagePolicy, renderDescription } from './description-page.ts';
 import { cleanUpDescription } from './openapi-cleanup.ts';
 
+/** The description of all routes, as it is served. */
+export interface Served {
+  readonly document: Record<string, unknown>;
+  /** The same for people, as HTML. */
+  readonly page: string;
+  /** Of both. */
+  readonly etag: string;
+}
+
+/** Returns a function that makes the description at its first call, once all routes are added. */
+export function prepareDescription(app: App): () => Served {
+  let served: Served | undefined;
+  return () => {
+    served ??= toServed({ ...cleanUpDescription(app.swagger() as unknown as Record<string, unknown>), servers });
+    return served;
+  };
+}
+
+/** Serves the description for people at `/docs`. The route is no part of the API: add it before the hooks that check operations. */
+export function serveDescriptionPage(app: App, describe: () => Served): void {
+  app.get('/docs', async ({ headers }, reply) => {
+    const { page, etag } = describe();
+    reply.headers({ ...pageHeaders, etag });
+    if (matches(headers['if-none-match'], etag)) return reply.code(304).send();
+    return reply.type('text/html; charset=utf-8').send(page);
+  });
+}
+
 /** Serves the OpenAPI 3.1 description of all routes that are added after this. */
-export async function describeRoutes(app: App): Promise<void> {
+export async function describeRoutes(app: App, describe: () => Served): Promise<void> {
   app.addHook('onRoute', completeSchema);
   await app.register(swagger, {
     openapi: {
@@ -20,7 +49,6 @@ export async function describeRoutes(app: App): Promise<void> {
     transform: jsonSchemaTransform,
     transformObject: jsonSchemaTransformObject,
   });
-  let served: { readonly document: Record<string, unknown>; readonly etag: string } | undefined;
   app.route({
     method: 'GET',
     url: '/docs/api/openapi.json',
@@ -40,11 +68,11 @@ export async function describeRoutes(app: App): Promise<void> {
       },
     },
     handler: async (request, response) => {
-      served ??= withETag({ ...cleanUpDescription(app.swagger() as unknown as Record<string, unknown>), servers });
-      response.header('etag', served.etag);
+      const { document, etag } = describe();
+      response.header('etag', etag);
       // Hosts ask every hour, and it changes with the version of the program alone.
-      if (matches(request.headers['if-none-match'], served.etag)) return response.code(304).send();
-      return served.document;
+      if (matches(request.headers['if-none-match'], etag)) return response.code(304).send();
+      return document;
     },
   });
 }
@@ -52,10 +80,13 @@ export async function describeRoutes(app: App): Promise<void> {
 /** Relative to the document, so that it is right behind a proxy's path too; @fastify/swagger takes no relative one. */
 const servers = [{ url: '../..' }];
 
-function withETag(document: Record<string, unknown>) {
+function toServed(document: Record<string, unknown>): Served {
   const digest = createHash('sha256').update(JSON.stringify(document)).digest('base64url');
-  return { document, etag: `"${digest.slice(0, 22)}"` };
+  const page = renderDescription(document as unknown as Description);
+  return { document, page, etag: `"${digest.slice(0, 22)}"` };
 }
+
+const pageHeaders = { 'content-security-policy': descriptionPagePolicy, 'cache-control': 'no-cache' };
 
 const description = [
   'The private-network part of the customer API, for hosts of one organization and the people who run them.',
