@@ -39,6 +39,10 @@ export const aliases = {
     priority: ['priority'],
     suspendedAt: ['suspended_at'],
     expiresAt: ['expires_at'],
+    via: ['via'],
+    profile: ['profile'],
+    connector: ['connector'],
+    declined: ['declined'],
     createdAt: ['created_at', 'createdAt'],
   },
   enrollment: {

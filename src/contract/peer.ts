@@ -74,6 +74,17 @@ const Priority = z.int().min(0).max(1000);
 const rank =
   'Of a connector, set by owners, admins and members: of those that are well the one with the highest serves, then the one with the earliest serving_since, then the lowest id.';
 
+/** What a file for the official apps is made of: one peer, a connector, which forwards to all others. */
+const NewDeviceProfile = z
+  .object({
+    connector: identifier.meta({ description: 'A connector of the network that has an endpoint and relays.' }),
+    routes: z
+      .array(text(32))
+      .max(50, { error: 'must be at most 50 routes' })
+      .meta({ description: 'The routes of the network that the file leads into the tunnel, next to private_cidr.' }),
+  })
+  .meta({ id: 'NewDeviceProfile' });
+
 export const EnrollRequest = z
   .object({
     enrollment_token: EnrollmentToken,
@@ -81,6 +92,10 @@ export const EnrollRequest = z
     peer_type: PeerType.optional(),
     public_key: PublicKey,
     endpoint: Endpoint.optional(),
+    profile: NewDeviceProfile.optional().meta({
+      description:
+        'Of a device on which cpn does not run: its file names this connector alone. Not for a connector, and not with an endpoint.',
+    }),
   })
   .meta({ id: 'EnrollRequest' });
 export type EnrollRequest = z.infer<typeof EnrollRequest>;
@@ -114,6 +129,18 @@ export const ChangePeer = z
   .meta({ id: 'ChangePeer' });
 export type ChangePeer = z.infer<typeof ChangePeer>;
 
+/** A file for the official apps, as it was when the peer enrolled: no later change of the network reaches the device. */
+export const DeviceProfile = z
+  .object({
+    connector: identifier.meta({ description: 'The connector that the file names.' }),
+    public_key: PublicKey,
+    endpoint: z.string().meta({ maxLength: 255, format: 'endpoint', description: endpointForms }),
+    routes: z.array(z.cidrv4()).meta({ description: 'The routes in the file.' }),
+    declined: z.array(z.cidrv4()).meta({ description: 'The routes that the network had, and the file left out.' }),
+  })
+  .meta({ id: 'DeviceProfile' });
+export type DeviceProfile = z.infer<typeof DeviceProfile>;
+
 export const Peer = z
   .object({
     id: identifier,
@@ -139,6 +166,11 @@ export const Peer = z
       .optional()
       .meta({ description: 'Of a peer that is suspended; the map of a network has none.' }),
     expires_at: instant.optional().meta({ description: 'When the peer expires, or did. Absent means never.' }),
+    via: z.enum(['connectors']).optional().meta({
+      description:
+        'connectors: the peer dials a connector alone, so every host sends its packets through that connector. Absent for a peer that hosts reach by the usual rules.',
+    }),
+    profile: DeviceProfile.optional().meta({ description: 'The file of such a peer.' }),
     created_at: instant,
   })
   .meta({ id: 'Peer' });

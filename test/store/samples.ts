@@ -39,6 +39,7 @@ export const state: State = {
         expiresAt: 1_900_000_000_000,
       }),
       peer(2, { routes: [prefix('192.168.50.0/24')] }),
+      peer(3, { type: 'admin_device', via: { connector: 1 } }),
     ]),
   },
   options: { ...options, allowRoutes: [prefix('192.168.1.0/24')] },

@@ -2,7 +2,7 @@ import { BlockList } from 'node:net';
 import type { PeerType } from '../../contract/peer.ts';
 import { type KeyProof, parseIdentityKey } from '../../core/crypto/identity.ts';
 import { parsePeerKey } from '../../core/crypto/keys.ts';
-import { type Id, type NetworkMap, type Peer, peerTypes, type SkippedPeer } from '../../core/map/model.ts';
+import { type Id, type NetworkMap, type Peer, type PeerId, peerTypes, type SkippedPeer } from '../../core/map/model.ts';
 import {
   type Address,
   addressOf,
@@ -180,7 +180,7 @@ export function decodePeer(field: Field): Peer {
 }
 
 /** What connectors are ranked by, and the expiry. A service may mean something else by these words: another type is passed over. */
-function decodeOptional(field: Field): Pick<Peer, 'servingSince' | 'priority' | 'expiresAt'> {
+function decodeOptional(field: Field): Pick<Peer, 'servingSince' | 'priority' | 'expiresAt' | 'via'> {
   const servingSince = findMoment(field, aliases.peer.servingSince);
   const priority = field.find(aliases.peer.priority)?.value;
   const expiresAt = findMoment(field, aliases.peer.expiresAt);
@@ -188,7 +188,13 @@ function decodeOptional(field: Field): Pick<Peer, 'servingSince' | 'priority' | 
     ...(servingSince !== null && { servingSince }),
     ...(Number.isSafeInteger(priority) && priority !== 0 && { priority: priority as number }),
     ...(expiresAt !== null && { expiresAt }),
+    ...(field.find(aliases.peer.via)?.value === 'connectors' && { via: { connector: findConnector(field) } }),
   };
+}
+
+/** The connector that the profile of a peer names; null where it cannot be read. */
+function findConnector(field: Field): PeerId | null {
+  return field.find(aliases.peer.profile)?.tryFind(aliases.peer.connector, decodeId) ?? null;
 }
 
 /** An instant in milliseconds since 1970; null where there is none. */

@@ -3,6 +3,7 @@ import { describeKeptSession } from '../../core/forward/kept-sessions.ts';
 import { isLoaded } from '../../core/forward/nft-rules.ts';
 import { findOpenAddress } from '../../core/forward/open-address.ts';
 import { compareSecret, describeSecretMismatch } from '../../core/health/compare-secrets.ts';
+import { describeDialled } from '../../core/health/describe-dialled.ts';
 import { findRelays } from '../../core/health/find-relays.ts';
 import { nameLimiting } from '../../core/health/path-mtu.ts';
 import { peerStateOf } from '../../core/health/peer-health.ts';
@@ -125,6 +126,7 @@ export function describeEvaluation(
       ...desired.detours.map(
         ({ peer, via }) => `${peer.name} does not answer here; its packets go through ${via.name}`,
       ),
+      ...describeDialled(map, new Set(peers.filter((peer) => peer.state === 'stale').map(({ id }) => id))),
       ...describeUnloaded(seen, notes),
       ...describeOpenAddress(seen),
       ...desired.keptSessions.map((each) => describeKeptSession(each, state.membership.peer.address)),

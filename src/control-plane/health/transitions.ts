@@ -1,3 +1,4 @@
+import type { DeviceProfile } from '../../contract/peer.ts';
 import type { StoredHealth } from '../store/health.ts';
 import type { NewEvent } from './append-events.ts';
 import type { JudgedNetwork, Observation } from './observe.ts';
@@ -58,7 +59,12 @@ export function findTransitions(
   });
   const peerEvents = peers.map(({ peer: { id, name }, state }): NewEvent => {
     const why = judged.peers.get(id)?.why;
-    return { type: state === 'online' ? 'peer.online' : 'peer.offline', peer: { id, name }, details: { why } };
+    const alone = findDialling(observation, id);
+    return {
+      type: state === 'online' ? 'peer.online' : 'peer.offline',
+      peer: { id, name },
+      details: { why, ...(alone.length > 0 && { only_connector_of: alone }) },
+    };
   });
   const left = observation.unlisted.map((id) => [id, null] as const);
   const { routes, events, isHeldBack } = compareRoutes(observation, judged, mayState);
@@ -70,6 +76,17 @@ export function findTransitions(
     isHeldBack: isHeldBack || peers.length < changed.length,
   };
 }
+
+/** The peers whose profile names this connector, and no other. */
+function findDialling({ peers }: Observation, connector: number): { readonly id: number; readonly name: string }[] {
+  const dialling = peers.flatMap(({ peer: { id, name, profile } }) =>
+    profile !== null && (JSON.parse(profile) as DeviceProfile).connector === connector ? [{ id, name }] : [],
+  );
+  return dialling.slice(0, mostDialling);
+}
+
+/** Peers in the details of one event. */
+const mostDialling = 50;
 
 function compareRoutes(
   { network, peers, routes }: Observation,

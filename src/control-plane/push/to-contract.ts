@@ -1,5 +1,5 @@
 import type { Network, NetworkHead, NetworkSummary } from '../../contract/network.ts';
-import type { KeyProof, Peer } from '../../contract/peer.ts';
+import type { DeviceProfile, KeyProof, Peer } from '../../contract/peer.ts';
 import type { Prefix } from '../../core/net/cidr.ts';
 import type { StoredNetwork } from '../store/networks.ts';
 import type { StoredPeer } from '../store/peers.ts';
@@ -33,6 +33,7 @@ export function toPeer(network: StoredNetwork, peer: StoredPeer): Peer {
     ...(peer.identity_key !== null && { identity_key: peer.identity_key }),
     ...(peer.key_proof !== null && { key_proof: JSON.parse(peer.key_proof) as KeyProof }),
     ...(peer.network_secret_tag !== null && { network_secret_tag: peer.network_secret_tag }),
+    ...(peer.profile !== null && { via: 'connectors' as const, profile: JSON.parse(peer.profile) as DeviceProfile }),
     ...(isLimited && peer_type === 'connector' && { routes: assigned.filter((route) => !withdrawn.includes(route)) }),
     ...(withdrawn.length > 0 && { withdrawn }),
     ...(peer.serving_since !== null && { serving_since: peer.serving_since }),

@@ -19,6 +19,7 @@ import { addPeer } from './add-peer.ts';
 import { type Author, record } from './audit.ts';
 import { chooseIdentity, type IdentityHeaders, readIdentity } from './claimed-identity.ts';
 import type { Context } from './context.ts';
+import { makeProfile } from './device-profile.ts';
 import { readKeyLimits } from './enrollment-keys.ts';
 import { replacePeer } from './replace-peer.ts';
 import { nextServingSince } from './serving-since.ts';
@@ -89,6 +90,7 @@ export async function enroll(
     const type = request.peer_type ?? 'origin';
     if (types !== null && !types.includes(type)) throw notAllowed(type, types);
     context.enrollmentLimit.check(key.network_id);
+    const profile = await makeProfile(db, key.network_id, request);
     const salt = Buffer.from(context.random(32)).toString('base64url');
     const token = idempotencyKey
       ? derivePeerToken(keyToken, idempotencyKey, salt)
@@ -101,6 +103,7 @@ export async function enroll(
       serving_since: type === 'connector' ? await nextServingSince(db, key.network_id, at) : null,
       expires_at: own?.expires_at ?? endOf(key, at),
       network_secret_tag: secretTag,
+      profile,
       token_hash: hashToken(token),
     };
     const keyProof = identity?.keyProof ?? null;
@@ -123,6 +126,7 @@ export async function enroll(
         ...{ network: key.network_id, address: peer.address, public_key, peer_type, endpoint: peer.endpoint },
         ...(peer.name !== request.name && { name_asked: request.name }),
         ...(peer.expires_at !== null && { expires_at: peer.expires_at }),
+        ...(request.profile && { connector: request.profile.connector }),
       },
     });
     append(key.network_id, peerEvent('peer.enrolled', peer, { reason: own ? 'replaced' : 'enrolled' }));

@@ -59,7 +59,9 @@ function readChange(
   asked: ChangePeer,
   peer: store.StoredPeer,
   network: StoredNetwork,
-): Required<Omit<store.PeerFields, 'label' | 'serving_since' | 'previous_key' | 'peer_type' | 'token_hash'>> {
+): Required<
+  Omit<store.PeerFields, 'label' | 'serving_since' | 'previous_key' | 'peer_type' | 'profile' | 'token_hash'>
+> {
   const { name = peer.name, public_key = peer.public_key, endpoint, routes, withdrawn } = asked;
   const { network_secret_tag = peer.network_secret_tag, priority = peer.priority } = asked;
   return readFields((read) => ({
@@ -72,6 +74,8 @@ function readChange(
       if (endpoint === null) return null;
       const parsed = parsePeerEndpoint(endpoint, onLoopback);
       checkEndpointOutside(parsed, network);
+      if (peer.profile !== null)
+        throw new InvalidValue('endpoint', endpoint, 'is not for a peer that is reached through a connector alone');
       return parsed;
     }),
     priority: read(() => {

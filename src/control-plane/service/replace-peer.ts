@@ -18,7 +18,7 @@ import type { Revise } from './with-revision.ts';
 export interface Replacement
   extends Pick<
     NewPeer,
-    'peer_type' | 'endpoint' | 'serving_since' | 'expires_at' | 'network_secret_tag' | 'token_hash'
+    'peer_type' | 'endpoint' | 'serving_since' | 'expires_at' | 'network_secret_tag' | 'profile' | 'token_hash'
   > {
   readonly public_key: PublicKey;
   readonly peer_type: NonNullable<EnrollRequest['peer_type']>;

@@ -155,6 +155,7 @@ export async function findPeerById(
 
 export const peerColumns = [
   ...['id', 'network_id', 'name', 'label', 'peer_type', 'public_key', 'previous_key', 'address', 'endpoint'],
-  ...['routes', 'withdrawn', 'identity_key', 'key_proof', 'network_secret_tag', 'serving_since', 'priority'],
+  ...['routes', 'withdrawn', 'identity_key', 'key_proof', 'network_secret_tag', 'profile', 'serving_since'],
+  'priority',
   ...['suspended_at', 'expires_at', 'expired', 'created_at'],
 ] as const;

@@ -92,6 +92,8 @@ export interface Tables {
     /** The JSON of its proof. */
     key_proof: string | null;
     network_secret_tag: string | null;
+    /** The JSON of the profile of a peer that is reached through connectors alone; null for any other. */
+    profile: string | null;
     /** When a connector began to serve; null for other peers. */
     serving_since: string | null;
     priority: Generated<number>;

@@ -1,5 +1,7 @@
+import type { Peer } from '../map/model.ts';
 import type { Address } from '../net/cidr.ts';
 import { type RouteReport, remedyOfRefused } from '../routing/route-report.ts';
+import { findOwnConnector } from '../routing/via-connectors.ts';
 import { type Check, inconclusive, passes, stops } from './check.ts';
 import type { Found, Target } from './find-target.ts';
 import { findWantedOwner, namePeer, type View } from './view.ts';
@@ -37,6 +39,11 @@ function checkTarget(address: Address, { view, target }: Found): Check {
   if (owner) return passes('network', `${what}, ${describeWay(owner.publicKey, target.peer, view)}`);
   const range = desired.report.find(({ prefix, state }) => prefix === map.cidr && state === 'refused');
   if (range) return no(`it is refused here: ${map.cidr} ${range.reason}`, letThrough(range, view));
+  if (target.peer.via)
+    return no(
+      'it dials a connector alone, and this host reaches none that relays to it',
+      'make a profile through another connector: cpn export NETWORK --new-peer NAME',
+    );
   return no(
     'neither it nor this host has an endpoint, and no connector relays',
     'give one of them an endpoint ("cpn set --endpoint"), or the network a connector',
@@ -52,12 +59,24 @@ function describeTarget(target: Target, { map }: View): string {
 }
 
 /** Who gets the packets for a peer: itself, or a relay, and why that. */
-function describeWay(owner: string, peer: { readonly publicKey: string }, view: View): string {
+function describeWay(owner: string, peer: Peer, view: View): string {
   if (owner === peer.publicKey) return 'reached directly';
   const relay = view.map.peers.find((each) => each.publicKey === owner);
   const detoured = view.desired.detours.some((detour) => detour.peer.publicKey === peer.publicKey);
-  const why = detoured ? 'it does not answer directly' : 'neither it nor this host has an endpoint';
+  const why = detoured
+    ? 'it does not answer directly'
+    : peer.via
+      ? describeDialled(peer, view)
+      : 'neither it nor this host has an endpoint';
   return `relayed by ${relay?.name ?? owner}, as ${why}`;
+}
+
+/** A peer that dials one connector has no other path, so that a failure of the connector is its own. */
+function describeDialled(peer: Peer, { map, failed }: View): string {
+  const own = findOwnConnector(peer, map);
+  if (own === null) return 'it dials a connector that is not in the network';
+  const state = failed.includes(own.id) ? ', which does not answer this host' : '';
+  return `it dials ${own.name} alone${state}`;
 }
 
 function checkReport(address: Address, report: RouteReport, what: string, view: View): Check {

@@ -58,6 +58,7 @@ export function identifyMap({ id, name, cidr, routes, revision, peers, skipped }
     ...(peer.servingSince === undefined && peer.priority === undefined
       ? []
       : [{ since: peer.servingSince, priority: peer.priority }]),
+    ...(peer.via ? [{ via: peer.via.connector }] : []),
     ...(peer.given ? [{ ...peer.given, presharedKey: peer.given.presharedKey?.reveal() ?? null }] : []),
   ]);
   const text = JSON.stringify([id, name, cidr, routes, listed, ...(skipped ? [skipped] : [])]);

@@ -40,8 +40,16 @@ export interface Peer {
   readonly priority?: number;
   /** When the peer expires, in milliseconds since 1970; not there where it does not, or the service says no such thing. */
   readonly expiresAt?: number;
+  /** There where the peer dials a connector alone, as a device with a profile does: all others reach it through a connector. */
+  readonly via?: ViaConnectors;
   /** True of this host where the service never listed it: it is in the map by its enrolment alone. */
   readonly unlisted?: true;
+}
+
+/** How a peer is reached that dials a connector alone. */
+export interface ViaConnectors {
+  /** The connector that it dials; null where the service names none. */
+  readonly connector: PeerId | null;
 }
 
 /** What a ready wg-quick text says of a peer in addition to its key and endpoint; used as given, where the guard allows it. */

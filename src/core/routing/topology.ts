@@ -2,6 +2,7 @@ import { comparePeerIds, type Peer, type PeerFailure } from '../map/model.ts';
 import { comparePrefixes, hostPrefix, type Prefix } from '../net/cidr.ts';
 import type { Endpoint } from '../net/endpoint.ts';
 import { assignedRoutes, type NetworkView, ownRoutes, type RouteOwner } from './route-owner.ts';
+import { dialsOnly, findDialledConnectors, isDirect } from './via-connectors.ts';
 
 /** A peer that this host exchanges packets with directly, and the prefixes that are its own. */
 export interface DirectPeer {
@@ -27,8 +28,9 @@ export interface Topology {
 const natKeepalive = 25;
 
 /**
- * Who reaches whom. A peer with an endpoint, or to which we have one, is reached directly while it answers; the others through
- * the active connector; a route belongs to the active connector among those that serve it. Every prefix has one owner.
+ * Who reaches whom. A peer with an endpoint, or to which we have one, is reached directly while it answers; one that dials a connector
+ * alone through that connector; the others through the active connector. A route belongs to the active connector among those that
+ * serve it. Every prefix has one owner.
  *
  * Hosts may differ for a while in whom they saw fail, and so in their relays. A host takes from each connector what bears that
  * connector's own address, whomever it holds for active: a relay therefore gives what it relays
@@ -39,18 +41,23 @@ export function reachPeers(standpoint: NetworkView): Topology {
   if (map.peers.some((peer) => peer.given)) return reachProvided(standpoint, assignedRoutes(map, self));
   const others = map.peers.filter((peer) => peer.id !== self.id);
   const ranking = rankConnectors(standpoint.failed);
-  const direct = others.filter((peer) => peer.endpoint !== null || self.endpoint !== null);
-  const silent = direct.filter((peer) => peer.type !== 'connector' && ranking.isSilent(peer));
-  // With an endpoint of our own every peer is direct, and a relay is for those alone that do not answer.
-  const needsRelay = self.endpoint === null || silent.length > 0;
+  const direct = others.filter((peer) => isDirect(peer, self, map));
+  const silent = direct.filter((peer) => peer.type !== 'connector' && !dialsOnly(peer, self) && ranking.isSilent(peer));
   const relays = direct.filter((peer) => peer.type === 'connector' && !peer.withdrawn.includes(map.cidr));
-  const [relay = null] = needsRelay ? relays.toSorted(ranking.compare) : [];
+  const [best = null] = relays.toSorted(ranking.compare);
+  const dialled = findDialledConnectors({ map, self, direct, isSilent: ranking.isSilent, relay: best });
+  const left = others.filter((peer) => peer.via && !direct.includes(peer) && !dialled.has(peer));
+  // With an endpoint of our own the other peers are direct, and a relay is for those alone that do not answer.
+  const relay = self.endpoint === null || silent.length > 0 || left.length > 0 ? best : null;
   const detours = relay !== null && !ranking.isSilent(relay) ? silent : [];
   const way = { direct: new Set(direct), relay };
   const relayed = [
-    ...(self.endpoint === null ? relayedPrefixes(standpoint, others, way.direct) : []),
+    ...(self.endpoint === null
+      ? relayedPrefixes(standpoint, others, new Set([...direct, ...dialled.keys()]))
+      : left.map((peer) => hostPrefix(peer.address))),
     ...detours.map((peer) => hostPrefix(peer.address)),
   ];
+  const dialling = Map.groupBy(dialled.keys(), (peer) => dialled.get(peer));
   const routes = ownRoutes(standpoint, others.toSorted(ranking.compare), way);
   const carried = Map.groupBy(routes, (route) => route.hop);
   const detoured = new Set(detours);
@@ -63,6 +70,7 @@ export function reachPeers(standpoint: NetworkView): Topology {
       allowedIps: [
         ...(detoured.has(peer) ? [] : [hostPrefix(peer.address)]),
         ...(peer === relay ? relayed : []),
+        ...(dialling.get(peer) ?? []).map(({ address }) => hostPrefix(address)),
         ...(carried.get(peer) ?? []).map((route) => route.prefix),
       ].toSorted(comparePrefixes),
       keepalive: self.endpoint === null && peer.endpoint !== null ? natKeepalive : null,

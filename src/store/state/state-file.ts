@@ -8,7 +8,7 @@ import { formatEndpoint } from '../../core/net/endpoint.ts';
 import type { Pin } from '../../core/pins/match-pins.ts';
 import { formatServiceAddress, int, parseAs } from '../files/file-schema.ts';
 import type { Rotation, State } from './state.ts';
-import { stateSchema, stateVersion } from './state-schema.ts';
+import { mapFields, stateSchema, stateVersion } from './state-schema.ts';
 
 /**
  * Formats a state as the text of its file, secrets in the open. The same state always gives the same text. Peers, pins and labels, of
@@ -34,7 +34,7 @@ export function formatState({ keyPair, identity, rotation, networkSecret, ...sta
       ...membership,
       accessToken: membership.accessToken?.reveal() ?? null,
       personalToken: membership.personalToken?.reveal() ?? null,
-      map: { ...membership.map, peers: [] },
+      map: { ...membership.map, fields: mapFields, peers: [] },
     },
     pins: [],
     labels: [],
@@ -55,13 +55,13 @@ function withRows(text: string, name: string, rows: readonly string[]): string {
 
 function formatPeer({ given, proof, ...peer }: Peer): string {
   const { address, endpoint, expiresAt, id, identity, name, priority, publicKey } = peer;
-  const { routes, secretTag, servingSince, type, unlisted, withdrawn } = peer;
+  const { routes, secretTag, servingSince, type, unlisted, via, withdrawn } = peer;
   return JSON.stringify({
     ...{ address, endpoint: endpoint && formatEndpoint(endpoint), expiresAt },
     given: given && sorted({ ...given, presharedKey: given.presharedKey?.reveal() ?? null }),
     ...{ id, identity, name, priority },
     proof: proof && sorted(proof),
-    ...{ publicKey, routes, secretTag, servingSince, type, unlisted, withdrawn },
+    ...{ publicKey, routes, secretTag, servingSince, type, unlisted, via, withdrawn },
   } satisfies Row<Peer>);
 }
 

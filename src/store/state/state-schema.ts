@@ -48,6 +48,7 @@ const peer = v.object({
   servingSince: v.exactOptional(int),
   priority: v.exactOptional(int),
   expiresAt: v.exactOptional(int),
+  via: v.exactOptional(v.object({ connector: v.nullable(peerId) })),
   unlisted: v.exactOptional(v.literal(true)),
 });
 
@@ -69,6 +70,13 @@ const map = v.object({
   peers: v.array(peer),
   skipped: v.exactOptional(v.array(skippedPeer)),
 });
+
+/** Counts the fields of a peer that were added to the map since it is stored. One of fewer fields is read again as a whole. */
+export const mapFields = 1;
+const storedMap = v.pipe(
+  v.object({ ...map.entries, fields: v.optional(int, 0) }),
+  v.transform(({ fields, ...stored }) => (fields < mapFields ? { ...stored, revision: null } : stored)),
+);
 
 const made = v.variant('made', [
   v.object({ made: v.literal('interface'), link: v.string() }),
@@ -131,7 +139,7 @@ export const stateSchema = v.object({
       peer: v.object({ id: peerId, name: v.string(), address }),
       accessToken: v.nullable(secret),
       personalToken: v.optional(v.nullable(secret), null),
-      map,
+      map: storedMap,
       text: v.exactOptional(v.object({ dns: v.array(v.string()), remarks: v.array(v.string()) })),
     }),
   ),

@@ -102,6 +102,16 @@ describe('a map', () => {
     }
   });
 
+  test('has peers that dial a connector alone, and passes over what is meant otherwise by the same names', () => {
+    const viaOf = (fields: object) => decode(networkBody({ peers: [peerBody(1, fields)] })).peers[0]?.via;
+    expect(viaOf({ via: 'connectors', profile: { connector: 4 } })).toEqual({ connector: 4 });
+    expect(viaOf({ via: 'connectors', profile: { connector: 'edge' } })).toEqual({ connector: 'edge' });
+    for (const odd of [undefined, null, 7, 'edge', [], {}, { connector: {} }, { connector: '' }])
+      expect(viaOf({ via: 'connectors', profile: odd })).toEqual({ connector: null });
+    for (const via of [undefined, null, 'all', ['connectors'], { connector: 4 }])
+      expect(viaOf({ via, profile: { connector: 4 } })).toBeUndefined();
+  });
+
   test('may lack routes: it has none then', () => {
     expect(decode(without(networkBody(), 'routes')).routes).toEqual([]);
   });

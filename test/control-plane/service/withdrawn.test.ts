@@ -185,6 +185,7 @@ test('the peers of a database from before can withdraw too', async () => {
       'identity_key',
       'key_proof',
       'network_secret_tag',
+      'profile',
       'withdrawn',
     ]) {
       await db.schema.alterTable('peers').dropColumn(column).execute();

@@ -7,7 +7,7 @@ import type { Rule } from '../../../src/core/host-state/policy-rule.ts';
 import type { NetworkMap } from '../../../src/core/map/model.ts';
 import type { Prefix } from '../../../src/core/net/cidr.ts';
 import { tunnelRule } from '../../../src/core/routing/tunnel-rules.ts';
-import { address, keyPair, network, peer, prefix } from '../samples.ts';
+import { address, dialled, keyPair, network, peer, prefix } from '../samples.ts';
 import { away, check, connector, explain, heard, into, now, office, viewOf, withFilter } from './samples.ts';
 
 describe('the route', () => {
@@ -270,4 +270,25 @@ describe('the reverse path filter', () => {
     expect(filtered('2', '0', { link: null, why: 'none' })?.ok).toBe(false);
     expect(filtered('1', '0', null)?.ok).toBeNull();
   });
+});
+
+it('a peer that dials a connector alone is relayed by it, and the check names it, also if it is silent or gone', () => {
+  const second = peer(2, { type: 'connector', name: 'edge-2', endpoint: dialled(12) });
+  const phone = peer(5, { name: 'phone', via: { connector: 2 } });
+  const map = network([connector, second, peer(3), phone]);
+  const detailOf = (view: View) => check(explain('10.77.0.5', view, into('10.77.0.0/24')), 'network')?.detail;
+  const what = 'phone (origin) of network office, relayed by';
+  expect(detailOf(viewOf(map))).toBe(`${what} edge-2, as it dials edge-2 alone`);
+  const failed = { failed: [2] };
+  expect(detailOf(viewOf(map, failed))).toBe(
+    `${what} edge-2, as it dials edge-2 alone, which does not answer this host`,
+  );
+  const gone = network([connector, peer(3), phone]);
+  expect(detailOf(viewOf(gone))).toBe(`${what} edge-1, as it dials a connector that is not in the network`);
+  expect(check(explain('10.77.0.5', viewOf(network([peer(3), phone])), into('10.77.0.0/24')), 'network')).toMatchObject(
+    {
+      ok: false,
+      detail: expect.stringContaining('it dials a connector alone, and this host reaches none that relays to it'),
+    },
+  );
 });

@@ -13,7 +13,7 @@ const [first] = state.membership?.map.peers ?? [];
 const peer = {
   ...(first as Peer),
   ...{ withdrawn: [], unlisted: true, type: 'connector', servingSince: 1, secretTag: 'tag', routes: null, priority: 1 },
-  ...{ proof: { serial: 1, key: 'key' }, identity: 'id', expiresAt: 2 },
+  ...{ proof: { serial: 1, key: 'key' }, identity: 'id', expiresAt: 2, via: { connector: 1 } },
   given: { presharedKey: new Secret('psk'), keepalive: 25, allowedIps: [] },
 } as unknown as Peer;
 const pin = { serial: 0, publicKey: peer.publicKey, peer: peer.id, identity: null, address: peer.address } as const;
@@ -83,4 +83,14 @@ it('is refused without its words where the proxy is none', () => {
   const damaged = text.replace('http://proxy.example', 'socks5://user:confidential@proxy.example');
   expect(damaged).not.toBe(text);
   expect(() => parseState(damaged)).toThrow(/^(?!.*confidential)a field /);
+});
+
+it('of a version with fewer fields of peers has the map without its revision, so that the map is read again', () => {
+  const text = formatState(state);
+  const older = text.replace(/^ *"fields": 1,\n/m, '').replace(',"via":{"connector":1}', '');
+  expect(older).not.toContain('via');
+  expect(parseState(text).membership?.map).toEqual(state.membership?.map);
+  const { peers, ...map } = parseState(older).membership?.map ?? {};
+  expect(map).toEqual({ ...state.membership?.map, peers: undefined, revision: null });
+  expect(peers?.[2]).not.toHaveProperty('via');
 });

@@ -1,6 +1,7 @@
 import type { PublicKey } from '../../../core/crypto/keys.ts';
 import { isSilent, type Traffic, trackTraffic } from '../../../core/health/traffic.ts';
 import type { Peer, PeerFailure } from '../../../core/map/model.ts';
+import { dialsOnly } from '../../../core/routing/via-connectors.ts';
 import type { Evaluation } from '../../reconcile/evaluate-network.ts';
 import type { Tools } from '../../tools.ts';
 import { readTraffic } from './renew-peers.ts';
@@ -81,11 +82,15 @@ export class RelayWatcher {
   }
 }
 
-/** The hosts that this one reaches directly, if it is a connector and there is another. */
+/** The hosts that this one reaches directly, and that may dial another connector; none on a host that is no connector. */
 function findHosts(evaluation: Evaluation | null): Peer[] {
   if (evaluation === null || evaluation.state.enrollment.type !== 'connector') return [];
   const { map } = evaluation.state.membership;
   const reached = new Set(evaluation.desired.config.peers.map((peer) => peer.publicKey));
   const others = map.peers.filter((peer) => reached.has(peer.publicKey));
-  return others.some((peer) => peer.type === 'connector') ? others.filter((peer) => peer.type !== 'connector') : [];
+  return others.some((peer) => peer.type === 'connector')
+    ? others.filter(
+        (peer) => peer.type !== 'connector' && !dialsOnly(peer, { id: evaluation.state.membership.peer.id }),
+      )
+    : [];
 }

@@ -36,7 +36,7 @@ export function describeEvent({
     case 'peer.online':
       return `${who} is online${because}`;
     case 'peer.offline':
-      return `${who} is offline${because}`;
+      return `${who} is offline${because}${listDialling(details)}`;
     case 'peer.cloned':
       return `${who} is on two hosts${detail({ addresses: [details.addresses].flat().join(' and ') }, 'addresses')}`;
     case 'route.failed_over':
@@ -59,6 +59,12 @@ export function describeEvent({
     default:
       return [type, peer?.name, route].filter(Boolean).join(' ');
   }
+}
+
+/** The peers that have no other connector than the one that is offline. */
+function listDialling({ only_connector_of: peers }: Event['details']): string {
+  const names = Array.isArray(peers) ? peers.flatMap((peer) => nameOf(peer) ?? []) : [];
+  return names.length === 0 ? '' : `; it is the only connector of ${names.join(', ')}`;
 }
 
 const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? value : null);

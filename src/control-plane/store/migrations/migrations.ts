@@ -269,6 +269,9 @@ export const migrations: Readonly<Record<string, Migration>> = {
     await db.schema.createIndex('peer_messages_network').on('peer_messages').column('network_id').execute();
     await db.schema.createIndex('peer_messages_peer').on('peer_messages').column('peer_id').execute();
   },
+  '0022-profiles': async (db) => {
+    await db.schema.alterTable('peers').addColumn('profile', 'text').execute();
+  },
 };
 
 /** The tables whose lists are read in pages, with the column that says whose list it is. */
