@@ -7,6 +7,7 @@ import { ApiError, isOutage, isOutOfReach, send, sessionsEnded } from './client.
 import { mergeEvents, mostEvents } from './logic/events/merge-events.ts';
 import { readNetwork } from './logic/network/apply-network.ts';
 import { backoff } from './logic/page/backoff.ts';
+import { announceChange, takeTurn, watchChanges } from './shared-waits.ts';
 
 /** A resource as the page has it. */
 export interface Live<Data> {
@@ -48,7 +49,10 @@ export const eventSource = (id: number): LiveSource<readonly Event[]> => ({
   read: async (response, before) => mergeEvents(before ?? [], (await response.json()).data),
 });
 
-const waitSeconds = 45;
+/** A wait at most, and at least behind a gateway that ends the longer ones. */
+const waitSeconds = { most: 45, least: 5 };
+/** Between two reads of a window that does not wait, unless another one announces a change. */
+const pollMs = 5000;
 /** How long a resource is followed after the last component that showed it. */
 const lingerMs = 1000;
 
@@ -95,25 +99,31 @@ function start<Data>(source: LiveSource<Data>): Followed {
   return entry;
 }
 
-/** The long polls of a resource, one after the other, until it is stopped. */
+/**
+ * Follows a resource until it is stopped. One window of this browser waits for a change, and announces it. The others read the resource
+ * then, or every few seconds.
+ */
 async function follow<Data>(source: LiveSource<Data>, state: Signal<Live<Data>>, stopped: AbortSignal): Promise<void> {
   const { path, headers = {} } = source;
+  const changes = watchChanges(path, stopped);
   let etag: string | null = null;
   let failures = 0;
+  let seconds = waitSeconds.most;
+  // A gateway may have ended the last wait. The next reply shows whether the control plane is out of reach.
+  let isUnsure = false;
   while (!stopped.aborted) {
     await untilVisible(stopped);
-    const pause = new AbortController();
-    const onHidden = () => document.hidden && pause.abort();
-    document.addEventListener('visibilitychange', onHidden);
+    const { data: before } = state.value;
+    const next = before !== null && source.after ? source.after(before) : null;
+    // After a failure the answer itself is the news.
+    const mayWait: boolean = failures === 0 && !isUnsure && (etag !== null || next !== null);
+    const release: (() => Promise<void>) | null = mayWait ? await takeTurn(path) : null;
+    const isWaiting: boolean = release !== null;
     try {
-      const { data: before } = state.value;
-      const next = before !== null && source.after ? source.after(before) : null;
       const known: Record<string, string> = etag === null ? {} : { ...headers, 'if-none-match': etag };
-      // After a failure the answer itself is the news.
-      const isWaiting = failures === 0 && (etag !== null || next !== null);
-      if (isWaiting) known.prefer = `wait=${waitSeconds}`;
-      const signal = AbortSignal.any([stopped, pause.signal]);
-      const response = await send('GET', next ?? path, { headers: known, signal });
+      if (isWaiting) known.prefer = `wait=${seconds}`;
+      const response = await sendWhileVisible(next ?? path, known, stopped).finally(release);
+      if (response === null) continue;
       const hasWaited = response.headers.get('preference-applied') !== null;
       const isEarly = isWaiting && !hasWaited && (response.status === 304 || next !== null);
       const data = response.status === 304 ? before : await source.read(response, before);
@@ -122,25 +132,52 @@ async function follow<Data>(source: LiveSource<Data>, state: Signal<Live<Data>>,
         await sleep(1000, stopped);
         continue;
       }
-      if (data !== before || state.value.problem !== null) state.value = { data, problem: null };
+      const isChanged = data !== before;
+      if (isChanged || state.value.problem !== null) state.value = { data, problem: null };
+      if (isChanged && isWaiting) announceChange(path);
       etag = response.headers.get('etag');
       failures = 0;
       // Something ended the wait before its time, such as too many open pages.
-      if (isEarly) await sleep(1000, stopped);
+      if (isEarly || isUnsure) await sleep(1000, stopped);
+      else if (mayWait && !isWaiting) await changes.next(pollMs);
+      isUnsure = false;
     } catch (error) {
       if (stopped.aborted) return;
-      if (pause.signal.aborted) continue;
+      isUnsure = isWaiting && mayBeOfGateway(error);
+      if (isTimeout(error)) seconds = Math.max(waitSeconds.least, Math.floor(seconds / 2));
+      if (isUnsure) continue;
       failures += 1;
       if (isOutage(error)) isOutOfReach.value = true;
       else state.value = { ...state.value, problem: error instanceof Error ? error.message : String(error) };
       // It is gone, or not for this user: that does not pass.
       if (error instanceof ApiError && [401, 403, 404].includes(error.status)) return;
       await sleep(backoff(failures, Math.random()), stopped);
-    } finally {
-      document.removeEventListener('visibilitychange', onHidden);
     }
   }
 }
+
+/** Sends a request that ends when the window is hidden; null then. */
+async function sendWhileVisible(
+  path: string,
+  headers: Readonly<Record<string, string>>,
+  stopped: AbortSignal,
+): Promise<Response | null> {
+  const pause = new AbortController();
+  const onHidden = () => document.hidden && pause.abort();
+  document.addEventListener('visibilitychange', onHidden);
+  try {
+    return await send('GET', path, { headers, signal: AbortSignal.any([stopped, pause.signal]) });
+  } catch (error) {
+    if (pause.signal.aborted) return null;
+    throw error;
+  } finally {
+    document.removeEventListener('visibilitychange', onHidden);
+  }
+}
+
+const isTimeout = (error: unknown) => error instanceof ApiError && [408, 504].includes(error.status);
+/** Whether a request failed other than by an answer of the control plane. A reply that is cut off is no ApiError. */
+const mayBeOfGateway = (error: unknown) => !(error instanceof ApiError) || isOutage(error) || isTimeout(error);
 
 function sleep(ms: number, stopped: AbortSignal): Promise<void> {
   return new Promise((resolve) => {

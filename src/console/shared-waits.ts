@@ -1,0 +1,83 @@
+import { ownPath } from './session-key.ts';
+
+/** Over HTTP/1.1 a browser opens six connections to an origin, for all its windows. The other three are for clicks. */
+const mostWaits = 3;
+
+/**
+ * Takes the right to wait for a resource. Null while another window of this browser waits for it, while as many wait as may, and where
+ * the browser has no locks (http to another host). The browser releases the locks of a window that is closed or discarded.
+ *
+ * @returns what releases it
+ */
+export async function takeTurn(path: string): Promise<(() => Promise<void>) | null> {
+  const release = await takeLock(`cpn wait ${ownPath()}${path}`);
+  if (release === null) return null;
+  for (let place = 0; place < mostWaits; place += 1) {
+    const releasePlace = await takeLock(`cpn wait ${place}`);
+    if (releasePlace !== null) return () => Promise.all([releasePlace(), release()]).then(() => undefined);
+  }
+  await release();
+  return null;
+}
+
+/** Takes a lock of this origin if it is free; returns what releases it. */
+function takeLock(name: string): Promise<(() => Promise<void>) | null> {
+  // Only secure contexts have it.
+  const locks: LockManager | undefined = navigator.locks;
+  if (locks === undefined) return Promise.resolve(null);
+  return new Promise((resolve) => {
+    const released = locks
+      .request(name, { ifAvailable: true }, (lock) => {
+        if (lock === null) return resolve(null);
+        return new Promise<void>((end) => {
+          resolve(() => {
+            end();
+            return released;
+          });
+        });
+      })
+      // A browser without storage for this page has no locks either.
+      .catch(() => resolve(null));
+  });
+}
+
+/** Announces the path of each resource that changed. Other windows read it with their own session. */
+const changes = new BroadcastChannel(`cpn changes ${ownPath()}`);
+const onChange = new Set<(path: unknown) => void>();
+changes.onmessage = ({ data }) => {
+  for (const listener of onChange) listener(data);
+};
+
+/** Announces to the other windows that a resource changed. */
+export const announceChange = (path: string) => changes.postMessage(path);
+
+/** Follows the announcements of a resource until it is stopped. */
+export function watchChanges(path: string, stopped: AbortSignal): { next(ms: number): Promise<void> } {
+  let isAnnounced = false;
+  let wake = () => {};
+  const listener = (announced: unknown) => {
+    if (announced !== path) return;
+    isAnnounced = true;
+    wake();
+  };
+  onChange.add(listener);
+  stopped.addEventListener('abort', () => {
+    onChange.delete(listener);
+    wake();
+  });
+  return {
+    /** Resolves at the next announcement since the call before, or after so many milliseconds. */
+    async next(ms) {
+      if (!isAnnounced && !stopped.aborted) {
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, ms);
+          wake = () => {
+            clearTimeout(timer);
+            resolve();
+          };
+        });
+      }
+      isAnnounced = false;
+    },
+  };
+}
