@@ -17,6 +17,11 @@ beforeAll(async () => {
 }, 90_000);
 afterAll(() => center?.stop());
 
+/** The rules of docker without containers. */
+const docker = `table ip filter {
+  chain DOCKER-USER { }
+  chain FORWARD { type filter hook forward priority 0; policy drop; jump DOCKER-USER; }
+}`;
 /** A connector's withdrawn routes at the control plane. */
 const withdrawnBy = async (host: Host) => (await center.listed(host)).withdrawn ?? [];
 const warnings = async (host: Host): Promise<readonly string[]> => (await status(host)).warnings ?? [];
@@ -62,4 +67,25 @@ test('where both lose it, hosts report where it is out of service, and it comes 
   await (second.links[1] as Host['uplink']).restore();
   await awaitRoute(origin, second);
   expect(await origin.ping(serverAddress, patiently)).toMatchObject({ received: 1 });
+});
+
+test('a connector whose packets docker drops leaves the route to the other, and takes it back while no other serves it', {
+  timeout: 120_000,
+}, async () => {
+  await (first.links[1] as Host['uplink']).restore();
+  await eventually('it is in service', async () => (await withdrawnBy(first)).length === 0);
+  await second.exec(['nft', '-f', '-'], { input: docker });
+  await awaitRoute(origin, first);
+  expect(await origin.ping(serverAddress, patiently)).toMatchObject({ received: 1 });
+  expect(await withdrawnBy(second)).toEqual([lanRoute]);
+  const left = `this host has no way to the LAN behind ${lanRoute} (nft table ip filter drops what this host forwards there: `;
+  expect((await warnings(second)).join()).toContain(left);
+  await (first.links[1] as Host['uplink']).unplug();
+  await eventually('it serves the route again', async () => (await withdrawnBy(second)).length === 0);
+  await (first.links[1] as Host['uplink']).restore();
+  await awaitRoute(origin, first);
+  await eventually('it left it again', async () => (await withdrawnBy(second)).length === 1);
+  await second.exec(['nft', 'delete', 'table', 'ip', 'filter']);
+  await eventually('it is on standby', async () => (await withdrawnBy(second)).length === 0);
+  expect(await routesOf(origin)).toMatchObject([{ via: 'edge-1', state: 'active' }, { via: 'edge-2' }]);
 });

@@ -5,6 +5,8 @@ import type { Joined } from '../../store/state/state.ts';
 import type { Notes } from '../../store/store.ts';
 import { accessOf } from '../access.ts';
 import { takeDown } from '../leave/leave.ts';
+import { checkLanRoutes } from '../reconcile/check-lan-routes.ts';
+import { evaluateNetwork } from '../reconcile/evaluate-network.ts';
 import { readReported } from '../reconcile/reconcile.ts';
 import { isJoined, selectJoined } from '../select.ts';
 import type { Tools } from '../tools.ts';
@@ -60,7 +62,7 @@ export async function drainNetworks(
 
 /**
  * Puts drained connectors back into service, and looks at the ways to their LANs as if for the first time: a default route is enough, where a
- * route was out of service because its own way was gone. Where the report to the control plane fails, a pass of the daemon, or `reconcile`, repeats it.
+ * route was out of service because its own way was gone, and a way that is back need not last first. Where the report to the control plane fails, a pass of the daemon, or `reconcile`, repeats it.
  *
  * @throws WrongUsage when there is no connector, or one that is down
  */
@@ -71,9 +73,10 @@ export async function undoDrain(tools: Tools, network: string | undefined): Prom
     throw new WrongUsage(`${down.interface} is down; "cpn up ${down.interface}" brings it up, and back into service`);
   const reports: DrainReport[] = [...failed];
   for (const state of states) {
+    // Before it counts as serving: a pass of the daemon in between must report no way that only settles.
+    await renewLanRoutes(tools, state);
     await setDrained(tools, state.interface, false);
     const known = await tools.store.readNotes(state.interface);
-    if (known.ways !== null) await tools.store.amendNotes(state.interface, { ways: acceptDefaultRoute(known.ways) });
     const serving = { ...state, drained: false };
     const failure = await withdraw(tools, serving, withdrawnBy(serving, known));
     if (failure === null) await readReported(tools, state.interface);
@@ -83,6 +86,15 @@ export async function undoDrain(tools: Tools, network: string | undefined): Prom
     reports.push(await report(tools, state, { withdrawn, reasons, failure }));
   }
   return reports.toSorted((a, b) => (a.interface < b.interface ? -1 : 1));
+}
+
+async function renewLanRoutes(tools: Tools, state: Joined): Promise<void> {
+  const { ways } = await tools.store.readNotes(state.interface);
+  if (ways === null) return;
+  await tools.store.amendNotes(state.interface, { ways: acceptDefaultRoute(ways) });
+  // A host that cannot be observed keeps what is known of them.
+  const seen = await evaluateNetwork(tools, state).catch(expectCpnError);
+  if (!(seen instanceof Error)) await checkLanRoutes(tools, seen);
 }
 
 function explainWithdrawn(route: Prefix, { unloaded, ways }: Pick<Notes, 'unloaded' | 'ways'>): string {

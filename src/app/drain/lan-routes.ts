@@ -2,6 +2,7 @@ import { initialLanRoutes, type LanRoutes, trackLanRoutes } from '../../core/hea
 import { findOwnPeer } from '../../core/map/own-peer.ts';
 import type { Prefix } from '../../core/net/cidr.ts';
 import { assignedRoutes } from '../../core/routing/route-owner.ts';
+import { leavesRoute } from '../../core/routing/successor.ts';
 import type { Joined } from '../../store/state/state.ts';
 import type { Notes } from '../../store/store.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';
@@ -9,28 +10,31 @@ import { locateApi } from '../reconcile/resolve-names.ts';
 import type { Tools } from '../tools.ts';
 import { findLan } from './lan.ts';
 
-/** How long a way must be there again before its route is served, and since when those are that have not settled yet. */
-export interface LanRouteTimers {
+/** What else the ways are judged by: how long one must be there again before its route is served, and since when those are that settle. */
+export interface LanRouteContext {
+  /** The routes whose packets another program drops, each with the reason. */
+  readonly dropped: ReadonlyMap<Prefix, string>;
   /** Seconds. */
   readonly settling: number;
   readonly since: ReadonlyMap<string, number>;
 }
 
 /** Sees which routes of a connector have lost their way to the LAN, and notes that. A host that serves nothing has none. */
-export async function updateLanRoutes(tools: Tools, { state, actual }: Evaluation, patience: LanRouteTimers) {
+export async function updateLanRoutes(tools: Tools, { state, actual }: Evaluation, context: LanRouteContext) {
   const { map } = state.membership;
   const self = findOwnPeer(map, state);
   const routes = self ? assignedRoutes(map, self) : [];
   const notes = await tools.store.readNotes(state.interface);
   const before = notes.ways ?? initialLanRoutes(withdrawnBefore(state, self?.withdrawn ?? [], notes));
   // A platform that does not tell its routes forwards nothing.
-  if (routes.length === 0 || actual.surroundings.reached === undefined)
-    return { before, ways: before, ...patience, routes };
+  if (self === undefined || routes.length === 0 || actual.surroundings.reached === undefined)
+    return { before, ways: before, since: context.since, routes };
   const { ways, since } = trackLanRoutes(before, routes, {
-    ...patience,
+    ...context,
+    dropped: new Map([...context.dropped].filter(([route]) => leavesRoute(map, self, route))),
     surroundings: actual.surroundings,
     isOnline: await isOnline(tools, state, actual.surroundings),
-    withdrawn: self?.withdrawn ?? [],
+    withdrawn: self.withdrawn,
     now: tools.monotonic(),
   });
   const isNew = JSON.stringify(ways) !== JSON.stringify(notes.ways ?? {});

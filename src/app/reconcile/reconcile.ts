@@ -5,7 +5,6 @@ import { recordSteps } from '../../core/reconcile/record-receipt.ts';
 import { diffConfig, type SectionDiff } from '../../core/wg-quick/diff.ts';
 import type { Joined } from '../../store/state/state.ts';
 import { accessOf, explainNoAccess } from '../access.ts';
-import { updateLanRoutes } from '../drain/lan-routes.ts';
 import { reportLoading, reportWithdrawn, withdrawnBy } from '../drain/withdraw.ts';
 import { cleanUp } from '../leave/cleanup.ts';
 import { finishLeaving } from '../leave/former-networks.ts';
@@ -16,6 +15,7 @@ import { readFeatures, saveFeatures } from '../service-features.ts';
 import { describePinMismatches } from '../status/describe-pin-mismatches.ts';
 import type { Tools } from '../tools.ts';
 import { findUnloaded, save, withoutRules } from './apply.ts';
+import { checkLanRoutes } from './check-lan-routes.ts';
 import { applyKnownMap } from './confirm.ts';
 import { type Evaluation, evaluateNetwork } from './evaluate-network.ts';
 import { syncPorts } from './open-ports.ts';
@@ -174,7 +174,7 @@ async function finishRotation(tools: Tools, link: string, withinMs: number): Pro
 /** What is out of service here, and whether there is a network secret, may be news to the control plane. */
 async function reportState(tools: Tools, seen: Evaluation): Promise<void> {
   const { state } = seen;
-  if (state.enrollment.type === 'connector') await updateLanRoutes(tools, seen, { settling: 0, since: new Map() });
+  if (state.enrollment.type === 'connector') await checkLanRoutes(tools, seen);
   const notes = await tools.store.readNotes(state.interface);
   const results = [await reportWithdrawn(tools, state, withdrawnBy(state, notes)), await reportSecret(tools, state)];
   for (const error of results) if (error !== null && error !== 'unknown') tools.warn(error.message);

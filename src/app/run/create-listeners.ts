@@ -44,6 +44,7 @@ export function createListeners(context: ListenerContext): readonly PassListener
   const failures = new FailureTracker(tools, link, update);
   const reports = new ReportListener(tools, link, () => failures.rtts);
   const prober = new PeerProber(tools, link);
+  const drops = new DropListener(tools, link, interval, update.trigger);
   const map = new MapFollower(
     tools,
     link,
@@ -59,7 +60,7 @@ export function createListeners(context: ListenerContext): readonly PassListener
     new RoamingListener(tools, link, () => failures.move()),
     new MtuProber(tools, link, update),
     new LanProber(tools, link, update.trigger),
-    new DropListener(tools, link, interval),
+    drops,
     new PinListener(tools, link),
     new SkippedPeerListener(tools, link),
     new ExpiryListener(tools, link),
@@ -71,7 +72,7 @@ export function createListeners(context: ListenerContext): readonly PassListener
     new HostsFileListener(tools, link),
     new SecretListener(tools, link),
     new RotationListener(tools, link, confirmMs, update.trigger),
-    new LanRouteListener(tools, link, update.trigger),
+    new LanRouteListener(tools, link, update.trigger, () => drops.routes),
     // After the two that note which LANs and routes are dead.
     new ServiceListener(tools, link),
     reports,

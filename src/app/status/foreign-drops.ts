@@ -1,9 +1,11 @@
 import { CpnError } from '../../core/errors/index.ts';
 import { describeDrop, describeInbound } from '../../core/forward/foreign/describe-drop.ts';
+import { findDroppedRoutes } from '../../core/forward/foreign/dropped-routes.ts';
 import type { ForeignDrops, PacketPaths, UnreadRules } from '../../core/forward/foreign/foreign-drops.ts';
 import { inboundPaths } from '../../core/forward/foreign/inbound-path.ts';
 import { forwardPaths } from '../../core/forward/foreign/path.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
+import type { Prefix } from '../../core/net/cidr.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';
 import type { Tools } from '../tools.ts';
 
@@ -11,6 +13,8 @@ import type { Tools } from '../tools.ts';
 export interface Drops {
   /** What this connector is there to forward: a sentence each. */
   readonly forward: readonly string[];
+  /** The routes to which nothing gets through, each with the reason. */
+  readonly routes: ReadonlyMap<Prefix, string>;
   /** What other hosts send to the listen port of this one. */
   readonly inbound: ForeignDrops['inbound'];
   /** Rules that could not be read, and may drop more. */
@@ -18,7 +22,7 @@ export interface Drops {
 }
 
 const nothingUnread: UnreadRules = { forward: [], inbound: [] };
-const noDrops: Drops = { forward: [], inbound: null, unread: nothingUnread };
+const noDrops: Drops = { forward: [], routes: new Map(), inbound: null, unread: nothingUnread };
 
 type Evaluated = Pick<Evaluation, 'state' | 'desired' | 'actual'>;
 
@@ -51,7 +55,8 @@ export async function findDrops(
   const count = paths.forward.length + (isConnector || look === 'at all' ? paths.inbound.length : 0);
   if (count === 0 || !tools.host.foreignDrops) return noDrops;
   const { forward, inbound, unread = nothingUnread } = await tools.host.foreignDrops(link, paths);
-  return { forward: forward.map(describeDrop), inbound, unread };
+  const routes = findDroppedRoutes(paths.forward, forward);
+  return { forward: forward.map(describeDrop), routes, inbound, unread };
 }
 
 /**

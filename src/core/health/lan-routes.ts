@@ -18,6 +18,8 @@ export type LanRoutes = Readonly<Record<string, LanRoute>>;
 /** How ways are judged. Times are in seconds of a clock that never jumps. */
 export interface LanObservation {
   readonly surroundings: Underlay;
+  /** The routes whose packets another program drops here, all of them, while another connector serves them; each with the reason. */
+  readonly dropped: ReadonlyMap<Prefix, string>;
   /** False while this host does not reach the control plane: its peers notice that by themselves. */
   readonly isOnline: boolean;
   /** The routes that the network holds for out of service here. */
@@ -32,7 +34,7 @@ export interface LanObservation {
 /**
  * Takes one more look into account, where the platform tells its routes. A way is gone as soon as the host has none, or needs its default route where it had a way of
  * its own. It is back once it was there for a while; a loss that was not announced yet ends at once. Where the kernel forwards
- * no packet of the network there, it is gone, whatever this host itself reaches.
+ * no packet of the network there, or another program drops them, it is gone, whatever this host itself reaches.
  *
  * @returns the ways, and since when those are there again that are still to settle
  */
@@ -46,9 +48,10 @@ export function trackLanRoutes(
   const since = new Map<string, number>();
   for (const route of routes) {
     const known = before[route];
-    const way = findLanRoute(route, judging.surroundings);
+    const dropped = judging.dropped.get(route) ?? null;
+    const way = dropped === null ? findLanRoute(route, judging.surroundings) : null;
     const isThere = way !== null && (way.isOwn || known?.isOwn !== true || isDefaultRoute(route));
-    const refused = judging.surroundings.forwarded?.[route]?.why ?? null;
+    const refused = judging.surroundings.forwarded?.[route]?.why ?? dropped;
     if (!isThere && refused !== null && judging.isOnline) {
       ways[route] = loseForwarding(known, refused, judging.surroundings);
       continue;

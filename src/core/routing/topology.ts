@@ -118,7 +118,7 @@ function reachProvided({ map, self, acceptRoutes }: NetworkView, own: readonly P
  * Healthy connectors first, among silent ones the one heard last, then the highest priority, then the one that has served longest, then the lowest id: the same order on every
  * host that sees the same. A newcomer comes last, with an endpoint or without, so that it takes nothing from one that serves.
  */
-function rankConnectors(failed: readonly PeerFailure[]) {
+export function rankConnectors(failed: readonly PeerFailure[]) {
   const failures = new Map(failed.map((each) => [each.peer, each]));
   const isSilent = ({ id }: Peer) => failures.get(id)?.back === false;
   const illness = (peer: Peer) => (isSilent(peer) ? 2 : failures.has(peer.id) ? 1 : 0);

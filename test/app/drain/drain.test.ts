@@ -132,6 +132,17 @@ describe('a drained connector', () => {
     expect(desk.withdrawn.at(-1)).toEqual([]);
   });
 
+  it('never reports with --undo a way that is back and only settles in the daemon, and so gets its place back', async () => {
+    const { desk, tools } = await startDrained();
+    desk.sourceAddressTo = () => address('203.0.113.22');
+    const gone = 'eth1 is down, or has no carrier';
+    await tools.store.amendNotes('cpn0', { ways: { [one]: { isOwn: true, links: ['eth1'], gone } } });
+    const reached = [one, two].map((prefix) => ({ prefix, link: 'eth1' }));
+    desk.actual = { ...desk.actual, surroundings: { ...surroundings, reached } };
+    expect(await undoDrain(tools, undefined)).toMatchObject([{ withdrawn: [], reasons: [], failure: null }]);
+    expect(desk.withdrawn).toEqual([all, []]);
+  });
+
   it('is undone by a later pass when the control plane refuses the --undo', async () => {
     const { desk, tools } = await startDrained();
     desk.withdraws = () => {

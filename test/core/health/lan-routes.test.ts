@@ -25,6 +25,7 @@ const offline = { uplinks: [] };
 
 const usual: LanObservation = {
   surroundings: atLan,
+  dropped: new Map(),
   isOnline: true,
   withdrawn: [],
   since: new Map(),
@@ -54,6 +55,16 @@ describe('the path to the LAN behind a route', () => {
     ['a wider route leads there', around([{ prefix: prefix('192.168.0.0/16'), link: 'eth2' }])],
   ])('is there as long as %s', (_what, to) => {
     expect(reasonAt(to)).toBeNull();
+  });
+
+  it('is gone where another program drops the packets there, unless its interface is the cause', () => {
+    const dropped = new Map([[lan, 'nft table ip filter drops what this host forwards there']]);
+    const way = (to: Underlay, before = begun) => follow(before, to, { dropped }).ways[lan];
+    expect(way(atLan)).toEqual({ isOwn: true, links: ['eth1'], gone: dropped.get(lan) });
+    expect(way(atLan, {})?.gone).toBe(dropped.get(lan));
+    expect(way(around([onLan], { links: links('eth1') }))?.gone).toBe('eth1 is down, or has no carrier');
+    const back = follow({ [lan]: way(atLan) as never }, atLan, { withdrawn: [lan] });
+    expect([back.ways[lan]?.gone, back.since.get(lan)]).toEqual([dropped.get(lan), 100]);
   });
 
   it('may be the default route alone, and is gone with that', () => {

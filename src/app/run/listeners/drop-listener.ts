@@ -1,6 +1,7 @@
 import { CpnError, ForwardingDropped, InboundDropped } from '../../../core/errors/index.ts';
 import { describeInbound } from '../../../core/forward/foreign/describe-drop.ts';
 import type { PacketPaths } from '../../../core/forward/foreign/foreign-drops.ts';
+import type { Prefix } from '../../../core/net/cidr.ts';
 import { sameData } from '../../../core/util/same-data.ts';
 import type { HostEvent } from '../../../host/host.ts';
 import type { Pass } from '../../reconcile/pass.ts';
@@ -15,6 +16,8 @@ const leeway = 0.75;
 const calm = 10;
 /** Seconds between two checks because of changes. */
 const rest = 10;
+/** Seconds for which another program must drop the packets to a route: one that loads its rules again may drop all for a moment. */
+const lasting = 5;
 
 /**
  * Checks whether packet rules of other programs drop what a connector forwards, or what other hosts send to the listen port, and logs
@@ -26,6 +29,7 @@ export class DropListener implements PassListener {
   readonly #link: string;
   /** Seconds. */
   readonly #pause: number;
+  readonly #trigger: (inMs: number) => void;
   readonly #forward: TransitionLogger;
   readonly #inbound: TransitionLogger;
   readonly #unread: TransitionLogger;
@@ -33,11 +37,17 @@ export class DropListener implements PassListener {
   #noted: boolean | undefined;
   /** What the last check was about. */
   #paths: PacketPaths | null = null;
+  /** What the checks found of routes, and since when. */
+  #routes: ReadonlyMap<Prefix, { readonly reason: string; readonly since: number }> = new Map();
   #checkedAt = 0;
   #due = 0;
 
-  /** @param interval seconds between two checks without another trigger, more or less */
-  constructor(tools: Tools, link: string, interval: number) {
+  /**
+   * @param interval seconds between two checks without another trigger, more or less
+   * @param trigger starts a pass after so many milliseconds
+   */
+  constructor(tools: Tools, link: string, interval: number, trigger: (inMs: number) => void) {
+    this.#trigger = trigger;
     this.#tools = tools;
     this.#link = link;
     this.#pause = interval * leeway;
@@ -46,6 +56,12 @@ export class DropListener implements PassListener {
     this.#forward = transitions('packets to be forwarded are dropped', 'packets to be forwarded are no longer dropped');
     this.#inbound = transitions('UDP to the listen port is dropped', 'UDP to the listen port is no longer dropped');
     this.#unread = transitions('the packet rules cannot be read', 'the packet rules can be read again');
+  }
+
+  /** The routes to which nothing gets through for some seconds, each with the reason. */
+  get routes(): ReadonlyMap<Prefix, string> {
+    const lastingOnes = [...this.#routes].filter(([, { since }]) => this.#checkedAt - since >= lasting);
+    return new Map(lastingOnes.map(([route, { reason }]) => [route, reason]));
   }
 
   onEvent({ kind }: HostEvent): boolean {
@@ -66,7 +82,8 @@ export class DropListener implements PassListener {
     // Before the check: an event that comes meanwhile makes another one due.
     this.#due = evaluation?.desired.isConnector ? soon : now + this.#pause * calm;
     try {
-      const { forward, inbound } = evaluation === null ? none : await findDrops(this.#tools, evaluation);
+      const { forward, routes, inbound } = evaluation === null ? none : await findDrops(this.#tools, evaluation);
+      this.#noteRoutes(routes, now);
       this.#unread.update(null);
       this.#forward.update(forward.length === 0 ? null : new ForwardingDropped(forward));
       this.#inbound.update(inbound && new InboundDropped(describeInbound(inbound, this.#link)));
@@ -79,6 +96,15 @@ export class DropListener implements PassListener {
     }
   }
 
+  /** A drop that was not there before counts if the next check, soon, finds it too. */
+  #noteRoutes(routes: ReadonlyMap<Prefix, string>, now: number): void {
+    const since = (route: Prefix) => this.#routes.get(route)?.since ?? now;
+    this.#routes = new Map([...routes].map(([route, reason]) => [route, { reason, since: since(route) }]));
+    if (![...routes.keys()].some((route) => now - since(route) < lasting)) return;
+    this.#due = Math.min(this.#due, now + lasting);
+    this.#trigger(1000 * lasting);
+  }
+
   /** For `cpn status`, which checks the rules itself only when the notes give a reason. */
   async #note(isDropped: boolean): Promise<void> {
     if (this.#noted === isDropped) return;
@@ -87,4 +113,4 @@ export class DropListener implements PassListener {
   }
 }
 
-const none = { forward: [], inbound: null };
+const none = { forward: [], routes: new Map<Prefix, string>(), inbound: null };

@@ -1,4 +1,5 @@
 import { findGone } from '../../../core/health/lan-routes.ts';
+import type { Prefix } from '../../../core/net/cidr.ts';
 import type { HostEvent } from '../../../host/host.ts';
 import { updateLanRoutes } from '../../drain/lan-routes.ts';
 import type { Pass } from '../../reconcile/pass.ts';
@@ -13,11 +14,16 @@ export class LanRouteListener implements PassListener {
   readonly #tools: Tools;
   readonly #link: string;
   readonly #trigger: (inMs: number) => void;
+  readonly #dropped: () => ReadonlyMap<Prefix, string>;
   #since: ReadonlyMap<string, number> = new Map();
   #links: ReadonlySet<string> = new Set();
 
-  /** @param trigger starts a pass after so many milliseconds */
-  constructor(tools: Tools, link: string, trigger: (inMs: number) => void) {
+  /**
+   * @param trigger starts a pass after so many milliseconds
+   * @param dropped the routes whose packets another program drops here, each with the reason
+   */
+  constructor(tools: Tools, link: string, trigger: (inMs: number) => void, dropped: () => ReadonlyMap<Prefix, string>) {
+    this.#dropped = dropped;
     this.#tools = tools;
     this.#link = link;
     this.#trigger = trigger;
@@ -31,7 +37,7 @@ export class LanRouteListener implements PassListener {
   async onPass({ evaluation }: Pass): Promise<void> {
     if (evaluation === null) return;
     const { log } = this.#tools;
-    const known = { settling, since: this.#since };
+    const known = { settling, since: this.#since, dropped: this.#dropped() };
     const { before, ways, since, routes } = await updateLanRoutes(this.#tools, evaluation, known);
     this.#since = since;
     this.#links = new Set(Object.values(ways).flatMap(({ links }) => links));

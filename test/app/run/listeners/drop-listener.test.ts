@@ -6,7 +6,8 @@ import { CommandFailed } from '../../../../src/core/errors/index.ts';
 import type { ForwardDrop } from '../../../../src/core/forward/foreign/find-drops.ts';
 import type { InboundDrop } from '../../../../src/core/forward/foreign/find-inbound-drop.ts';
 import type { ForeignDrops } from '../../../../src/core/forward/foreign/foreign-drops.ts';
-import type { ForwardPath } from '../../../../src/core/forward/foreign/path.ts';
+import { type ForwardPath, forwardPaths } from '../../../../src/core/forward/foreign/path.ts';
+import type { Peer } from '../../../../src/core/map/model.ts';
 import { type Endpoint, parseEndpoint } from '../../../../src/core/net/endpoint.ts';
 import { added } from '../../../../src/core/reconcile/change.ts';
 import { network, peer, prefix } from '../../../core/samples.ts';
@@ -39,15 +40,16 @@ const words = (table: string) =>
 
 /** A connector, or another host, with a listener that checks every 30 s; `look` returns what it logged. */
 async function watchOver(type: 'connector' | 'origin' = 'connector', endpoint: Endpoint | null = null) {
-  const map = network([peer(1, { type, endpoint })]);
+  const map = network([peer(1, { type, endpoint })], { routes: [prefix('192.168.50.0/24')] });
   const desk = await Desk.with(joinedTo(map, { enrollment: { ...enrollment, type, endpoint } }));
-  const watch = new DropListener(desk.tools, 'cpn0', 30);
+  const triggers: number[] = [];
+  const watch = new DropListener(desk.tools, 'cpn0', 30, (inMs) => void triggers.push(inMs));
   const look = async () => {
     const before = desk.logged.length;
     await watch.onPass(passOf(await evaluateNetwork(desk.tools, await desk.state())));
     return desk.logged.slice(before).map(({ level, message }) => `${level}: ${message}`);
   };
-  return { desk, watch, look };
+  return { desk, watch, look, triggers };
 }
 
 const begins = 'warn: packets to be forwarded are dropped';
@@ -82,6 +84,34 @@ describe('a drop of forwarded packets by another program', () => {
     expect(await look()).toEqual([]);
     watch.onEvent(rulesChanged);
     expect(await look()).toEqual([ends]);
+  });
+
+  it('counts for its route once it lasts for 5 s, until it ends', async () => {
+    const { desk, watch, look, triggers } = await watchOver();
+    const { map } = (await desk.state()).membership;
+    const paths = forwardPaths({
+      link: 'cpn0',
+      map,
+      self: map.peers[0] as Peer,
+      surroundings: desk.actual.surroundings,
+    });
+    const [route] = map.routes;
+    desk.drops = forward({ ...by('a'), paths: paths.filter(({ state }) => state === 'new') });
+    await look();
+    expect([[...watch.routes.keys()], triggers]).toEqual([[], [5000]]);
+    desk.seconds += 5;
+    await look();
+    expect([...watch.routes]).toEqual([
+      [route, 'nft table ip a drops what this host forwards there: policy drop of chain forward'],
+    ]);
+    // Docker that starts again drops all for a moment.
+    desk.drops = forward();
+    watch.onEvent(rulesChanged);
+    await look();
+    desk.drops = forward({ ...by('a'), paths });
+    watch.onEvent(rulesChanged);
+    await look();
+    expect([...watch.routes.keys()]).toEqual([]);
   });
 
   it('does not matter on a host that forwards nothing', async () => {

@@ -5,9 +5,10 @@ import { evaluateNetwork } from '../../../../src/app/reconcile/evaluate-network.
 import { passNetwork } from '../../../../src/app/reconcile/pass.ts';
 import { noUpdate } from '../../../../src/app/reconcile/state-update.ts';
 import { LanRouteListener } from '../../../../src/app/run/listeners/lan-route-listener.ts';
+import type { Peer } from '../../../../src/core/map/model.ts';
 import type { Prefix } from '../../../../src/core/net/cidr.ts';
 import type { Joined } from '../../../../src/store/state/state.ts';
-import { address, surroundings } from '../../../core/samples.ts';
+import { address, dialled, peer, surroundings } from '../../../core/samples.ts';
 import { Desk } from '../../desk.ts';
 import { mapWithout, one, range, serving, two } from '../../serving.ts';
 import { passOf } from '../pass-of.ts';
@@ -24,16 +25,26 @@ async function watchOver(state: Joined = serving(), reached = lan) {
   see(reached);
   await passNetwork(desk.tools, 'cpn0', noUpdate, { withinMs: 1 });
   const triggers: number[] = [];
-  const watch = new LanRouteListener(desk.tools, 'cpn0', (inMs) => void triggers.push(inMs));
+  let dropped: ReadonlyMap<Prefix, string> = new Map();
+  const watch = new LanRouteListener(
+    desk.tools,
+    'cpn0',
+    (inMs) => void triggers.push(inMs),
+    () => dropped,
+  );
+  const drop = (...routes: readonly Prefix[]) => {
+    dropped = new Map(routes.map((route) => [route, 'nft table ip filter drops what this host forwards there']));
+  };
   /** One more pass; returns what is to be out of service after it. */
-  const pass = async (withdrawn: readonly Prefix[] = []) => {
+  const pass = async (withdrawn: readonly Prefix[] = [], others: readonly Peer[] = []) => {
     const { membership } = state;
-    const now = { ...state, membership: { ...membership, map: mapWithout(withdrawn) } };
+    const map = mapWithout(withdrawn);
+    const now = { ...state, membership: { ...membership, map: { ...map, peers: [...map.peers, ...others] } } };
     await watch.onPass(passOf(await evaluateNetwork(desk.tools, now)));
     return withdrawnBy(now, await desk.tools.store.readNotes('cpn0'));
   };
   const logged = () => desk.logged.filter(({ message }) => message.startsWith('the path')).map((each) => each.message);
-  return { desk, see, watch, triggers, pass, logged };
+  return { desk, see, watch, triggers, pass, logged, drop };
 }
 
 describe('a connector', () => {
@@ -50,6 +61,24 @@ describe('a connector', () => {
     desk.seconds += 5;
     expect(await pass([one])).toEqual([]);
     expect(logged().at(-1)).toBe('the path to the LAN behind a route is back');
+  });
+
+  it('leaves a route whose packets another program drops to another connector, and takes it back without one', async () => {
+    const { desk, pass, drop } = await watchOver();
+    const other = peer(3, { type: 'connector', endpoint: dialled(3) });
+    await pass([], [other]);
+    drop(one);
+    expect(await pass()).toEqual([]);
+    expect(await pass([], [other])).toEqual([one]);
+    expect(await pass([one], [other])).toEqual([one]);
+    expect(describeLanRoutes(serving(), (await desk.tools.store.readNotes('cpn0')).ways)[0]).toContain(
+      '(nft table ip filter drops what this host forwards there)',
+    );
+    const without = { ...other, routes: [two], withdrawn: [one] };
+    expect(await pass([one], [without])).toEqual([one]);
+    desk.seconds += 5;
+    expect(await pass([one], [without])).toEqual([]);
+    expect(await pass([], [without])).toEqual([]);
   });
 
   it('treats changes of the interfaces of its LANs as urgent, and of those that are gone', async () => {
