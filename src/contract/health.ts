@@ -123,3 +123,21 @@ export type RouteHealth = z.infer<typeof RouteHealth>;
 /** The health of a network, as its hosts observe it. */
 export const Health = z.object({ peers: z.array(PeerHealth), routes: z.array(RouteHealth) }).meta({ id: 'Health' });
 export type Health = z.infer<typeof Health>;
+
+const count = z.int().min(0);
+
+/** What is down in one network, without its paths. */
+export const HealthSummary = z
+  .object({
+    network: identifier,
+    peers: z.object({ online: count, offline: count, unknown: count }),
+    routes: z.object({ up: count, dead: count, unknown: count }),
+    offline_servers: count.meta({
+      description: 'Connectors and origins among the offline peers. Laptops and phones come and go.',
+    }),
+    silent_connectors: count.meta({
+      description: 'Connectors that enrolled, and were never online since. They are among the unknown peers.',
+    }),
+  })
+  .meta({ id: 'HealthSummary' });
+export type HealthSummary = z.infer<typeof HealthSummary>;

@@ -175,3 +175,12 @@ export const Peer = z
   })
   .meta({ id: 'Peer' });
 export type Peer = z.infer<typeof Peer>;
+
+/** A peer as people read it alone. */
+export const PeerDetails = Peer.extend({
+  enrollment_key: z
+    .object({ id: identifier, name: nameShown })
+    .nullable()
+    .meta({ description: 'The key of its latest enrolment; null where that is not on record.' }),
+}).meta({ id: 'PeerDetails' });
+export type PeerDetails = z.infer<typeof PeerDetails>;

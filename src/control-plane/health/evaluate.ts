@@ -131,6 +131,16 @@ export class Evaluator {
     return state.reading;
   }
 
+  /** An evaluation that may be some seconds old; null for a network that is deleted. */
+  async readRecent(network: number): Promise<Evaluation | null> {
+    const { last, isDirty } = this.#networks.get(network) ?? {};
+    if (last && !isDirty && performance.now() - last.at < replyAgeMs) return last.evaluation;
+    return this.read(network).catch((error: unknown) => {
+      if (error instanceof NotFound) return null;
+      throw error;
+    });
+  }
+
   /** The verdict on a peer, which may be some seconds old. */
   async verdictOf(network: number, peer: number): Promise<PeerVerdict> {
     const state = this.#stateOf(network);

@@ -1,8 +1,10 @@
-import type { ChangePeer, Peer } from '../../contract/peer.ts';
+import type { ChangePeer, Peer, PeerDetails } from '../../contract/peer.ts';
 import type { Prefix } from '../../core/net/cidr.ts';
 import type { Caller } from '../domain/caller.ts';
 import { Forbidden, NotFound } from '../errors.ts';
 import { isServing, readService, toPeer } from '../push/to-contract.ts';
+import { findKeyOfEntry } from '../store/audit.ts';
+import { findKeyOfEnrollment } from '../store/enrollments.ts';
 import { insertFormerIdentity } from '../store/former-identities.ts';
 import { returnAddress, type StoredNetwork } from '../store/networks.ts';
 import { mapPage, type Page, type Slice } from '../store/page.ts';
@@ -28,6 +30,21 @@ export async function listPeers(
   if (unlisted && caller.kind === 'peer') throw new Forbidden('a peer may not list suspended peers');
   const filter = unlisted ? 'unlisted' : caller.kind === 'peer' ? 'listed' : 'all';
   return mapPage(await listPeerPage(db, networkId, filter, slice), (peer) => toPeer(network, peer));
+}
+
+/** The audit entry of an enrolment has the time at which that ends. */
+const longestEnrollmentMs = 60_000;
+
+/** One peer, a suspended or expired one too, with the key of its enrolment. */
+export async function readPeer({ db }: Context, caller: Caller, networkId: number, id: number): Promise<PeerDetails> {
+  const network = await requireNetwork(db, caller, networkId);
+  const peer = await store.findPeer(db, networkId, id);
+  if (!peer) throw new NotFound('peer');
+  const from = peer.created_at;
+  const to = new Date(Date.parse(from) + longestEnrollmentMs).toISOString();
+  const key =
+    (await findKeyOfEnrollment(db, id)) ?? (await findKeyOfEntry(db, caller.organizationId, id, { from, to }));
+  return { ...toPeer(network, peer), enrollment_key: key ?? null };
 }
 
 /**

@@ -47,6 +47,27 @@ function entriesOfActor(db: Db, { actor_kind, actor_id = null }: Actor, day: str
     .where('at', '<=', `${day}T99`);
 }
 
+/** The key in the entry that a peer enrolled at an instant. The entry may be some seconds later. */
+export async function findKeyOfEntry(
+  db: Db,
+  organizationId: number,
+  peer: number,
+  { from, to }: { readonly from: string; readonly to: string },
+): Promise<{ readonly id: number; readonly name: string } | undefined> {
+  const row = await db
+    .selectFrom('audit_entries')
+    .select(['actor_id', 'actor_name'])
+    .where('at', '>=', from)
+    .where('at', '<=', to)
+    .where('organization_id', '=', organizationId)
+    .where('action', '=', 'peer.enroll')
+    .where('actor_kind', '=', 'enrollment_key')
+    .where('target_id', '=', peer)
+    .executeTakeFirst();
+  if (row === undefined || row.actor_id === null || row.actor_name === null) return undefined;
+  return { id: row.actor_id, name: row.actor_name };
+}
+
 export async function replaceDetails(db: Db, id: number, details: string): Promise<void> {
   await db.updateTable('audit_entries').set({ details }).where('id', '=', id).execute();
 }

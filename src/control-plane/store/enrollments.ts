@@ -16,6 +16,22 @@ export async function findEnrollment(db: Db, identity: EnrollmentIdentity): Prom
     .executeTakeFirst();
 }
 
+/** The name and the id of an enrolment key. */
+export interface NamedKey {
+  readonly id: number;
+  readonly name: string;
+}
+
+/** The key of the latest enrolment of a peer, where a replay of that would be recognised. */
+export async function findKeyOfEnrollment(db: Db, peer: number): Promise<NamedKey | undefined> {
+  return db
+    .selectFrom('enrollments')
+    .innerJoin('enrollment_keys as keys', 'keys.id', 'enrollments.enrollment_key_id')
+    .select(['keys.id', 'keys.name'])
+    .where('enrollments.peer_id', '=', peer)
+    .executeTakeFirst();
+}
+
 /** Forgets the enrolment of a peer, so that no repetition of it is answered. */
 export async function deleteEnrollment(db: Db, peerId: number): Promise<void> {
   await db.deleteFrom('enrollments').where('peer_id', '=', peerId).execute();

@@ -453,3 +453,31 @@ test('a network that is deleted while others are judged is no outage', async () 
     await evaluator.stop();
   });
 });
+
+test('the summary of all networks counts what is down, and laptops that are off are no servers', async () => {
+  const office = await startOffice();
+  const { plane, token, network, one, two, three, call } = office;
+  const laptop = await enroll(plane, await makeKey(plane, token, network), { name: 'l', peer_type: 'admin_device' });
+  const own = { ...laptop.body.data.peer, token: laptop.body.data.access_token };
+  const summary = async () => {
+    const { body } = await plane.call('GET', '/api/health', { token });
+    return body.data.find((each: { network: number }) => each.network === network);
+  };
+  expect(await summary()).toEqual({
+    ...{ network, peers: { online: 0, offline: 0, unknown: 4 }, routes: { up: 0, dead: 0, unknown: 1 } },
+    ...{ offline_servers: 0, silent_connectors: 2 },
+  });
+  for (const peer of [one, two, own]) await call(peer);
+  await eventually('they are announced', async () => (await office.events()).length === 3);
+  await outlast(office, () => [call(two)]);
+  await eventually('two are offline', async () => (await summary()).peers.offline === 2);
+  expect(await summary()).toEqual({
+    ...{ network, peers: { online: 1, offline: 2, unknown: 1 }, routes: { up: 1, dead: 0, unknown: 0 } },
+    ...{ offline_servers: 1, silent_connectors: 1 },
+  });
+  await call(three);
+  await eventually('it answered', async () => (await summary()).silent_connectors === 0);
+  const { body } = await plane.call('GET', '/api/health', { token: await plane.signIn('viewer') });
+  expect(body.data).toHaveLength(2);
+  expect((await plane.call('GET', '/api/health', { token: one.token })).status).toBe(403);
+});

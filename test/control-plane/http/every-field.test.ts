@@ -151,7 +151,7 @@ describe('a path that does not take the method', () => {
     ['GET', '/api/networks/enroll', 'OPTIONS, POST'],
     ['DELETE', '/api/networks/enroll', 'OPTIONS, POST'],
     ['POST', '/api/networks/1', 'DELETE, GET, HEAD, OPTIONS, PATCH'],
-    ['PUT', '/api/networks/1/peers/2', 'DELETE, OPTIONS, PATCH'],
+    ['PUT', '/api/networks/1/peers/2', 'DELETE, GET, HEAD, OPTIONS, PATCH'],
     ['POST', '/healthz', 'GET, HEAD, OPTIONS'],
   ])('%s %s is a 405 that allows %s, for any caller', async (method, path, allow) => {
     for (const as of [token, undefined]) {

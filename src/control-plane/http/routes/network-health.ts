@@ -1,14 +1,16 @@
 import * as z from 'zod';
-import { Health, Report, ReportReply } from '../../../contract/health.ts';
-import { Refusal, reply } from '../../../contract/reply.ts';
-import { peerOnly, readersAndPeer } from '../../domain/caller.ts';
+import { Health, HealthSummary, Report, ReportReply } from '../../../contract/health.ts';
+import { page, Refusal, reply } from '../../../contract/reply.ts';
+import { peerOnly, readers, readersAndPeer } from '../../domain/caller.ts';
 import type { Evaluator } from '../../health/evaluate.ts';
 import { createHealthPoll, serializeHealth, toOwnHealth, toReply } from '../../health/health.ts';
 import { storeReport } from '../../health/store-report.ts';
+import { summarizeNetworks } from '../../health/summarize.ts';
 import { formatETag } from '../../push/etag.ts';
 import type { Context } from '../../service/context.ts';
 import { type App, callerOf } from '../app.ts';
 import { conditionalHeaders, createConditionalRead } from '../conditional-read.ts';
+import { PageQuery, paging, readSlice, toPageReply } from './paging.ts';
 import { NetworkPath, PeerPath } from './parts.ts';
 
 /** A report of as many paths as there may be, each with all its fields. */
@@ -46,6 +48,23 @@ export function addNetworkHealthRoutes(app: App, context: Context, evaluator: Ev
       response.header('etag', formatETag(evaluation.observation.revision));
       if (caller.kind === 'peer') return { data: toOwnHealth(evaluation, caller.peerId) };
       return response.type('application/json; charset=utf-8').send(serializeHealth(evaluation) as never);
+    },
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/api/health',
+    config: { access: readers },
+    schema: {
+      operationId: 'summarizeHealth',
+      summary: 'What is down in each network of the organization',
+      description: `How many peers and routes are in each state, up to ten seconds old. The health of a network has the reasons.\n${paging}`,
+      querystring: PageQuery,
+      response: { 200: page(HealthSummary) },
+    },
+    handler: async (request) => {
+      const summaries = await summarizeNetworks(context, evaluator, callerOf(request), readSlice(request.query));
+      return toPageReply(summaries, request.query);
     },
   });
 

@@ -1,9 +1,9 @@
 import * as z from 'zod';
-import { ChangePeer, Peer } from '../../../contract/peer.ts';
+import { ChangePeer, Peer, PeerDetails } from '../../../contract/peer.ts';
 import { page, Refusal, reply } from '../../../contract/reply.ts';
-import { editorsAndPeer, readersAndPeer } from '../../domain/caller.ts';
+import { editorsAndPeer, readers, readersAndPeer } from '../../domain/caller.ts';
 import type { Context } from '../../service/context.ts';
-import { changePeer, checkChange, isRemoval, listPeers, removePeer } from '../../service/peers.ts';
+import { changePeer, checkChange, isRemoval, listPeers, readPeer, removePeer } from '../../service/peers.ts';
 import { type App, callerOf } from '../app.ts';
 import type { SendPage } from '../send-page.ts';
 import { PageQuery, paging, readSlice, toPageReply } from './paging.ts';
@@ -34,6 +34,23 @@ export function addPeerRoutes(app: App, context: Context, sendPage: SendPage): v
       const peers = await listPeers(context, caller, network, { unlisted, slice: readSlice(request.query) });
       const shown = toPageReply(peers, request.query, (after) => ({ ...(unlisted && { suspended: 'true' }), after }));
       return sendPage(response, `${unlisted ? 'suspended ' : ''}peers of ${network} for ${caller.kind}`, Peer, shown);
+    },
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/api/networks/:network/peers/:peer',
+    config: { access: readers },
+    schema: {
+      operationId: 'readPeer',
+      summary: 'One peer, and the key of its enrolment',
+      description: 'For people and their tools. A suspended or expired peer is here too.',
+      params: PeerPath,
+      response: { 200: reply(PeerDetails), 404: Refusal },
+    },
+    handler: async (request) => {
+      const { network, peer } = request.params;
+      return { data: await readPeer(context, callerOf(request), network, peer) };
     },
   });
 

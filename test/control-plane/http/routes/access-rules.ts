@@ -139,6 +139,7 @@ export const rules: Readonly<Record<string, Rule>> = {
     foreign: 404,
   },
   'DELETE /api/networks/{network}': { roles: oam, path: network, success: 200, foreign: 404 },
+  'GET /api/health': { roles: all, success: 200, foreign: 200 },
   'GET /api/networks/{network}/health': {
     roles: all,
     peer: 'network',
@@ -174,6 +175,7 @@ export const rules: Readonly<Record<string, Rule>> = {
     success: 200,
     foreign: 404,
   },
+  'GET /api/networks/{network}/peers/{peer}': { roles: all, path: peer, success: 200, foreign: 404 },
   'PATCH /api/networks/{network}/peers/{peer}': {
     roles: oam,
     peer: 'self',

@@ -195,3 +195,17 @@ test('a peer is not there under another network, and an unknown one not at all',
   expect((await change({ ...origin, id: 99999 }, body)).body).toEqual({ message: 'there is no such peer' });
   expect((await read()).revision).toBe(3);
 });
+
+test('people read one peer, with the key of its enrolment, and a suspended one too', async () => {
+  const key = await makeKey(plane, token, network, { name: 'rack 7' });
+  const repeated = await enroll(plane, key, { name: 'repeated' }, 'an idempotency key of a host');
+  const once = await enroll(plane, key, { name: 'once' });
+  for (const { body } of [repeated, once]) {
+    const reply = await plane.call('GET', `/api/networks/${network}/peers/${body.data.peer.id}`, { token });
+    expect(reply.body.data).toEqual({ ...body.data.peer, enrollment_key: { id: expect.any(Number), name: 'rack 7' } });
+  }
+  await change(origin, { suspended: true });
+  const suspended = await plane.call('GET', path(origin), { token });
+  expect(suspended.body.data).toMatchObject({ id: origin.id, suspended_at: expect.any(String) });
+  expect(await plane.call('GET', `/api/networks/${network}/peers/99999`, { token })).toMatchObject({ status: 404 });
+});

@@ -1,0 +1,48 @@
+import type { HealthSummary } from '../../contract/health.ts';
+import type { Caller } from '../domain/caller.ts';
+import type { Context } from '../service/context.ts';
+import { listNetworks } from '../service/networks.ts';
+import type { Page, Slice } from '../store/page.ts';
+import type { Evaluation, Evaluator } from './evaluate.ts';
+
+/** What is down in each network of the caller's organization. A network that is deleted meanwhile is left out. */
+export async function summarizeNetworks(
+  context: Context,
+  evaluator: Pick<Evaluator, 'readRecent'>,
+  caller: Caller,
+  slice: Slice,
+): Promise<Page<HealthSummary>> {
+  const page = await listNetworks(context, caller, slice);
+  const entries: HealthSummary[] = [];
+  // One after the other: a large organization does not hold up other requests.
+  for (const { id } of page.entries) {
+    const evaluation = await evaluator.readRecent(id);
+    if (evaluation !== null) entries.push(summarize(evaluation));
+  }
+  return { ...page, entries };
+}
+
+function summarize({ observation, judged }: Evaluation): HealthSummary {
+  const stateOf = (id: number) => judged.peers.get(id)?.state;
+  const states = observation.peers.flatMap(({ peer }) => stateOf(peer.id) ?? []);
+  const routes = [...judged.routes.values()].map(({ state }) => state);
+  const offline = observation.peers.filter(
+    ({ peer: { id, peer_type } }) => peer_type !== 'admin_device' && stateOf(id) === 'offline',
+  );
+  const silent = observation.peers.filter(
+    ({ peer: { id, peer_type }, health }) =>
+      peer_type === 'connector' && stateOf(id) === 'unknown' && (health?.announced ?? null) === null,
+  );
+  const countOf = <State>(all: readonly State[], state: State) => all.filter((each) => each === state).length;
+  return {
+    network: observation.network.id,
+    peers: {
+      online: countOf(states, 'online'),
+      offline: countOf(states, 'offline'),
+      unknown: countOf(states, 'unknown'),
+    },
+    routes: { up: countOf(routes, 'up'), dead: countOf(routes, 'dead'), unknown: countOf(routes, 'unknown') },
+    offline_servers: offline.length,
+    silent_connectors: silent.length,
+  };
+}
