@@ -44,7 +44,7 @@ async function logIn(page: Page, { url, email, password }: Demo): Promise<void> 
 async function takePictures(page: Page, { on, hostUrl }: Demo): Promise<void> {
   const heading = (name: string) => page.getByRole('heading', { name, exact: true });
   for (const text of ['direct 48', 'relayed 6', 'down 2']) await page.getByRole('button', { name: text }).waitFor();
-  await keep(page, 'matrix', heading('Who reaches whom'), heading('Routes'));
+  await keep(page, 'matrix', heading('Who reaches whom'), heading('Traffic'));
 
   await page.getByRole('gridcell', { name: 'web-2 to db-1: down' }).click();
   const dialog = page.getByRole('dialog');
@@ -61,7 +61,7 @@ async function takePictures(page: Page, { on, hostUrl }: Demo): Promise<void> {
     .filter({ hasText: '6 of 6 hosts use it' })
     .filter({ hasText: 'edge-1, edge-2' })
     .waitFor();
-  await keep(page, 'routes', heading('Routes'), heading('Traffic'));
+  await keep(page, 'routes', heading('Routes'), heading('Who reaches whom'));
 
   await page.getByRole('grid').getByRole('link', { name: 'anna', includeHidden: true }).first().click();
   await heading('Its connectors').waitFor();

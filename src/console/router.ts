@@ -1,13 +1,22 @@
 import { signal } from '@preact/signals';
-import { linkTo, parseRoute, type Route } from './logic/page/route.ts';
+import { linkTo, parseRoute, type Query, type Route, readQuery } from './logic/page/route.ts';
 
 /** The page that is shown. */
 export const route = signal<Route>(parseRoute(location.hash));
+/** What of the page is shown, such as a search. It stands in the URL, so that it survives a reload and the way back. */
+export const query = signal<Query>(readQuery(location.hash));
 
 addEventListener('hashchange', () => {
   route.value = parseRoute(location.hash);
+  query.value = readQuery(location.hash);
 });
 
 export function go(to: Route): void {
   location.hash = linkTo(to);
+}
+
+/** Shows something else of the same page. It takes the place of the entry in the browser's history. */
+export function setQuery(next: Query): void {
+  query.value = next;
+  history.replaceState(null, '', linkTo(route.value, next));
 }

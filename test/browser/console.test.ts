@@ -309,16 +309,94 @@ test('a peer is found, renamed, suspended, resumed and removed', async () => {
   await dialog.getByLabel('Name').fill('edge-2');
   await dialog.getByLabel('Priority').fill('7');
   await dialog.getByRole('button', { name: 'Save' }).click();
-  await row(page, 'edge-2').getByText('all, priority 7').waitFor();
-  await page.getByRole('button', { name: 'Suspend edge-2' }).click();
-  await dialog.getByRole('button', { name: 'Suspend' }).click();
-  await row(page, 'edge-2').getByText('suspended since').waitFor();
-  await page.getByRole('button', { name: 'Resume edge-2' }).click();
-  await dialog.getByRole('button', { name: 'Resume' }).click();
-  await row(page, 'edge-2').getByText('listed').waitFor();
-  await page.getByRole('button', { name: 'Remove edge-2' }).click();
-  await dialog.getByRole('button', { name: 'Remove' }).click();
+  await row(page, 'edge-2').getByText('all routes, priority 7').waitFor();
+  const bulk = page.getByRole('toolbar', { name: 'Selected peers' });
+  const runOnEdge = async (action: string) => {
+    await page.getByLabel('Select edge-2').check();
+    await bulk.getByRole('button', { name: action }).click();
+    await dialog.getByRole('button', { name: action }).click();
+    await dialog.waitFor({ state: 'detached' });
+  };
+  await runOnEdge('Suspend');
+  await row(page, 'edge-2').getByText('suspended just now').waitFor();
+  await page.getByRole('link', { name: 'edge-2' }).click();
+  await page.getByText('It is suspended: no host talks to it').waitFor();
+  await page.goBack();
+  await runOnEdge('Resume');
+  await row(page, 'edge-2').getByText('suspended').waitFor({ state: 'detached' });
+  await runOnEdge('Remove');
   await page.getByText('0 of 1 peers').waitFor();
+});
+
+test('peers are sorted, filtered and searched, and the view survives a reload and the way back', async () => {
+  const network = await addNetwork();
+  for (const name of ['Zoë', 'web-1', 'edge-1']) {
+    await addPeer(network, { name, ...(name === 'edge-1' && { peer_type: 'connector' }) });
+  }
+  const page = await openLoggedIn(plane, `#/networks/${network}/peers`);
+  const names = () => page.getByRole('rowheader').allTextContents();
+  await page.getByText('3 of 3 peers').waitFor();
+  expect(await names()).toEqual(['edge-1', 'web-1', 'Zoë']);
+  await page.getByRole('button', { name: 'Name' }).click();
+  expect(await names()).toEqual(['Zoë', 'web-1', 'edge-1']);
+  expect(await page.getByRole('columnheader', { name: 'Name' }).getAttribute('aria-sort')).toBe('descending');
+  await page.getByLabel('Type', { exact: true }).selectOption('connector');
+  await page.getByText('1 of 3 peers').waitFor();
+  await page.getByRole('button', { name: 'Show all' }).click();
+  await page.getByLabel('Search').fill('zoe');
+  await page.getByText('1 of 3 peers').waitFor();
+  await page.reload();
+  await page.getByText('1 of 3 peers').waitFor();
+  expect(await page.getByLabel('Search').inputValue()).toBe('zoe');
+  await page.getByRole('link', { name: 'Zoë' }).click();
+  await page.getByRole('heading', { name: 'Zoë' }).waitFor();
+  await page.goBack();
+  await page.getByText('1 of 3 peers').waitFor();
+  expect(await names()).toEqual(['Zoë']);
+});
+
+test('several peers are suspended, given an expiry and removed with one confirmation, and one that fails is named', async () => {
+  const network = await addNetwork({ routes: ['192.168.77.0/24'] });
+  await addPeer(network, { name: 'edge-1', peer_type: 'connector' });
+  const ids = [await addPeer(network, { name: 'web-1' }), await addPeer(network, { name: 'web-2' })];
+  const page = await openLoggedIn(plane, `#/networks/${network}/peers`);
+  await page.getByText('3 of 3 peers').waitFor();
+  const bulk = page.getByRole('toolbar', { name: 'Selected peers' });
+  const dialog = page.getByRole('dialog');
+  await page.getByLabel('Select all that are shown').check();
+  await bulk.getByRole('button', { name: 'Set the expiry' }).click();
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await dialog.getByText('Days until they expire is required.').waitFor();
+  await dialog.getByLabel('Days until they expire').fill('90');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await row(page, 'web-2')
+    .getByText(/^expires in (89|90) days$/)
+    .waitFor();
+  await page.getByLabel('Select all that are shown').check();
+  await bulk.getByRole('button', { name: 'Remove' }).click();
+  await dialog.getByText('edge-1, web-1, web-2').waitFor();
+  await dialog.getByText('192.168.77.0/24 has no connector then').waitFor();
+  expect(await findBarriers(page)).toEqual([]);
+  await takePicture(page, 'remove-peers');
+  const failing = `**/api/networks/${network}/peers/${ids[0]}`;
+  await page.route(failing, (route) => route.fulfill({ status: 409, json: { message: 'the peer is locked' } }));
+  await dialog.getByRole('button', { name: 'Remove' }).click();
+  await dialog.getByText('1 peer stayed as before. web-1: The peer is locked.').waitFor();
+  await page.unroute(failing);
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByText('1 of 1 peers').waitFor();
+  await bulk.getByText('1 peer selected').waitFor();
+});
+
+test('a peer page has key, addresses, and when and by which key it enrolled', async () => {
+  const network = await addNetwork();
+  const id = await addPeer(network, { name: 'web-1', endpoint: '203.0.113.7:51820' });
+  const page = await openLoggedIn(plane, `#/networks/${network}/peer/${id}`);
+  const { body } = await plane.call('GET', `/api/networks/${network}`, { token: plane.token });
+  const [{ public_key, address }] = body.data.peers;
+  for (const text of [public_key, address, '203.0.113.7:51820']) await page.getByText(text, { exact: true }).waitFor();
+  await page.getByText('just now with the key rack').waitFor();
+  expect(await page.locator('dd time').first().getAttribute('title')).toMatch(/^\d+ \w+ \d{4}, [\d:]{8} UTC$/);
 });
 
 test('a dialog closes with Escape and gives the focus back', async () => {
@@ -464,7 +542,7 @@ test('of 1,000 peers only those on the screen are made, and all are found', asyn
   await page.getByText('1000 of 1000 peers').waitFor();
   expect(await page.getByRole('row').count()).toBeLessThan(80);
   await takePicture(page, 'peers-of-1000');
-  await page.getByRole('button', { name: 'Remove web-1', exact: true }).click();
+  await page.getByRole('button', { name: 'Change web-1', exact: true }).click();
   await page.keyboard.press('Escape');
   const region = page.getByRole('region', { name: 'Peers' });
   await region.evaluate((element) => element.scrollTo(0, element.scrollHeight));

@@ -180,7 +180,7 @@ test('a peer has its paths, how others see it, its connectors, and the LANs behi
   await page.getByRole('heading', { name: 'edge-2' }).waitFor();
   await page.getByRole('button', { name: 'Suspend edge-2' }).click();
   await dialogOf(page).getByRole('button', { name: 'Suspend' }).click();
-  await page.getByRole('row').filter({ hasText: 'edge-2' }).getByText('suspended since').waitFor();
+  await page.getByText('It is suspended: no host talks to it').waitFor();
 });
 
 test('the list of peers has the state of each, as it changes', async () => {
@@ -189,6 +189,26 @@ test('the list of peers has the state of each, as it changes', async () => {
   await untilState(web1, 'online');
   await page.getByRole('row').filter({ hasText: 'web-1' }).getByText('online').waitFor();
   await page.getByRole('row').filter({ hasText: 'web-2' }).getByText('unknown').waitFor();
+});
+
+test('networks and overview begin with what is down', async () => {
+  const { at, network, edge1, edge2 } = await makeOffice();
+  const key = await makeKey(plane, plane.token, network);
+  await enroll(plane, key, { name: 'edge-3', peer_type: 'connector' });
+  const page = await openLoggedIn(plane, '#/networks');
+  const row = page.getByRole('row').filter({ has: page.getByRole('link', { name: `office-${ranges}`, exact: true }) });
+  await row.getByText('1 connector never answered').waitFor();
+  await page.getByText(/networks? needs? attention\.$/).waitFor();
+  await goTo(page, at, /overview/);
+  const summary = page.getByRole('region', { name: 'Summary' });
+  await summary.getByText('edge-3 enrolled as a connector and was never online.').waitFor();
+  await summary.getByText(`It cannot take over ${route}.`).waitFor();
+  await summary.getByText('edge-3 joined').waitFor();
+  const routes = page.getByRole('table', { name: 'Routes' });
+  await routes.getByText('edge-3 (never answered)').waitFor();
+  expect(await routes.getByRole('link').allTextContents()).toEqual([edge1.name, edge2.name]);
+  await summary.getByRole('link', { name: '2 unknown peers' }).click();
+  await page.getByText(/^2 of 6 peers$/).waitFor();
 });
 
 test('what is empty says what to type', async () => {

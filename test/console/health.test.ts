@@ -9,7 +9,7 @@ import { listAround } from '../../src/console/logic/matrix/list-around.ts';
 import { moveByKey } from '../../src/console/logic/matrix/matrix-keys.ts';
 import { indexReach, stateOf, sumCounts } from '../../src/console/logic/matrix/reach.ts';
 import { addSamples, findBusiest, toPoints } from '../../src/console/logic/network/rates.ts';
-import { formatMoment } from '../../src/console/logic/text/time.ts';
+import { formatExact } from '../../src/console/logic/text/time.ts';
 import { formatRate, formatSeconds } from '../../src/console/logic/text/units.ts';
 import { type Event, EventType } from '../../src/contract/event.ts';
 import type { PeerHealth, PeerPath } from '../../src/contract/health.ts';
@@ -70,7 +70,7 @@ test('what an offline host reported last is no longer current', () => {
   expect(reach.health.get(3)?.routes).toEqual([]);
   expect(filterMatrix(reach, { ...noFilter, state: 'direct' }).rows.map(({ name }) => name)).toEqual(['web-10']);
   expect(explainPath({ peers }, reach, edge, web10).summary).toBe(
-    `edge is offline; its last report, of ${formatMoment(at)}, said direct.`,
+    `edge is offline; its last report, of ${formatExact(at)}, said direct.`,
   );
   expect(listAround(reach, 3).map(({ from, to, last }) => [from?.path, to?.path, last?.path])).toEqual([
     [undefined, 'direct', 'direct'],

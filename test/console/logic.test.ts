@@ -2,14 +2,14 @@ import { describe, expect, test } from 'vitest';
 import { describeActor, describeDetails, describeTarget } from '../../src/console/logic/events/describe-audit.ts';
 import { readNetwork } from '../../src/console/logic/network/apply-network.ts';
 import { backoff } from '../../src/console/logic/page/backoff.ts';
-import { linkTo, parseRoute } from '../../src/console/logic/page/route.ts';
+import { linkTo, parseRoute, readQuery } from '../../src/console/logic/page/route.ts';
 import { findVisibleRows } from '../../src/console/logic/page/visible-rows.ts';
 import { findConnectors } from '../../src/console/logic/peers/connectors.ts';
 import { describePending } from '../../src/console/logic/peers/describe-pending.ts';
 import { isEndpoint, makeJoinCommands, readServiceAddress } from '../../src/console/logic/peers/join-commands.ts';
 import { renderPhoneConfig } from '../../src/console/logic/peers/phone-config.ts';
 import { searchPeers } from '../../src/console/logic/peers/search.ts';
-import { formatTime, inDays } from '../../src/console/logic/text/time.ts';
+import { formatAgo, formatExact, formatTime, inDays } from '../../src/console/logic/text/time.ts';
 import { toSentence } from '../../src/console/logic/text/to-sentence.ts';
 import { describeLoss, splitWords } from '../../src/console/logic/text/words.ts';
 import type { AuditEntry } from '../../src/contract/audit.ts';
@@ -49,6 +49,14 @@ test.each([
 ] as const)('%j is a page', (hash, route) => {
   expect(parseRoute(hash)).toEqual(route);
   if (route.page !== 'unknown') expect(parseRoute(linkTo(route))).toEqual(route);
+});
+
+test('what a page shows is in its link, and is read from it again', () => {
+  const link = linkTo({ page: 'peers', network: 7 }, { q: 'Zoë & co?', state: 'offline', type: '' });
+  expect(link).toBe('#/networks/7/peers?q=Zo%C3%AB+%26+co%3F&state=offline');
+  expect(parseRoute(link)).toEqual({ page: 'peers', network: 7 });
+  expect(readQuery(link)).toEqual({ q: 'Zoë & co?', state: 'offline' });
+  expect(readQuery('#/networks')).toEqual({});
 });
 
 describe('a reply with a network', () => {
@@ -313,6 +321,17 @@ test('what the audit has is in words', () => {
   ]);
   const unknown: AuditEntry['actor'] = { kind: 'nobody', id: null, name: null };
   expect(describeActor({ actor: unknown })).toBe('no user');
+});
+
+test('a time is relative to now, and exact with its zone', () => {
+  const now = Date.parse('2030-01-02T00:00:00.000Z');
+  const ago = (seconds: number) => formatAgo(new Date(now - seconds * 1000).toISOString(), now);
+  expect([0, 9, 45, 90, 3 * 3600, 3 * 86_400].map(ago)).toEqual([
+    ...['just now', 'just now', '45 s ago', '1 min ago', '3 h ago', '3 days ago'],
+  ]);
+  // A clock that is some seconds off is no future.
+  expect([-30, -90, -5 * 86_400].map(ago)).toEqual(['just now', 'in 1 min', 'in 5 days']);
+  expect(formatExact('2030-07-01T10:00:05.000Z', 'en-GB', 'Europe/Berlin')).toBe('1 Jul 2030, 12:00:05 CEST');
 });
 
 test('texts and times are made for people, and from what they type', () => {

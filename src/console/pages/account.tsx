@@ -5,13 +5,13 @@ import type { NewPersonalToken, PersonalToken } from '../../contract/personal-to
 import type { PasswordChange } from '../../contract/user.ts';
 import { announce } from '../announcer.ts';
 import { call } from '../client.ts';
-import { formatTime } from '../logic/text/time.ts';
 import { Copy } from '../parts/copy.tsx';
 import { Confirm } from '../parts/dialog.tsx';
 import { Check, Field, Form } from '../parts/form.tsx';
 import { List } from '../parts/list.tsx';
 import { PageTitle } from '../parts/page-title.tsx';
 import { type Column, Table } from '../parts/table.tsx';
+import { Time } from '../parts/time.tsx';
 import { type Polled, usePolled } from '../polled.ts';
 import { changePassword, profile } from '../session.ts';
 
@@ -47,8 +47,8 @@ function Sessions({ sessions }: { readonly sessions: Polled<OpenSession> }): JSX
       cell: ({ device_name, is_current }) => `${device_name || '–'}${is_current ? ' (this one)' : ''}`,
     },
     { title: 'From', cell: ({ address }) => <code>{address ?? '–'}</code> },
-    { title: 'Since', cell: ({ created_at }) => formatTime(created_at) },
-    { title: 'Expires', cell: ({ expires_at }) => formatTime(expires_at) },
+    { title: 'Since', cell: ({ created_at }) => <Time at={created_at} /> },
+    { title: 'Expires', cell: ({ expires_at }) => <Time at={expires_at} /> },
     {
       title: 'Actions',
       isActions: true,
@@ -93,9 +93,9 @@ function Tokens({ tokens }: { readonly tokens: Polled<PersonalToken> }): JSX.Ele
   };
   const columns: readonly Column<PersonalToken>[] = [
     { title: 'Name', cell: ({ name: shown }) => shown },
-    { title: 'Created', cell: ({ created_at }) => formatTime(created_at) },
-    { title: 'Last used', cell: ({ last_used_at }) => (last_used_at === null ? 'never' : formatTime(last_used_at)) },
-    { title: 'Expires', cell: ({ expires_at }) => (expires_at === null ? 'never' : formatTime(expires_at)) },
+    { title: 'Created', cell: ({ created_at }) => <Time at={created_at} /> },
+    { title: 'Last used', cell: ({ last_used_at }) => (last_used_at === null ? 'never' : <Time at={last_used_at} />) },
+    { title: 'Expires', cell: ({ expires_at }) => (expires_at === null ? 'never' : <Time at={expires_at} />) },
     {
       title: 'Actions',
       isActions: true,

@@ -5,11 +5,11 @@ import { announce } from '../announcer.ts';
 import { call } from '../client.ts';
 import { linkTo } from '../logic/page/route.ts';
 import { peerTypes } from '../logic/peers/peer-types.ts';
-import { formatTime } from '../logic/text/time.ts';
 import { Confirm } from '../parts/dialog.tsx';
 import { List } from '../parts/list.tsx';
 import { NetworkFrame } from '../parts/network-frame.tsx';
 import { type Column, Table } from '../parts/table.tsx';
+import { Time } from '../parts/time.tsx';
 import { usePolled } from '../polled.ts';
 
 export function KeysPage({ id }: { readonly id: number }): JSX.Element {
@@ -35,7 +35,7 @@ function Keys({ id }: { readonly id: number }): JSX.Element {
     { title: 'Uses', cell: ({ uses, max_uses }) => `${uses} of ${max_uses}` },
     { title: 'For', cell: ({ peer_types }) => peer_types?.map((type) => peerTypes[type]).join(', ') ?? 'any type' },
     { title: 'Routes', cell: ({ routes }) => routes?.join(' ') ?? 'any' },
-    { title: 'Expires', cell: ({ expires_at }) => formatTime(expires_at) },
+    { title: 'Expires', cell: ({ expires_at }) => <Time at={expires_at} /> },
     {
       title: 'Actions',
       isActions: true,

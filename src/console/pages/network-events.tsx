@@ -4,11 +4,11 @@ import type { Event, EventType } from '../../contract/event.ts';
 import { eventSource, useLive } from '../live.ts';
 import { describeEvent, eventTypes } from '../logic/events/describe-event.ts';
 import { linkTo } from '../logic/page/route.ts';
-import { formatMoment } from '../logic/text/time.ts';
 import { Choice } from '../parts/form.tsx';
 import { NetworkFrame } from '../parts/network-frame.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { type Column, Table } from '../parts/table.tsx';
+import { Time } from '../parts/time.tsx';
 
 export function NetworkEventsPage({ id }: { readonly id: number }): JSX.Element {
   return (
@@ -73,7 +73,7 @@ function Events({ id }: { readonly id: number }): JSX.Element {
 
 function listColumns(network: number): readonly Column<Event>[] {
   return [
-    { title: 'When', cell: ({ at }) => <time dateTime={at}>{formatMoment(at)}</time> },
+    { title: 'When', cell: ({ at }) => <Time at={at} /> },
     { title: 'What happened', cell: describeEvent },
     { title: 'Type', cell: ({ type }) => eventTypes[type] ?? type },
     {

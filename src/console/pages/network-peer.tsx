@@ -1,8 +1,8 @@
-import type { JSX } from 'preact';
+import type { ComponentChildren, JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import type { Health, PeerPath } from '../../contract/health.ts';
 import type { Network } from '../../contract/network.ts';
-import type { Peer } from '../../contract/peer.ts';
+import type { Peer, PeerDetails } from '../../contract/peer.ts';
 import { healthSource, useLive } from '../live.ts';
 import { explainPeer } from '../logic/matrix/explain-path.ts';
 import { listAround } from '../logic/matrix/list-around.ts';
@@ -10,7 +10,6 @@ import { indexReach, type Reach } from '../logic/matrix/reach.ts';
 import { linkTo } from '../logic/page/route.ts';
 import { findConnectors } from '../logic/peers/connectors.ts';
 import { peerTypes } from '../logic/peers/peer-types.ts';
-import { formatTime } from '../logic/text/time.ts';
 import { formatRate, formatSeconds } from '../logic/text/units.ts';
 import { NetworkFrame } from '../parts/network-frame.tsx';
 import { type OpenedPeer, PeerActions, PeerDialog } from '../parts/peer-actions.tsx';
@@ -18,8 +17,10 @@ import { Problem } from '../parts/problem.tsx';
 import { Sparkline } from '../parts/sparkline.tsx';
 import { State, Verdict } from '../parts/state.tsx';
 import { Table } from '../parts/table.tsx';
-import { Facts, Remedies, Why } from '../parts/why.tsx';
+import { Time } from '../parts/time.tsx';
+import { type Fact, Facts, Remedies, Why } from '../parts/why.tsx';
 import { useRates } from '../rates.ts';
+import { useReading } from '../read.ts';
 import { go } from '../router.ts';
 import { canEdit } from '../session.ts';
 
@@ -35,17 +36,71 @@ export function NetworkPeerPage({ id, peer }: NetworkPeerPageProps): JSX.Element
       {(network) => {
         const found = network.peers.find((each) => each.id === peer);
         if (found !== undefined) return <Around network={network} peer={found} />;
-        return (
-          <div class="empty">
-            <p>
-              There is no such peer. It was removed, is suspended, or has expired. Go to{' '}
-              <a href={linkTo({ page: 'peers', network: id })}>the peers</a>.
-            </p>
-          </div>
-        );
+        return <Unlisted network={network} id={peer} />;
       }}
     </NetworkFrame>
   );
+}
+
+/** A peer that is in no map: it is suspended, has expired, or was removed. */
+function Unlisted({ network, id }: { readonly network: Network; readonly id: number }): JSX.Element {
+  const { data: peer, problem } = useReading<PeerDetails>(`api/networks/${network.id}/peers/${id}`, network.revision);
+  const [opened, setOpened] = useState<OpenedPeer | null>(null);
+  if (peer === null) {
+    return (
+      <div class="empty">
+        <Problem text={problem} />
+        <p>
+          There is no such peer. It may have been removed. Go to{' '}
+          <a href={linkTo({ page: 'peers', network: network.id })}>the peers</a>.
+        </p>
+      </div>
+    );
+  }
+  return (
+    <>
+      <h2>{peer.name}</h2>
+      <p>
+        {peer.suspended_at === undefined ? 'It has expired' : 'It is suspended'}: no host talks to it, and its token is
+        refused.
+      </p>
+      <Facts facts={listFacts(peer, peer)} />
+      {canEdit() && (
+        <div class="actions">
+          <PeerActions peer={peer} onOpen={setOpened} />
+        </div>
+      )}
+      {opened && (
+        <PeerDialog
+          {...{ network, ...opened }}
+          onClose={() => setOpened(null)}
+          onDone={() => opened.action === 'remove' && go({ page: 'peers', network: network.id })}
+        />
+      )}
+    </>
+  );
+}
+
+/** What the control plane has of a peer, apart from its health. */
+function listFacts(peer: Peer, details: PeerDetails | null): readonly Fact[] {
+  const key = details?.enrollment_key ?? null;
+  return [
+    ['Type', peerTypes[peer.peer_type]],
+    ['Address', <code key="address">{peer.address}</code>],
+    ['Endpoint', peer.endpoint === null ? 'none' : <code key="endpoint">{peer.endpoint}</code>],
+    ['Public key', <code key="key">{peer.public_key}</code>],
+    [
+      'Enrolled',
+      <>
+        <Time at={peer.created_at} />
+        {key !== null && ` with the key ${key.name}`}
+      </>,
+    ],
+    ...(peer.suspended_at === undefined
+      ? []
+      : [['Suspended', <Time key="suspended" at={peer.suspended_at} />] as const]),
+    ...(peer.expires_at === undefined ? [] : [['Expires', <Time key="expires" at={peer.expires_at} />] as const]),
+  ];
 }
 
 function Around({ network, peer }: { readonly network: Network; readonly peer: Peer }): JSX.Element {
@@ -65,8 +120,7 @@ function Around({ network, peer }: { readonly network: Network; readonly peer: P
         <PeerDialog
           {...{ network, ...opened }}
           onClose={() => setOpened(null)}
-          // What is suspended or removed has no page.
-          onDone={() => opened.action !== 'change' && go({ page: 'peers', network: network.id })}
+          onDone={() => opened.action === 'remove' && go({ page: 'peers', network: network.id })}
         />
       )}
     </div>
@@ -84,15 +138,13 @@ function PeerHealthView({ network, peer, health }: PeerViewProps): JSX.Element {
   const samples = useRates(network.id, health).get(peer.id) ?? [];
   const own = reach.health.get(peer.id);
   const { summary, facts, remedies } = explainPeer(network, reach, peer);
-  const seen: (readonly [string, string | null | undefined])[] = [
-    ['Type', peerTypes[peer.peer_type]],
-    ['Address', peer.address],
-    ['Endpoint', peer.endpoint ?? 'none'],
-    ['Last seen', own?.last_seen && formatTime(own.last_seen)],
-    ['Report', own?.reported_at && formatTime(own.reported_at)],
+  const { data: details } = useReading<PeerDetails>(`api/networks/${network.id}/peers/${peer.id}`, network.revision);
+  const seen: readonly (readonly [string, ComponentChildren])[] = [
+    ['Last seen', own?.last_seen && <Time at={own.last_seen} />],
+    ['Report', own?.reported_at && <Time at={own.reported_at} />],
     ['Version', own?.version],
     ['Platform', own?.platform],
-    ['Requests come from', own?.source_address],
+    ['Requests come from', own?.source_address && <code>{own.source_address}</code>],
   ];
   return (
     <>
@@ -100,7 +152,7 @@ function PeerHealthView({ network, peer, health }: PeerViewProps): JSX.Element {
         <Verdict state={own?.state ?? 'unknown'} />
       </p>
       <p>{summary}</p>
-      <Facts facts={[...facts, ...seen.flatMap(([name, value]) => (value ? [[name, value] as const] : []))]} />
+      <Facts facts={[...facts, ...seen.filter(([, value]) => value), ...listFacts(peer, details)]} />
       <Remedies remedies={remedies} />
       {samples.length > 0 && (
         <p class="traffic">

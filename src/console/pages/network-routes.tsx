@@ -5,11 +5,12 @@ import type { Health } from '../../contract/health.ts';
 import type { Network } from '../../contract/network.ts';
 import { describeEvent } from '../logic/events/describe-event.ts';
 import { findBeginning, findFailovers, layOutFailovers } from '../logic/events/failovers.ts';
+import { isSilent } from '../logic/network/summarize.ts';
 import { linkTo } from '../logic/page/route.ts';
 import { findConnectors } from '../logic/peers/connectors.ts';
-import { formatMoment } from '../logic/text/time.ts';
 import { Verdict } from '../parts/state.tsx';
 import { Table } from '../parts/table.tsx';
+import { Time } from '../parts/time.tsx';
 import { Timeline } from '../parts/timeline.tsx';
 
 interface RoutesProps {
@@ -22,6 +23,8 @@ interface RoutesProps {
 export function NetworkRoutes({ network, health }: RoutesProps): JSX.Element {
   const { id, routes, peers } = network;
   const verdicts = useMemo(() => new Map(health?.routes.map((each) => [each.route, each])), [health]);
+  // A connector that never answered takes nothing over.
+  const silent = useMemo(() => new Set(health?.peers.filter(isSilent).map(({ id }) => id)), [health]);
   const names = useMemo(() => new Map(peers.map((peer) => [peer.id, peer.name])), [peers]);
   const link = (peer: number) => (
     <a key={peer} href={linkTo({ page: 'peer', network: id, peer })}>
@@ -57,7 +60,8 @@ export function NetworkRoutes({ network, health }: RoutesProps): JSX.Element {
               title: 'Standby',
               cell: (route) => {
                 const { standby = [] } = verdicts.get(route) ?? {};
-                return standby.length === 0 ? 'none' : <span class="links">{standby.map(link)}</span>;
+                const able = standby.filter((peer) => !silent.has(peer));
+                return able.length === 0 ? 'none' : <span class="links">{able.map(link)}</span>;
               },
             },
             { title: 'Why', cell: (route) => verdicts.get(route)?.why ?? 'there is no verdict yet' },
@@ -65,7 +69,7 @@ export function NetworkRoutes({ network, health }: RoutesProps): JSX.Element {
               title: 'Connectors, in order of preference',
               cell: (route) =>
                 findConnectors(peers, route)
-                  .map(({ name }) => name)
+                  .map(({ id, name }) => (silent.has(id) ? `${name} (never answered)` : name))
                   .join(', ') || 'none: hosts do not reach this route',
             },
           ]}
@@ -105,7 +109,7 @@ export function NetworkFailovers({
           <ol class="failovers">
             {last.map((event) => (
               <li key={event.id}>
-                <time dateTime={event.at}>{formatMoment(event.at)}</time>: {describeEvent(event)}
+                <Time at={event.at} />: {describeEvent(event)}
               </li>
             ))}
           </ol>

@@ -6,13 +6,13 @@ import { call } from '../client.ts';
 import { eventSource, healthSource, useLive } from '../live.ts';
 import { indexReach } from '../logic/matrix/reach.ts';
 import { linkTo } from '../logic/page/route.ts';
-import { peerTypes } from '../logic/peers/peer-types.ts';
 import { describeLoss, splitWords } from '../logic/text/words.ts';
 import { Confirm, Dialog } from '../parts/dialog.tsx';
 import { Field, Form } from '../parts/form.tsx';
 import { NetworkFrame } from '../parts/network-frame.tsx';
 import { PendingRemoval } from '../parts/pending-removal.tsx';
 import { Problem } from '../parts/problem.tsx';
+import { Summary } from '../parts/summary.tsx';
 import { go } from '../router.ts';
 import { canEdit } from '../session.ts';
 import { NetworkReach } from './network-reach.tsx';
@@ -33,51 +33,27 @@ export function NetworkPage({ id }: { readonly id: number }): JSX.Element {
 type Open = 'change' | 'delete' | null;
 
 function Overview({ network }: { readonly network: Network }): JSX.Element {
-  const { id, private_cidr, routes, peers, description } = network;
+  const { id, routes, peers, description } = network;
   const [open, setOpen] = useState<Open>(null);
   const health = useLive(healthSource(id));
   const events = useLive(eventSource(id));
   const reach = useMemo(() => (health.data === null ? null : indexReach(peers, health.data)), [peers, health.data]);
-  const counts = Object.entries(peerTypes).flatMap(([type, text]) => {
-    const count = peers.filter(({ peer_type }) => peer_type === type).length;
-    return count === 0 ? [] : { type, text, count };
-  });
   return (
     <>
       <PendingRemoval network={network} />
       {description !== '' && <p>{description}</p>}
-      <dl class="figures">
-        <div>
-          <dt>Range</dt>
-          <dd>
-            <code>{private_cidr}</code>
-          </dd>
+      {peers.length > 0 && (
+        <div aria-busy={health.data === null && health.problem === null}>
+          <Problem text={health.problem} />
+          {health.data !== null && <Summary {...{ network, health: health.data, events: events.data }} />}
         </div>
-        <div>
-          <dt>Peers</dt>
-          <dd>
-            <a href={linkTo({ page: 'peers', network: id })}>{peers.length}</a>
-          </dd>
-        </div>
-        {counts.map(({ type, text, count }) => (
-          <div key={type}>
-            <dt>{text}</dt>
-            <dd>{count}</dd>
-          </div>
-        ))}
-      </dl>
+      )}
       {peers.length === 0 && (
         <div class="empty">
           <p>
             There is no peer yet. Go to <a href={linkTo({ page: 'add-host', network: id })}>Add a host</a>, or type{' '}
             <code>cpn key create {id} --name web-1</code>
           </p>
-        </div>
-      )}
-      {peers.length > 0 && (
-        <div aria-busy={health.data === null && health.problem === null}>
-          <Problem text={health.problem} />
-          {reach !== null && <NetworkReach network={network} reach={reach} />}
         </div>
       )}
       <NetworkRoutes network={network} health={health.data} />
@@ -87,6 +63,7 @@ function Overview({ network }: { readonly network: Network }): JSX.Element {
           {events.data !== null && <NetworkFailovers network={network} events={events.data} />}
         </>
       )}
+      {reach !== null && peers.length > 0 && <NetworkReach network={network} reach={reach} />}
       {health.data !== null && reach !== null && peers.length > 0 && (
         <NetworkTraffic network={id} health={health.data} reach={reach} />
       )}

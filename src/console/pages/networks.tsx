@@ -1,28 +1,28 @@
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
+import type { HealthSummary } from '../../contract/health.ts';
 import type { NetworkSummary } from '../../contract/network.ts';
 import { announce } from '../announcer.ts';
 import { call } from '../client.ts';
+import { hasTrouble } from '../logic/network/summarize.ts';
 import { linkTo } from '../logic/page/route.ts';
 import { splitWords } from '../logic/text/words.ts';
 import { Dialog } from '../parts/dialog.tsx';
 import { Field, Form } from '../parts/form.tsx';
 import { List } from '../parts/list.tsx';
 import { PageTitle } from '../parts/page-title.tsx';
+import { State } from '../parts/state.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 import { usePolled } from '../polled.ts';
 import { go } from '../router.ts';
 import { canEdit } from '../session.ts';
 
-const columns: readonly Column<NetworkSummary>[] = [
-  { title: 'Name', cell: ({ id, name }) => <a href={linkTo({ page: 'network', network: id })}>{name}</a> },
-  { title: 'Range', cell: ({ private_cidr }) => <code>{private_cidr}</code> },
-  { title: 'Routes', cell: ({ routes }) => <code>{routes.join(' ')}</code> },
-  { title: 'Description', cell: ({ description }) => description },
-];
-
 export function NetworksPage(): JSX.Element {
   const networks = usePolled<NetworkSummary>('api/networks');
+  const health = usePolled<HealthSummary>('api/health');
+  const byNetwork = useMemo(() => new Map(health.items?.map((each) => [each.network, each])), [health.items]);
+  const columns = useMemo(() => listColumns(byNetwork), [byNetwork]);
+  const troubled = (networks.items ?? []).filter(({ id }) => isTroubled(byNetwork.get(id)));
   const [isCreating, setCreating] = useState(false);
   return (
     <>
@@ -43,11 +43,60 @@ export function NetworksPage(): JSX.Element {
           </p>
         }
       >
-        {(items) => <Table label="Networks" columns={columns} rows={items} keyOf={({ id }) => id} />}
+        {(items) => (
+          <>
+            {health.items !== null && (
+              <p class="lead" role="status">
+                {troubled.length === 0
+                  ? 'Nothing is down.'
+                  : `${troubled.length} of ${items.length} networks ${troubled.length === 1 ? 'needs' : 'need'} attention.`}
+              </p>
+            )}
+            <Table label="Networks" columns={columns} rows={items} keyOf={({ id }) => id} />
+          </>
+        )}
       </List>
       {isCreating && <CreateNetwork onClose={() => setCreating(false)} />}
     </>
   );
+}
+
+const isTroubled = (health: HealthSummary | undefined) => health !== undefined && hasTrouble(health);
+
+function listColumns(health: ReadonlyMap<number, HealthSummary>): readonly Column<NetworkSummary>[] {
+  return [
+    { title: 'Name', cell: ({ id, name }) => <a href={linkTo({ page: 'network', network: id })}>{name}</a> },
+    { title: 'State', cell: ({ id }) => <NetworkState health={health.get(id)} /> },
+    { title: 'Peers online', cell: ({ id }) => countPeers(health.get(id)) },
+    { title: 'Range', cell: ({ private_cidr }) => <code>{private_cidr}</code> },
+    { title: 'Routes', cell: ({ routes }) => <code>{routes.join(' ') || '–'}</code> },
+    { title: 'Description', cell: ({ description }) => description || '–' },
+  ];
+}
+
+/** What is down in a network, each with its shape. A control plane of an earlier version has no summary. */
+function NetworkState({ health }: { readonly health: HealthSummary | undefined }): JSX.Element {
+  if (health === undefined) return <>–</>;
+  const { routes, peers, offline_servers, silent_connectors } = health;
+  if (peers.online + peers.offline + peers.unknown === 0) return <>no peers</>;
+  if (!hasTrouble(health)) return <State state="direct" text="nothing is down" />;
+  return (
+    <span class="links">
+      {routes.dead > 0 && <State state="down" text={count(routes.dead, 'dead route')} />}
+      {offline_servers > 0 && <State state="down" text={`${count(offline_servers, 'server')} offline`} />}
+      {silent_connectors > 0 && (
+        <State state="never" text={`${count(silent_connectors, 'connector')} never answered`} />
+      )}
+    </span>
+  );
+}
+
+const count = (number: number, what: string) => `${number} ${what}${number === 1 ? '' : 's'}`;
+
+function countPeers(health: HealthSummary | undefined): string {
+  if (health === undefined) return '–';
+  const { online, offline, unknown } = health.peers;
+  return `${online} of ${online + offline + unknown}`;
 }
 
 function CreateNetwork({ onClose }: { readonly onClose: () => void }): JSX.Element {

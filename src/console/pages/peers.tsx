@@ -1,21 +1,34 @@
 import type { JSX } from 'preact';
-import { useMemo, useState } from 'preact/hooks';
-import type { PeerState } from '../../contract/health.ts';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { Network } from '../../contract/network.ts';
-import type { Peer } from '../../contract/peer.ts';
+import type { Peer, PeerType } from '../../contract/peer.ts';
 import { healthSource, useLive } from '../live.ts';
 import { linkTo } from '../logic/page/route.ts';
+import {
+  type ListedState,
+  listedStates,
+  makeRows,
+  type PeerListView,
+  type PeerRow,
+  readView,
+  type SortName,
+  summarizePaths,
+  viewPeers,
+  writeView,
+} from '../logic/peers/peer-list.ts';
 import { peerTypes } from '../logic/peers/peer-types.ts';
-import { searchPeers } from '../logic/peers/search.ts';
-import { formatTime } from '../logic/text/time.ts';
-import { Field } from '../parts/form.tsx';
+import { now } from '../now.ts';
+import { type BulkAction, BulkActions, BulkDialog } from '../parts/bulk-actions.tsx';
+import { Choice, Field } from '../parts/form.tsx';
 import { NetworkFrame } from '../parts/network-frame.tsx';
-import { type OpenedPeer, PeerActions, PeerDialog } from '../parts/peer-actions.tsx';
+import { PeerDialog } from '../parts/peer-actions.tsx';
 import { PendingRemoval } from '../parts/pending-removal.tsx';
 import { Problem } from '../parts/problem.tsx';
-import { Verdict } from '../parts/state.tsx';
+import { State, Verdict } from '../parts/state.tsx';
 import { type Column, Table } from '../parts/table.tsx';
+import { Time } from '../parts/time.tsx';
 import { usePolled } from '../polled.ts';
+import { query, setQuery } from '../router.ts';
 import { canEdit } from '../session.ts';
 
 export function PeersPage({ id }: { readonly id: number }): JSX.Element {
@@ -28,21 +41,42 @@ export function PeersPage({ id }: { readonly id: number }): JSX.Element {
   );
 }
 
+const stateChoices: readonly (readonly [ListedState | '', string])[] = [
+  ['', 'all'],
+  ...listedStates.map((state) => [state, state] as const),
+];
+
+const typeChoices: readonly (readonly [PeerType | '', string])[] = [
+  ['', 'all'],
+  ...(Object.entries(peerTypes) as [PeerType, string][]),
+];
+
+type Opened = { readonly action: 'change'; readonly peer: Peer } | { readonly action: BulkAction } | null;
+
 function Peers({ network }: { readonly network: Network }): JSX.Element {
   const { id, peers, revision } = network;
-  const [query, setQuery] = useState('');
-  const [opened, setOpened] = useState<OpenedPeer | null>(null);
+  const [opened, setOpened] = useState<Opened>(null);
+  const [selected, setSelected] = useState<ReadonlySet<string | number>>(new Set());
   // The network itself leaves out what is suspended or has expired.
   const unlisted = usePolled<Peer>(`api/networks/${id}/peers?suspended=true`, revision);
   const all = useMemo(
     () => [...new Map([...(unlisted.items ?? []), ...peers].map((peer) => [peer.id, peer])).values()],
     [unlisted.items, peers],
   );
-  const found = useMemo(() => searchPeers(all, query), [all, query]);
   const health = useLive(healthSource(id));
-  const states = useMemo(() => new Map(health.data?.peers.map(({ id, state }) => [id, state])), [health.data]);
-  const columns = useMemo(() => listColumns(id, states, setOpened), [id, states]);
-  if (all.length === 0) {
+  const reports = health.data?.peers;
+  const byId = useMemo(() => new Map(reports?.map((each) => [each.id, each])), [reports]);
+  const paths = useMemo(() => summarizePaths(reports ?? []), [reports]);
+  const rows = useMemo(() => makeRows(all, byId, paths, now.value), [all, byId, paths, now.value]);
+  const view = readView(query.value);
+  const { search, state, type, sort, isDescending } = view;
+  const found = useMemo(() => viewPeers(rows, view), [rows, search, state, type, sort, isDescending]);
+  const columns = useMemo(() => listColumns(id, (peer) => setOpened({ action: 'change', peer })), [id]);
+  const change = (fields: Partial<PeerListView>) => setQuery(writeView({ ...view, ...fields }));
+  const chosen = useMemo(() => found.flatMap(({ peer }) => (selected.has(peer.id) ? [peer] : [])), [found, selected]);
+  // What is no longer shown is not to be removed with what is.
+  useEffect(() => setSelected(new Set()), [search, state, type]);
+  if (all.length === 0 && unlisted.items !== null) {
     return (
       <div class="empty">
         <p>
@@ -52,6 +86,7 @@ function Peers({ network }: { readonly network: Network }): JSX.Element {
       </div>
     );
   }
+  const isFiltered = search.trim() !== '' || state !== '' || type !== '';
   return (
     <>
       <PendingRemoval network={network} />
@@ -60,48 +95,138 @@ function Peers({ network }: { readonly network: Network }): JSX.Element {
           label="Search"
           name="search"
           type="search"
-          value={query}
-          onChange={setQuery}
+          value={search}
+          onChange={(text) => change({ search: text })}
           placeholder="Name, address, endpoint, key or route"
+        />
+        <Choice
+          label="State"
+          name="state"
+          value={state}
+          options={stateChoices}
+          onChange={(each) => change({ state: each })}
+        />
+        <Choice
+          label="Type"
+          name="type"
+          value={type}
+          options={typeChoices}
+          onChange={(each) => change({ type: each })}
         />
         <p aria-live="polite">
           {found.length} of {all.length} peers
         </p>
+        {isFiltered && (
+          <button type="button" onClick={() => change({ search: '', state: '', type: '' })}>
+            Show all
+          </button>
+        )}
       </div>
       <Problem text={unlisted.problem ?? health.problem} />
+      {canEdit() && chosen.length > 0 && (
+        <BulkActions peers={chosen} onOpen={(action) => setOpened({ action })} onClear={() => setSelected(new Set())} />
+      )}
       {found.length === 0 ? (
         <div class="empty">
-          <p>No peer matches. Type a part of its name, address, endpoint, key or route.</p>
+          <p>No peer matches. Type a part of its name, address, endpoint, key or route, or click “Show all”.</p>
         </div>
       ) : (
-        <Table label="Peers" columns={columns} rows={found} keyOf={(peer) => peer.id} />
+        <Table
+          label="Peers"
+          columns={columns}
+          rows={found}
+          keyOf={({ peer }) => peer.id}
+          nameOf={({ peer }) => peer.name}
+          sorting={{
+            by: sort,
+            isDescending,
+            onSort: (by) => change({ sort: by as SortName, isDescending: by === sort && !isDescending }),
+          }}
+          {...(canEdit() && { selection: { selected, onChange: setSelected } })}
+        />
       )}
-      {opened && <PeerDialog {...{ network, ...opened }} onClose={() => setOpened(null)} onDone={unlisted.refresh} />}
+      {opened?.action === 'change' && (
+        <PeerDialog {...{ network, ...opened }} onClose={() => setOpened(null)} onDone={unlisted.refresh} />
+      )}
+      {opened !== null && opened.action !== 'change' && (
+        <BulkDialog
+          {...{ network, peers: chosen, action: opened.action }}
+          onClose={() => setOpened(null)}
+          onDone={async (left) => {
+            setSelected(new Set(left));
+            await unlisted.refresh();
+          }}
+        />
+      )}
     </>
   );
 }
 
-function listColumns(
-  network: number,
-  states: ReadonlyMap<number, PeerState>,
-  open: (opened: OpenedPeer) => void,
-): readonly Column<Peer>[] {
-  const columns: readonly Column<Peer>[] = [
+function listColumns(network: number, onChange: (peer: Peer) => void): readonly Column<PeerRow>[] {
+  const columns: readonly Column<PeerRow>[] = [
     {
       title: 'Name',
-      cell: ({ id, name, suspended_at }) =>
-        suspended_at === undefined ? <a href={linkTo({ page: 'peer', network, peer: id })}>{name}</a> : name,
+      sort: 'name',
+      width: 3,
+      cell: ({ peer }) => (
+        <>
+          <a href={linkTo({ page: 'peer', network, peer: peer.id })} title={peer.name}>
+            {peer.name}
+          </a>
+          <Membership peer={peer} />
+        </>
+      ),
     },
     {
       title: 'State',
-      cell: ({ id, suspended_at }) =>
-        suspended_at === undefined ? <Verdict state={states.get(id) ?? 'unknown'} /> : '–',
+      sort: 'state',
+      width: 2,
+      cell: ({ state }) => (state === 'suspended' || state === 'expired' ? state : <Verdict state={state} />),
     },
-    { title: 'Type', cell: ({ peer_type }) => peerTypes[peer_type] },
-    { title: 'Address', cell: ({ address }) => <code>{address}</code> },
-    { title: 'Endpoint', cell: ({ endpoint }) => <code>{endpoint ?? '–'}</code> },
-    { title: 'Routes', cell: describeRoutes },
-    { title: 'Membership', cell: describeMembership },
+    {
+      title: 'Last seen',
+      sort: 'last_seen',
+      width: 2,
+      cell: ({ health }) =>
+        health === undefined ? '–' : health.last_seen === null ? 'never' : <Time at={health.last_seen} />,
+    },
+    {
+      title: 'Type',
+      sort: 'type',
+      width: 3,
+      cell: ({ peer }) => (
+        <>
+          {peerTypes[peer.peer_type]}
+          <Second text={describeRoutes(peer)} />
+        </>
+      ),
+    },
+    {
+      title: 'Address',
+      sort: 'address',
+      width: 4,
+      cell: ({ peer: { address, endpoint } }) => (
+        <>
+          <code>{address}</code>
+          <Second text={endpoint ?? ''} />
+        </>
+      ),
+    },
+    {
+      title: 'Path',
+      sort: 'path',
+      width: 2.5,
+      cell: ({ path }) =>
+        path === null ? (
+          '–'
+        ) : (
+          <State
+            state={path.state}
+            text={path.count === path.of ? path.state : `${path.state} ${path.count} of ${path.of}`}
+          />
+        ),
+    },
+    { title: 'Version', sort: 'version', width: 1.5, cell: ({ health }) => health?.version ?? '–' },
   ];
   if (!canEdit()) return columns;
   return [
@@ -109,20 +234,44 @@ function listColumns(
     {
       title: 'Actions',
       isActions: true,
-      cell: (peer) => <PeerActions peer={peer} onOpen={open} />,
+      width: 1.8,
+      cell: ({ peer }) => (
+        <button type="button" onClick={() => onChange(peer)}>
+          Change<span class="hidden"> {peer.name}</span>
+        </button>
+      ),
     },
   ];
 }
 
+/** A second, fainter line of a cell. */
+function Second({ text }: { readonly text: string }): JSX.Element | null {
+  return text === '' ? null : (
+    <span class="second" title={text}>
+      {text}
+    </span>
+  );
+}
+
 function describeRoutes({ peer_type, routes, priority = 0, withdrawn = [] }: Peer): string {
-  if (peer_type !== 'connector') return '–';
-  const served = routes === undefined ? 'all' : routes.join(' ') || 'none';
+  if (peer_type !== 'connector') return '';
+  const served = routes === undefined ? 'all routes' : routes.join(' ') || 'no routes';
   const rank = priority === 0 ? '' : `, priority ${priority}`;
   return `${served}${rank}${withdrawn.length === 0 ? '' : `, withdrawn: ${withdrawn.join(' ')}`}`;
 }
 
-function describeMembership({ suspended_at, expires_at }: Peer): string {
-  if (suspended_at !== undefined) return `suspended since ${formatTime(suspended_at)}`;
-  if (expires_at === undefined) return 'listed';
-  return `${new Date(expires_at) <= new Date() ? 'expired' : 'expires'} ${formatTime(expires_at)}`;
+/** Nothing for a peer that is in the network for good. */
+function Membership({ peer: { suspended_at, expires_at } }: { readonly peer: Peer }): JSX.Element | null {
+  if (suspended_at !== undefined)
+    return (
+      <span class="second">
+        suspended <Time at={suspended_at} />
+      </span>
+    );
+  if (expires_at === undefined) return null;
+  return (
+    <span class="second">
+      {Date.parse(expires_at) <= now.value ? 'expired' : 'expires'} <Time at={expires_at} />
+    </span>
+  );
 }

@@ -4,12 +4,12 @@ import type { Role } from '../../contract/auth.ts';
 import type { ChangedUser, User, UserRemoval } from '../../contract/user.ts';
 import { announce } from '../announcer.ts';
 import { call } from '../client.ts';
-import { formatTime } from '../logic/text/time.ts';
 import { Confirm, Dialog } from '../parts/dialog.tsx';
 import { Check, Choice, Field, Form } from '../parts/form.tsx';
 import { List } from '../parts/list.tsx';
 import { PageTitle } from '../parts/page-title.tsx';
 import { type Column, Table } from '../parts/table.tsx';
+import { Time } from '../parts/time.tsx';
 import { usePolled } from '../polled.ts';
 import { isOwner, profile } from '../session.ts';
 
@@ -34,7 +34,7 @@ export function UsersPage(): JSX.Element {
   const columns: readonly Column<User>[] = [
     { title: 'E-mail address', cell: ({ email }) => email },
     { title: 'Role', cell: ({ role }) => role },
-    { title: 'Since', cell: ({ created_at }) => formatTime(created_at) },
+    { title: 'Since', cell: ({ created_at }) => <Time at={created_at} /> },
     {
       title: 'Actions',
       isActions: true,

@@ -3,14 +3,21 @@ import type { PeerState } from '../../contract/health.ts';
 import { cellShapes } from '../logic/matrix/cell-shape.ts';
 import type { CellState } from '../logic/matrix/reach.ts';
 
+interface StateProps {
+  readonly state: CellState;
+  readonly count?: number;
+  /** Another word than that of the state. */
+  readonly text?: string;
+}
+
 /** The state of a path as its shape and its word. */
-export function State({ state, count }: { readonly state: CellState; readonly count?: number }): JSX.Element {
+export function State({ state, count, text = state }: StateProps): JSX.Element {
   return (
     <span class="state">
       <svg class="mark" viewBox="0 0 16 16" aria-hidden="true">
         <path class={`cell ${state}`} d={cellShapes[state]} />
       </svg>
-      {count === undefined ? state : `${state} ${count}`}
+      {count === undefined ? text : `${text} ${count}`}
     </span>
   );
 }

@@ -7,6 +7,23 @@ export interface Column<Row> {
   readonly cell: (row: Row) => ComponentChildren;
   /** The column has buttons, and its title is for screen readers alone. */
   readonly isActions?: boolean;
+  /** The name of the order by this column. */
+  readonly sort?: string;
+  /** The part of the width of a long table. */
+  readonly width?: number;
+}
+
+/** The order of the rows, and what a click on a title does. */
+export interface Sorting {
+  readonly by: string;
+  readonly isDescending: boolean;
+  readonly onSort: (by: string) => void;
+}
+
+/** Which rows are selected. */
+export interface Selection {
+  readonly selected: ReadonlySet<string | number>;
+  readonly onChange: (selected: ReadonlySet<string | number>) => void;
 }
 
 interface TableProps<Row> {
@@ -15,15 +32,20 @@ interface TableProps<Row> {
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly keyOf: (row: Row) => string | number;
+  readonly sorting?: Sorting;
+  readonly selection?: Selection;
+  /** What a row is called, for its checkbox. */
+  readonly nameOf?: (row: Row) => string;
 }
 
 /** More rows than these are made only where they are seen. */
 const mostRows = 200;
 /** The height of a row of a long table, as in the style. */
-const rowHeight = 44;
+const rowHeight = 52;
 
 /** A table. Of a long one only the rows on the screen exist, and the table scrolls by itself. */
-export function Table<Row>({ label, columns, rows, keyOf }: TableProps<Row>): JSX.Element {
+export function Table<Row>(props: TableProps<Row>): JSX.Element {
+  const { label, columns, rows, keyOf, sorting, selection, nameOf = keyOf } = props;
   const place = useRef<HTMLElement>(null);
   const [view, setView] = useState({ scrolled: 0, height: 800 });
   const isLong = rows.length > mostRows;
@@ -47,19 +69,20 @@ export function Table<Row>({ label, columns, rows, keyOf }: TableProps<Row>): JS
     <section ref={place} class={isLong ? 'table long' : 'table'} aria-label={label} tabIndex={0}>
       <table aria-rowcount={rows.length + 1}>
         <caption class="hidden">{label}</caption>
+        {isLong && <Widths columns={columns} isSelectable={selection !== undefined} />}
         <thead>
           <tr aria-rowindex={1}>
-            {columns.map(({ title, isActions = false }) => (
-              <th key={title} scope="col" class={isActions ? 'actions' : ''}>
-                <span class={isActions ? 'hidden' : ''}>{title}</span>
-              </th>
+            {selection && <SelectAll keys={rows.map(keyOf)} {...selection} />}
+            {columns.map((column) => (
+              <Title key={column.title} {...column} sorting={sorting} />
             ))}
           </tr>
         </thead>
         <tbody>
-          <Gap rows={first} columns={columns.length} />
+          <Gap rows={first} columns={columns.length + (selection ? 1 : 0)} />
           {rows.slice(first, end).map((row, at) => (
             <tr key={keyOf(row)} aria-rowindex={first + at + 2}>
+              {selection && <Select id={keyOf(row)} name={nameOf(row)} {...selection} />}
               {columns.map(({ title, cell, isActions = false }, column) =>
                 column === 0 ? (
                   <th key={title} scope="row">
@@ -73,10 +96,91 @@ export function Table<Row>({ label, columns, rows, keyOf }: TableProps<Row>): JS
               )}
             </tr>
           ))}
-          <Gap rows={rows.length - end} columns={columns.length} />
+          <Gap rows={rows.length - end} columns={columns.length + (selection ? 1 : 0)} />
         </tbody>
       </table>
     </section>
+  );
+}
+
+interface TitleProps extends Omit<Column<never>, 'cell'> {
+  readonly sorting: Sorting | undefined;
+}
+
+function Title({ title, isActions = false, sort, sorting }: TitleProps): JSX.Element {
+  if (sort === undefined || sorting === undefined) {
+    return (
+      <th scope="col" class={isActions ? 'actions' : ''}>
+        <span class={isActions ? 'hidden' : ''}>{title}</span>
+      </th>
+    );
+  }
+  const isSorted = sorting.by === sort;
+  const order = sorting.isDescending ? 'descending' : 'ascending';
+  return (
+    <th scope="col" aria-sort={isSorted ? order : 'none'}>
+      <button type="button" class="sort" onClick={() => sorting.onSort(sort)}>
+        {title}
+        <span aria-hidden="true">{isSorted ? (sorting.isDescending ? ' ↓' : ' ↑') : ''}</span>
+      </button>
+    </th>
+  );
+}
+
+/** The columns of a long table share its width. */
+function Widths({
+  columns,
+  isSelectable,
+}: {
+  readonly columns: readonly Pick<Column<never>, 'title' | 'width'>[];
+  readonly isSelectable: boolean;
+}): JSX.Element {
+  const sum = columns.reduce((total, { width = 1 }) => total + width, 0);
+  return (
+    <colgroup>
+      {isSelectable && <col class="select" />}
+      {columns.map(({ title, width = 1 }) => (
+        <col key={title} style={{ width: `${(100 * width) / sum}%` }} />
+      ))}
+    </colgroup>
+  );
+}
+
+interface SelectAllProps extends Selection {
+  readonly keys: readonly (string | number)[];
+}
+
+function SelectAll({ keys, selected, onChange }: SelectAllProps): JSX.Element {
+  const count = keys.filter((key) => selected.has(key)).length;
+  const isAll = count === keys.length && count > 0;
+  return (
+    <th scope="col" class="select">
+      <input
+        type="checkbox"
+        aria-label="Select all that are shown"
+        checked={isAll}
+        indeterminate={count > 0 && !isAll}
+        onChange={() => onChange(new Set(isAll ? [] : keys))}
+      />
+    </th>
+  );
+}
+
+interface SelectProps extends Selection {
+  readonly id: string | number;
+  readonly name: string | number;
+}
+
+function Select({ id, name, selected, onChange }: SelectProps): JSX.Element {
+  const change = () => {
+    const next = new Set(selected);
+    if (!next.delete(id)) next.add(id);
+    onChange(next);
+  };
+  return (
+    <td class="select">
+      <input type="checkbox" aria-label={`Select ${name}`} checked={selected.has(id)} onChange={change} />
+    </td>
   );
 }
 

@@ -1,13 +1,13 @@
-import { Fragment, type JSX } from 'preact';
+import { type ComponentChildren, Fragment, type JSX } from 'preact';
 import type { Network } from '../../contract/network.ts';
 import type { Peer } from '../../contract/peer.ts';
-import { type Explanation, explainPath, explainPeer, type Remedy } from '../logic/matrix/explain-path.ts';
+import { explainPath, explainPeer, type Remedy } from '../logic/matrix/explain-path.ts';
 import type { Reach } from '../logic/matrix/reach.ts';
 import { linkTo } from '../logic/page/route.ts';
-import { formatMoment } from '../logic/text/time.ts';
 import { Copy } from './copy.tsx';
 import { Dialog } from './dialog.tsx';
 import { State } from './state.tsx';
+import { Time } from './time.tsx';
 
 interface WhyProps {
   readonly network: Network;
@@ -31,7 +31,7 @@ export function Why({ network, reach, from, to, onClose }: WhyProps): JSX.Elemen
         </p>
       )}
       <p>{summary}</p>
-      <Facts facts={[...facts, ['Report', reportedAt === null ? 'none' : formatMoment(reportedAt)]]} />
+      <Facts facts={[...facts, ['Report', reportedAt === null ? 'none' : <Time at={reportedAt} />]]} />
       <Remedies remedies={remedies} />
       <div class="actions">
         {[from, ...(isSelf ? [] : [to])].map(({ id, name }) => (
@@ -47,7 +47,9 @@ export function Why({ network, reach, from, to, onClose }: WhyProps): JSX.Elemen
   );
 }
 
-export function Facts({ facts }: Pick<Explanation, 'facts'>): JSX.Element {
+export type Fact = readonly [name: string, value: ComponentChildren];
+
+export function Facts({ facts }: { readonly facts: readonly Fact[] }): JSX.Element {
   return (
     <dl class="facts">
       {facts.map(([name, value]) => (

@@ -1,7 +1,7 @@
 import type { PeerHealth } from '../../../contract/health.ts';
 import type { Network } from '../../../contract/network.ts';
 import type { Peer } from '../../../contract/peer.ts';
-import { formatMoment } from '../text/time.ts';
+import { formatExact } from '../text/time.ts';
 import { toSentence } from '../text/to-sentence.ts';
 import { formatSeconds } from '../text/units.ts';
 import { type CellState, type Reach, stateOf } from './reach.ts';
@@ -61,7 +61,7 @@ export function explainPath(network: Pick<Network, 'peers'>, reach: Reach, from:
 
 /** What an offline host reported last is no longer current. */
 function describeLast(from: string, own: PeerHealth | undefined, path: CellState): string {
-  const when = own?.reported_at == null ? '' : `, of ${formatMoment(own.reported_at)},`;
+  const when = own?.reported_at == null ? '' : `, of ${formatExact(own.reported_at)},`;
   return `${from} is offline; its last report${when} said ${path}.`;
 }
 

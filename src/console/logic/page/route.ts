@@ -6,9 +6,13 @@ export type Route =
 
 export type NetworkPage = 'network' | 'peers' | 'events' | 'add-host' | 'keys';
 
+/** What of a page is shown: names and values without a default. */
+export type Query = Readonly<Record<string, string>>;
+
 /** Reads the part of the URL after `#`. */
 export function parseRoute(hash: string): Route {
-  const [first = '', id = '', page = '', ...rest] = hash.replace(/^#?\/?/, '').split('/');
+  const [path = ''] = hash.split('?');
+  const [first = '', id = '', page = '', ...rest] = path.replace(/^#?\/?/, '').split('/');
   if (first === 'networks' && page === 'peer' && isId(id) && rest.length === 1 && isId(rest[0])) {
     return { page, network: Number(id), peer: Number(rest[0]) };
   }
@@ -25,8 +29,19 @@ export function parseRoute(hash: string): Route {
 
 const isId = (text = '') => /^[1-9]\d{0,14}$/.test(text);
 
-/** The link to a page. */
-export function linkTo(route: Route): string {
+/** Reads what follows `?` in the part of the URL after `#`. */
+export function readQuery(hash: string): Query {
+  const at = hash.indexOf('?');
+  return at === -1 ? {} : Object.fromEntries(new URLSearchParams(hash.slice(at)));
+}
+
+/** The link to a page, and to what of it is shown. */
+export function linkTo(route: Route, query: Query = {}): string {
+  const asked = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== '')).toString();
+  return `${linkToPage(route)}${asked === '' ? '' : `?${asked}`}`;
+}
+
+function linkToPage(route: Route): string {
   if (!('network' in route)) return `#/${route.page}`;
   if (route.page === 'peer') return `#/networks/${route.network}/peer/${route.peer}`;
   return `#/networks/${route.network}${route.page === 'network' ? '' : `/${route.page}`}`;

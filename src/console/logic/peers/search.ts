@@ -3,7 +3,7 @@ import { peerTypes } from './peer-types.ts';
 
 /** The peers for which each word of a query is a part of name, address, endpoint, key, type or routes. */
 export function searchPeers(peers: readonly Peer[], query: string): readonly Peer[] {
-  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+  const words = foldText(query).split(/\s+/).filter(Boolean);
   if (words.length === 0) return peers;
   return peers.filter((peer) => {
     const text = textOf(peer);
@@ -13,5 +13,19 @@ export function searchPeers(peers: readonly Peer[], query: string): readonly Pee
 
 function textOf({ name, address, endpoint, public_key, peer_type, routes = [], suspended_at }: Peer): string {
   const state = suspended_at === undefined ? '' : 'suspended';
-  return [name, address, endpoint, public_key, peerTypes[peer_type], ...routes, state].join(' ').toLowerCase();
+  return foldText([name, address, endpoint, public_key, peerTypes[peer_type], ...routes, state].join(' '));
+}
+
+/** Letters that do not decompose into a base letter and a mark. */
+const letters: Readonly<Record<string, string>> = {
+  ...{ ø: 'o', ł: 'l', đ: 'd', ð: 'd', þ: 'th', ß: 'ss', æ: 'ae', œ: 'oe', ı: 'i', ħ: 'h', ŋ: 'ng' },
+};
+
+/** A text without case and marks, so that `zoe` finds `Zoë`. */
+export function foldText(text: string): string {
+  return text
+    .normalize('NFKD')
+    .replace(/\p{M}+/gu, '')
+    .toLowerCase()
+    .replace(/[øłđðþßæœıħŋ]/g, (letter) => letters[letter] ?? letter);
 }

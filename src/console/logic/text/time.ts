@@ -4,9 +4,29 @@ export function formatTime(instant: string, locale?: string, timeZone?: string):
   return new Date(instant).toLocaleString(locale, { dateStyle: 'medium', timeStyle: 'short', ...zone });
 }
 
-/** As {@link formatTime}, to the second. */
-export function formatMoment(instant: string): string {
-  return new Date(instant).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+/** As {@link formatTime}, to the second and with the name of the time zone. */
+export function formatExact(instant: string, locale?: string, timeZone?: string): string {
+  const date = { day: 'numeric', month: 'short', year: 'numeric' } as const;
+  const time = { hour: '2-digit', minute: '2-digit', second: '2-digit', timeZoneName: 'short' } as const;
+  return new Date(instant).toLocaleString(locale, { ...date, ...time, ...(timeZone !== undefined && { timeZone }) });
+}
+
+const [minute, hour, day] = [60, 3600, 86_400];
+
+/** The time since an instant, or until a later one. `now` in milliseconds. A clock that is some seconds off is no future. */
+export function formatAgo(instant: string, now: number): string {
+  const seconds = Math.round((now - Date.parse(instant)) / 1000);
+  const distance = Math.abs(seconds);
+  if (distance < 10 || (seconds < 0 && distance < minute)) return 'just now';
+  const text = formatDistance(distance);
+  return seconds < 0 ? `in ${text}` : `${text} ago`;
+}
+
+function formatDistance(seconds: number): string {
+  if (seconds < minute) return `${seconds} s`;
+  if (seconds < hour) return `${Math.floor(seconds / minute)} min`;
+  if (seconds < 2 * day) return `${Math.floor(seconds / hour)} h`;
+  return `${Math.floor(seconds / day)} days`;
 }
 
 /** The instant in so many days from now, as the API takes it; null for an empty text. */

@@ -1,0 +1,87 @@
+import type { Event, EventType } from '../../../contract/event.ts';
+import type { Health, HealthSummary, PeerHealth, PeerState } from '../../../contract/health.ts';
+import type { Network } from '../../../contract/network.ts';
+import type { Peer } from '../../../contract/peer.ts';
+import { findConnectors } from '../peers/connectors.ts';
+
+/** Something that is down, or fails. */
+export type Trouble =
+  | { readonly kind: 'dead-route'; readonly route: string; readonly why: string }
+  | { readonly kind: 'offline' | 'failing'; readonly peer: Peer; readonly why: string }
+  | { readonly kind: 'silent-connector'; readonly peer: Peer; readonly routes: readonly string[] }
+  | { readonly kind: 'no-standby'; readonly route: string; readonly connector: Peer };
+
+/** What of a network an administrator looks at first. */
+export interface Summary {
+  readonly counts: Readonly<Record<PeerState, number>>;
+  readonly routes: Readonly<Record<'up' | 'dead' | 'unknown', number>>;
+  /** The most severe first. */
+  readonly troubles: readonly Trouble[];
+}
+
+/** Summarizes the verdicts on a network. A laptop that is off is counted, and is no trouble. */
+export function summarizeNetwork({ peers, routes }: Pick<Network, 'peers' | 'routes'>, health: Health): Summary {
+  const byId = new Map(health.peers.map((each) => [each.id, each]));
+  const stateOf = ({ id }: Peer) => byId.get(id)?.state ?? 'unknown';
+  const counts = { online: 0, offline: 0, unknown: 0 };
+  for (const peer of peers) counts[stateOf(peer)] += 1;
+  const verdicts = health.routes.filter(({ route }) => routes.includes(route));
+  const dead = verdicts.filter(({ state }) => state === 'dead');
+  const withProblem = (peer: Peer) => {
+    const problem = byId.get(peer.id)?.problem ?? null;
+    return problem === null || stateOf(peer) === 'offline' ? [] : [{ kind: 'failing', peer, why: problem } as const];
+  };
+  const silent = peers.filter((peer) => peer.peer_type === 'connector' && isSilent(byId.get(peer.id)));
+  const isLaptop = ({ peer_type }: Peer) => peer_type === 'admin_device';
+  const offline = peers.filter((peer) => stateOf(peer) === 'offline' && !isLaptop(peer));
+  return {
+    counts,
+    routes: {
+      up: verdicts.filter(({ state }) => state === 'up').length,
+      dead: dead.length,
+      unknown: routes.length - verdicts.filter(({ state }) => state !== 'unknown').length,
+    },
+    troubles: [
+      ...dead.map(({ route, why }) => ({ kind: 'dead-route', route, why }) as const),
+      ...offline.map((peer) => ({ kind: 'offline', peer, why: byId.get(peer.id)?.why ?? '' }) as const),
+      ...peers.flatMap(withProblem),
+      ...silent.map((peer) => {
+        const served = routes.filter((route) => findConnectors([peer], route).length > 0);
+        return { kind: 'silent-connector', peer, routes: served } as const;
+      }),
+      ...verdicts.flatMap(({ route, state, connector, standby }): Trouble[] => {
+        const active = peers.find(({ id }) => id === connector);
+        const hasOthers = findConnectors(peers, route).length > 1;
+        const isCovered = standby.some((id) => !isSilent(byId.get(id)));
+        if (state !== 'up' || active === undefined || isCovered || !hasOthers) return [];
+        return [{ kind: 'no-standby', route, connector: active }];
+      }),
+    ],
+  };
+}
+
+/** True of a host that enrolled and was never online since. */
+export function isSilent(health: PeerHealth | undefined): boolean {
+  if (health === undefined) return false;
+  const { state, last_seen, reported_at, version, reachable_by } = health;
+  return state === 'unknown' && last_seen === null && reported_at === null && version === null && reachable_by === 0;
+}
+
+/** Whether something of a network is down, by the summary of the control plane. */
+export function hasTrouble({ routes, offline_servers, silent_connectors }: HealthSummary): boolean {
+  return routes.dead > 0 || offline_servers > 0 || silent_connectors > 0;
+}
+
+const telling: readonly EventType[] = [
+  ...(['peer.offline', 'peer.online', 'peer.cloned', 'peer.removed', 'peer.enrolled'] as const),
+  ...(['route.failed_over', 'route.dead', 'route.restored'] as const),
+  ...(['pin.mismatch', 'reconcile.failing', 'reconcile.recovered', 'key.rotated'] as const),
+];
+
+/** The last events that state something of hosts or routes, the newest first. */
+export function findLastEvents(events: readonly Event[], most: number): readonly Event[] {
+  return events
+    .filter(({ type }) => telling.includes(type))
+    .slice(-most)
+    .toReversed();
+}

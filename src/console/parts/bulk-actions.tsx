@@ -1,0 +1,183 @@
+import type { JSX } from 'preact';
+import { useRef, useState } from 'preact/hooks';
+import type { Network } from '../../contract/network.ts';
+import type { ChangePeer, Peer } from '../../contract/peer.ts';
+import { announce } from '../announcer.ts';
+import { ApiError, call } from '../client.ts';
+import { type BulkAction, countPeers, findLostRoutes, namePeers } from '../logic/peers/bulk.ts';
+import { inDays } from '../logic/text/time.ts';
+import { Dialog } from './dialog.tsx';
+import { Check, Field, Form } from './form.tsx';
+
+export type { BulkAction } from '../logic/peers/bulk.ts';
+
+interface BulkActionsProps {
+  readonly peers: readonly Peer[];
+  readonly onOpen: (action: BulkAction) => void;
+  readonly onClear: () => void;
+}
+
+/** What can be done with the peers that are selected. */
+export function BulkActions({ peers, onOpen, onClear }: BulkActionsProps): JSX.Element {
+  const hasListed = peers.some(({ suspended_at }) => suspended_at === undefined);
+  const hasSuspended = peers.some(({ suspended_at }) => suspended_at !== undefined);
+  return (
+    <div class="bulk" role="toolbar" aria-label="Selected peers">
+      <span>{countPeers(peers.length)} selected</span>
+      {hasListed && (
+        <button type="button" onClick={() => onOpen('suspend')}>
+          Suspend
+        </button>
+      )}
+      {hasSuspended && (
+        <button type="button" onClick={() => onOpen('resume')}>
+          Resume
+        </button>
+      )}
+      <button type="button" onClick={() => onOpen('expire')}>
+        Set the expiry
+      </button>
+      <button type="button" class="danger" onClick={() => onOpen('remove')}>
+        Remove
+      </button>
+      <button type="button" onClick={onClear}>
+        Clear
+      </button>
+    </div>
+  );
+}
+
+interface BulkDialogProps {
+  readonly network: Network;
+  readonly peers: readonly Peer[];
+  readonly action: BulkAction;
+  readonly onClose: () => void;
+  /** After it is done, with the peers that are left over. */
+  readonly onDone: (left: readonly number[]) => Promise<void>;
+}
+
+const titles: Readonly<Record<BulkAction, string>> = {
+  suspend: 'Suspend',
+  resume: 'Resume',
+  expire: 'Set the expiry of',
+  remove: 'Remove',
+};
+
+const done: Readonly<Record<BulkAction, string>> = {
+  suspend: 'suspended',
+  resume: 'in the network again',
+  expire: 'changed',
+  remove: 'removed',
+};
+
+/** One confirmation for all selected peers, which names them and what happens. */
+export function BulkDialog({ network, peers: selected, action, onClose, onDone }: BulkDialogProps): JSX.Element {
+  // What the user saw, whatever changes meanwhile.
+  const [peers] = useState(() =>
+    selected.filter(({ suspended_at }) =>
+      action === 'suspend' ? suspended_at === undefined : action === 'resume' ? suspended_at !== undefined : true,
+    ),
+  );
+  const [days, setDays] = useState('');
+  const [isForever, setForever] = useState(false);
+  const [count, setCount] = useState<number | null>(null);
+  const isOver = useRef(false);
+  const title = `${titles[action]} ${countPeers(peers.length)}`;
+  const lost = action === 'suspend' || action === 'remove' ? findLostRoutes(network, peers) : [];
+  const close = () => {
+    isOver.current = true;
+    onClose();
+  };
+  const run = async () => {
+    const fields = readFields(action, isForever, days);
+    const failed: string[] = [];
+    const left: number[] = [];
+    for (const [at, peer] of peers.entries()) {
+      // A closed dialog stops before the next peer.
+      if (isOver.current) left.push(peer.id);
+      else {
+        setCount(at);
+        const path = `api/networks/${network.id}/peers/${peer.id}`;
+        await (fields === null ? call('DELETE', path) : call('PATCH', path, fields)).catch((error: unknown) => {
+          // It is gone already.
+          if (fields === null && error instanceof ApiError && error.status === 404) return;
+          if (error instanceof ApiError && error.status === 401) throw error;
+          left.push(peer.id);
+          failed.push(`${peer.name}: ${error instanceof Error ? error.message : String(error)}`);
+        });
+      }
+    }
+    setCount(null);
+    const changed = peers.length - left.length;
+    if (changed > 0) announce(`${countPeers(changed)} ${changed === 1 ? 'is' : 'are'} ${done[action]}.`);
+    await onDone(left);
+    if (failed.length > 0)
+      throw new Error(`${countPeers(failed.length)} stayed as before. ${failed.slice(0, 3).join(' ')}`);
+    if (!isOver.current) onClose();
+  };
+  return (
+    <Dialog title={`${title}${action === 'expire' ? '' : '?'}`} onClose={close}>
+      <Form
+        submit={action === 'expire' ? 'Save' : titles[action]}
+        isDangerous={action === 'remove' || action === 'suspend'}
+        onSubmit={run}
+        onCancel={close}
+      >
+        <p>
+          <strong>{namePeers(peers)}</strong>
+        </p>
+        <Consequence action={action} />
+        {lost.length > 0 && (
+          <p class="problem">
+            <span aria-hidden="true">✕ </span>
+            {lost.join(', ')} {lost.length === 1 ? 'has' : 'have'} no connector then: hosts do not reach{' '}
+            {lost.length === 1 ? 'this route' : 'these routes'}.
+          </p>
+        )}
+        {action === 'expire' && (
+          <>
+            <Check label="Never expires" isChecked={isForever} onChange={setForever} />
+            {!isForever && (
+              <Field
+                label="Days until they expire"
+                name="expires_at"
+                type="number"
+                value={days}
+                onChange={setDays}
+                hint="From now on."
+              />
+            )}
+          </>
+        )}
+        {count !== null && (
+          <p role="status">
+            {count} of {peers.length} done.
+          </p>
+        )}
+      </Form>
+    </Dialog>
+  );
+}
+
+function readFields(action: BulkAction, isForever: boolean, days: string): ChangePeer | null {
+  if (action === 'remove') return null;
+  if (action !== 'expire') return { suspended: action === 'suspend' };
+  const expires_at = isForever ? null : inDays(days, new Date());
+  if (expires_at === null && !isForever) {
+    throw new ApiError(422, 'Type in how many days the peers expire.', { expires_at: ['is required'] });
+  }
+  return { expires_at };
+}
+
+function Consequence({ action }: { readonly action: BulkAction }): JSX.Element {
+  switch (action) {
+    case 'suspend':
+      return <p>All hosts drop these peers, and their tokens are refused. They keep their names and addresses.</p>;
+    case 'resume':
+      return <p>All hosts receive these peers again.</p>;
+    case 'expire':
+      return <p>A peer that expires leaves the network as a suspended one does. A later date brings it back.</p>;
+    case 'remove':
+      return <p>All hosts drop these peers. Each needs a new enrolment key to come back.</p>;
+  }
+}

@@ -1,0 +1,31 @@
+import { useEffect, useState } from 'preact/hooks';
+import { ApiError, call } from './client.ts';
+
+/** One resource, as it was read last. */
+export interface Reading<Data> {
+  /** Null before the first reply, and where there is none. */
+  readonly data: Data | null;
+  readonly problem: string | null;
+}
+
+/** Reads a resource, and again when `version` changes. A control plane of an earlier version may not have it: then there is no data. */
+export function useReading<Data>(path: string, version: unknown): Reading<Data> {
+  const [reading, setReading] = useState<Reading<Data>>({ data: null, problem: null });
+  useEffect(() => {
+    let isOver = false;
+    call<Data>('GET', path).then(
+      (data) => {
+        if (!isOver) setReading({ data, problem: null });
+      },
+      (error: unknown) => {
+        const isAbsent = error instanceof ApiError && error.status === 404;
+        const problem = isAbsent ? null : error instanceof Error ? error.message : String(error);
+        if (!isOver) setReading(({ data }) => ({ data: isAbsent ? null : data, problem }));
+      },
+    );
+    return () => {
+      isOver = true;
+    };
+  }, [path, version]);
+  return reading;
+}
