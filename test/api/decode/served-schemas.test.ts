@@ -209,8 +209,11 @@ function refuseSkipped(skipped: readonly { readonly reason: string }[] = []): vo
   for (const { reason } of skipped) throw new BadReply(source.url, reason, 'none');
 }
 
-/** A delta is decoded with the map that it changes, which no schema tells: see decode-delta.test.ts. A host need not read the other one. */
-const elsewhere = ['NetworkDelta', 'ReportReply'];
+/**
+ * A delta is decoded with the map that it changes, which no schema tells: see decode-delta.test.ts. A host need not read the reply to a
+ * report, and the console alone reads the others.
+ */
+const elsewhere = ['NetworkDelta', 'ReportReply', 'HealthSummary', 'PeerDetails'];
 
 let description: Description;
 beforeAll(async () => {
