@@ -1,5 +1,4 @@
 import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
@@ -33,6 +32,7 @@ import { fileStore } from '../../src/store/file-store.ts';
 import type { Joined } from '../../src/store/state/state.ts';
 import { address, bare, keyPair, network, options, peer } from '../core/samples.ts';
 import { simulate } from '../core/simulate.ts';
+import { memory } from '../lab/memory.ts';
 
 /** One reply to a request for the map. The desk uses them in order, and repeats the last one. */
 export type Answer = (revision: string | null, wait: Wait | undefined) => MapReading | Promise<MapReading>;
@@ -174,7 +174,7 @@ export class Desk {
 
   /** A desk of a host without a network. */
   static async empty(): Promise<Desk> {
-    const folder = await mkdtemp(join(tmpdir(), 'cpn-desk-'));
+    const folder = await mkdtemp(join(memory, 'cpn-desk-'));
     onTestFinished(() => rm(folder, { recursive: true, force: true }));
     return new Desk(folder);
   }

@@ -3,10 +3,10 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import pg from 'pg';
+import { memory } from '../lab/memory.ts';
 
 /** Where a server is; what a test needs to connect to it. */
 export interface PostgresAddress {
@@ -42,7 +42,7 @@ interface PostgresOptions {
 /** Starts a server that the caller removes. */
 export async function startPostgres({ settings = [], files = {} }: PostgresOptions = {}): Promise<PostgresServer> {
   const bin = findPrograms();
-  const folder = mkdtempSync(join(tmpdir(), 'cpn-postgres-'));
+  const folder = mkdtempSync(join(memory, 'cpn-postgres-'));
   const data = join(folder, 'data');
   const address = {
     socket: folder,

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { builtProgram } from '../lab/built-program.ts';
 import { CommandServer } from '../lab/command-server.ts';
+import { memory } from '../lab/memory.ts';
 import { type Outcome, Process } from '../lab/process.ts';
 
 /** What a command of an administrator is run with. */
@@ -34,7 +34,7 @@ export class Desk {
 
   static async open(): Promise<Desk> {
     const program = await builtProgram();
-    return new Desk(await mkdtemp(join(tmpdir(), 'cpn-admin-')), program);
+    return new Desk(await mkdtemp(join(memory, 'cpn-admin-')), program);
   }
 
   async close(): Promise<void> {

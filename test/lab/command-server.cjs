@@ -6,7 +6,8 @@
 const { readFileSync, writeFileSync, writeSync } = require('node:fs');
 const { createInterface } = require('node:readline');
 const { Readable } = require('node:stream');
-const { runProgram } = require('../../dist/main.cjs');
+// With the code that V8 made of it at the build.
+const { runProgram } = require('../../dist/load.cjs').load('./main.cjs');
 
 const output = { stdout: '', stderr: '' };
 for (const name of ['stdout', 'stderr']) {

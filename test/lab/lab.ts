@@ -6,9 +6,9 @@
  * @module
  */
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Host, type PlugOptions } from './host.ts';
+import { memory } from './memory.ts';
 import { Namespace } from './namespace.ts';
 import { Segment } from './segment.ts';
 import { labPath, labSupport } from './support.ts';
@@ -86,7 +86,7 @@ export class Lab {
   static async start(options: LabOptions = {}): Promise<Lab> {
     const support = labSupport();
     if (!support.possible) throw new Error(`no lab on this machine: ${support.needs}`);
-    const folder = await mkdtemp(join(tmpdir(), 'cpn-lab-'));
+    const folder = await mkdtemp(join(memory, 'cpn-lab-'));
     // Passable for users other than root inside a host, who follow /etc through it; what is private has its own mode.
     await chmod(folder, 0o755);
     const { NODE_COMPILE_CACHE } = process.env;

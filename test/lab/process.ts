@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { closeSync, openSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { memory } from './memory.ts';
 
 /** Where to run a program, and with what. */
 export interface ProcessOptions {
@@ -207,7 +207,7 @@ export class Process {
  * wg do; what Node calls a pipe is a socket, which can't.
  */
 function openText(text: string): number {
-  const path = join(tmpdir(), `cpn-lab-input-${randomUUID()}`);
+  const path = join(memory, `cpn-lab-input-${randomUUID()}`);
   writeFileSync(path, text, { mode: 0o600, flag: 'wx' });
   const file = openSync(path, 'r');
   unlinkSync(path);
