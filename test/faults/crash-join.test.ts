@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Office, startOffice } from '../e2e/office.ts';
 import type { Joined } from '../lab/control-plane.ts';
 import type { Host } from '../lab/host.ts';
-import { atEach, type Checkpoint, crashAt, isConverged, listCheckpoints, type Start } from './crash.ts';
+import { atEach, type Checkpoint, crashAt, isConverged, listCheckpoints, type Start, withoutSteps } from './crash.ts';
 import { type Lane, type Lanes, listOthers, meetEdge, startLanes } from './lanes.ts';
 import { injecting } from './record.ts';
 
@@ -18,7 +18,7 @@ beforeAll(async () => {
   all = await startLanes(office);
   const [lane] = all.lanes as [Lane];
   const { joinAs } = await prepareJoin(lane);
-  checkpoints = await listCheckpoints(lane.host, office.lab, joinAs);
+  checkpoints = withoutSteps(await listCheckpoints(lane.host, office.lab, joinAs));
   await makeNew(lane);
 });
 

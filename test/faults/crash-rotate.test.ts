@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Office, patiently, startOffice } from '../e2e/office.ts';
 import { startDaemon } from '../lab/daemon.ts';
 import { eventually } from '../lab/eventually.ts';
-import { atEach, type Checkpoint, crashAt, isConverged, listCheckpoints } from './crash.ts';
+import { atEach, type Checkpoint, crashAt, isConverged, listCheckpoints, withoutSteps } from './crash.ts';
 import { joinLane, type Lane, type Lanes, listOthers, meetEdge, startLanes } from './lanes.ts';
 import { injecting } from './record.ts';
 
@@ -27,7 +27,7 @@ beforeAll(async () => {
   const [{ host }] = all.lanes as [Lane];
   const passed = await listCheckpoints(host, office.lab, (listing) => host.cpn(['rotate-key'], listing));
   // Reads of WireGuard's table are alike.
-  checkpoints = passed.filter(({ name }, at) => name !== 'spawn wg' || passed[at - 1]?.name !== name);
+  checkpoints = withoutSteps(passed.filter(({ name }, at) => name !== 'spawn wg' || passed[at - 1]?.name !== name));
 }, 120_000);
 
 afterAll(() => office?.lab.stop());

@@ -44,6 +44,26 @@ export async function listCheckpoints(
   return all.filter((checkpoint) => isChange(checkpoint) || checkpoint === all.at(-1));
 }
 
+/** A step of the replacement of a file, which ends with a rename of the file itself. */
+const stepOfReplacement =
+  /^((unlink|link|write) (state\/cpn0\.json(\.previous)?|etc\/wireguard\/cpn0\.conf|run\/cpn\/cpn0\.notes\.json)|rename state\/cpn0\.json\.previous)$/;
+
+/**
+ * The checkpoints at which a crash leaves a host other than at the one before, and the last. The rename of a file stands for all steps of
+ * its replacement: crash-passes kills `cpn reconcile` at each of them, and test/store/crash.test.ts the store. Tools that start side by
+ * side only observe.
+ */
+export function withoutSteps(checkpoints: readonly Checkpoint[]): Checkpoint[] {
+  const whole = checkpoints.filter(({ name }, index) => {
+    if (!stepOfReplacement.test(name)) return true;
+    const next = checkpoints.slice(index + 1).find((each) => !stepOfReplacement.test(each.name));
+    return next === undefined || !next.name.startsWith('rename ');
+  });
+  const isConcurrent = ({ at, name }: Checkpoint) =>
+    name.startsWith('spawn ') && whole.some((each) => each.at === at - 1 && each.name.startsWith('spawn '));
+  return whole.filter((checkpoint) => checkpoint === checkpoints.at(-1) || !isConcurrent(checkpoint));
+}
+
 const preloaded = { NODE_OPTIONS: `--require=${join(REPOSITORY, 'test', 'lab', 'kill-at.cjs')}` };
 
 /** Whether a host matches the newest map. */
