@@ -20,13 +20,14 @@ const outcomeUnknown =
 
 /** Checks what is to be sent. What the contract certainly accepts needs none of its schemas, which take 20 ms to load. */
 async function checkEnrollment(request: EnrollRequest): Promise<EnrollRequest> {
-  const { enrollment_token: token, name, peer_type: type, public_key: key, endpoint = '' } = request;
+  const { enrollment_token: token, name, peer_type: type, public_key: key, endpoint = '', profile } = request;
   const isPlain =
     /^cpn_[\x21-\x7e]{1,124}$/.test(token) &&
     /^[\w.-]{1,120}$/.test(name) &&
     (type === undefined || peerTypes.includes(type)) &&
     /^[A-Za-z0-9+/]{43}=$/.test(key) &&
-    /^[\x21-\x7e]{0,255}$/.test(endpoint);
+    /^[\x21-\x7e]{0,255}$/.test(endpoint) &&
+    profile === undefined;
   if (isPlain) return request;
   const { EnrollRequest } = await import('../contract/peer.ts');
   return checkRequest(EnrollRequest, request);
@@ -41,6 +42,9 @@ export async function enroll(http: HttpClient, request: EnrollmentRequest, has: 
     peer_type: request.type,
     public_key: request.publicKey,
     ...(request.endpoint ? { endpoint: formatEndpoint(request.endpoint) } : {}),
+    ...(request.profile && {
+      profile: { connector: request.profile.connector, routes: [...request.profile.routes] },
+    }),
   });
   const { body, reading } = await http.call({
     what: 'the enrolment',

@@ -12,6 +12,7 @@ import type { ChangeUser, CreateUser as CreateUserRequest, User as UserReply } f
 import type { IdentityKey, KeyProof } from '../core/crypto/identity.ts';
 import type { PublicKey } from '../core/crypto/keys.ts';
 import type { Secret } from '../core/crypto/secret.ts';
+import type { ConnectorProfile } from '../core/export/device-profile.ts';
 import type { Reachability } from '../core/health/compose-report.ts';
 import type { AdminFeature, Feature } from '../core/map/features.ts';
 import type { Id, NetworkMap, PeerId, ProvidedRemarks } from '../core/map/model.ts';
@@ -33,6 +34,8 @@ export interface EnrollmentRequest {
   /** Of the public key, where the identity had another one before. */
   readonly keyProof?: KeyProof;
   readonly secretTag?: string;
+  /** Of a device that dials this connector alone; only for a service that describes it. */
+  readonly profile?: { readonly connector: number; readonly routes: readonly Prefix[] };
   /** The networks of this service that the host is in: it refuses a key for one of them with a 409. */
   readonly currentNetworks?: readonly Id[];
   /**
@@ -142,7 +145,10 @@ type Named<Whole extends { readonly id: unknown }> = Omit<Whole, 'id'> & { reado
 
 /** The contract's resources as an administrator gets them, in the contract's names whatever the service calls them. */
 export type NetworkSummary = WithGaps<Named<NetworkSummaryReply>, 'revision'>;
-export type NetworkPeer = WithGaps<Omit<PeerReply, 'id'>, 'created_at'> & { readonly id: PeerId };
+export type NetworkPeer = WithGaps<Omit<PeerReply, 'id' | 'profile'>, 'created_at'> & {
+  readonly id: PeerId;
+  readonly profile?: ConnectorProfile;
+};
 export type Network = NetworkSummary & {
   readonly peers: NetworkPeer[];
   /** The entries of its list that are no peers, and why; not there where all are. */

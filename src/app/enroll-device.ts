@@ -1,21 +1,14 @@
-import type { AdminService, Enrolled } from '../api/service.ts';
+import type { AdminService, Enrolled, Network } from '../api/service.ts';
 import { type KeyPair, makeKeyPair } from '../core/crypto/keys.ts';
 import { tagOf } from '../core/crypto/network-secret.ts';
 import { Secret } from '../core/crypto/secret.ts';
-import { BadReply, expectCpnError, printable } from '../core/errors/index.ts';
-import { noForwarding } from '../core/forward/ingress.ts';
-import type { Underlay } from '../core/host-state/actual.ts';
-import type { Id, NetworkMap, PeerId } from '../core/map/model.ts';
+import { expectCpnError, printable, Refused } from '../core/errors/index.ts';
+import type { ConnectorProfile } from '../core/export/device-profile.ts';
+import type { NetworkMap, Peer, PeerId } from '../core/map/model.ts';
 import type { Options } from '../core/map/options.ts';
-import { findOwnPeer } from '../core/map/own-peer.ts';
-import type { Resolved } from '../core/names/resolved-names.ts';
-import { familyOf } from '../core/net/cidr.ts';
-import { isLiteral } from '../core/net/endpoint.ts';
+import { addressAt, type Prefix, rangeOf } from '../core/net/cidr.ts';
 import type { ServiceAddress } from '../core/net/service-address.ts';
-import { computeDesired } from '../core/reconcile/compute-desired.ts';
-import type { Desired } from '../core/reconcile/desired.ts';
-import { advertisedBy } from '../core/routing/public-prefixes.ts';
-import { resolveDeadline } from './reconcile/resolve-names.ts';
+import { type DeviceTunnel, desireDevice, resolveEndpoints, toMap } from './device-tunnel.ts';
 import { readFeatures } from './service-features.ts';
 import type { Tools } from './tools.ts';
 
@@ -23,46 +16,68 @@ import type { Tools } from './tools.ts';
 export interface DeviceRequest {
   readonly admin: AdminService;
   readonly address: ServiceAddress;
-  readonly network: Id;
+  readonly network: Network;
   readonly name: string;
   readonly link: string;
   readonly options: Options;
   /** That of the network's hosts, without which none of them answers; null for none. */
   readonly networkSecret: Secret | null;
+  /** The connector that the device dials, and no other peer; null for all peers that have an endpoint. */
+  readonly connector: Network['peers'][number] | null;
 }
 
-/** A device that is a peer now, and the tunnel that it is to have. Its keys are here and nowhere else. */
-export interface Device {
+/** A device and the tunnel that it is to have. Its keys are here and nowhere else. */
+export interface Device extends DeviceTunnel {
   readonly id: PeerId;
   readonly name: string;
-  readonly desired: Desired;
+  readonly range: Prefix;
+}
+
+/** Where a device goes. */
+export interface Delivery {
+  /** Throws where a device could not be handed over. The draft is as large as the device will be, and not enrolled. */
+  check(draft: Device): Promise<void>;
+  handOver(device: Device): Promise<void>;
 }
 
 /**
- * Makes a key pair for a device, enrols it as an administrator may, and has `deliver` hand over what comes of it; nothing of it is kept
- * on this host. Where `deliver` fails, the peer is removed again: its keys are lost.
+ * Makes a key pair for a device, enrols it as an administrator may, and hands over the result; nothing of it is kept on this host. A
+ * device that could not be handed over is not enrolled. If the delivery fails all the same, the peer is removed: its keys are lost.
  */
-export async function enrollDevice(
-  tools: Tools,
-  request: DeviceRequest,
-  deliver: (device: Device) => Promise<void>,
-): Promise<void> {
+export async function enrollDevice(tools: Tools, request: DeviceRequest, delivery: Delivery): Promise<void> {
   const keyPair = makeKeyPair(tools.random(32));
-  const enrolled = await enroll(tools, request, keyPair);
+  const { connector } = request;
+  const known = toMap(request.network);
+  const { first, last } = rangeOf(known.cidr);
+  const draft: Peer = {
+    ...{ id: 'draft', name: request.name, type: 'admin_device', publicKey: keyPair.publicKey },
+    // No address of the network has a longer text.
+    address: addressAt(last - first > 1n ? last - 1n : last),
+    ...{ endpoint: null, routes: null, withdrawn: [] },
+  };
+  const dialled = connector === null ? known.peers : known.peers.filter(({ id }) => id === connector.id);
+  const resolved = await resolveEndpoints(tools, dialled);
+  const compose = (map: NetworkMap, peer: Enrolled['peer']): Device => ({
+    ...desireDevice({ ...request, map, resolved, keyPair, peer, connector: connector?.id ?? null }),
+    ...{ id: peer.id, name: peer.name, range: map.cidr },
+  });
+  const drafted = compose({ ...known, peers: [...known.peers, draft] }, draft);
+  await delivery.check(drafted);
+  const { map, peer } = await enroll(tools, request, keyPair, drafted.profile);
   try {
-    const desired = await desireDevice(tools, request, keyPair, enrolled);
-    const { id, name } = enrolled.peer;
-    await deliver({ id, name, desired });
+    // The service keeps the routes that it was sent.
+    const sent = drafted.profile === null ? map : { ...map, routes: known.routes };
+    await delivery.handOver(compose(sent, peer));
   } catch (error) {
-    await removeEnrolled(tools, request, enrolled.peer.id);
+    await removeEnrolled(tools, request, peer.id);
     throw error;
   }
 }
 
-async function enroll(tools: Tools, request: DeviceRequest, { publicKey }: KeyPair): Promise<Enrolled> {
+async function enroll(tools: Tools, request: DeviceRequest, { publicKey }: KeyPair, profile: ConnectorProfile | null) {
   const { admin, address, network, name, networkSecret } = request;
   tools.progress(`enrolling ${name} at ${address.url}`);
-  const key = await admin.createKey(network, {
+  const key = await admin.createKey(network.id, {
     ...{ name, max_uses: 1, expires_in_hours: 1 },
     peer_types: ['admin_device'],
   });
@@ -77,83 +92,38 @@ async function enroll(tools: Tools, request: DeviceRequest, { publicKey }: KeyPa
       type: 'admin_device',
       publicKey,
       endpoint: null,
+      ...(profile && { profile: { connector: Number(profile.connector), routes: profile.routes as Prefix[] } }),
       ...(networkSecret && { secretTag: tagOf(networkSecret) }),
       idempotencyKey: Buffer.from(tools.random(16)).toString('hex'),
     });
   } catch (error) {
     // Best effort: it ends by itself within the hour.
-    if (key.id !== null) await admin.revokeKey(network, key.id).catch(expectCpnError);
+    if (key.id !== null) await admin.revokeKey(network.id, key.id).catch(expectCpnError);
+    if (!(error instanceof Refused)) await removeUnknown(tools, request, publicKey);
     throw error;
   }
 }
 
-/** What the device should be; nothing is known of what is around it. */
-async function desireDevice(tools: Tools, request: DeviceRequest, keyPair: KeyPair, { map, peer }: Enrolled) {
-  const { link, options, networkSecret, address } = request;
-  const self = findOwnPeer(map, { keyPair, rotation: null, membership: { peer } });
-  if (self === undefined) {
-    throw new BadReply(
-      address.url,
-      'does not list the device that it enrolled',
-      'ask an admin of the control plane why',
-    );
+/** Removes the peer of an enrolment whose reply was lost, if there is one. */
+async function removeUnknown(tools: Tools, request: DeviceRequest, publicKey: string): Promise<void> {
+  const { admin, network, name } = request;
+  try {
+    const { peers } = await admin.readNetwork(network.id);
+    const peer = peers.find(({ public_key }) => public_key === publicKey);
+    if (peer !== undefined) await removeEnrolled(tools, request, peer.id);
+  } catch (error) {
+    expectCpnError(error);
+    tools.warn(`the outcome is unknown: "cpn peer list ${network.id}" shows whether ${printable(name)} is enrolled`);
   }
-  const resolved = await resolveEndpoints(tools, map);
-  const ground = {
-    surroundings: nowhere,
-    sshClients: [],
-    api: [],
-    inside: { range: map.cidr, own: self.address, present: [], accepted: [], outside: [], tunnelled: [] },
-    taken: [],
-    later: [],
-    advertised: advertisedBy(map),
-    allowed: options.allowRoutes,
-  };
-  return computeDesired(
-    {
-      ...{ link, map, self, keyPair, networkSecret, options, resolved, forwarding: noForwarding },
-      ...{
-        unreachable: [],
-        failed: [],
-        label: null,
-        labels: [],
-        pathMtu: null,
-        routeTable: null,
-        strict: null,
-        sessions: [],
-      },
-    },
-    ground,
-  );
-}
-
-const nowhere: Underlay = {
-  ...{ addresses: [], connected: [], routed: [], gateways: [], uplinks: [] },
-  ...{ links: [], resolvers: [], underlayMtu: null },
-};
-
-/** The file names addresses only, as that of every host does. */
-async function resolveEndpoints(tools: Tools, { peers }: NetworkMap): Promise<Resolved> {
-  const names = new Set(peers.flatMap(({ endpoint }) => (endpoint && !isLiteral(endpoint) ? endpoint.host : [])));
-  const entries = await Promise.all(
-    [...names].map(async (name) => {
-      const found = await tools.host.resolve(name, resolveDeadline);
-      // The device cannot choose: a network without IPv6 is more common than one without IPv4.
-      const addresses = found.toSorted((one, other) => familyOf(one) - familyOf(other));
-      if (addresses.length === 0) tools.warn(`${name} does not resolve here; the device gets no endpoint of its peer`);
-      return [name, addresses] as const;
-    }),
-  );
-  return Object.fromEntries(entries);
 }
 
 async function removeEnrolled(tools: Tools, { admin, network, name }: DeviceRequest, id: PeerId): Promise<void> {
   try {
-    await admin.removePeer(network, id);
+    await admin.removePeer(network.id, id);
   } catch (error) {
     expectCpnError(error);
     tools.warn(
-      `${printable(name)} stays in the network without anybody who has its keys; type: cpn peer remove ${network} ${id}`,
+      `${printable(name)} is still enrolled, but its keys were not saved; remove it with: cpn peer remove ${network.id} ${id}`,
     );
   }
 }

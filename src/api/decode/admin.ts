@@ -9,6 +9,7 @@ import { Field, type Source } from './field.ts';
 import { decodeId } from './id.ts';
 import { decodeToken } from './map.ts';
 import { decodeNetwork, decodePeer, decodePeers, maxPeers } from './network.ts';
+import { findProfile } from './profile.ts';
 
 const maxNetworks = 10_000;
 const maxKeys = 100_000;
@@ -113,6 +114,7 @@ export function decodeNewKey(body: unknown, source: Source, asked: CreateEnrollm
 
 /** @param field what was read of it */
 function present(peer: Peer, field: Field | null): NetworkPeer {
+  const profile = field && findProfile(field);
   const suspended = field?.find(aliases.peer.suspendedAt)?.instant() ?? null;
   return {
     id: peer.id,
@@ -127,6 +129,9 @@ function present(peer: Peer, field: Field | null): NetworkPeer {
     ...(peer.priority === undefined ? {} : { priority: peer.priority }),
     ...(suspended !== null && { suspended_at: suspended }),
     ...(peer.expiresAt === undefined ? {} : { expires_at: new Date(peer.expiresAt).toISOString() }),
+    ...(peer.secretTag !== undefined && { network_secret_tag: peer.secretTag }),
+    ...(peer.via && { via: 'connectors' as const }),
+    ...(profile && { profile }),
     created_at: field?.find(aliases.peer.createdAt)?.instant() ?? null,
   };
 }

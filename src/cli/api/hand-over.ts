@@ -6,6 +6,8 @@ import { note, printAll } from '../output/output.ts';
 
 /** Where an exported tunnel goes. */
 export interface Recipient {
+  /** @throws WrongUsage where such files do not fit there; nothing is handed over */
+  check(files: ExportedFiles): void;
   /** @throws WrongUsage where it does not fit there, and DiskFailed; nothing is left of it then */
   handOver(files: ExportedFiles): Promise<void>;
   /** Leaves the place as it was, where there is nothing to hand over. */
@@ -34,13 +36,17 @@ export async function findRecipient(input: Input, format: Format): Promise<Recip
       'the export contains a private key, which would stay on the terminal; use --output FILE, --qr or a pipe',
     );
   }
-  return { handOver: ([{ text }]) => printAll(text.trimEnd()), cancel: async () => {} };
+  return { check: () => {}, handOver: ([{ text }]) => printAll(text.trimEnd()), cancel: async () => {} };
 }
 
 async function screen(): Promise<Recipient> {
   const { drawCode } = await import('../output/qr-code.ts');
   const columns = process.stdout.isTTY ? process.stdout.columns : Number.POSITIVE_INFINITY;
-  return { handOver: ([{ text }]) => printAll(drawCode(text, columns)), cancel: async () => {} };
+  return {
+    check: ([{ text }]) => void drawCode(text, columns),
+    handOver: ([{ text }]) => printAll(drawCode(text, columns)),
+    cancel: async () => {},
+  };
 }
 
 async function filesAt(path: string, format: Format): Promise<Recipient> {
@@ -56,6 +62,7 @@ async function filesAt(path: string, format: Format): Promise<Recipient> {
     throw error;
   }
   return {
+    check: () => {},
     async handOver(files) {
       try {
         for (const [at, file] of made.entries()) await file.write(files[at]?.text ?? '');

@@ -1,5 +1,7 @@
+import type { Network } from '../../api/service.ts';
+import type { Device } from '../../app/enroll-device.ts';
 import { printable, WrongUsage } from '../../core/errors/index.ts';
-import type { Format } from '../../core/export/format.ts';
+import type { ExportedFiles, Format } from '../../core/export/format.ts';
 import type { Options } from '../../core/map/options.ts';
 import type { TunnelConfig } from '../../core/wg-quick/tunnel-config.ts';
 import { findNetwork, openAdminAt } from '../admin.ts';
@@ -18,6 +20,15 @@ const formats: readonly Format[] = ['wg-quick', 'networkmanager', 'networkd', 'o
 /** What is decided for a device that joins; a host of ours decided it when it joined. */
 const deviceFlags: Flags = {
   ...apiFlags,
+  via: {
+    kind: 'text',
+    value: 'PEERS',
+    summary:
+      'with --new-peer, peers that the device dials: "connectors" (one of them, valid while peers come and go) or "all" that have an endpoint',
+    byDefault: 'connectors where one has an endpoint',
+    choices: ['connectors', 'all'],
+  },
+  connector: { kind: 'text', value: 'PEER', summary: 'with --new-peer, id or name of the connector that it dials' },
   'accept-routes': {
     ...optionFlags['accept-routes'],
     kind: 'switch',
@@ -97,23 +108,46 @@ async function exportDevice(input: Input, format: Format, recipient: Recipient):
   const options = await readDeviceOptions(input);
   const networkSecret = await readNetworkSecret(input);
   const { admin, address } = await openAdminAt(input);
-  const network = await findNetwork(admin, named);
+  const network = await admin.readNetwork(await findNetwork(admin, named));
+  const { findConnector } = await import('../api/device-connector.ts');
+  const connector = await findConnector(input, admin, network);
   const { enrollDevice } = await import('../../app/enroll-device.ts');
-  const request = { admin, address, network, name: input.need('new-peer'), link, options, networkSecret };
-  await enrollDevice(await openTools(input), request, async ({ id, name, desired }) => {
-    await write(desired.config, link, format, recipient);
-    for (const { prefix, state, reason } of desired.report) {
-      if (state === 'refused' && reason !== null) warn(`the route to ${prefix} is left out: ${reason}`);
-    }
-    note(
-      `${printable(name)} is peer ${id} of the network, with ${desired.config.address.address}; it does not receive later changes of the network`,
-    );
+  const { renderExport } = await import('../../core/export/format.ts');
+  const { renderProfile } = await import('../../core/export/device-profile.ts');
+  const toFiles = ({ config, profile, range }: Device): ExportedFiles => {
+    if (profile === null || format !== 'wg-quick') return renderExport(format, config, link);
+    const presharedKey = config.peers[0]?.presharedKey?.reveal() ?? null;
+    const own = { privateKey: config.privateKey.reveal(), address: config.address.address };
+    return [{ suffix: '.conf', text: renderProfile({ ...own, presharedKey, range, profile }) }];
+  };
+  const request = { admin, address, network, name: input.need('new-peer'), link, options, networkSecret, connector };
+  await enrollDevice(await openTools(input), request, {
+    check: async (draft) => recipient.check(toFiles(draft)),
+    async handOver(device) {
+      await recipient.handOver(toFiles(device));
+      noteHint(format);
+      for (const { prefix, reason } of device.refused) warn(`the route to ${prefix} is left out: ${reason}`);
+      const { id, name, config } = device;
+      note(
+        `${printable(name)} is peer ${id} of the network, with ${config.address.address}${describeUpdates(connector)}`,
+      );
+    },
   });
+}
+
+/** What reaches the device of later changes. */
+function describeUpdates(connector: Network['peers'][number] | null): string {
+  if (connector === null) return '; it does not receive later changes of the network';
+  return `; it reaches the network through ${printable(connector.name)} alone; "cpn peer list" shows when its profile is outdated`;
 }
 
 async function write(config: TunnelConfig, link: string, format: Format, recipient: Recipient): Promise<void> {
   const { renderExport } = await import('../../core/export/format.ts');
   await recipient.handOver(renderExport(format, config, link));
+  noteHint(format);
+}
+
+function noteHint(format: Format): void {
   const hint = hints[format];
   if (hint !== null) note(hint);
 }

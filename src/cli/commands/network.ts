@@ -6,6 +6,7 @@ import { parsePrefix } from '../../core/net/cidr.ts';
 import { openAdmin, readPeerHealth, readWholeNetwork } from '../admin.ts';
 import { exitCodes } from '../exit-code.ts';
 import { apiFlags, jsonFlag } from '../input/flags.ts';
+import { findOutdatedProfiles, warnOutdated } from '../output/outdated-profiles.ts';
 import { bold, green, note, print, printJson, table, warn } from '../output/output.ts';
 import { peersToJson, peerTable } from '../output/peer-table.ts';
 import { type Command, theNetwork } from '../parse/command.ts';
@@ -69,8 +70,9 @@ export const showNetwork: Command = {
     const service = await openAdmin(input);
     const network = await readWholeNetwork(service, input.argument('network') ?? '');
     const health = await readPeerHealth(service, network.id);
+    const outdated = findOutdatedProfiles(network);
     if (input.switch('json')) {
-      printJson({ ...network, peers: peersToJson(network.peers, health) });
+      printJson({ ...network, peers: peersToJson(network.peers, health, outdated) });
       return exitCodes.done;
     }
     print(
@@ -82,7 +84,8 @@ export const showNetwork: Command = {
     if (network.map_max_age_seconds !== undefined) {
       print(`\nlongest age of a map on connectors: ${describeSeconds(network.map_max_age_seconds)}`);
     }
-    print(`\n${peerTable(network.peers, health)}`);
+    print(`\n${peerTable(network.peers, health, new Date(), outdated)}`);
+    warnOutdated(network, outdated);
     for (const skipped of describeAllSkipped(network.skipped_peers)) warn(printable(skipped));
     return exitCodes.done;
   },

@@ -9,6 +9,7 @@ import { exitCodes } from '../exit-code.ts';
 import { confirmByName } from '../input/confirm.ts';
 import { apiFlags, jsonFlag, yesFlag } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
+import { findOutdatedProfiles, warnOutdated } from '../output/outdated-profiles.ts';
 import { bold, green, note, print, printJson, warn } from '../output/output.ts';
 import { peersToJson, peerTable } from '../output/peer-table.ts';
 import { awaitPending, notePending, pendingFlags, readPatience } from '../output/pending-hosts.ts';
@@ -28,11 +29,16 @@ export const listPeers: Command = {
   examples: ['cpn peer list office'],
   async run(input) {
     const service = await openAdmin(input);
-    const { id, peers } = await readWholeNetwork(service, input.argument('network') ?? '');
+    const network = await readWholeNetwork(service, input.argument('network') ?? '');
+    const { id, peers } = network;
     const health = await readPeerHealth(service, id);
-    if (input.switch('json')) printJson({ peers: peersToJson(peers, health) });
+    const outdated = findOutdatedProfiles(network);
+    if (input.switch('json')) printJson({ peers: peersToJson(peers, health, outdated) });
     else if (peers.length === 0) note('no host has joined yet; create an enrolment key with "cpn key create"');
-    else print(peerTable(peers, health));
+    else {
+      print(peerTable(peers, health, new Date(), outdated));
+      warnOutdated(network, outdated);
+    }
     return exitCodes.done;
   },
 };

@@ -2,6 +2,7 @@ import type { NetworkPeer, PeerHealth } from '../../api/service.ts';
 import type { PathState } from '../../contract/health.ts';
 import { findObservedPaths } from '../../core/health/observed-path.ts';
 import { describeAge } from '../../core/util/age.ts';
+import type { OutdatedProfiles } from './outdated-profiles.ts';
 import { type Cell, green, red, table, yellow } from './output.ts';
 
 /** What hosts observe of each peer, by its id as text; null where the control plane does not collect it. */
@@ -18,7 +19,12 @@ interface Column {
  * The peers of a network, a row each, as an administrator sees them; with what hosts observe of them where that is known, with
  * priorities where a connector has one, and with states and ends where a peer is suspended or expires.
  */
-export function peerTable(peers: readonly NetworkPeer[], health: Health, now = new Date()): string {
+export function peerTable(
+  peers: readonly NetworkPeer[],
+  health: Health,
+  now = new Date(),
+  outdated: OutdatedProfiles = new Map(),
+): string {
   const paths = findPaths(health);
   const of = ({ id }: NetworkPeer) => health?.get(String(id));
   const isOut = peers.some((peer) => outState(peer, now) !== null);
@@ -44,6 +50,11 @@ export function peerTable(peers: readonly NetworkPeer[], health: Health, now = n
     { title: 'last seen', isShown: health !== null, cell: (peer) => describeLastSeen(of(peer)?.last_seen, now) },
     { title: 'path', isShown: health !== null, cell: (peer) => describePath(paths.get(String(peer.id)), of(peer)) },
     { title: 'version', isShown: health !== null, cell: (peer) => of(peer)?.version ?? '-' },
+    {
+      title: 'profile',
+      isShown: peers.some(({ profile }) => profile !== undefined),
+      cell: ({ id, profile }) => (profile === undefined ? '-' : outdated.has(id) ? ['outdated', yellow] : 'current'),
+    },
     { title: 'address', isShown: true, cell: ({ address }) => address },
     { title: 'endpoint', isShown: true, cell: ({ endpoint }) => endpoint ?? '-' },
     { title: 'public key', isShown: true, cell: ({ public_key }) => public_key },
@@ -56,7 +67,7 @@ export function peerTable(peers: readonly NetworkPeer[], health: Health, now = n
 }
 
 /** The peers with what hosts observe of them, as scripts rely on it: null in each of these fields where nothing collects it. */
-export function peersToJson(peers: readonly NetworkPeer[], health: Health) {
+export function peersToJson(peers: readonly NetworkPeer[], health: Health, outdated: OutdatedProfiles = new Map()) {
   const paths = findPaths(health);
   return peers.map((peer) => {
     const observed = health?.get(String(peer.id));
@@ -68,6 +79,7 @@ export function peersToJson(peers: readonly NetworkPeer[], health: Health) {
       path: paths.get(String(peer.id)) ?? null,
       reachable_by: observed?.reachable_by ?? null,
       witnesses: observed?.witnesses ?? null,
+      ...(peer.profile && { profile_outdated: outdated.get(peer.id) ?? [] }),
     };
   });
 }

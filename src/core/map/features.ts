@@ -30,6 +30,7 @@ export type Feature = (typeof features)[number];
 
 /** The extensions that an administrator's commands use. They ask for them when they need them, and nothing keeps them. */
 export type AdminFeature =
+  | 'enroll-profile'
   | 'network-route-edits'
   | 'network-map-age'
   | 'network-expected-routes'
@@ -92,6 +93,7 @@ const places: Readonly<Record<Feature, Place>> = {
 };
 
 const adminPlaces: Readonly<Record<AdminFeature, Place>> = {
+  'enroll-profile': { ...enroll, field: 'profile' },
   'network-map-age': { ...changeNetwork, field: 'map_max_age_seconds' },
   'network-route-edits': { ...changeNetwork, field: 'add_routes' },
   'network-expected-routes': { ...changeNetwork, field: 'expected_routes' },

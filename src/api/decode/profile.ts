@@ -1,0 +1,28 @@
+import { parsePeerKey } from '../../core/crypto/keys.ts';
+import type { ConnectorProfile } from '../../core/export/device-profile.ts';
+import { parseRange } from '../../core/net/cidr.ts';
+import { formatEndpoint, parseEndpoint } from '../../core/net/endpoint.ts';
+import { aliases } from '../aliases.ts';
+import type { Field } from './field.ts';
+import { decodeId } from './id.ts';
+
+const names = aliases.peer;
+const mostRoutes = 256;
+
+/** The profile of a peer that dials a connector alone; null where there is none that can be read. */
+export function findProfile(peer: Field): ConnectorProfile | null {
+  if (peer.find(names.via)?.value !== 'connectors') return null;
+  return peer.tryFind(names.profile, decodeProfile);
+}
+
+function decodeProfile(profile: Field): ConnectorProfile {
+  const decodeRoutes = (routes: Field) =>
+    routes.items(mostRoutes).map((route) => route.parse((text) => parseRange(text)));
+  return {
+    connector: decodeId(profile.need(names.connector)),
+    public_key: profile.need(names.publicKey).parse((text) => parsePeerKey(text)),
+    endpoint: formatEndpoint(profile.need(names.endpoint).parse((text) => parseEndpoint(text))),
+    routes: decodeRoutes(profile.need(names.routes)),
+    declined: decodeRoutes(profile.need(names.declined)),
+  };
+}

@@ -1,0 +1,133 @@
+// The console bundles this file, which imports nothing.
+
+type Id = number | string;
+
+/** The file of a device, as the service keeps it. */
+export interface ConnectorProfile {
+  readonly connector: Id;
+  readonly public_key: string;
+  readonly endpoint: string;
+  readonly routes: readonly string[];
+  /** The routes that the network had, and the file left out. */
+  readonly declined: readonly string[];
+}
+
+/** A peer as the API has it, as far as profiles depend on it. */
+export interface ListedPeer {
+  readonly id: Id;
+  readonly name: string;
+  readonly peer_type: string;
+  readonly public_key: string;
+  readonly endpoint: string | null;
+  readonly withdrawn?: readonly string[] | undefined;
+  readonly serving_since?: string | undefined;
+  readonly priority?: number | undefined;
+  readonly suspended_at?: string | undefined;
+  readonly network_secret_tag?: string | undefined;
+  readonly profile?: ConnectorProfile | undefined;
+}
+
+export interface ListedNetwork<Peer extends ListedPeer = ListedPeer> {
+  readonly private_cidr: string;
+  readonly routes: readonly string[];
+  readonly peers: readonly Peer[];
+}
+
+/** The connectors that a profile can name, in the order in which hosts prefer them: they have an endpoint, and relay. */
+export function findProfileConnectors<Peer extends ListedPeer>(network: ListedNetwork<Peer>): Peer[] {
+  const since = ({ serving_since }: Peer) => serving_since ?? '9999';
+  return network.peers
+    .filter((peer) => isListedConnector(peer) && peer.endpoint !== null)
+    .filter(({ withdrawn = [] }) => !withdrawn.includes(network.private_cidr))
+    .sort(
+      (a, b) => (b.priority ?? 0) - (a.priority ?? 0) || since(a).localeCompare(since(b)) || compareIds(a.id, b.id),
+    );
+}
+
+/** The routes that a profile has by default: a device keeps its own path to the internet. */
+export function findProfileRoutes(routes: readonly string[]): string[] {
+  return routes.filter((route) => !isDefault(route));
+}
+
+/**
+ * A MTU that every path carries (RFC 8200): no daemon on the device measures its path, and mobile networks are often smaller than
+ * Ethernet.
+ */
+export const deviceMtu = 1280;
+
+/** Seconds. Half of the 60 s after which common NATs forget a UDP mapping is too slow for some; wg(8) advises this. */
+export const deviceKeepalive = 25;
+
+export interface ProfileFile {
+  readonly privateKey: string;
+  readonly address: string;
+  /** The network's own range. */
+  readonly range: string;
+  readonly profile: ConnectorProfile;
+  readonly presharedKey?: string | null;
+}
+
+/** The wg-quick text of a profile. @throws Error for a value with a line break, which would be a setting of its own */
+export function renderProfile({ privateKey, address, range, profile, presharedKey = null }: ProfileFile): string {
+  const own = ['[Interface]', `PrivateKey = ${privateKey}`, `Address = ${address}/32`, `MTU = ${deviceMtu}`];
+  const peer = [
+    '[Peer]',
+    `PublicKey = ${profile.public_key}`,
+    ...(presharedKey === null ? [] : [`PresharedKey = ${presharedKey}`]),
+    `AllowedIPs = ${[range, ...profile.routes].join(', ')}`,
+    `Endpoint = ${profile.endpoint}`,
+    `PersistentKeepalive = ${deviceKeepalive}`,
+  ];
+  return [own, peer].map((lines) => `${lines.map(checkLine).join('\n')}\n`).join('\n');
+}
+
+/** @throws Error for a value with a line break, which would be a setting of its own */
+function checkLine(line: string): string {
+  if (/[^\x20-\x7e]/.test(line)) throw new Error('the network has a value that no wg-quick file can hold');
+  return line;
+}
+
+/** Why the file of a device no longer fits its network, a clause each; empty where it fits, and for a peer without a profile. */
+export function findOutdated(network: ListedNetwork, peer: ListedPeer): string[] {
+  const { profile } = peer;
+  if (profile === undefined) return [];
+  const connector = network.peers.find((each) => each.id === profile.connector && isListedConnector(each));
+  return [...compareConnector(profile, peer, connector), ...compareRoutes(profile, network.routes)];
+}
+
+function compareConnector(profile: ConnectorProfile, peer: ListedPeer, connector: ListedPeer | undefined): string[] {
+  if (connector === undefined) return [`its connector, peer ${profile.connector}, is no longer in the network`];
+  const { name, endpoint } = connector;
+  return [
+    ...(connector.public_key === profile.public_key ? [] : [`${name} has another key`]),
+    ...(endpoint === profile.endpoint
+      ? []
+      : [
+          endpoint === null
+            ? `${name} has no endpoint`
+            : `${name} is at ${endpoint}, and the profile has ${profile.endpoint}`,
+        ]),
+    ...(connector.network_secret_tag === peer.network_secret_tag ? [] : [`${name} has another network secret`]),
+  ];
+}
+
+function compareRoutes({ routes, declined }: ConnectorProfile, present: readonly string[]): string[] {
+  // A profile that left out a route of a LAN, and has none, was made without routes on purpose.
+  const takesRoutes = routes.length > 0 || declined.every(isDefault);
+  const added = findProfileRoutes(present).filter((route) => !routes.includes(route) && !declined.includes(route));
+  const gone = routes.filter((route) => !present.includes(route));
+  return [
+    ...(takesRoutes && added.length > 0 ? [`the profile lacks ${added.join(' and ')}`] : []),
+    ...(gone.length > 0 ? [`${gone.join(' and ')} ${gone.length === 1 ? 'is' : 'are'} no longer in the network`] : []),
+  ];
+}
+
+function isListedConnector({ peer_type, suspended_at }: ListedPeer): boolean {
+  return peer_type === 'connector' && suspended_at === undefined;
+}
+
+const isDefault = (route: string) => route.endsWith('/0');
+
+function compareIds(a: Id, b: Id): number {
+  return typeof a === 'number' && typeof b === 'number' ? a - b : String(a).localeCompare(String(b));
+}
