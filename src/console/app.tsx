@@ -13,8 +13,10 @@ import { NetworkPeerPage } from './pages/network-peer.tsx';
 import { NetworksPage } from './pages/networks.tsx';
 import { PeersPage } from './pages/peers.tsx';
 import { UsersPage } from './pages/users.tsx';
+import { BusyButton } from './parts/busy-button.tsx';
 import { PageTitle } from './parts/page-title.tsx';
 import { Problem } from './parts/problem.tsx';
+import { Loading } from './parts/spinner.tsx';
 import { route } from './router.ts';
 import { canAdminister, logOut, openSession, profile, startProblem } from './session.ts';
 
@@ -41,7 +43,13 @@ function Content(): JSX.Element {
       </main>
     );
   }
-  if (profile.value === undefined) return <main class="narrow" aria-busy="true" />;
+  if (profile.value === undefined) {
+    return (
+      <main class="narrow" aria-busy="true">
+        <Loading />
+      </main>
+    );
+  }
   if (profile.value === null) return <LoginPage />;
   return (
     <>
@@ -61,9 +69,9 @@ function Content(): JSX.Element {
           <NavLink to={{ page: 'account' }}>Account</NavLink>
         </nav>
         <span class="who">{profile.value.email}</span>
-        <button type="button" class="quiet" onClick={() => void logOut().catch(() => undefined)}>
+        <BusyButton class="quiet" onClick={() => logOut().catch(() => undefined)}>
           Log out
-        </button>
+        </BusyButton>
       </header>
       <main id="content" tabIndex={-1}>
         <Problem text={isOutOfReach.value ? 'The control plane does not answer. Trying again.' : null} />

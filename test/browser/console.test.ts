@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { createServer, request as forward } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -397,6 +398,67 @@ test('a peer page has key, addresses, and when and by which key it enrolled', as
   for (const text of [public_key, address, '203.0.113.7:51820']) await page.getByText(text, { exact: true }).waitFor();
   await page.getByText('just now with the key rack').waitFor();
   expect(await page.locator('dd time').first().getAttribute('title')).toMatch(/^\d+ \w+ \d{4}, [\d:]{8} UTC$/);
+});
+
+test('the audit is searched, filtered and exported, with names for ids', async () => {
+  const name = `audited-${ranges}`;
+  const network = await addNetwork({ name });
+  await addPeer(network, { name: '=cmd()' });
+  const page = await openLoggedIn(plane, '#/audit');
+  await page.getByLabel('Search').fill('=cmd()');
+  await page.getByLabel('Action', { exact: true }).selectOption('peers');
+  await expect.poll(() => page.getByRole('row').count()).toBe(2);
+  await row(page, '=cmd()').getByText(`network: ${name} (${network})`).waitFor();
+  await page.reload();
+  await expect.poll(() => page.getByRole('row').count()).toBe(2);
+  const save = async (kind: string) => {
+    const [file] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: `Export as ${kind}` }).click(),
+    ]);
+    const path = join(makeFolder(), kind);
+    await file.saveAs(path);
+    return [file.suggestedFilename(), readFileSync(path, 'utf8')] as const;
+  };
+  const [csvName, csv] = await save('CSV');
+  expect(csvName).toMatch(/^cpn-audit-[\d-]+\.csv$/);
+  expect(csv.split('\r\n')).toHaveLength(3);
+  expect(csv).toContain(`"peer","'=cmd()"`);
+  const [, json] = await save('JSON');
+  expect(JSON.parse(json)).toMatchObject([{ action: 'peer.enroll', target: { name: '=cmd()' } }]);
+  await page.getByLabel('Search').fill('of nothing');
+  await page.getByText('No entry matches.').waitFor();
+});
+
+test('while a reply takes long the page says so, the button is busy, and a second click does nothing', async () => {
+  const network = await addNetwork();
+  const page = await openLoggedIn(plane, `#/networks/${network}/keys`);
+  await seeHeading(page, /keys/);
+  let release = () => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const posts: string[] = [];
+  await page.route(/\/api\/(users|networks)$/, async (route) => {
+    if (route.request().method() === 'POST') posts.push(route.request().url());
+    await held;
+    await route.fallback();
+  });
+  await page.evaluate("location.hash = '#/users'");
+  await page.getByRole('status').filter({ hasText: 'Loading …' }).waitFor();
+  await page.evaluate("location.hash = '#/networks'");
+  await page.getByRole('button', { name: 'Create a network' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Name').fill('slow');
+  await dialog.getByLabel('Range').fill('10.250.0.0/24');
+  const create = dialog.getByRole('button', { name: 'Create' });
+  await create.dblclick();
+  await create.click({ force: true });
+  expect(await create.getAttribute('aria-disabled')).toBe('true');
+  expect(await findBarriers(page)).toEqual([]);
+  release();
+  await seeHeading(page, 'slow: overview');
+  expect(posts).toHaveLength(1);
 });
 
 test('a dialog closes with Escape and gives the focus back', async () => {

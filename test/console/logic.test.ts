@@ -316,7 +316,7 @@ test('what the audit has is in words', () => {
     'network office (1)',
     [
       'name: "office; role: owner"; routes: 192.168.50.0/24, 192.168.51.0/24; peer types: none; role before: admin',
-      `expires at: ${formatTime('2030-01-01T00:00:00.000Z')}; times: 2; withdrawn: none`,
+      `expires at: ${formatExact('2030-01-01T00:00:00.000Z')}; times: 2; withdrawn: none`,
     ].join('; '),
   ]);
   const unknown: AuditEntry['actor'] = { kind: 'nobody', id: null, name: null };

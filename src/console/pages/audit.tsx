@@ -1,28 +1,105 @@
 import type { JSX } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { AuditEntry } from '../../contract/audit.ts';
+import type { NetworkSummary } from '../../contract/network.ts';
+import { announce } from '../announcer.ts';
 import { send } from '../client.ts';
-import { describeActor, describeDetails, describeTarget } from '../logic/events/describe-audit.ts';
-import { formatTime } from '../logic/text/time.ts';
+import {
+  type AuditView,
+  actionGroups,
+  periods,
+  readAuditView,
+  toAuditQuery,
+  toCsv,
+  writeAuditView,
+} from '../logic/events/audit-view.ts';
+import {
+  describeActor,
+  describeDetails,
+  describeTarget,
+  findNames,
+  type Names,
+} from '../logic/events/describe-audit.ts';
+import { BusyButton } from '../parts/busy-button.tsx';
+import { download } from '../parts/download.ts';
+import { Choice, Field } from '../parts/form.tsx';
 import { PageTitle } from '../parts/page-title.tsx';
 import { Problem } from '../parts/problem.tsx';
+import { Loading } from '../parts/spinner.tsx';
 import { type Column, Table } from '../parts/table.tsx';
+import { Time } from '../parts/time.tsx';
+import { usePolled } from '../polled.ts';
+import { query, setQuery } from '../router.ts';
 
 const pageSize = 200;
 /** Of what is read every few seconds. */
 const fewEntries = 20;
 const intervalMs = 2000;
-
-const columns: readonly Column<AuditEntry>[] = [
-  { title: 'Time', cell: ({ at }) => <time dateTime={at}>{formatTime(at)}</time> },
-  { title: 'Who', cell: describeActor },
-  { title: 'Action', cell: ({ action }) => <code>{action}</code> },
-  { title: 'Target', cell: describeTarget },
-  { title: 'From', cell: ({ address }) => <code>{address ?? '–'}</code> },
-  { title: 'Details', cell: (entry) => <span title={describeDetails(entry)}>{describeDetails(entry)}</span> },
-];
+/** Entries of one request of an export, and of a file. */
+const exportSize = 1000;
+const mostExported = 50_000;
+/** After the last key. */
+const pauseMs = 250;
 
 export function AuditPage(): JSX.Element {
+  const view = readAuditView(query.value);
+  const change = (fields: Partial<AuditView>) => setQuery(writeAuditView({ ...view, ...fields }));
+  const filter = useSettled(
+    toAuditQuery(
+      view,
+      useMemo(() => Date.now(), [view.hours]),
+    ),
+  );
+  const networks = usePolled<NetworkSummary>('api/networks');
+  return (
+    <>
+      <PageTitle>Audit</PageTitle>
+      <p>What was done in the organization, newest first. New entries appear on their own.</p>
+      <div class="search">
+        <Field
+          label="Search"
+          name="search"
+          type="search"
+          value={view.search}
+          onChange={(search) => change({ search })}
+          placeholder="Name, action, address or detail"
+        />
+        <Choice
+          label="Action"
+          name="action"
+          value={view.action}
+          options={actionGroups}
+          onChange={(action) => change({ action })}
+        />
+        <Choice
+          label="Time"
+          name="hours"
+          value={view.hours}
+          options={periods}
+          onChange={(hours) => change({ hours })}
+        />
+      </div>
+      <Entries key={filter} filter={filter} networks={networks.items ?? []} />
+    </>
+  );
+}
+
+/** A text once it stays the same for a moment. */
+function useSettled(text: string): string {
+  const [settled, setSettled] = useState(text);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(text), pauseMs);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return settled;
+}
+
+interface EntriesProps {
+  readonly filter: string;
+  readonly networks: readonly NetworkSummary[];
+}
+
+function Entries({ filter, networks }: EntriesProps): JSX.Element {
   const [newest, setNewest] = useState<readonly AuditEntry[] | null>(null);
   const [older, setOlder] = useState<readonly AuditEntry[]>([]);
   const [isComplete, setComplete] = useState(false);
@@ -30,67 +107,119 @@ export function AuditPage(): JSX.Element {
   const latest = useRef<AuditEntry | undefined>(undefined);
   useEffect(() => {
     let isOver = false;
+    let timer: ReturnType<typeof setTimeout> | undefined;
     const update = async () => {
-      if (document.hidden) return;
       try {
-        const entries = await readNewer(latest.current);
+        const entries = document.hidden ? [] : await readNewer(filter, latest.current);
         if (isOver) return;
         latest.current = entries[0] ?? latest.current;
-        setNewest((before) => merge(entries, before ?? []));
+        if (!document.hidden) setNewest((before) => merge(entries, before ?? []));
         setProblem(null);
       } catch (error) {
         if (!isOver) setProblem(error instanceof Error ? error.message : String(error));
       }
+      // One after the other, however slow the control plane is.
+      if (!isOver) timer = setTimeout(() => void update(), intervalMs);
     };
     void update();
-    const timer = setInterval(() => void update(), intervalMs);
     return () => {
       isOver = true;
-      clearInterval(timer);
+      clearTimeout(timer);
     };
-  }, []);
+  }, [filter]);
   const entries = [...(newest ?? []), ...older];
-  const readOlder = async () => {
-    const last = entries.at(-1);
-    if (last === undefined) return;
+  const names = useMemo(() => findNames(networks, entries), [networks, newest, older]);
+  const columns = useMemo(() => listColumns(names), [names]);
+  const attempt = async (work: () => Promise<void>) => {
     try {
-      const more = await readEntries(pageSize, last.id);
-      setOlder([...older, ...more]);
-      setComplete(more.length < pageSize);
+      setProblem(null);
+      await work();
     } catch (error) {
       setProblem(error instanceof Error ? error.message : String(error));
     }
   };
+  const readOlder = () =>
+    attempt(async () => {
+      const more = await readEntries(filter, pageSize, entries.at(-1)?.id);
+      setOlder([...older, ...more]);
+      setComplete(more.length < pageSize);
+    });
+  const save = (kind: 'csv' | 'json') =>
+    attempt(async () => {
+      const all = await readAll(filter, (count) => announce(`${count} entries are read.`));
+      const name = `cpn-audit-${new Date().toISOString().slice(0, 10)}.${kind}`;
+      if (kind === 'csv') download(name, 'text/csv;charset=utf-8', toCsv(all, findNames(networks, all)));
+      else download(name, 'application/json', `${JSON.stringify(all, null, 2)}\n`);
+      const isCut = all.length >= mostExported;
+      announce(isCut ? `The newest ${all.length} entries are saved.` : `${all.length} entries are saved.`);
+    });
   return (
     <>
-      <PageTitle>Audit</PageTitle>
-      <p>What was done in the organization, newest first. New entries appear by themselves.</p>
       <Problem text={problem} />
       <div aria-busy={newest === null && problem === null}>
-        {newest !== null && <Table label="Audit" columns={columns} rows={entries} keyOf={({ id }) => id} />}
+        {newest === null && problem === null && <Loading />}
+        {newest !== null && entries.length === 0 && (
+          <div class="empty">
+            <p>No entry matches. Type a part of a name, an action or an address, or choose another time.</p>
+          </div>
+        )}
+        {entries.length > 0 && (
+          <>
+            <div class="actions">
+              <BusyButton onClick={() => save('csv')}>Export as CSV</BusyButton>
+              <BusyButton onClick={() => save('json')}>Export as JSON</BusyButton>
+            </div>
+            <Table label="Audit" columns={columns} rows={entries} keyOf={({ id }) => id} />
+          </>
+        )}
       </div>
       {newest !== null && newest.length >= pageSize && !isComplete && (
         <div class="actions">
-          <button type="button" onClick={() => void readOlder()}>
-            Show older entries
-          </button>
+          <BusyButton onClick={readOlder}>Show older entries</BusyButton>
         </div>
       )}
     </>
   );
 }
 
-/** The newest entries, and all after the one that is known. */
-async function readNewer(known: AuditEntry | undefined): Promise<readonly AuditEntry[]> {
-  if (known === undefined) return readEntries(pageSize);
-  const entries = await readEntries(fewEntries);
-  return entries.every(({ id }) => id > known.id) ? readEntries(pageSize) : entries;
+function listColumns(names: Names): readonly Column<AuditEntry>[] {
+  return [
+    { title: 'Time', width: 2, cell: ({ at }) => <Time at={at} /> },
+    { title: 'Who', width: 4, cell: (entry) => <Clipped text={describeActor(entry)} /> },
+    { title: 'Action', width: 3, cell: ({ action }) => <code>{action}</code> },
+    { title: 'Target', width: 4, cell: (entry) => <Clipped text={describeTarget(entry)} /> },
+    { title: 'From', width: 2.5, cell: ({ address }) => <code>{address ?? '–'}</code> },
+    { title: 'Details', width: 6, cell: (entry) => <Clipped text={describeDetails(entry, names)} /> },
+  ];
 }
 
-async function readEntries(limit: number, before?: number): Promise<readonly AuditEntry[]> {
-  const query = before === undefined ? '' : `&before=${before}`;
-  const { data } = await (await send('GET', `api/audit?per_page=${limit}${query}`)).json();
+/** A text that a long table may cut. */
+const Clipped = ({ text }: { readonly text: string }) => <span title={text}>{text}</span>;
+
+/** The newest entries, and all after the one that is known. */
+async function readNewer(filter: string, known: AuditEntry | undefined): Promise<readonly AuditEntry[]> {
+  if (known === undefined) return readEntries(filter, pageSize);
+  const entries = await readEntries(filter, fewEntries);
+  return entries.length === fewEntries && entries.every(({ id }) => id > known.id)
+    ? readEntries(filter, pageSize)
+    : entries;
+}
+
+async function readEntries(filter: string, limit: number, before?: number): Promise<readonly AuditEntry[]> {
+  const query = [`per_page=${limit}`, filter, before === undefined ? '' : `before=${before}`].filter(Boolean).join('&');
+  const { data } = await (await send('GET', `api/audit?${query}`)).json();
   return data;
+}
+
+/** All entries of a filter, up to {@link mostExported}. */
+async function readAll(filter: string, onProgress: (count: number) => void): Promise<readonly AuditEntry[]> {
+  const entries: AuditEntry[] = [];
+  for (;;) {
+    const more = await readEntries(filter, exportSize, entries.at(-1)?.id);
+    entries.push(...more);
+    onProgress(entries.length);
+    if (more.length < exportSize || entries.length >= mostExported) return entries;
+  }
 }
 
 /** New entries before those that are shown; the ids fall. */

@@ -7,6 +7,7 @@ import { linkTo } from '../logic/page/route.ts';
 import { Choice } from '../parts/form.tsx';
 import { NetworkFrame } from '../parts/network-frame.tsx';
 import { Problem } from '../parts/problem.tsx';
+import { Loading } from '../parts/spinner.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
 
@@ -37,6 +38,7 @@ function Events({ id }: { readonly id: number }): JSX.Element {
   return (
     <div aria-busy={data === null && problem === null}>
       <Problem text={problem} />
+      {data === null && problem === null && <Loading />}
       {data !== null && events.length === 0 && (
         <div class="empty">
           <p>

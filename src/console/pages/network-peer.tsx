@@ -15,6 +15,7 @@ import { NetworkFrame } from '../parts/network-frame.tsx';
 import { type OpenedPeer, PeerActions, PeerDialog } from '../parts/peer-actions.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { Sparkline } from '../parts/sparkline.tsx';
+import { Loading } from '../parts/spinner.tsx';
 import { State, Verdict } from '../parts/state.tsx';
 import { Table } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
@@ -110,6 +111,7 @@ function Around({ network, peer }: { readonly network: Network; readonly peer: P
     <div aria-busy={data === null && problem === null}>
       <h2>{peer.name}</h2>
       <Problem text={problem} />
+      {data === null && problem === null && <Loading />}
       {data !== null && <PeerHealthView network={network} peer={peer} health={data} />}
       {canEdit() && (
         <div class="actions">

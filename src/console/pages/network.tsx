@@ -12,6 +12,7 @@ import { Field, Form } from '../parts/form.tsx';
 import { NetworkFrame } from '../parts/network-frame.tsx';
 import { PendingRemoval } from '../parts/pending-removal.tsx';
 import { Problem } from '../parts/problem.tsx';
+import { Loading } from '../parts/spinner.tsx';
 import { Summary } from '../parts/summary.tsx';
 import { go } from '../router.ts';
 import { canEdit } from '../session.ts';
@@ -45,6 +46,7 @@ function Overview({ network }: { readonly network: Network }): JSX.Element {
       {peers.length > 0 && (
         <div aria-busy={health.data === null && health.problem === null}>
           <Problem text={health.problem} />
+          {health.data === null && health.problem === null && <Loading />}
           {health.data !== null && <Summary {...{ network, health: health.data, events: events.data }} />}
         </div>
       )}

@@ -3,6 +3,7 @@ import { useContext, useEffect, useId, useRef, useState } from 'preact/hooks';
 import { ApiError } from '../client.ts';
 import { toSentence } from '../logic/text/to-sentence.ts';
 import { Problem } from './problem.tsx';
+import { Spinner } from './spinner.tsx';
 
 const FieldErrors = createContext<ApiError['fields']>({});
 
@@ -18,10 +19,13 @@ interface FormProps {
 export function Form({ submit, onSubmit, onCancel, isDangerous = false, children }: FormProps): JSX.Element {
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<Error | null>(null);
+  // A second click may come before the first one is drawn.
+  const isRunning = useRef(false);
   const place = useRef<HTMLFormElement>(null);
   const run = async (event: Event) => {
     event.preventDefault();
-    if (isBusy) return;
+    if (isRunning.current) return;
+    isRunning.current = true;
     setBusy(true);
     setError(null);
     try {
@@ -29,6 +33,7 @@ export function Form({ submit, onSubmit, onCancel, isDangerous = false, children
     } catch (thrown) {
       setError(thrown instanceof Error ? thrown : new Error(String(thrown)));
     } finally {
+      isRunning.current = false;
       setBusy(false);
     }
   };
@@ -47,6 +52,7 @@ export function Form({ submit, onSubmit, onCancel, isDangerous = false, children
       <Problem text={isAtFields ? null : (error?.message ?? null)} />
       <div class="actions">
         <button type="submit" class={isDangerous ? 'danger' : 'primary'} aria-disabled={isBusy}>
+          {isBusy && <Spinner />}
           {submit}
         </button>
         {onCancel && (

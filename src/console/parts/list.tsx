@@ -1,6 +1,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import type { Polled } from '../polled.ts';
 import { Problem } from './problem.tsx';
+import { Loading } from './spinner.tsx';
 
 interface ListProps<Item> {
   readonly from: Polled<Item>;
@@ -14,6 +15,7 @@ export function List<Item>({ from: { items, problem }, empty, children }: ListPr
   return (
     <div aria-busy={items === null && problem === null}>
       <Problem text={problem} />
+      {items === null && problem === null && <Loading />}
       {items !== null && (items.length === 0 ? <div class="empty">{empty}</div> : children(items))}
     </div>
   );

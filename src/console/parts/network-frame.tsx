@@ -6,6 +6,7 @@ import { route } from '../router.ts';
 import { canEdit } from '../session.ts';
 import { PageTitle } from './page-title.tsx';
 import { Problem } from './problem.tsx';
+import { Loading } from './spinner.tsx';
 
 interface NetworkFrameProps {
   readonly id: number;
@@ -28,7 +29,10 @@ export function NetworkFrame({ id, title, children }: NetworkFrameProps): JSX.El
         {canEdit() && <Tab id={id} page="keys" text="Enrolment keys" />}
       </nav>
       <Problem text={problem} />
-      <div aria-busy={data === null && problem === null}>{data !== null && children(data)}</div>
+      <div aria-busy={data === null && problem === null}>
+        {data === null && problem === null && <Loading />}
+        {data !== null && children(data)}
+      </div>
     </>
   );
 }

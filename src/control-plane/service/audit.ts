@@ -102,8 +102,13 @@ export function changedFields(before: object, after: object): Record<string, unk
 }
 
 /** What was done in the caller's organization, newest first. */
-export async function readAudit({ db }: Context, caller: Caller, slice: Slice): Promise<Page<AuditEntry>> {
-  return mapPage(await store.listEntries(db, caller.organizationId, slice), toAuditEntry);
+export async function readAudit(
+  { db }: Context,
+  caller: Caller,
+  filter: store.AuditFilter,
+  slice: Slice,
+): Promise<Page<AuditEntry>> {
+  return mapPage(await store.listEntries(db, caller.organizationId, filter, slice), toAuditEntry);
 }
 
 function toAuditEntry(row: store.StoredEntry): AuditEntry {

@@ -1,4 +1,4 @@
-import type { Insertable, Selectable } from 'kysely';
+import { type Insertable, type Selectable, sql } from 'kysely';
 import { countRows } from './database.ts';
 import { type Page, readPage, type Slice } from './page.ts';
 import type { Db, Tables } from './tables.ts';
@@ -72,11 +72,43 @@ export async function replaceDetails(db: Db, id: number, details: string): Promi
   await db.updateTable('audit_entries').set({ details }).where('id', '=', id).execute();
 }
 
+/** Which entries of the audit; all without a field. */
+export interface AuditFilter {
+  /** A part of who, what, on what, from where or the details, in any case. */
+  readonly search?: string | undefined;
+  /** An action such as `peer.enroll`, or the part before the dot. */
+  readonly action?: string | undefined;
+  /** ISO 8601. */
+  readonly since?: string | undefined;
+  readonly until?: string | undefined;
+}
+
+const searched = ['actor_name', 'action', 'target_name', 'address', 'details'] as const;
+
 /** The entries of an organization, newest first. */
-export async function listEntries(db: Db, organizationId: number, slice: Slice): Promise<Page<StoredEntry>> {
-  const list = db.selectFrom('audit_entries').selectAll().where('organization_id', '=', organizationId);
+export async function listEntries(
+  db: Db,
+  organizationId: number,
+  { search, action, since, until }: AuditFilter,
+  slice: Slice,
+): Promise<Page<StoredEntry>> {
+  let list = db.selectFrom('audit_entries').selectAll().where('organization_id', '=', organizationId);
+  if (since !== undefined) list = list.where('at', '>=', since);
+  if (until !== undefined) list = list.where('at', '<', until);
+  if (action !== undefined) {
+    const group = `${escapeLike(action)}.%`;
+    list = list.where((eb) => eb.or([eb('action', '=', action), sql<boolean>`action like ${group} escape '!'`]));
+  }
+  for (const word of search?.toLowerCase().split(/\s+/).filter(Boolean) ?? []) {
+    const part = `%${escapeLike(word)}%`;
+    list = list.where((eb) =>
+      eb.or(searched.map((column) => sql<boolean>`lower(${sql.ref(column)}) like ${part} escape '!'`)),
+    );
+  }
   return readPage(db, list, slice, 'desc');
 }
+
+const escapeLike = (text: string) => text.replace(/[!%_]/g, '!$&');
 
 /** What decides whether an entry is kept. */
 export type EntryAge = Pick<StoredEntry, 'id' | 'at' | 'action'>;

@@ -1,5 +1,5 @@
 import type { AuditEntry } from '../../../contract/audit.ts';
-import { formatTime } from '../text/time.ts';
+import { formatExact } from '../text/time.ts';
 
 /** Who did something, such as `user me@example.net`. */
 export function describeActor({ actor: { kind, name } }: Pick<AuditEntry, 'actor'>): string {
@@ -12,10 +12,29 @@ export function describeTarget({ target: { kind, id, name } }: Pick<AuditEntry, 
   return [kind.replaceAll('_', ' '), name, id === null ? null : `(${id})`].filter(Boolean).join(' ');
 }
 
+/** What networks are called, by their ids. */
+export type Names = ReadonlyMap<number, string>;
+
+/** The names of networks, those that were deleted among them. */
+export function findNames(
+  networks: readonly { readonly id: number; readonly name: string }[],
+  entries: readonly AuditEntry[],
+): Names {
+  const targets = entries.flatMap(({ target: { kind, id, name } }) =>
+    kind === 'network' && id !== null && name !== null ? [[id, name] as const] : [],
+  );
+  // Newest first: the last name of a network that was deleted holds.
+  return new Map([...targets.toReversed(), ...networks.map(({ id, name }) => [id, name] as const)]);
+}
+
 /** The fields that were set, in one line, as `cpn audit` has them. */
-export function describeDetails({ details }: Pick<AuditEntry, 'details'>): string {
+export function describeDetails({ details }: Pick<AuditEntry, 'details'>, names: Names = new Map()): string {
   return Object.entries(details)
-    .map(([field, value]) => `${field.replaceAll('_', ' ')}: ${describeValue(value)}`)
+    .map(([field, value]) => {
+      const name = field === 'network' && typeof value === 'number' ? names.get(value) : undefined;
+      const text = name === undefined ? describeValue(value) : `${describeText(name)} (${value})`;
+      return `${field.replaceAll('_', ' ')}: ${text}`;
+    })
     .join('; ');
 }
 
@@ -32,6 +51,6 @@ function describeValue(value: unknown): string {
 
 /** A text is not to look like another field. */
 function describeText(text: string): string {
-  if (/^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(text)) return formatTime(text);
+  if (/^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(text)) return formatExact(text);
   return /[;"]/.test(text) ? JSON.stringify(text) : text;
 }

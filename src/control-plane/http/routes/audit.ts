@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { AuditEntry } from '../../../contract/audit.ts';
 import { page } from '../../../contract/reply.ts';
+import { instant } from '../../../contract/text.ts';
 import { administrators } from '../../domain/caller.ts';
 import { readAudit } from '../../service/audit.ts';
 import type { Context } from '../../service/context.ts';
@@ -15,6 +16,15 @@ const Which = PageQuery.omit({ after: true }).extend({
     .refine((value) => value === undefined, { error: 'is not for the audit, which is newest first; use before' })
     .optional()
     .meta({ description: 'Refused: the audit is newest first.' }),
+  search: z.string().max(100).optional().meta({
+    description:
+      'Only entries that have each of these words in the names of actor and target, the action, the address or the details. The case of ASCII letters is ignored.',
+  }),
+  action: z.string().max(64).optional().meta({
+    description: 'Only entries of this action, such as peer.enroll, or of all that begin with it, such as peer.',
+  }),
+  since: instant.optional().meta({ description: 'Only entries of this instant or later.' }),
+  until: instant.optional().meta({ description: 'Only entries before this instant.' }),
   limit: digits(z.int().min(1).max(200)).optional().meta({ description: 'An older name of per_page.' }),
 });
 
@@ -31,10 +41,16 @@ export function addAuditRoute(app: App, context: Context): void {
       response: { 200: page(AuditEntry) },
     },
     handler: async (request) => {
-      const { page, per_page, limit, before } = request.query;
+      const { page, per_page, limit, before, search, action, since, until } = request.query;
       const asked = { page, per_page: per_page ?? limit, after: before };
-      const entries = await readAudit(context, userOf(request), readSlice(asked));
-      return toPageReply(entries, asked, (id) => ({ before: id }));
+      const filter = { search, action, since: toUtc(since), until: toUtc(until) };
+      const entries = await readAudit(context, userOf(request), filter, readSlice(asked));
+      const repeated = Object.entries(filter).filter((each): each is [string, string] => each[1] !== undefined);
+      const encoded = repeated.map(([name, value]) => [name, encodeURIComponent(value)] as const);
+      return toPageReply(entries, asked, (id) => ({ ...Object.fromEntries(encoded), before: id }));
     },
   });
 }
+
+/** As instants are stored. */
+const toUtc = (instant: string | undefined) => (instant === undefined ? undefined : new Date(instant).toISOString());

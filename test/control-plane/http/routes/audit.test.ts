@@ -310,3 +310,28 @@ test('pruning ends after the batch that is under way when it is stopped', async 
   );
   expect((await plane.call('GET', '/api/audit', { token })).body.data).toHaveLength(3);
 });
+
+test('entries are searched and filtered, and the next page keeps the filter', async () => {
+  const network = await makeNetwork(plane, token, { name: 'Find_100%' });
+  const key = await makeKey(plane, token, network, { name: 'hidden key' });
+  for (const name of ['found-1', 'found-2', 'FOUND-3']) await enroll(plane, key, { name });
+  const names = async (query: string) =>
+    (await read(`?${query}`)).map(({ target }: { target: { name: string } }) => target.name);
+  expect(await names('search=found')).toEqual(['FOUND-3', 'found-2', 'found-1']);
+  expect(await names('search=found%20hidden&action=peer')).toEqual(['FOUND-3', 'found-2', 'found-1']);
+  expect(await names('search=find_100%25')).toEqual(['Find_100%']);
+  expect(await names('search=find_1%25')).toEqual([]);
+  expect(await names('search=found&action=network')).toEqual([]);
+  expect(await names('search=found&action=peer.enroll')).toHaveLength(3);
+  expect(await names('search=found&action=pee')).toEqual([]);
+  const { body } = await plane.call('GET', '/api/audit?search=found&action=peer&per_page=2', { token });
+  expect([body.data.length, body.meta.total]).toEqual([2, 3]);
+  const rest = await plane.call('GET', `/api/audit${body.links.next}`, { token });
+  expect(rest.body.data.map(({ target }: { target: { name: string } }) => target.name)).toEqual(['found-1']);
+  const at = encodeURIComponent(plane.clock.now().toISOString().replace('Z', '+00:00'));
+  expect((await names(`search=found&since=${at}`)).length).toBe(3);
+  expect(await names(`search=found&until=${at}`)).toEqual([]);
+  expect((await plane.call('GET', '/api/audit?since=yesterday', { token })).status).toBe(422);
+  const elsewhere = await plane.signIn('owner', await plane.addOrganization('searching'));
+  expect(await read('?search=found', elsewhere)).toEqual([]);
+});

@@ -1,0 +1,78 @@
+import type { AuditEntry } from '../../../contract/audit.ts';
+import { printableLines } from '../../../core/errors/printable.ts';
+import type { Query } from '../page/route.ts';
+import { describeDetails, type Names } from './describe-audit.ts';
+
+/** What the audit page shows: words, a group of actions, and for how many hours. */
+export interface AuditView {
+  readonly search: string;
+  readonly action: string;
+  readonly hours: string;
+}
+
+/** The groups of actions, by what stands before the dot. */
+export const actionGroups = [
+  ['', 'all'],
+  ['peer', 'peers'],
+  ['network', 'networks'],
+  ['key', 'enrolment keys'],
+  ['user', 'users'],
+  ['login', 'logins'],
+  ['session', 'sessions'],
+  ['token', 'personal tokens'],
+  ['password', 'passwords'],
+] as const;
+
+export const periods = [
+  ['', 'any time'],
+  ['1', 'the last hour'],
+  ['24', 'the last 24 hours'],
+  ['168', 'the last 7 days'],
+  ['720', 'the last 30 days'],
+] as const;
+
+const isIn = (value: string, choices: readonly (readonly [string, string])[]) =>
+  choices.some(([each]) => each === value);
+
+export function readAuditView({ q = '', action = '', hours = '' }: Query): AuditView {
+  return {
+    search: q.slice(0, 100),
+    action: isIn(action, actionGroups) ? action : '',
+    hours: isIn(hours, periods) ? hours : '',
+  };
+}
+
+export const writeAuditView = ({ search, action, hours }: AuditView): Query => ({ q: search, action, hours });
+
+/** The filter of the API for a view. */
+export function toAuditQuery({ search, action, hours }: AuditView, now: number): string {
+  const query = new URLSearchParams();
+  if (search.trim() !== '') query.set('search', search.trim());
+  if (action !== '') query.set('action', action);
+  if (hours !== '') query.set('since', new Date(now - Number(hours) * 3_600_000).toISOString());
+  return query.toString();
+}
+
+const header = [
+  ...['id', 'time', 'actor kind', 'actor', 'actor id', 'action', 'target kind', 'target', 'target id'],
+  ...['address', 'details'],
+];
+
+/** The entries as a table for spreadsheets (RFC 4180), with a byte order mark, by which they recognise UTF-8. */
+export function toCsv(entries: readonly AuditEntry[], names: Names): string {
+  const rows = entries.map(({ id, at, actor, action, target, address, details }) => [
+    ...[id, at, actor.kind, actor.name, actor.id, action, target.kind, target.name, target.id],
+    ...[address, describeDetails({ details }, names)],
+  ]);
+  return `\u{feff}${[header, ...rows].map((row) => `${row.map(toCell).join(',')}\r\n`).join('')}`;
+}
+
+/** What spreadsheets take for the beginning of a formula, also in full width (OWASP, CSV injection). A peer chooses its name. */
+const formula = /^[\s\u{fffd}]*[=+\-@\u{ff1d}\u{ff0b}\u{ff0d}\u{ff20}]/u;
+
+function toCell(value: string | number | null): string {
+  if (value === null) return '';
+  if (typeof value === 'number') return String(value);
+  const text = printableLines(value);
+  return `"${(formula.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
+}

@@ -1,0 +1,33 @@
+import type { ComponentChildren, JSX } from 'preact';
+import { useRef, useState } from 'preact/hooks';
+import { Spinner } from './spinner.tsx';
+
+interface BusyButtonProps {
+  readonly onClick: () => Promise<unknown>;
+  readonly children: ComponentChildren;
+  readonly class?: string;
+}
+
+/** A button of something that takes a while. Clicks meanwhile do nothing. */
+export function BusyButton({ onClick, children, class: name = '' }: BusyButtonProps): JSX.Element {
+  const [isBusy, setBusy] = useState(false);
+  // A second click may come before the first one is drawn.
+  const isRunning = useRef(false);
+  const run = async () => {
+    if (isRunning.current) return;
+    isRunning.current = true;
+    setBusy(true);
+    try {
+      await onClick();
+    } finally {
+      isRunning.current = false;
+      setBusy(false);
+    }
+  };
+  return (
+    <button type="button" class={name} aria-disabled={isBusy} onClick={() => void run()}>
+      {isBusy && <Spinner />}
+      {children}
+    </button>
+  );
+}
