@@ -65,7 +65,8 @@ const usage = `usage: scripts/bench all|${Object.keys(subjects).join('|')}… [-
 Measures all subjects, or those named, each against what a user would have instead, and prints a table. A ratio is our median by the baseline's.
 "record" adds figures to the history in docs/performance.md. "check" fails where a figure is worse than the last recorded one.
 "revoke" removes a peer 20 times, or N times, in networks of 2, 3 and 100.
-"failover" has the connector in service die 20 times, or N times: of each kind, and at each moment.
+"failover" has the connector in service die 20 times, or N times: of each kind, and at each moment. Then laptops come back from sleep,
+and their link comes back, with a preferred standby that never answered.
 "health" has it die until a webhook receives the event, 32 times or N times; with --churn it counts alarms without a cause
 while the map changes and the control plane is restarted; with --replicas of two processes on PostgreSQL.
 "offline" has a host lose power, cable, processes or network, 10 times each or N times, in networks of 2, 3 and 1,000.

@@ -2,6 +2,7 @@ import { DataCenter } from '../../../test/e2e/data-center.ts';
 import { type Death, kinds, measureOutages, moments, type Outage } from '../../../test/e2e/outages.ts';
 import type { Comparison } from '../comparison.ts';
 import { spreadOf } from '../spread.ts';
+import { compareReturns } from './returns.ts';
 
 /** Seconds, as Tailscale publishes it in "Set up high availability" (tailscale.com/kb/1115): up to so long, and not measured here. */
 const published = 15;
@@ -37,12 +38,13 @@ export async function compareFailover(rounds = 20): Promise<Comparison[]> {
   );
   process.stderr.write(describeSpreads(outages));
   for (const end of ends) if (end.status === 'rejected') throw end.reason;
-  return Object.entries(users).map(([name, user]) => ({
+  const failovers = Object.entries(users).map(([name, user]) => ({
     what: `failover of a route, measured at ${user}`,
-    ...{ baseline: 'Tailscale, as published, not measured', unit: 's', theirs: [published] },
+    ...{ baseline: 'Tailscale, as published, not measured', unit: 's' as const, theirs: [published] },
     ours: outages.filter(({ host }) => host === name).map(({ seconds }) => seconds),
     target: { atMost: limit, text: `each < ${limit} s` },
   }));
+  return [...failovers, ...(await compareReturns())];
 }
 
 /** So many deaths: each kind at each moment in turn. */
