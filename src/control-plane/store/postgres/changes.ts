@@ -121,12 +121,17 @@ async function connect(listening: Listening): Promise<Client> {
     const topic = topics.get(channel);
     if (network !== undefined && topic !== undefined && from !== name) events.notify(Number(network), topic);
   });
+  const ended = new AbortController();
+  client.once('end', () => ended.abort());
+  const either = AbortSignal.any([ended.signal, signal]);
   try {
     await client.connect();
     for (const channel of [...Object.values(channels), ownChannel(name)]) await client.query(`listen ${channel}`);
-    const { isSent, arrived } = await notifyOwn(client, listening, keepalive.firstPatienceMs, signal);
-    if (!arrived) throw isSent ? new Error(notDelivered) : new Error('no notification can be sent');
-    return client;
+    const { isSent, arrived } = await notifyOwn(client, listening, keepalive.firstPatienceMs, either);
+    if (arrived) return client;
+    // A restart of the server is no pooler in transaction mode, and a retry helps.
+    if (either.aborted) throw new Error(connectionEnded);
+    throw new Error(isSent ? notDelivered : 'no notification can be sent');
   } catch (error) {
     client.drop();
     throw error;

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { OutcomeUnknown, Unavailable } from '../../../../src/control-plane/errors.ts';
 import { announce, listen, notifyBy } from '../../../../src/control-plane/store/postgres/changes.ts';
 import { type DatabaseTarget, parseDatabaseUrl } from '../../../../src/control-plane/store/postgres/database-url.ts';
+import { explainStart } from '../../../../src/control-plane/store/postgres/errors.ts';
 import { Client, createPool } from '../../../../src/control-plane/store/postgres/pool.ts';
 import { postgresDialect } from '../../../../src/control-plane/store/postgres/store.ts';
 import type { Db, Tables } from '../../../../src/control-plane/store/tables.ts';
@@ -153,6 +154,19 @@ test('a listener notices a connection that is dead without an end, and listens o
   await announce(db, other, 10, 'map');
   await eventually('the next change is received', () => received.includes(10));
   expect(received).toEqual([7, 'lost', 'all', 10]);
+});
+
+test('a connection that ends before the first notification is no pooler in transaction mode: a retry helps', async () => {
+  const { port, block } = await openWay();
+  const way = { ...target, host: '127.0.0.1', port };
+  const events = { notify: () => {}, notifyAll: () => {}, lost: () => {} };
+  const cut = async () => {
+    for (const socket of block()) socket.destroy();
+  };
+  const patient = { everyMs: 50, patienceMs: 60_000, firstPatienceMs: 60_000 };
+  const refused: unknown = await listen(way, events, cut, patient).catch((error) => error);
+  expect(refused).toEqual(new Error('the connection ended'));
+  expect(explainStart(refused, way)).toMatchObject({ isRetryable: true });
 });
 
 test('connections that were idle and answer no more are left, all at once, and the work is done on a new one', async () => {
