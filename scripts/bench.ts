@@ -3,6 +3,7 @@ import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { root } from '../packaging/source.ts';
 import { type Comparison, cellsOf, conclude, heading } from './measure/comparison.ts';
+import { compareProxies } from './measure/edges/proxies.ts';
 import { benchFigures } from './measure/figure-bench.ts';
 import { compareDeadHosts } from './measure/health/dead-hosts.ts';
 import { compareFailoverEvents } from './measure/health/failover-events.ts';
@@ -38,8 +39,9 @@ const subjects: Readonly<Record<string, (rounds?: number) => Promise<Comparison[
   join: compareJoin,
   failover: compareFailover,
   health: compareFailoverEvents,
-  offline: compareDeadHosts,
+  offline: (rounds) => compareDeadHosts(rounds),
   reports: compareReportBytes,
+  proxies: compareProxies,
   live: compareLive,
   reach: compareReach,
   revoke: compareRevoke,
@@ -57,7 +59,8 @@ const quickSubjects = {
 };
 
 const usage = `usage: scripts/bench all|${Object.keys(subjects).join('|')}… [--json FILE]
-       scripts/bench failover|health|offline|revoke [--rounds N]
+       scripts/bench failover|health|proxies|revoke [--rounds N]
+       scripts/bench offline [--rounds N] [--hosts N]
        scripts/bench health --churn MINUTES [--replicas]
        scripts/bench check|record [--help]
        scripts/bench push [--help]
@@ -69,8 +72,11 @@ Measures all subjects, or those named, each against what a user would have inste
 and their link comes back, with a preferred standby that never answered.
 "health" has it die until a webhook receives the event, 32 times or N times; with --churn it counts alarms without a cause
 while the map changes and the control plane is restarted; with --replicas of two processes on PostgreSQL.
-"offline" has a host lose power, cable, processes or network, 10 times each or N times, in networks of 2, 3 and 1,000.
-BENCH_MINUTES=N has idle and reports go on for N minutes instead of 10, and churn instead of 60.
+"offline" has a host lose power, cable, processes or network, 10 times each or N times, in networks of 2, 3 and 1,000 hosts, or of
+--hosts alone.
+"proxies" has a host follow networks through the proxies of Debian, TLS and PgBouncer: its requests while idle, and the time of a change,
+50 times each or N times.
+BENCH_MINUTES=N has idle, proxies and reports go on for N minutes instead of 10, and churn instead of 60.
 `;
 
 process.exitCode = await main(process.argv.slice(2));
@@ -86,24 +92,32 @@ async function main(argv: string[]): Promise<number> {
     json: { type: 'string' },
     rounds: { type: 'string' },
     churn: { type: 'string' },
+    hosts: { type: 'string' },
     replicas: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   } as const;
   const { values, positionals } = parseArgs({ args: argv, options, allowPositionals: true });
   const names = positionals.join() === 'all' ? Object.keys(subjects) : positionals;
-  const [rounds, churn] = [values.rounds, values.churn].map((text) => (text === undefined ? undefined : Number(text)));
+  const [rounds, churn, hosts] = [values.rounds, values.churn, values.hosts].map((text) =>
+    text === undefined ? undefined : Number(text),
+  );
   const hasWrongRounds =
-    rounds !== undefined && (!/^(failover|health|offline|revoke)$/.test(names.join()) || !(rounds >= 1));
+    rounds !== undefined && (!/^(failover|health|offline|proxies|revoke)$/.test(names.join()) || !(rounds >= 1));
   const hasWrongChurn = churn !== undefined && (names.join() !== 'health' || rounds !== undefined || !(churn > 0));
   const isChurn = churn !== undefined;
   const measureChurn = () => compareFalseAlarms(churn ?? 0, values.replicas);
-  const chosen = names.flatMap((name) => (isChurn ? measureChurn : subjects[name]) ?? []);
+  const hasWrongHosts = hosts !== undefined && (names.join() !== 'offline' || !(Number.isInteger(hosts) && hosts >= 2));
+  const measureHosts = (rounds?: number) => compareDeadHosts(rounds, hosts === undefined ? undefined : [hosts]);
+  const chosen = names.flatMap(
+    (name) => (isChurn ? measureChurn : name === 'offline' ? measureHosts : subjects[name]) ?? [],
+  );
   if (
     values.help ||
     names.length === 0 ||
     chosen.length < names.length ||
     hasWrongRounds ||
     hasWrongChurn ||
+    hasWrongHosts ||
     (values.replicas && !isChurn)
   ) {
     process.stderr.write(usage);

@@ -4,7 +4,17 @@ import { quantileOf } from './spread.ts';
 export interface Comparison {
   readonly what: string;
   readonly baseline: string;
-  readonly unit: 'ms' | 'ms of CPU' | 'MiB' | '% of a core' | 's' | 'bytes' | 'packets' | 'statements' | 'events';
+  readonly unit:
+    | 'ms'
+    | 'ms of CPU'
+    | 'MiB'
+    | '% of a core'
+    | 's'
+    | 'bytes'
+    | 'packets'
+    | 'statements'
+    | 'events'
+    | 'requests';
   readonly ours: readonly number[];
   /** Empty where there is no baseline: then the target is one of our own figure. */
   readonly theirs: readonly number[];
