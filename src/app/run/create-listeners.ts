@@ -43,7 +43,7 @@ export function createListeners(context: ListenerContext): readonly PassListener
   const { tools, link, interval, confirmMs, update, damper, reset } = context;
   const failures = new FailureTracker(tools, link, update);
   const reports = new ReportListener(tools, link, () => failures.rtts);
-  const prober = new PeerProber(tools, link);
+  const prober = new PeerProber(tools, link, (probes) => reports.noteProbed(probes));
   const drops = new DropListener(tools, link, interval, update.trigger);
   const map = new MapFollower(
     tools,

@@ -1,3 +1,4 @@
+import type { ProbeResult } from '../../contract/health.ts';
 import { sameData } from '../util/same-data.ts';
 import type { HostReport, ObservedPath, ReportPart } from './compose-report.ts';
 
@@ -73,6 +74,15 @@ export function mergeReport(before: HostReport, part: ReportPart, next: HostRepo
     paths: [...replaceBy(before.paths, paths, ({ peer }) => peer)].filter(({ peer }) => peers.has(peer)),
     routes: [...replaceBy(before.routes, routes, ({ route }) => route)].filter(({ route }) => prefixes.has(route)),
   };
+}
+
+/** What is reported once results of probes were sent: a service takes each for the path to that peer. */
+export function mergeProbes(before: HostReport, probes: readonly ProbeResult[]): HostReport {
+  const paths = probes.map(({ peer, answered }): ObservedPath => {
+    const known = before.paths.find((path) => path.peer === peer);
+    return { ...known, peer, path: answered ? 'direct' : 'down' };
+  });
+  return { ...before, paths: [...replaceBy(before.paths, paths, ({ peer }) => peer)] };
 }
 
 function replaceBy<Item>(items: readonly Item[], newer: readonly Item[], nameOf: (item: Item) => unknown) {

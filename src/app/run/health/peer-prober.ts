@@ -1,3 +1,4 @@
+import type { ProbeResult } from '../../../contract/health.ts';
 import type { PeerMessage } from '../../../contract/message.ts';
 import type { PublicKey } from '../../../core/crypto/keys.ts';
 import { CpnError } from '../../../core/errors/index.ts';
@@ -38,15 +39,18 @@ interface Target {
 export class PeerProber implements PassListener {
   readonly #tools: Tools;
   readonly #link: string;
+  readonly #onReported: (probes: readonly ProbeResult[]) => void;
   readonly #ending = new AbortController();
   #evaluation: Evaluation | null = null;
   /** The peers to probe, by their ids. */
   readonly #asked = new Set<number>();
   #probing: Promise<void> | null = null;
 
-  constructor(tools: Tools, link: string) {
+  /** @param onReported receives the results that the control plane took */
+  constructor(tools: Tools, link: string, onReported: (probes: readonly ProbeResult[]) => void = () => {}) {
     this.#tools = tools;
     this.#link = link;
+    this.#onReported = onReported;
   }
 
   onPass({ evaluation }: Pass): void {
@@ -99,6 +103,7 @@ export class PeerProber implements PassListener {
     await withExtensions(this.#tools, state, reportPatience, (service) =>
       service.report(access.network, state.membership.peer.id, access.token, { probes }, this.#ending.signal),
     );
+    this.#onReported(probes);
   }
 
   async #findAnswering(targets: readonly Target[]) {

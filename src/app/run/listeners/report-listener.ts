@@ -1,3 +1,4 @@
+import type { ProbeResult } from '../../../contract/health.ts';
 import type { PublicKey } from '../../../core/crypto/keys.ts';
 import { CpnError, Refused, Unreachable } from '../../../core/errors/index.ts';
 import {
@@ -106,6 +107,11 @@ export class ReportListener implements PassListener {
     if (observed === null) return;
     this.#observed = withProblem(observed, problem);
     this.#start();
+  }
+
+  /** Notes results of probes that were reported: the control plane takes them for paths. */
+  noteProbed(probes: readonly ProbeResult[]): void {
+    this.#schedule.noteProbed(probes);
   }
 
   /** The pause after a failure ends: the control plane may be in reach again. */

@@ -1,3 +1,4 @@
+import type { ProbeResult } from '../../../contract/health.ts';
 import { Refused, Unreachable } from '../../../core/errors/index.ts';
 import {
   emptyReport,
@@ -5,7 +6,7 @@ import {
   type Reachability,
   type ReportPart,
 } from '../../../core/health/compose-report.ts';
-import { compareReports, mergeReport } from '../../../core/health/report-changes.ts';
+import { compareReports, mergeProbes, mergeReport } from '../../../core/health/report-changes.ts';
 import { type Backoff, backoffDelay, pauseFor, type RateLimit } from '../../../core/util/backoff.ts';
 
 /**
@@ -104,6 +105,11 @@ export class ReportSchedule {
     this.#isReplySettled = isWitnessed || (!this.#wasComplete && (this.#isReplySettled || isSecond));
     this.#reported = mergeReport(this.#reported ?? emptyReport, part, next);
     if (part.complete || now - this.#figuresAt >= onKept.figures) this.#figuresAt = now;
+  }
+
+  /** Notes what the service has of peers that this host probed: a peer that answers again is then a transition. */
+  noteProbed(probes: readonly ProbeResult[]): void {
+    if (this.#reported !== null) this.#reported = mergeProbes(this.#reported, probes);
   }
 
   /** Notes a failure, and returns how many there were in a row. Whether the service has the report is not known: the next one is complete. */

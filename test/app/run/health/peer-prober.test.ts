@@ -3,6 +3,7 @@ import { evaluateNetwork } from '../../../../src/app/reconcile/evaluate-network.
 import { passNetwork } from '../../../../src/app/reconcile/pass.ts';
 import { noUpdate } from '../../../../src/app/reconcile/state-update.ts';
 import { PeerProber } from '../../../../src/app/run/health/peer-prober.ts';
+import type { ProbeResult } from '../../../../src/contract/health.ts';
 import { dialled, peer } from '../../../core/samples.ts';
 import { eventually } from '../../../lab/eventually.ts';
 import { Desk, joinedTo, mapAt } from '../../desk.ts';
@@ -24,20 +25,24 @@ async function start() {
     return isTcpReachable(address, ms);
   };
   desk.onHandshakeTrigger = (address) => probed.push(address);
-  const prober = new PeerProber(desk.tools, 'cpn0');
+  const taken: ProbeResult[] = [];
+  const prober = new PeerProber(desk.tools, 'cpn0', (probes) => taken.push(...probes));
   prober.onPass(passOf(await evaluateNetwork(desk.tools, await desk.state())));
   const ask = (times = 1) => {
     for (let time = 0; time < times; time += 1) prober.receive([{ kind: 'probe', data: { peers: everybody } }]);
   };
-  return { desk, probed, ask };
+  return { desk, probed, taken, ask };
 }
 
 it('the control plane has a host probe peers that it reaches directly, at their addresses in the tunnel, and no others', async () => {
-  const { desk, probed, ask } = await start();
+  const { desk, probed, taken, ask } = await start();
   desk.alive.add(hub.address).add(edge.address).add(relayed.address);
   ask();
   await eventually('it reports', () => desk.reports.length > 0);
-  expect(desk.reports).toEqual([{ probes: [2, 3].map((id) => ({ peer: id, answered: true })) }]);
+  const results = [2, 3].map((id) => ({ peer: id, answered: true }));
+  expect(desk.reports).toEqual([{ probes: results }]);
+  await eventually('its reports go on from these results', () => taken.length > 0);
+  expect(taken).toEqual(results);
   expect(new Set(probed)).toEqual(new Set([hub.address, edge.address]));
   expect(desk.steps.filter(({ do: kind }) => kind === 'renew-peers')).toEqual([]);
 });

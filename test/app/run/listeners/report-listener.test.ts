@@ -78,6 +78,19 @@ describe('a report', () => {
     expect(await pass(1, { failed: lost })).toEqual([]);
   });
 
+  it('has a peer that did not answer a probe, and that answers again before a pass found it dead', async () => {
+    const { desk, listener, pass } = await start();
+    await pass();
+    listener.noteProbed([{ peer: 2, answered: false }]);
+    answer(desk, 2);
+    expect(await pass(1)).toMatchObject([{ paths: [{ peer: 2, path: 'direct' }] }]);
+    expect(await pass(1)).toEqual([]);
+    // Here a pass found it dead, and the probe that it answers.
+    expect(await pass(1, { failed: lost })).toMatchObject([{ paths: [{ peer: 2, path: 'down' }] }]);
+    listener.noteProbed([{ peer: 2, answered: true }]);
+    expect(await pass(1)).toMatchObject([{ routes: [{ connector: 2 }] }]);
+  });
+
   it('has figures once a minute, where they changed notably, over the connection of the long poll', async () => {
     const { desk, listener, pass, rtts } = await start();
     await pass();
