@@ -74,8 +74,8 @@ and their link comes back, with a preferred standby that never answered.
 while the map changes and the control plane is restarted; with --replicas of two processes on PostgreSQL.
 "offline" has a host lose power, cable, processes or network, 10 times each or N times, in networks of 2, 3 and 1,000 hosts, or of
 --hosts alone.
-"proxies" has a host follow networks through the proxies of Debian, TLS and PgBouncer: its requests while idle, and the time of a change,
-50 times each or N times.
+"proxies" has hosts wait behind the proxies of Debian, TLS and PgBouncer: their requests while idle, and the time of a change until each has
+it, 50 times or N times.
 BENCH_MINUTES=N has idle, proxies and reports go on for N minutes instead of 10, and churn instead of 60.
 `;
 

@@ -1,4 +1,3 @@
-import type { Daemon } from '../../../test/lab/daemon.ts';
 import { eventually } from '../../../test/lab/eventually.ts';
 import type { Comparison } from '../comparison.ts';
 import type { FollowedNetwork } from './followed-network.ts';
@@ -11,11 +10,7 @@ const patient = { timeoutMs: 120_000, everyMs: 50 };
  * Restarts PgBouncer under a control plane that runs: in session mode, until a change that was made meanwhile is at the host, and in
  * transaction mode, until the control plane is not ready. A process that starts behind transaction mode has to end with code 2.
  */
-export async function measurePooler(
-  planes: PooledPlanes,
-  network: FollowedNetwork,
-  daemon: Daemon,
-): Promise<Comparison[]> {
+export async function measurePooler(planes: PooledPlanes, network: FollowedNetwork): Promise<Comparison[]> {
   const { pooler, plane, serving } = planes;
   const url = serving[2].ways[0]?.url ?? '';
   const readyz = async () => (await plane.host.exec(['curl', '-s', `${url}/readyz`], { allowFailure: true })).stdout;
@@ -24,7 +19,7 @@ export async function measurePooler(
   for (let round = 0; round < restarts; round += 1) {
     const began = performance.now();
     const restarted = pooler.restart('session');
-    await network.change(daemon);
+    await network.change();
     again?.push((performance.now() - began) / 1000);
     await restarted;
     await eventually('it is ready', isReady, patient);

@@ -2,7 +2,6 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Daemon } from '../../../test/lab/daemon.ts';
 import { Lab } from '../../../test/lab/lab.ts';
 import type { Comparison } from '../comparison.ts';
 import { minutesOf } from '../host/minutes.ts';
@@ -10,15 +9,15 @@ import { FollowedNetwork } from './followed-network.ts';
 import { startPooled, startProxied, startTlsPlane, writeCertificates } from './planes.ts';
 import { measurePooler } from './poolers.ts';
 
-/** Milliseconds between two changes. The next one is made along another way. */
+/** Milliseconds between two changes. The next one is at another host. */
 const restMs = 100;
 const lagTarget = { share: 0.95, atMost: 1_000, text: 'p95 ≤ 1 s' };
 const wholeTarget = { atMost: 0, text: '0' };
 
 /**
- * One host follows networks directly, through nginx, Apache, HAProxy and Caddy of Debian, and at processes on PostgreSQL and PgBouncer:
- * its requests while all are idle for ten minutes, by default, and the time of a change from its answer until the kernel has it. All
- * ways share one run, and changes take turns along them.
+ * Hosts follow networks directly, through nginx, Apache, HAProxy and Caddy of Debian, and at processes on PostgreSQL and PgBouncer: the
+ * requests of each while all are idle for ten minutes, by default, and the time of a change from its answer until the kernel has it. All
+ * share one run, and changes take turns among them.
  */
 export async function compareProxies(rounds = 50): Promise<Comparison[]> {
   const minutes = minutesOf(10);
@@ -32,16 +31,13 @@ export async function compareProxies(rounds = 50): Promise<Comparison[]> {
       await startTlsPlane(lab, certificates.ofPlane),
       ...pooled.serving,
     ];
-    const host = await lab.addHost('edge', { address: '203.0.113.11/24' });
     const networks: FollowedNetwork[] = [];
     for (const serving of planes)
-      for (const way of serving.ways) networks.push(await FollowedNetwork.join(serving, way, host, networks.length));
-    const daemon = new Daemon(await host.spawnCpn(['run'], { env: { CPN_LOG_LEVEL: 'debug' } }));
-    for (const network of networks) await network.untilWaiting();
+      for (const way of serving.ways) networks.push(await FollowedNetwork.start(lab, serving, way, networks.length));
     const requests = await countRequests(networks, minutes);
-    const lags = await measureLags(networks, daemon, rounds);
+    const lags = await measureLags(networks, rounds);
     const behindPooler = networks.at(-1) as FollowedNetwork;
-    return [...requests, ...lags, ...(await measurePooler(pooled, behindPooler, daemon))];
+    return [...requests, ...lags, ...(await measurePooler(pooled, behindPooler))];
   } finally {
     await lab.stop();
     await pooled.remove();
@@ -72,15 +68,11 @@ async function countRequests(networks: readonly FollowedNetwork[], minutes: numb
 }
 
 /** The first change of each comes after the idle minutes. */
-async function measureLags(
-  networks: readonly FollowedNetwork[],
-  daemon: Daemon,
-  rounds: number,
-): Promise<Comparison[]> {
+async function measureLags(networks: readonly FollowedNetwork[], rounds: number): Promise<Comparison[]> {
   const lags = networks.map((): number[] => []);
   for (let round = 0; round < rounds; round += 1) {
     for (const [index, network] of networks.entries()) {
-      lags[index]?.push(await network.change(daemon));
+      lags[index]?.push(await network.change());
       await delay(restMs);
     }
   }

@@ -16,7 +16,7 @@ import type { WaitingOrder } from './waiting-hosts.ts';
 
 /** Hosts with a daemon and a tunnel that reach the dying ones directly. */
 const witnesses = 3;
-const patient = { timeoutMs: 180_000, everyMs: 1_000 };
+const patient = { timeoutMs: 600_000, everyMs: 1_000 };
 
 interface RealHost {
   readonly host: Host;

@@ -90,9 +90,9 @@ export function isEnd({ msg }: LogLine): boolean {
   return msg === 'change applied';
 }
 
-/** True when the host holds a request for this network open at the control plane, according to its notes. */
-export async function isWaiting(host: Host, link = 'cpn0'): Promise<boolean> {
-  const text = await readFile(join(host.runtimeDir, `${link}.notes.json`), 'utf8').catch(() => '{}');
+/** True when the host holds a request open at the control plane, according to its notes. */
+export async function isWaiting(host: Host): Promise<boolean> {
+  const text = await readFile(join(host.runtimeDir, 'cpn0.notes.json'), 'utf8').catch(() => '{}');
   return /"mode": ?"push"/.test(text);
 }
 
