@@ -25,7 +25,12 @@ export async function runPlan({ checks, parts, mostUnsteady = Number.POSITIVE_IN
   if (failed.length > 0) print(`failed:\n${describeFailures(failed)}`);
   print(`the whole run: ${Math.round((performance.now() - started) / 1000)} s`);
   print(describeEnd(results, unsteady));
-  return failed.length > 0 || unsteady.length > mostUnsteady ? 1 : 0;
+  return statusOf(failed.length, unsteady.length, mostUnsteady);
+}
+
+/** The exit status of a run with so many failures and unsteady files. */
+export function statusOf(failed: number, unsteady: number, mostUnsteady: number): 0 | 1 {
+  return failed > 0 || unsteady > mostUnsteady ? 1 : 0;
 }
 
 function print(text: string): void {

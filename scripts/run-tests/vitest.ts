@@ -8,7 +8,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { failure, REPORT_VARIABLE, type Report } from './report.ts';
 
 /** Enough for the words of a teardown, or of a process that dies. */
-const TAIL_LINES = 12;
+const TAIL_LINES = 5;
 
 /** Milliseconds within which vitest ends once it has written its report. */
 const MOST_TEARDOWN = 60_000;
@@ -59,14 +59,12 @@ function watchTeardowns(vitest: ChildProcess, path: string): NodeJS.Timeout {
 
 /** Passes on what a process prints, until it ends. */
 async function watch(child: ChildProcess): Promise<{ how: string; tail: string }> {
-  let tail = '';
-  for (const [from, to] of [
-    [child.stdout, process.stdout],
-    [child.stderr, process.stderr],
-  ] as const) {
-    from?.on('data', (data: Buffer) => {
-      to.write(data);
-      tail = lastLines(tail + data.toString());
+  // One for each output: which of them comes first is not certain.
+  const tails = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name]?.on('data', (data: Buffer) => {
+      process[name].write(data);
+      tails[name] = lastLines(tails[name] + data.toString());
     });
   }
   const closed = once(child, 'close');
@@ -75,11 +73,16 @@ async function watch(child: ChildProcess): Promise<{ how: string; tail: string }
   await Promise.race([closed, setTimeout(1000, undefined, { ref: false })]);
   child.stdout?.destroy();
   child.stderr?.destroy();
+  const tail = [tails.stdout, tails.stderr].map((text) => text.trim()).join('\n');
   return { how: code === 0 ? '' : signal === null ? `exit status ${code}` : `ended by ${signal}`, tail };
 }
 
 function lastLines(text: string): string {
-  return text.split('\n').slice(-TAIL_LINES).join('\n');
+  // An unfinished or empty line is the last one.
+  return text
+    .split('\n')
+    .slice(-TAIL_LINES - 1)
+    .join('\n');
 }
 
 /** The reporter sets the exit status to 0 once all results are written, so that any other status has another cause. */
