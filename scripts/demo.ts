@@ -24,7 +24,7 @@ if (args === '--keep') {
   await keepDemo(say);
   process.exit();
 }
-await using lab = await Lab.start();
+await using lab = await Lab.start({ commandServers: true });
 title('A control plane, and three hosts: a connector with a LAN behind it, an origin, a laptop behind NAT');
 const controlPlane = await startControlPlane(lab);
 const [connector, origin, home] = await Promise.all([

@@ -18,9 +18,9 @@ export interface Demo {
   readonly on: string;
 }
 
-/** Runs the demo until a signal ends it. */
-export async function keepDemo(say: (text: string) => void): Promise<void> {
-  await withDemo(say, async ({ lab, url, hostUrl, email, password, on }) => {
+/** Runs the demo until a signal ends it; `start` is for tests. */
+export async function keepDemo(say: (text: string) => void, start = withDemo): Promise<void> {
+  await start(say, async ({ lab, url, hostUrl, email, password, on }) => {
     const ended = Promise.withResolvers<void>();
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => ended.resolve());
     // A closed terminal takes no more output.
