@@ -310,7 +310,12 @@ const TABLE: readonly Rule[] = [
       'src/core/forward/',
       'src/core/health/',
       'src/core/reconcile/',
+      'src/core/problems/',
     ],
+  },
+  {
+    files: 'src/core/problems/',
+    may: [...BASICS, 'src/core/net/', 'src/core/map/', 'src/core/pins/', 'src/core/routing/'],
   },
   // A program of its own, for browsers.
   {

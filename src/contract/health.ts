@@ -116,6 +116,10 @@ const RouteHealth = z.object({
   state: z.enum(['up', 'dead', 'unknown']),
   connector: identifier.nullable().meta({ description: 'The connector that most hosts use.' }),
   standby: z.array(identifier).meta({ description: 'Connectors that would take over, the first one first.' }),
+  never_answered: z
+    .array(identifier)
+    .optional()
+    .meta({ description: 'Connectors that are to serve the route and have never answered; they are no standby.' }),
   why: z.string(),
 });
 export type RouteHealth = z.infer<typeof RouteHealth>;

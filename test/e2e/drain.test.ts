@@ -95,6 +95,18 @@ describe('a connector that is drained', { timeout: 120_000 }, () => {
     await eventually('it serves its route', async () => (await routesOf(first))[0]?.state === 'active');
   });
 
+  test('names what no other connector serves, and prompts', async () => {
+    await second.cpn(['drain']);
+    await first.cpn(['reconcile']);
+    const refused = await drain();
+    expect([refused.exitCode, refused.networks]).toEqual([2, null]);
+    expect(refused.stderr).toContain(`cpn0: no other connector of office serves ${lanRoute}`);
+    expect((await service()).withdrawn).toBeUndefined();
+    expect(await drain('--yes')).toMatchObject({ exitCode: 0, networks: [{ withdrawn: [range, lanRoute] }] });
+    await drain('--undo');
+    await second.cpn(['drain', '--undo']);
+  });
+
   test('must be a connector', async () => {
     const { exitCode, stderr } = await origin.cpn(['drain'], { allowFailure: true });
     expect([exitCode, stderr]).toEqual([2, expect.stringContaining('only a connector serves routes')]);

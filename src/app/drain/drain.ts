@@ -1,6 +1,8 @@
 import { CannotWithdraw, type CpnError, expectCpnError, NotJoined, WrongUsage } from '../../core/errors/index.ts';
 import { acceptDefaultRoute } from '../../core/health/lan-routes.ts';
+import { findOwnPeer } from '../../core/map/own-peer.ts';
 import type { Prefix } from '../../core/net/cidr.ts';
+import { findUnserved, type Unserved } from '../../core/routing/unserved.ts';
 import type { Joined } from '../../store/state/state.ts';
 import type { Notes } from '../../store/store.ts';
 import { accessOf } from '../access.ts';
@@ -27,6 +29,24 @@ export interface DrainReport {
   readonly state: 'up' | 'down';
   /** What kept it as it was. */
   readonly failure: CpnError | null;
+}
+
+/** What no connector serves once this host is drained. */
+export interface LastConnector extends Unserved {
+  readonly interface: string;
+  readonly network: string;
+}
+
+/** Finds the networks in which no other connector takes over from this host; changes nothing. @throws WrongUsage as {@link drainNetworks} */
+export async function findLastConnectors(tools: Tools, network: string | undefined): Promise<LastConnector[]> {
+  const { states } = await selectConnectors(tools, network);
+  return states.flatMap((state) => {
+    const { map } = state.membership;
+    const self = findOwnPeer(map, state);
+    const unserved = self && findUnserved(map, self, state.failed);
+    if (unserved === undefined || unserved.routes.length + unserved.relayed.length === 0) return [];
+    return [{ ...unserved, interface: state.interface, network: map.name }];
+  });
 }
 
 /**

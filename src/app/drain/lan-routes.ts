@@ -58,15 +58,19 @@ async function isOnline({ host }: Tools, state: Joined, surroundings: Evaluation
   return sources.length === 0 || sources.some((source) => source !== null);
 }
 
+/** The routes to whose LAN this host has no route of its own any more, and why. */
+export function findUnreachableLans(ways: LanRoutes | null): { readonly route: string; readonly why: string }[] {
+  return Object.entries(ways ?? {}).flatMap(([route, { gone }]) => (gone === null ? [] : [{ route, why: gone }]));
+}
+
 /** Describes the routes whose way is gone, and what becomes of them. */
 export function describeLanRoutes(state: Joined, ways: LanRoutes | null): string[] {
   const self = findOwnPeer(state.membership.map, state);
-  return Object.entries(ways ?? {}).flatMap(([route, { gone }]) => {
-    if (gone === null) return [];
+  return findUnreachableLans(ways).map(({ route, why }) => {
     const isWithdrawn = self?.withdrawn.some((each) => each === route);
     const consequence = isWithdrawn
       ? 'the route is out of service here until there is one'
       : 'the control plane still has the route in service here, and others send to it';
-    return [`this host has no way to the LAN behind ${route} (${gone}); ${consequence}`];
+    return `this host has no way to the LAN behind ${route} (${why}); ${consequence}`;
   });
 }

@@ -5,7 +5,7 @@ import type { Notes } from '../../store/store.ts';
 /** That this host, or a peer, may be on two hosts. */
 export function findCloneWarnings(
   { interface: link, membership }: Joined,
-  { sync, alternating }: Pick<Notes, 'sync' | 'alternating'>,
+  { sync, alternating }: { readonly sync: Pick<Notes['sync'], 'clonedSince'> } & Pick<Notes, 'alternating'>,
 ): readonly CloneWarning[] {
   const own = sync.clonedSince === undefined ? [] : [describeOwnClone(link, sync.clonedSince)];
   const peers = membership.map.peers.flatMap(({ publicKey, name }) => {

@@ -4,17 +4,23 @@ import { isLoaded } from '../../core/forward/nft-rules.ts';
 import { findOpenAddress } from '../../core/forward/open-address.ts';
 import { compareSecret, describeSecretMismatch } from '../../core/health/compare-secrets.ts';
 import { describeDialled } from '../../core/health/describe-dialled.ts';
+import { describeOwnClone } from '../../core/health/describe-clone.ts';
 import { findRelays } from '../../core/health/find-relays.ts';
 import { nameLimiting } from '../../core/health/path-mtu.ts';
 import { peerStateOf } from '../../core/health/peer-health.ts';
+import { neverAnswered } from '../../core/health/standby.ts';
 import { findExpiryWarning } from '../../core/map/expiry.ts';
 import { describeMapAge } from '../../core/map/map-age.ts';
 import type { Peer } from '../../core/map/model.ts';
 import { describeUnlisted, ownKeys } from '../../core/map/own-peer.ts';
 import { describeAllSkipped } from '../../core/map/skipped-peers.ts';
 import { addressesOf } from '../../core/names/resolved-names.ts';
+import { hostPrefix } from '../../core/net/cidr.ts';
 import { formatEndpoint } from '../../core/net/endpoint.ts';
 import { proxyOf } from '../../core/net/proxy.ts';
+import { findPinMismatches } from '../../core/pins/pin-mismatch.ts';
+import { findProblems } from '../../core/problems/find-problems.ts';
+import { stateOf } from '../../core/problems/problem.ts';
 import { explainHosts } from '../../core/reconcile/plan-hosts.ts';
 import {
   type BypassRoute,
@@ -29,7 +35,7 @@ import { findForeignRoutes } from '../../core/routing/own-routes.ts';
 import { type RouteReport, remedyOfRefused } from '../../core/routing/route-report.ts';
 import type { Joined } from '../../store/state/state.ts';
 import type { Notes } from '../../store/store.ts';
-import { describeLanRoutes } from '../drain/lan-routes.ts';
+import { describeLanRoutes, findUnreachableLans } from '../drain/lan-routes.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';
 import { describeRotation } from '../rotation/begin.ts';
 import { findCloneWarnings } from './describe-clones.ts';
@@ -44,7 +50,17 @@ const mapAgeRemedy = 'check with "cpn doctor" why the control plane does not ans
 /** What an evaluation tells of a network's state. */
 type EvaluatedStatus = Pick<
   NetworkStatus,
-  'state' | 'listenPort' | 'mtu' | 'pathMtu' | 'peers' | 'routes' | 'drift' | 'foreignRoutes' | 'outside' | 'warnings'
+  | 'state'
+  | 'problems'
+  | 'listenPort'
+  | 'mtu'
+  | 'pathMtu'
+  | 'peers'
+  | 'routes'
+  | 'drift'
+  | 'foreignRoutes'
+  | 'outside'
+  | 'warnings'
 >;
 
 /**
@@ -67,7 +83,7 @@ export function describeEvaluation(
   const detours = findDetours([map.cidr, ...taken], actual, actual.surroundings);
   const remoteDetours = findDetours([map.cidr, ...taken], actual, withoutSubnets(actual.surroundings));
   const routes = desired.report.map((route) => ({
-    ...describeRoute(route, actual, detours.get(route.prefix)),
+    ...describeRoute(route, seen, detours.get(route.prefix)),
     remedy: route.state === 'refused' ? remedyOfRefused(route, state.interface) : null,
   }));
   const foreignRoutes = findForeignRoutes(desired, actual);
@@ -75,26 +91,33 @@ export function describeEvaluation(
   const outside = state.enabled ? reportOutside(state.interface, desired, actual.surroundings, isProxied) : noOutside;
   const withoutWay = describeLanRoutes(state, notes.ways);
   const age = desired.isConnector ? describeMapAge(state, seen.serviceTime) : null;
-  const troubled =
-    !listed ||
-    drift.length > 0 ||
-    foreignRoutes.some(({ problem }) => problem !== null) ||
-    outside.entries.some(({ problem }) => problem !== null) ||
-    remoteDetours.size > 0 ||
-    detours.has(map.cidr) ||
-    notes.sync.clonedSince !== undefined ||
-    state.pins.some((pin) => pin.claimed !== null) ||
-    notes.dead.length > 0 ||
-    age?.isOver === true ||
-    withoutWay.length > 0 ||
-    peers.some((peer) => peer.state === 'stale') ||
-    routes.some((route) => route.state === 'missing');
   const names = explainHosts(desired, actual);
   const pending = describeRotation(state);
   const ending = findExpiryWarning(state, new Date(now * 1000));
   const rangeDetour = detours.get(map.cidr);
+  const hidden = findHiddenPeers(map, state.membership.peer.address, actual.surroundings);
+  const isHidden = hidden.some(({ peer }) => hostPrefix(peer.address) === rangeDetour?.prefix);
+  const problems = findProblems({
+    ...{ link: state.interface, enabled: state.enabled, hasInterface: actual.link !== null, unread: actual.unread },
+    unlisted: listed ? null : describeUnlisted(map, state),
+    drift: drift.length,
+    clone: notes.sync.clonedSince === undefined ? null : describeOwnClone(state.interface, notes.sync.clonedSince),
+    pinMismatches: findPinMismatches(map, state.pins),
+    hiddenPeers: hidden,
+    silentPeers: peers.filter((peer) => peer.state === 'stale'),
+    missingRoutes: routes.filter((route) => route.state === 'missing'),
+    bypassed: remoteDetours,
+    subnetInside: isHidden || remoteDetours.has(map.cidr) ? null : (rangeDetour ?? null),
+    foreignRoutes,
+    outside,
+    silentLans: notes.dead,
+    unreachableLans: findUnreachableLans(notes.ways),
+    mapAge: age,
+    refused: notes.sync.refused,
+  });
   return {
-    state: actual.unread !== undefined ? 'degraded' : actual.link === null ? 'down' : troubled ? 'degraded' : 'up',
+    state: stateOf(problems),
+    problems,
     listenPort: actual.device?.listenPort ?? null,
     mtu: actual.link?.mtu ?? null,
     pathMtu: pathMtu && { peer: nameLimiting(pathMtu, map.peers), measuredAt: pathMtu.measuredAt },
@@ -107,7 +130,7 @@ export function describeEvaluation(
       ...(actual.unread === undefined ? [] : [new HostUnread(state.interface, actual.unread).message]),
       ...(listed ? [] : [describeMissing(state)]),
       ...(rangeDetour ? [`${map.cidr}: ${describeBypassRoute(rangeDetour)}`] : []),
-      ...findHiddenPeers(map, state.membership.peer.address, actual.surroundings).map(describeHidden),
+      ...hidden.map(describeHidden),
       ...describeProvidedConfig(state),
       ...describeAllSkipped(map.skipped),
       ...describePinMismatches(state),
@@ -191,11 +214,13 @@ function findChoice({ endpoint }: Peer, { resolved }: Evaluation['desired']): Pe
 
 function describeRoute(
   { prefix, via, state, reason }: RouteReport,
-  actual: Evaluation['actual'],
+  { state: { membership }, actual }: Evaluation,
   detour: BypassRoute | undefined,
 ): Omit<RouteStatus, 'remedy'> {
   if (state === 'served') return { prefix, via: null, state: 'active', reason: 'served by this host' };
   if (state === 'withdrawn') return { prefix, via: null, state: 'standby', reason: 'out of service at this host' };
+  if (state === 'standby' && neverAnswered(via, membership.map, actual))
+    return { prefix, via, state: 'never', reason: 'has not answered this host yet' };
   if (state !== 'taken') return { prefix, via, state, reason };
   if (actual.unread !== undefined)
     return { prefix, via, state: 'missing', reason: 'the routes of this host cannot be read' };

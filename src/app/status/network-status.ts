@@ -4,6 +4,7 @@ import type { SecretMatch } from '../../core/health/compare-secrets.ts';
 import type { Reachability } from '../../core/health/compose-report.ts';
 import type { PeerState } from '../../core/health/peer-health.ts';
 import type { Id, PeerId } from '../../core/map/model.ts';
+import type { Problem } from '../../core/problems/problem.ts';
 import type { Change } from '../../core/reconcile/change.ts';
 import type { OutsideReport } from '../../core/routing/outside-report.ts';
 import type { ForeignRoute } from '../../core/routing/own-routes.ts';
@@ -39,7 +40,9 @@ export interface NetworkStatus {
   readonly sync: Omit<Sync, 'mode'> & { readonly mode: Sync['mode'] | 'local' };
   /** How other hosts reach this one, as the control plane last replied; null where that is not known. */
   readonly reachability: Reachability | null;
-  /** Problems that a user should check. */
+  /** Why the state is not `up`, and what else of it is worth knowing. */
+  readonly problems: readonly Problem[];
+  /** What a user should check, a sentence each. */
   readonly warnings: readonly string[];
   /** Why the network could not be evaluated. */
   readonly failure: CpnError | null;
@@ -77,7 +80,8 @@ export interface PeerStatus {
 export interface RouteStatus {
   readonly prefix: string;
   readonly via: string | null;
-  readonly state: 'active' | 'standby' | 'refused' | 'missing';
+  /** `never` is a connector that would take over, and that this host never had an answer from. */
+  readonly state: 'active' | 'standby' | 'never' | 'refused' | 'missing';
   readonly reason: string | null;
   /** What to do where it is refused; null where this host has no remedy. */
   readonly remedy: string | null;

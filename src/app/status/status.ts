@@ -3,6 +3,8 @@ import { describeInbound } from '../../core/forward/foreign/describe-drop.ts';
 import type { InboundDrop } from '../../core/forward/foreign/find-inbound-drop.ts';
 import { findExpiry } from '../../core/map/expiry.ts';
 import { findMapEnd } from '../../core/map/map-age.ts';
+import { describeDropped, describeFailure, describeUnknownDrops } from '../../core/problems/find-problems.ts';
+import { type Problem, stateOf } from '../../core/problems/problem.ts';
 import { noOutside } from '../../core/routing/outside-report.ts';
 import type { Joined } from '../../store/state/state.ts';
 import type { Notes } from '../../store/store.ts';
@@ -19,7 +21,12 @@ import type { NetworkStatus } from './network-status.ts';
 export async function readStatus(tools: Tools, network?: string): Promise<NetworkStatus[]> {
   const { states, unreadable } = await selectJoined(tools, network);
   const read = await Promise.all(states.map((state) => readNetwork(tools, state)));
-  const unread = unreadable.map(({ interface: link, error }) => ({ ...unknown, interface: link, failure: error }));
+  const unread = unreadable.map(({ interface: link, error }) => ({
+    ...unknown,
+    interface: link,
+    failure: error,
+    problems: [describeFailure(error.message)],
+  }));
   return [...read, ...unread].toSorted((a, b) => (a.interface < b.interface ? -1 : 1));
 }
 
@@ -28,18 +35,28 @@ async function readNetwork(tools: Tools, state: Joined): Promise<NetworkStatus> 
   try {
     const seen = await evaluateSettled(tools, state);
     const known = describeState(seen.state, notes);
-    const described = describeEvaluation(seen, notes, secondsNow(tools));
+    const described = await describeNetwork(tools, seen, notes);
     const local = explainNoAccess(seen.state);
-    const evaluated = local === null ? described : { ...described, warnings: [...described.warnings, local] };
-    if (evaluated.state === 'down') return { ...known, ...evaluated };
-    const { inbound, drops } = await describeDrops(tools, seen, notes);
-    if (drops.length === 0) return { ...known, ...evaluated };
-    return { ...known, ...evaluated, inbound, state: 'degraded', warnings: [...evaluated.warnings, ...drops] };
+    const warnings = local === null ? described.warnings : [...described.warnings, local];
+    // What hosts found while the tunnel was up is out of date.
+    const outdated = described.state === 'down' ? { reachability: null } : {};
+    return { ...known, ...described, warnings, ...outdated };
   } catch (error) {
     if (!(error instanceof CpnError)) throw error;
     const known = describeState(state, notes);
-    return { ...known, state: 'degraded', warnings: [...describeLan(state, notes), ...notes.troubles], failure: error };
+    const warnings = [...describeLan(state, notes), ...notes.troubles];
+    return { ...known, state: 'degraded', problems: [describeFailure(error.message)], warnings, failure: error };
   }
+}
+
+/** Describes an evaluated network, with what packet rules of other programs do to it. */
+async function describeNetwork(tools: Tools, seen: Evaluation, notes: Notes) {
+  const evaluated = describeEvaluation(seen, notes, secondsNow(tools));
+  if (evaluated.state === 'down') return { ...evaluated, inbound: null };
+  const { inbound, drops } = await describeDrops(tools, seen, notes);
+  const problems = [...evaluated.problems, ...drops];
+  const warnings = [...evaluated.warnings, ...drops.map(({ text }) => text)];
+  return { ...evaluated, inbound, problems, state: stateOf(problems), warnings };
 }
 
 /** Milliseconds that a pass which is at work is waited for: most of those that must be confirmed take a second. */
@@ -60,15 +77,17 @@ async function describeDrops(
   tools: Tools,
   seen: Evaluation,
   { inboundDropped }: Notes,
-): Promise<{ readonly inbound: InboundDrop | null; readonly drops: readonly string[] }> {
+): Promise<{ readonly inbound: InboundDrop | null; readonly drops: readonly Problem[] }> {
   try {
     const { forward, inbound } = await findDrops(tools, seen, inboundDropped ? 'at all' : 'at connectors');
     const sentence = inbound === null ? [] : [describeInbound(inbound, seen.state.interface)];
-    return { inbound, drops: [...forward, ...sentence] };
+    return { inbound, drops: [...forward, ...sentence].map(describeDropped) };
   } catch (error) {
     if (!(error instanceof CpnError)) throw error;
-    const packets = seen.desired.isConnector ? 'packets to be forwarded' : 'packets to the listen port';
-    return { inbound: null, drops: [`whether ${packets} are dropped is unknown: ${error.message}`] };
+    const { isConnector, forwards } = seen.desired;
+    const packets = isConnector ? 'packets to be forwarded' : 'packets to the listen port';
+    const text = `whether ${packets} are dropped is unknown: ${error.message}`;
+    return { inbound: null, drops: [describeUnknownDrops(text, forwards)] };
   }
 }
 
@@ -96,6 +115,6 @@ const unknown = {
   state: 'degraded',
   ...{ network: null, address: null, publicKey: null, keySince: null, expiresAt: null, mapEnd: null },
   ...{ listenPort: null, mtu: null, pathMtu: null, inbound: null, reachability: null, failure: null },
-  ...{ peers: [], routes: [], drift: [], foreignRoutes: [], outside: noOutside, warnings: [] },
+  ...{ peers: [], routes: [], drift: [], foreignRoutes: [], outside: noOutside, warnings: [], problems: [] },
   sync: { mode: 'local', lastSuccess: null, error: null, refused: null },
 } as const satisfies Omit<NetworkStatus, 'interface'>;

@@ -1,8 +1,9 @@
-import type { DrainReport } from '../../app/drain/drain.ts';
-import { WrongUsage } from '../../core/errors/index.ts';
+import type { DrainReport, LastConnector } from '../../app/drain/drain.ts';
+import { printable, WrongUsage } from '../../core/errors/index.ts';
 import { openTools } from '../context.ts';
 import { exitCodeOf, exitCodes } from '../exit-code.ts';
-import { jsonFlag } from '../input/flags.ts';
+import { confirm } from '../input/confirm.ts';
+import { jsonFlag, yesFlag } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
 import { green, note, printError, printJson, yellow } from '../output/output.ts';
 import { type Command, networkArgument } from '../parse/command.ts';
@@ -17,6 +18,7 @@ export const drain: Command = {
   summary: 'Take a connector out of service: withdraw its routes, then wait until its traffic stops',
   flags: {
     ...jsonFlag,
+    ...yesFlag,
     down: { kind: 'switch', summary: 'take it down afterwards, even if there is still traffic' },
     timeout: {
       kind: 'text',
@@ -31,14 +33,36 @@ export const drain: Command = {
     const timeout = input.number('timeout', shortestTimeout, 86_400) ?? usualTimeout;
     const [undo, down] = [input.switch('undo'), input.switch('down')];
     if (undo && down) throw new WrongUsage('--undo puts the connector back into service; give it without --down');
-    const { drainNetworks, undoDrain } = await import('../../app/drain/drain.ts');
+    const { drainNetworks, findLastConnectors, undoDrain } = await import('../../app/drain/drain.ts');
     const tools = await openTools(input);
     await tools.host.check({ firewall: false });
     const network = input.argument('network');
+    const last = undo ? [] : await findLastConnectors(tools, network);
+    if (last.length > 0 && !(await confirm(describeLast(last), input))) return exitCodes.failed;
     const reports = undo ? await undoDrain(tools, network) : await drainNetworks(tools, network, { timeout, down });
     return show(reports, timeout, input);
   },
 };
+
+/** What stops working, as a question. */
+function describeLast(last: readonly LastConnector[]): string {
+  const losses = last.map(({ interface: link, network, routes, relayed }) => {
+    const peers = `${relayed.length} peers without an endpoint (${listNames(relayed)}) no longer reach each other`;
+    const parts = [
+      ...(routes.length === 0 ? [] : [`no other connector of ${network} serves ${listNames(routes)}`]),
+      ...(relayed.length === 0 ? [] : [peers]),
+    ];
+    return `${link}: ${parts.join(', and ')}`;
+  });
+  return `${printable(losses.join('; '))}. Drain all the same?`;
+}
+
+const mostNamed = 5;
+
+function listNames(names: readonly string[]): string {
+  const more = names.length - mostNamed;
+  return `${names.slice(0, mostNamed).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}
 
 function show(reports: readonly DrainReport[], timeout: number, input: Input): number {
   const undo = input.switch('undo');

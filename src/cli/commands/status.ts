@@ -1,6 +1,7 @@
 import type { NetworkStatus, PeerStatus } from '../../app/status/network-status.ts';
 import type { Tools } from '../../app/tools.ts';
 import { printable, WrongUsage } from '../../core/errors/index.ts';
+import { isProblem } from '../../core/problems/problem.ts';
 import { openTools, readDaemon } from '../context.ts';
 import { exitCodeOf, exitCodes } from '../exit-code.ts';
 import { jsonFlag } from '../input/flags.ts';
@@ -62,7 +63,7 @@ async function showOnce(tools: Tools, input: Input): Promise<number> {
 }
 
 function judge(networks: readonly NetworkStatus[], check: boolean): number {
-  const healthy = networks.length > 0 && networks.every(({ state, sync }) => state === 'up' && sync.refused === null);
+  const healthy = networks.length > 0 && networks.every(({ problems }) => !problems.some(isProblem));
   if (check) return healthy ? exitCodes.done : exitCodes.pending;
   const [failure] = networks.flatMap((network) => network.failure ?? []);
   return failure ? exitCodeOf(failure) : exitCodes.done;

@@ -2,6 +2,7 @@ import type { NetworkStatus, PeerStatus } from '../../app/status/network-status.
 import { printable } from '../../core/errors/index.ts';
 import type { InboundDrop } from '../../core/forward/foreign/find-inbound-drop.ts';
 import type { Reachability } from '../../core/health/compose-report.ts';
+import { summarize } from '../../core/problems/problem.ts';
 import type { OutsideReport } from '../../core/routing/outside-report.ts';
 import { describeForeignRoute } from '../../core/routing/own-routes.ts';
 import { describeAge } from '../../core/util/age.ts';
@@ -77,6 +78,9 @@ export function statusToJson(status: NetworkStatus) {
     ...(status.reachability !== null && {
       health: { reachable_by: status.reachability.reachableBy, witnesses: status.reachability.witnesses },
     }),
+    ...(status.problems.length > 0 && {
+      problems: status.problems.map(({ code, severity, text, remedy }) => ({ code, severity, text, remedy })),
+    }),
     ...(warnings.length > 0 && { warnings }),
   };
 }
@@ -110,11 +114,13 @@ export function statusToText(status: NetworkStatus, now: Date, findRates: FindRa
   const { peers, routes, drift, foreignRoutes, outside, sync, warnings } = status;
   const parts = [describeHead(status)];
   if (status.reachability !== null) parts.push(...describeReachability(status.reachability));
-  if (peers.length > 0) {
+  // Without an interface nothing is known of peers and routes.
+  const isUp = status.state !== 'down';
+  if (isUp && peers.length > 0) {
     const rows = peers.map((peer) => peerRow(peer, now, findRates(status.interface, peer)));
     parts.push(withClaims(table(peerHeader, rows), peers));
   }
-  if (routes.length > 0) {
+  if (isUp && routes.length > 0) {
     const rows = routes.map(({ prefix, via, state, reason, remedy }) => [
       prefix,
       via ?? '-',
@@ -134,6 +140,9 @@ export function statusToText(status: NetworkStatus, now: Date, findRates: FindRa
   parts.push(...describeOutside(outside));
   if (sync.refused !== null) parts.push(describeRefusal(sync.refused, sync.refusal));
   if (sync.error !== null && sync.error !== sync.refusal) parts.push(`${yellow('sync')} ${printable(sync.error)}`);
+  for (const { severity, text } of status.problems) {
+    if (severity === 'note') parts.push(`${dim('note')} ${printable(text)}`);
+  }
   for (const warning of warnings) parts.push(`${yellow('warning')} ${printable(warning)}`);
   return parts.join('\n');
 }
@@ -163,6 +172,7 @@ function describeRefusal(refused: string, refusal = 'until the control plane sen
 function describeHead({
   network,
   state,
+  problems,
   address,
   publicKey,
   listenPort,
@@ -172,14 +182,16 @@ function describeHead({
 }: NetworkStatus): string {
   const paint = { up: green, degraded: yellow, down: red }[state];
   const head = `${bold(status.interface)}  ${paint(state)}`;
-  if (network === null) return head;
+  const reason = summarize(problems);
+  const why = reason === null ? '' : `\n${paint('reason')} ${printable(reason)}`;
+  if (network === null) return `${head}${why}`;
   const port = listenPort === null ? '' : ` · port ${listenPort}`;
   const measured = pathMtu === null ? '' : ` (measured to ${printable(pathMtu.peer)})`;
   const size = mtu === null ? '' : ` · MTU ${mtu}${measured}`;
   const since = status.keySince === null ? '' : ` since ${status.keySince.slice(0, 10)}`;
   const end = status.expiresAt === null ? '' : ` · expires ${status.expiresAt.slice(0, 10)}`;
   const facts = dim(`address ${address}${port}${size} · key ${publicKey}${since}${end}`);
-  return `${head}  network ${printable(network.name)} (${network.id})\n${facts}`;
+  return `${head}  network ${printable(network.name)} (${network.id})${why}\n${facts}`;
 }
 
 /** The table of the peers, with lines below those whose pin does not match, whose endpoint has a choice, or is not used. */

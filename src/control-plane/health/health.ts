@@ -29,8 +29,8 @@ function toHealth(evaluation: Evaluation): Health {
     routes: network.routes.flatMap((route) => {
       const verdict = judged.routes.get(route);
       if (!verdict) return [];
-      const { state, connector, standby, why } = verdict;
-      return [{ route, state, connector, standby: [...standby], why }];
+      const { state, connector, standby, neverAnswered, why } = verdict;
+      return [{ route, state, connector, standby: [...standby], never_answered: [...neverAnswered], why }];
     }),
   };
 }

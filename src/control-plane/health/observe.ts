@@ -88,6 +88,13 @@ export function judgeNetwork(
     };
   });
   const peers = judgePeers(facts, now / 1000, listeningSince / 1000);
+  const answered = new Set(
+    facts
+      .filter(({ id, lastSeen: at, announced }) => {
+        return at !== null || announced !== null || (peers.get(id)?.reachableBy ?? 0) > 0;
+      })
+      .map(({ id }) => id),
+  );
   const isSilent = ({ peer }: ObservedPeer) => peers.get(peer.id)?.isHeard !== true;
   const voters = observed.filter((each) => !isSilent(each));
   const connectors = observed.filter(({ peer }) => peer.peer_type === 'connector').toSorted(compareRank);
@@ -99,6 +106,7 @@ export function judgeNetwork(
         id: peer.id,
         state: peers.get(peer.id)?.state ?? 'unknown',
         isWithdrawn: readService(network, peer).withdrawn.includes(route),
+        hasAnswered: answered.has(peer.id),
         isLanDown: report.routes.some((each) => each.route === route && each.lan === 'down'),
       }),
     );

@@ -1,4 +1,5 @@
 import type { Peer } from '../map/model.ts';
+import { neverAnswered } from '../health/standby.ts';
 import type { Address } from '../net/cidr.ts';
 import { type RouteReport, remedyOfRefused } from '../routing/route-report.ts';
 import { findOwnConnector } from '../routing/via-connectors.ts';
@@ -89,6 +90,8 @@ function checkReport(address: Address, report: RouteReport, what: string, view: 
   if (state === 'refused') return no(`it is refused here: ${reason}`, letThrough(report, view));
   const standby = view.desired.report.filter((each) => each.prefix === prefix && each.state === 'standby');
   const others = standby.flatMap((each) => each.via ?? []);
+  const silent = others.filter((each) => neverAnswered(each, view.map, view.actual));
+  const ready = others.filter((each) => !silent.includes(each));
   const owner = findWantedOwner(address, view);
   const hop = owner && namePeer(owner.publicKey, view);
   return passes(
@@ -96,7 +99,8 @@ function checkReport(address: Address, report: RouteReport, what: string, view: 
     [
       `${what}, by ${via} (active)`,
       ...(hop === via ? [] : [`reached through ${hop}`]),
-      ...(others.length === 0 ? [] : [`standby: ${others.join(', ')}`]),
+      ...(ready.length === 0 ? [] : [`standby: ${ready.join(', ')}`]),
+      ...(silent.length === 0 ? [] : [`never answered: ${silent.join(', ')}`]),
       ...(reason === null ? [] : [reason]),
     ].join('; '),
   );

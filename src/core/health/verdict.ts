@@ -148,12 +148,17 @@ export interface ObservedConnector {
   readonly isWithdrawn: boolean;
   /** True where it reports that the LAN behind the route does not answer. */
   readonly isLanDown: boolean;
+  /** False where no request of it is on record, and no host reports that it answers. */
+  readonly hasAnswered: boolean;
 }
 
 export interface RouteVerdict {
   readonly state: 'up' | 'dead' | 'unknown';
   readonly connector: number | null;
+  /** Those that would take over, the first one first. */
   readonly standby: readonly number[];
+  /** Those that are to serve it, and have never answered. */
+  readonly neverAnswered: readonly number[];
   readonly why: string;
 }
 
@@ -166,7 +171,8 @@ export function judgeRoute(
   connectors: readonly ObservedConnector[],
   choices: readonly (number | null)[],
 ): RouteVerdict {
-  const dead = (why: string): RouteVerdict => ({ state: 'dead', connector: null, standby: [], why });
+  const neverAnswered = connectors.filter(({ hasAnswered }) => !hasAnswered).map(({ id }) => id);
+  const dead = (why: string): RouteVerdict => ({ state: 'dead', connector: null, standby: [], neverAnswered, why });
   if (connectors.length === 0) return dead('no connector serves it');
   const inService = connectors.filter(({ isWithdrawn }) => !isWithdrawn);
   if (inService.length === 0) return dead('each of its connectors has taken it out of service');
@@ -183,15 +189,16 @@ export function judgeRoute(
   const [best] = [...votes].toSorted(([, one], [, other]) => other - one);
   const [used, count] = best ?? [null, 0];
   const connector = count > 0 ? used : null;
-  const standby = alive.filter(({ id }) => id !== connector).map(({ id }) => id);
+  const standby = alive.filter(({ id, hasAnswered }) => hasAnswered && id !== connector).map(({ id }) => id);
   if (connector !== null)
-    return { state: 'up', connector, standby, why: countHosts(count, choices.length, ['uses', 'use']) };
+    return { state: 'up', connector, standby, neverAnswered, why: countHosts(count, choices.length, ['uses', 'use']) };
   const first = alive.find(({ state }) => state === 'online')?.id ?? null;
   const rest = standby.filter((id) => id !== first);
   return {
     state: first === null ? 'unknown' : 'up',
     connector: first,
     standby: rest,
+    neverAnswered,
     why: 'no host reports to use it',
   };
 }

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import type { DoctorTools } from '../../../src/app/doctor/examination.ts';
 import { type Diagnosis, examine } from '../../../src/app/doctor/examine.ts';
 import { reconcileNetworks } from '../../../src/app/reconcile/reconcile.ts';
 import {
@@ -11,56 +10,14 @@ import {
   Unreachable,
 } from '../../../src/core/errors/index.ts';
 import { nameUnderlay } from '../../../src/core/health/path-mtu.ts';
-import type { NetworkMap } from '../../../src/core/map/model.ts';
 import type { Address } from '../../../src/core/net/cidr.ts';
 import { parseEndpoint } from '../../../src/core/net/endpoint.ts';
 import type { Certificate } from '../../../src/core/tls/certificate.ts';
-import type { Inspector } from '../../../src/host/inspector.ts';
-import type { Joined } from '../../../src/store/state/state.ts';
-import { dialled, options, peer } from '../../core/samples.ts';
-import { answerWith, Desk, fail, joinedTo, mapAt } from '../desk.ts';
+import { options, peer } from '../../core/samples.ts';
+import { answerWith, fail, mapAt } from '../desk.ts';
+import { peerMap, startDesk } from './doctor-desk.ts';
 
-const map = mapAt('"1"', [peer(2, { endpoint: dialled(2) })]);
-
-/** A healthy host that is up and has a handshake with peer 2. */
-async function startDesk(listed: NetworkMap = map, changes: Partial<Joined> = {}, inspects: Partial<Inspector> = {}) {
-  const desk = await Desk.with(
-    joinedTo(listed, { keySince: '2023-11-01T00:00:00.000Z', createdAt: '2023-11-01T00:00:00.000Z', ...changes }),
-  );
-  desk.answers = [answerWith(listed)];
-  desk.echoes = () => true;
-  await reconcileNetworks(desk.tools);
-  desk.touch(2, {
-    latestHandshake: Math.floor(desk.tools.now().getTime() / 1000),
-    endpoint: { ...dialled(2) } as never,
-  });
-  const unused = () => {
-    throw new Error('unexpected call');
-  };
-  const inspector: Inspector = {
-    unexamined: new Set(),
-    tools: async () => [{ tool: 'wg', path: '/usr/bin/wg', version: 'v1', remedy: 'apt install wireguard-tools' }],
-    kernel: async () => ({ release: '6.1', wireguard: true, tun: true }),
-    mayAdminister: async () => true,
-    user: () => 0,
-    managers: async () => [],
-    preparedManagers: async () => [],
-    file: async () => null,
-    space: async (path) => ({ path, bytes: 1e12, files: null }),
-    holder: async () => ({ pid: 7, alive: true }),
-    udpPorts: async () => new Set([desk.actual.device?.listenPort ?? 0]),
-    diagnostics: unused,
-    ...inspects,
-  };
-  const tools: DoctorTools = {
-    ...desk.tools,
-    inspector,
-    folders: { config: '/etc/wireguard', state: '/var/lib/cpn', runtime: '/run/cpn' },
-    probeService: async () => ({ date: tools.now().getTime() / 1000, tookMs: 3 }),
-    environmentProxy: () => null,
-  };
-  return { desk, tools };
-}
+const map = peerMap;
 
 it('a host that expires within days is a problem, with what to do', async () => {
   const expiresAt = 1_700_000_000_000 + 86_400_000;
@@ -205,7 +162,7 @@ describe('a check-up', () => {
   });
 
   it('reports names that do not resolve, peers that do not respond, and drift', async () => {
-    const named = mapAt('"1"', [peer(2, { endpoint: parseEndpoint('edge.example.net:51820') })]);
+    const named = mapAt('"1"', [peer(2, { endpoint: parseEndpoint('edge.example.net:51820') })], { routes: [] });
     const { desk, tools } = await startDesk(named);
     desk.touch(2, { latestHandshake: 1, keepalive: 25 });
     desk.actual = { ...desk.actual, routes: [], link: desk.actual.link && { ...desk.actual.link, mtu: 1000 } };

@@ -44,6 +44,7 @@ const office: NetworkStatus = {
   foreignRoutes: [],
   outside: { entries: [], omitted: 0 },
   sync: { mode: 'push', lastSuccess: null, error: null, refused: null },
+  problems: [],
   warnings: [],
   failure: null,
 };

@@ -146,7 +146,7 @@ describe('judgePeers', () => {
 });
 
 const connector = (id: number, facts: Partial<ObservedConnector> = {}): ObservedConnector => ({
-  ...{ id, state: 'online', isWithdrawn: false, isLanDown: false },
+  ...{ id, state: 'online', isWithdrawn: false, isLanDown: false, hasAnswered: true },
   ...facts,
 });
 
@@ -164,7 +164,7 @@ describe('judgeRoute', () => {
   it('has the connector that most hosts use, and the others as standby in their order', () => {
     const connectors = [connector(1), connector(2), connector(3)];
     expect(judgeRoute(connectors, [2, null, 2, 1])).toEqual({
-      ...{ state: 'up', connector: 2, standby: [1, 3] },
+      ...{ state: 'up', connector: 2, standby: [1, 3], neverAnswered: [] },
       why: '2 of 4 hosts use it',
     });
     expect(judgeRoute(connectors, [3, 1])).toMatchObject({ connector: 1 });
@@ -174,6 +174,13 @@ describe('judgeRoute', () => {
     const connectors = [connector(1, { state: 'unknown' }), connector(2), connector(3)];
     expect(judgeRoute(connectors, [])).toMatchObject({ state: 'up', connector: 2, standby: [1, 3] });
     expect(judgeRoute([connector(1, { state: 'unknown' })], [])).toMatchObject({ state: 'unknown', connector: null });
+  });
+
+  it('has a connector that never answered for no standby', () => {
+    const silent = connector(2, { state: 'unknown', hasAnswered: false });
+    expect(judgeRoute([connector(1), silent], [1])).toMatchObject({ connector: 1, standby: [], neverAnswered: [2] });
+    expect(judgeRoute([silent, connector(3)], [])).toMatchObject({ connector: 3, standby: [], neverAnswered: [2] });
+    expect(judgeRoute([silent], [])).toMatchObject({ state: 'unknown', standby: [], neverAnswered: [2] });
   });
 
   it('does not move to a connector that is on its way out', () => {

@@ -84,7 +84,7 @@ export const serviceHappenings = [
     to: connectors,
     can: (model, name) => model.present.has(name) && !model.drained.has(name) && isSpare(model, name),
     async do({ site }, name, model) {
-      await site.cpn(name, ['drain', '--timeout', '30']);
+      await site.cpn(name, ['drain', '--yes', '--timeout', '30']);
       model.drained.add(name);
     },
   }),

@@ -3,7 +3,13 @@ import type { NetworkStatus, PeerStatus, RouteStatus } from '../../../app/status
 import { flagsOf, labelOf, maxReported } from './names.ts';
 
 const peerStates = ['connected', 'relayed', 'idle', 'stale', 'never'] as const satisfies readonly PeerStatus['state'][];
-const routeStates = ['active', 'standby', 'refused', 'missing'] as const satisfies readonly RouteStatus['state'][];
+const routeStates = [
+  'active',
+  'standby',
+  'never',
+  'refused',
+  'missing',
+] as const satisfies readonly RouteStatus['state'][];
 
 /** Sets the metrics of peers and routes: the number in each state, and the first {@link maxReported} one by one. */
 export function setPeerMetrics(registry: Registry, networks: readonly NetworkStatus[]): void {

@@ -1,0 +1,72 @@
+import { isProblem, type Problem, type ProblemCode } from '../problems/problem.ts';
+import { type Finding, noteFinding, okFinding, problemFinding, type Subject } from './finding.ts';
+
+/** The names of an examined network, made printable. */
+export interface ExaminedNames {
+  readonly link: string;
+  readonly network: string;
+}
+
+/** How many peers the interface has, and how many of them had a handshake. */
+export interface HandshakeCount {
+  readonly peers: number;
+  readonly heard: number;
+}
+
+/** What was examined for problems of these codes, and what stands there where none was found. */
+interface Examined {
+  readonly codes: readonly ProblemCode[];
+  readonly subject: Subject;
+  readonly looked: string;
+  readonly well: string | null;
+}
+
+/**
+ * The problems and notes of a status as findings, and what was examined without any. Codes that other checks find, with the same
+ * conditions and more details, are left to these: dropped packets, foreign routes, routes past a full tunnel, the age of the map.
+ */
+export function describeProblems(
+  problems: readonly Problem[],
+  { link, network }: ExaminedNames,
+  { peers, heard }: HandshakeCount,
+): Finding[] {
+  const handshakes = heard > 0 ? `${heard} of ${peers} peers were heard` : null;
+  const table: readonly Examined[] = [
+    {
+      codes: ['taken-down', 'interface-missing', 'peer-unlisted', 'host-unread', 'drift'],
+      subject: 'network',
+      looked: `${link}, the tunnel of network ${network}`,
+      well: 'is as it should be',
+    },
+    { codes: ['peer-silent'], subject: 'network', looked: `handshakes of ${link}`, well: handshakes },
+    { codes: ['route-missing'], subject: 'network', looked: `routes of ${network}`, well: 'each has a connector' },
+    { codes: ['route-bypassed'], subject: 'network', looked: `routes that lead past ${link}`, well: 'none' },
+    { codes: ['subnet-inside'], subject: 'network', looked: `the range of ${network}`, well: null },
+    {
+      codes: ['identity-cloned'],
+      subject: 'network',
+      looked: `whether this host of ${link} is on two machines`,
+      well: null,
+    },
+    { codes: ['lan-silent', 'lan-unreachable'], subject: 'forwarding', looked: `the LANs behind ${link}`, well: null },
+    { codes: ['pin-mismatch'], subject: 'pins', looked: `the pinned peers of ${link}`, well: 'are as pinned' },
+    { codes: ['sync-refused'], subject: 'api', looked: `the last sync of ${link}`, well: null },
+  ];
+  const found = table.flatMap(({ codes, subject, looked, well }) => {
+    const some = problems.filter(({ code }) => codes.includes(code)).map((each) => toFinding(each, subject, looked));
+    return some.length > 0 || well === null ? some : [okFinding(subject, looked, well)];
+  });
+  const isSilent = peers > 0 && heard === 0 && !problems.some(({ code }) => code === 'peer-silent');
+  return isSilent
+    ? [
+        ...found,
+        noteFinding('network', `handshakes of ${link}`, `0 of ${peers} peers were heard`, 'cpn explain ADDRESS'),
+      ]
+    : found;
+}
+
+function toFinding(problem: Problem, subject: Subject, looked: string): Finding {
+  const { text, remedy } = problem;
+  if (!isProblem(problem)) return noteFinding(subject, looked, text, remedy);
+  return problemFinding(subject, looked, text, remedy ?? 'see cpn status');
+}

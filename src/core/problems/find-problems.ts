@@ -1,0 +1,195 @@
+import { printable } from '../errors/index.ts';
+import type { MapAgeWarning } from '../map/map-age.ts';
+import type { SyncRefusal } from '../map/sync-refusal.ts';
+import type { Address, Prefix } from '../net/cidr.ts';
+import { acceptCommand, describeDifference, type PinMismatch } from '../pins/pin-mismatch.ts';
+import type { BypassRoute } from '../routing/bypass-route.ts';
+import type { HiddenPeer } from '../routing/hidden-peers.ts';
+import type { OutsideReport } from '../routing/outside-report.ts';
+import { describeForeignRoute, type ForeignRoute } from '../routing/own-routes.ts';
+import type { Problem, ProblemCode } from './problem.ts';
+
+/** What was observed of a network on this host, as far as problems follow from it. */
+export interface NetworkFacts {
+  readonly link: string;
+  /** False after `cpn down`. */
+  readonly enabled: boolean;
+  /** False where there is no interface. */
+  readonly hasInterface: boolean;
+  /** Why addresses, routes and rules of the host cannot be read; absent where they can. */
+  readonly unread?: string | undefined;
+  /** How the map lacks this host; null where it lists it. */
+  readonly unlisted: { readonly found: string; readonly remedy: string } | null;
+  /** The number of differences from the intended state. */
+  readonly drift: number;
+  /** That another host has the identity of this one; null where none is known to. */
+  readonly clone: { readonly found: string; readonly remedy: string } | null;
+  readonly pinMismatches: readonly PinMismatch[];
+  readonly hiddenPeers: readonly HiddenPeer[];
+  /** Peers that answered before and do not any more. */
+  readonly silentPeers: readonly { readonly name: string; readonly address: Address | string }[];
+  readonly missingRoutes: readonly { readonly prefix: string; readonly reason: string | null }[];
+  /** Prefixes that lead into the tunnel, each with the part that a route of another program diverts. */
+  readonly bypassed: ReadonlyMap<Prefix, BypassRoute>;
+  /** A subnet of this host within the range of the network; null where there is none. */
+  readonly subnetInside: BypassRoute | null;
+  readonly foreignRoutes: readonly ForeignRoute[];
+  readonly outside: OutsideReport;
+  /** Routes whose LAN does not answer the probes. */
+  readonly silentLans: readonly Prefix[];
+  /** Routes to whose LAN this connector has no route, and why. */
+  readonly unreachableLans: readonly { readonly route: string; readonly why: string }[];
+  readonly mapAge: MapAgeWarning | null;
+  readonly refused: SyncRefusal | null;
+}
+
+/** Derives the problems and notes of a network from facts, the gravest first. */
+export function findProblems(facts: NetworkFacts): Problem[] {
+  const { link, enabled, hasInterface, unread } = facts;
+  if (!enabled && !hasInterface && unread === undefined) {
+    return [problem('taken-down', 'taken down', 'was taken down', `cpn up ${link}`), ...findSync(facts)];
+  }
+  return [...findStateProblems(facts), ...findPeerProblems(facts), ...findRouteProblems(facts), ...findSync(facts)];
+}
+
+function findStateProblems(facts: NetworkFacts): Problem[] {
+  const { link, hasInterface, unread, unlisted, drift, clone, mapAge } = facts;
+  if (unread !== undefined) {
+    const text = `addresses, routes and rules of this host cannot be read: ${unread}`;
+    return [problem('host-unread', 'the routes of this host cannot be read', text, `cpn doctor ${link}`)];
+  }
+  const differences = `${drift} ${drift === 1 ? 'difference' : 'differences'} from the intended state`;
+  return [
+    ...(unlisted === null
+      ? []
+      : [
+          problem(
+            'peer-unlisted',
+            'the control plane does not list this host',
+            `the control plane ${unlisted.found}`,
+            unlisted.remedy,
+          ),
+        ]),
+    ...(hasInterface
+      ? []
+      : [problem('interface-missing', 'its interface is missing', 'is not there', `cpn reconcile ${link}`)]),
+    ...(clone === null
+      ? []
+      : [problem('identity-cloned', 'another host has the identity of this one', clone.found, clone.remedy)]),
+    ...(drift === 0 || !hasInterface
+      ? []
+      : [problem('drift', differences, `has ${differences}`, `cpn plan ${link}, and cpn reconcile ${link}`)]),
+    ...(mapAge?.isOver
+      ? [
+          problem(
+            'map-expired',
+            'the control plane no longer confirms the map',
+            mapAge.found,
+            'check with "cpn doctor" why the control plane does not answer, and that "cpn run" runs',
+          ),
+        ]
+      : []),
+  ];
+}
+
+function findPeerProblems({ link, pinMismatches, hiddenPeers, silentPeers }: NetworkFacts): Problem[] {
+  return [
+    ...pinMismatches.map((mismatch) => {
+      const summary = `${printable(mismatch.name)} changed without a signed proof`;
+      const text = `${summary}: ${describeDifference(mismatch)}`;
+      return problem('pin-mismatch', summary, text, `verify the change, then type ${acceptCommand(mismatch, link)}`);
+    }),
+    ...hiddenPeers.map(({ peer, link: other }) => {
+      const summary = `${printable(peer.name)} is unreachable`;
+      const text = `${summary}: this host has its address ${peer.address} itself, on ${other}`;
+      const remedy = `cpn leave ${link} or cpn leave ${other}, and join again for another address`;
+      return problem('peer-hidden', summary, text, remedy);
+    }),
+    ...silentPeers.map(({ name, address }) => {
+      const text = `${printable(name)} does not answer`;
+      return problem('peer-silent', text, text, `cpn explain ${address}`);
+    }),
+  ];
+}
+
+function findRouteProblems(facts: NetworkFacts): Problem[] {
+  const { link, missingRoutes, bypassed, subnetInside, foreignRoutes, outside, silentLans, unreachableLans } = facts;
+  return [
+    ...missingRoutes.map(({ prefix, reason }) => {
+      const why = reason ?? 'it is not on this host';
+      const remedy = why.startsWith('no connector')
+        ? 'start a connector for it, or put one back into service'
+        : `cpn reconcile ${link}`;
+      return problem('route-missing', `${prefix}: ${why}`, `${prefix} is not reached: ${why}`, remedy);
+    }),
+    ...[...bypassed].map(([prefix, detour]) => {
+      const text = `${detour.prefix} of ${prefix} leads to ${detour.link}`;
+      const remedy = `ip route delete ${detour.prefix} dev ${detour.link}, unless it is meant to be`;
+      return problem('route-bypassed', text, text, remedy);
+    }),
+    ...foreignRoutes.flatMap((route) =>
+      route.problem === null
+        ? []
+        : [
+            problem(
+              'route-foreign',
+              `a route to ${route.prefix} into ${link} is not of this network`,
+              describeForeignRoute(route, link),
+              route.remedy,
+            ),
+          ],
+    ),
+    ...outside.entries.flatMap(({ prefix, problem: why }) =>
+      why === null
+        ? []
+        : [problem('tunnel-bypassed', `${prefix} goes outside the full tunnel`, `${prefix}: ${why}`, null)],
+    ),
+    ...silentLans.map((route) => {
+      const text = `the LAN behind ${route} does not answer`;
+      return problem('lan-silent', text, text, 'check the LAN, its cable and the targets of --probe');
+    }),
+    ...unreachableLans.map(({ route, why }) => {
+      const text = `this host has no route to the LAN behind ${route}`;
+      const remedy = 'start its interface, or give this host a route there';
+      return problem('lan-unreachable', `no route to the LAN behind ${route}`, `${text} (${why})`, remedy);
+    }),
+    ...(subnetInside === null ? [] : [noteSubnet(subnetInside)]),
+  ];
+}
+
+/** The host prefers its own subnet, as a café has it. The rest of the range goes through the tunnel. */
+function noteSubnet({ prefix, link }: BypassRoute): Problem {
+  const text = `${prefix}, a subnet of this host on ${link}, lies in the range of the network and stays local`;
+  return { code: 'subnet-inside', severity: 'note', summary: text, text, remedy: null };
+}
+
+const refusals: Readonly<Record<SyncRefusal, string>> = {
+  token: 'the control plane refuses the token of this host',
+  forbidden: 'the control plane does not let this host read the network',
+  gone: 'the control plane does not know the network',
+};
+
+function findSync({ link, refused }: NetworkFacts): Problem[] {
+  if (refused === null) return [];
+  return [problem('sync-refused', refusals[refused], refusals[refused], `cpn reconcile ${link}, or join it again`)];
+}
+
+/** Packets of the tunnel that packet rules of other programs drop. */
+export function describeDropped(drop: string): Problem {
+  return problem('packets-dropped', 'packet rules of another program drop packets', drop, null);
+}
+
+/** That it is unknown whether other programs drop packets. A host that forwards may lose all that it forwards. */
+export function describeUnknownDrops(text: string, forwards: boolean): Problem {
+  const summary = 'packet rules of other programs cannot be read';
+  return { code: 'rules-unread', severity: forwards ? 'problem' : 'note', summary, text, remedy: 'sudo cpn doctor' };
+}
+
+/** That the status of a network could not be computed at all. */
+export function describeFailure(message: string): Problem {
+  return problem('state-unreadable', printable(message), message, null);
+}
+
+function problem(code: ProblemCode, summary: string, text: string, remedy: string | null): Problem {
+  return { code, severity: 'problem', summary, text, remedy };
+}

@@ -1,0 +1,139 @@
+import { expect, it } from 'vitest';
+import { reconcileNetworks } from '../../../src/app/reconcile/reconcile.ts';
+import { readStatus } from '../../../src/app/status/status.ts';
+import { statusToText } from '../../../src/cli/output/show-status.ts';
+import { isProblem } from '../../../src/core/problems/problem.ts';
+import { dialled, peer, prefix } from '../../core/samples.ts';
+import { answerWith, type Desk, joinedTo, mapAt } from '../desk.ts';
+import { problemsOf, startDesk } from './doctor-desk.ts';
+
+const edges = ['edge-1', 'edge-2'].map((name, at) =>
+  peer(at + 2, { name, type: 'connector', endpoint: dialled(at + 2) }),
+);
+const map = mapAt('"1"', edges);
+const lan = prefix('192.168.50.0/24');
+
+const cases: [string, (desk: Desk) => Promise<unknown> | undefined][] = [
+  ['a host that is well', async () => {}],
+  [
+    'drift',
+    async (desk) => {
+      desk.actual = { ...desk.actual, routes: [] };
+    },
+  ],
+  ['a peer that fell silent', async (desk) => desk.touch(3, { latestHandshake: 1, keepalive: 25 })],
+  [
+    'a connector that the daemon noted as failed',
+    async (desk) => desk.tools.store.write({ ...(await desk.state()), failed: [{ peer: 2, back: false }] }),
+  ],
+  [
+    'a route that leads past the tunnel',
+    async (desk) => {
+      const routed = [
+        { prefix: prefix('192.168.50.0/25'), link: 'eth0', gateway: null, protocol: 'static', metric: 0 },
+      ];
+      desk.actual = { ...desk.actual, surroundings: { ...desk.actual.surroundings, routed: routed as never } };
+    },
+  ],
+  [
+    'a clone',
+    async (desk) => {
+      const { sync } = await desk.tools.store.readNotes('cpn0');
+      await desk.tools.store.amendNotes('cpn0', { sync: { ...sync, clonedSince: '2026-01-01T00:00:00.000Z' } });
+    },
+  ],
+  [
+    'a refused sync',
+    async (desk) => {
+      const { sync } = await desk.tools.store.readNotes('cpn0');
+      await desk.tools.store.amendNotes('cpn0', { sync: { ...sync, refused: 'token' } });
+    },
+  ],
+  ['a LAN that does not answer', async (desk) => desk.tools.store.amendNotes('cpn0', { dead: [lan] })],
+  [
+    'a LAN without a route',
+    async (desk) =>
+      desk.tools.store.amendNotes('cpn0', { ways: { [lan]: { isOwn: true, links: [], gone: 'eth1 is down' } } }),
+  ],
+  [
+    'a network without connectors',
+    async (desk) => {
+      const without = mapAt('"2"', [peer(2, { endpoint: dialled(2) })]);
+      desk.answers = [answerWith(without)];
+      await reconcileNetworks(desk.tools);
+    },
+  ],
+  [
+    'a network that was taken down',
+    async (desk) => {
+      await desk.tools.store.write({ ...(await desk.state()), enabled: false });
+      desk.actual = { ...desk.actual, link: null, device: null, routes: [] };
+    },
+  ],
+  [
+    'an interface that is gone',
+    async (desk) => {
+      desk.actual = { ...desk.actual, link: null, device: null, routes: [] };
+    },
+  ],
+];
+
+it.each(cases)(
+  'cpn doctor and cpn status --check agree on %s, and the header has the reason',
+  async (what, prepare) => {
+    const { desk, tools } = await startDesk(map);
+    for (const { id } of edges)
+      desk.touch(Number(id), { latestHandshake: Math.floor(desk.tools.now().getTime() / 1000) });
+    await prepare(desk);
+    const [status] = await readStatus(desk.tools);
+    if (status === undefined) throw new Error('there is no status');
+    const isWell = what === 'a host that is well';
+    expect(status.problems.some(isProblem)).toBe(!isWell);
+    const found = await problemsOf(tools);
+    expect([found.length > 0, found]).toEqual([!isWell, isWell ? [] : expect.anything()]);
+    const [head = '', reason = ''] = statusToText(status, desk.tools.now()).split('\n');
+    expect(head).toMatch(isWell ? /^cpn0 {2}up / : /^cpn0 {2}(up|degraded|down) /);
+    expect(reason).toMatch(isWell ? /^address/ : /^reason \S/);
+  },
+);
+
+it('a taken down network shows no peers, no routes and no reachability', async () => {
+  const { desk } = await startDesk(map);
+  await desk.tools.store.amendNotes('cpn0', { reachability: { reachableBy: 2, witnesses: 2 } });
+  expect((await readStatus(desk.tools))[0]?.reachability).not.toBeNull();
+  await desk.tools.store.write({ ...(await desk.state()), enabled: false });
+  desk.actual = { ...desk.actual, link: null, device: null, routes: [] };
+  const [status] = await readStatus(desk.tools);
+  if (status === undefined) throw new Error('there is no status');
+  expect(status.reachability).toBeNull();
+  const text = statusToText(status, desk.tools.now());
+  expect(text).toMatch(/^cpn0 {2}down {2}network office \(7\)\nreason taken down\n/);
+  expect(text).not.toMatch(/reachable|never|edge-1/);
+});
+
+it('a connector that never answered is no standby, in status and explain', async () => {
+  const { desk } = await startDesk(map);
+  desk.touch(2, { latestHandshake: Math.floor(desk.tools.now().getTime() / 1000) });
+  const routes = async () => (await readStatus(desk.tools))[0]?.routes.map(({ via, state }) => [via, state]);
+  expect(await routes()).toEqual([
+    ['edge-1', 'active'],
+    ['edge-2', 'never'],
+  ]);
+  desk.touch(3, { latestHandshake: Math.floor(desk.tools.now().getTime() / 1000) });
+  expect(await routes()).toEqual([
+    ['edge-1', 'active'],
+    ['edge-2', 'standby'],
+  ]);
+});
+
+it('a subnet of this host within the range of the network is a note', async () => {
+  const options = { ...joinedTo(map).options, allowRoutes: [map.cidr] };
+  const { desk, tools } = await startDesk(map, { options });
+  for (const { id } of edges)
+    desk.touch(Number(id), { latestHandshake: Math.floor(desk.tools.now().getTime() / 1000) });
+  const connected = [{ prefix: prefix('10.77.0.128/25'), link: 'wlan0' }];
+  desk.actual = { ...desk.actual, surroundings: { ...desk.actual.surroundings, connected: connected as never } };
+  const [status] = await readStatus(desk.tools);
+  expect(status).toMatchObject({ state: 'up', problems: [{ code: 'subnet-inside', severity: 'note' }] });
+  expect(await problemsOf(tools)).toEqual([]);
+});

@@ -1,0 +1,60 @@
+import type { DoctorTools } from '../../../src/app/doctor/examination.ts';
+import { examine } from '../../../src/app/doctor/examine.ts';
+import { reconcileNetworks } from '../../../src/app/reconcile/reconcile.ts';
+import type { NetworkMap } from '../../../src/core/map/model.ts';
+import type { Inspector } from '../../../src/host/inspector.ts';
+import type { Joined } from '../../../src/store/state/state.ts';
+import { dialled, peer } from '../../core/samples.ts';
+import { answerWith, Desk, joinedTo, mapAt } from '../desk.ts';
+
+/** A network of this host and peer 2. */
+export const peerMap = mapAt('"1"', [peer(2, { endpoint: dialled(2) })], { routes: [] });
+
+/** A healthy host that is up and has a handshake with peer 2. */
+export async function startDesk(
+  listed: NetworkMap = peerMap,
+  changes: Partial<Joined> = {},
+  inspects: Partial<Inspector> = {},
+) {
+  const desk = await Desk.with(
+    joinedTo(listed, { keySince: '2023-11-01T00:00:00.000Z', createdAt: '2023-11-01T00:00:00.000Z', ...changes }),
+  );
+  desk.answers = [answerWith(listed)];
+  desk.echoes = () => true;
+  await reconcileNetworks(desk.tools);
+  desk.touch(2, {
+    latestHandshake: Math.floor(desk.tools.now().getTime() / 1000),
+    endpoint: { ...dialled(2) } as never,
+  });
+  const unused = () => {
+    throw new Error('unexpected call');
+  };
+  const inspector: Inspector = {
+    unexamined: new Set(),
+    tools: async () => [{ tool: 'wg', path: '/usr/bin/wg', version: 'v1', remedy: 'apt install wireguard-tools' }],
+    kernel: async () => ({ release: '6.1', wireguard: true, tun: true }),
+    mayAdminister: async () => true,
+    user: () => 0,
+    managers: async () => [],
+    preparedManagers: async () => [],
+    file: async () => null,
+    space: async (path) => ({ path, bytes: 1e12, files: null }),
+    holder: async () => ({ pid: 7, alive: true }),
+    udpPorts: async () => new Set([desk.actual.device?.listenPort ?? 0]),
+    diagnostics: unused,
+    ...inspects,
+  };
+  const tools: DoctorTools = {
+    ...desk.tools,
+    inspector,
+    folders: { config: '/etc/wireguard', state: '/var/lib/cpn', runtime: '/run/cpn' },
+    probeService: async () => ({ date: tools.now().getTime() / 1000, tookMs: 3 }),
+    environmentProxy: () => null,
+  };
+  return { desk, tools };
+}
+
+/** What `cpn doctor` finds to be a problem. */
+export async function problemsOf(tools: DoctorTools) {
+  return (await examine(tools)).filter(({ verdict }) => verdict === 'problem');
+}

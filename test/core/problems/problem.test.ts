@@ -1,0 +1,77 @@
+import { describe, expect, it } from 'vitest';
+import { findProblems, type NetworkFacts } from '../../../src/core/problems/find-problems.ts';
+import { stateOf, summarize } from '../../../src/core/problems/problem.ts';
+import { address, prefix } from '../samples.ts';
+
+const well: NetworkFacts = {
+  ...{ link: 'cpn0', enabled: true, hasInterface: true, unlisted: null, drift: 0, clone: null, mapAge: null },
+  ...{ pinMismatches: [], hiddenPeers: [], silentPeers: [], missingRoutes: [], foreignRoutes: [], refused: null },
+  ...{ bypassed: new Map(), subnetInside: null, silentLans: [], unreachableLans: [] },
+  outside: { entries: [], omitted: 0 },
+};
+const silent = (name: string) => ({ name, address: address('10.77.0.2') });
+const lan = prefix('192.168.50.0/24');
+const part = prefix('192.168.50.0/25');
+
+describe('the problems of a network', () => {
+  it.each([
+    ['drift', { drift: 2 }, '2 differences from the intended state'],
+    ['a peer that fell silent', { silentPeers: [silent('edge-1')] }, 'edge-1 does not answer'],
+    [
+      'a route without a connector',
+      { missingRoutes: [{ prefix: lan, reason: 'no connector' }] },
+      `${lan}: no connector`,
+    ],
+    [
+      'a more specific route of another program',
+      { bypassed: new Map([[lan, { prefix: part, link: 'eth0' }]]) },
+      `${part} of ${lan} leads to eth0`,
+    ],
+    ['a LAN that does not answer', { silentLans: [lan] }, `the LAN behind ${lan} does not answer`],
+    ['a host whose routes cannot be read', { unread: 'ip failed' }, 'the routes of this host cannot be read'],
+  ] satisfies [string, Partial<NetworkFacts>, string][])('%s degrades it, and is its reason', (_, facts, reason) => {
+    const problems = findProblems({ ...well, ...facts });
+    expect([stateOf(problems), summarize(problems)]).toEqual(['degraded', reason]);
+    expect(problems.every(({ remedy }) => remedy !== null)).toBe(true);
+  });
+
+  it('are none of a network that is well', () => {
+    expect(findProblems(well)).toEqual([]);
+    expect([stateOf([]), summarize([])]).toEqual(['up', null]);
+  });
+
+  it('of a subnet of this host within the range are a note, which changes no state', () => {
+    const problems = findProblems({ ...well, subnetInside: { prefix: prefix('10.77.0.128/25'), link: 'wlan0' } });
+    expect(problems).toMatchObject([{ code: 'subnet-inside', severity: 'note' }]);
+    expect([stateOf(problems), summarize(problems)]).toEqual(['up', null]);
+  });
+
+  it('after "cpn down" are only that it was taken down', () => {
+    const down = { ...well, enabled: false, hasInterface: false };
+    const problems = findProblems({
+      ...down,
+      missingRoutes: [{ prefix: lan, reason: null }],
+      silentPeers: [silent('a')],
+    });
+    expect(problems).toMatchObject([{ code: 'taken-down', remedy: 'cpn up cpn0' }]);
+    expect(stateOf(problems)).toBe('down');
+  });
+
+  it('of a refused sync leave the state as it is', () => {
+    const problems = findProblems({ ...well, refused: 'token' });
+    expect([stateOf(problems), summarize(problems)]).toEqual([
+      'up',
+      'the control plane refuses the token of this host',
+    ]);
+  });
+
+  it('are three by name in one line, and the number of the others', () => {
+    const problems = findProblems({ ...well, silentPeers: ['a', 'b', 'c', 'd', 'e'].map(silent) });
+    expect(summarize(problems)).toBe('a does not answer; b does not answer; c does not answer; and 2 more');
+  });
+
+  it('carry nothing from the wire that a terminal obeys', () => {
+    const [problem] = findProblems({ ...well, silentPeers: [silent('a\u001b[2Jb')] });
+    expect(JSON.stringify(problem)).not.toContain('\\u001b');
+  });
+});
