@@ -214,7 +214,7 @@ const TABLE: readonly Rule[] = [
     files: 'src/control-plane/push/',
     may: [...CONTROL_PLANE, 'src/control-plane/domain/', 'src/control-plane/store/*', 'lru-cache', 'zod'],
   },
-  { files: 'src/control-plane/domain/', may: [...CONTROL_PLANE, '@fastify/rate-limit'] },
+  { files: 'src/control-plane/domain/', may: [...CONTROL_PLANE, '@fastify/rate-limit', 'any-ascii'] },
   { files: 'src/control-plane/store/*', may: STORE },
   { files: 'src/control-plane/store/migrations/', may: [...STORE, 'src/control-plane/store/*'] },
   {

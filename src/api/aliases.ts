@@ -35,6 +35,7 @@ export const aliases = {
     serial: ['serial'],
     signature: ['signature'],
     secretTag: ['network_secret_tag'],
+    label: ['dns_label'],
     servingSince: ['serving_since'],
     priority: ['priority'],
     suspendedAt: ['suspended_at'],

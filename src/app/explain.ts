@@ -86,7 +86,7 @@ async function readView(tools: Tools, state: Joined): Promise<{ createdAt: strin
   const refused = sync.refused && { by: sync.refused, error: sync.refusal ?? null };
   const age = desired.isConnector ? describeMapAge(state, serviceTime) : null;
   const deadlines = { expired, outdated: age?.isOver ? age.found : null };
-  const observed = { desired, actual, silent, failed, secretTag, refused };
+  const observed = { desired, actual, silent, failed, failures: state.failed, secretTag, refused };
   const view = { map, address: self.address, listed, enabled, ...observed, ...deadlines };
   return { createdAt: state.createdAt, view };
 }

@@ -154,6 +154,15 @@ export const Peer = z
       description:
         'What a connector took out of service: routes it would serve, and private_cidr where it does not relay.',
     }),
+    dns_label: z
+      .string()
+      .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/)
+      .optional()
+      .meta({
+        maxLength: 63,
+        description:
+          'The label by which hosts resolve the peer, unique in its network. Absent means that of its name: in lower case, with a hyphen for each run of other characters than letters and digits of ASCII.',
+      }),
     identity_key: IdentityKey.optional(),
     key_proof: KeyProof.optional(),
     network_secret_tag: NetworkSecretTag.optional(),

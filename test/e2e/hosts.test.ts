@@ -74,7 +74,7 @@ describe('a host that joins with --hosts', () => {
     for (const [index, name] of names.entries()) {
       ids.push(await owner.addStranger(joined.network.id, name, `203.0.113.${200 + index}:51820`));
     }
-    const wanted = ['edge-1-2', 'x-203-0-113-66-bank-example', 'zo-s-laptop', 'db-example-net', 'etc'];
+    const wanted = ['edge-1-2', 'x-203-0-113-66-bank-example', 'zoes-laptop-computer', 'db-example-net', 'etc'];
     const peers = await owner.listPeers(joined.network.id);
     for (const [index, label] of wanted.entries()) {
       const { address } = peers.find(({ id }) => id === ids[index]) ?? {};

@@ -119,6 +119,7 @@ function present(peer: Peer, field: Field | null): NetworkPeer {
   return {
     id: peer.id,
     name: peer.name,
+    ...(peer.label === undefined ? {} : { dns_label: peer.label }),
     peer_type: peer.type,
     public_key: peer.publicKey,
     address: peer.address,

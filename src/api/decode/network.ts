@@ -3,6 +3,7 @@ import type { PeerType } from '../../contract/peer.ts';
 import { type KeyProof, parseIdentityKey } from '../../core/crypto/identity.ts';
 import { parsePeerKey } from '../../core/crypto/keys.ts';
 import { type Id, type NetworkMap, type Peer, type PeerId, peerTypes, type SkippedPeer } from '../../core/map/model.ts';
+import { isLabel } from '../../core/names/hosts-label.ts';
 import {
   type Address,
   addressOf,
@@ -179,12 +180,14 @@ export function decodePeer(field: Field): Peer {
   };
 }
 
-/** What connectors are ranked by, and the expiry. A service may mean something else by these words: another type is passed over. */
-function decodeOptional(field: Field): Pick<Peer, 'servingSince' | 'priority' | 'expiresAt' | 'via'> {
+/** The label, what connectors are ranked by, and the expiry. A service may mean something else by these words: another type is passed over. */
+function decodeOptional(field: Field): Pick<Peer, 'label' | 'servingSince' | 'priority' | 'expiresAt' | 'via'> {
   const servingSince = findMoment(field, aliases.peer.servingSince);
   const priority = field.find(aliases.peer.priority)?.value;
   const expiresAt = findMoment(field, aliases.peer.expiresAt);
+  const label = field.find(aliases.peer.label)?.value;
   return {
+    ...(typeof label === 'string' && isLabel(label) && { label }),
     ...(servingSince !== null && { servingSince }),
     ...(Number.isSafeInteger(priority) && priority !== 0 && { priority: priority as number }),
     ...(expiresAt !== null && { expiresAt }),

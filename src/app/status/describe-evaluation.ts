@@ -189,6 +189,7 @@ function describePeers({ state, desired, actual }: Evaluation, silent: Notes['si
       return {
         id: peer.id,
         name: peer.name,
+        label: peer.label ?? null,
         type: peer.type,
         publicKey: peer.publicKey,
         address: peer.address,
@@ -214,13 +215,13 @@ function findChoice({ endpoint }: Peer, { resolved }: Evaluation['desired']): Pe
 
 function describeRoute(
   { prefix, via, state, reason }: RouteReport,
-  { state: { membership }, actual }: Evaluation,
+  { state: { membership, failed }, actual }: Evaluation,
   detour: BypassRoute | undefined,
 ): Omit<RouteStatus, 'remedy'> {
   if (state === 'served') return { prefix, via: null, state: 'active', reason: 'served by this host' };
   if (state === 'withdrawn') return { prefix, via: null, state: 'standby', reason: 'out of service at this host' };
-  if (state === 'standby' && neverAnswered(via, membership.map, actual))
-    return { prefix, via, state: 'never', reason: 'has not answered this host yet' };
+  if (state === 'standby' && neverAnswered(via, membership.map, actual, failed))
+    return { prefix, via, state: 'never', reason: reason ?? 'has not answered this host yet' };
   if (state !== 'taken') return { prefix, via, state, reason };
   if (actual.unread !== undefined)
     return { prefix, via, state: 'missing', reason: 'the routes of this host cannot be read' };

@@ -51,6 +51,8 @@ export interface NetworkStatus {
 export interface PeerStatus {
   readonly id: PeerId;
   readonly name: string;
+  /** The label by which hosts resolve it, where the service gives one. */
+  readonly label: string | null;
   readonly type: string;
   readonly publicKey: string;
   readonly address: string;

@@ -1,6 +1,7 @@
 import type { NetworkPeer, PeerHealth } from '../../api/service.ts';
 import type { PathState } from '../../contract/health.ts';
 import { findObservedPaths } from '../../core/health/observed-path.ts';
+import { nameWithLabel } from '../../core/names/hosts-label.ts';
 import { describeAge } from '../../core/util/age.ts';
 import type { OutdatedProfiles } from './outdated-profiles.ts';
 import { type Cell, green, red, table, yellow } from './output.ts';
@@ -30,7 +31,7 @@ export function peerTable(
   const isOut = peers.some((peer) => outState(peer, now) !== null);
   const columns: Column[] = [
     { title: 'peer', isShown: true, cell: ({ id }) => String(id) },
-    { title: 'name', isShown: true, cell: ({ name }) => name },
+    { title: 'name', isShown: true, cell: describeName },
     { title: 'type', isShown: true, cell: ({ peer_type }) => peer_type },
     {
       title: 'priority',
@@ -82,6 +83,10 @@ export function peersToJson(peers: readonly NetworkPeer[], health: Health, outda
       ...(peer.profile && { profile_outdated: outdated.get(peer.id) ?? [] }),
     };
   });
+}
+
+function describeName({ id, name, dns_label }: NetworkPeer): string {
+  return nameWithLabel({ id, name, ...(dns_label !== undefined && { label: dns_label }) });
 }
 
 function findPaths(health: Health): ReadonlyMap<string, PathState> {

@@ -2,6 +2,7 @@ import type { NetworkStatus, PeerStatus } from '../../app/status/network-status.
 import { printable } from '../../core/errors/index.ts';
 import type { InboundDrop } from '../../core/forward/foreign/find-inbound-drop.ts';
 import type { Reachability } from '../../core/health/compose-report.ts';
+import { nameWithLabel } from '../../core/names/hosts-label.ts';
 import { summarize } from '../../core/problems/problem.ts';
 import type { OutsideReport } from '../../core/routing/outside-report.ts';
 import { describeForeignRoute } from '../../core/routing/own-routes.ts';
@@ -41,6 +42,7 @@ export function statusToJson(status: NetworkStatus) {
     peers: status.peers.map((peer) => ({
       id: peer.id,
       name: peer.name,
+      ...(peer.label !== null && { dns_label: peer.label }),
       type: peer.type,
       public_key: peer.publicKey,
       address: peer.address,
@@ -218,7 +220,7 @@ const peerHeader = ['peer', 'type', 'address', 'state', 'handshake', 'endpoint',
 function peerRow(peer: PeerStatus, now: Date, { received, sent }: Rates): Cell[] {
   const paint = { connected: green, relayed: dim, idle: dim, stale: red, never: yellow }[peer.state];
   return [
-    peer.name,
+    nameWithLabel({ id: peer.id, name: peer.name, ...(peer.label !== null && { label: peer.label }) }),
     peer.type,
     peer.address,
     [peer.state, paint],

@@ -1,5 +1,6 @@
 import type { Network, NetworkHead, NetworkSummary } from '../../contract/network.ts';
 import type { DeviceProfile, KeyProof, Peer } from '../../contract/peer.ts';
+import { toLabel } from '../../core/names/hosts-label.ts';
 import type { Prefix } from '../../core/net/cidr.ts';
 import type { StoredNetwork } from '../store/networks.ts';
 import type { StoredPeer } from '../store/peers.ts';
@@ -30,6 +31,7 @@ export function toPeer(network: StoredNetwork, peer: StoredPeer): Peer {
   const { assigned, withdrawn, isLimited } = readService(network, peer);
   return {
     ...{ id, name, peer_type, public_key, address, endpoint, created_at },
+    ...(peer.label !== null && peer.label !== toLabel(name) && { dns_label: peer.label }),
     ...(peer.identity_key !== null && { identity_key: peer.identity_key }),
     ...(peer.key_proof !== null && { key_proof: JSON.parse(peer.key_proof) as KeyProof }),
     ...(peer.network_secret_tag !== null && { network_secret_tag: peer.network_secret_tag }),

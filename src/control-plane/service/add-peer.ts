@@ -1,7 +1,8 @@
-import { nameOnce, toLabel } from '../../core/names/hosts-label.ts';
+import { nameOnce } from '../../core/names/hosts-label.ts';
 import { allocate, capacityOf } from '../domain/address-allocation.ts';
 import { checkAll, readFields } from '../domain/field-rules.ts';
 import { checkEndpointOutside } from '../domain/network-rules.ts';
+import { labelOf } from '../domain/peer-label.ts';
 import { InvalidRequest } from '../errors.ts';
 import * as networks from '../store/networks.ts';
 import { countSuffixed, findLabelHolder, insertPeer, type NewPeer, type StoredPeer } from '../store/peers.ts';
@@ -30,7 +31,7 @@ export async function addPeer(
     () => readFields((read) => ({ endpoint: read(() => endpoint && checkEndpointOutside(endpoint, network)) })),
   );
   const name = await findFreeName(db, id, asked.name);
-  const peer = { ...asked, name, label: toLabel(name) || null };
+  const peer = { ...asked, name, label: labelOf(name) || null };
   for (;;) {
     const next = allocate({ range, ...(await networks.readAddressUse(db, id)) });
     if (!next) throw networkFull(range);
@@ -45,12 +46,12 @@ export async function addPeer(
 
 /** The name, or where another peer has its label, the name with the first suffix that makes it one. */
 async function findFreeName(db: Db, network: number, name: string): Promise<string> {
-  const label = toLabel(name);
+  const label = labelOf(name);
   if (label === '' || !(await findLabelHolder(db, network, label))) return name;
   // Of thousands that have one name not all suffixes are tried.
   for (let suffix = 2 + (await countSuffixed(db, network, label)); ; suffix += 1) {
-    const suffixed = nameOnce(name, () => false, suffix);
-    if (!(await findLabelHolder(db, network, toLabel(suffixed)))) return suffixed;
+    const suffixed = nameOnce(name, () => false, suffix, labelOf);
+    if (!(await findLabelHolder(db, network, labelOf(suffixed)))) return suffixed;
   }
 }
 

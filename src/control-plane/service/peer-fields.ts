@@ -2,9 +2,9 @@ import type { ChangePeer } from '../../contract/peer.ts';
 import { isProven, type KeyProof, parseIdentityKey } from '../../core/crypto/identity.ts';
 import { type PublicKey, parsePeerKey } from '../../core/crypto/keys.ts';
 import { InvalidValue, quote } from '../../core/errors/index.ts';
-import { toLabel } from '../../core/names/hosts-label.ts';
 import { checkAll, readFields } from '../domain/field-rules.ts';
 import { checkEndpointOutside, parsePeerEndpoint, parseServedRoutes, parseWithdrawn } from '../domain/network-rules.ts';
+import { labelOf } from '../domain/peer-label.ts';
 import { InvalidRequest } from '../errors.ts';
 import type { StoredNetwork } from '../store/networks.ts';
 import * as store from '../store/peers.ts';
@@ -43,7 +43,8 @@ export async function checkKeyFree(db: Db, network: number, publicKey: string, e
 
 /** The label of a peer's name, which no other peer of its network may have. */
 async function takeLabel(db: Db, peer: store.StoredPeer, name: string): Promise<string | null> {
-  const label = toLabel(name) || null;
+  if (name === peer.name) return peer.label;
+  const label = labelOf(name) || null;
   if (label === null || label === peer.label) return label;
   const holder = await store.findLabelHolder(db, peer.network_id, label, peer.id);
   if (!holder) return label;

@@ -90,7 +90,7 @@ function checkReport(address: Address, report: RouteReport, what: string, view: 
   if (state === 'refused') return no(`it is refused here: ${reason}`, letThrough(report, view));
   const standby = view.desired.report.filter((each) => each.prefix === prefix && each.state === 'standby');
   const others = standby.flatMap((each) => each.via ?? []);
-  const silent = others.filter((each) => neverAnswered(each, view.map, view.actual));
+  const silent = others.filter((each) => neverAnswered(each, view.map, view.actual, view.failures));
   const ready = others.filter((each) => !silent.includes(each));
   const owner = findWantedOwner(address, view);
   const hop = owner && namePeer(owner.publicKey, view);

@@ -1,6 +1,6 @@
 import type { PublicKey } from '../crypto/keys.ts';
 import type { Actual, ActualPeer } from '../host-state/actual.ts';
-import type { NetworkMap, PeerId } from '../map/model.ts';
+import type { NetworkMap, PeerFailure, PeerId } from '../map/model.ts';
 import type { SyncRefusal } from '../map/sync-refusal.ts';
 import { type Address, covers, lengthOf, type Prefix } from '../net/cidr.ts';
 import type { Desired } from '../reconcile/desired.ts';
@@ -19,6 +19,8 @@ export interface View {
   readonly silent: Readonly<Record<string, number>>;
   /** Peers that this host saw fail, and does not hear. */
   readonly failed: readonly PeerId[];
+  /** The same with those that are heard again, as the state has them. */
+  readonly failures: readonly PeerFailure[];
   /** The tag of this host's network secret; null where it has none. */
   readonly secretTag: string | null;
   /** Listed peers that have expired, by the time of the service. */

@@ -34,6 +34,8 @@ export interface Peer {
   readonly secretTag?: string;
   /** There where the service gave a ready wg-quick text instead of telling who is in the network. */
   readonly given?: ProvidedTunnel;
+  /** The label by which hosts resolve it, where it does not follow from the name. */
+  readonly label?: string;
   /** When a connector began to serve, in milliseconds since 1970; not there where the service says no such thing. */
   readonly servingSince?: number;
   /** What an admin ranks connectors by: the higher one serves. 0 where it is not there. */

@@ -4,6 +4,8 @@ import { comparePeerIds, type PeerId } from '../map/model.ts';
 export interface Named {
   readonly id: PeerId;
   readonly name: string;
+  /** The label that the service gives it; absent where that follows from the name. */
+  readonly label?: string;
 }
 
 /** The most bytes of one label of a domain name (RFC 1035, 2.3.4). */
@@ -63,10 +65,24 @@ export function keepLabels(
   return [...after, ...kept.filter(({ peer }) => !named.has(peer))];
 }
 
+/** A name, with the label by which hosts resolve it where that is another one: `北京-web (beijing-web)`. */
+export function nameWithLabel({ id, name, label }: Named): string {
+  const resolved = label ?? (toLabel(name) || `peer-${id}`);
+  return resolved === name.toLowerCase() ? name : `${name} (${resolved})`;
+}
+
+/** True for a label as {@link toLabel} makes them. */
+export function isLabel(text: string): boolean {
+  return text !== '' && toLabel(text) === text;
+}
+
 /** A name as a label: lower case, a hyphen for all else, none at either end. Empty where nothing of it is left. */
 export function toLabel(name: string): string {
   return cut(name.toLowerCase().replace(/[^a-z0-9]+/g, '-'), longest);
 }
+
+/** Makes the label of a name. */
+export type LabelRule = (name: string) => string;
 
 /**
  * The name with a suffix that makes its label one that is not taken: `web-2`. A name of which the suffix would be cut off gives way to
@@ -74,21 +90,26 @@ export function toLabel(name: string): string {
  *
  * @param first the first suffix to try
  */
-export function nameOnce(name: string, isTaken: (label: string) => boolean, first = 2): string {
+export function nameOnce(
+  name: string,
+  isTaken: (label: string) => boolean,
+  first = 2,
+  rule: LabelRule = toLabel,
+): string {
   for (let suffix = first; ; suffix += 1) {
-    const label = append(toLabel(name), String(suffix));
-    if (!isTaken(label)) return suffixed(name, suffix, label);
+    const label = append(rule(name), String(suffix));
+    if (!isTaken(label)) return suffixed(name, suffix, label, rule);
   }
 }
 
 /** The name with the suffix, where its label is this one and it is no longer than a name may be. */
-function suffixed(name: string, suffix: number, label: string): string {
+function suffixed(name: string, suffix: number, label: string, rule: LabelRule): string {
   const whole = `${name}-${suffix}`;
-  return toLabel(whole) === label && [...whole].length <= 120 ? whole : label;
+  return rule(whole) === label && [...whole].length <= 120 ? whole : label;
 }
 
-function chooseLabel({ id, name }: Named, kind: string, isFree: (label: string) => boolean): string {
-  const label = toLabel(name) || toLabel(`${kind}-${id}`);
+function chooseLabel({ id, name, label: given }: Named, kind: string, isFree: (label: string) => boolean): string {
+  const label = given ?? (toLabel(name) || toLabel(`${kind}-${id}`));
   const number = cut(toLabel(String(id)), longestId) || 'other';
   let chosen = label;
   // Each round makes another label, so that there are no more rounds than labels taken.

@@ -54,12 +54,12 @@ function withRows(text: string, name: string, rows: readonly string[]): string {
 // The fields of rows stand here in their order in the file: sorting those of 10,000 peers takes longer than formatting them.
 
 function formatPeer({ given, proof, ...peer }: Peer): string {
-  const { address, endpoint, expiresAt, id, identity, name, priority, publicKey } = peer;
+  const { address, endpoint, expiresAt, id, identity, label, name, priority, publicKey } = peer;
   const { routes, secretTag, servingSince, type, unlisted, via, withdrawn } = peer;
   return JSON.stringify({
     ...{ address, endpoint: endpoint && formatEndpoint(endpoint), expiresAt },
     given: given && sorted({ ...given, presharedKey: given.presharedKey?.reveal() ?? null }),
-    ...{ id, identity, name, priority },
+    ...{ id, identity, label, name, priority },
     proof: proof && sorted(proof),
     ...{ publicKey, routes, secretTag, servingSince, type, unlisted, via, withdrawn },
   } satisfies Row<Peer>);

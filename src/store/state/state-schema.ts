@@ -45,6 +45,7 @@ const peer = v.object({
   given: v.exactOptional(
     v.object({ allowedIps: v.array(prefix), presharedKey: v.nullable(secret), keepalive: v.nullable(int) }),
   ),
+  label: v.exactOptional(v.string()),
   servingSince: v.exactOptional(int),
   priority: v.exactOptional(int),
   expiresAt: v.exactOptional(int),

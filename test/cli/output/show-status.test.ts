@@ -7,6 +7,7 @@ import { UnreadableFile } from '../../../src/core/errors/index.ts';
 const peer: PeerStatus = {
   id: 1,
   name: 'edge-1',
+  label: null,
   type: 'connector',
   publicKey: 'K1',
   address: '10.77.0.1',
@@ -159,6 +160,15 @@ describe('the status as text', () => {
     const lines = statusToText({ ...office, peers: [peer, held, peer] }, now).split('\n');
     expect(lines.slice(-4).map((line) => line.split(' ')[0])).toEqual(['edge-1', 'edge-1', '', 'edge-1']);
     expect(lines.at(-2)).toBe('  held: key B\u{fffd}[2J instead of A');
+  });
+
+  it('has the name by which hosts resolve a peer next to its own', () => {
+    const peers = [
+      { ...peer, name: '北京-web', label: 'beijing-web' },
+      { ...peer, name: 'Zoë' },
+      { ...peer, name: 'Web' },
+    ];
+    expect(statusToText({ ...office, peers }, now)).toMatch(/\n北京-web \(beijing-web\) .*\nZoë \(zo\) .*\nWeb {2}/);
   });
 
   it('is one line for a network that cannot be read', () => {

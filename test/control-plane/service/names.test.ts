@@ -43,6 +43,50 @@ const rename = ({ id, token: own }: { id: number; token: string }, name: string,
   plane.call('PATCH', `/api/networks/${network}/peers/${id}`, { token: as, body: { name } });
 const revision = async () => (await plane.call('GET', `/api/networks/${network}`, { token })).body.data.revision;
 
+describe('a name in another script', () => {
+  const listed = async (id: number) => {
+    const { body } = await plane.call('GET', `/api/networks/${network}/peers`, { token });
+    return body.data.find((each: { id: number }) => each.id === id);
+  };
+
+  test('has a label that a person recognises, unique in the network, and in the map', async () => {
+    const [web, same, zoe, plain] = [
+      await join('北京-web'),
+      await join('背景-web'),
+      await join("Zoë's iPhone"),
+      await join('edge-1'),
+    ];
+    expect([web.name, same.name]).toEqual(['北京-web', '背景-web-2']);
+    expect((await listed(web.id)).dns_label).toBe('beijing-web');
+    expect((await listed(same.id)).dns_label).toBe('beijing-web-2');
+    expect((await listed(zoe.id)).dns_label).toBe('zoes-iphone');
+    expect(await listed(plain.id)).not.toHaveProperty('dns_label');
+    const { peers } = (await plane.call('GET', `/api/networks/${network}`, { token })).body.data;
+    expect(peers).toContainEqual(expect.objectContaining({ name: '北京-web', dns_label: 'beijing-web' }));
+  });
+
+  test('keeps the label that a version before gave it, until the peer is renamed', async () => {
+    const web = await join('北京-web');
+    await withDatabase(plane.dataDir, async (db) => {
+      await sql`update peers set label = 'web' where id = ${web.id}`.execute(db);
+    });
+    expect(
+      (await plane.call('PATCH', `/api/networks/${network}/peers/${web.id}`, { token, body: { name: '北京-web' } }))
+        .status,
+    ).toBe(200);
+    expect(await listed(web.id)).not.toHaveProperty('dns_label');
+    await rename(web, '上海-web', token);
+    expect((await listed(web.id)).dns_label).toBe('shanghai-web');
+  });
+
+  test('is refused where its label is that of another peer', async () => {
+    await join('beijing');
+    const other = await join('other');
+    const { status, body } = await rename(other, '北京', token);
+    expect([status, body.errors.name[0]]).toEqual([422, expect.stringContaining('has the host name beijing')]);
+  });
+});
+
 describe('an enrolment with a name that is taken', () => {
   test('gets a suffix, which the reply and the audit have', async () => {
     const names = [];
@@ -75,8 +119,8 @@ describe('an enrolment with a name that is taken', () => {
   });
 
   test('of which no label can be made keeps it: it goes by its id, which no other may take', async () => {
-    const [first, second] = [await join('面接'), await join('面接')];
-    expect([first.name, second.name]).toEqual(['面接', '面接']);
+    const [first, second] = [await join('——'), await join('——')];
+    expect([first.name, second.name]).toEqual(['——', '——']);
     expect((await join(`peer-${first.id}`)).name).toBe(`peer-${first.id}-2`);
     expect((await rename(second, `PEER ${first.id}`)).status).toBe(422);
   });

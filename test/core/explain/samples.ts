@@ -32,7 +32,7 @@ export function viewOf(
     rxBytes: 500,
     txBytes: 500,
   });
-  const known = { silent: {}, failed: [], secretTag: null, refused: null, expired: [], outdated: null };
+  const known = { silent: {}, failed: [], failures: [], secretTag: null, refused: null, expired: [], outdated: null };
   const view = { map, address: me.address, listed: true, enabled: true, desired, actual, ...known };
   return {
     ...view,

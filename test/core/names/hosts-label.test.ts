@@ -30,6 +30,15 @@ describe('a label', () => {
     expect(label(name)).toBe(expected);
   });
 
+  it('that the service gives goes before that of the name, and an earlier one stays in addition', () => {
+    const given = { id: 7, name: '北京-web', label: 'beijing-web' };
+    expect(chooseLabels([given], 'peer')).toEqual(['beijing-web']);
+    expect(assignLabels([given], [{ peer: 7, labels: ['web'] }])).toEqual([
+      { peer: 7, labels: ['beijing-web', 'web'] },
+    ]);
+    expect(assignLabels([given], [{ peer: 9, labels: ['beijing-web'] }])[0]?.labels).toEqual(['beijing-web-7']);
+  });
+
   it('of two names that are alike is that of the earlier one, and the later one has its id appended', () => {
     const named = (id: number, name: string) => ({ id, name });
     const three = [named(1, 'Web'), named(2, 'web'), named(3, 'web-2')];
