@@ -3,8 +3,8 @@ import { describeKeptSession } from '../../core/forward/kept-sessions.ts';
 import { isLoaded } from '../../core/forward/nft-rules.ts';
 import { findOpenAddress } from '../../core/forward/open-address.ts';
 import { compareSecret, describeSecretMismatch } from '../../core/health/compare-secrets.ts';
-import { describeDialled } from '../../core/health/describe-dialled.ts';
 import { describeOwnClone } from '../../core/health/describe-clone.ts';
+import { describeDialled } from '../../core/health/describe-dialled.ts';
 import { findRelays } from '../../core/health/find-relays.ts';
 import { nameLimiting } from '../../core/health/path-mtu.ts';
 import { peerStateOf } from '../../core/health/peer-health.ts';
@@ -46,6 +46,8 @@ import { findSecretMismatches, viewSecrets } from './find-secret-mismatches.ts';
 import type { NetworkStatus, PeerStatus, RouteStatus } from './network-status.ts';
 
 const mapAgeRemedy = 'check with "cpn doctor" why the control plane does not answer, and that "cpn run" runs';
+
+const notOnHost = 'not on the host';
 
 /** What an evaluation tells of a network's state. */
 type EvaluatedStatus = Pick<
@@ -105,7 +107,10 @@ export function describeEvaluation(
     pinMismatches: findPinMismatches(map, state.pins),
     hiddenPeers: hidden,
     silentPeers: peers.filter((peer) => peer.state === 'stale'),
-    missingRoutes: routes.filter((route) => route.state === 'missing'),
+    // One that is only not on the host is a part of the drift.
+    missingRoutes: routes.filter(
+      (route) => route.state === 'missing' && (drift.length === 0 || route.reason !== notOnHost),
+    ),
     bypassed: remoteDetours,
     subnetInside: isHidden || remoteDetours.has(map.cidr) ? null : (rangeDetour ?? null),
     foreignRoutes,
@@ -225,7 +230,7 @@ function describeRoute(
   if (state !== 'taken') return { prefix, via, state, reason };
   if (actual.unread !== undefined)
     return { prefix, via, state: 'missing', reason: 'the routes of this host cannot be read' };
-  if (!isRoutedInto(prefix, actual)) return { prefix, via, state: 'missing', reason: 'not on the host' };
+  if (!isRoutedInto(prefix, actual)) return { prefix, via, state: 'missing', reason: notOnHost };
   const reasons = [...(detour ? [describeBypassRoute(detour)] : []), ...(reason === null ? [] : [reason])];
   return { prefix, via, state: 'active', reason: reasons.length === 0 ? null : reasons.join('; ') };
 }

@@ -39,7 +39,7 @@ export function describeProblems(
       well: 'is as it should be',
     },
     { codes: ['peer-silent'], subject: 'network', looked: `handshakes of ${link}`, well: handshakes },
-    { codes: ['route-missing'], subject: 'network', looked: `routes of ${network}`, well: 'each has a connector' },
+    { codes: ['route-missing'], subject: 'network', looked: `routes of ${network}`, well: null },
     { codes: ['route-bypassed'], subject: 'network', looked: `routes that lead past ${link}`, well: 'none' },
     { codes: ['subnet-inside'], subject: 'network', looked: `the range of ${network}`, well: null },
     {

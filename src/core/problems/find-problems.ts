@@ -58,7 +58,7 @@ function findStateProblems(facts: NetworkFacts): Problem[] {
     const text = `addresses, routes and rules of this host cannot be read: ${unread}`;
     return [problem('host-unread', 'the routes of this host cannot be read', text, `cpn doctor ${link}`)];
   }
-  const differences = `${drift} ${drift === 1 ? 'difference' : 'differences'} from the intended state`;
+  const differences = `${drift} ${drift === 1 ? 'difference' : 'differences'} from its intended state`;
   return [
     ...(unlisted === null
       ? []

@@ -15,7 +15,7 @@ const part = prefix('192.168.50.0/25');
 
 describe('the problems of a network', () => {
   it.each([
-    ['drift', { drift: 2 }, '2 differences from the intended state'],
+    ['drift', { drift: 2 }, '2 differences from its intended state'],
     ['a peer that fell silent', { silentPeers: [silent('edge-1')] }, 'edge-1 does not answer'],
     [
       'a route without a connector',
