@@ -1,5 +1,5 @@
-import type { Peer } from '../map/model.ts';
 import { neverAnswered } from '../health/standby.ts';
+import type { Peer } from '../map/model.ts';
 import type { Address } from '../net/cidr.ts';
 import { type RouteReport, remedyOfRefused } from '../routing/route-report.ts';
 import { findOwnConnector } from '../routing/via-connectors.ts';
