@@ -10,11 +10,21 @@ import type { HttpClient } from './http/client.ts';
 import type { EnrollmentRequest } from './service.ts';
 
 const newKey = 'make a new key with "cpn key create"';
-const enrollRemedies = {
-  401: `check that the whole key was given, or ${newKey}`,
+const enrollRemedies = (token: Secret) => ({
+  401: `${describeLength(token) ?? 'check that the whole key was given'}, or ${newKey}`,
   403: newKey,
   404: 'check that --api names the control plane',
-};
+});
+/** As our control plane makes keys. Those of another service may be shorter, and so only a refusal mentions it. */
+const keyLength = 'cpn_'.length + 43;
+
+function describeLength(token: Secret): string | null {
+  const { length } = token.reveal();
+  if (length === keyLength) return null;
+  const fault = length < keyLength ? 'part of it is missing' : 'more than a key was given';
+  return `it has ${length} characters, and a key of a cpn control plane has ${keyLength}: check whether ${fault}`;
+}
+
 const outcomeUnknown =
   'one use of the enrolment key may be spent, and cpn does not retry: the service describes no Idempotency-Key. To continue, type the same "cpn join" again, which takes a further use of the key; or type "cpn leave" and join with a new key; "cpn peer list" shows whether this host is listed already';
 
@@ -74,7 +84,7 @@ export async function enroll(http: HttpClient, request: EnrollmentRequest, has: 
     repeatable: isIdempotent,
     doubt: outcomeUnknown,
     answered: true,
-    remedies: enrollRemedies,
+    remedies: enrollRemedies(request.token),
   });
   return decodeEnrollment(body, reading, request);
 }

@@ -78,6 +78,22 @@ test('and while none serves', async () => {
   expect([(await login(plane, owner.password)).status, (await login(plane, password)).status]).toEqual([401, 200]);
 });
 
+test('a database that no control plane served from is named, with the remedy', async () => {
+  const dataDir = makeFolder();
+  const isFile = (await databaseFor(dataDir)) === null;
+  await expect(reset(dataDir)).rejects.toMatchObject(
+    isFile
+      ? { name: 'WrongUsage', message: expect.stringContaining(dataDir) }
+      : {
+          name: 'UnusableDatabase',
+          isRetryable: false,
+          message: expect.stringMatching(
+            /no control plane served from it yet; .*"cpn control-plane serve" makes its tables/,
+          ),
+        },
+  );
+});
+
 test('who is no owner gets none, nor does an owner a short one', async () => {
   const plane = await startPlane();
   const member = await plane.signIn('member');

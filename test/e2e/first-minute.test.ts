@@ -133,17 +133,12 @@ describe('a mistake on a terminal ends with the fault and the remedy', () => {
       2,
       /must begin with "cpn_"; give all of what "cpn key create" showed$/,
     ],
-    [
-      'two keys',
-      () => wrongly(`'cpn_canary cpn_canary' ${api}`),
-      2,
-      /key has a blank or another character that no key has;/,
-    ],
+    ['two keys', () => wrongly(`'cpn_canary cpn_canary' ${api}`), 2, /key is two keys or more; give it alone/],
     [
       'a key with a space of no width',
       () => wrongly(`cpn_\u200bcanary ${api}`),
       2,
-      /another character that no key has/,
+      /key has an invisible character \(U\+200B\); give it alone/,
     ],
     ['a key in quotation marks', () => wrongly(`'"cpn_canary"' ${api}`), 2, /key is in quotation marks; give it alone/],
     ['no key', () => wrongly(api), 2, /key is missing; give it as file:PATH.*"cpn key create"$/],
@@ -156,9 +151,16 @@ describe('a mistake on a terminal ends with the fault and the remedy', () => {
     ['an empty key file', () => wrongly(`file:/dev/null ${api}`), 2, /key in \/dev\/null is empty/],
     [
       'a key that does not exist',
-      () => wrongly(`cpn_${'x'.repeat(40)} ${api}`),
+      () => wrongly(`cpn_${'x'.repeat(43)} ${api}`),
       4,
       /\(401\): the enrolment key is unknown; check that the whole key was given, or make a new key with "cpn key create"$/,
+      'enrolling bare at http://203.0.113.1:8787',
+    ],
+    [
+      'a key that is cut',
+      () => wrongly(`cpn_${'x'.repeat(16)} ${api}`),
+      4,
+      /is unknown; it has 20 characters, and a key of a cpn control plane has 47: check whether part of it is missing, or/,
       'enrolling bare at http://203.0.113.1:8787',
     ],
     [

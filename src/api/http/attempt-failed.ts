@@ -75,15 +75,17 @@ export class AttemptFailed extends Error {
       });
     }
     const problem = problems[code] ?? `the connection failed (${code})`;
-    // A TLS server closes the connection of a client that speaks plain http.
-    const isTlsLikely = isPlain && !unconnected && closedCodes.includes(code);
-    return new AttemptFailed(isTlsLikely ? `${problem}: http was tried, and the port may serve https` : problem, {
+    // A TLS server closes the connection of a client that speaks plain http, and so does "ssh -L" without a server behind it.
+    const isClosed = !unconnected && closedCodes.includes(code);
+    return new AttemptFailed(problem, {
       retry: code !== 'EACCES',
       sent: !unconnected,
       perhapsDone: !unconnected,
       heard: code === 'ECONNREFUSED' || code === 'ECONNRESET',
-      closed: !unconnected && closedCodes.includes(code),
-      remedy: (isTlsLikely ? useHttps : remedies[code]) ?? 'try again, and see what "cpn doctor" says of this host',
+      closed: isClosed,
+      remedy:
+        (isPlain && isClosed ? checkBehind : remedies[code]) ??
+        'try again, and see what "cpn doctor" says of this host',
     });
   }
 }
@@ -105,6 +107,9 @@ const problems: Readonly<Record<string, string>> = {
 const closedCodes: readonly string[] = ['ECONNRESET', 'UND_ERR_SOCKET'];
 /** For a port that was tried with plain http, and may serve https. */
 export const useHttps = 'check the port, or set --api to an https:// URL';
+/** For a connection by plain http that was closed without a byte. */
+const checkBehind =
+  'check that the control plane runs, also where a forwarded port or a proxy leads; if the port serves https, set --api to an https:// URL';
 /** For the reverse. */
 export const useHttp = 'check the port, or set --api to an http:// URL';
 

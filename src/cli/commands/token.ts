@@ -70,7 +70,7 @@ export const createToken: Command = {
       summary: 'file that holds only your password; needed 5 minutes after your login, prompts on a terminal',
     },
   },
-  examples: ['cpn token create --name ci --expires-in-days 90 >token'],
+  examples: ['(umask 077; cpn token create --name ci --expires-in-days 90 >token)'],
   async run(input) {
     const name = input.need('name');
     const days = input.number('expires-in-days', 1, 365);
@@ -99,7 +99,7 @@ export const revokeToken: Command = {
   argument: { usage: '<token>', summary: 'id or name of one of your personal tokens; with --session, of a session' },
   summary: 'Revoke a personal token, or end a session',
   flags: { ...apiFlags, ...jsonFlag, ...yesFlag, session: { kind: 'switch', summary: 'end one of your sessions' } },
-  examples: ['cpn token revoke ci --yes', 'cpn token revoke --session 17'],
+  examples: ['cpn token revoke ci --yes', 'cpn token revoke --session 17 --yes'],
   async run(input) {
     const service = await openAdmin(input);
     if (input.switch('session')) return endSession(service, input);

@@ -78,12 +78,24 @@ async function readShort(source: AsyncIterable<Buffer>, what: string): Promise<B
  */
 export async function readToken(given: string, what: string): Promise<Secret> {
   const token = await readSecret(given, what);
-  const text = token.reveal();
-  if (/^[\w.~+/=|:-]+$/.test(text)) return token;
-  const isQuoted = /^(["'`]).*\1$/su.test(text);
-  const problem = isQuoted ? 'is in quotation marks' : 'has a blank or another character that no key has';
+  const problem = describeFault(token.reveal());
+  if (problem === null) return token;
   throw new WrongUsage(`${what} ${problem}; give it alone, as one word`);
 }
+
+function describeFault(text: string): string | null {
+  // A key has its prefix and 43 characters.
+  const isTwo = /(?:^|[^\w-])(cp[nptu]_).*[^\w-]\1/su.test(text) || /^(cp[nptu]_)[\w-]{43}\1./.test(text);
+  if (isTwo) return 'is two keys or more';
+  if (/^[\w.~+/=|:-]+$/.test(text)) return null;
+  if (/^(["'`]).*\1$/su.test(text)) return 'is in quotation marks';
+  const [unseen] = /[^\P{C}\s]|\u3164/u.exec(text) ?? [];
+  if (unseen !== undefined) return `has an invisible character (${codePointOf(unseen)})`;
+  return /\s/.test(text) ? 'has a blank in it' : 'has a character that no key has';
+}
+
+const codePointOf = (character: string): string =>
+  `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
 
 function toSecret(given: string, what: string): Secret {
   const value = given.trim();

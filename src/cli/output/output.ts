@@ -1,3 +1,4 @@
+import { fstatSync } from 'node:fs';
 import { stripVTControlCharacters, styleText } from 'node:util';
 import { CpnError, printable } from '../../core/errors/index.ts';
 import { deliver } from './stdout.ts';
@@ -46,6 +47,9 @@ interface OnlyCopy {
 
 /** Prints a secret that is shown this once. Where stdout does not take it, it is revoked. @throws DiskFailed then */
 export async function printOnlyCopy({ what, text, revoke, remedy }: OnlyCopy): Promise<void> {
+  const { mode, isPlain } = describeStdout();
+  if (isPlain && (mode & 0o004) !== 0)
+    warn(`other users can read the file to which ${what} is written (mode ${formatMode(mode)}); run: chmod 600 FILE`);
   try {
     await printAll(text);
   } catch (error) {
@@ -59,6 +63,19 @@ export async function printOnlyCopy({ what, text, revoke, remedy }: OnlyCopy): P
     throw error;
   }
 }
+
+/** Whether stdout is a file, and its mode. */
+function describeStdout(): { readonly mode: number; readonly isPlain: boolean } {
+  try {
+    const stats = fstatSync(process.stdout.fd);
+    return { mode: stats.mode, isPlain: stats.isFile() };
+  } catch {
+    // A closed stdout fails when it is written to.
+    return { mode: 0, isPlain: false };
+  }
+}
+
+const formatMode = (mode: number): string => (mode & 0o777).toString(8).padStart(4, '0');
 
 /** Text on stderr: how it went. */
 export function note(text: string): void {

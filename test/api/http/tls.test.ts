@@ -1,5 +1,6 @@
 import { createServer as createPlainServer } from 'node:http';
 import { createServer } from 'node:https';
+import { createServer as createTcpServer } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { Secret } from '../../../src/core/crypto/secret.ts';
 import { Unreachable } from '../../../src/core/errors/index.ts';
@@ -73,12 +74,25 @@ describe('https', () => {
 });
 
 describe('plain http', () => {
-  test('to a port of https says what was tried, and what to set', async () => {
+  test('to a port of https says what to set, and not that this is the cause', async () => {
     const { port, requests } = await serveTls(makeCertificate());
     const address = { url: `http://127.0.0.1:${port}`, insecureHttp: false };
     const { message } = await failureOf(connectPeerService(address, unhurried().options).readMap(7, token, null));
-    expect(message).toMatch(/: http was tried, and the port may serve https \(.*; .*set --api to an https:\/\/ URL$/);
+    expect(message).toMatch(
+      /whole reply came( \(ECONNRESET\))? \(.*; .*; if the port serves https, set --api to an https:\/\/ URL$/,
+    );
     expect(requests()).toBe(0);
+  });
+
+  test('to a forwarded port without a server behind it names no TLS as the cause', async () => {
+    // As "ssh -L" does: it accepts, and closes.
+    const { url } = await listen(createTcpServer((socket) => socket.on('data', () => socket.end())));
+    const address = { url, insecureHttp: false };
+    const { message } = await failureOf(connectPeerService(address, unhurried().options).readMap(7, token, null));
+    expect(message).toMatch(
+      /: the connection was closed before the whole reply came \(.*check that the control plane runs/,
+    );
+    expect(message).not.toMatch(/may serve|was tried/);
   });
 
   test('that nginx or Go refuses at a port of https says it too', async () => {

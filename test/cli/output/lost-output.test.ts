@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { call, closePlane, makeNetwork, openPlane, type Plane } from '../../control-plane/harness.ts';
@@ -111,4 +113,23 @@ describe.each(['/dev/full', 'closed pipe'] as const)('a secret that is shown onc
     expect([code, said]).toEqual([1, expect.stringContaining(`cannot write standard output: `)]);
     expect(said).toContain(why);
   });
+});
+
+test.each([
+  [
+    '022',
+    'warning: other users can read the file to which the key web-1 (KEY) is written (mode 0644); run: chmod 600 FILE',
+  ],
+  ['077', ''],
+])('a secret in a file of umask %s', async (mask, expected) => {
+  const folder = mkdtempSync(join(tmpdir(), 'cpn-secret-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const script = `umask ${mask}; exec "$@" >${folder}/key`;
+  const argv = ['-c', script, 'sh', process.execPath, program, 'key', 'create', 'office', '--name', 'web-1'];
+  const env = { ...process.env, CPN_API_URL: plane.url, CPN_API_TOKEN: token, XDG_CONFIG_HOME: '/nowhere' };
+  const child = spawn('sh', argv, { stdio: ['ignore', 'ignore', 'pipe'], env });
+  const [said] = await Promise.all([text(child.stderr), once(child, 'close')]);
+  expect(child.exitCode).toBe(0);
+  const warnings = said.split('\n').filter((line) => line.startsWith('warning:'));
+  expect(warnings.join('\n').replace(/\(\d+\)/, '(KEY)')).toBe(expected);
 });

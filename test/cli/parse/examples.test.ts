@@ -29,7 +29,7 @@ const environment = () => ({
 
 /** The arguments of `cpn` in a line of shell; without what is piped or redirected. */
 function argumentsIn(example: string): string[] {
-  const line = example.replace(/^source <\((.*)\)$/, '$1');
+  const line = example.replace(/^(?:source <|)\((?:umask 077; )?(.*)\)$/, '$1');
   const [, words = ''] = /^cpn((?: +(?:'[^']*'|[^\s'<>|]+))*) *(?:$|[<>|])/.exec(line) ?? [];
   if (words === '') throw new Error(`this test cannot read the example: ${example}`);
   return [...words.matchAll(/'([^']*)'|[^\s']+/g)].map(([word, quoted]) => quoted ?? word);

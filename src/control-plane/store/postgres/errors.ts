@@ -61,7 +61,10 @@ const remedies: readonly {
   { state: '28P01', remedy: password },
   { says: /password must be a (non-empty )?string/, remedy: password },
   { state: '28000', remedy: 'let USER in by pg_hba.conf, or name another user in the URL' },
-  { state: '3D000', remedy: 'make it with createdb, or name another one in the URL' },
+  {
+    state: '3D000',
+    remedy: 'make it with createdb --encoding UTF8 --template template0, or name another one in the URL',
+  },
   { state: '42501', remedy: 'make USER the owner of the database' },
   { state: '42P07', remedy: 'give the control plane a database of its own' },
   {

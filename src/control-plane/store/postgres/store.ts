@@ -54,9 +54,23 @@ export async function openPostgres(url: Secret, events: StoreEvents): Promise<St
   };
 }
 
-/** Works on a PostgreSQL database with its tables as they are. */
+/**
+ * Works on a PostgreSQL database with its tables as they are.
+ *
+ * @throws UnusableDatabase where no control plane served from it yet
+ */
 export async function withExistingPostgres<Result>(url: Secret, work: (db: Db) => Promise<Result>): Promise<Result> {
-  return withPatience(parseDatabaseUrl(url), work);
+  const target = parseDatabaseUrl(url);
+  return withPatience(target, async (db) => {
+    if (await hasTables(db)) return work(db);
+    const remedy = 'check its name; "cpn control-plane serve" makes its tables and the first owner';
+    throw new UnusableDatabase(target.redactedUrl, 'no control plane served from it yet', remedy, false);
+  });
+}
+
+async function hasTables(db: Db): Promise<boolean> {
+  const { rows } = await sql<{ found: boolean }>`select to_regclass('users') is not null as found`.execute(db);
+  return rows[0]?.found === true;
 }
 
 /**
