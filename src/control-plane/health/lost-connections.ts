@@ -33,6 +33,8 @@ interface Following {
   readonly network: number;
   /** Its requests that wait. */
   waiting: number;
+  /** How often it was overdue since it last waited. */
+  overdue: number;
   timer?: NodeJS.Timeout;
 }
 
@@ -44,6 +46,11 @@ interface Loss {
   /** How often no other host could be asked. */
   readonly tries?: number;
 }
+
+/** A host that returns by other requests, and is lost before it waits again. One that only polls costs other hosts no more than this. */
+const mostOverdue = 2;
+/** How long a lost host may be away and count as one that waits. */
+const rememberedMs = 10 * 60_000;
 
 /** Afterwards the host is silent for so long that this alone is a verdict. */
 const mostTries = 20;
@@ -85,21 +92,24 @@ export class LostConnections {
   watch(caller: Caller, response: ServerResponse): void {
     if (caller.kind !== 'peer' || response.destroyed) return;
     const { peerId, networkId } = caller;
-    const following = this.#following.get(peerId) ?? { network: networkId, waiting: 0 };
+    const following = this.#following.get(peerId) ?? { network: networkId, waiting: 0, overdue: 0 };
     this.#following.set(peerId, following);
     clearTimeout(following.timer);
     following.waiting += 1;
+    following.overdue = 0;
     response.once('close', () => {
       following.waiting -= 1;
       if (following.waiting > 0 || this.#isStopped) return;
       const { closedMs, repliedMs } = this.#options;
-      const loss = { at: this.#now(), requests: this.#presence.requestsOf(peerId) };
-      following.timer = setTimeout(
-        () => this.#onOverdue(peerId, following, loss),
-        response.writableFinished ? repliedMs : closedMs,
-      );
-      following.timer.unref();
+      this.#expectRequest(peerId, following, response.writableFinished ? repliedMs : closedMs);
     });
+  }
+
+  /** Expects another request after each one of a host that waited before, until it waits again. */
+  noteRequest(peer: number): void {
+    const following = this.#following.get(peer);
+    if (following === undefined || following.waiting > 0 || this.#isStopped) return;
+    this.#expectRequest(peer, following, this.#options.repliedMs);
   }
 
   /** Has other hosts probe these peers, unless they did so lately: peers that are silent, and stated to be online. */
@@ -128,19 +138,25 @@ export class LostConnections {
     await this.#asking;
   }
 
+  #expectRequest(peer: number, following: Following, ms: number): void {
+    const loss = { at: this.#now(), requests: this.#presence.requestsOf(peer) };
+    setTimer(following, ms, () => this.#onOverdue(peer, following, loss));
+  }
+
   #onOverdue(peer: number, following: Following, { at, requests }: Loss): void {
     if (following.waiting > 0) return;
     const rest = this.#options.repeatMs - this.#askedAgo(peer);
-    if (rest > 0 && requests === this.#presence.requestsOf(peer)) {
+    if (rest > 0) {
       // A host that drops its connections again and again costs others no more than one that is gone.
-      following.timer = setTimeout(() => this.#onOverdue(peer, following, { at, requests }), rest);
-      following.timer.unref();
+      setTimer(following, rest, () => this.#onOverdue(peer, following, { at, requests }));
       return;
     }
-    this.#following.delete(peer);
+    following.overdue += 1;
+    const forget = () => this.#following.delete(peer);
+    if (following.overdue >= mostOverdue) forget();
+    else setTimer(following, rememberedMs, forget);
     // Midway, so that neither the last request nor a late one is near it: clocks of two processes compare it with these.
-    if (requests === this.#presence.requestsOf(peer))
-      this.#schedule(following.network, peer, { at: (at + this.#now()) / 2, requests });
+    this.#schedule(following.network, peer, { at: (at + this.#now()) / 2, requests });
   }
 
   #schedule(network: number, peer: number, loss: Loss | null): void {
@@ -222,6 +238,12 @@ export class LostConnections {
   #now(): number {
     return this.#context.steadyNow();
   }
+}
+
+function setTimer(following: Following, ms: number, work: () => void): void {
+  clearTimeout(following.timer);
+  following.timer = setTimeout(work, ms);
+  following.timer.unref();
 }
 
 /** Hosts whose connection works, as far as the database has it. */

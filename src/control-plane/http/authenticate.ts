@@ -3,6 +3,7 @@ import { Secret } from '../../core/crypto/secret.ts';
 import { type Access, type Caller, checkAccess, type PeerCaller, readers } from '../domain/caller.ts';
 import { hashToken } from '../domain/tokens.ts';
 import { Unauthenticated } from '../errors.ts';
+import type { LostConnections } from '../health/lost-connections.ts';
 import type { Presence } from '../health/presence.ts';
 import type { Context } from '../service/context.ts';
 import { identify, logout } from '../service/sessions.ts';
@@ -25,7 +26,12 @@ export const instanceHeader = 'peer-instance';
 const maxCachedTokens = 100_000;
 
 /** Authenticates each request, and checks its access to the route, before its body is read. Requests of peers are their presence. */
-export function authenticate(app: App, context: Context, presence: Pick<Presence, 'touch' | 'clonedSince'>): void {
+export function authenticate(
+  app: App,
+  context: Context,
+  presence: Pick<Presence, 'touch' | 'clonedSince'>,
+  losses: Pick<LostConnections, 'noteRequest'>,
+): void {
   app.decorateRequest('caller', null);
   app.addHook('onRoute', (route) => {
     if (!route.config?.access) throw new Error(`${route.method} ${route.url} has no access rule`);
@@ -45,6 +51,7 @@ export function authenticate(app: App, context: Context, presence: Pick<Presence
     if (looksUpPeers && !cached) tokenPeers.set(hashOf(context, request), caller);
     const { 'user-agent': userAgent, [instanceHeader]: instance } = request.headers;
     presence.touch(caller, { userAgent, instance: [instance].flat()[0] });
+    losses.noteRequest(caller.peerId);
   });
   // After a wait, and for each status.
   app.addHook('onSend', async ({ caller, routeOptions }, response) => {

@@ -99,7 +99,7 @@ export async function createServer(context: Context, surroundings: ServerContext
   else serveConsole(app, surroundings.console, context.publicUrls);
   const describe = prepareDescription(app);
   serveDescriptionPage(app, describe);
-  authenticate(app, context, surroundings.presence);
+  authenticate(app, context, surroundings.presence, surroundings.losses);
   limitUserChanges(app, limits.userChanges, context.steadyNow);
   limitUnreadReplies(app, limits.unreadBytes);
   await describeRoutes(app, describe);

@@ -31,8 +31,14 @@ async function wait(
 }
 
 /** Two hosts that wait, are online, and reach each other directly. */
-async function startWaiting(options?: { readonly kinds?: string }) {
-  const office = await startOffice({ healthTimes: times });
+async function startWaiting({
+  repeatMs = times.repeatMs,
+  ...options
+}: {
+  readonly kinds?: string;
+  readonly repeatMs?: number;
+} = {}) {
+  const office = await startOffice({ healthTimes: { ...times, repeatMs } });
   const { one, two, report, events } = office;
   const direct = ({ id }: OfficePeer) => ({ paths: [{ peer: id, path: 'direct' }] });
   const waits = { one: await wait(office, one), two: await wait(office, two, options) };
@@ -87,6 +93,28 @@ test('a host whose connection closes is probed by another one, in reply to its r
   plane.clock.advance(1_000);
   await office.call(one);
   await eventually('it is back', async () => (await events()).at(-1) === 'peer.online one');
+});
+
+test('a host that returns by another request, and is cut before it waits again, is asked about again', async () => {
+  const { office, waits } = await startWaiting({ repeatMs: 300 });
+  const { one, two, plane, report, events, call } = office;
+  waits.one.end.abort();
+  await readMessages(waits.two);
+  plane.clock.advance(4_000);
+  await report(two, { probes: [{ peer: one.id, answered: false }] });
+  await eventually('it is offline', async () => (await events()).at(-1) === 'peer.offline one');
+  plane.clock.advance(1_000);
+  await call(one);
+  await eventually('it is back', async () => (await events()).at(-1) === 'peer.online one');
+  expect(await readMessages(await wait(office, two))).toEqual([{ kind: 'probe', data: { peers: [one.id] } }]);
+});
+
+test('a host that makes another request once its connection closed, and is cut then, is asked about', async () => {
+  const { office, waits } = await startWaiting();
+  waits.one.end.abort();
+  await delay(times.closedMs / 3);
+  await office.call(office.one);
+  expect(await readMessages(waits.two)).toEqual([{ kind: 'probe', data: { peers: [office.one.id] } }]);
 });
 
 test('a host that another one reaches stays online, and is probed again', async () => {
