@@ -38,7 +38,7 @@ export const createKey: Command = {
     },
   },
   examples: [
-    '(umask 077; cpn key create office --name web-1 >key)',
+    'cpn key create office --name web-1 >key',
     'cpn key create office --name edge-1 --type connector --route 192.168.50.0/24 >key',
   ],
   async run(input) {

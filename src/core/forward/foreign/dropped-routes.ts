@@ -9,7 +9,7 @@ export function findDroppedRoutes(
   drops: readonly ForwardDrop[],
 ): ReadonlyMap<Prefix, string> {
   const dropped = new Map<Prefix, string>();
-  const whole = drops.filter(({ some }) => some.length === 0);
+  const whole = drops.filter(({ some, letsPublished = false }) => some.length === 0 && !letsPublished);
   const find = (path: ForwardPath) => whole.find((drop) => drop.paths.some((each) => isSame(each, path)));
   const [out, back] = [byRoute(paths, 'new', 'to'), byRoute(paths, 'established', 'from')];
   for (const [route, ways] of [...out, ...back]) {

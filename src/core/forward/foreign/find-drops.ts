@@ -24,6 +24,8 @@ export interface ForwardDrop {
   readonly chain: string;
   readonly isLegacy?: true;
   readonly reason: string;
+  /** Docker lets through what is for published ports of containers. */
+  readonly letsPublished?: true;
   /** The program that probably made the table; null where it is unknown. */
   readonly author: FirewallProgram | null;
   /** What a person can do about it. */
@@ -90,6 +92,7 @@ function findInChain(table: FilterTable, base: FilterChain, question: Question):
       continue;
     }
     const author = nameProgram(table, culprit ?? base, hasDocker && traversal.isOfBridge);
+    const letsPublished = culprit !== null && isDockerChain(table, culprit);
     closed.set(name, {
       family: table.family,
       table: printable(table.name),
@@ -98,7 +101,8 @@ function findInChain(table: FilterTable, base: FilterChain, question: Question):
       reason:
         culprit === null
           ? `policy drop of chain ${printable(base.name)}`
-          : `chain ${printable(culprit.name)} ${rejects ? 'rejects' : 'drops'} them${isDockerChain(table, culprit) ? publishedPass : ''}`,
+          : `chain ${printable(culprit.name)} ${rejects ? 'rejects' : 'drops'} them${letsPublished ? publishedPass : ''}`,
+      ...(letsPublished && { letsPublished }),
       author,
       remedy: '',
       paths: [path],

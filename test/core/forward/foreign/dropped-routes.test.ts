@@ -21,6 +21,7 @@ it.each([
   ['no way back', [drop([back('eth1'), back('eth2')])], true],
   ['a way by another interface', [drop([out('eth1'), back('eth1')])], false],
   ['a way to some addresses', [drop(paths, { some: [{ first: 1n, last: 2n }] })], false],
+  ['a way to published ports', [drop(paths, { letsPublished: true })], false],
   ['only its relaying closed', [drop([relayed])], false],
   ['nothing closed', [], false],
 ])('a route is dropped, or not, with %s', (_, drops, expected) => {
