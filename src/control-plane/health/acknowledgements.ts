@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { createBoundedCache } from '../bounded-cache.ts';
 import type { Context } from '../service/context.ts';
 import { findLastRemoval, saveAcknowledged } from '../store/removals.ts';
 import { transact } from '../store/transact.ts';
@@ -28,12 +28,12 @@ export class Acknowledgements {
   readonly #context: Pick<Context, 'db'>;
   readonly #options: AcknowledgementOptions;
   /** By peer: the last revision that this process wrote, or saw as needless to write. */
-  readonly #settled = new LRUCache<number, number>({ max: maxPeers });
+  readonly #settled = createBoundedCache<number, number>(maxPeers);
   readonly #due = new Map<number, number>();
   /** The last removal of a network, as of a revision of it. */
-  readonly #removals = new LRUCache<number, { readonly at: number; readonly removal: Promise<number | null> }>({
-    max: maxPeers,
-  });
+  readonly #removals = createBoundedCache<number, { readonly at: number; readonly removal: Promise<number | null> }>(
+    maxPeers,
+  );
   #soon: NodeJS.Timeout | undefined;
   #writing: Promise<void> = Promise.resolve();
 

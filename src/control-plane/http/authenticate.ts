@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache';
 import { Secret } from '../../core/crypto/secret.ts';
+import { createBoundedCache } from '../bounded-cache.ts';
 import { type Access, type Caller, checkAccess, type PeerCaller, readers } from '../domain/caller.ts';
 import { hashToken } from '../domain/tokens.ts';
 import { Unauthenticated } from '../errors.ts';
@@ -37,7 +37,7 @@ export function authenticate(
     if (!route.config?.access) throw new Error(`${route.method} ${route.url} has no access rule`);
   });
   /** The peers of the last tokens, by token hash. A route that uses it checks that the peer is still in its network. */
-  const tokenPeers = new LRUCache<string, TokenPeer>({ max: maxCachedTokens });
+  const tokenPeers = createBoundedCache<string, TokenPeer>(maxCachedTokens);
   app.addHook('onRequest', async (request) => {
     const { access, looksUpPeers } = request.routeOptions.config;
     // Without a route there is nothing to protect: the reply is a 404.

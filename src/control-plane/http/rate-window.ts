@@ -1,5 +1,5 @@
 import type { FastifyRateLimitStore } from '@fastify/rate-limit';
-import { LRUCache } from 'lru-cache';
+import { createBoundedCache } from '../bounded-cache.ts';
 
 type Callback = Parameters<FastifyRateLimitStore['incr']>[1];
 
@@ -26,7 +26,7 @@ export function createRateWindows(now: () => number): new () => FastifyRateLimit
 }
 
 class RateWindows implements FastifyRateLimitStore {
-  readonly #windows = new LRUCache<string, Window>({ max: maxCallers });
+  readonly #windows = createBoundedCache<string, Window>(maxCallers);
   readonly #now: () => number;
 
   constructor(now: () => number) {

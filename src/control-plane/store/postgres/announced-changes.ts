@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { LRUCache } from 'lru-cache';
+import type { LRUCache } from 'lru-cache';
+import { createBoundedCache } from '../../bounded-cache.ts';
 import type { StoreEvents, Topic } from '../store.ts';
 import type { Db } from '../tables.ts';
 
@@ -64,7 +65,7 @@ export class AnnouncedChanges {
   constructor(db: Db, events: Pick<StoreEvents, 'notify' | 'isAwaited'>) {
     this.#db = db;
     this.#events = events;
-    const cache = () => new LRUCache<number, string>({ max: mostKnown });
+    const cache = () => createBoundedCache<number, string>(mostKnown);
     this.#known = { map: cache(), health: cache(), messages: cache() };
   }
 
