@@ -93,9 +93,10 @@ export const tlsWay = ({ address }: Host): ProxiedWay => ({
 export const faultyWays = ({ address }: Host): readonly ProxiedWay[] =>
   Object.entries(faulty).map(([name, port]) => ({ name, url: `http://${address}:${port}` }));
 
-/** The first block of each proxy in the documentation, for the address of the control plane. */
+/** The first block of each proxy in its section of the documentation, for the address of the control plane. */
 async function readDocumented(target: string): Promise<Readonly<Record<Site, string>>> {
-  const text = await readFile(join(REPOSITORY, 'docs/control-plane.md'), 'utf8');
+  const page = await readFile(join(REPOSITORY, 'docs/control-plane.md'), 'utf8');
+  const [, text = ''] = page.split('\n## Behind a proxy\n');
   const blockOf = (site: Site) => {
     const [, block] = new RegExp(`^\`\`\`${site}\\n(.*?)^\`\`\``, 'ms').exec(text) ?? [];
     if (block === undefined) throw new Error(`docs/control-plane.md has no block of ${site}`);
