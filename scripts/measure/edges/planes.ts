@@ -101,7 +101,7 @@ export async function startPooled(lab: Lab): Promise<PooledPlanes> {
   const direct = urlOf(server, 'postgres');
   const serve = async (port: number, database: string): Promise<ControlPlane> => {
     const process = await spawn(port, database);
-    await process.waitForLine(/listening on/);
+    await process.waitForLine(/listening on/, 180_000);
     return { host, url: `http://${pooled}:${port}`, process, cpn: (args) => host.cpn(args) };
   };
   const first = await serve(8787, direct);

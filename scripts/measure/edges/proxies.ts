@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Lab } from '../../../test/lab/lab.ts';
 import type { Comparison } from '../comparison.ts';
 import { minutesOf } from '../host/minutes.ts';
+import { spreadOf } from '../spread.ts';
 import { FollowedNetwork } from './followed-network.ts';
 import { startPooled, startProxied, startTlsPlane, writeCertificates } from './planes.ts';
 import { measurePooler } from './poolers.ts';
@@ -54,7 +55,8 @@ async function countRequests(networks: readonly FollowedNetwork[], minutes: numb
   const [directly] = counts;
   tellLoad('idle');
   return networks.flatMap(({ name }, index): Comparison[] => {
-    const { all, wholeMaps } = counts[index] as (typeof counts)[number];
+    const { all, polls, wholeMaps } = counts[index] as (typeof counts)[number];
+    process.stderr.write(`${name}: ${all} requests, ${polls} of them for the map, ${wholeMaps} whole maps\n`);
     const theirs = directly === undefined ? [] : [directly.all / minutes];
     const row = { unit: 'requests', baseline: 'directly' } as const;
     return [
@@ -79,6 +81,8 @@ async function measureLags(networks: readonly FollowedNetwork[], rounds: number)
   tellLoad('changes');
   return networks.map(({ name }, index): Comparison => {
     const [ours = [], theirs = []] = [lags[index], lags[0]];
+    const { p50, p95, max } = spreadOf(ours);
+    process.stderr.write(`${name}: lag ${p50}, ${p95}, ${max} ms\n`);
     return { what: `lag of a change, ${name}`, baseline: 'directly', unit: 'ms', ours, theirs, target: lagTarget };
   });
 }

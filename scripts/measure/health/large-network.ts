@@ -56,7 +56,9 @@ export async function measureLarge(size: number, rounds: number): Promise<Readon
       await delay(2_000 + Math.random() * 8_000);
       const began = Date.now();
       await die(kind, target.host, target.daemon);
-      took.get(kind)?.push(await untilOffline(plane, network, target.joined.peer.id, began));
+      const seconds = await untilOffline(plane, network, target.joined.peer.id, began);
+      process.stderr.write(`${new Date().toISOString()} ${kind}: ${seconds.toFixed(1)} s\n`);
+      took.get(kind)?.push(seconds);
       dying.set(kind, await revive(kind, target));
     }
   }
