@@ -134,6 +134,7 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
       notifier,
       healthNotifier,
       webhookTypes: options.webhook?.types ?? new Set<EventType>(),
+      keepsPresence: (options.presenceDays ?? usualPresenceDays) > 0,
       allowPublicRoutes,
       publicUrls: options.publicUrls ?? [],
       onLoopback,
@@ -222,10 +223,12 @@ const usualHealthTimes = {
 };
 
 /** Follows which hosts are in touch, and judges the networks whose observations change. */
+const usualPresenceDays = 30;
+
 function startHealth(
   context: Context,
   messageNotifier: ChangeNotifier,
-  { presenceDays = 30, healthTimes, logger }: ServeOptions,
+  { presenceDays = usualPresenceDays, healthTimes, logger }: ServeOptions,
 ) {
   const failures = new FailureLog(logger);
   const options = { ...usualHealthTimes, ...healthTimes, failures };

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { PeerPath, RoutePath } from '../../src/contract/health.ts';
 import type { PeerType } from '../../src/contract/peer.ts';
 import { hashToken, mintToken, tokenPrefixes } from '../../src/control-plane/domain/tokens.ts';
+import { formatTraffic } from '../../src/control-plane/health/traffic-history.ts';
 import type { Db } from '../../src/control-plane/store/tables.ts';
 
 export const officeRoute = '192.168.50.0/24';
@@ -85,6 +86,19 @@ export async function populate(db: Db, network: number, count: number): Promise<
           announced: state,
           report: JSON.stringify({ paths, routes, drift: 0, pin_mismatches: [], problem: null }),
         })
+        .execute();
+    }
+    for (const [number, { id, state }] of filled.entries()) {
+      if (state === 'unknown') continue;
+      const rates = Array.from(
+        { length: 48 },
+        (_, step) => Math.max(0, 1 + Math.sin(step / 5 + number)) * 4e7 * (1 + (number % 7)),
+      );
+      const sent = rates.map((rate) => Math.round(rate / 4));
+      const history = { last: Math.floor(now / 1_800_000), received: rates.map(Math.round), sent };
+      await transaction
+        .insertInto('peer_traffic')
+        .values({ peer_id: id, history: formatTraffic(history), updated_at: at(0) })
         .execute();
     }
     if (count > 3) {

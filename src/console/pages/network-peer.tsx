@@ -3,14 +3,17 @@ import { useMemo, useState } from 'preact/hooks';
 import type { Health, PeerPath } from '../../contract/health.ts';
 import type { Network } from '../../contract/network.ts';
 import type { Peer, PeerDetails } from '../../contract/peer.ts';
+import type { PeerTraffic } from '../../contract/traffic.ts';
 import { healthSource, useLive } from '../live.ts';
 import { explainPeer } from '../logic/matrix/explain-path.ts';
 import { listAround } from '../logic/matrix/list-around.ts';
 import { indexReach, type Reach } from '../logic/matrix/reach.ts';
+import { hasTraffic } from '../logic/network/traffic.ts';
 import { linkTo } from '../logic/page/route.ts';
 import { findConnectors } from '../logic/peers/connectors.ts';
 import { peerTypes } from '../logic/peers/peer-types.ts';
 import { formatRate, formatSeconds } from '../logic/text/units.ts';
+import { now } from '../now.ts';
 import { NetworkFrame } from '../parts/network-frame.tsx';
 import { type OpenedPeer, PeerActions, PeerDialog } from '../parts/peer-actions.tsx';
 import { Problem } from '../parts/problem.tsx';
@@ -19,6 +22,7 @@ import { Loading } from '../parts/spinner.tsx';
 import { State, Verdict } from '../parts/state.tsx';
 import { Table } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
+import { TrafficChart } from '../parts/traffic-chart.tsx';
 import { type Fact, Facts, Remedies, Why } from '../parts/why.tsx';
 import { useRates } from '../rates.ts';
 import { useReading } from '../read.ts';
@@ -161,9 +165,23 @@ function PeerHealthView({ network, peer, health }: PeerViewProps): JSX.Element {
           Receives <Sparkline samples={samples} of="received" /> Sends <Sparkline samples={samples} of="sent" />
         </p>
       )}
+      <Traffic network={network.id} peer={peer.id} />
       <Paths network={network} reach={reach} peer={peer} />
       <Routes network={network} reach={reach} peer={peer} />
       {peer.peer_type === 'connector' && <Served network={network} reach={reach} peer={peer} />}
+    </>
+  );
+}
+
+/** Nothing where no traffic is kept. */
+function Traffic({ network, peer }: { readonly network: number; readonly peer: number }): JSX.Element | null {
+  const path = `api/networks/${network}/peers/${peer}/traffic`;
+  const { data } = useReading<PeerTraffic>(path, Math.floor(now.value / 60_000));
+  if (data === null || !hasTraffic(data.received, data.sent)) return null;
+  return (
+    <>
+      <h2>Traffic of the last 24 hours</h2>
+      <TrafficChart {...data} />
     </>
   );
 }

@@ -1,12 +1,17 @@
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import type { Health } from '../../contract/health.ts';
+import type { NetworkTraffic as Traffic } from '../../contract/traffic.ts';
 import type { Reach } from '../logic/matrix/reach.ts';
 import { findBusiest } from '../logic/network/rates.ts';
+import { hasTraffic, highestOf } from '../logic/network/traffic.ts';
 import { linkTo } from '../logic/page/route.ts';
+import { now } from '../now.ts';
 import { Sparkline } from '../parts/sparkline.tsx';
 import { Table } from '../parts/table.tsx';
+import { TrafficChart, TrafficLine } from '../parts/traffic-chart.tsx';
 import { useRates } from '../rates.ts';
+import { useReading } from '../read.ts';
 
 interface TrafficProps {
   readonly network: number;
@@ -15,9 +20,46 @@ interface TrafficProps {
 }
 
 const mostHosts = 10;
+const everyMs = 60_000;
 
-/** The hosts with the most traffic. */
+/** The traffic of the last 24 hours, and the busiest hosts. A control plane of an earlier version keeps none. */
 export function NetworkTraffic({ network, health, reach }: TrafficProps): JSX.Element {
+  const { data } = useReading<Traffic>(`api/networks/${network}/traffic`, Math.floor(now.value / everyMs));
+  const link = (id: number) => (
+    <a href={linkTo({ page: 'peer', network, peer: id })}>{reach.byId.get(id)?.name ?? `peer ${id}`}</a>
+  );
+  if (data === null || !hasTraffic(data.total.received, data.total.sent)) {
+    return <TrafficNow {...{ network, health, link }} />;
+  }
+  const most = highestOf(...data.busiest.flatMap(({ received, sent }) => [received, sent]));
+  return (
+    <>
+      <h2>Traffic of the last 24 hours</h2>
+      <TrafficChart {...data.total} />
+      <Table
+        label="Traffic"
+        rows={data.busiest}
+        keyOf={({ peer }) => peer}
+        columns={[
+          { title: 'Host', cell: ({ peer }) => link(peer) },
+          { title: 'Received, mean', cell: ({ received }) => <TrafficLine rates={received} most={most} /> },
+          { title: 'Sent, mean', cell: ({ sent }) => <TrafficLine rates={sent} most={most} /> },
+        ]}
+      />
+      <p class="hint">
+        The {data.busiest.length === 1 ? 'busiest host' : `${data.busiest.length} busiest hosts`}, by their reports. A
+        packet from one host to another counts at both.
+      </p>
+    </>
+  );
+}
+
+interface TrafficNowProps extends Omit<TrafficProps, 'reach'> {
+  readonly link: (id: number) => JSX.Element;
+}
+
+/** What hosts reported since the page was loaded. */
+function TrafficNow({ network, health, link }: TrafficNowProps): JSX.Element {
   const rates = useRates(network, health);
   const busiest = useMemo(() => findBusiest(rates, mostHosts), [rates]);
   return (
@@ -36,12 +78,7 @@ export function NetworkTraffic({ network, health, reach }: TrafficProps): JSX.El
             rows={busiest}
             keyOf={([id]) => id}
             columns={[
-              {
-                title: 'Host',
-                cell: ([id]) => (
-                  <a href={linkTo({ page: 'peer', network, peer: id })}>{reach.byId.get(id)?.name ?? `peer ${id}`}</a>
-                ),
-              },
+              { title: 'Host', cell: ([id]) => link(id) },
               { title: 'Receives', cell: ([, samples]) => <Sparkline samples={samples} of="received" /> },
               { title: 'Sends', cell: ([, samples]) => <Sparkline samples={samples} of="sent" /> },
             ]}

@@ -2,6 +2,7 @@ import type { Instance } from '../../core/health/instances.ts';
 import type { PeerCaller } from '../domain/caller.ts';
 import type { Context } from '../service/context.ts';
 import { prunePresence, savePeerHealth } from '../store/health.ts';
+import { pruneTraffic } from '../store/traffic.ts';
 import { transact } from '../store/transact.ts';
 import type { FailureLog } from './failure-log.ts';
 import { observeInstances } from './observe-instances.ts';
@@ -200,7 +201,9 @@ export class Presence {
   async #prune(now: number): Promise<void> {
     const { db, readTime } = this.#context;
     const { days } = this.#options;
-    await prunePresence(db, days === 0 ? null : new Date((await readTime(db)).getTime() - days * dayMs).toISOString());
+    const daysAgo = async (count: number) => new Date((await readTime(db)).getTime() - count * dayMs).toISOString();
+    await prunePresence(db, days === 0 ? null : await daysAgo(days));
+    await pruneTraffic(db, days === 0 ? null : await daysAgo(1));
     this.#prunedAt = now;
   }
 

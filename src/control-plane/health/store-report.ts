@@ -8,9 +8,12 @@ import { makeNonce } from '../store/changes.ts';
 import { findPeerHealth, reviseHealth, savePeerHealth } from '../store/health.ts';
 import { listPeersAmong } from '../store/peer-lists.ts';
 import type { StoredPeer } from '../store/peers.ts';
+import type { Db } from '../store/tables.ts';
+import { findTraffic, saveTraffic } from '../store/traffic.ts';
 import { transact } from '../store/transact.ts';
 import { appendEvents, type NewEvent } from './append-events.ts';
 import { type MergedReport, mergeReport, readReport } from './merge-report.ts';
+import { addTraffic, formatTraffic, parseTraffic, sumRates } from './traffic-history.ts';
 
 /**
  * Merges a report of a host into its earlier ones. It changes nothing but what is stored of this host, and may be an event. Returns
@@ -47,6 +50,7 @@ export async function storeReport(
     const before = readReport(stored?.report ?? null);
     const merged = mergeReport(before, report, scope);
     await savePeerHealth(transaction, peer, { report: JSON.stringify(merged), reported_at });
+    if (context.keepsPresence) await addToHistory(transaction, peer, before, stored?.reported_at ?? null, reported_at);
     const events = findEvents(before, merged, caller, present).filter(() => {
       const isWithin = context.reportEventLimit.hasRoom(peer);
       context.reportEventLimit.take(peer, true);
@@ -58,6 +62,23 @@ export async function storeReport(
   });
   healthNotifier.notify(network);
   return isNews;
+}
+
+/** Adds the traffic since the report before, whose rates held until now. */
+async function addToHistory(
+  db: Db,
+  peer: number,
+  { paths }: MergedReport,
+  from: string | null,
+  to: string,
+): Promise<void> {
+  if (from === null) return;
+  const rates = sumRates(paths);
+  // An idle host writes nothing.
+  if (rates.received + rates.sent === 0) return;
+  const stored = await findTraffic(db, peer);
+  const history = addTraffic(stored === null ? null : parseTraffic(stored), rates, Date.parse(from), Date.parse(to));
+  if (history !== null) await saveTraffic(db, peer, formatTraffic(history), to);
 }
 
 /** What of a report verdicts follow from. */

@@ -36,6 +36,8 @@ export interface Context {
   readonly reportEventLimit: PeerChangeLimit;
   /** To be called when a peer may expire earlier than any other. */
   readonly rescheduleExpiry: () => void;
+  /** When hosts were last seen, and what they sent, is kept. */
+  readonly keepsPresence: boolean;
   /** Networks may offer routes to public addresses. */
   readonly allowPublicRoutes: boolean;
   /** Where browsers open the console; empty for any host. */

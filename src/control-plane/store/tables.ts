@@ -162,6 +162,8 @@ export interface Tables {
     /** When its last connection was lost; it counts until a later request. */
     lost_at: string | null;
   };
+  /** What a peer received and sent in the last 24 hours. */
+  peer_traffic: { peer_id: number; history: string; updated_at: string };
   /** Messages that hosts have not received yet. */
   peer_messages: {
     id: Generated<number>;

@@ -213,7 +213,7 @@ function refuseSkipped(skipped: readonly { readonly reason: string }[] = []): vo
  * A delta is decoded with the map that it changes, which no schema tells: see decode-delta.test.ts. A host need not read the reply to a
  * report, and the console alone reads the others.
  */
-const elsewhere = ['NetworkDelta', 'ReportReply', 'HealthSummary', 'PeerDetails'];
+const elsewhere = ['NetworkDelta', 'ReportReply', 'HealthSummary', 'PeerDetails', 'PeerTraffic', 'NetworkTraffic'];
 
 let description: Description;
 beforeAll(async () => {

@@ -9,6 +9,8 @@ import { actions, type Office, type OfficePeer, silence, soon, startOffice } fro
 
 const readRows = (dataDir: string) =>
   withDatabase(dataDir, (db) => db.selectFrom('peer_health').selectAll().orderBy('peer_id').execute());
+const readTraffic = (dataDir: string) =>
+  withDatabase(dataDir, (db) => db.selectFrom('peer_traffic').selectAll().execute());
 
 test('a request of a host is its presence, with version, platform and address', async () => {
   const { one, plane, call, health, events, untilState } = await startOffice();
@@ -90,7 +92,10 @@ test('with 0 days nothing is kept but that a host is online', async () => {
   const { one, two, plane, call, report, health, events } = await startOffice({ presenceDays: 0 });
   await call(two);
   await call(one);
-  await report(one, { paths: [{ peer: two.id, path: 'direct' }] });
+  await report(one, { paths: [{ peer: two.id, path: 'direct', rx_rate: 5000 }] });
+  plane.clock.advance(1000);
+  await report(one, {});
+  expect(await readTraffic(plane.dataDir)).toEqual([]);
   await eventually('both are announced', async () => (await events()).length === 2);
   expect((await health()).peers[0]).toMatchObject({
     ...{ state: 'online', last_seen: null, version: null, platform: null, source_address: null, reported_at: null },
@@ -108,13 +113,17 @@ test('with 0 days nothing is kept but that a host is online', async () => {
 test('what is older than its days is forgotten', async () => {
   const { one, two, plane, call, events, report } = await startOffice({ presenceDays: 1 });
   await call(one);
-  await report(one, { drift: 1 });
-  await eventually('it is announced', async () => (await events()).length === 1);
+  await report(one, { drift: 1, paths: [{ peer: two.id, path: 'direct', rx_rate: 5000 }] });
+  plane.clock.advance(1000);
+  await report(one, {});
+  expect((await readTraffic(plane.dataDir)).map(({ peer_id }) => peer_id)).toEqual([one.id]);
+  await eventually('both are announced', async () => (await events()).length === 2);
   plane.clock.advance(25 * 3600 * 1000);
   await call(two);
   const row = async () => (await readRows(plane.dataDir)).find(({ peer_id }) => peer_id === one.id);
   await eventually('it is forgotten', async () => (await row())?.last_seen === null);
   expect(await row()).toMatchObject({ version: null, address: null, report: null });
+  await eventually('its traffic too', async () => (await readTraffic(plane.dataDir)).length === 0);
 });
 
 test('requests of a host do not move the revision of the network', async () => {

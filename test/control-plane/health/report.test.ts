@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
+import { NetworkTraffic, PeerTraffic } from '../../../src/contract/traffic.ts';
 import { eventually } from '../../lab/eventually.ts';
-import { startOffice } from './office.ts';
+import { withDatabase } from '../harness.ts';
+import { type OfficePeer, startOffice } from './office.ts';
 
 test('a report is merged into the earlier ones, and a complete one replaces them', async () => {
   const { one, two, three, report, health } = await startOffice();
@@ -128,4 +130,28 @@ test('a read with the ETag waits for the next report', async () => {
     named = same.headers.get('etag') ?? '';
     return isSame;
   });
+});
+
+test('the traffic of the last day is kept of each host, and goes with it', async () => {
+  const { plane, network, one, two, token, report } = await startOffice();
+  const path = (peer: OfficePeer) => [{ peer: peer.id, path: 'direct', rx_rate: 6000, tx_rate: 600 }];
+  await report(one, { paths: path(two) });
+  plane.clock.advance(60_000);
+  await report(one, {});
+  await report(two, { paths: path(one) });
+  const at = `/api/networks/${network}`;
+  const read = async (where: string) => (await plane.call('GET', `${at}${where}/traffic`, { token })).body.data;
+  const own = await read(`/peers/${one.id}`);
+  expect(PeerTraffic.parse(own)).toEqual(own);
+  const sum = (rates: number[]) => rates.reduce((total, rate) => total + rate, 0);
+  // The clock of the test begins with an interval, of which a minute is over.
+  expect([sum(own.received), own.received.at(-1), own.sent.at(-1)]).toEqual([6000, 6000, 600]);
+  const all = NetworkTraffic.parse(await read(''));
+  expect(all.busiest).toEqual([{ peer: one.id, received: own.received, sent: own.sent }]);
+  expect(all.total.received).toEqual(own.received);
+  expect(sum((await read(`/peers/${two.id}`)).received)).toBe(0);
+  await plane.call('DELETE', `${at}/peers/${one.id}`, { token });
+  expect(NetworkTraffic.parse(await read('')).busiest).toEqual([]);
+  expect((await plane.call('GET', `${at}/peers/${one.id}/traffic`, { token })).status).toBe(404);
+  expect(await withDatabase(plane.dataDir, (db) => db.selectFrom('peer_traffic').selectAll().execute())).toEqual([]);
 });

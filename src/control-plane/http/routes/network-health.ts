@@ -1,9 +1,11 @@
 import * as z from 'zod';
 import { Health, HealthSummary, Report, ReportReply } from '../../../contract/health.ts';
 import { page, Refusal, reply } from '../../../contract/reply.ts';
+import { NetworkTraffic, PeerTraffic } from '../../../contract/traffic.ts';
 import { peerOnly, readers, readersAndPeer } from '../../domain/caller.ts';
 import type { Evaluator } from '../../health/evaluate.ts';
 import { createHealthPoll, serializeHealth, toOwnHealth, toReply } from '../../health/health.ts';
+import { readNetworkTraffic, readPeerTraffic } from '../../health/read-traffic.ts';
 import { storeReport } from '../../health/store-report.ts';
 import { summarizeNetworks } from '../../health/summarize.ts';
 import { formatETag } from '../../push/etag.ts';
@@ -15,6 +17,8 @@ import { NetworkPath, PeerPath } from './parts.ts';
 
 /** A report of as many paths as there may be, each with all its fields. */
 const reportLimit = 128 * 1024;
+
+const unkept = ' Nothing is kept where the control plane keeps no presence.';
 
 export function addNetworkHealthRoutes(app: App, context: Context, evaluator: Evaluator): void {
   const readConditionally = createConditionalRead(context, createHealthPoll(context));
@@ -65,6 +69,39 @@ export function addNetworkHealthRoutes(app: App, context: Context, evaluator: Ev
     handler: async (request) => {
       const summaries = await summarizeNetworks(context, evaluator, callerOf(request), readSlice(request.query));
       return toPageReply(summaries, request.query);
+    },
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/api/networks/:network/traffic',
+    config: { access: readers },
+    schema: {
+      operationId: 'readTraffic',
+      summary: 'What the hosts of a network received and sent in the last 24 hours',
+      description: `By their reports: each rate is the mean of half an hour.${unkept}`,
+      params: NetworkPath,
+      response: { 200: reply(NetworkTraffic), 404: Refusal },
+    },
+    handler: async (request) => ({
+      data: await readNetworkTraffic(context, callerOf(request), request.params.network),
+    }),
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/api/networks/:network/peers/:peer/traffic',
+    config: { access: readers },
+    schema: {
+      operationId: 'readPeerTraffic',
+      summary: 'What a peer received and sent in the last 24 hours',
+      description: `By its own reports: each rate is the mean of half an hour.${unkept}`,
+      params: PeerPath,
+      response: { 200: reply(PeerTraffic), 404: Refusal },
+    },
+    handler: async (request) => {
+      const { network, peer } = request.params;
+      return { data: await readPeerTraffic(context, callerOf(request), network, peer) };
     },
   });
 

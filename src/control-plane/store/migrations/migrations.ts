@@ -272,6 +272,15 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0022-profiles': async (db) => {
     await db.schema.alterTable('peers').addColumn('profile', 'text').execute();
   },
+  '0023-traffic': async (db) => {
+    await db.schema
+      .createTable('peer_traffic')
+      .addColumn('peer_id', 'integer', (column) => referring('peers')(column).primaryKey())
+      .addColumn('history', 'text', required)
+      .addColumn('updated_at', 'text', required)
+      .execute();
+    await db.schema.createIndex('peer_traffic_updated').on('peer_traffic').column('updated_at').execute();
+  },
 };
 
 /** The tables whose lists are read in pages, with the column that says whose list it is. */

@@ -147,6 +147,18 @@ export const rules: Readonly<Record<string, Rule>> = {
     success: 200,
     foreign: 404,
   },
+  'GET /api/networks/{network}/traffic': {
+    roles: all,
+    path: (things) => `${network(things)}/traffic`,
+    success: 200,
+    foreign: 404,
+  },
+  'GET /api/networks/{network}/peers/{peer}/traffic': {
+    roles: all,
+    path: (things) => `${peer(things)}/traffic`,
+    success: 200,
+    foreign: 404,
+  },
   'POST /api/networks/{network}/peers/{peer}/report': {
     roles: [],
     peer: 'self',

@@ -1,0 +1,43 @@
+import type { Db } from './tables.ts';
+
+/** The text of the traffic of a peer; null for none. */
+export async function findTraffic(db: Db, peer: number): Promise<string | null> {
+  const query = db.selectFrom('peer_traffic').select('history').where('peer_id', '=', peer);
+  return (await query.executeTakeFirst())?.history ?? null;
+}
+
+/** The text of the traffic of each peer in the map of a network. */
+export async function listTraffic(
+  db: Db,
+  network: number,
+): Promise<readonly { readonly peer_id: number; readonly history: string }[]> {
+  return db
+    .selectFrom('peer_traffic')
+    .innerJoin('peers', 'peers.id', 'peer_traffic.peer_id')
+    .select(['peer_traffic.peer_id', 'peer_traffic.history'])
+    .where('peers.network_id', '=', network)
+    .where('peers.suspended_at', 'is', null)
+    .where('peers.expired', '=', 0)
+    .execute();
+}
+
+/** A peer that was removed meanwhile has none. */
+export async function saveTraffic(db: Db, peer: number, history: string, at: string): Promise<void> {
+  await db
+    .insertInto('peer_traffic')
+    .columns(['peer_id', 'history', 'updated_at'])
+    .expression((eb) =>
+      eb
+        .selectFrom('peers')
+        .select(['id', eb.val(history).as('history'), eb.val(at).as('updated_at')])
+        .where('id', '=', peer),
+    )
+    .onConflict((conflict) => conflict.column('peer_id').doUpdateSet({ history, updated_at: at }))
+    .execute();
+}
+
+/** Forgets the traffic of peers that reported none since an instant; all of it for null. */
+export async function pruneTraffic(db: Db, before: string | null): Promise<void> {
+  const all = db.deleteFrom('peer_traffic');
+  await (before === null ? all : all.where('updated_at', '<', before)).execute();
+}
