@@ -28,8 +28,14 @@ const WORDS: Readonly<Record<string, string>> = {
 
 const PLACES = ['src', 'test', 'scripts', 'packaging', 'docs', 'README.md', 'CONTRIBUTING.md', 'SECURITY.md'];
 const PATTERN = new RegExp(`\\b(${Object.keys(WORDS).join('|')})\\b`, 'gi');
-/** A value of the API that is a contract. */
-const CONTRACT = "'nobody'";
+/** Values of the API that are contracts, and a name that other services use. */
+const CONTRACT = /'nobody'|'organisation'/g;
+/** What texts spell in one way. Names of the API, and so identifiers, have `enrollment`, `origin` and `admin_device`. */
+const SPELLINGS: readonly (readonly [pattern: RegExp, instead: string])[] = [
+  [/\borganisation(s|'s)?\b/gi, '"organization"'],
+  [/(?<![\w/.-])enrollment (key|keys|token|tokens|of|by|with|is|was)\b(?! as\b)/gi, '"enrolment"'],
+  [/\badmin devices?\b/gi, '"laptop or phone"'],
+];
 /** These name the words. */
 const LISTS = ['scripts/check-words.ts', 'test/scripts/check-words.test.ts'];
 
@@ -37,14 +43,16 @@ const LISTS = ['scripts/check-words.ts', 'test/scripts/check-words.test.ts'];
 export function findWords(text: string): { readonly line: number; readonly word: string; readonly instead: string }[] {
   return text.split('\n').flatMap((content, at) => {
     // An identifier is made of words too.
-    const words = content
-      .replaceAll(CONTRACT, '')
-      .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
-      .replaceAll('_', ' ');
-    return [...words.matchAll(PATTERN)].map(([found]) => {
+    const text = content.replaceAll(CONTRACT, '');
+    const words = text.replace(/([a-z0-9])([A-Z])/g, '$1 $2').replaceAll('_', ' ');
+    const spellings = SPELLINGS.flatMap(([pattern, instead]) =>
+      [...text.matchAll(pattern)].map(([found]) => ({ line: at + 1, word: found.toLowerCase(), instead })),
+    );
+    const terms = [...words.matchAll(PATTERN)].map(([found]) => {
       const word = found.toLowerCase();
       return { line: at + 1, word, instead: WORDS[word] ?? '' };
     });
+    return [...terms, ...spellings];
   });
 }
 

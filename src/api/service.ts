@@ -299,7 +299,7 @@ export interface AdminService {
   /** Makes a personal token; `password` proves the caller where its login is not recent. */
   createToken(token: Omit<CreatePersonalToken, 'password'>, password?: Secret): Promise<NewToken>;
   deleteToken(token: Id): Promise<void>;
-  /** What was done in the organisation, newest first: up to `limit` entries, or as many as the service gives. */
+  /** What was done in the organization, newest first: up to `limit` entries, or as many as the service gives. */
   readAudit(page?: AuditPage): Promise<AuditEntry[]>;
   /** What the hosts of a network observe of each other; null from a service that does not describe that it collects it. */
   readHealth(network: Id): Promise<PeerHealth[] | null>;

@@ -94,6 +94,8 @@ export async function populate(db: Db, network: number, count: number): Promise<
         { length: 48 },
         (_, step) => Math.max(0, 1 + Math.sin(step / 5 + number)) * 4e7 * (1 + (number % 7)),
       );
+      // The last interval is not over.
+      rates.push((rates.pop() ?? 0) * ((now % 1_800_000) / 1_800_000));
       const sent = rates.map((rate) => Math.round(rate / 4));
       const history = { last: Math.floor(now / 1_800_000), received: rates.map(Math.round), sent };
       await transaction

@@ -312,7 +312,7 @@ test('what the audit has is in words', () => {
     },
   };
   expect([describeActor(entry), describeTarget(entry), describeDetails(entry)]).toEqual([
-    'enrollment key rack',
+    'enrolment key rack',
     'network office (1)',
     [
       'name: "office; role: owner"; routes: 192.168.50.0/24, 192.168.51.0/24; peer types: none; role before: admin',

@@ -174,7 +174,7 @@ describe('key', () => {
     expect((await desk.cpn(late)).exitCode).toBe(4);
   });
 
-  it('is for origins and admin devices, unless it is made for others; only a connector has routes', async () => {
+  it('is for servers and laptops, unless it is made for others; only a connector has routes', async () => {
     const create = ['key', 'create', 'office', '--name', 'limited'];
     const route = ['--route', '192.168.50.0/24'];
     await desk.output(['network', 'update', 'office', ...route, ...yes]);

@@ -13,7 +13,7 @@ const maxId = 9_999_999_999;
 
 export const audit: Command = {
   name: 'audit',
-  summary: 'Show the audit log of the organisation, newest first',
+  summary: 'Show the audit log of the organization, newest first',
   flags: {
     ...apiFlags,
     ...jsonFlag,
@@ -45,7 +45,7 @@ function toRow({ id, at, actor, action, target, address, details }: AuditEntry):
 }
 
 function describe({ kind, id, name }: AuditEntry['actor'] | AuditEntry['target']): string {
-  const what = kind.replaceAll('_', ' ');
+  const what = kind === 'enrollment_key' ? 'enrolment key' : kind.replaceAll('_', ' ');
   const who = [name, id === null ? null : `(${id})`].filter((part) => part !== null).join(' ');
   return who === '' ? what : `${what} ${who}`;
 }

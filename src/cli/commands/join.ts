@@ -36,7 +36,7 @@ export const join: Command = {
     type: {
       kind: 'text',
       value: 'TYPE',
-      summary: 'connector, admin_device or origin',
+      summary: 'origin (a server), admin_device (a laptop or phone) or connector',
       byDefault: 'origin',
       choices: peerTypes,
     },

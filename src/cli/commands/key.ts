@@ -23,7 +23,7 @@ export const createKey: Command = {
     type: {
       kind: 'list',
       value: 'TYPE',
-      summary: 'what hosts may join as: connector, admin_device or origin',
+      summary: 'what hosts may join as: origin (a server), admin_device (a laptop or phone) or connector',
       byDefault: 'origin and admin_device',
       choices: peerTypes,
     },

@@ -13,7 +13,7 @@ import { type Command, theNetwork } from '../parse/command.ts';
 
 export const listNetworks: Command = {
   name: 'network list',
-  summary: 'List the networks of the organisation',
+  summary: 'List the networks of the organization',
   flags: { ...apiFlags, ...jsonFlag },
   examples: ['cpn network list'],
   async run(input) {

@@ -30,7 +30,7 @@ const ownPassword = { flag: 'own-password-file', field: 'current_password' } as 
 
 export const listUsers: Command = {
   name: 'user list',
-  summary: 'List the users of the organisation',
+  summary: 'List the users of the organization',
   flags: { ...apiFlags, ...jsonFlag },
   examples: ['cpn user list'],
   async run(input) {

@@ -95,7 +95,7 @@ export async function revokeKey(context: Context, caller: Caller, networkId: num
     await requireNetwork(transaction, caller, networkId);
     const author = await requireAuthor(context, transaction, caller);
     const revoked = await store.revokeKey(transaction, networkId, id, context.now().toISOString());
-    if (!revoked) throw new NotFound('enrollment key');
+    if (!revoked) throw new NotFound('enrolment key');
     await record(transaction, author, {
       action: 'key.revoke',
       target: targetOf(revoked),

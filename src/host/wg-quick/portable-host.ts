@@ -23,7 +23,7 @@ import { observe, observeTunnel, type PortableContext } from './observe.ts';
 import { addressesOf } from './underlay.ts';
 
 /**
- * A host without the tools of Linux, through `wg`, a {@link TunnelManager} and Node. It can be an origin or an admin device; `check`
+ * A host without the tools of Linux, through `wg`, a {@link TunnelManager} and Node. It can be a server or a laptop; `check`
  * refuses a connector and a full tunnel, which need Linux.
  */
 export function portableHost(context: PortableContext): Host {

@@ -57,7 +57,7 @@ describe('a login', () => {
     expect(printed.at(-1)).toContain('the token is valid');
   });
 
-  it('says what the service says of role and organisation, whose ids are its own', async () => {
+  it('says what the service says of role and organization, whose ids are its own', async () => {
     const profile = { email: 'you@example.net', role: 'superuser', organization: { id: 'org_Zz-9', name: 'Example' } };
     const answers: Conduct['answers'] = { 'GET /api/auth/me': (response) => json(response, 200, { user: profile }) };
     expect(await (await logIn({ answers })).done).toBe(0);

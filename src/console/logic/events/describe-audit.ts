@@ -1,15 +1,18 @@
 import type { AuditEntry } from '../../../contract/audit.ts';
 import { formatExact } from '../text/time.ts';
 
+/** A kind of actor or target as texts spell it. */
+const wordOf = (kind: string) => (kind === 'enrollment_key' ? 'enrolment key' : kind.replaceAll('_', ' '));
+
 /** Who did something, such as `user me@example.net`. */
 export function describeActor({ actor: { kind, name } }: Pick<AuditEntry, 'actor'>): string {
   if (kind === 'nobody') return 'no user';
-  return [kind.replaceAll('_', ' '), name].filter(Boolean).join(' ');
+  return [wordOf(kind), name].filter(Boolean).join(' ');
 }
 
 /** What something was done to, such as `network office (1)`. */
 export function describeTarget({ target: { kind, id, name } }: Pick<AuditEntry, 'target'>): string {
-  return [kind.replaceAll('_', ' '), name, id === null ? null : `(${id})`].filter(Boolean).join(' ');
+  return [wordOf(kind), name, id === null ? null : `(${id})`].filter(Boolean).join(' ');
 }
 
 /** What networks are called, by their ids. */
