@@ -314,6 +314,7 @@ const TABLE: readonly Rule[] = [
       'src/core/problems/',
     ],
   },
+  { files: 'src/core/events/', may: [], types: ['src/contract/'] },
   {
     files: 'src/core/problems/',
     may: [...BASICS, 'src/core/net/', 'src/core/map/', 'src/core/pins/', 'src/core/routing/'],
@@ -321,7 +322,7 @@ const TABLE: readonly Rule[] = [
   // A program of its own, for browsers.
   {
     files: 'src/console/',
-    may: ['src/console/', 'src/core/errors/printable.ts', 'preact', '@preact/signals', 'tweetnacl', 'uqr'],
+    may: ['src/console/', 'src/core/errors/printable.ts', 'src/core/events/', 'preact', '@preact/signals', 'tweetnacl', 'uqr'],
     types: ['src/contract/'],
   },
 

@@ -25,8 +25,14 @@ const remove = { method: 'DELETE', repeatable: true, answered: false } as const;
 /** Without an Idempotency-Key a second request makes a second token, network or key. */
 const create = { method: 'POST', repeatable: false, answered: true } as const;
 
+/** Only a service that speaks of a second factor has one. */
+const secondFactor = /two.factor|2fa|second factor|one.time|\botp\b|\bmfa\b/i;
+
 const loginRemedies = {
-  401: 'check the email and the password; with two-factor authentication, make a personal token and give --token-file',
+  401: (reason: string | null) =>
+    secondFactor.test(reason ?? '')
+      ? 'with two-factor authentication, make a personal token and give --token-file'
+      : 'check the email and the password',
   403: 'make a personal token and give --token-file',
 };
 const goneRemedies = { 404: 'see "cpn network list" for the ids there are' };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { describeEvent, eventTypes } from '../../src/console/logic/events/describe-event.ts';
+import { describeEvent, eventTypes } from '../../src/core/events/describe-event.ts';
 import { findBeginning, layOutFailovers } from '../../src/console/logic/events/failovers.ts';
 import { mergeEvents, mostEvents } from '../../src/console/logic/events/merge-events.ts';
 import { sizeCells } from '../../src/console/logic/matrix/cell-shape.ts';

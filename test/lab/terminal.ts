@@ -15,8 +15,9 @@ export async function onTerminal(
   program: string,
   line: string,
   env: Readonly<Record<string, string>> = {},
+  columns = 100,
 ): Promise<Session> {
-  const script = `cd; stty cols 100 rows 40; cpn() { "$CPN_PROGRAM" "$@"; }; ${line}`;
+  const script = `cd; stty cols ${columns} rows 40; cpn() { "$CPN_PROGRAM" "$@"; }; ${line}`;
   const { stdout, exitCode } = await host.exec(['script', '-qec', script, '/dev/null'], {
     env: { TERM: 'xterm', CPN_PROGRAM: program, ...env },
     allowFailure: true,

@@ -6,10 +6,10 @@ import type { Reading, Response } from './connection.ts';
 import { hasPageType, intercepted, isPage } from './interception.ts';
 import { sanitizeForMessage } from './sanitize-for-message.ts';
 
-/** What a person does about each status that an operation is refused with. */
-export type Remedies = Readonly<Partial<Record<number, string>>>;
+/** What a person does about each status that an operation is refused with; of some it depends on the reason that the reply gives. */
+export type Remedies = Readonly<Partial<Record<number, string | ((reason: string | null) => string)>>>;
 
-const usualRemedies: Remedies = {
+const usualRemedies: Readonly<Partial<Record<number, string>>> = {
   401: 'sign in again with "cpn login"',
   403: 'your role does not allow it; ask an owner or an admin',
   404: 'check the id, and that --api names the right control plane',
@@ -62,10 +62,15 @@ export async function refusedReply(
   const reason = reasonIn(body, reading);
   const remedy = hasHint(status, reason)
     ? null
-    : (asked.remedies?.[status] ?? usualRemedy(status, reason, reading.url));
+    : (givenRemedy(asked, status, reason) ?? usualRemedy(status, reason, reading.url));
   const what = asked.repeated ? `${asked.what}, sent again because the first reply was lost,` : asked.what;
   const circumstances = { repeated: asked.repeated, reasoned: reason !== null, fields: fieldsIn(body, reading) };
   return new Refused(status, what, reason ?? statusName(status), remedy, circumstances);
+}
+
+function givenRemedy({ remedies }: FailedRequest, status: number, reason: string | null): string | undefined {
+  const given = remedies?.[status];
+  return typeof given === 'function' ? given(reason) : given;
 }
 
 /** Our own control plane ends a 403 with what to do, after a semicolon. */

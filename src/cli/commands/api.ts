@@ -75,7 +75,7 @@ export const api: Command = {
     try {
       const reply = await service.send({
         ...request,
-        onRefusal: (refused) => void show(refused, input),
+        onRefusal: (refused) => void showRefused(refused, input),
         ...(fileBytes > 0 && { onSent: upload.add }),
         ...(output !== undefined && { sink: (body) => save(output, body) }),
       });
@@ -107,13 +107,18 @@ async function show(reply: RawReply, input: Input, put: (bytes: Uint8Array) => u
   return exitCodes.done;
 }
 
+/** Ends the body with a line feed: the error on stderr follows it, and in one log they must not share a line. */
+function showRefused(refused: RawReply, input: Input): Promise<number> {
+  return show(refused.bytes.length === 0 ? refused : endLine(refused), input);
+}
+
 function write(bytes: Uint8Array): void {
   process.stdout.write(bytes);
 }
 
 /** Prints the pages of a list, or saves them all; each ends its line. */
 async function showPages(service: RawService, request: ApiRequest['request'], input: Input): Promise<number> {
-  const pages = service.pages({ ...request, onRefusal: (refused) => void show(refused, input) });
+  const pages = service.pages({ ...request, onRefusal: (refused) => void showRefused(refused, input) });
   // With their headers, pages stay apart.
   const replies = input.switch('include') ? pages : mergeLists(pages);
   const output = input.text('output');

@@ -3,9 +3,10 @@ import type { Event } from '../../api/service.ts';
 import { findOlderNewest, followEvents, readEvents, withPatience } from '../../app/events.ts';
 import type { EventType } from '../../contract/event.ts';
 import { type Unreachable, WrongUsage } from '../../core/errors/index.ts';
+import { describeEvent } from '../../core/events/describe-event.ts';
 import { type AdminOptions, findTheNetwork, openAdmin } from '../admin.ts';
 import { exitCodes } from '../exit-code.ts';
-import { apiFlags } from '../input/flags.ts';
+import { apiFlags, wideFlag } from '../input/flags.ts';
 import { type Input, parseChoice } from '../input/input.ts';
 import { describeDetails } from '../output/describe-details.ts';
 import { note, print, printableCell, printJson, table, toJsonLine, warn } from '../output/output.ts';
@@ -44,6 +45,7 @@ export const events: Command = {
   summary: 'Show what happened in a network, oldest first',
   flags: {
     ...apiFlags,
+    ...wideFlag,
     json: { kind: 'switch', summary: 'print one JSON document on stdout, and nothing else; with --follow, one a line' },
     follow: { kind: 'switch', summary: 'print new events as they come, until interrupted' },
     limit: { kind: 'text', value: '1..10000', summary: 'number of events', byDefault: String(usualLimit) },
@@ -71,7 +73,8 @@ export const events: Command = {
     if (isJson) {
       printJson({ events: found });
     } else if (found.length > 0) {
-      print(table(['id', 'when', 'what', 'peer', 'route', ''], found.map(toRow)));
+      const narrowing = input.switch('wide') ? null : { hide: ['what'] };
+      print(table(['id', 'when', 'what', ''], found.map(toRow), narrowing));
       // A page that is full may have another after it.
       if (after !== undefined && found.length >= limit) note(`later events: --after ${found.at(-1)?.id}`);
     } else if (newest === null) {
@@ -123,9 +126,15 @@ function noteNewest(after: number | undefined, newest: Event | null): void {
   if (newest !== null) note(`there are no events after ${after}; the newest is ${newest.id}`);
 }
 
-function toRow({ id, at, type, peer, route, details }: Event): string[] {
-  const who = peer && [peer.name, ...(peer.id === null ? [] : [`(${peer.id})`])].join(' ').trim();
-  return [String(id), at, type, who ?? '-', route ?? '-', describeDetails(details)];
+function toRow(event: Event): string[] {
+  return [String(event.id), event.at, event.type, describe(event)];
+}
+
+/** In words, with the peers and routes by name. What a network has now is a fact of its own. */
+function describe({ type, peer, route, details }: Event): string {
+  if (type === 'network.updated') return `the network changed: ${describeDetails(details)}`;
+  const named = peer === null ? null : { id: peer.id, name: peer.name ?? `peer ${peer.id}` };
+  return describeEvent({ type, peer: named, route, details } as Parameters<typeof describeEvent>[0]);
 }
 
 /** A row of no table: the width of what comes is not known. */

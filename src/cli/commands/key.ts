@@ -75,19 +75,23 @@ export const createKey: Command = {
     if (isJson) return exitCodes.done;
     const uses = key.max_uses === 1 ? 'one host' : `${key.max_uses} hosts`;
     note(
-      `for ${uses}, until ${key.expires_at}; join with: ${describeJoin(address, request.peer_types, enrollment_token)}`,
+      `for ${uses}, until ${key.expires_at}; join with: ${describeJoin(address, request.peer_types)}`,
     );
     return exitCodes.done;
   },
 };
 
-/** The command to copy. It holds the key only where a person sees the key anyway. */
-function describeJoin({ url, insecureHttp }: ServiceAddress, types: readonly PeerType[], key: string): string {
+/**
+ * The command to copy. The key is typed or read from a file, and so it is in no list of processes and in no shell history. `printf` is
+ * a part of the shell.
+ */
+function describeJoin({ url, insecureHttp }: ServiceAddress, types: readonly PeerType[]): string {
   const isShown = process.stdout.isTTY && process.stderr.isTTY;
   const isLocal = isLoopbackUrl(url);
   const api = isLocal ? '--api URL' : `--api ${url}${insecureHttp ? ' --insecure-http' : ''}`;
   const type = types.includes('origin') ? '' : ` --type ${types[0]}`;
-  return `cpn join ${isShown ? printable(key) : '-'} ${api}${type}${isShown ? '' : ' <key'}`;
+  const join = `cpn join - ${api}${type}`;
+  return isShown ? `read -rs KEY && printf %s "$KEY" | ${join}   (then paste the key, and press Enter)` : `${join} <key`;
 }
 
 /** What hosts may join as with the key. By default no connector: one serves routes, and is trusted with what goes there. */

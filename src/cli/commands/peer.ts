@@ -7,7 +7,7 @@ import { formatEndpoint, parseEndpoint } from '../../core/net/endpoint.ts';
 import { findNamed, openAdmin, readPeerHealth, readWholeNetwork } from '../admin.ts';
 import { exitCodes } from '../exit-code.ts';
 import { confirmByName } from '../input/confirm.ts';
-import { apiFlags, jsonFlag, yesFlag } from '../input/flags.ts';
+import { apiFlags, jsonFlag, wideFlag, yesFlag } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
 import { findOutdatedProfiles, warnOutdated } from '../output/outdated-profiles.ts';
 import { bold, green, note, print, printJson, warn } from '../output/output.ts';
@@ -25,8 +25,8 @@ export const listPeers: Command = {
   name: 'peer list',
   argument: theNetwork,
   summary: 'List the peers of a network',
-  flags: { ...apiFlags, ...jsonFlag },
-  examples: ['cpn peer list office'],
+  flags: { ...apiFlags, ...jsonFlag, ...wideFlag },
+  examples: ['cpn peer list office', 'cpn peer list office --wide'],
   async run(input) {
     const service = await openAdmin(input);
     const network = await readWholeNetwork(service, input.argument('network') ?? '');
@@ -36,7 +36,7 @@ export const listPeers: Command = {
     if (input.switch('json')) printJson({ peers: peersToJson(peers, health, outdated) });
     else if (peers.length === 0) note('no host has joined yet; create an enrolment key with "cpn key create"');
     else {
-      print(peerTable(peers, health, new Date(), outdated));
+      print(peerTable(peers, health, new Date(), outdated, input.switch('wide')));
       warnOutdated(network, outdated);
     }
     return exitCodes.done;

@@ -4,8 +4,9 @@ import { printable, WrongUsage } from '../../core/errors/index.ts';
 import { isProblem } from '../../core/problems/problem.ts';
 import { openTools, readDaemon } from '../context.ts';
 import { exitCodeOf, exitCodes } from '../exit-code.ts';
-import { jsonFlag } from '../input/flags.ts';
+import { jsonFlag, wideFlag } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
+import { terminalColumns } from '../output/fit.ts';
 import { noNetwork, note, print, printError, printJson, red, yellow } from '../output/output.ts';
 import { redraw } from '../output/redraw.ts';
 import { formerToJson, type Rates, statusToJson, statusToText } from '../output/show-status.ts';
@@ -17,6 +18,7 @@ export const status: Command = {
   summary: 'Show peers, routes and drift as observed on this host',
   flags: {
     ...jsonFlag,
+    ...wideFlag,
     check: { kind: 'switch', summary: 'exit with 3 unless every network is up and sync is not refused' },
     watch: { kind: 'switch', summary: 'refresh every 2 s until interrupted' },
   },
@@ -57,9 +59,14 @@ async function showOnce(tools: Tools, input: Input): Promise<number> {
   const former = await readFormer(tools);
   if (input.switch('json')) printJson({ networks: networks.map(statusToJson), ...formerToJson(former) });
   else if (networks.length === 0) note(noNetwork);
-  else print(networks.map((network) => statusToText(network, tools.now())).join('\n\n'));
+  else print(networks.map((network) => statusToText(network, tools.now(), columnsFor(input))).join('\n\n'));
   for (const { failure } of networks) if (failure) printError(failure);
   return judge(networks, input.switch('check'));
+}
+
+/** What a network's text must fit; null for whole rows. */
+function columnsFor(input: Input): number | null {
+  return input.switch('wide') ? null : terminalColumns();
 }
 
 function judge(networks: readonly NetworkStatus[], check: boolean): number {
@@ -79,7 +86,7 @@ async function watch(tools: Tools, input: Input): Promise<number> {
     await readFormer(listening);
     const rates = measure(networks, tools.monotonic());
     const texts = networks.map((network) => {
-      const text = statusToText(network, tools.now(), rates);
+      const text = statusToText(network, tools.now(), columnsFor(input), rates);
       return network.failure ? `${text}\n${red('failed')} ${printable(network.failure.message)}` : text;
     });
     const warned = warnings.map((text) => `${yellow('warning')} ${printable(text)}`);

@@ -18,6 +18,11 @@ export const jsonFlag: Flags = {
   json: { kind: 'switch', summary: 'print one JSON document on stdout, and nothing else' },
 };
 
+/** The flag of tables that fit the terminal by themselves. */
+export const wideFlag: Flags = {
+  wide: { kind: 'switch', summary: 'show whole rows, also on a narrow terminal' },
+};
+
 /** The flags of every command that destroys. */
 export const yesFlag: Flags = {
   yes: {

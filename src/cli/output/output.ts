@@ -1,6 +1,7 @@
 import { fstatSync } from 'node:fs';
-import { stripVTControlCharacters, styleText } from 'node:util';
+import { styleText } from 'node:util';
 import { CpnError, printable } from '../../core/errors/index.ts';
+import { cut, fitColumns, fold, type Narrowing, terminalColumns, widthOf } from './fit.ts';
 import { deliver } from './stdout.ts';
 import { type Ending, StepLine } from './step-line.ts';
 
@@ -111,12 +112,47 @@ export function printError(error: unknown): void {
 /** A cell of a table: a text, or one with our own styling, which is put on after the text was made printable. */
 export type Cell = string | readonly [text: string, paint: (text: string) => string];
 
-/** Rows in columns, two spaces apart, the first row as the header; what came over the wire is made printable. */
-export function table(header: readonly string[], rows: readonly (readonly Cell[])[]): string {
-  const cells = [header.map((name) => name && dim(name)), ...rows.map((row) => row.map(showCell))];
-  const widths = header.map((_, column) => Math.max(...cells.map((row) => width(row[column] ?? ''))));
-  const pad = (cell: string, column: number) => cell + ' '.repeat((widths[column] ?? 0) - width(cell));
-  return cells.map((row) => row.map(pad).join('  ').trimEnd()).join('\n');
+/**
+ * Rows in columns, two spaces apart, the first row as the header; what came over the wire is made printable. With `narrowing` the rows
+ * fit the terminal: what has no room goes to a second line, as `endpoint 203.0.113.1:51820`.
+ */
+export function table(
+  header: readonly string[],
+  rows: readonly (readonly Cell[])[],
+  narrowing: Narrowing | null = null,
+  columns: number | null = terminalColumns(),
+): string {
+  const widths = header.map((name, column) =>
+    Math.max(widthOf(name), ...rows.map((row) => widthOf(printableCell(textOf(row[column] ?? ''))))),
+  );
+  const all = { shown: header.map((_, column) => column), most: new Map<number, number>(), folded: [] };
+  const fitted = narrowing === null || columns === null ? all : fitColumns(header, widths, narrowing, columns);
+  const { shown, most, folded } = fitted;
+  const head = shown.map((column) => header[column] && dim(header[column] ?? ''));
+  const cells = [head, ...rows.map((row) => shown.map((column) => showCell(row[column] ?? '', most.get(column))))];
+  const fit = shown.map((_, at) => Math.max(...cells.map((row) => widthOf(row[at] ?? ''))));
+  const pad = (cell = '', at: number) => cell + ' '.repeat((fit[at] ?? 0) - widthOf(cell));
+  const lines = cells.map((row) => row.map(pad).join('  ').trimEnd());
+  const [top = '', ...others] = lines;
+  return [top, ...others.flatMap((line, at) => [line, ...foldCells(rows[at] ?? [], folded, header, columns)])].join('\n');
+}
+
+/** The cells that have no room in a row, each after the name of its column; nothing of those that are empty. */
+function foldCells(
+  row: readonly Cell[],
+  folded: readonly number[],
+  header: readonly string[],
+  columns: number | null,
+): string[] {
+  const parts = folded.flatMap((column) => {
+    const text = printableCell(textOf(row[column] ?? ''));
+    return text === '' || text === '-' ? [] : [`${header[column] ?? ''} ${text}`.trim()];
+  });
+  return parts.length === 0 ? [] : [fold(`    ${parts.join(' · ')}`, columns, 4)];
+}
+
+function textOf(cell: Cell): string {
+  return typeof cell === 'string' ? cell : cell[0];
 }
 
 export const dim = (text: string) => style('dim', text);
@@ -140,10 +176,9 @@ const stepLine = new StepLine(
   { marks: { done: green, failed: red, open: yellow }, dim },
 );
 
-function showCell(cell: Cell): string {
-  if (typeof cell === 'string') return printableCell(cell);
-  const [text, paint] = cell;
-  return paint(printableCell(text));
+function showCell(cell: Cell, most = Number.POSITIVE_INFINITY): string {
+  const text = cut(printableCell(textOf(cell)), most);
+  return typeof cell === 'string' ? text : cell[1](text);
 }
 
 /**
@@ -152,11 +187,6 @@ function showCell(cell: Cell): string {
  */
 export function printableCell(text: string): string {
   return printable(text).replace(/ {2,}/g, ' ');
-}
-
-/** For a text without styles, Node's expression for them is not compiled: that takes a millisecond. */
-function width(text: string): number {
-  return text.includes('\u001b') ? stripVTControlCharacters(text).length : text.length;
 }
 
 function describeUnforeseen(error: unknown): string {

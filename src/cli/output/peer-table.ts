@@ -25,6 +25,7 @@ export function peerTable(
   health: Health,
   now = new Date(),
   outdated: OutdatedProfiles = new Map(),
+  isWide = false,
 ): string {
   const paths = findPaths(health);
   const of = ({ id }: NetworkPeer) => health?.get(String(id));
@@ -64,8 +65,12 @@ export function peerTable(
   return table(
     shown.map(({ title }) => title),
     peers.map((peer) => shown.map(({ cell }) => cell(peer))),
+    isWide ? null : narrowing,
   );
 }
+
+/** On a narrow terminal a name keeps its beginning, and so does a key, which `--wide` shows whole. */
+const narrowing = { cut: { 'public key': 12, name: 16 } };
 
 /** The peers with what hosts observe of them, as scripts rely on it: null in each of these fields where nothing collects it. */
 export function peersToJson(peers: readonly NetworkPeer[], health: Health, outdated: OutdatedProfiles = new Map()) {

@@ -9,6 +9,7 @@ import { describeForeignRoute } from '../../core/routing/own-routes.ts';
 import { describeAge } from '../../core/util/age.ts';
 import type { FormerMembership } from '../../store/former-networks.ts';
 import { describeChange } from './change-text.ts';
+import { cut, fold, type Narrowing } from './fit.ts';
 import { bold, type Cell, describeBytes, dim, green, red, table, yellow } from './output.ts';
 
 /** Bytes a second of a peer; null where they are not known. */
@@ -111,16 +112,26 @@ export function formerToJson(memberships: readonly FormerMembership[]) {
   return { former };
 }
 
-/** The status of a network as people read it. */
-export function statusToText(status: NetworkStatus, now: Date, findRates: FindRates = unknownRates): string {
+/**
+ * The status of a network as people read it.
+ *
+ * @param columns of the terminal that the text must fit; null for whole rows
+ */
+export function statusToText(
+  status: NetworkStatus,
+  now: Date,
+  columns: number | null = null,
+  findRates: FindRates = unknownRates,
+): string {
   const { peers, routes, drift, foreignRoutes, outside, sync, warnings } = status;
-  const parts = [describeHead(status)];
+  const narrowing = columns === null ? null : narrow;
+  const parts = [describeHead(status, columns)];
   if (status.reachability !== null) parts.push(...describeReachability(status.reachability));
   // Without an interface nothing is known of peers and routes.
   const isUp = status.state !== 'down';
   if (isUp && peers.length > 0) {
     const rows = peers.map((peer) => peerRow(peer, now, findRates(status.interface, peer)));
-    parts.push(withClaims(table(peerHeader, rows), peers));
+    parts.push(withClaims((some) => table(peerHeader, some, narrowing, columns), rows, peers));
   }
   if (isUp && routes.length > 0) {
     const rows = routes.map(({ prefix, via, state, reason, remedy }) => [
@@ -129,7 +140,7 @@ export function statusToText(status: NetworkStatus, now: Date, findRates: FindRa
       state,
       [reason, remedy].filter((part) => part !== null).join('; '),
     ]);
-    parts.push(table(['route', 'via', 'state', ''], rows));
+    parts.push(table(['route', 'via', 'state', ''], rows, narrowing, columns));
   }
   if (drift.length > 0) {
     const names = new Map(peers.map(({ publicKey, name }) => [publicKey, name]));
@@ -143,9 +154,9 @@ export function statusToText(status: NetworkStatus, now: Date, findRates: FindRa
   if (sync.refused !== null) parts.push(describeRefusal(sync.refused, sync.refusal));
   if (sync.error !== null && sync.error !== sync.refusal) parts.push(`${yellow('sync')} ${printable(sync.error)}`);
   for (const { severity, text } of status.problems) {
-    if (severity === 'note') parts.push(`${dim('note')} ${printable(text)}`);
+    if (severity === 'note') parts.push(fold(`${dim('note')} ${printable(text)}`, columns));
   }
-  for (const warning of warnings) parts.push(`${yellow('warning')} ${printable(warning)}`);
+  for (const warning of warnings) parts.push(fold(`${yellow('warning')} ${printable(warning)}`, columns));
   return parts.join('\n');
 }
 
@@ -181,39 +192,60 @@ function describeHead({
   mtu,
   pathMtu,
   ...status
-}: NetworkStatus): string {
+}: NetworkStatus, columns: number | null): string {
   const paint = { up: green, degraded: yellow, down: red }[state];
   const head = `${bold(status.interface)}  ${paint(state)}`;
   const reason = summarize(problems);
-  const why = reason === null ? '' : `\n${paint('reason')} ${printable(reason)}`;
+  const why = reason === null ? '' : `\n${fold(`${paint('reason')} ${printable(reason)}`, columns)}`;
   if (network === null) return `${head}${why}`;
   const port = listenPort === null ? '' : ` · port ${listenPort}`;
   const measured = pathMtu === null ? '' : ` (measured to ${printable(pathMtu.peer)})`;
   const size = mtu === null ? '' : ` · MTU ${mtu}${measured}`;
   const since = status.keySince === null ? '' : ` since ${status.keySince.slice(0, 10)}`;
   const end = status.expiresAt === null ? '' : ` · expires ${status.expiresAt.slice(0, 10)}`;
-  const facts = dim(`address ${address}${port}${size} · key ${publicKey}${since}${end}`);
+  const key = columns === null ? publicKey : publicKey && cut(publicKey, shortKey);
+  const facts = dim(foldFacts(`address ${address}${port}${size} · key ${key}${since}${end}`, columns));
   return `${head}  network ${printable(network.name)} (${network.id})${why}\n${facts}`;
 }
 
+/** Enough of a key to compare it; the JSON and `--wide` have all of it. */
+const shortKey = 12;
+
+/** Between facts, not within one. */
+function foldFacts(facts: string, columns: number | null): string {
+  const held = facts.replaceAll(/(?<! ·) (?!·)/g, '\u00a0');
+  return fold(held, columns).replaceAll('\u00a0', ' ');
+}
+
 /** The table of the peers, with lines below those whose pin does not match, whose endpoint has a choice, or is not used. */
-function withClaims(text: string, peers: readonly PeerStatus[]): string {
-  const [header = '', ...rows] = text.split('\n');
-  const lines = rows.flatMap((row, at) => {
-    const peer = peers[at];
-    return [
-      row,
-      ...(peer?.claim == null ? [] : [red(`  ${peer.pin}: ${printable(peer.claim)}`)]),
-      ...(peer?.endpointChoice == null ? [] : [dim(`  ${describeChoice(peer.endpointChoice)}`)]),
-      ...(peer?.endpointRefused == null ? [] : [yellow(`  endpoint not used: ${printable(peer.endpointRefused)}`)]),
-    ];
-  });
-  return [header, ...lines].join('\n');
+function withClaims(
+  format: (rows: readonly Cell[][]) => string,
+  rows: readonly Cell[][],
+  peers: readonly PeerStatus[],
+): string {
+  const [header = '', ...lines] = format(rows).split('\n');
+  // A row that has no room has lines below it, which are indented.
+  const starts = lines.flatMap((line, at) => (line.startsWith('    ') ? [] : [at]));
+  return [
+    header,
+    ...peers.flatMap((peer, at) => [...lines.slice(starts[at], starts[at + 1]), ...describeClaims(peer)]),
+  ].join('\n');
+}
+
+function describeClaims(peer: PeerStatus): string[] {
+  return [
+    ...(peer.claim === null ? [] : [red(`  ${peer.pin}: ${printable(peer.claim)}`)]),
+    ...(peer.endpointChoice === null ? [] : [dim(`  ${describeChoice(peer.endpointChoice)}`)]),
+    ...(peer.endpointRefused === null ? [] : [yellow(`  endpoint not used: ${printable(peer.endpointRefused)}`)]),
+  ];
 }
 
 function describeChoice({ name, addresses }: NonNullable<PeerStatus['endpointChoice']>): string {
   return printable(`${name} has ${addresses.length} addresses: ${addresses.join(', ')}`);
 }
+
+/** Names give way first, then the types of the peers, which `--wide` shows. */
+const narrow: Narrowing = { cut: { peer: 12, via: 12 }, hide: ['type'] };
 
 const peerHeader = ['peer', 'type', 'address', 'state', 'handshake', 'endpoint', 'received', 'sent'];
 

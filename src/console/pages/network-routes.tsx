@@ -3,7 +3,7 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { Event } from '../../contract/event.ts';
 import type { Health } from '../../contract/health.ts';
 import type { Network } from '../../contract/network.ts';
-import { describeEvent } from '../logic/events/describe-event.ts';
+import { describeEvent } from '../../core/events/describe-event.ts';
 import { findBeginning, findFailovers, layOutFailovers } from '../logic/events/failovers.ts';
 import { isSilent } from '../logic/network/summarize.ts';
 import { linkTo } from '../logic/page/route.ts';

@@ -3,7 +3,7 @@ import { useMemo } from 'preact/hooks';
 import type { Event } from '../../contract/event.ts';
 import type { Health } from '../../contract/health.ts';
 import type { Network } from '../../contract/network.ts';
-import { describeEvent } from '../logic/events/describe-event.ts';
+import { describeEvent } from '../../core/events/describe-event.ts';
 import { listNames } from '../logic/matrix/explain-path.ts';
 import { findLastEvents, summarizeNetwork, type Trouble } from '../logic/network/summarize.ts';
 import { linkTo } from '../logic/page/route.ts';

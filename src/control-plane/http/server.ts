@@ -104,7 +104,8 @@ export async function createServer(context: Context, surroundings: ServerContext
   limitUnreadReplies(app, limits.unreadBytes);
   await describeRoutes(app, describe);
   addHealthRoutes(app, context);
-  addMetricsRoute(app, metrics, !surroundings.metricsElsewhere && proxies.length === 0);
+  const behindProxy = proxies.length > 0 ? 'behind a proxy' : null;
+  addMetricsRoute(app, metrics, surroundings.metricsElsewhere ? 'own address' : behindProxy);
   const limitLogins = limitFailures(app, { max: limits.failedLogins, mostWaiting: 16, what: 'logins' });
   addSessionRoutes(app, context, limitLogins);
   const maps = createMapCache(context.db);

@@ -62,23 +62,21 @@ export function judgePeers(
   return new Map(
     peers.map((peer) => {
       const { reachableBy = 0, witnesses = 0 } = opinions.get(peer.id) ?? {};
-      const of =
-        witnesses === 0
-          ? 'no host can tell whether it answers'
-          : countHosts(reachableBy, witnesses, ['reaches', 'reach']);
+      const of = witnesses === 0 ? null : countHosts(reachableBy, witnesses, ['reaches', 'reach']);
+      const others = of ?? 'no other host reports on it';
       const judge = (): Pick<PeerVerdict, 'state' | 'why'> => {
         const { lastSeen } = peer;
         if (heard.has(peer.id)) {
-          const contact = isConnected(peer) ? 'it reaches the control plane;' : 'its connection was lost, but';
-          return { state: 'online', why: `${contact} ${of}` };
+          if (!isConnected(peer)) return { state: 'online', why: `its connection was lost, but ${others}` };
+          return { state: 'online', why: ['it reaches the control plane', ...(of === null ? [] : [of])].join('; ') };
         }
         // It may have reached the control plane: to join is no request of its own, and old requests are forgotten.
         const silence =
           lastSeen === null ? 'no request on record since it joined' : `not seen for ${formatSilence(now - lastSeen)}`;
-        if (reachableBy > 0) return { state: 'online', why: `${silence}, but ${of}` };
+        if (reachableBy > 0) return { state: 'online', why: `${silence}, but ${others}` };
         if (isDeaf) return { state: 'unknown', why: `${silence}, like every other host of the network` };
-        if (lastSeen === null && peer.announced === null) return { state: 'unknown', why: `${silence}; ${of}` };
-        return { state: 'offline', why: `${silence}; ${of}` };
+        if (lastSeen === null && peer.announced === null) return { state: 'unknown', why: `${silence}; ${others}` };
+        return { state: 'offline', why: `${silence}; ${others}` };
       };
       return [peer.id, { ...judge(), isHeard: heard.has(peer.id), isLost: !isConnected(peer), reachableBy, witnesses }];
     }),

@@ -171,6 +171,19 @@ describe('the status as text', () => {
     expect(statusToText({ ...office, peers }, now)).toMatch(/\n北京-web \(beijing-web\) .*\nZoë \(zo\) .*\nWeb {2}/);
   });
 
+  it('fits a terminal of 80 columns, with keys shortened and names cut', () => {
+    const long = { ...peer, name: 'a-name-of-a-peer-that-is-rather-long', endpoint: '203.0.113.111:51820' };
+    const key = 'cTHGxLGXe6TnRPWRj7O6bUyVVkJuhSPVSyzZgF7xv1E=';
+    const warnings = [`${'many words '.repeat(20)}at the end`];
+    const shown = { ...office, publicKey: key, peers: [peer, long, { ...long, claim: 'key B' }], warnings };
+    const lines = statusToText(shown, now, 80).split('\n');
+    expect(lines.filter((line) => line.length > 80)).toEqual([]);
+    expect(lines[1]).toContain('key cTHGxLGXe6T…');
+    expect(lines.join('\n')).toMatch(/\na-name-of-\S*… /);
+    expect(lines.findIndex((line) => line.includes('key B'))).toBe(lines.findIndex((line) => line.startsWith('warning')) - 1);
+    expect(statusToText(shown, now)).toContain(key);
+  });
+
   it('is one line for a network that cannot be read', () => {
     expect(statusToText(unreadable, now)).toBe('cpn1  degraded');
   });
@@ -180,7 +193,7 @@ describe('the status as text', () => {
     const row = (rxBytes: number, at: number) => {
       const networks = [{ ...office, peers: [{ ...peer, rxBytes }] }];
       const rates = measure(networks, at);
-      return statusToText(networks[0] ?? office, now, rates)
+      return statusToText(networks[0] ?? office, now, null, rates)
         .split('\n')
         .at(-1);
     };

@@ -104,7 +104,7 @@ describe('judgePeers', () => {
   it('a peer that made a request since it lost its connection is online, whatever hosts found', () => {
     expect(judge([peer(1, { silent: 1 }), peer(2, { probes: silence })], 1)).toMatchObject({
       state: 'online',
-      why: 'it reaches the control plane; no host can tell whether it answers',
+      why: 'it reaches the control plane',
     });
   });
 
@@ -140,7 +140,7 @@ describe('judgePeers', () => {
       'no request on record since it joined, but 1 of 2 hosts reaches it',
     );
     expect(judge([joined, peer(2)], 1)?.why).toBe(
-      'no request on record since it joined; no host can tell whether it answers',
+      'no request on record since it joined; no other host reports on it',
     );
   });
 });

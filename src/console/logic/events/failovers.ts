@@ -1,6 +1,6 @@
 import type { Event } from '../../../contract/event.ts';
 import type { Peer } from '../../../contract/peer.ts';
-import { nameOf } from './describe-event.ts';
+import { nameOf } from '../../../core/events/describe-event.ts';
 
 /** A time in which one connector served a route, or none did. Places are parts of the time line, from 0 to 1. */
 export interface Segment {

@@ -6,8 +6,16 @@ import { Forbidden } from '../../errors.ts';
 import type { App } from '../app.ts';
 import type { Metrics } from '../metrics.ts';
 
-/** @param here false when the metrics are at an address of their own, or when callers come through proxies */
-export function addMetricsRoute(app: App, metrics: Metrics, here: boolean): void {
+/** Why the metrics are not at the address of the API; null where loopback clients get them there. */
+type Elsewhere = 'own address' | 'behind a proxy' | null;
+
+const refusals: Readonly<Record<NonNullable<Elsewhere>, string>> = {
+  'own address': 'the metrics of this control plane have an address of their own, which --metrics names',
+  'behind a proxy':
+    'with --trust-proxy, the metrics are not served here, because a proxy on this machine would open them to its clients; serve them at an address of their own with --metrics HOST:PORT',
+};
+
+export function addMetricsRoute(app: App, metrics: Metrics, elsewhere: Elsewhere): void {
   app.route({
     method: 'GET',
     url: '/metrics',
@@ -28,7 +36,8 @@ export function addMetricsRoute(app: App, metrics: Metrics, here: boolean): void
       },
     },
     handler: async (request, response) => {
-      if (!here || !isDirect(request)) {
+      if (elsewhere !== null) throw new Forbidden(refusals[elsewhere]);
+      if (!isDirect(request)) {
         throw new Forbidden(
           'metrics are served to loopback addresses only; the operator can serve them at another address with --metrics HOST:PORT',
         );

@@ -1,4 +1,4 @@
-import type { Event, EventType } from '../../../contract/event.ts';
+import type { Event, EventType } from '../../contract/event.ts';
 
 /** What the types of events are called. */
 export const eventTypes: Readonly<Record<EventType, string>> = {

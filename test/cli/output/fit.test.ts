@@ -1,0 +1,45 @@
+import { describe, expect, it } from 'vitest';
+import { cut, fold, widthOf } from '../../../src/cli/output/fit.ts';
+import { table } from '../../../src/cli/output/output.ts';
+
+describe('a table on a narrow terminal', () => {
+  const header = ['peer', 'type', 'address', 'endpoint', 'public key'];
+  const key = 'cTHGxLGXe6TnRPWRj7O6bUyVVkJuhSPVSyzZgF7xv1E=';
+  const rows = [
+    ['edge-1', 'connector', '10.77.0.1', '203.0.113.11:51820', key],
+    ['a-name-of-a-peer-that-is-rather-long', 'admin_device', '10.77.0.2', '-', key],
+  ];
+  const widest = (text: string) => Math.max(...text.split('\n').map(widthOf));
+
+  it('is whole without a terminal', () => {
+    expect(table(header, rows, { cut: { 'public key': 12 } }, null)).toContain(key);
+  });
+
+  it('shortens names and keys first', () => {
+    const text = table(header, rows, { cut: { 'public key': 12, peer: 12 } }, 100);
+    expect(widest(text)).toBeLessThanOrEqual(100);
+    expect(text).toMatch(/a-name-of-a\S*…/);
+    expect(text).toContain('cTHGxLGXe6');
+    expect(text.split('\n')).toHaveLength(3);
+  });
+
+  it.each([40, 60, 80])('leaves columns out, then folds rows, at %d columns', (columns) => {
+    const text = table(header, rows, { cut: { 'public key': 12, peer: 12 }, hide: ['type'] }, columns);
+    expect(widest(text)).toBeLessThanOrEqual(Math.max(columns, 48));
+    expect(text).toMatch(/10\.77\.0\.1/);
+    expect(text).toMatch(/203\.0\.113\.11:51820/);
+  });
+
+  it('counts letters of other scripts as the columns that they take', () => {
+    expect([widthOf('北京'), widthOf('Zoe\u0308'), widthOf('💻'), widthOf('\u001b[31mred\u001b[39m')]).toEqual([4, 3, 2, 3]);
+    expect(cut('北京上海', 5)).toBe('北京…');
+    const [, one = '', other = ''] = table(['name', 'id'], [['北京', '1'], ['abcd', '2']]).split('\n');
+    expect([one, other]).toEqual(['北京  1', 'abcd  2']);
+  });
+
+  it('folds sentences between words, and no word', () => {
+    expect(fold('one two three four', 9)).toBe('one two\n  three\n  four');
+    expect(fold('a-word-that-is-longer', 9)).toBe('a-word-that-is-longer');
+    expect(fold('one two', null)).toBe('one two');
+  });
+});
