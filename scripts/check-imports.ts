@@ -322,7 +322,15 @@ const TABLE: readonly Rule[] = [
   // A program of its own, for browsers.
   {
     files: 'src/console/',
-    may: ['src/console/', 'src/core/errors/printable.ts', 'src/core/events/', 'preact', '@preact/signals', 'tweetnacl', 'uqr'],
+    may: [
+      'src/console/',
+      'src/core/errors/printable.ts',
+      'src/core/events/',
+      'preact',
+      '@preact/signals',
+      'tweetnacl',
+      'uqr',
+    ],
     types: ['src/contract/'],
   },
 

@@ -41,7 +41,7 @@ async function addPeer(network: number, fields: object = {}): Promise<number> {
 }
 
 /** The command or the secret that is shown. */
-const readText = async (page: Page) => (await page.locator('pre').textContent()) ?? '';
+const readText = async (page: Page) => (await page.locator('pre').first().textContent()) ?? '';
 
 const row = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name });
 
@@ -199,7 +199,10 @@ test('a key gives the one command to paste, and the host appears when it joins',
   await page.getByLabel('Name').fill('edge');
   await page.getByRole('button', { name: 'Make a key' }).click();
   const text = await readText(page);
-  expect(text).toMatch(/^echo cpn_[\w-]+ \| sudo cpn join - --api http:\/\/127\.0\.0\.1:\d+ --type connector$/);
+  expect(text).toMatch(
+    /^read -rs KEY && printf %s "\$KEY" \| sudo cpn join - --api http:\/\/127\.0\.0\.1:\d+ --type connector$/,
+  );
+  expect(await page.locator('pre').nth(1).textContent()).toMatch(/^cpn_[\w-]+$/);
   await page.getByRole('button', { name: 'cloud-init' }).click();
   const [, token = ''] = /content: (cpn_\S+)/.exec(await readText(page)) ?? [];
   await enroll(plane, token, { name: 'edge-7', peer_type: 'connector' });

@@ -33,13 +33,17 @@ async function launchOn(host: Host): Promise<Browser> {
   return chromium.launch({ ...browserOptions, executablePath: path, env: { ...host.env } });
 }
 
-/** Pastes a line into a shell of a host that has the package. Root needs no sudo, but the line has it. */
-async function paste(host: Host, line: string): Promise<void> {
+/** Pastes a line into a shell of a host, and then the key for which it waits, that has the package. Root needs no sudo, but the line has it. */
+async function paste(host: Host, line: string, key: string): Promise<void> {
   const bin = join(host.folder, 'bin');
   await mkdir(bin);
   await symlink(await builtProgram(), join(bin, 'cpn'));
   await writeFile(join(bin, 'sudo'), '#!/bin/sh\nexec "$@"\n', { mode: 0o700 });
-  await host.exec(['sh', '-ec', line], { env: { PATH: `${bin}:${host.env.PATH}` }, timeoutMs: 60_000 });
+  await host.exec(['bash', '-ec', line], {
+    input: `${key}\n`,
+    env: { PATH: `${bin}:${host.env.PATH}` },
+    timeoutMs: 60_000,
+  });
 }
 
 test('a network is run in the console, by real hosts', { timeout: 300_000 }, async () => {
@@ -55,9 +59,9 @@ test('a network is run in the console, by real hosts', { timeout: 300_000 }, asy
   await goTo(page, `#/networks/${network}/add-host`, /add a host/);
   await page.getByLabel('Name').fill('web');
   await page.getByRole('button', { name: 'Make a key' }).click();
-  const line = (await page.locator('pre').textContent()) ?? '';
+  const [line = '', key = ''] = await page.locator('pre').allTextContents();
   const web = await lab.addHost('web-1', { address: '203.0.113.21/24' });
-  await paste(web, line);
+  await paste(web, line, key);
   await page.getByText(/web-1 joined with 10\.77\./).waitFor();
   await takePicture(page, 'real-host-joined');
   const daemon = await startDaemon(web);

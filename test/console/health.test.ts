@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { describeEvent, eventTypes } from '../../src/core/events/describe-event.ts';
 import { findBeginning, layOutFailovers } from '../../src/console/logic/events/failovers.ts';
 import { mergeEvents, mostEvents } from '../../src/console/logic/events/merge-events.ts';
 import { sizeCells } from '../../src/console/logic/matrix/cell-shape.ts';
@@ -14,6 +13,7 @@ import { formatRate, formatSeconds } from '../../src/console/logic/text/units.ts
 import { type Event, EventType } from '../../src/contract/event.ts';
 import type { PeerHealth, PeerPath } from '../../src/contract/health.ts';
 import type { Peer, PeerType } from '../../src/contract/peer.ts';
+import { describeEvent, eventTypes } from '../../src/core/events/describe-event.ts';
 
 const at = '2030-01-01T00:00:00.000Z';
 const minute = 60_000;

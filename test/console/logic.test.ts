@@ -158,13 +158,16 @@ describe('the command to paste', () => {
   const textOf = (api: string, id: string) =>
     makeJoinCommands({ api, token, type: 'connector' }).find((each) => each.id === id)?.text ?? '';
 
-  test('has the key on standard input, not among the arguments of cpn', () => {
+  test('reads the key from the terminal, and has it in no argument and no history', () => {
     expect(textOf('https://cp.example.net/vpn', 'debian')).toBe(
-      'echo cpn_abc-DEF_123 | sudo cpn join - --api https://cp.example.net/vpn --type connector',
+      'read -rs KEY && printf %s "$KEY" | sudo cpn join - --api https://cp.example.net/vpn --type connector',
     );
     const container = textOf('https://cp.example.net', 'container');
-    expect(container).toMatch(/^echo cpn_abc-DEF_123 \| sudo podman run -i --rm .* cpn join - --api .* && sudo podman/);
+    expect(container).toMatch(
+      /^read -rs KEY && printf %s "\$KEY" \| sudo podman run -i --rm .* cpn join - --api .* && sudo podman/,
+    );
     expect(container).toMatch(/ cpn run$/);
+    expect(container).not.toContain(token);
   });
 
   test.each([

@@ -74,9 +74,7 @@ export const createKey: Command = {
     });
     if (isJson) return exitCodes.done;
     const uses = key.max_uses === 1 ? 'one host' : `${key.max_uses} hosts`;
-    note(
-      `for ${uses}, until ${key.expires_at}; join with: ${describeJoin(address, request.peer_types)}`,
-    );
+    note(`for ${uses}, until ${key.expires_at}; join with: ${describeJoin(address, request.peer_types)}`);
     return exitCodes.done;
   },
 };
@@ -91,7 +89,9 @@ function describeJoin({ url, insecureHttp }: ServiceAddress, types: readonly Pee
   const api = isLocal ? '--api URL' : `--api ${url}${insecureHttp ? ' --insecure-http' : ''}`;
   const type = types.includes('origin') ? '' : ` --type ${types[0]}`;
   const join = `cpn join - ${api}${type}`;
-  return isShown ? `read -rs KEY && printf %s "$KEY" | ${join}   (then paste the key, and press Enter)` : `${join} <key`;
+  return isShown
+    ? `read -rs KEY && printf %s "$KEY" | ${join}   (then paste the key, and press Enter)`
+    : `${join} <key`;
 }
 
 /** What hosts may join as with the key. By default no connector: one serves routes, and is trusted with what goes there. */

@@ -8,7 +8,8 @@ export function terminalColumns(): number | null {
 }
 
 /** Characters that a terminal shows two columns wide, as far as names have them (UAX #11). */
-const wide = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}\p{Emoji_Presentation}\u3000-\u303e\uff01-\uff60\uffe0-\uffe6]/u;
+const wide =
+  /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}\p{Emoji_Presentation}\u3000-\u303e\uff01-\uff60\uffe0-\uffe6]/u;
 const plainText = /^[\x20-\x7e]*$/;
 
 /** The number of columns that a text takes on a terminal; styles take none. */
@@ -75,7 +76,12 @@ const gap = 2;
 /**
  * Fits columns of these widths to a terminal: first some lose their ends, then some are left out, and the last ones go to a second line.
  */
-export function fitColumns(header: readonly string[], widths: readonly number[], narrowing: Narrowing, columns: number): Fitted {
+export function fitColumns(
+  header: readonly string[],
+  widths: readonly number[],
+  narrowing: Narrowing,
+  columns: number,
+): Fitted {
   const { cut: cutting = {}, hide = [] } = narrowing;
   const most = new Map<number, number>();
   const widthIn = (column: number) => Math.min(widths[column] ?? 0, most.get(column) ?? Number.POSITIVE_INFINITY);

@@ -134,7 +134,9 @@ export function table(
   const pad = (cell = '', at: number) => cell + ' '.repeat((fit[at] ?? 0) - widthOf(cell));
   const lines = cells.map((row) => row.map(pad).join('  ').trimEnd());
   const [top = '', ...others] = lines;
-  return [top, ...others.flatMap((line, at) => [line, ...foldCells(rows[at] ?? [], folded, header, columns)])].join('\n');
+  return [top, ...others.flatMap((line, at) => [line, ...foldCells(rows[at] ?? [], folded, header, columns)])].join(
+    '\n',
+  );
 }
 
 /** The cells that have no room in a row, each after the name of its column; nothing of those that are empty. */

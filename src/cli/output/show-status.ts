@@ -182,17 +182,10 @@ function describeRefusal(refused: string, refusal = 'until the control plane sen
   return `${red('sync refused')} (${refused}) ${printable(refusal)}`;
 }
 
-function describeHead({
-  network,
-  state,
-  problems,
-  address,
-  publicKey,
-  listenPort,
-  mtu,
-  pathMtu,
-  ...status
-}: NetworkStatus, columns: number | null): string {
+function describeHead(
+  { network, state, problems, address, publicKey, listenPort, mtu, pathMtu, ...status }: NetworkStatus,
+  columns: number | null,
+): string {
   const paint = { up: green, degraded: yellow, down: red }[state];
   const head = `${bold(status.interface)}  ${paint(state)}`;
   const reason = summarize(problems);

@@ -188,8 +188,17 @@ function JoinCommands({ network, made, place }: JoinCommandsProps): JSX.Element 
       </fieldset>
       {commands
         .filter(({ id }) => id === shown)
-        .map(({ hint, text }) => (
-          <Copy key={text} label={hint} text={text} />
+        .map(({ hint, text, readsKey }) => (
+          <div key={text}>
+            <Copy label={hint} text={text} />
+            {readsKey && (
+              <Copy
+                what="token"
+                label="Then paste the key, and press Enter. The shell shows nothing of it, and keeps it in no history."
+                text={key.enrollment_token}
+              />
+            )}
+          </div>
         ))}
       <div aria-live="polite">
         {joined.length === 0 ? (

@@ -1,8 +1,8 @@
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import type { Event, EventType } from '../../contract/event.ts';
-import { eventSource, useLive } from '../live.ts';
 import { describeEvent, eventTypes } from '../../core/events/describe-event.ts';
+import { eventSource, useLive } from '../live.ts';
 import { linkTo } from '../logic/page/route.ts';
 import { Choice } from '../parts/form.tsx';
 import { NetworkFrame } from '../parts/network-frame.tsx';

@@ -31,9 +31,17 @@ describe('a table on a narrow terminal', () => {
   });
 
   it('counts letters of other scripts as the columns that they take', () => {
-    expect([widthOf('北京'), widthOf('Zoe\u0308'), widthOf('💻'), widthOf('\u001b[31mred\u001b[39m')]).toEqual([4, 3, 2, 3]);
+    expect([widthOf('北京'), widthOf('Zoe\u0308'), widthOf('💻'), widthOf('\u001b[31mred\u001b[39m')]).toEqual([
+      4, 3, 2, 3,
+    ]);
     expect(cut('北京上海', 5)).toBe('北京…');
-    const [, one = '', other = ''] = table(['name', 'id'], [['北京', '1'], ['abcd', '2']]).split('\n');
+    const [, one = '', other = ''] = table(
+      ['name', 'id'],
+      [
+        ['北京', '1'],
+        ['abcd', '2'],
+      ],
+    ).split('\n');
     expect([one, other]).toEqual(['北京  1', 'abcd  2']);
   });
 

@@ -180,7 +180,9 @@ describe('the status as text', () => {
     expect(lines.filter((line) => line.length > 80)).toEqual([]);
     expect(lines[1]).toContain('key cTHGxLGXe6T…');
     expect(lines.join('\n')).toMatch(/\na-name-of-\S*… /);
-    expect(lines.findIndex((line) => line.includes('key B'))).toBe(lines.findIndex((line) => line.startsWith('warning')) - 1);
+    expect(lines.findIndex((line) => line.includes('key B'))).toBe(
+      lines.findIndex((line) => line.startsWith('warning')) - 1,
+    );
     expect(statusToText(shown, now)).toContain(key);
   });
 

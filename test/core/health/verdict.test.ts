@@ -139,9 +139,7 @@ describe('judgePeers', () => {
     expect(judge([joined, ...witnesses], 1)?.why).toBe(
       'no request on record since it joined, but 1 of 2 hosts reaches it',
     );
-    expect(judge([joined, peer(2)], 1)?.why).toBe(
-      'no request on record since it joined; no other host reports on it',
-    );
+    expect(judge([joined, peer(2)], 1)?.why).toBe('no request on record since it joined; no other host reports on it');
   });
 });
 
