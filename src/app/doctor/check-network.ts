@@ -60,6 +60,7 @@ export const networkChecks: readonly NetworkCheck[] = [
       return [...rules, ...checks];
     },
   },
+  { subject: 'network', examine: examineProblems },
   {
     subject: 'network',
     examine: async (tools, seen) => [
@@ -73,7 +74,6 @@ export const networkChecks: readonly NetworkCheck[] = [
       ...checkAnswers(await readReturnPaths(tools.host, seen, anyClient), seen.desired, seen.actual),
     ],
   },
-  { subject: 'network', examine: examineProblems },
   { subject: 'dns', examine: async (_, seen) => checkStubs(sceneOf(seen)) },
   { subject: 'dns', examine: examineKeptResolvers },
   { subject: 'pins', examine: async (_, seen) => examineSecrets(seen) },

@@ -8,7 +8,7 @@ import { describeDialled } from '../../core/health/describe-dialled.ts';
 import { findRelays } from '../../core/health/find-relays.ts';
 import { nameLimiting } from '../../core/health/path-mtu.ts';
 import { peerStateOf } from '../../core/health/peer-health.ts';
-import { neverAnswered } from '../../core/health/standby.ts';
+import { findNeverAnswered } from '../../core/health/standby.ts';
 import { findExpiryWarning } from '../../core/map/expiry.ts';
 import { describeMapAge } from '../../core/map/map-age.ts';
 import type { Peer } from '../../core/map/model.ts';
@@ -84,8 +84,9 @@ export function describeEvaluation(
   const taken = desired.report.filter((route) => route.state === 'taken').map((route) => route.prefix);
   const detours = findDetours([map.cidr, ...taken], actual, actual.surroundings);
   const remoteDetours = findDetours([map.cidr, ...taken], actual, withoutSubnets(actual.surroundings));
+  const neverAnswered = findNeverAnswered(map, actual, state.failed);
   const routes = desired.report.map((route) => ({
-    ...describeRoute(route, seen, detours.get(route.prefix)),
+    ...describeRoute(route, actual, neverAnswered, detours.get(route.prefix)),
     remedy: route.state === 'refused' ? remedyOfRefused(route, state.interface) : null,
   }));
   const foreignRoutes = findForeignRoutes(desired, actual);
@@ -220,12 +221,13 @@ function findChoice({ endpoint }: Peer, { resolved }: Evaluation['desired']): Pe
 
 function describeRoute(
   { prefix, via, state, reason }: RouteReport,
-  { state: { membership, failed }, actual }: Evaluation,
+  actual: Evaluation['actual'],
+  neverAnswered: ReadonlySet<string>,
   detour: BypassRoute | undefined,
 ): Omit<RouteStatus, 'remedy'> {
   if (state === 'served') return { prefix, via: null, state: 'active', reason: 'served by this host' };
   if (state === 'withdrawn') return { prefix, via: null, state: 'standby', reason: 'out of service at this host' };
-  if (state === 'standby' && neverAnswered(via, membership.map, actual, failed))
+  if (state === 'standby' && via !== null && neverAnswered.has(via))
     return { prefix, via, state: 'never', reason: reason ?? 'has not answered this host yet' };
   if (state !== 'taken') return { prefix, via, state, reason };
   if (actual.unread !== undefined)

@@ -1,4 +1,4 @@
-import { neverAnswered } from '../health/standby.ts';
+import { findNeverAnswered } from '../health/standby.ts';
 import type { Peer } from '../map/model.ts';
 import type { Address } from '../net/cidr.ts';
 import { type RouteReport, remedyOfRefused } from '../routing/route-report.ts';
@@ -90,7 +90,8 @@ function checkReport(address: Address, report: RouteReport, what: string, view: 
   if (state === 'refused') return no(`it is refused here: ${reason}`, letThrough(report, view));
   const standby = view.desired.report.filter((each) => each.prefix === prefix && each.state === 'standby');
   const others = standby.flatMap((each) => each.via ?? []);
-  const silent = others.filter((each) => neverAnswered(each, view.map, view.actual, view.failures));
+  const neverAnswered = findNeverAnswered(view.map, view.actual, view.failures);
+  const silent = others.filter((each) => neverAnswered.has(each));
   const ready = others.filter((each) => !silent.includes(each));
   const owner = findWantedOwner(address, view);
   const hop = owner && namePeer(owner.publicKey, view);
