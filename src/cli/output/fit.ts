@@ -42,10 +42,11 @@ export function cut(text: string, columns: number): string {
 export function fold(text: string, columns: number | null, indent = 2): string {
   if (columns === null || widthOf(text) <= columns) return text;
   const lines: string[] = [];
-  let line = '';
-  for (const word of text.split(' ')) {
-    const joined = line === '' ? word : `${line} ${word}`;
-    if (line.trim() === '' || widthOf(joined) <= columns) {
+  const [first = '', ...words] = text.trimStart().split(' ');
+  let line = `${text.slice(0, text.length - text.trimStart().length)}${first}`;
+  for (const word of words) {
+    const joined = `${line} ${word}`;
+    if (widthOf(joined) <= columns) {
       line = joined;
       continue;
     }
@@ -88,6 +89,8 @@ export function fitColumns(
   const total = (shown: readonly number[]) => shown.reduce((sum, column) => sum + widthIn(column) + gap, -gap);
   const all = header.map((_, column) => column);
   const shrink = (shown: readonly number[]) => {
+    // With one column less, others may be longer again.
+    most.clear();
     for (const column of shown) {
       const least = cutting[header[column] ?? ''];
       const excess = total(shown) - columns;
@@ -99,14 +102,13 @@ export function fitColumns(
   for (const name of hide) {
     if (total(shown) <= columns) break;
     shown = shown.filter((column) => header[column] !== name);
-    // With one column less, others may be longer again.
-    most.clear();
     shrink(shown);
   }
   const folded: number[] = [];
   while (shown.length > 1 && total(shown) > columns) {
     folded.unshift(shown.at(-1) as number);
     shown = shown.slice(0, -1);
+    shrink(shown);
   }
   return { shown, most, folded };
 }

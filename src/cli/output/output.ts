@@ -134,21 +134,30 @@ export function table(
   const pad = (cell = '', at: number) => cell + ' '.repeat((fit[at] ?? 0) - widthOf(cell));
   const lines = cells.map((row) => row.map(pad).join('  ').trimEnd());
   const [top = '', ...others] = lines;
-  return [top, ...others.flatMap((line, at) => [line, ...foldCells(rows[at] ?? [], folded, header, columns)])].join(
-    '\n',
-  );
+  return [
+    top,
+    ...others.flatMap((line, at) => [line, ...foldCells(rows[at] ?? [], folded, { header, columns, narrowing })]),
+  ].join('\n');
 }
 
 /** The cells that have no room in a row, each after the name of its column; nothing of those that are empty. */
 function foldCells(
   row: readonly Cell[],
   folded: readonly number[],
-  header: readonly string[],
-  columns: number | null,
+  {
+    header,
+    columns,
+    narrowing,
+  }: {
+    readonly header: readonly string[];
+    readonly columns: number | null;
+    readonly narrowing: Narrowing | null;
+  },
 ): string[] {
   const parts = folded.flatMap((column) => {
-    const text = printableCell(textOf(row[column] ?? ''));
-    return text === '' || text === '-' ? [] : [`${header[column] ?? ''} ${text}`.trim()];
+    const title = header[column] ?? '';
+    const text = cut(printableCell(textOf(row[column] ?? '')), narrowing?.cut?.[title] ?? Number.POSITIVE_INFINITY);
+    return text === '' || text === '-' ? [] : [`${title} ${text}`.trim()];
   });
   return parts.length === 0 ? [] : [fold(`    ${parts.join(' · ')}`, columns, 4)];
 }

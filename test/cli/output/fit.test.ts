@@ -25,9 +25,12 @@ describe('a table on a narrow terminal', () => {
 
   it.each([40, 60, 80])('leaves columns out, then folds rows, at %d columns', (columns) => {
     const text = table(header, rows, { cut: { 'public key': 12, peer: 12 }, hide: ['type'] }, columns);
-    expect(widest(text)).toBeLessThanOrEqual(Math.max(columns, 48));
+    expect(widest(text)).toBeLessThanOrEqual(columns);
     expect(text).toMatch(/10\.77\.0\.1/);
     expect(text).toMatch(/203\.0\.113\.11:51820/);
+    expect(text).not.toContain(key);
+    const [, ...lines] = text.split('\n');
+    expect(lines.filter((line) => !line.startsWith('    '))).toHaveLength(2);
   });
 
   it('counts letters of other scripts as the columns that they take', () => {
@@ -49,5 +52,6 @@ describe('a table on a narrow terminal', () => {
     expect(fold('one two three four', 9)).toBe('one two\n  three\n  four');
     expect(fold('a-word-that-is-longer', 9)).toBe('a-word-that-is-longer');
     expect(fold('one two', null)).toBe('one two');
+    expect(fold('    one two', 8, 4)).toBe('    one\n    two');
   });
 });
