@@ -13,7 +13,7 @@ import { insertSession } from '../../src/control-plane/store/sessions.ts';
 import { insertOrganization, insertUser } from '../../src/control-plane/store/users.ts';
 import { Secret } from '../../src/core/crypto/secret.ts';
 import { memory } from '../lab/memory.ts';
-import { databaseFor, removeData, withDatabase } from './databases.ts';
+import { copyTables, databaseFor, removeData, withDatabase } from './databases.ts';
 
 export { withDatabase } from './databases.ts';
 
@@ -72,6 +72,7 @@ export async function startPlane(options: Partial<ServeOptions> & { limits?: Par
 export async function openPlane(options: Partial<ServeOptions> = {}): Promise<Plane> {
   const isOwn = options.dataDir === undefined;
   const dataDir = options.dataDir ?? makeTemporaryFolder();
+  if (isOwn && options.database === undefined) await copyTables(dataDir);
   const lines: string[] = [];
   const sink = new Writable({
     write: (chunk, _encoding, done) => {
