@@ -326,6 +326,7 @@ const TABLE: readonly Rule[] = [
       'src/console/',
       'src/core/errors/printable.ts',
       'src/core/events/',
+      'src/core/export/device-profile.ts',
       'preact',
       '@preact/signals',
       'tweetnacl',

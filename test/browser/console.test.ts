@@ -295,7 +295,119 @@ test('a phone is enrolled by a key pair that never leaves the page', async () =>
   const { body } = await plane.call('GET', `/api/networks/${network}`, { token: plane.token });
   const [edge, phone] = body.data.peers;
   expect([phone.name, phone.public_key, phone.peer_type]).toEqual(['my phone', own, 'admin_device']);
-  expect(config).toContain(`PublicKey = ${edge.public_key}\nAllowedIPs = ${edge.address}/32, `);
+  expect(config).toContain(`PublicKey = ${edge.public_key}\nAllowedIPs = ${body.data.private_cidr}\n`);
+  expect(phone).toMatchObject({ via: 'connectors', profile: { connector: edge.id } });
+});
+
+/** A network with so many servers that have an endpoint. */
+async function addServers(count: number): Promise<number> {
+  const [template, network] = [await addNetwork(), await addNetwork()];
+  const id = await addPeer(template, { name: 'web', endpoint: '203.0.113.10:51820' });
+  await withDatabase(plane.dataDir, async (db) => {
+    const peer = await db.selectFrom('peers').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
+    const { id: _, ...common } = peer;
+    const servers = Array.from({ length: count }, (_unused, at) => ({
+      ...common,
+      ...{ network_id: network, name: `web-${at}`, label: `web-${at}`, public_key: publicKey() },
+      address: `10.${ranges}.${10 + Math.floor(at / 250)}.${1 + (at % 250)}`,
+      token_hash: `hash-${network}-${at}-`.padEnd(43, 'A'),
+    }));
+    for (let at = 0; at < servers.length; at += 50) {
+      const some = servers.slice(at, at + 50);
+      await db.insertInto('peers').values(some).execute();
+    }
+  });
+  return network;
+}
+
+test.each([20, 300])(
+  'a phone of a network with %i peers gets a code for a camera, or all peers as a file, and is enrolled once',
+  async (count) => {
+    const network = await addServers(count);
+    await addPeer(network, { name: 'edge', peer_type: 'connector', endpoint: '203.0.113.1:51820' });
+    const page = await openLoggedIn(plane, `#/networks/${network}/add-host`, {}, /ERR_FAILED/);
+    await page.getByLabel('What joins?').selectOption('phone');
+    await page.getByLabel('Name').fill('small');
+    await page.getByText('One peer in the file').waitFor();
+    // The reply to the first enrolment is lost.
+    await page.route(
+      '**/api/networks/enroll',
+      async (route) => {
+        await route.fetch();
+        await route.abort();
+      },
+      { times: 1 },
+    );
+    await page.getByRole('button', { name: 'Enrol the phone' }).click();
+    await page.getByText('may have enrolled the phone').waitFor();
+    await page.getByRole('button', { name: 'Try again' }).click();
+    const code = page.getByRole('img', { name: 'The tunnel of small as a QR code' });
+    await code.waitFor();
+    const [, , modules] = ((await code.getAttribute('viewBox')) ?? '').split(' ').map(Number);
+    expect((await code.boundingBox())?.width).toBeGreaterThanOrEqual(4 * (modules ?? Number.NaN));
+    const config = await readText(page);
+    expect([config.length < 310, config.match(/\[Peer\]/g)?.length]).toEqual([true, 1]);
+    await takePicture(page, `phone-of-${count}`);
+    const picture = join(makeFolder(), 'code.png');
+    await code.screenshot({ path: picture });
+    const { stdout } = await run(['zbarimg', '--quiet', '--raw', '-Sdisable', '-Sqrcode.enable', picture]);
+    expect(stdout.trim()).toBe(config.trim());
+    expect(await saveFile(page, 'small.conf')).toBe(config);
+
+    await page.getByRole('button', { name: 'Add another host' }).click();
+    await page.getByLabel('Name').fill('large');
+    await page.getByLabel('How does it reach the network?').selectOption('all');
+    await page.getByText('too many for a QR code: you get a file.').waitFor();
+    await page.getByRole('button', { name: 'Enrol the phone' }).click();
+    await page.getByText('Import the file with the WireGuard app').waitFor();
+    expect(await page.getByRole('img').count()).toBe(0);
+    const large = await saveFile(page, 'large.conf');
+    expect([large, large.match(/\[Peer\]/g)?.length]).toEqual([await readText(page), count + 1]);
+
+    const { body } = await plane.call('GET', `/api/networks/${network}`, { token: plane.token });
+    const phones = body.data.peers.filter(({ peer_type: type }: { peer_type: string }) => type === 'admin_device');
+    expect(phones.map(({ name, public_key }: { name: string; public_key: string }) => [name, public_key])).toEqual(
+      [
+        ['small', config],
+        ['large', large],
+      ].map(([name, text]) => [name, publicKeyIn(text as string)]),
+    );
+  },
+);
+
+/** The public key of the private key in a wg-quick text. */
+function publicKeyIn(config: string): string {
+  const [, privateKey = ''] = /PrivateKey = (\S+)/.exec(config) ?? [];
+  return Buffer.from(nacl.scalarMult.base(Buffer.from(privateKey, 'base64'))).toString('base64');
+}
+
+/** Downloads a file of the page. */
+async function saveFile(page: Page, name: string): Promise<string> {
+  const download = page.waitForEvent('download');
+  await page.getByRole('link', { name: `Download ${name}` }).click();
+  const saved = await download;
+  expect(saved.suggestedFilename()).toBe(name);
+  const path = join(makeFolder(), name);
+  await saved.saveAs(path);
+  return readFileSync(path, 'utf8');
+}
+
+test('a phone that would reach nothing is not enrolled, and the page of one has no command to type on it', async () => {
+  const network = await addNetwork();
+  const page = await openLoggedIn(plane, `#/networks/${network}/add-host`);
+  await page.getByLabel('What joins?').selectOption('phone');
+  await page.getByText('No peer has an endpoint, so a phone reaches none.').waitFor();
+  expect(await page.getByRole('button', { name: 'Enrol the phone' }).count()).toBe(0);
+  const connector = await addPeer(network, { name: 'edge', peer_type: 'connector', endpoint: '203.0.113.1:51820' });
+  const profile = { connector, routes: [] };
+  const phone = await addPeer(network, { name: 'tablet', peer_type: 'admin_device', profile });
+  await goTo(page, `#/networks/${network}/peer/${phone}`, /a peer/);
+  await page.getByText('tablet has not connected yet.').waitFor();
+  expect(await page.getByText('systemctl').count()).toBe(0);
+  const path = `/api/networks/${network}/peers/${connector}`;
+  await plane.call('PATCH', path, { token: plane.token, body: { endpoint: '203.0.113.9:51820' } });
+  await page.getByText('outdated: edge is at 203.0.113.9:51820, and the profile has 203.0.113.1:51820').waitFor();
+  await takePicture(page, 'phone-outdated');
 });
 
 test('a peer is found, renamed, suspended, resumed and removed', async () => {

@@ -30,6 +30,7 @@ function reportOf(id: number, paths: PeerPath[], fields: Partial<PeerHealth> = {
 }
 
 const peers = [peer(1, 'web-10'), peer(2, 'web-9'), peer(3, 'edge', 'connector', '203.0.113.1:1'), peer(4, 'phone')];
+const plain = { private_cidr: '10.77.0.0/24', routes: [] };
 const [web10, web9, edge] = peers as [Peer, Peer, Peer, Peer];
 
 function officeReach(fields: Partial<PeerHealth> = {}) {
@@ -160,8 +161,12 @@ test('a peer that does not report is to be started', () => {
     'phone: sudo systemctl enable --now cpn',
     'edge: sudo cpn explain 10.77.0.4',
   ]);
-  expect(commands(explainPeer({ peers }, officeReach(), phone))).toEqual(['phone: sudo systemctl enable --now cpn']);
-  expect(explainPeer({ peers }, officeReach(), phone).summary).toBe('Offline: no request on record since it joined.');
+  expect(commands(explainPeer({ ...plain, peers }, officeReach(), phone))).toEqual([
+    'phone: sudo systemctl enable --now cpn',
+  ]);
+  expect(explainPeer({ ...plain, peers }, officeReach(), phone).summary).toBe(
+    'Offline: no request on record since it joined.',
+  );
 });
 
 test('a relayed path names its connector, also one that is gone', () => {

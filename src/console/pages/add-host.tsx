@@ -18,7 +18,7 @@ import { Copy } from '../parts/copy.tsx';
 import { Choice, Field, Form } from '../parts/form.tsx';
 import { NetworkFrame } from '../parts/network-frame.tsx';
 import { Problem } from '../parts/problem.tsx';
-import { enrollPhone, type Phone, PhoneResult } from './phone.tsx';
+import { AddPhone } from './phone.tsx';
 
 export function AddHostPage({ id }: { readonly id: number }): JSX.Element {
   return (
@@ -53,8 +53,6 @@ function AddHost({ network }: { readonly network: Network }): JSX.Element {
   const [hours, setHours] = useState('24');
   const [days, setDays] = useState('');
   const [made, setMade] = useState<Made | null>(null);
-  const [phone, setPhone] = useState<Phone | null>(null);
-  const isPhone = kind === 'phone';
   const api = readServiceAddress(address);
   const dialled = kind === 'origin' || kind === 'connector' ? endpoint.trim() : '';
   const problems = {
@@ -65,8 +63,9 @@ function AddHost({ network }: { readonly network: Network }): JSX.Element {
   const changeKind = (changed: Kind) => {
     setKind(changed);
     setMade(null);
-    setPhone(null);
   };
+  const choice = <Choice label="What joins?" name="kind" value={kind} options={kinds} onChange={changeKind} />;
+  if (kind === 'phone') return <AddPhone network={network}>{choice}</AddPhone>;
   /** Another key is needed then. */
   const changeKey = (set: (value: string) => void) => (value: string) => {
     set(value);
@@ -74,13 +73,8 @@ function AddHost({ network }: { readonly network: Network }): JSX.Element {
   };
   const create = async () => {
     setMade(null);
-    setPhone(null);
-    if (!isPhone && place === null) throw new ApiError(422, 'The form has an error.', problems);
+    if (place === null) throw new ApiError(422, 'The form has an error.', problems);
     const expiry = days.trim() === '' ? null : Math.round(Number(days) * 24);
-    if (kind === 'phone') {
-      setPhone(await enrollPhone(network, name, expiry));
-      return;
-    }
     const before = new Set(network.peers.map(({ id }) => id));
     const key = await call<NewEnrollmentKey>('POST', `api/networks/${network.id}/enrollment-keys`, {
       name,
@@ -93,24 +87,22 @@ function AddHost({ network }: { readonly network: Network }): JSX.Element {
   };
   return (
     <>
-      <Form submit={isPhone ? 'Enrol the phone' : 'Make a key'} onSubmit={create}>
-        <Choice label="What joins?" name="kind" value={kind} options={kinds} onChange={changeKind} />
+      <Form submit="Make a key" onSubmit={create}>
+        {choice}
         <Field
           label="Name"
           name="name"
           value={name}
           onChange={changeKey(setName)}
-          hint={isPhone ? 'What the phone is called.' : 'What the key is called. A host is named after itself.'}
+          hint="What the key is called. A host is named after itself."
         />
-        {!isPhone && (
-          <Field
-            label="Address of the control plane"
-            name="api"
-            value={address}
-            onChange={setAddress}
-            hint={`As the host reaches it.${api !== null && isLoopback(api) ? ` ${loopbackHint}` : ''}`}
-          />
-        )}
+        <Field
+          label="Address of the control plane"
+          name="api"
+          value={address}
+          onChange={setAddress}
+          hint={`As the host reaches it.${api !== null && isLoopback(api) ? ` ${loopbackHint}` : ''}`}
+        />
         {(kind === 'origin' || kind === 'connector') && (
           <Field
             label="Endpoint"
@@ -120,26 +112,24 @@ function AddHost({ network }: { readonly network: Network }): JSX.Element {
             hint="HOST:PORT at which others dial the host. Empty where they cannot reach it."
           />
         )}
-        {!isPhone && (
-          <div class="columns">
-            <Field
-              label="Hosts"
-              name="max_uses"
-              type="number"
-              value={uses}
-              onChange={changeKey(setUses)}
-              hint="1 to 10."
-            />
-            <Field
-              label="Hours until the key expires"
-              name="expires_in_hours"
-              type="number"
-              value={hours}
-              onChange={changeKey(setHours)}
-              hint="1 to 168."
-            />
-          </div>
-        )}
+        <div class="columns">
+          <Field
+            label="Hosts"
+            name="max_uses"
+            type="number"
+            value={uses}
+            onChange={changeKey(setUses)}
+            hint="1 to 10."
+          />
+          <Field
+            label="Hours until the key expires"
+            name="expires_in_hours"
+            type="number"
+            value={hours}
+            onChange={changeKey(setHours)}
+            hint="1 to 168."
+          />
+        </div>
         <Field
           label="Days until the peer expires"
           name="peer_expires_in_hours"
@@ -149,7 +139,6 @@ function AddHost({ network }: { readonly network: Network }): JSX.Element {
           hint="Empty for never."
         />
       </Form>
-      {phone !== null && <PhoneResult network={network} phone={phone} />}
       {made !== null && <JoinCommands network={network} made={made} place={place} />}
     </>
   );

@@ -4,6 +4,7 @@ import type { Network } from '../../contract/network.ts';
 import type { Peer, PeerType } from '../../contract/peer.ts';
 import { healthSource, useLive } from '../live.ts';
 import { linkTo } from '../logic/page/route.ts';
+import { describeProfile } from '../logic/peers/device.ts';
 import {
   type ListedState,
   listedStates,
@@ -71,7 +72,7 @@ function Peers({ network }: { readonly network: Network }): JSX.Element {
   const view = readView(query.value);
   const { search, state, type, sort, isDescending } = view;
   const found = useMemo(() => viewPeers(rows, view), [rows, search, state, type, sort, isDescending]);
-  const columns = useMemo(() => listColumns(id, (peer) => setOpened({ action: 'change', peer })), [id]);
+  const columns = useMemo(() => listColumns(network, (peer) => setOpened({ action: 'change', peer })), [network]);
   const change = (fields: Partial<PeerListView>) => setQuery(writeView({ ...view, ...fields }));
   const chosen = useMemo(() => found.flatMap(({ peer }) => (selected.has(peer.id) ? [peer] : [])), [found, selected]);
   // What is no longer shown is not to be removed with what is.
@@ -162,7 +163,8 @@ function Peers({ network }: { readonly network: Network }): JSX.Element {
   );
 }
 
-function listColumns(network: number, onChange: (peer: Peer) => void): readonly Column<PeerRow>[] {
+function listColumns(listed: Network, onChange: (peer: Peer) => void): readonly Column<PeerRow>[] {
+  const network = listed.id;
   const columns: readonly Column<PeerRow>[] = [
     {
       title: 'Name',
@@ -197,7 +199,7 @@ function listColumns(network: number, onChange: (peer: Peer) => void): readonly 
       cell: ({ peer }) => (
         <>
           {peerTypes[peer.peer_type]}
-          <Second text={describeRoutes(peer)} />
+          <Second text={describeProfile(listed, peer) ?? describeRoutes(peer)} />
         </>
       ),
     },

@@ -1,77 +1,137 @@
 import type { JSX } from 'preact';
-import nacl from 'tweetnacl';
-import type { NewEnrollmentKey } from '../../contract/enrollment-key.ts';
-import type { Enrollment, Network } from '../../contract/network.ts';
-import { call } from '../client.ts';
+import { useState } from 'preact/hooks';
+import type { Network } from '../../contract/network.ts';
+import type { Peer } from '../../contract/peer.ts';
+import { findProfileConnectors } from '../../core/export/device-profile.ts';
+import { enrollPhone, OutcomeUnknown, type Phone, repeat } from '../enroll-phone.ts';
+import { healthSource, useLive } from '../live.ts';
 import { linkTo } from '../logic/page/route.ts';
-import { renderPhoneConfig } from '../logic/peers/phone-config.ts';
+import { fitsCode } from '../logic/peers/code-size.ts';
+import { draftPhoneConfig, nameFile } from '../logic/peers/phone-config.ts';
 import { Copy } from '../parts/copy.tsx';
+import { Download } from '../parts/download.tsx';
+import { Choice, Field, Form } from '../parts/form.tsx';
+import { Problem } from '../parts/problem.tsx';
 import { QrCode } from '../parts/qr-code.tsx';
 
-/** A phone that is a peer now, and the wg-quick text with its private key, which is here and nowhere else. */
-export interface Phone {
-  readonly name: string;
-  readonly address: string;
-  readonly config: string;
+/** Adds a phone, or another device on which cpn does not run, and shows its file, which is here and nowhere else. */
+export function AddPhone({ network, children }: { readonly network: Network; readonly children: JSX.Element }) {
+  const connectors = useConnectors(network);
+  const [name, setName] = useState('');
+  const [days, setDays] = useState('');
+  const [chosen, setChosen] = useState<string | null>(null);
+  const [phone, setPhone] = useState<Phone | null>(null);
+  const [attempt, setAttempt] = useState<OutcomeUnknown['attempt'] | null>(null);
+  const via = chosen ?? (connectors[0] === undefined ? 'all' : String(connectors[0].peer.id));
+  const connector = connectors.find(({ peer }) => String(peer.id) === via)?.peer ?? null;
+  const isDialled = network.peers.some(({ endpoint }) => endpoint !== null);
+  const options = [
+    ...connectors.map(({ peer, isOffline }, at): [string, string] => [
+      String(peer.id),
+      `through ${peer.name}${at === 0 ? ' (recommended)' : ''}${isOffline ? ', which is offline' : ''}`,
+    ]),
+    ['all', 'directly to every peer that has an endpoint'] as [string, string],
+  ];
+  const enroll = async () => {
+    const expiresInHours = days.trim() === '' ? null : Math.round(Number(days) * 24);
+    try {
+      setPhone(await (attempt ? repeat(attempt) : enrollPhone({ network, name, expiresInHours, connector })));
+      setAttempt(null);
+    } catch (error) {
+      setAttempt(error instanceof OutcomeUnknown ? error.attempt : null);
+      throw error;
+    }
+  };
+  // Nothing but a click on this button takes the key away.
+  if (phone !== null)
+    return (
+      <>
+        <PhoneResult phone={phone} />
+        <button type="button" onClick={() => setPhone(null)}>
+          Add another host
+        </button>
+      </>
+    );
+  if (!isDialled) {
+    return (
+      <>
+        {children}
+        <p class="problem">
+          No peer has an endpoint, so a phone reaches none. Give a connector an endpoint in{' '}
+          <a href={linkTo({ page: 'peers', network: network.id })}>Peers</a>.
+        </p>
+      </>
+    );
+  }
+  return (
+    <Form submit={attempt ? 'Try again' : 'Enrol the phone'} onSubmit={enroll}>
+      {children}
+      <Field label="Name" name="name" value={name} onChange={setName} hint="What the phone is called." />
+      <Choice
+        label="How does it reach the network?"
+        name="profile"
+        value={via}
+        options={options}
+        onChange={setChosen}
+        hint={describeChoice(network, connector, connectors.length)}
+      />
+      <Field
+        label="Days until the peer expires"
+        name="peer_expires_in_hours"
+        type="number"
+        value={days}
+        onChange={setDays}
+        hint="Empty for never."
+      />
+    </Form>
+  );
 }
 
-/** Makes a key pair in this page, and enrols its public key. @throws ApiError */
-export async function enrollPhone(network: Network, name: string, expiresInHours: number | null): Promise<Phone> {
-  const { publicKey, secretKey } = nacl.box.keyPair();
-  const keys = `api/networks/${network.id}/enrollment-keys`;
-  const key = await call<NewEnrollmentKey>('POST', keys, {
-    name,
-    max_uses: 1,
-    expires_in_hours: 1,
-    peer_types: ['admin_device'],
-    ...(expiresInHours !== null && { peer_expires_in_hours: expiresInHours }),
-  });
+/** The connectors that a phone can dial, those that are offline last. */
+function useConnectors(network: Network): { readonly peer: Peer; readonly isOffline: boolean }[] {
+  const { data } = useLive(healthSource(network.id));
+  const offline = new Set(data?.peers.filter(({ state }) => state === 'offline').map(({ id }) => id));
+  const all = findProfileConnectors(network).map((peer) => ({ peer, isOffline: offline.has(peer.id) }));
+  return [...all.filter(({ isOffline }) => !isOffline), ...all.filter(({ isOffline }) => isOffline)];
+}
+
+function describeChoice(network: Network, connector: Peer | null, count: number): string {
+  if (connector !== null)
+    return `One peer in the file, which stays valid while peers come and go. If ${connector.name} fails, the phone is cut off.`;
+  const why = count === 0 ? 'No connector has an endpoint and relays. ' : '';
+  return `${why}Peers that join later are not in the file.${describeSize(network)}`;
+}
+
+function describeSize(network: Network): string {
   try {
-    const { peer, network: joined } = await call<Enrollment>('POST', 'api/networks/enroll', {
-      enrollment_token: key.enrollment_token,
-      name,
-      peer_type: 'admin_device',
-      public_key: toBase64(publicKey),
-    });
-    return { name: peer.name, address: peer.address, config: renderPhoneConfig(joined, peer, toBase64(secretKey)) };
+    const draft = draftPhoneConfig(network, null);
+    return fitsCode(draft) ? '' : ` It has ${draft.length} bytes, too many for a QR code: you get a file.`;
   } catch (error) {
-    // Best effort: it expires within the hour.
-    await call('DELETE', `${keys}/${key.id}`).catch(() => undefined);
-    throw error;
+    return ` ${error instanceof Error ? error.message : String(error)}.`;
   }
 }
 
-const toBase64 = (bytes: Uint8Array): string => btoa(String.fromCharCode(...bytes));
-
-export function PhoneResult({ network, phone }: { readonly network: Network; readonly phone: Phone }): JSX.Element {
-  const hasSecret = network.peers.some(({ network_secret_tag }) => network_secret_tag !== undefined);
-  const hasDialled = network.peers.some(({ endpoint }) => endpoint !== null);
+function PhoneResult({ phone }: { readonly phone: Phone }): JSX.Element {
+  const { name, address, config, problem, connector } = phone;
+  const isCode = problem === null && fitsCode(config);
   return (
     <section aria-label="The phone">
       <h2>
-        {phone.name} is a peer with {phone.address}
+        {name} is a peer with {address}
       </h2>
+      <Problem text={problem === null ? null : `${problem}. The file has the private key, and no peer.`} />
       <p>
-        Scan the code with the WireGuard app: Add a tunnel, then Scan from QR code. The page made the private key; it
-        was never sent. When you leave this page, the key is gone. The phone does not receive later changes of the
-        network.
+        {isCode
+          ? 'Scan the code with the WireGuard app: Add a tunnel, then Scan from QR code.'
+          : 'Import the file with the WireGuard app: Add a tunnel, then Import from file.'}{' '}
+        The page made the private key; it was never sent. When you leave this page, the key is gone.{' '}
+        {connector === null && 'The phone does not receive later changes of the network.'}
       </p>
-      {hasSecret && (
-        <p class="problem">
-          Hosts of this network use a network secret and do not answer this phone. Remove the peer, and type{' '}
-          <code>
-            cpn export {network.id} --new-peer {phone.name} --qr --network-secret-file FILE
-          </code>
-        </p>
-      )}
-      {!hasDialled && (
-        <p class="problem">
-          No peer has an endpoint, so the phone reaches none. Give one an endpoint in{' '}
-          <a href={linkTo({ page: 'peers', network: network.id })}>Peers</a>, then add the phone again.
-        </p>
-      )}
-      <QrCode label={`The tunnel of ${phone.name} as a QR code`} text={phone.config} />
-      <Copy what="file" label="The same as a wg-quick file" text={phone.config} />
+      {isCode && <QrCode label={`The tunnel of ${name} as a QR code`} text={config} />}
+      <p>
+        <Download name={nameFile(name)} text={config} />
+      </p>
+      <Copy what="file" label="The same as a wg-quick file" text={config} />
     </section>
   );
 }

@@ -82,7 +82,7 @@ export function renderProfile({ privateKey, address, range, profile, presharedKe
 }
 
 /** @throws Error for a value with a line break, which would be a setting of its own */
-function checkLine(line: string): string {
+export function checkLine(line: string): string {
   if (/[^\x20-\x7e]/.test(line)) throw new Error('the network has a value that no wg-quick file can hold');
   return line;
 }

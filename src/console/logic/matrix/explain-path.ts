@@ -1,6 +1,7 @@
 import type { PeerHealth } from '../../../contract/health.ts';
 import type { Network } from '../../../contract/network.ts';
 import type { Peer } from '../../../contract/peer.ts';
+import { describeDevice, isDevice } from '../peers/device.ts';
 import { formatExact } from '../text/time.ts';
 import { toSentence } from '../text/to-sentence.ts';
 import { formatSeconds } from '../text/units.ts';
@@ -110,8 +111,11 @@ function listRemedies(reach: Reach, from: Peer, to: Peer, state: CellState): rea
   if (own?.problem != null) add(from, 'sudo cpn doctor', 'Find what to fix.');
   if (state === 'direct' || state === 'relayed') return remedies;
   if (other?.problem != null) add(to, 'sudo cpn doctor', 'Find what to fix.');
-  if (own === undefined || own.state === 'offline' || own.reported_at === null) add(from, ...startDaemon);
-  if (other?.state === 'offline') add(to, ...startDaemon);
+  const isFromDevice = isDevice(from, own);
+  const isSilent = own === undefined || own.state === 'offline' || own.reported_at === null;
+  if (isSilent && !isFromDevice) add(from, ...startDaemon);
+  if (other?.state === 'offline' && !isDevice(to, other)) add(to, ...startDaemon);
+  if (isFromDevice) return remedies;
   const purpose = state === 'unknown' ? 'Show the path that a packet would take.' : 'Show where a packet stops.';
   add(from, `sudo cpn explain ${to.address}`, purpose);
   return remedies;
@@ -120,19 +124,26 @@ function listRemedies(reach: Reach, from: Peer, to: Peer, state: CellState): rea
 const startDaemon = ['sudo systemctl enable --now cpn', 'Start the daemon, which reports.'] as const;
 
 /** What the peer of a row and column that are the same is. */
-export function explainPeer(network: Pick<Network, 'peers'>, reach: Reach, peer: Peer): Omit<Explanation, 'state'> {
+export function explainPeer(
+  network: Pick<Network, 'private_cidr' | 'routes' | 'peers'>,
+  reach: Reach,
+  peer: Peer,
+): Omit<Explanation, 'state'> {
   const health = reach.health.get(peer.id);
+  if (isDevice(peer, health)) return describeDevice(network, reach, peer);
   const witnesses = listWitnesses(network, reach, peer);
   const mismatches = health?.pin_mismatches.flatMap((id) => reach.byId.get(id) ?? []) ?? [];
   const accepts = mismatches.map(({ name, address }) => ({
     ...{ at: peer.name, command: `sudo cpn accept ${address}` },
     purpose: `Accept the changed key or address of ${name}, if the change is wanted.`,
   }));
+  const dialling = network.peers.filter(({ profile }) => profile?.connector === peer.id);
   const isSilent = health === undefined || health.state === 'offline' || health.reported_at === null;
   return {
     summary: health ? toSentence(`${health.state}: ${health.why}`) : 'There is no verdict on it yet.',
     facts: [
       ...(witnesses === null ? [] : [['Witnesses', witnesses] as const]),
+      ...(dialling.length === 0 ? [] : [['Only connector of', listNames(dialling.map(({ name }) => name))] as const]),
       ...(health?.problem == null ? [] : [['Problem', health.problem] as const]),
       ...(mismatches.length === 0
         ? []

@@ -1,19 +1,54 @@
 import type { Network } from '../../../contract/network.ts';
 import type { Peer } from '../../../contract/peer.ts';
+import {
+  type ConnectorProfile,
+  checkLine,
+  deviceKeepalive,
+  deviceMtu,
+  findProfileRoutes,
+  renderProfile,
+} from '../../../core/export/device-profile.ts';
 import { findConnectors, findRelays } from './connectors.ts';
 
-/** Half of the 60 s after which common NATs forget a UDP mapping is too slow for some; wg(8) advises this. */
-const keepalive = 25;
+/** The wg-quick text of a phone: by its profile, if it dials one connector alone. */
+export function renderPhoneConfig(network: Network, self: Peer, privateKey: string): string {
+  const { profile, address } = self;
+  if (profile === undefined) return renderAll(network, self, privateKey);
+  return renderProfile({ privateKey, address, range: network.private_cidr, profile });
+}
+
+/** A text as long as that of a phone that enrols now. @throws Error for a value that no wg-quick file can hold */
+export function draftPhoneConfig(network: Network, connector: Peer | null): string {
+  const key = `${'A'.repeat(43)}=`;
+  const self: Peer = {
+    ...{ id: 0, name: 'phone', peer_type: 'admin_device', public_key: key, endpoint: null, created_at: '' },
+    // No address has a longer text.
+    address: '255.255.255.255',
+    ...(connector !== null && { profile: draftProfile(network, connector) }),
+  };
+  return renderPhoneConfig(network, self, key);
+}
+
+function draftProfile({ routes }: Network, { id, public_key, endpoint }: Peer): ConnectorProfile & Peer['profile'] {
+  const taken = findProfileRoutes(routes);
+  const declined = routes.filter((route) => !taken.includes(route));
+  return { connector: id, public_key, endpoint: endpoint ?? '', routes: taken, declined };
+}
+
+/** A file that has the key and no peer: what is left if the network has a value that no wg-quick file can hold. */
+export function renderKeyAlone({ address }: Pick<Peer, 'address'>, privateKey: string): string {
+  return `[Interface]\nPrivateKey = ${privateKey}\nAddress = ${address}/32\n`;
+}
 
 /**
- * The wg-quick text of a phone: it dials the peers that have an endpoint, and reaches the others and the routes through connectors. The
- * default route is left out: the phone keeps its own way to the internet.
+ * The wg-quick text of a phone that dials the peers that have an endpoint, and reaches the others and the routes through connectors.
+ * The default route is left out: the phone keeps its own way to the internet.
  */
-export function renderPhoneConfig(network: Network, self: Peer, privateKey: string): string {
+function renderAll(network: Network, self: Peer, privateKey: string): string {
   const dialled = network.peers.filter(({ id, endpoint }) => id !== self.id && endpoint !== null);
   const [relay] = findRelays(dialled, network.private_cidr);
   const ownerOf = (route: string) => findConnectors(dialled, route)[0] ?? findRelayed(network, route, relay);
-  const routes = network.routes.filter((route) => !route.endsWith('/0'));
+  const routes = findProfileRoutes(network.routes);
   const sections = dialled.map((peer) => {
     const allowed = [
       `${peer.address}/32`,
@@ -25,11 +60,11 @@ export function renderPhoneConfig(network: Network, self: Peer, privateKey: stri
       `PublicKey = ${peer.public_key}`,
       `AllowedIPs = ${allowed.join(', ')}`,
       `Endpoint = ${peer.endpoint}`,
-      `PersistentKeepalive = ${keepalive}`,
+      `PersistentKeepalive = ${deviceKeepalive}`,
     ];
   });
-  const own = ['[Interface]', `PrivateKey = ${privateKey}`, `Address = ${self.address}/32`, 'MTU = 1420'];
-  return [own, ...sections].map((lines) => `${lines.map(toLine).join('\n')}\n`).join('\n');
+  const own = ['[Interface]', `PrivateKey = ${privateKey}`, `Address = ${self.address}/32`, `MTU = ${deviceMtu}`];
+  return [own, ...sections].map((lines) => `${lines.map(checkLine).join('\n')}\n`).join('\n');
 }
 
 /** A connector without an endpoint is reached through the relay. */
@@ -37,8 +72,11 @@ function findRelayed(network: Network, route: string, relay: Peer | undefined): 
   return findConnectors(network.peers, route).length > 0 ? relay : undefined;
 }
 
-/** @throws Error for a value with a line break, which would be a setting of its own */
-function toLine(line: string): string {
-  if (/[^\x20-\x7e]/.test(line)) throw new Error('the network has a value that no wg-quick file can hold');
-  return line;
+/** The name of a file that the WireGuard apps accept: they name the tunnel after it, with up to 15 of these characters. */
+export function nameFile(name: string): string {
+  const plain = name
+    .normalize('NFKD')
+    .replace(/\p{M}/gu, '')
+    .replace(/[^a-zA-Z0-9]+/g, '-');
+  return `${plain.slice(0, 15).replace(/^-+|-+$/g, '') || 'wg0'}.conf`;
 }

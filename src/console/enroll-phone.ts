@@ -1,0 +1,110 @@
+import nacl from 'tweetnacl';
+import type { NewEnrollmentKey } from '../contract/enrollment-key.ts';
+import type { Enrollment, Network } from '../contract/network.ts';
+import type { Peer } from '../contract/peer.ts';
+import { findProfileRoutes } from '../core/export/device-profile.ts';
+import { ApiError, call, send } from './client.ts';
+import { draftPhoneConfig, renderKeyAlone, renderPhoneConfig } from './logic/peers/phone-config.ts';
+import { toSentence } from './logic/text/to-sentence.ts';
+
+export interface PhoneRequest {
+  readonly network: Network;
+  readonly name: string;
+  readonly expiresInHours: number | null;
+  /** The connector that the phone dials, and no other peer; null for all peers that have an endpoint. */
+  readonly connector: Peer | null;
+}
+
+/** A phone that is a peer now, and the wg-quick text with its private key, which is here and nowhere else. */
+export interface Phone {
+  readonly name: string;
+  readonly address: string;
+  readonly config: string;
+  /** The config has the key alone, for this reason. */
+  readonly problem: string | null;
+  readonly connector: Peer | null;
+}
+
+/** An enrolment that was sent. Sent again it makes no second peer. */
+export interface Attempt {
+  readonly request: PhoneRequest;
+  readonly keyPair: nacl.BoxKeyPair;
+  readonly key: NewEnrollmentKey;
+  readonly idempotencyKey: string;
+}
+
+/** The reply to an enrolment was lost, so that the phone may be enrolled. */
+export class OutcomeUnknown extends Error {
+  readonly attempt: Attempt;
+
+  constructor(attempt: Attempt) {
+    super(
+      'The control plane does not answer, and may have enrolled the phone. Press the button again: the page repeats this enrolment, and makes no second peer.',
+    );
+    this.attempt = attempt;
+  }
+}
+
+/** Makes a key pair in this page, and enrols its public key. @throws ApiError, Error where no file can hold the tunnel, OutcomeUnknown */
+export async function enrollPhone(request: PhoneRequest): Promise<Phone> {
+  const { network, name, expiresInHours, connector } = request;
+  refuseSecret(network, connector, name);
+  draftPhoneConfig(network, connector);
+  const key = await call<NewEnrollmentKey>('POST', keysOf(network), {
+    name,
+    max_uses: 1,
+    expires_in_hours: 1,
+    peer_types: ['admin_device'],
+    ...(expiresInHours !== null && { peer_expires_in_hours: expiresInHours }),
+  });
+  return repeat({ request, keyPair: nacl.box.keyPair(), key, idempotencyKey: toBase64(nacl.randomBytes(16)) });
+}
+
+/** Sends an enrolment, again if its outcome is unknown. @throws ApiError, OutcomeUnknown */
+export async function repeat(attempt: Attempt): Promise<Phone> {
+  const { request, keyPair, key, idempotencyKey } = attempt;
+  const { network, name, connector } = request;
+  const body = {
+    enrollment_token: key.enrollment_token,
+    name,
+    peer_type: 'admin_device',
+    public_key: toBase64(keyPair.publicKey),
+    ...(connector !== null && { profile: { connector: connector.id, routes: findProfileRoutes(network.routes) } }),
+  };
+  try {
+    const headers = { 'idempotency-key': idempotencyKey };
+    const reply = await send('POST', 'api/networks/enroll', { body, headers });
+    const { data }: { data: Enrollment } = await reply.json();
+    return toPhone(data, toBase64(keyPair.secretKey), connector);
+  } catch (error) {
+    // A reply that cannot be read is lost, as one that did not come.
+    if (!(error instanceof ApiError) || error.status === 0 || error.status >= 500) throw new OutcomeUnknown(attempt);
+    // Best effort: it expires within the hour.
+    await call('DELETE', `${keysOf(network)}/${key.id}`).catch(() => undefined);
+    const [rule] = error.fields.profile ?? [];
+    throw rule === undefined ? error : new ApiError(error.status, toSentence(`the profile ${rule}`));
+  }
+}
+
+/** From here on the peer exists: nothing may lose its key. */
+function toPhone({ peer, network }: Enrollment, privateKey: string, connector: Peer | null): Phone {
+  const { name, address } = peer;
+  try {
+    return { name, address, config: renderPhoneConfig(network, peer, privateKey), problem: null, connector };
+  } catch (error) {
+    return { name, address, config: renderKeyAlone(peer, privateKey), problem: String(error), connector };
+  }
+}
+
+/** Hosts with a network secret do not answer a phone without it, and the console does not have it. */
+function refuseSecret({ id, peers }: Network, connector: Peer | null, name: string): void {
+  const dialled = connector === null ? peers.filter(({ endpoint }) => endpoint !== null) : [connector];
+  const secret = dialled.find(({ network_secret_tag }) => network_secret_tag !== undefined);
+  if (secret === undefined) return;
+  throw new Error(
+    `${secret.name} uses a network secret and does not answer this phone. Type: cpn export ${id} --new-peer ${name.replace(/[^\w.-]+/g, '-')} --qr --network-secret-file FILE`,
+  );
+}
+
+const keysOf = ({ id }: Network) => `api/networks/${id}/enrollment-keys`;
+const toBase64 = (bytes: Uint8Array): string => btoa(String.fromCharCode(...bytes));
