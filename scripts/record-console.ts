@@ -44,7 +44,7 @@ async function logIn(page: Page, { url, email, password }: Demo): Promise<void> 
 async function takePictures(page: Page, { on, hostUrl }: Demo): Promise<void> {
   const heading = (name: string) => page.getByRole('heading', { name, exact: true });
   for (const text of ['direct 48', 'relayed 6', 'down 2']) await page.getByRole('button', { name: text }).waitFor();
-  await keep(page, 'matrix', heading('Who reaches whom'), heading('Traffic'));
+  await keep(page, 'matrix', heading('Who reaches whom'), page.getByRole('heading', { name: /^Traffic/ }));
 
   await page.getByRole('gridcell', { name: 'web-2 to db-1: down' }).click();
   const dialog = page.getByRole('dialog');

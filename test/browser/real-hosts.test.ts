@@ -89,7 +89,8 @@ test('a network is run in the console, by real hosts', { timeout: 300_000 }, asy
   await takePicture(page, 'real-events');
 
   await goTo(page, `#/networks/${network}/peers`, /peers/);
-  await page.getByRole('button', { name: 'Remove web-1' }).click();
+  await page.getByLabel('Select web-1').check();
+  await page.getByRole('toolbar').getByRole('button', { name: 'Remove' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
   await page.getByRole('row').filter({ hasText: 'web-1' }).waitFor({ state: 'detached' });
   await daemon.awaitLog('the token is gone', ({ error }) => /if this host was removed/.test(String(error)));

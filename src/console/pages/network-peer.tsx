@@ -113,15 +113,17 @@ function Around({ network, peer }: { readonly network: Network; readonly peer: P
   const [opened, setOpened] = useState<OpenedPeer | null>(null);
   return (
     <div aria-busy={data === null && problem === null}>
-      <h2>{peer.name}</h2>
+      <div class="heading">
+        <h2>{peer.name}</h2>
+        {canEdit() && (
+          <div class="actions">
+            <PeerActions peer={peer} onOpen={setOpened} />
+          </div>
+        )}
+      </div>
       <Problem text={problem} />
       {data === null && problem === null && <Loading />}
       {data !== null && <PeerHealthView network={network} peer={peer} health={data} />}
-      {canEdit() && (
-        <div class="actions">
-          <PeerActions peer={peer} onOpen={setOpened} />
-        </div>
-      )}
       {opened && (
         <PeerDialog
           {...{ network, ...opened }}
