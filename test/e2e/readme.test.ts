@@ -58,7 +58,7 @@ describe('README', () => {
             .replaceAll('https://cp.example.net', 'http://203.0.113.1:8787 --insecure-http')
             .replace('203.0.113.22:51820', '203.0.113.33:51820')
             // Typed without a terminal.
-            .replaceAll(/^cpn (leave|peer suspend|user remove)\b.*/gm, '$& --yes'),
+            .replaceAll(/^cpn (leave|drain|peer suspend|user remove)\b.*/gm, '$& --yes'),
       );
     const [key = '', join_ = ''] = blocksOf('Add a site');
     const here = lab.hosts.get('here') ?? expect.unreachable();
