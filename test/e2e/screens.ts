@@ -55,7 +55,7 @@ function asInstalled(row: string, host: Host): string {
     .replaceAll(host.configDir, '/etc/wireguard')
     .replaceAll(host.stateDir, '/var/lib/cpn')
     .replaceAll(host.runtimeDir, '/run/cpn')
-    .replaceAll(/\/tmp\/cpn-lab-\w+\/[\w-]+\/home\//g, '')
+    .replaceAll(/\/(?:tmp|dev\/shm)\/cpn-lab-\w+\/[\w-]+\/home\//g, '')
     .replaceAll(/[A-Za-z0-9+/]{43}=/g, 'cTHGxLGXe6TnRPWRj7O6bUyVVkJuhSPVSyzZgF7xv1E=')
     .replaceAll(/ key [A-Za-z0-9+/]{11}…/g, ' key cTHGxLGXe6T…');
 }
