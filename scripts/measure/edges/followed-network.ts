@@ -37,7 +37,7 @@ export class FollowedNetwork {
     this.#daemon = daemon;
   }
 
-  /** Creates a network at the control plane, joins a new host to it along the way, and waits until it holds a request open. */
+  /** Creates a network at the control plane, and joins a new host to it along the way. */
   static async start(lab: Lab, serving: Serving, { name, url }: ProxiedWay, number: number): Promise<FollowedNetwork> {
     const { plane, owner } = serving;
     const network = `network-${number}`;
@@ -52,12 +52,10 @@ export class FollowedNetwork {
     const stranger = await owner.addStranger(joined.network.id, 'stranger', '198.51.100.7:1024');
     await forgetRevision(join(host.stateDir, `${joined.interface}.json`));
     const daemon = new Daemon(await host.spawnCpn(['run'], { env: { CPN_LOG_LEVEL: 'debug' } }));
-    const followed = new FollowedNetwork(name, serving, host, joined, stranger, daemon);
-    await followed.untilWaiting();
-    return followed;
+    return new FollowedNetwork(name, serving, host, joined, stranger, daemon);
   }
 
-  /** Waits until the host holds a request open. */
+  /** Waits until the host has held a request open, which its notes have at the end of the first one. */
   async untilWaiting(): Promise<void> {
     await eventually(`a request waits: ${this.name}`, () => isWaiting(this.#host), patient);
   }

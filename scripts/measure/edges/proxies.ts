@@ -35,6 +35,7 @@ export async function compareProxies(rounds = 50): Promise<Comparison[]> {
     const networks: FollowedNetwork[] = [];
     for (const serving of planes)
       for (const way of serving.ways) networks.push(await FollowedNetwork.start(lab, serving, way, networks.length));
+    for (const network of networks) await network.untilWaiting();
     const requests = await countRequests(networks, minutes);
     const lags = await measureLags(networks, rounds);
     const behindPooler = networks.at(-1) as FollowedNetwork;
