@@ -16,6 +16,7 @@ export const aliases = {
     vpnType: ['vpn_type', 'vpnType'],
     revision: ['revision'],
     etag: ['etag'],
+    nonce: ['nonce'],
     base: ['base'],
     peers: ['peers', 'members', 'nodes'],
     removed: ['removed'],
@@ -143,6 +144,8 @@ export const aliases = {
     name: ['name'],
     revision: ['acknowledged_revision'],
     lastSeen: ['last_seen'],
+    version: ['version'],
+    deletion: ['deletion'],
   },
   event: {
     id: ['id', 'event_id'],

@@ -19,6 +19,7 @@ const ownRemedies = {
   401: 'the tunnel stays as it is; if this host was removed from the network, "cpn join" with a new key brings it back; if it goes by a personal token, join again with the same key and --token-file',
   403: 'the tunnel stays as it is; ask an admin whether this host may still be in the network',
   404: 'the tunnel stays as it is; ask an admin whether the network or this host was removed',
+  410: 'a tunnel goes down once its own control plane has stated the deletion twice; it comes back by itself after a restore',
 };
 /** For a host that leaves: it removes the tunnel in any case. */
 const removalRemedies = {
@@ -57,6 +58,8 @@ interface PeerClientOptions extends ClientOptions {
   readonly onAbsent?: () => void;
   /** The id of this start of the daemon; null for a command. */
   readonly instance?: string | null;
+  /** The tunnel is down because the network was deleted. */
+  readonly isDeleted?: boolean;
 }
 
 /**
@@ -67,7 +70,7 @@ interface PeerClientOptions extends ClientOptions {
 export function connectPeerService(
   address: ServiceAddress,
   features: readonly Feature[],
-  { onAbsent = () => {}, instance = null, ...options }: PeerClientOptions = {},
+  { onAbsent = () => {}, instance = null, isDeleted = false, ...options }: PeerClientOptions = {},
 ): PeerService {
   const http = new HttpClient(address, options);
   const has = (feature: Feature) => features.includes(feature);
@@ -93,6 +96,7 @@ export function connectPeerService(
         listsRemoved: has('map-revision') && has('map-removed'),
         hasOwnTag: has('map-etag'),
         instance: has('map-instance') ? instance : null,
+        deletion: has('map-deletion') ? (isDeleted ? 'applied' : 'follow') : null,
         takesMessages: has('map-messages') && instance !== null,
         // The signal of a wait holds for any call.
         wait: has('map-revision') && has('map-wait') ? wait : wait?.signal && { seconds: null, signal: wait.signal },

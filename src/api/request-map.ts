@@ -21,6 +21,8 @@ export interface MapRequest {
   readonly instance?: string | null;
   /** The host takes messages, and the service sends them. */
   readonly takesMessages: boolean;
+  /** What the host does where its network was deleted; null where the service does not state deletions. */
+  readonly deletion?: 'follow' | 'applied' | null;
   readonly wait?: Wait | undefined;
   /** At most; absent for as many as the client makes. */
   readonly attempts?: number;
@@ -81,14 +83,15 @@ function waitOf({ wait }: MapRequest): Pick<Call, 'wait'> {
 
 function send(
   http: HttpClient,
-  { network, token, remedies, attempts }: MapRequest,
-  part: Pick<Call, 'headers' | 'dispensable' | 'wait'>,
+  { network, token, remedies, attempts, deletion = null }: MapRequest,
+  { headers, ...part }: Pick<Call, 'headers' | 'dispensable' | 'wait'>,
 ): Promise<Answer> {
   return http.call({
     what: `reading network ${network}`,
     method: 'GET',
     path: `/api/networks/${encodeURIComponent(network)}`,
     bearer: token,
+    headers: { ...headers, ...(deletion !== null && { 'network-deletion': deletion }) },
     ...part,
     ...(attempts !== undefined && { attempts }),
     repeatable: true,

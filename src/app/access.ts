@@ -41,9 +41,10 @@ export function explainNoAccess(state: Joined): string | null {
 }
 
 /**
- * True where a service refuses a peer's own token with a 401 and its reason: the peer was removed or replaced. A 401 in another
- * form may come from a captive portal, and so may any 404.
+ * True where a service refuses a peer's own token with a 401 and its reason: the peer was removed or replaced; and where it states that
+ * the network was deleted. A 401 in another form may come from a captive portal, and so may any 404.
  */
 export function isTokenVoid(error: unknown): boolean {
-  return error instanceof Refused && error.status === 401 && error.reasoned;
+  if (!(error instanceof Refused)) return false;
+  return (error.status === 401 && error.reasoned) || error.deleted !== null;
 }

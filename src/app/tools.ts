@@ -48,6 +48,8 @@ export interface KnownService {
   readonly features: readonly Feature[] | null;
   /** The addresses of its name for when the resolver fails. */
   readonly resolved?: Resolved;
+  /** There where the service stated that the network was deleted, and its tunnel is down. */
+  readonly deletion?: object;
 }
 
 /** How long a call to the control plane goes on before it is given up. */

@@ -3,6 +3,7 @@ import { type Condition, findUnmet } from '../core/health/readiness.ts';
 import type { Actual } from '../core/host-state/actual.ts';
 import type { Address } from '../core/net/cidr.ts';
 import type { Joined, State } from '../store/state/state.ts';
+import { describeDeletion } from './reconcile/deleted-network.ts';
 import { observeOptionsFor } from './reconcile/evaluate-network.ts';
 import { isJoined, selectStates } from './select.ts';
 import { secondsNow, type Tools } from './tools.ts';
@@ -91,6 +92,8 @@ async function findMissing(tools: Tools, state: State, condition: Condition): Pr
     const actual = await tools.host.observe({ ...observeOptionsFor(state), firewall: false, sysctls: [] });
     const { address } = state.membership.peer;
     const lack = findUnmet(condition, { link, address }, actual, secondsNow(tools));
+    const deleted = describeDeletion(state);
+    if (lack !== null && deleted !== null) return { missing: deleted };
     if (lack !== null && !state.enabled) return { missing: `${link} was taken down; "cpn up ${link}" brings it up` };
     const isSilent = lack !== null && condition.for === 'handshake' && actual.link?.up === true;
     return { missing: lack, silent: isSilent ? findDialled(state, actual) : [] };

@@ -201,7 +201,7 @@ function readNamedProxy(url: string, environment: Environment) {
 }
 
 async function connectService(
-  { service, features, resolved = {} }: KnownService,
+  { service, features, resolved = {}, deletion }: KnownService,
   patience: ConnectOptions,
   { remark }: Reporter,
   instance: string | null,
@@ -209,7 +209,7 @@ async function connectService(
   const { connectPeerService } = await import('../api/peer-service.ts');
   return connectPeerService(service, features ?? [], {
     ...patience,
-    ...{ resolved, instance },
+    ...{ resolved, instance, isDeleted: deletion !== undefined },
     onRetry: ({ problem, delayMs }) => remark(`${problem}; retrying in ${delayMs} ms`),
   });
 }

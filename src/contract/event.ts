@@ -16,6 +16,7 @@ export const EventType = z
     'reconcile.failing',
     'reconcile.recovered',
     'network.updated',
+    'network.deleted',
   ])
   .meta({ id: 'EventType' });
 export type EventType = z.infer<typeof EventType>;

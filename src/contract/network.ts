@@ -70,6 +70,12 @@ export const NetworkHead = NetworkSummary.extend({
       'The strong ETag of this revision, for If-None-Match. A client prefers it to the ETag header, which a proxy that compresses changes or weakens.',
     example: '"12-q83vEjRWeJq8"',
   }),
+  nonce: z.string().optional().meta({
+    maxLength: 128,
+    description:
+      'A random value that stays with the network, also through a restore from a backup. The 410 of a deleted network has it, so that a host takes no other 410 for that of its network.',
+    example: 'q83vEjRWeJq8',
+  }),
 });
 export type NetworkHead = z.infer<typeof NetworkHead>;
 

@@ -31,3 +31,14 @@ export const Refusal = z
   })
   .meta({ id: 'Refusal' });
 export type Refusal = z.infer<typeof Refusal>;
+
+/** The statement that the network of a host was deleted. */
+export const DeletedRefusal = Refusal.extend({
+  deleted: z
+    .object({
+      id: z.int().min(1),
+      nonce: z.string().meta({ maxLength: 128, description: 'The nonce of the network, as in its maps.' }),
+    })
+    .meta({ description: 'The network that was deleted.' }),
+}).meta({ id: 'DeletedRefusal' });
+export type DeletedRefusal = z.infer<typeof DeletedRefusal>;

@@ -52,6 +52,17 @@ export class NotFound extends CpnError {
   }
 }
 
+/** The network of the calling peer was deleted. */
+export class NetworkDeleted extends CpnError {
+  override readonly name = 'NetworkDeleted';
+  readonly deleted: { readonly id: number; readonly nonce: string };
+
+  constructor(id: number, nonce: string) {
+    super('the network was deleted');
+    this.deleted = { id, nonce };
+  }
+}
+
 /** The path is there, and does not take the method of the request. */
 export class MethodNotAllowed extends CpnError {
   override readonly name = 'MethodNotAllowed';

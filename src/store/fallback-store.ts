@@ -107,6 +107,10 @@ export function fallbackStore(
     isOnDisk: (link) => !states.isUnsaved(link),
     readConfig: (link) => configs.read(link),
     writeConfig: (link, text) => configs.write(link, text),
+    async setConfigAside(link) {
+      await store.setConfigAside(link);
+      configs.forget(link);
+    },
     configPath: (link) => store.configPath(link),
     readNotes: (link) => store.readNotes(link),
     writeNotes: (link, notes) => store.writeNotes(link, notes),

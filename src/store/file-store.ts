@@ -1,7 +1,7 @@
-import { watch } from 'node:fs';
+import { existsSync, watch } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { CpnError, DiskFailed, UnreadableFile } from '../core/errors/index.ts';
-import { removeFile, removeLeftovers, replaceFile } from './files/atomic-file.ts';
+import { moveFile, removeFile, removeLeftovers, replaceFile } from './files/atomic-file.ts';
 import { expectedError, finallyDo } from './files/do-then.ts';
 import { FileCache } from './files/file-cache.ts';
 import { closeFile, type Guarded, isExposed, type OnExposure, secureFolder } from './files/file-trust.ts';
@@ -156,6 +156,11 @@ export function fileStore(folders: Folders, onDamage: OnDamage = () => {}, onExp
       const bytes = Buffer.from(text);
       await replaceFile(paths.config(link), bytes);
       configs.expect(paths.config(link), bytes, text, null);
+      if (existsSync(paths.aside(link))) await removeFile(paths.aside(link));
+    },
+    async setConfigAside(link) {
+      await moveFile(paths.config(link), paths.aside(link));
+      configs.forget(paths.config(link));
     },
     configPath: paths.config,
     readNotes,
@@ -173,7 +178,7 @@ export function fileStore(folders: Folders, onDamage: OnDamage = () => {}, onExp
       return [...made];
     },
     async forget(link, others) {
-      for (const path of [paths.config(link), paths.notes(link)]) await removeFile(path);
+      for (const path of [paths.config(link), paths.aside(link), paths.notes(link)]) await removeFile(path);
       configs.forget(paths.config(link));
       await removeState(paths.state(link));
       damaged.delete(link);
@@ -197,6 +202,7 @@ export function fileStore(folders: Folders, onDamage: OnDamage = () => {}, onExp
 function pathsIn({ config, state, runtime }: Folders) {
   return {
     config: (link: string) => join(config, `${link}.conf`),
+    aside: (link: string) => join(config, `${link}.conf.deleted`),
     state: (link: string) => join(state, `${link}.json`),
     notes: (link: string) => join(runtime, `${link}.notes.json`),
     former: join(state, formerName),

@@ -34,8 +34,11 @@ export interface Sync {
 /** What passes leave to later passes and to `cpn status`. Gone with a reboot; none of it is the only copy. */
 export interface Notes {
   readonly sync: Sync;
-  /** An answer of the control plane that would empty the tunnel, and awaits a second one: when it came, in seconds since boot. */
-  readonly held: { readonly since: number } | null;
+  /**
+   * An answer of the control plane that would empty the tunnel, or that states its deletion, and awaits a second one: when it came, in
+   * seconds since boot.
+   */
+  readonly held: { readonly since: number; readonly isDeletion?: true | undefined } | null;
   /** Peers that we send to and that do not answer, though their handshake is fresh: bytes received when that was noticed. */
   readonly silent: Readonly<Record<string, number>>;
   /** Problems to report to the operator, such as recurring drift. */
@@ -100,7 +103,7 @@ const schema = v.object({
     refusesDeltas: v.optional(v.literal(true)),
     clock: v.optional(v.object({ service: v.number(), uptime: v.number() })),
   }),
-  held: v.nullable(v.object({ since: v.number() })),
+  held: v.nullable(v.object({ since: v.number(), isDeletion: v.optional(v.literal(true)) })),
   silent: v.record(v.string(), v.number()),
   troubles: v.array(v.string()),
   dead: v.optional(v.array(prefix), () => []),

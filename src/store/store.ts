@@ -39,6 +39,8 @@ export interface Store {
   isOnDisk(link: string): boolean;
   readConfig(link: string): Promise<string | null>;
   writeConfig(link: string, text: string): Promise<void>;
+  /** Renames the wg-quick file, so that nothing brings up the tunnel by it; the next {@link writeConfig} removes it under its new name. */
+  setConfigAside(link: string): Promise<void>;
   configPath(link: string): string;
   /** The notes of the last passes; empty when there are none on disk. Never throws. */
   readNotes(link: string): Promise<Notes>;

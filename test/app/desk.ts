@@ -329,9 +329,11 @@ export function joinedTo(map: NetworkMap, changes: Partial<Joined> = {}): Joined
   };
 }
 
+export const nonceOfMaps = 'q83vEjRWeJq8';
+
 /** A map with these peers and this host, at a revision. */
 export function mapAt(revision: string | null, peers: readonly Peer[], changes: Partial<NetworkMap> = {}): NetworkMap {
-  return network([self, ...peers], { revision, ...changes });
+  return network([self, ...peers], { revision, nonce: nonceOfMaps, ...changes });
 }
 
 /** The service answers with this map, or that the given revision is current. */

@@ -181,6 +181,9 @@ test('a network is made, changed and deleted', async () => {
   await page.getByText('none: hosts do not reach this route').waitFor();
   await page.getByRole('button', { name: 'Delete the network' }).click();
   await page.getByRole('button', { name: 'Delete', exact: true }).click();
+  await page.getByText('This network was deleted at').waitFor();
+  await page.getByText('All hosts have taken their tunnel down.').waitFor();
+  await page.getByRole('link', { name: 'Networks' }).click();
   await seeHeading(page, 'Networks');
   expect(await row(page, 'store').count()).toBe(0);
 });

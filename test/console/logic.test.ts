@@ -5,7 +5,7 @@ import { backoff } from '../../src/console/logic/page/backoff.ts';
 import { linkTo, parseRoute, readQuery } from '../../src/console/logic/page/route.ts';
 import { findVisibleRows } from '../../src/console/logic/page/visible-rows.ts';
 import { findConnectors } from '../../src/console/logic/peers/connectors.ts';
-import { describePending } from '../../src/console/logic/peers/describe-pending.ts';
+import { describeDeletion, describePending } from '../../src/console/logic/peers/describe-pending.ts';
 import { isEndpoint, makeJoinCommands, readServiceAddress } from '../../src/console/logic/peers/join-commands.ts';
 import { renderPhoneConfig } from '../../src/console/logic/peers/phone-config.ts';
 import { searchPeers } from '../../src/console/logic/peers/search.ts';
@@ -355,5 +355,16 @@ describe('hosts that have not applied a removal', () => {
     expect(few).toMatch(/: edge-1, edge-2\.$/);
     const many = describePending({ revision: 7, pending: Array.from({ length: 13 }, (_, index) => host(index)) });
     expect(many).toMatch(/, edge-9 and 3 more\.$/);
+  });
+
+  test('of a deleted network are named with their versions, apart from those that never will', () => {
+    const deleted = { revision: null, deleted_at: '2030-01-01T00:00:00.000Z' };
+    const older = { ...host(2), version: '0.1.0', deletion: 'unsupported' as const };
+    expect(describeDeletion({ ...deleted, pending: [{ ...host(1), deletion: null }, older] })).toEqual([
+      'This network was deleted at 2030-01-01T00:00:00.000Z.',
+      'Hosts that have not taken their tunnel down: edge-1.',
+      'Hosts whose version of cpn keeps the tunnel up: edge-2 (cpn 0.1.0). Upgrade cpn there, or type “cpn leave” there.',
+    ]);
+    expect(describeDeletion({ ...deleted, pending: [] })[1]).toBe('All hosts have taken their tunnel down.');
   });
 });

@@ -11,6 +11,7 @@ import { decodeId } from './id.ts';
 import { decodeToken, entityTag } from './map.ts';
 import {
   decodeNetworkRoutes,
+  decodeNonce,
   decodePeers,
   decodePlace,
   decodeRange,
@@ -55,6 +56,7 @@ export function decodeEnrollment(body: unknown, source: Source, asked: Asked): E
     routes: [...new Set([...advertised, ...routes])],
     // By its ETag the first read of the map can already ask for what changed since; older services have the number alone in it.
     revision: entityTag(typeof etag === 'string' ? etag : null) ?? (revision === undefined ? null : `"${revision}"`),
+    ...decodeNonce(network),
     peers,
     ...withSkipped(skipped),
   };

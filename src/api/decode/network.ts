@@ -29,7 +29,7 @@ export const maxRoutes = 256;
 /** What a network is apart from its peers. The range must be canonical; routes have their host bits cleared, and may be left out. */
 export function decodeNetwork(
   network: Field,
-): Pick<NetworkMap, 'name' | 'cidr' | 'routes' | 'maxAge'> & { readonly id: Id } {
+): Pick<NetworkMap, 'name' | 'cidr' | 'routes' | 'maxAge' | 'nonce'> & { readonly id: Id } {
   refuseOtherTunnels(network);
   return {
     id: decodeId(network.need(names.id)),
@@ -37,7 +37,14 @@ export function decodeNetwork(
     cidr: decodeRange(network.need(names.cidr)),
     routes: decodeNetworkRoutes(network),
     ...decodeMaxAge(network),
+    ...decodeNonce(network),
   };
+}
+
+/** Another service may mean something else by the word. */
+export function decodeNonce(network: Field): Pick<NetworkMap, 'nonce'> {
+  const nonce = network.tryFind(names.nonce, (found) => found.text(128));
+  return nonce !== null && /^[\x21-\x7e]+$/.test(nonce) ? { nonce } : {};
 }
 
 /** Ten years: a longer age is as good as none. */

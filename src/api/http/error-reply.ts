@@ -64,7 +64,12 @@ export async function refusedReply(
     ? null
     : (givenRemedy(asked, status, reason) ?? usualRemedy(status, reason, reading.url));
   const what = asked.repeated ? `${asked.what}, sent again because the first reply was lost,` : asked.what;
-  const circumstances = { repeated: asked.repeated, reasoned: reason !== null, fields: fieldsIn(body, reading) };
+  const circumstances = {
+    repeated: asked.repeated,
+    reasoned: reason !== null,
+    fields: fieldsIn(body, reading),
+    deleted: status === 410 ? deletionIn(body) : null,
+  };
   return new Refused(status, what, reason ?? statusName(status), remedy, circumstances);
 }
 
@@ -129,6 +134,17 @@ function reasonIn(body: unknown, { secrets }: Reading): string | null {
   if (rules.length > 0 && fields.every(([field]) => message.includes(field))) return rules.join('; ');
   const details = rules.length === 0 ? '' : `(${rules.join('; ')})`;
   return [message, details].filter((part) => part !== '').join(' ') || null;
+}
+
+/** Values in another form than ours name no network. */
+function deletionIn(body: unknown): Refused['deleted'] {
+  const deleted = isRecord(body) ? body.deleted : undefined;
+  if (!isRecord(deleted)) return null;
+  const { id, nonce } = deleted;
+  const isId = Number.isSafeInteger(id) || (typeof id === 'string' && id.length <= 128);
+  return isId && typeof nonce === 'string' && /^[\x21-\x7e]{1,128}$/.test(nonce)
+    ? { id: id as number | string, nonce }
+    : null;
 }
 
 function fieldsIn(body: unknown, { secrets }: Reading): string[] {

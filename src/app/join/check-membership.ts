@@ -74,5 +74,5 @@ export async function checkMembership(tools: Tools, state: Joined): Promise<void
 }
 
 function isRefused(error: CpnError): error is Refused {
-  return error instanceof Refused && (error.status === 401 || error.status === 404);
+  return error instanceof Refused && (error.status === 401 || error.status === 404 || error.deleted !== null);
 }

@@ -8,6 +8,7 @@ import { keepOptions } from '../options/kept-options.ts';
 import { findDisallowed } from '../options/option-changes.ts';
 import { findOwnEndpoint } from '../options/own-endpoint.ts';
 import { withOptions } from '../pins.ts';
+import { withoutDeletion } from '../reconcile/deleted-network.ts';
 import { refuseUnfixedPort } from '../reconcile/open-ports.ts';
 import { isJoined } from '../select.ts';
 import type { Tools } from '../tools.ts';
@@ -49,7 +50,8 @@ export async function resumeJoin(
   tools.progress(`continuing the join of ${link}`);
   const { options, networkSecret } = keepOptions(earlier, request, earlier.enrollment.endpoint);
   refuseUnfixedPort(options);
-  const state: State = { ...withOptions(earlier, options), service: request.service, networkSecret, enabled: true };
+  const wanted = withoutDeletion(withOptions(earlier, options));
+  const state: State = { ...wanted, service: request.service, networkSecret, enabled: true };
   if (isJoined(earlier)) await checkMembership(tools, withPersonalToken(earlier, request.personalToken));
   else await checkPort(tools, state, states);
   await tools.store.write(state);

@@ -28,7 +28,8 @@ export async function takeDown(tools: Tools, network?: string, all = false): Pro
     const { states, unreadable } = await selectMeant(tools.store, network, all);
     for (const state of states) {
       // Saved first: a pass between the two must not bring it up again.
-      const disabled = { ...state, enabled: false };
+      const { deletion } = state;
+      const disabled = { ...state, enabled: false, ...(deletion && { deletion: { ...deletion, resumes: false } }) };
       await tools.store.write(disabled);
       await cleanUp(tools, disabled);
     }

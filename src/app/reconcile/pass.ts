@@ -7,8 +7,10 @@ import type { Tools } from '../tools.ts';
 import { save } from './apply.ts';
 import type { ConfirmOptions } from './await-confirmation.ts';
 import { applyKnownMap, applyNewMap, mayCutOff } from './confirm.ts';
+import { isOnHost, removeTunnel, withoutDeletion } from './deleted-network.ts';
 import { forgetEvaluation } from './desire-network.ts';
 import { type Evaluation, evaluateNetwork } from './evaluate-network.ts';
+import { syncPorts } from './open-ports.ts';
 import { parseSaved } from './saved-config.ts';
 import { applyUpdate, type StateUpdate } from './state-update.ts';
 
@@ -55,23 +57,51 @@ export async function passNetwork(
     if (sameData(applyUpdate(known, news), known)) {
       const looking = { acceptsUnread: true, silent: news.silent };
       const planned = known.enabled ? await evaluateNetwork(tools, known, looking) : null;
-      const isSteady = planned === null || (planned.changes.length === 0 && planned.state === known);
-      if (isSteady ? !tools.store.damaged.has(link) : isPostponed(planned, options)) return unchangedPass(planned);
+      const isLeft = known.deletion !== undefined && (await isOnHost(tools, known));
+      const isSteady = planned === null ? !isLeft : planned.changes.length === 0 && planned.state === known;
+      const isDone = isSteady ? !tools.store.damaged.has(link) : planned !== null && isPostponed(planned, options);
+      if (isDone) return unchangedPass(planned);
     }
   }
   return tools.store.lock(() => passLocked(tools, link, news, options));
 }
 
 async function passLocked(tools: Tools, link: string, news: StateUpdate, options: PassOptions): Promise<Pass | null> {
-  const known = await readJoined(tools, link);
-  if (known === null) return null;
+  const stored = await readJoined(tools, link);
+  if (stored === null) return null;
   const { isRepeated = false, removed = [] } = news;
   const confirming = { ...options, isMapRepeated: isRepeated, removed };
-  const next = applyUpdate(known, news);
+  const next = applyUpdate(stored, news);
+  if (next.deletion !== undefined) return passDeleted(tools, stored, next);
+  const known = withoutDeletion(stored);
   if (!known.enabled) return applyAndSave(tools, known, next, null, confirming);
+  // What the steps make is recorded in the state on disk before: that must be one of a network that is up.
+  if (known !== stored) await tools.store.write(known);
   const planned = await evaluateNetwork(tools, next, { acceptsUnread: true, silent: news.silent });
+  if (known !== stored) return resume(tools, await applyAndSave(tools, known, next, planned, confirming));
   if (sameData(next, known) && isPostponed(planned, options)) return unchangedPass(planned);
   return applyAndSave(tools, known, next, planned, confirming);
+}
+
+/** The end of a pass that brought up a network which its control plane has again. */
+async function resume(tools: Tools, pass: Pass): Promise<Pass> {
+  if (pass.evaluation === null) return pass;
+  const { interface: link, membership } = pass.evaluation.state;
+  tools.log.info({ interface: link, network: membership.map.name }, 'the control plane has the network again');
+  const state = await readJoined(tools, link);
+  if (state !== null) await syncPorts(tools, state, pass.evaluation.actual);
+  return { ...pass, isDrift: false };
+}
+
+/** A pass over a network that its control plane stated to be deleted: nothing of it stays on the host. */
+async function passDeleted(tools: Tools, known: Joined, next: Joined): Promise<Pass> {
+  if (known.deletion === undefined) {
+    const { name } = next.membership.map;
+    tools.log.warn({ interface: next.interface, network: name }, 'the network was deleted; its tunnel is taken down');
+  }
+  if (known.deletion === undefined || (await isOnHost(tools, next))) await removeTunnel(tools, next);
+  else if (!sameData(next, known)) await tools.store.write(next);
+  return { evaluation: null, changes: [], isDrift: false };
 }
 
 async function readJoined(tools: Tools, link: string): Promise<Joined | null> {

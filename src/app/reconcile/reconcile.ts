@@ -10,13 +10,14 @@ import { cleanUp } from '../leave/cleanup.ts';
 import { finishLeaving } from '../leave/former-networks.ts';
 import { describeRotation } from '../rotation/begin.ts';
 import { resumeRotation } from '../rotation/rotate.ts';
-import { selectJoined } from '../select.ts';
+import { isJoined, selectJoined } from '../select.ts';
 import { readFeatures, saveFeatures } from '../service-features.ts';
 import { describePinMismatches } from '../status/describe-pin-mismatches.ts';
 import type { Tools } from '../tools.ts';
 import { findUnloaded, save, withoutRules } from './apply.ts';
 import { checkLanRoutes } from './check-lan-routes.ts';
 import { applyKnownMap } from './confirm.ts';
+import { describeDeletion, withoutDeletion } from './deleted-network.ts';
 import { type Evaluation, evaluateNetwork } from './evaluate-network.ts';
 import { syncPorts } from './open-ports.ts';
 import { defaultConfirmMs, findUnread, passNetwork } from './pass.ts';
@@ -59,6 +60,8 @@ export async function planNetworks(tools: Tools, network?: string): Promise<Pass
     const next = applyUpdate(state, update);
     const pending = describeRotation(next);
     if (pending !== null) tools.warn(pending);
+    const deleted = describeDeletion(next);
+    if (deleted !== null) tools.warn(deleted);
     const planned = next.enabled ? await evaluateNetwork(tools, next, { acceptsUnread: true }) : null;
     const changes = planned?.changes ?? [];
     const unread = findUnread(planned);
@@ -82,6 +85,9 @@ export async function reconcileNetworks(
     if (local !== null) tools.warn(local);
     await tools.store.amendNotes(state.interface, notes);
     const pass = await passNetwork(tools, state.interface, update, { withinMs: confirmMs });
+    const settled = await tools.store.read(state.interface);
+    const deleted = settled !== null && isJoined(settled) ? describeDeletion(settled) : null;
+    if (deleted !== null) tools.warn(deleted);
     for (const skipped of describeAllSkipped(pass?.evaluation?.state.membership.map.skipped)) tools.warn(skipped);
     for (const claim of pass?.evaluation ? describePinMismatches(pass.evaluation.state) : []) tools.warn(claim);
     const unread = findUnread(pass?.evaluation);
@@ -106,7 +112,7 @@ export async function readReported(tools: Tools, link: string): Promise<PassRepo
 }
 
 /**
- * Brings networks up from what was last known, asking no control plane, but for one that is in the middle of a change of keys, or
+ * Brings networks up from what was last known, and one that was deleted only where it is named, asking no control plane, but for one that is in the middle of a change of keys, or
  * whose packet rules do not load, or load again. A connector that was drained is to be in service again: a
  * pass of the daemon, or the next `reconcile`, tells the control plane so.
  */
@@ -115,7 +121,13 @@ export async function bringUp(tools: Tools, network?: string): Promise<PassRepor
   /** Whose packet rules do not load, or load again. */
   const changed: Joined[] = [];
   const reports = await tools.store.lock(() =>
-    forEachNetwork(tools, network, async (state) => {
+    forEachNetwork(tools, network, async (stored) => {
+      const deleted = describeDeletion(stored);
+      if (deleted !== null) tools.warn(deleted);
+      if (deleted !== null && network === undefined) return { ...explainChanges(stored, null), ...unchanged };
+      // Without that the next statement of the deletion would be the second one.
+      if (deleted !== null) await tools.store.amendNotes(stored.interface, { held: null });
+      const state = withoutDeletion(stored);
       if (state.rotation) rotating.add(state.interface);
       // A peer that failed before may answer again, and without a daemon nothing would notice.
       const failed = state.enabled ? state.failed : [];
@@ -213,6 +225,8 @@ async function forEachNetwork(
   }
   return reports;
 }
+
+const unchanged = { changes: [], unsynced: null, failure: null } as const;
 
 function failed(link: string, failure: CpnError): PassReport {
   return { interface: link, changes: [], names: new Map(), fileDiff: [], unsynced: null, failure };

@@ -2,12 +2,13 @@ import type { Wait } from '../../api/service.ts';
 import type { PeerMessage } from '../../contract/message.ts';
 import type { PublicKey } from '../../core/crypto/keys.ts';
 import { BadReply, type CpnError, expectCpnError, Unconfirmed } from '../../core/errors/index.ts';
+import { statesDeletion } from '../../core/map/deletion.ts';
 import { emptiesTunnel, movesRange, withoutRemoved, withoutUnlisted } from '../../core/map/map-validation.ts';
 import type { NetworkMap } from '../../core/map/model.ts';
 import { findOwnPeer, ownKeys } from '../../core/map/own-peer.ts';
 import { adjustClock, serviceTimeOf } from '../../core/map/service-time.ts';
 import { findOwnSkipped } from '../../core/map/skipped-peers.ts';
-import { refusalOf } from '../../core/map/sync-refusal.ts';
+import { refusalOf, type SyncRefusal } from '../../core/map/sync-refusal.ts';
 import { addressesOf } from '../../core/names/resolved-names.ts';
 import { isMapAltered } from '../../core/pins/pins.ts';
 import { dropsMost } from '../../core/reconcile/mesh-loss.ts';
@@ -42,6 +43,8 @@ export interface RefreshResult {
   readonly waited: boolean;
   /** A gateway refuses changes alone. */
   readonly refusesDeltas?: true;
+  /** Milliseconds until a second statement that the network was deleted would count; absent where none is awaited. */
+  readonly retryAfterMs?: number;
   /** What the service sent to this host alone; absent for nothing. */
   readonly messages?: readonly PeerMessage[];
   /** What kept the newest map away; the last known one stands in its place. */
@@ -62,6 +65,8 @@ export interface RefreshOptions {
   readonly wait?: Wait;
   /** What the last question ended in: until the map may be believed, the service is asked for another one than that. */
   readonly heldMap?: HeldMap | null;
+  /** Requests the whole map once, for the nonce of the network, which this host does not have. */
+  readonly needsNonce?: boolean;
   /** Requests whole maps, because a gateway refuses changes alone. */
   readonly wholeMaps?: boolean;
 }
@@ -74,9 +79,16 @@ export interface RefreshOptions {
 export async function refresh(
   tools: Tools,
   state: Joined,
-  { holdSeconds = defaultHoldSeconds, wait, heldMap = null, wholeMaps = false }: RefreshOptions = {},
+  {
+    holdSeconds = defaultHoldSeconds,
+    wait,
+    heldMap = null,
+    wholeMaps = false,
+    needsNonce = false,
+  }: RefreshOptions = {},
 ): Promise<RefreshResult> {
-  const { sync, held } = await tools.store.readNotes(state.interface);
+  const { sync, held: heldReply } = await tools.store.readNotes(state.interface);
+  const held = heldReply?.isDeletion ? null : heldReply;
   const { map: known } = state.membership;
   const access = accessOf(state);
   if (access === null)
@@ -88,7 +100,8 @@ export async function refresh(
     const service = await tools.connect(state, { deadlineMs: mapDeadline, ...following });
     // Of a map that was refused only the revision is kept, and one with held peers is not what was received: no base for deltas.
     const isBase = !wholeMaps && state.refused === null && !isMapAltered(state.pins, state.options.pin);
-    const named = known.revision && (isBase ? known : (state.refused ?? known.revision));
+    const isWhole = needsNonce || state.deletion !== undefined;
+    const named = isWhole ? null : known.revision && (isBase ? known : (state.refused ?? known.revision));
     const isHeld = heldMap !== null && left > 0;
     // Until a map may be believed there is nothing to wait for beyond that.
     const limited = wait && { ...wait, seconds: wait.seconds && Math.min(wait.seconds, Math.ceil(left)) };
@@ -144,9 +157,10 @@ export async function refresh(
     const isConfirmed = map !== null || state.refused === null;
     const confirmedAt = serviceTimeOf(clock, { now: tools.now().getTime(), uptime: tools.uptime() });
     const answeredBy = answer.listener === undefined ? {} : { listener: answer.listener };
+    const back = state.deletion !== undefined && map !== null ? { isBack: true as const } : {};
     const news = await resolveNewNames(tools, state, map);
     return {
-      update: { ...news, ...answeredBy, isRepeated: isDoubted, removed, ...(isConfirmed && { confirmedAt }) },
+      update: { ...news, ...answeredBy, isRepeated: isDoubted, removed, ...(isConfirmed && { confirmedAt }), ...back },
       notes,
       waited,
       ...(answer.refusesDeltas && { refusesDeltas: answer.refusesDeltas }),
@@ -156,8 +170,26 @@ export async function refresh(
     };
   } catch (error) {
     wait?.signal?.throwIfAborted();
-    return failWith(expectCpnError(error), { sync, held });
+    const failure = expectCpnError(error);
+    if (!statesDeletion(failure, known)) return failWith(failure, { sync, held: heldReply });
+    return confirmDeletion(tools, state, failure, { sync, held: heldReply }, holdSeconds);
   }
+}
+
+/** One statement may be a slip, as of a database that is being restored; a second one is believed. */
+function confirmDeletion(
+  tools: Tools,
+  { deletion }: Joined,
+  failure: CpnError,
+  { sync, held }: Pick<Notes, 'sync' | 'held'>,
+  holdSeconds: number,
+): RefreshResult {
+  const since = held?.isDeletion ? held.since : tools.uptime();
+  const left = since + Math.min(holdSeconds, defaultHoldSeconds) - tools.uptime();
+  const result = failWith(failure, { sync, held: { since, isDeletion: true } }, 'gone');
+  if (deletion !== undefined) return result;
+  if (left > 0 || !held?.isDeletion) return { ...result, retryAfterMs: Math.max(0, left) * 1000 };
+  return { ...result, update: { ...noUpdate, deletedAt: tools.now().toISOString() } };
 }
 
 /** An address is given once, at the enrolment, where it is judged: another one may be the gateway's, or no host's at all. */
@@ -206,8 +238,11 @@ async function readOwnKeys(tools: Tools, state: Joined, received: NetworkMap): P
   return now === null ? ownKeys(state) : [...ownKeys(state), ...ownKeys(now)];
 }
 
-function failWith(failure: CpnError, { sync, held }: Pick<Notes, 'sync' | 'held'>): RefreshResult {
-  const refused = refusalOf(failure);
+function failWith(
+  failure: CpnError,
+  { sync, held }: Pick<Notes, 'sync' | 'held'>,
+  refused: SyncRefusal | null = refusalOf(failure),
+): RefreshResult {
   const stands = refused === null ? {} : { refused, refusal: failure.message };
   const notes = { sync: { ...sync, error: failure.message, ...stands }, held };
   return { update: noUpdate, notes, waited: false, failure, heldMap: null };

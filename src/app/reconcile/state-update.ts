@@ -11,6 +11,7 @@ import { isCheckedByListener } from '../../core/net/service-address.ts';
 import { applyPins, completePins } from '../../core/pins/pins.ts';
 import type { Joined } from '../../store/state/state.ts';
 import { holderOf } from '../pins.ts';
+import { withDeletion, withoutDeletion } from './deleted-network.ts';
 import { namesOf } from './resolve-names.ts';
 
 /** What is known of a network and is not on disk yet; null where that is nothing. */
@@ -23,6 +24,10 @@ export interface StateUpdate {
   readonly removed?: readonly PeerId[];
   /** When the service confirmed the map, or that of the state, in milliseconds since 1970 by its own clock. */
   readonly confirmedAt?: number;
+  /** When the service stated, for the second time, that the network was deleted, in ISO 8601. */
+  readonly deletedAt?: string;
+  /** The service has a network again that it had stated to be deleted. */
+  readonly isBack?: true;
   /** The user whose program answered on loopback without TLS. */
   readonly listener?: number;
   /** The public key of this host when the map was asked for. */
@@ -39,10 +44,10 @@ export interface StateUpdate {
 export const noUpdate: StateUpdate = { map: null, resolved: null };
 
 /** The state with the update applied; `state` itself where nothing differs, or only what was refused before. */
-export function applyUpdate(
-  state: Joined,
-  { map, requestedAs = null, resolved, failed = null, pathMtu, confirmedAt, listener }: StateUpdate,
-): Joined {
+export function applyUpdate(before: Joined, update: StateUpdate): Joined {
+  const { map, requestedAs = null, resolved, failed = null, pathMtu, confirmedAt, listener } = update;
+  if (update.deletedAt !== undefined) return withDeletion(before, update.deletedAt);
+  const state = update.isBack ? withoutDeletion(before) : before;
   // A map sent before this host changed its key does not list the new key.
   const isOtherKey = requestedAs !== null && !ownKeys(state).includes(requestedAs);
   const isOutdated = map === null || (isOtherKey && findOwnPeer(map, state) === undefined);
@@ -83,10 +88,17 @@ function withFailures(state: Joined, failures: readonly PeerFailure[] | null): J
   return JSON.stringify(failed) === JSON.stringify(state.failed) ? state : { ...state, failed };
 }
 
+/** A host that joined before there were nonces has the same revision without one. */
+function withNonce(state: Joined, { nonce }: NetworkMap): Joined {
+  const { membership } = state;
+  if (nonce === undefined || nonce === membership.map.nonce) return state;
+  return { ...state, membership: { ...membership, map: { ...membership.map, nonce } } };
+}
+
 function withMap(state: Joined, received: NetworkMap): Joined {
   const { membership } = state;
   const { map: known } = membership;
-  if (received.revision !== null && received.revision === known.revision) return state;
+  if (received.revision !== null && received.revision === known.revision) return withNonce(state, received);
   const holder = holderOf(state);
   const { map, pins } = applyPins(received, completePins({ map: known, pins: state.pins }, holder), holder);
   const name = identifyMap(map);

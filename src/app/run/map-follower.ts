@@ -56,6 +56,8 @@ export class MapFollower implements PassListener {
   #ended: number | null = null;
   /** Until when a gateway is expected to refuse changes alone. */
   #wholeMapsUntil = 0;
+  /** The whole map was requested for the nonce of the network. A service may have none. */
+  #isNonceRequested = false;
   /** The map that waits for a second, equal answer. */
   #doubt: HeldMap | null = null;
   /** The control plane, the peer and the token of the last request; null before the first. */
@@ -109,6 +111,7 @@ export class MapFollower implements PassListener {
     this.#shortHold = null;
     this.#ended = null;
     this.#wholeMapsUntil = 0;
+    this.#isNonceRequested = false;
     this.#identity = null;
     this.#round.abort();
   }
@@ -153,14 +156,16 @@ export class MapFollower implements PassListener {
         return this.#pause();
       }
       this.#isLocal = false;
-      const seconds = this.#hasAnswered ? this.#nextHold() : 0;
+      const needsNonce = !this.#isNonceRequested && lacksNonce(state);
+      const seconds = this.#hasAnswered && !needsNonce ? this.#nextHold() : 0;
       const wait = { seconds, signal: round, endsWithTimeout: true as const };
       const wholeMaps = tools.monotonic() < this.#wholeMapsUntil;
-      const options = { holdSeconds: this.#interval, wait, heldMap: this.#doubt, wholeMaps };
+      const options = { holdSeconds: this.#interval, wait, heldMap: this.#doubt, wholeMaps, needsNonce };
       this.#polled = state.membership.map.revision;
       const refreshed = await refresh(tools, state, options);
-      const { update: news, notes, waited, failure, heldMap: doubt, messages = [] } = refreshed;
+      const { update: news, notes, waited, failure, heldMap: doubt, messages = [], retryAfterMs } = refreshed;
       this.#polled = undefined;
+      if (needsNonce && failure === null) this.#isNonceRequested = true;
       if (failure instanceof Unreachable && failure.waitEnded) return this.#checkAfter(seconds, failure);
       this.#doubt = doubt;
       if (refreshed.refusesDeltas) this.#readWholeMaps();
@@ -173,10 +178,11 @@ export class MapFollower implements PassListener {
       this.#hasAnswered = failure === null || doubt !== null;
       // At the same time: the pass need not wait for the disk.
       const [isApplied] = await Promise.all([
-        failure !== null || !isNews(news, state) || this.#apply(news),
-        failure === null || isNew ? tools.store.amendNotes(this.#link, notes) : null,
+        !isNews(news, state) || this.#apply(news),
+        failure === null || isNew || retryAfterMs !== undefined ? tools.store.amendNotes(this.#link, notes) : null,
       ]);
       if (doubt === null) {
+        if (retryAfterMs !== undefined) return restMs + retryAfterMs;
         if (failure !== null || !isApplied) return this.#pauseAfter(failure);
         this.#failures = 0;
         // Without a revision there is nothing to wait for: only the next answer tells whether the service waits.
@@ -244,9 +250,16 @@ export class MapFollower implements PassListener {
   }
 }
 
-/** True for another map, and for a confirmation of the present one that is to be saved. */
-function isNews({ map, confirmedAt }: StateUpdate, state: Joined): boolean {
-  return map !== null || (confirmedAt !== undefined && isConfirmationDue(state, confirmedAt));
+/** True of a host that joined before there were nonces. */
+function lacksNonce({ features, membership }: Joined): boolean {
+  return features?.includes('map-deletion') === true && membership.map.nonce === undefined;
+}
+
+/** True for another map, for a deletion, and for a confirmation of the present one that is to be saved. */
+function isNews({ map, confirmedAt, deletedAt }: StateUpdate, state: Joined): boolean {
+  return (
+    map !== null || deletedAt !== undefined || (confirmedAt !== undefined && isConfirmationDue(state, confirmedAt))
+  );
 }
 
 /** Resolves with the work, or earlier when `signal` aborts. */

@@ -36,6 +36,7 @@ import { type RouteReport, remedyOfRefused } from '../../core/routing/route-repo
 import type { Joined } from '../../store/state/state.ts';
 import type { Notes } from '../../store/store.ts';
 import { describeLanRoutes, findUnreachableLans } from '../drain/lan-routes.ts';
+import { describeDeletion } from '../reconcile/deleted-network.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';
 import { describeRotation } from '../rotation/begin.ts';
 import { findCloneWarnings } from './describe-clones.ts';
@@ -97,11 +98,13 @@ export function describeEvaluation(
   const names = explainHosts(desired, actual);
   const pending = describeRotation(state);
   const ending = findExpiryWarning(state, new Date(now * 1000));
+  const deleted = describeDeletion(state);
   const rangeDetour = detours.get(map.cidr);
   const hidden = findHiddenPeers(map, state.membership.peer.address, actual.surroundings);
   const isHidden = hidden.some(({ peer }) => hostPrefix(peer.address) === rangeDetour?.prefix);
   const problems = findProblems({
     ...{ link: state.interface, enabled: state.enabled, hasInterface: actual.link !== null, unread: actual.unread },
+    deletedAt: state.deletion?.at ?? null,
     unlisted: listed ? null : describeUnlisted(map, state),
     drift: drift.length,
     clone: notes.sync.clonedSince === undefined ? null : describeOwnClone(state.interface, notes.sync.clonedSince),
@@ -146,7 +149,8 @@ export function describeEvaluation(
       ...(notes.sync.repliesEarly ? [earlyReplies] : []),
       ...(notes.sync.refusesDeltas ? [refusedDeltas] : []),
       ...(state.refused === null ? [] : [describeRefused(state)]),
-      ...(state.enabled ? [] : [`taken down; "cpn up ${state.interface}" brings it up`]),
+      ...(deleted === null ? [] : [deleted]),
+      ...(state.enabled || deleted !== null ? [] : [`taken down; "cpn up ${state.interface}" brings it up`]),
       ...(state.drained
         ? [`out of service since "cpn drain"; "cpn drain ${state.interface} --undo" puts it back`]
         : []),

@@ -22,6 +22,8 @@ export interface NetworkStatus {
   readonly keySince: string | null;
   /** ISO 8601; when this host is out of its network. Null where it does not expire. */
   readonly expiresAt: string | null;
+  /** ISO 8601; when this host received that the network was deleted. Null where it was not. */
+  readonly deletedAt: string | null;
   /** ISO 8601; until when a connector relays and serves without another confirmation of its map. Null for no bound. */
   readonly mapEnd: string | null;
   readonly listenPort: number | null;

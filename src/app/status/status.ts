@@ -105,6 +105,7 @@ function describeState(state: Joined, { sync, reachability }: Notes): NetworkSta
     keySince,
     expiresAt: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
     mapEnd: mapEnd === null ? null : new Date(mapEnd).toISOString(),
+    deletedAt: state.deletion?.at ?? null,
     reachability,
     sync: accessOf(state) === null ? { ...sync, mode: 'local' } : sync,
   };
@@ -113,7 +114,7 @@ function describeState(state: Joined, { sync, reachability }: Notes): NetworkSta
 /** A network of which nothing is known. */
 const unknown = {
   state: 'degraded',
-  ...{ network: null, address: null, publicKey: null, keySince: null, expiresAt: null, mapEnd: null },
+  ...{ network: null, address: null, publicKey: null, keySince: null, expiresAt: null, mapEnd: null, deletedAt: null },
   ...{ listenPort: null, mtu: null, pathMtu: null, inbound: null, reachability: null, failure: null },
   ...{ peers: [], routes: [], drift: [], foreignRoutes: [], outside: noOutside, warnings: [], problems: [] },
   sync: { mode: 'local', lastSuccess: null, error: null, refused: null },

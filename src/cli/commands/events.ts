@@ -32,6 +32,7 @@ const eventTypes = [
   'reconcile.failing',
   'reconcile.recovered',
   'network.updated',
+  'network.deleted',
 ] as const satisfies readonly EventType[];
 
 export const events: Command = {

@@ -1,9 +1,11 @@
+import type { Network } from '../../api/service.ts';
 import { printable, WrongUsage } from '../../core/errors/index.ts';
 import { findNetwork, openAdmin } from '../admin.ts';
 import { exitCodes } from '../exit-code.ts';
 import { confirmByName } from '../input/confirm.ts';
 import { apiFlags, jsonFlag, yesFlag } from '../input/flags.ts';
-import { bold, green, note, print, printJson } from '../output/output.ts';
+import { bold, green, note, print, printJson, warn } from '../output/output.ts';
+import { awaitPending, noteDeletion } from '../output/pending-hosts.ts';
 import { type Command, theNetwork } from '../parse/command.ts';
 import { maxAgeFlag, readMaxAge, requireMaxAge } from '../parse/max-age-flag.ts';
 import { prepareRoutes, readRouteFlags } from '../parse/route-flags.ts';
@@ -58,20 +60,51 @@ export const updateNetwork: Command = {
   },
 };
 
+/** Seconds: two statements of the deletion are 30 s apart. */
+const usualWait = 45;
+
 export const deleteNetwork: Command = {
   name: 'network delete',
   argument: theNetwork,
-  summary: 'Delete a network; its peers lose their connections',
-  flags: { ...apiFlags, ...jsonFlag, ...yesFlag },
+  summary: 'Delete a network; its hosts take their tunnels down',
+  flags: {
+    ...apiFlags,
+    ...jsonFlag,
+    ...yesFlag,
+    wait: {
+      kind: 'text',
+      value: 'SECONDS',
+      summary: 'time for the hosts to take their tunnels down, 0 to 60',
+      byDefault: String(usualWait),
+    },
+  },
   examples: ['cpn network delete office --yes'],
   async run(input) {
+    const patience = input.number('wait', 0, 60) ?? usualWait;
     const service = await openAdmin(input);
     const network = await service.readNetwork(await findNetwork(service, input.argument('network') ?? ''));
-    const question = `Delete network ${network.name} with ${network.peers.length} peers?`;
+    const question = `Delete network ${network.name}?`;
+    if (!input.switch('yes')) note(describeCut(network));
     if (!(await confirmByName(question, [network.name, String(network.id)], input))) return exitCodes.failed;
     await service.deleteNetwork(network.id);
-    if (input.switch('json')) printJson({ id: network.id, name: network.name });
-    else note(`deleted network ${printable(network.name)} (${network.id})`);
+    const isJson = input.switch('json');
+    if (!isJson) note(`deleted network ${printable(network.name)} (${network.id})`);
+    const isStated = await service.describes('network-deletion');
+    if (!isStated)
+      warn('this control plane does not state deletions: hosts keep their tunnels until "cpn leave" there');
+    const pending = isStated ? await awaitPending(service, network.id, patience) : null;
+    if (isJson) printJson({ id: network.id, name: network.name, pending });
+    else noteDeletion(pending, network.id);
     return exitCodes.done;
   },
 };
+
+const mostNames = 20;
+
+/** Who is cut off, in words. */
+function describeCut({ name, private_cidr, peers }: Pick<Network, 'name' | 'private_cidr' | 'peers'>): string {
+  const names = peers.slice(0, mostNames).map((peer) => printable(peer.name));
+  const more = peers.length > names.length ? ` and ${peers.length - names.length} more` : '';
+  const hosts = peers.length === 0 ? 'It has no peer' : `Hosts that lose it: ${names.join(', ')}${more}`;
+  return `${hosts}. Connections through the tunnel end, SSH to an address in ${private_cidr} or behind a connector too: have another way to each host of ${printable(name)}.`;
+}

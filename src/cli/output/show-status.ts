@@ -33,6 +33,7 @@ export function statusToJson(status: NetworkStatus) {
     address,
     public_key: publicKey,
     key_since: status.keySince,
+    ...(status.deletedAt !== null && { deleted_at: status.deletedAt }),
     ...(status.expiresAt !== null && { expires_at: status.expiresAt }),
     ...(status.mapEnd !== null && { map_valid_until: status.mapEnd }),
     listen_port: listenPort,

@@ -130,11 +130,16 @@ function DeleteNetwork({ network, onClose }: NetworkDialogProps): JSX.Element {
     await call('DELETE', `api/networks/${network.id}`);
     announce(`The network ${network.name} is deleted.`);
     onClose();
-    go({ page: 'networks' });
+    // The events of the network go with it. Its overview then shows which hosts have taken their tunnel down.
+    go({ page: 'network', network: network.id });
   };
   return (
     <Confirm title={`Delete ${network.name}?`} action="Delete" onConfirm={remove} onClose={onClose}>
-      <p>{describeLoss(network.peers.length)} You cannot undo this.</p>
+      <p>
+        {describeLoss(network.peers.length)} Its hosts take their tunnels down within a minute: connections through it
+        end, SSH to an address in <code>{network.private_cidr}</code> or behind a connector too. Only a restore from a
+        backup brings it back.
+      </p>
     </Confirm>
   );
 }

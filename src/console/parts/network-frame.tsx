@@ -1,9 +1,11 @@
 import type { ComponentChildren, JSX } from 'preact';
+import { useState } from 'preact/hooks';
 import type { Network } from '../../contract/network.ts';
 import { networkSource, useLive } from '../live.ts';
 import { linkTo, type NetworkPage } from '../logic/page/route.ts';
 import { route } from '../router.ts';
 import { canEdit } from '../session.ts';
+import { Deletion } from './deletion.tsx';
 import { PageTitle } from './page-title.tsx';
 import { Problem } from './problem.tsx';
 import { Loading } from './spinner.tsx';
@@ -18,6 +20,7 @@ interface NetworkFrameProps {
 /** The frame of the pages of a network: its name, the links between them, and whether it is followed. */
 export function NetworkFrame({ id, title, children }: NetworkFrameProps): JSX.Element {
   const { data, problem } = useLive(networkSource(id));
+  const [deleted, setDeleted] = useState<number | null>(null);
   return (
     <>
       <PageTitle>{data === null ? title : `${data.name}: ${title}`}</PageTitle>
@@ -29,9 +32,10 @@ export function NetworkFrame({ id, title, children }: NetworkFrameProps): JSX.El
         {canEdit() && <Tab id={id} page="keys" text="Enrolment keys" />}
       </nav>
       <Problem text={problem} />
+      {problem !== null && <Deletion key={id} id={id} onDeleted={() => setDeleted(id)} />}
       <div aria-busy={data === null && problem === null}>
         {data === null && problem === null && <Loading />}
-        {data !== null && children(data)}
+        {data !== null && deleted !== id && children(data)}
       </div>
     </>
   );

@@ -18,6 +18,8 @@ declare module 'fastify' {
     access?: Access;
     /** The route itself checks that a calling peer is still in its network, so its token may come from a cache. */
     looksUpPeers?: boolean;
+    /** A peer of a deleted network gets a 410 with the id and the nonce of the network, where its request takes one. */
+    statesDeletion?: boolean;
     /** Requested every few seconds, and logged at debug level only. */
     isHealthCheck?: boolean;
     /** How many changes of its user a request counts as; absent means one. */

@@ -6,9 +6,11 @@ import { Unauthenticated } from '../errors.ts';
 import type { LostConnections } from '../health/lost-connections.ts';
 import type { Presence } from '../health/presence.ts';
 import type { Context } from '../service/context.ts';
+import { type DeletionRequest, refuseDeleted } from '../service/deletions.ts';
 import { identify, logout } from '../service/sessions.ts';
 import type { App } from './app.ts';
 import { requirePublicHost } from './public-host.ts';
+import { NetworkPath } from './routes/parts.ts';
 import {
   type BrowserRequest,
   readBrowserSession,
@@ -22,6 +24,9 @@ type TokenPeer = Omit<PeerCaller, 'address' | 'access'>;
 
 /** The id of a start of a daemon, on requests for the map. */
 export const instanceHeader = 'peer-instance';
+
+/** What the daemon of a host does where its network was deleted, on requests for the map. */
+export const deletionHeader = 'network-deletion';
 
 const maxCachedTokens = 100_000;
 
@@ -63,7 +68,7 @@ export function authenticate(
   });
   // Of a peer that was suspended or removed, no further request is presence.
   app.addHook('onResponse', async (request, { statusCode }) => {
-    const isRefused = statusCode === 401 || statusCode === 403;
+    const isRefused = [401, 403, 410].includes(statusCode);
     if (isRefused && request.caller?.kind === 'peer') tokenPeers.delete(hashOf(context, request));
   });
 }
@@ -80,14 +85,27 @@ function hashOf(context: Context, request: RequestFacts): string {
 export async function authenticateRequest(context: Context, request: RequestFacts): Promise<Caller> {
   const { access } = request.routeOptions.config;
   if (access === undefined || access === 'anyone') throw new Error('a route for anyone asked who calls');
-  const caller = await identify(context, credentialOf(context, request), { address: request.ip, access });
+  const token = credentialOf(context, request);
+  const caller = await identify(context, token, { address: request.ip, access }).catch(async (error: unknown) => {
+    const { statesDeletion } = request.routeOptions.config;
+    const network = NetworkPath.safeParse(request.params).data?.network;
+    if (statesDeletion && network !== undefined && error instanceof Unauthenticated) {
+      await refuseDeleted(context, token, network, readDeletion(request.headers[deletionHeader]));
+    }
+    throw error;
+  });
   checkAccess(caller, access);
   return caller;
 }
 
 interface RequestFacts extends BrowserRequest {
   readonly ip: string;
-  readonly routeOptions: { readonly config: { readonly access?: Access } };
+  readonly params: unknown;
+  readonly routeOptions: { readonly config: { readonly access?: Access; readonly statesDeletion?: boolean } };
+}
+
+function readDeletion(header: string | string[] | undefined): DeletionRequest | null {
+  return header === 'follow' || header === 'applied' ? header : null;
 }
 
 /** The bearer token, or without that header the session of the console. */

@@ -1,11 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Refusal } from '../../contract/reply.ts';
+import type { DeletedRefusal, Refusal } from '../../contract/reply.ts';
 import {
   Conflict,
   Disconnected,
   Forbidden,
   InvalidRequest,
   MethodNotAllowed,
+  NetworkDeleted,
   NotFound,
   OutcomeUnknown,
   PreconditionFailed,
@@ -18,8 +19,11 @@ import {
 interface ErrorReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: Refusal;
+  readonly body: Refusal | DeletedRefusal;
 }
+
+/** RFC 9110, 15.5.11: a cache may keep a 410 otherwise, and the network may come back. */
+const noStore = { 'cache-control': 'no-store' };
 
 /** Translates an error to a reply. An unexpected error reveals nothing. */
 function toErrorReply(error: unknown): ErrorReply {
@@ -28,6 +32,9 @@ function toErrorReply(error: unknown): ErrorReply {
   if (error instanceof Forbidden) return refusal(403, error.message);
   if (error instanceof NotFound) return refusal(404, error.message);
   if (error instanceof MethodNotAllowed) return refusal(405, error.message, { allow: error.allowed.join(', ') });
+  if (error instanceof NetworkDeleted) {
+    return { status: 410, headers: noStore, body: { message: error.message, deleted: error.deleted } };
+  }
   if (error instanceof Conflict) return refusal(409, error.message);
   if (error instanceof PreconditionFailed) return refusal(412, error.message);
   if (error instanceof UnsupportedEncoding) return refusal(415, error.message, { 'accept-encoding': 'identity' });

@@ -1,5 +1,5 @@
 import type { Caller, PeerCaller } from '../domain/caller.ts';
-import { NotFound } from '../errors.ts';
+import { NotFound, Unauthenticated } from '../errors.ts';
 import type { Revision } from '../store/changes.ts';
 import type { Db } from '../store/tables.ts';
 import type { ChangeNotifier } from './change-notifier.ts';
@@ -41,8 +41,9 @@ export function createLongPoll(
       const changed = notifier.wait(id, signal);
       const snapshot = await readSnapshot(caller.organizationId, id);
       if (caller.kind === 'peer') {
-        // The token of a peer is void with its network. A peer that waited gets the 404, which is the reason.
         if (snapshot.network || isFirst) await checkPeer(snapshot, caller, id, authenticate);
+        // The token of a peer is void with its network. A peer that waited gets the reason: the deletion, or the 404.
+        else await authenticate().catch(unlessVoid);
       } else if (!isFirst) {
         caller = await authenticate();
       }
@@ -54,6 +55,10 @@ export function createLongPoll(
       if (isDisconnected()) return null;
     }
   };
+}
+
+function unlessVoid(error: unknown): void {
+  if (!(error instanceof Unauthenticated)) throw error;
 }
 
 /**

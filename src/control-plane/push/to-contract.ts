@@ -15,7 +15,12 @@ export function toNetworkSummary(network: StoredNetwork): NetworkSummary {
 }
 
 export function toNetworkHead(network: StoredNetwork): NetworkHead {
-  return { ...toNetworkSummary(network), etag: formatETag(network) };
+  const { lastingNonce } = network;
+  return {
+    ...toNetworkSummary(network),
+    etag: formatETag(network),
+    ...(lastingNonce !== null && { nonce: lastingNonce }),
+  };
 }
 
 export function toNetwork(network: StoredNetwork, peers: readonly StoredPeer[]): Network {

@@ -6,8 +6,10 @@ import { readFields } from '../domain/field-rules.ts';
 import { coveringRoute, parsePrivateRange, parseRoutes } from '../domain/network-rules.ts';
 import { readRoutes } from '../domain/route-edits.ts';
 import { Conflict, InvalidRequest, NotFound } from '../errors.ts';
+import { appendEvents } from '../health/append-events.ts';
 import { toNetwork, toNetworkSummary } from '../push/to-contract.ts';
 import { makeNonce } from '../store/changes.ts';
+import { insertDeletion, listUnconfirmed } from '../store/deletions.ts';
 import * as store from '../store/networks.ts';
 import { mapPage, type Page, type Slice } from '../store/page.ts';
 import { listEndpoints, listPeers } from '../store/peer-lists.ts';
@@ -125,12 +127,23 @@ async function checkEndpointsOutside(
   if (rules.length > 0) throw new InvalidRequest({ [field]: rules.slice(0, 10) });
 }
 
-/** Removes a network with all its keys and peers. */
+const longestList = 1000;
+
+/** Removes a network with all its keys and peers. It remembers the tokens of the peers, for the statement that the network was deleted. */
 export async function deleteNetwork(context: Context, caller: Caller, id: number): Promise<void> {
   await withRevision(context, async (transaction, revise) => {
     const network = await lockNetwork(transaction, caller, id);
     const author = await requireAuthor(context, transaction, caller);
     await revise(id);
+    // After the revision, which gives a network of an earlier version its lasting nonce.
+    const revised = await store.readNetwork(transaction, id);
+    const at = (await context.readTime(transaction)).toISOString();
+    await insertDeletion(transaction, caller.organizationId, revised, at);
+    const hosts = (await listUnconfirmed(transaction, id)).slice(0, longestList);
+    const pending = hosts.map(({ id, name, version, last_seen }) => ({ id, name, version, last_seen }));
+    // Its events go with the network. The webhook receives this one.
+    const details = { name: network.name, private_cidr: network.range, pending };
+    await appendEvents(context, transaction, id, [{ type: 'network.deleted', details }]);
     await store.deleteNetwork(transaction, caller.organizationId, id);
     await record(transaction, author, {
       action: 'network.delete',

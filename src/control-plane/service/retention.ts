@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { deleteEntries, type EntryAge, listAges } from '../store/audit.ts';
+import { deleteDeletions } from '../store/deletions.ts';
 import { deleteDeliveries } from '../store/deliveries.ts';
 import { deleteEvents, listSurplus } from '../store/events.ts';
 import { deleteFormerIdentities } from '../store/former-identities.ts';
@@ -12,6 +13,9 @@ const repeatable: readonly string[] = [
   ...['token.create', 'token.revoke', 'password.change', 'password.refused'],
   ...['network.create', 'network.update', 'network.delete'],
 ];
+
+/** A host that was off for longer gets a 401, and keeps its tunnel. */
+const deletionDays = 90;
 
 /** What is kept of the audit, and how many entries are read at once. */
 export interface Retention {
@@ -28,15 +32,18 @@ export interface Retention {
 
 /**
  * Forgets what of the audit is older than so many days, and of what can be repeated without end all but the newest; batch by batch. The
- * identities of removed peers are remembered as long.
+ * identities of removed peers are remembered as long, and deleted networks for 90 days.
  */
 export async function pruneAudit(
   { db, readTime }: Pick<Context, 'db' | 'readTime'>,
   retention: Retention,
 ): Promise<void> {
   const { days, mostOfEach = 100_000, batch = 500, pause = () => sleep(10), signal } = retention;
-  const before = new Date((await readTime(db)).getTime() - days * dayMs).toISOString();
+  const now = (await readTime(db)).getTime();
+  const daysAgo = (count: number) => new Date(now - count * dayMs).toISOString();
+  const before = daysAgo(days);
   await deleteFormerIdentities(db, before);
+  await deleteDeletions(db, daysAgo(deletionDays));
   const counts = new Map<string, number>();
   for (let entries = await listAges(db, null, batch); entries.length > 0; ) {
     const [newest, oldest] = [entries[0]?.id ?? 0, entries.at(-1)?.id ?? 0];

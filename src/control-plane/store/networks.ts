@@ -13,6 +13,8 @@ export interface StoredNetwork extends Revision {
   readonly range: Prefix;
   readonly routes: readonly Prefix[];
   readonly map_max_age_seconds: number | null;
+  /** Stays with the network through all of its revisions; null in one that an earlier version made. */
+  readonly lastingNonce: string | null;
 }
 
 export type NetworkFields = Partial<Pick<StoredNetwork, 'name' | 'description' | 'routes' | 'map_max_age_seconds'>>;
@@ -62,7 +64,7 @@ export async function readOrganizationOf(db: Db, id: number): Promise<number> {
   return row.organization_id;
 }
 
-/** Adds a network, at revision 1 with this nonce, and without peers. */
+/** Adds a network, at revision 1 with this nonce, which is its lasting one too, and without peers. */
 export async function insertNetwork(
   db: Db,
   organizationId: number,
@@ -82,6 +84,7 @@ export async function insertNetwork(
       nonce,
       addresses_given: 0,
       created_at: now,
+      lasting_nonce: nonce,
     })
     .returningAll()
     .executeTakeFirstOrThrow();
@@ -104,6 +107,7 @@ export async function reviseNetwork(
     .set((eb) => ({
       revision: eb('revision', '+', 1),
       nonce,
+      lasting_nonce: eb.fn.coalesce('lasting_nonce', eb.val(nonce)),
       ...fields,
       ...(routes && { routes: JSON.stringify(routes) }),
     }))
@@ -165,5 +169,6 @@ function toNetwork(row: Selectable<Tables['networks']>): StoredNetwork {
     revision: row.revision,
     nonce: row.nonce,
     map_max_age_seconds: row.map_max_age_seconds,
+    lastingNonce: row.lasting_nonce,
   };
 }

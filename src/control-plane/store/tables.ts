@@ -4,6 +4,7 @@ import type { Role } from '../../contract/auth.ts';
 import type { EventType } from '../../contract/event.ts';
 import type { PeerMessageKind } from '../../contract/message.ts';
 import type { PeerType } from '../../contract/peer.ts';
+import type { DeletionOutcome } from '../../contract/removal.ts';
 
 /** The database, or a transaction in it. All SQL goes through it, in the part that SQLite and PostgreSQL share. */
 export type Db = Kysely<Tables>;
@@ -53,6 +54,23 @@ export interface Tables {
     created_at: string;
     /** Null for no bound. */
     map_max_age_seconds: number | null;
+    /** A random value that stays with the network; null in one that an earlier version made, until its next revision. */
+    lasting_nonce: string | null;
+  };
+  /** Networks that were deleted: their hosts receive a statement of it, with the id and the nonce that they know. */
+  deleted_networks: { network_id: number; organization_id: number; name: string; nonce: string; deleted_at: string };
+  /** The peers of deleted networks, by their tokens. */
+  deleted_peers: {
+    id: Generated<number>;
+    network_id: number;
+    peer_id: number;
+    name: string;
+    token_hash: string;
+    /** The last version of the host; null for a peer that never made a request. */
+    version: string | null;
+    last_seen: string | null;
+    /** What its last request showed; null where it made none since the deletion. */
+    outcome: DeletionOutcome | null;
   };
   /** Released addresses that are still free, in the order of their release. */
   returned_addresses: { id: Generated<number>; network_id: number; address: string };

@@ -33,7 +33,7 @@ export function describeProblems(
   const handshakes = heard > 0 ? `${heard} of ${peers} peers were heard` : null;
   const table: readonly Examined[] = [
     {
-      codes: ['taken-down', 'interface-missing', 'peer-unlisted', 'host-unread', 'drift'],
+      codes: ['taken-down', 'network-deleted', 'interface-missing', 'peer-unlisted', 'host-unread', 'drift'],
       subject: 'network',
       looked: `${link}, the tunnel of network ${network}`,
       well: 'is as it should be',

@@ -10,6 +10,8 @@ export class Refused extends CpnError {
   readonly reasoned: boolean;
   /** The fields of the request that the reason names. */
   readonly fields: readonly string[];
+  /** The network that the reply states to be deleted; null for none. */
+  readonly deleted: StatedDeletion | null;
   /** The message without its hint. */
   readonly problem: string;
   /** The hint, which the reason may have after a semicolon. */
@@ -21,7 +23,7 @@ export class Refused extends CpnError {
     what: string,
     reason: string,
     remedy: string | null,
-    { repeated = false, reasoned = true, fields = [] }: Circumstances = {},
+    { repeated = false, reasoned = true, fields = [], deleted = null }: Circumstances = {},
   ) {
     const [cause, ...hints] = remedy === null ? reason.split('; ') : [reason, remedy];
     const problem = `${what} was refused (${status}): ${cause}`;
@@ -32,7 +34,14 @@ export class Refused extends CpnError {
     this.repeated = repeated;
     this.reasoned = reasoned;
     this.fields = fields;
+    this.deleted = deleted;
   }
+}
+
+/** A network as a 410 names it; whether it is the one that was meant is for the caller to check. */
+export interface StatedDeletion {
+  readonly id: number | string;
+  readonly nonce: string;
 }
 
 /** How a refusal came about. */
@@ -40,6 +49,7 @@ interface Circumstances {
   readonly repeated?: boolean;
   readonly reasoned?: boolean;
   readonly fields?: readonly string[];
+  readonly deleted?: StatedDeletion | null;
 }
 
 /** The attempts that ended in {@link Unreachable}. */

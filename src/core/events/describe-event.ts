@@ -15,6 +15,7 @@ export const eventTypes: Readonly<Record<EventType, string>> = {
   'reconcile.failing': 'reconcile failing',
   'reconcile.recovered': 'reconcile recovered',
   'network.updated': 'network changed',
+  'network.deleted': 'network deleted',
 };
 
 /** An event in plain words. */
@@ -55,6 +56,8 @@ export function describeEvent({
       return `${who} reconciles again`;
     case 'network.updated':
       return `the network changed${listFields(details)}`;
+    case 'network.deleted':
+      return 'the network was deleted';
     // A later version may have more.
     default:
       return [type, peer?.name, route].filter(Boolean).join(' ');

@@ -16,6 +16,7 @@ export const features = [
   'map-etag',
   'map-instance',
   'map-messages',
+  'map-deletion',
   'peer-name',
   'peer-endpoint',
   'peer-key',
@@ -39,6 +40,7 @@ export type AdminFeature =
   | 'key-peer-expiry'
   | 'network-health'
   | 'network-removals'
+  | 'network-deletion'
   | 'network-events';
 
 /** The features among these names; a later version may have saved others. */
@@ -82,6 +84,7 @@ const places: Readonly<Record<Feature, Place>> = {
   'map-etag': { ...readNetwork, replied: 'etag' },
   'map-instance': { ...readNetwork, header: 'peer-instance' },
   'map-messages': { ...readNetwork, header: 'peer-messages' },
+  'map-deletion': { ...readNetwork, header: 'network-deletion' },
   'peer-name': { ...changePeer, field: 'name' },
   'peer-endpoint': { ...changePeer, field: 'endpoint' },
   'peer-key': { ...changePeer, field: 'public_key' },
@@ -106,6 +109,7 @@ const adminPlaces: Readonly<Record<AdminFeature, Place>> = {
   },
   'network-health': { path: '/api/networks/{}/health', method: 'get' },
   'network-removals': { path: '/api/networks/{}/removals', method: 'get' },
+  'network-deletion': places['map-deletion'],
   'network-events': { path: '/api/networks/{}/events', method: 'get' },
 };
 

@@ -81,6 +81,8 @@ export interface NetworkMap {
   readonly routes: readonly Prefix[];
   /** Seconds for which connectors may use the map without another confirmation; absent for no bound. */
   readonly maxAge?: number;
+  /** A random value that stays with the network, which only its control plane and its peers have; absent from other services. */
+  readonly nonce?: string;
   /** The ETag under which the service served it, strong or weak; null where it has none. */
   readonly revision: string | null;
   readonly peers: readonly Peer[];

@@ -1,6 +1,6 @@
 import { type CpnError, Refused } from '../errors/index.ts';
 
-/** Why a service refuses a host its network: the token is void (401), it may not read the network (403), or that is gone (404). */
+/** Why a service refuses a host its network: the token is void (401), it may not read the network (403), or that is gone (404, or a 410 that names it). */
 export type SyncRefusal = 'token' | 'forbidden' | 'gone';
 
 const refusals: Readonly<Record<number, SyncRefusal>> = { 401: 'token', 403: 'forbidden', 404: 'gone' };

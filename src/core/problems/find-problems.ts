@@ -14,6 +14,8 @@ export interface NetworkFacts {
   readonly link: string;
   /** False after `cpn down`. */
   readonly enabled: boolean;
+  /** When this host received that the network was deleted, in ISO 8601; null where it was not. */
+  readonly deletedAt: string | null;
   /** False where there is no interface. */
   readonly hasInterface: boolean;
   /** Why addresses, routes and rules of the host cannot be read; absent where they can. */
@@ -45,7 +47,12 @@ export interface NetworkFacts {
 
 /** Derives the problems and notes of a network from facts, the gravest first. */
 export function findProblems(facts: NetworkFacts): Problem[] {
-  const { link, enabled, hasInterface, unread } = facts;
+  const { link, enabled, hasInterface, unread, deletedAt } = facts;
+  if (deletedAt !== null && !hasInterface) {
+    const text = `was taken down: the control plane stated that the network was deleted, received ${deletedAt}`;
+    const remedy = `have an admin restore it, and it comes back by itself; or: cpn leave ${link}`;
+    return [problem('network-deleted', 'the network was deleted', text, remedy)];
+  }
   if (!enabled && !hasInterface && unread === undefined) {
     return [problem('taken-down', 'taken down', 'was taken down', `cpn up ${link}`), ...findSync(facts)];
   }

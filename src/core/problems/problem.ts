@@ -3,6 +3,7 @@ export type ProblemCode =
   | 'state-unreadable'
   | 'host-unread'
   | 'taken-down'
+  | 'network-deleted'
   | 'interface-missing'
   | 'peer-unlisted'
   | 'drift'
@@ -42,7 +43,7 @@ export interface Problem {
  */
 export function stateOf(problems: readonly Problem[]): 'up' | 'degraded' | 'down' {
   const codes = new Set(problems.filter(isProblem).map(({ code }) => code));
-  if (codes.has('interface-missing') || codes.has('taken-down')) return 'down';
+  if (['interface-missing', 'taken-down', 'network-deleted'].some((code) => codes.has(code as ProblemCode))) return 'down';
   codes.delete('sync-refused');
   return codes.size === 0 ? 'up' : 'degraded';
 }

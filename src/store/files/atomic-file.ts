@@ -85,6 +85,14 @@ export async function setTime(path: string, modified: Date): Promise<void> {
   await touch('write', path, () => lutimes(path, modified, modified));
 }
 
+/** Gives a file another name in its folder, durably; a missing file is no error. @throws DiskFailed */
+export async function moveFile(path: string, to: string): Promise<void> {
+  await touch('rename', path, async () => renameSync(path, to), ['ENOENT']).catch((error: unknown) =>
+    ignore(error, ['ENOENT'], undefined),
+  );
+  await syncFolder(dirname(path), ['ENOENT']);
+}
+
 /** Removes a file durably, and what an interrupted {@link replaceFile} left of it; a missing file is no error. */
 export async function removeFile(path: string): Promise<void> {
   await removeLeftovers(path);

@@ -67,6 +67,7 @@ const map = v.object({
   cidr: prefix,
   routes: v.array(prefix),
   maxAge: v.exactOptional(int),
+  nonce: v.exactOptional(v.string()),
   revision: v.nullable(v.string()),
   peers: v.array(peer),
   skipped: v.exactOptional(v.array(skippedPeer)),
@@ -159,6 +160,7 @@ export const stateSchema = v.object({
     allowIpv6Outside: v.optional(v.boolean(), false),
   }),
   enabled: v.boolean(),
+  deletion: v.exactOptional(v.object({ at: instant, resumes: v.boolean() })),
   // Before there was `cpn run`, a name had one address. What has a default came later than the format.
   resolved: v.record(
     v.string(),

@@ -43,6 +43,11 @@ export interface State {
   readonly options: Options;
   /** False after `cpn down`: the network is joined, and stays down until `cpn up`. */
   readonly enabled: boolean;
+  /**
+   * Its control plane stated that the network was deleted: when this host received that, in ISO 8601, and whether the network comes up
+   * once the control plane has it again. Absent for a network that was not deleted; else `enabled` is false.
+   */
+  readonly deletion?: { readonly at: string; readonly resumes: boolean };
   readonly resolved: Resolved;
   /** Identifies the newest map that cut this host off and was rolled back; it is not applied again. */
   readonly refused: string | null;

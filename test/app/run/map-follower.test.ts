@@ -8,7 +8,7 @@ import { features } from '../../../src/core/map/features.ts';
 import type { NetworkMap } from '../../../src/core/map/model.ts';
 import { dialled, peer } from '../../core/samples.ts';
 import { eventually } from '../../lab/eventually.ts';
-import { type Answer, answerWith, Desk, fail, joinedTo, mapAt, self } from '../desk.ts';
+import { type Answer, answerWith, Desk, fail, joinedTo, mapAt, nonceOfMaps, self } from '../desk.ts';
 import { passOf } from './pass-of.ts';
 
 const other = peer(2, { endpoint: dialled(2) });
@@ -585,4 +585,45 @@ it('a reset sends a request at once, whatever the pause', async () => {
   ];
   await follower.run(stop.signal);
   expect(desk.asked.map(({ wait }) => holdOf(wait?.seconds))).toEqual([0, 'hold', 0, 'hold']);
+});
+
+describe('a deleted network', () => {
+  const stated = (nonce = nonceOfMaps) =>
+    fail(new Refused(410, 'it', 'the network was deleted', null, { deleted: { id: first.id ?? 0, nonce } }));
+  const deletions = ({ updates }: Following) => updates.map(({ deletedAt }) => deletedAt !== undefined);
+
+  it('counts as deleted after a second statement, 30 s after the first one', async () => {
+    const done = await follow([stated()], 3);
+    expect(deletions(done)).toEqual([true]);
+    expect(pauses(done)[0]).toBeGreaterThanOrEqual(30);
+    expect(pauses(done)[0]).toBeLessThan(32);
+    expect((await notes(done)).sync.refused).toBe('gone');
+  });
+
+  it.each<[string, readonly Answer[]]>([
+    ['one statement', [stated(), fail(gone())]],
+    ['statements with a map in between', [stated(), answerWith(second), stated()]],
+    ['a statement after a map that empties the tunnel', [answerWith(mapAt('"2"', [])), stated(), fail(gone())]],
+    ['statements with another nonce', [stated('AAAAAAAAAAAA')]],
+  ])('is not one with %s', async (_, answers) => {
+    expect(deletions(await follow(answers, answers.length === 1 ? 4 : answers.length))).not.toContain(true);
+  });
+
+  it('is one where the second statement comes after other failures', async () => {
+    expect(deletions(await follow([stated(), fail(gone()), stated()], 12))).toContain(true);
+  });
+
+  it('is requested whole from then on, and is back with the first map', async () => {
+    const deletion = { at: '2030-01-01T00:00:00.000Z', resumes: true };
+    const state = { ...joinedTo(first), enabled: false, deletion };
+    const done = await follow([stated(), answerWith(first)], 2, { state });
+    expect(done.desk.asked.map(({ revision }) => revision)).toEqual([null, null]);
+    expect(done.updates).toMatchObject([{ isBack: true, map: { revision: '"1"' } }]);
+  });
+});
+
+it('a host that joined before there were nonces requests the whole map for one, once', async () => {
+  const { nonce: _, ...before } = first;
+  const { desk } = await follow([answerWith(before, true)], 3, { state: joinedTo(before) });
+  expect(desk.asked.map(({ revision }) => revision)).toEqual([null, '"1"', '"1"']);
 });

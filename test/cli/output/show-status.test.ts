@@ -33,6 +33,7 @@ const office: NetworkStatus = {
   publicKey: 'K3',
   keySince: '2026-01-01T00:00:00.000Z',
   expiresAt: null,
+  deletedAt: null,
   mapEnd: null,
   listenPort: 51820,
   mtu: 1420,

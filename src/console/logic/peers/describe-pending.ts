@@ -4,7 +4,27 @@ const mostNames = 10;
 
 /** Names the hosts that have not applied the last removal. */
 export function describePending({ revision, pending }: RemovalStatus): string {
-  const names = pending.slice(0, mostNames).map(({ name }) => name);
-  const more = pending.length > names.length ? ` and ${pending.length - names.length} more` : '';
-  return `Hosts that have not applied the last removal (revision ${revision}), and may still reach the peer: ${names.join(', ')}${more}.`;
+  return `Hosts that have not applied the last removal (revision ${revision}), and may still reach the peer: ${list(pending)}.`;
+}
+
+/** Names the hosts of a deleted network whose tunnels may still be up, in sentences. */
+export function describeDeletion({ deleted_at, pending }: RemovalStatus): string[] {
+  const older = pending.filter(({ deletion }) => deletion === 'unsupported');
+  const others = pending.filter(({ deletion }) => deletion !== 'unsupported');
+  const deleted = `This network was deleted at ${deleted_at}.`;
+  if (pending.length === 0) return [deleted, 'All hosts have taken their tunnel down.'];
+  return [
+    deleted,
+    ...(others.length === 0 ? [] : [`Hosts that have not taken their tunnel down: ${list(others)}.`]),
+    ...(older.length === 0
+      ? []
+      : [
+          `Hosts whose version of cpn keeps the tunnel up: ${list(older)}. Upgrade cpn there, or type “cpn leave” there.`,
+        ]),
+  ];
+}
+
+function list(pending: RemovalStatus['pending']): string {
+  const names = pending.slice(0, mostNames).map(({ name, version }) => (version ? `${name} (cpn ${version})` : name));
+  return `${names.join(', ')}${pending.length > names.length ? ` and ${pending.length - names.length} more` : ''}`;
 }

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import type { PeerMessageKind } from '../../../contract/message.ts';
 import { NetworkDelta, NetworkReading } from '../../../contract/network.ts';
-import { Refusal, reply } from '../../../contract/reply.ts';
+import { DeletedRefusal, Refusal, reply } from '../../../contract/reply.ts';
 import { deltaManipulation } from '../../../core/map/apply-delta.ts';
 import { readersAndPeer } from '../../domain/caller.ts';
 import type { Acknowledgements } from '../../health/acknowledgements.ts';
@@ -15,7 +15,7 @@ import { addMessages } from '../../push/serialized-network.ts';
 import type { Context } from '../../service/context.ts';
 import type { Revision } from '../../store/changes.ts';
 import { type App, callerOf } from '../app.ts';
-import { instanceHeader } from '../authenticate.ts';
+import { deletionHeader, instanceHeader } from '../authenticate.ts';
 import { conditionalHeaders, createConditionalRead } from '../conditional-read.ts';
 import { accepts, baseOf, readWait } from '../conditional-requests.ts';
 import { maxWaits } from '../waiting.ts';
@@ -33,6 +33,11 @@ const headers = conditionalHeaders.extend({
     description:
       'By the daemon of a host: 16 hexadecimal digits, chosen at random at each of its starts. Where an earlier one comes back, two hosts have the identity of the peer.',
     example: '0f1e2d3c4b5a6978',
+  }),
+  [deletionHeader]: z.string().optional().meta({
+    description:
+      'By a host that takes its tunnel down where its network was deleted: follow, or applied while the tunnel is down for that reason.',
+    example: 'follow',
   }),
   'peer-messages': z
     .string()
@@ -73,7 +78,7 @@ export function addReadNetworkRoute(
   app.route({
     method: 'GET',
     url: '/api/networks/:network',
-    config: { access: readersAndPeer, looksUpPeers: true },
+    config: { access: readersAndPeer, looksUpPeers: true, statesDeletion: true },
     schema: {
       operationId: 'readNetwork',
       summary: 'A network with its peers',
@@ -93,6 +98,8 @@ export function addReadNetworkRoute(
         'A whole map in reply to If-None-Match lists in removed which peers are gone since the revision named, as long as the changes',
         'are recorded.',
         'With Peer-Messages in addition, a 226 may come before the wait is over: without changes, and with messages for the caller alone.',
+        'A peer of a deleted network gets a 410 with the id and the nonce of the network, for 90 days and with Network-Deletion; without',
+        'that header, and any other caller, a 401 or a 404. Another 410 may be from something between, and is no such statement.',
         'A reply to a peer of which several hosts make requests has Peer-Cloned-Since, until ten minutes after the last sign of that.',
       ].join('\n'),
       params: NetworkPath,
@@ -102,6 +109,7 @@ export function addReadNetworkRoute(
         226: reply(NetworkDelta),
         304: z.undefined().meta({ description: 'The revision is still the one named.' }),
         404: Refusal,
+        410: DeletedRefusal,
       },
     },
     handler: async (request, response) => {

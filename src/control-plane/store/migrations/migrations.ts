@@ -281,6 +281,34 @@ export const migrations: Readonly<Record<string, Migration>> = {
       .execute();
     await db.schema.createIndex('peer_traffic_updated').on('peer_traffic').column('updated_at').execute();
   },
+  '0024-deletions': async (db) => {
+    const withNonces = db as Kysely<{ networks: { id: number; lasting_nonce: string | null } }>;
+    await db.schema.alterTable('networks').addColumn('lasting_nonce', 'text').execute();
+    for (const { id } of await withNonces.selectFrom('networks').select('id').execute()) {
+      const lasting_nonce = makeNonce(randomBytes);
+      await withNonces.updateTable('networks').set({ lasting_nonce }).where('id', '=', id).execute();
+    }
+    await db.schema
+      .createTable('deleted_networks')
+      .addColumn('network_id', 'integer', (column) => column.primaryKey())
+      .addColumn('organization_id', 'integer', referring('organizations'))
+      .addColumn('name', 'text', required)
+      .addColumn('nonce', 'text', required)
+      .addColumn('deleted_at', 'text', required)
+      .execute();
+    await table(db, 'deleted_peers')
+      .addColumn('network_id', 'integer', (column) =>
+        column.notNull().references('deleted_networks.network_id').onDelete('cascade'),
+      )
+      .addColumn('peer_id', 'integer', required)
+      .addColumn('name', 'text', required)
+      .addColumn('token_hash', 'text', (column) => column.notNull().unique())
+      .addColumn('version', 'text')
+      .addColumn('last_seen', 'text')
+      .addColumn('outcome', 'text')
+      .execute();
+    await db.schema.createIndex('deleted_peers_network').on('deleted_peers').column('network_id').execute();
+  },
 };
 
 /** The tables whose lists are read in pages, with the column that says whose list it is. */

@@ -1,0 +1,46 @@
+import { expectCpnError } from '../../core/errors/index.ts';
+import type { Joined, State } from '../../store/state/state.ts';
+import { cleanUp } from '../leave/cleanup.ts';
+import type { Tools } from '../tools.ts';
+
+/** The network as it is once its control plane has stated the deletion twice: down, until the control plane has it again. */
+export function withDeletion(state: Joined, at: string): Joined {
+  if (state.deletion !== undefined) return state;
+  return { ...state, enabled: false, deletion: { at, resumes: state.enabled } };
+}
+
+/** The network once its control plane has it again, or a user brings it up: as it was before the deletion, unless taken down since. */
+export function withoutDeletion<Kind extends State>(state: Kind): Kind {
+  const { deletion, ...others } = state;
+  return deletion === undefined ? state : ({ ...others, enabled: deletion.resumes } as Kind);
+}
+
+/** True where something of a deleted network is still on the host, as after a crash. */
+export async function isOnHost({ store }: Tools, { interface: link, receipt, openPorts }: Joined): Promise<boolean> {
+  const isMade = receipt.some(({ made }) => made === 'interface' || made === 'firewall' || made === 'rules');
+  return isMade || openPorts.length > 0 || (await store.readConfig(link)) !== null;
+}
+
+/**
+ * Takes the tunnel of a deleted network from the host, under the lock. State, keys and token stay, for the case that the network comes
+ * back. The wg-quick file is renamed: neither a boot nor `wg-quick@` brings the tunnel up.
+ *
+ * @throws DiskFailed where the file cannot be renamed; the tunnel is gone then too
+ */
+export async function removeTunnel(tools: Tools, state: Joined): Promise<void> {
+  // Saved first: a pass after a crash between the two removes the rest.
+  await tools.store.write(state);
+  const failure = await tools.store.setConfigAside(state.interface).then(() => null, expectCpnError);
+  await cleanUp(tools, state);
+  // The next pass tries again.
+  if (failure !== null) throw failure;
+}
+
+/** How a person reads that a network was deleted; null of one that was not. */
+export function describeDeletion({ interface: link, deletion, membership, service }: Joined): string | null {
+  if (deletion === undefined) return null;
+  const back = deletion.resumes
+    ? `it comes back by itself once ${service.url} has the network again`
+    : `"cpn up ${link}" brings it up once ${service.url} has the network again`;
+  return `network ${membership.map.name} was deleted at ${service.url}, received ${deletion.at}: the tunnel is down; ${back}; "cpn leave ${link}" removes what is kept of it`;
+}
