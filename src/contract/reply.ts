@@ -23,22 +23,18 @@ const pageMeta = z.object({
 export const page = <Item extends z.ZodType>(item: Item) =>
   z.object({ data: z.array(item), links: pageLinks, meta: pageMeta });
 
-/** The body of every refusal: one sentence, and on a 422 the rules each field broke. */
+/** The body of every refusal: one sentence, on a 422 the rules each field broke, and on a 410 the network that was deleted. */
 export const Refusal = z
   .object({
     message: z.string(),
     errors: z.record(z.string(), z.array(z.string())).optional(),
+    deleted: z
+      .object({
+        id: z.int().min(1),
+        nonce: z.string().meta({ maxLength: 128, description: 'The nonce of the network, as in its maps.' }),
+      })
+      .optional()
+      .meta({ description: 'In a 410: the network of the calling peer, which was deleted.' }),
   })
   .meta({ id: 'Refusal' });
 export type Refusal = z.infer<typeof Refusal>;
-
-/** The statement that the network of a host was deleted. */
-export const DeletedRefusal = Refusal.extend({
-  deleted: z
-    .object({
-      id: z.int().min(1),
-      nonce: z.string().meta({ maxLength: 128, description: 'The nonce of the network, as in its maps.' }),
-    })
-    .meta({ description: 'The network that was deleted.' }),
-}).meta({ id: 'DeletedRefusal' });
-export type DeletedRefusal = z.infer<typeof DeletedRefusal>;

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { DeletedRefusal, Refusal } from '../../contract/reply.ts';
+import type { Refusal } from '../../contract/reply.ts';
 import {
   Conflict,
   Disconnected,
@@ -19,7 +19,7 @@ import {
 interface ErrorReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: Refusal | DeletedRefusal;
+  readonly body: Refusal;
 }
 
 /** RFC 9110, 15.5.11: a cache may keep a 410 otherwise, and the network may come back. */

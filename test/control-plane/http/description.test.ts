@@ -55,7 +55,7 @@ const expected: Record<string, { roles: string[]; peer?: true; sessionOnly?: tru
   'GET /api/audit': { roles: oa, replies: ['200', ...refusals] },
   'GET /api/networks': { roles: all, replies: ['200', ...refusals] },
   'POST /api/networks': { roles: oam, replies: ['201', '413', '415', ...refusals] },
-  'GET /api/networks/{network}': { roles: all, peer: true, replies: ['200', '226', '304', '404', ...refusals] },
+  'GET /api/networks/{network}': { roles: all, peer: true, replies: ['200', '226', '304', '404', '410', ...refusals] },
   'PATCH /api/networks/{network}': { roles: oam, replies: ['200', '404', '409', '413', '415', ...refusals] },
   'DELETE /api/networks/{network}': { roles: oam, replies: ['200', '404', ...refusals] },
   'POST /api/networks/{network}/enrollment-keys': { roles: oam, replies: ['201', '404', '413', '415', ...refusals] },

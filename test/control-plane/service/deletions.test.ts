@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { RemovalStatus } from '../../../src/contract/removal.ts';
-import { DeletedRefusal } from '../../../src/contract/reply.ts';
+import { Refusal } from '../../../src/contract/reply.ts';
 import { ChangeNotifier } from '../../../src/control-plane/push/change-notifier.ts';
 import { pruneAudit } from '../../../src/control-plane/service/retention.ts';
 import { eventually } from '../../lab/eventually.ts';
@@ -45,7 +45,7 @@ test('a host of a deleted network gets a 410 with its id and nonce, at once wher
   expect((await remove()).status).toBe(200);
   for (const reply of [await waiting, await read(one, 'follow'), await read(one, 'applied')]) {
     expect(reply.status).toBe(410);
-    expect(DeletedRefusal.parse(reply.body).deleted).toEqual({ id: network, nonce });
+    expect(Refusal.parse(reply.body).deleted).toEqual({ id: network, nonce });
     expect(reply.headers.get('cache-control')).toBe('no-store');
   }
   expect([401, 404]).toContain((await older).status);

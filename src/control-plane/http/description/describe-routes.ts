@@ -91,7 +91,7 @@ const pageHeaders = { 'content-security-policy': descriptionPagePolicy, 'cache-c
 const description = [
   'The private-network part of the customer API, for hosts of one organization and the people who run them.',
   'Extensions that a client may rely on because they are described here: Idempotency-Key and access_token at',
-  'POST /api/networks/enroll; If-None-Match, Prefer: wait=N and A-IM: cpn-delta at GET /api/networks/{network}; the operations that change and remove',
+  'POST /api/networks/enroll; If-None-Match, Prefer: wait=N and A-IM: cpn-delta at GET /api/networks/{network}, and Network-Deletion there; the operations that change and remove',
   'networks, peers and enrolment keys; users, personal tokens and the audit; withdrawn at PATCH /api/networks/{network}/peers/{peer}, by which a connector takes itself out',
   'of service; the roles of users, sessions, and the change of a password; peer_types and routes of enrolment keys; serving_since and priority of connectors, which rank them; unique names of peers;',
   'page, per_page and links.next of lists; add_routes, remove_routes and expected_routes of a network;',

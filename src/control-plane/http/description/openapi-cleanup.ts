@@ -50,6 +50,7 @@ const meanings: Readonly<Record<string, string>> = {
   403: 'The role may not do this; or the enrolment key has expired, is used up or was revoked.',
   404: 'It is not there, or belongs to another organization.',
   409: 'The enrolment key is for one of the Current-Networks. Nothing was done and no use of the key taken.',
+  410: 'The network of the peer was deleted.',
   412: 'The network of the enrolment key lists a peer of Current-Peers. Nothing was done and no use of the key taken.',
   413: 'The body is larger than 64 KiB.',
   415: 'The body has a Content-Encoding.',

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import type { PeerMessageKind } from '../../../contract/message.ts';
 import { NetworkDelta, NetworkReading } from '../../../contract/network.ts';
-import { DeletedRefusal, Refusal, reply } from '../../../contract/reply.ts';
+import { Refusal, reply } from '../../../contract/reply.ts';
 import { deltaManipulation } from '../../../core/map/apply-delta.ts';
 import { readersAndPeer } from '../../domain/caller.ts';
 import type { Acknowledgements } from '../../health/acknowledgements.ts';
@@ -109,7 +109,7 @@ export function addReadNetworkRoute(
         226: reply(NetworkDelta),
         304: z.undefined().meta({ description: 'The revision is still the one named.' }),
         404: Refusal,
-        410: DeletedRefusal,
+        410: Refusal,
       },
     },
     handler: async (request, response) => {

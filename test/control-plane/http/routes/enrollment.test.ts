@@ -61,6 +61,7 @@ describe('a host enrols', () => {
           vpn_type: 'wireguard',
           revision: 2,
           etag: body.data.network_etag,
+          nonce: expect.stringMatching(/^[\w-]{12}$/),
           peers: [peer],
         },
         access_token: expect.stringMatching(/^cpp_[\w-]{43}$/),

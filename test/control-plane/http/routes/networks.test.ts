@@ -28,6 +28,7 @@ describe('making a network', () => {
         vpn_type: 'wireguard',
         revision: 1,
         etag: expect.stringMatching(/^"1-[\w-]{12}"$/),
+        nonce: expect.stringMatching(/^[\w-]{12}$/),
         peers: [],
       },
     });
