@@ -43,7 +43,8 @@ export interface Problem {
  */
 export function stateOf(problems: readonly Problem[]): 'up' | 'degraded' | 'down' {
   const codes = new Set(problems.filter(isProblem).map(({ code }) => code));
-  if (['interface-missing', 'taken-down', 'network-deleted'].some((code) => codes.has(code as ProblemCode))) return 'down';
+  const ofDown = ['interface-missing', 'taken-down', 'network-deleted'] as const;
+  if (ofDown.some((code) => codes.has(code))) return 'down';
   codes.delete('sync-refused');
   return codes.size === 0 ? 'up' : 'degraded';
 }

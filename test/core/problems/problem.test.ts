@@ -4,7 +4,8 @@ import { stateOf, summarize } from '../../../src/core/problems/problem.ts';
 import { address, prefix } from '../samples.ts';
 
 const well: NetworkFacts = {
-  ...{ link: 'cpn0', enabled: true, hasInterface: true, unlisted: null, drift: 0, clone: null, mapAge: null },
+  ...{ link: 'cpn0', enabled: true, deletedAt: null, hasInterface: true },
+  ...{ unlisted: null, drift: 0, clone: null, mapAge: null },
   ...{ pinMismatches: [], hiddenPeers: [], silentPeers: [], missingRoutes: [], foreignRoutes: [], refused: null },
   ...{ bypassed: new Map(), subnetInside: null, silentLans: [], unreachableLans: [] },
   outside: { entries: [], omitted: 0 },
@@ -54,6 +55,13 @@ describe('the problems of a network', () => {
       silentPeers: [silent('a')],
     });
     expect(problems).toMatchObject([{ code: 'taken-down', remedy: 'cpn up cpn0' }]);
+    expect(stateOf(problems)).toBe('down');
+  });
+
+  it('of a deleted network are only that it was deleted', () => {
+    const gone = { ...well, enabled: false, hasInterface: false, deletedAt: '2030-01-01T00:00:00.000Z' };
+    const problems = findProblems({ ...gone, refused: 'gone' });
+    expect(problems).toMatchObject([{ code: 'network-deleted', remedy: expect.stringContaining('cpn leave cpn0') }]);
     expect(stateOf(problems)).toBe('down');
   });
 
