@@ -5,10 +5,10 @@ import { builtProgramOf } from './program.ts';
 import { recordVerdicts, type Verdicts } from './record.ts';
 import { Victims } from './victims.ts';
 
-/** Two replies of each family to each request, and the worst for a new process: all that takes memory. */
+/** One reply of each family to each request, and the worst for a new process: all that takes memory. */
 const some = maliciousReplies.filter(
   (reply, index) =>
-    reply.family === 'a crowd' || maliciousReplies.slice(0, index).filter((other) => isLike(reply, other)).length < 2,
+    reply.family === 'a crowd' || !maliciousReplies.slice(0, index).some((other) => isLike(reply, other)),
 );
 
 let victims: Victims;
@@ -24,7 +24,7 @@ afterAll(() => victims?.stop());
 
 describe('the built program, and a malicious control plane', () => {
   it('receives replies of every family', () => {
-    expect(some.length).toBeGreaterThanOrEqual(40);
+    expect(some.length).toBeGreaterThanOrEqual(35);
     expect(new Set(some.map(({ family }) => family))).toEqual(new Set(maliciousReplies.map(({ family }) => family)));
   });
 
