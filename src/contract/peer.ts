@@ -75,15 +75,13 @@ const rank =
   'Of a connector, set by owners, admins and members: of those that are well the one with the highest serves, then the one with the earliest serving_since, then the lowest id.';
 
 /** What a file for the official apps is made of: one peer, a connector, which forwards to all others. */
-const NewDeviceProfile = z
-  .object({
-    connector: identifier.meta({ description: 'A connector of the network that has an endpoint and relays.' }),
-    routes: z
-      .array(text(32))
-      .max(50, { error: 'must be at most 50 routes' })
-      .meta({ description: 'The routes of the network that the file leads into the tunnel, next to private_cidr.' }),
-  })
-  .meta({ id: 'NewDeviceProfile' });
+const NewDeviceProfile = z.object({
+  connector: identifier.meta({ description: 'A connector of the network that has an endpoint and relays.' }),
+  routes: z
+    .array(text(32))
+    .max(50, { error: 'must be at most 50 routes' })
+    .meta({ description: 'The routes of the network that the file leads into the tunnel, next to private_cidr.' }),
+});
 
 export const EnrollRequest = z
   .object({
