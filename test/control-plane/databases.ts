@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Kysely } from 'kysely';
 import type pg from 'pg';
@@ -45,26 +45,32 @@ const nameDatabase = () => `cpn_${randomBytes(6).toString('hex')}`;
 
 /** Gives a folder, or the database that stands in for it, the tables of a new control plane: a copy costs less than a hundred statements. */
 export async function copyTables(dataDir: string): Promise<void> {
-  migrated ??= postgres === null ? migrateFile() : migrateDatabase();
-  const from = await migrated;
-  if (postgres === null) return cpSync(from, join(dataDir, 'control-plane.db'));
+  if (postgres === null) {
+    migratedFile ??= migrateFile();
+    return writeFileSync(join(dataDir, 'control-plane.db'), await migratedFile, { mode: 0o600 });
+  }
+  migratedDatabase ??= migrateDatabase();
   const name = nameDatabase();
-  const create = `create database ${name} template ${from} strategy file_copy`;
+  const create = `create database ${name} template ${await migratedDatabase} strategy file_copy`;
   await asSuperuser(postgres, (client) => client.query(create));
   databases.set(dataDir, name);
   copies.add(name);
 }
 
-/** A database with tables and nothing in them, made once in a process: its file, or its name at PostgreSQL. */
-let migrated: Promise<string> | undefined;
+/** A database with tables and nothing in them, made once in a process: the file of SQLite, and the name at PostgreSQL. */
+let migratedFile: Promise<Buffer> | undefined;
+let migratedDatabase: Promise<string> | undefined;
 /** Names of databases that are copies of it: a test that needs an empty one gets none of them. */
 const copies = new Set<string>();
 
-async function migrateFile(): Promise<string> {
+async function migrateFile(): Promise<Buffer> {
   const folder = mkdtempSync(join(memory, 'cpn-migrated-'));
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
-  await (await openStore(folder)).close();
-  return join(folder, 'control-plane.db');
+  try {
+    await (await openStore(folder)).close();
+    return readFileSync(join(folder, 'control-plane.db'));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 }
 
 async function migrateDatabase(): Promise<string> {
