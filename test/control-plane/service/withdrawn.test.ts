@@ -159,6 +159,7 @@ test('the peers of a database from before can withdraw too', async () => {
     // What later versions brought, newest first.
     const tables = [
       'applied_migrations',
+      ...['deleted_peers', 'deleted_networks', 'peer_traffic'],
       ...['deliveries', 'events', 'peer_health', 'network_health', 'peer_messages'],
       'former_identities',
       'write_checks',
@@ -170,7 +171,7 @@ test('the peers of a database from before can withdraw too', async () => {
     const indexes = ['peers_expires_at', 'peers_identity_key', 'peers_previous_key', 'peers_label'];
     for (const index of indexes) await db.schema.dropIndex(index).execute();
     await db.schema.alterTable('sessions').dropColumn('address').execute();
-    for (const column of ['nonce', 'map_max_age_seconds'])
+    for (const column of ['nonce', 'map_max_age_seconds', 'lasting_nonce'])
       await db.schema.alterTable('networks').dropColumn(column).execute();
     for (const column of ['peer_hours', 'peer_types', 'routes'])
       await db.schema.alterTable('enrollment_keys').dropColumn(column).execute();
