@@ -226,7 +226,8 @@ test('a command is for the address that the host reaches, and goes where it need
   await page.getByText('✕ Address of the control plane must be a URL such as https://cp.example.net.').waitFor();
   await address.fill('http://203.0.113.1:8787/');
   await create.click();
-  const command = page.locator('pre');
+  // The second block is the key.
+  const command = page.locator('pre').first();
   await command.waitFor();
   expect(await loopback.count()).toBe(0);
   expect(await command.textContent()).toMatch(/ --api http:\/\/203\.0\.113\.1:8787 --insecure-http --type origin$/);
@@ -262,7 +263,7 @@ test('a command is selected where the browser has no clipboard, and nothing cove
   await page.getByLabel('Name').fill('web-1');
   await page.getByRole('button', { name: 'Make a key' }).click();
   const text = await readText(page);
-  await page.getByRole('button', { name: 'Copy' }).click();
+  await page.getByRole('button', { name: 'Copy' }).first().click();
   await page.getByText('The command is selected. Press Ctrl+C to copy it.').waitFor();
   expect(await page.evaluate('String(getSelection())')).toBe(text);
   expect(await page.locator('.announcement p').count()).toBe(0);

@@ -82,8 +82,15 @@ test('three windows over HTTP/1.1 have a connection for each click, and all foll
   expect(proxy.waiting.size).toBeLessThanOrEqual(3);
   // A window that is closed gives its place to another one.
   await first.close();
-  for (const page of [second, third]) await page.clock.runFor(5000);
-  await expect.poll(() => [...proxy.waiting].some((path) => path === `/api/networks/${network}`)).toBe(true);
+  await expect
+    .poll(
+      async () => {
+        for (const page of [second, third]) await page.clock.runFor(5000);
+        return [...proxy.waiting].some((path) => path === `/api/networks/${network}`);
+      },
+      { timeout: 60_000 },
+    )
+    .toBe(true);
   await addPeer(network, 'web-3');
   for (const page of [second, third]) await see(page, 'web-3');
 });

@@ -61,7 +61,7 @@ describe('scripts/demo', () => {
       });
       const key = JSON.parse(await made.text()).data.enrollment_token;
       const [{ text: command } = { text: '' }] = makeJoinCommands({ api: hostUrl, token: key, type: 'origin' });
-      await run([on, 'web-3', 'sh', '-ec', command]);
+      await run([on, 'web-3', 'bash', '-ec', command], { input: `${key}\n` });
       expect((await run([on, 'web-3', 'cpn', 'status'])).stdout).toContain('network office (1)');
 
       kept.signal('SIGINT');

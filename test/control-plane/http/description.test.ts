@@ -62,6 +62,10 @@ const expected: Record<string, { roles: string[]; peer?: true; sessionOnly?: tru
   'GET /api/networks/{network}/enrollment-keys': { roles: oam, replies: ['200', '404', ...refusals] },
   'DELETE /api/networks/{network}/enrollment-keys/{key}': { roles: oam, replies: ['200', '404', ...refusals] },
   'POST /api/networks/enroll': { roles: [], replies: ['201', '409', '412', '413', '415', ...refusals] },
+  'GET /api/health': { roles: all, replies: ['200', ...refusals] },
+  'GET /api/networks/{network}/peers/{peer}': { roles: all, replies: ['200', '404', ...refusals] },
+  'GET /api/networks/{network}/peers/{peer}/traffic': { roles: all, replies: ['200', '404', ...refusals] },
+  'GET /api/networks/{network}/traffic': { roles: all, replies: ['200', '404', ...refusals] },
   'GET /api/networks/{network}/peers': { roles: all, peer: true, replies: ['200', '404', ...refusals] },
   'PATCH /api/networks/{network}/peers/{peer}': {
     roles: oam,
