@@ -4,7 +4,8 @@ import type { Revision } from '../store/changes.ts';
  * What proxies that compress append to an ETag: "-gzip" (Apache's DeflateAlterETag), "--gzip" (Jetty), ";gzip" (older Apaches), also
  * for other codings.
  */
-const codingSuffix = /(?:--?|;)(?:gzip|br|deflate|zstd)(?="$)/;
+const codingSuffix = /[-;](?:gzip|br|deflate|zstd)(?="$)/;
+const jettySuffix = /--(?:gzip|br|deflate|zstd)(?="$)/;
 
 /**
  * True when an If-None-Match header names this ETag (RFC 9110, 13.1.2: weak comparison, a list, or any), also as a proxy that compresses
@@ -14,7 +15,8 @@ export function matches(ifNoneMatch: string | undefined, etag: string): boolean 
   if (ifNoneMatch === undefined) return false;
   return ifNoneMatch.split(',').some((part) => {
     const named = part.trim().replace(/^W\//, '');
-    return named === '*' || named === etag || named.replace(codingSuffix, '') === etag;
+    // An ETag may itself end with the hyphen that a suffix of two hyphens begins with.
+    return named === '*' || [named, named.replace(codingSuffix, ''), named.replace(jettySuffix, '')].includes(etag);
   });
 }
 
@@ -26,10 +28,12 @@ export function accepts(header: string | undefined, value: string): boolean {
   });
 }
 
+/** Random nonces have 12 characters, of which the last may be a hyphen. */
+const ownETag = /^(?:W\/)?"(0|[1-9][0-9]{0,14})-([\w-]{12}|[\w-]{1,64}?)(?:(?:--?|;)(?:gzip|br|deflate|zstd))?"$/;
+
 /** The revision that If-None-Match names as the one that the caller has: one ETag of ours, also weak or with a suffix; or null. */
 export function baseOf(ifNoneMatch: string | undefined): Revision | null {
-  const named = (ifNoneMatch ?? '').trim().replace(codingSuffix, '');
-  const [, digits, nonce] = /^(?:W\/)?"(0|[1-9][0-9]{0,14})-([\w-]{1,64})"$/.exec(named) ?? [];
+  const [, digits, nonce] = ownETag.exec((ifNoneMatch ?? '').trim()) ?? [];
   return digits === undefined || nonce === undefined ? null : { revision: Number(digits), nonce };
 }
 
