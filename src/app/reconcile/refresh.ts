@@ -176,7 +176,7 @@ export async function refresh(
   }
 }
 
-/** One statement may be a slip, as of a database that is being restored; a second one is believed. */
+/** A single 410 may be an error, for example during a restore. The host acts on the second one. */
 function confirmDeletion(
   tools: Tools,
   { deletion }: Joined,

@@ -1,7 +1,8 @@
 import { stripVTControlCharacters } from 'node:util';
 
 /**
- * The columns of the terminal on stdout; null where there is none. A pipe or a file gets whole rows, as of docker, kubectl and systemctl.
+ * The columns of the terminal on stdout. Null for a pipe or a file, which get whole rows,
+ * as in docker, kubectl and systemctl.
  */
 export function terminalColumns(): number | null {
   return process.stdout.isTTY && process.stdout.columns > 0 ? process.stdout.columns : null;

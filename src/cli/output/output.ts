@@ -140,7 +140,7 @@ export function table(
   ].join('\n');
 }
 
-/** The cells that have no room in a row, each after the name of its column; nothing of those that are empty. */
+/** The cells that do not fit in the row, each after its column name. Leaves out empty cells. */
 function foldCells(
   row: readonly Cell[],
   folded: readonly number[],

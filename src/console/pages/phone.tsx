@@ -87,7 +87,7 @@ export function AddPhone({ network, children }: { readonly network: Network; rea
   );
 }
 
-/** The connectors that a phone can dial, those that are offline last. */
+/** The connectors that a phone can dial. Offline connectors come last. */
 function useConnectors(network: Network): { readonly peer: Peer; readonly isOffline: boolean }[] {
   const { data } = useLive(healthSource(network.id));
   const offline = new Set(data?.peers.filter(({ state }) => state === 'offline').map(({ id }) => id));

@@ -11,7 +11,7 @@ interface BusyButtonProps {
 /** A button of something that takes a while. Clicks meanwhile do nothing. */
 export function BusyButton({ onClick, children, class: name = '' }: BusyButtonProps): JSX.Element {
   const [isBusy, setBusy] = useState(false);
-  // A second click may come before the first one is drawn.
+  // The state of the first click may not be rendered yet when the second one arrives.
   const isRunning = useRef(false);
   const run = async () => {
     if (isRunning.current) return;

@@ -19,7 +19,7 @@ interface FormProps {
 export function Form({ submit, onSubmit, onCancel, isDangerous = false, children }: FormProps): JSX.Element {
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<Error | null>(null);
-  // A second click may come before the first one is drawn.
+  // The state of the first click may not be rendered yet when the second one arrives.
   const isRunning = useRef(false);
   const place = useRef<HTMLFormElement>(null);
   const run = async (event: Event) => {

@@ -18,7 +18,7 @@ export function describeTarget({ target: { kind, id, name } }: Pick<AuditEntry, 
 /** What networks are called, by their ids. */
 export type Names = ReadonlyMap<number, string>;
 
-/** The names of networks, those that were deleted among them. */
+/** The names of networks, including deleted ones. */
 export function findNames(
   networks: readonly { readonly id: number; readonly name: string }[],
   entries: readonly AuditEntry[],

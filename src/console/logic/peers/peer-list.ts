@@ -4,7 +4,7 @@ import type { Query } from '../page/route.ts';
 import { peerTypes } from './peer-types.ts';
 import { foldText, searchPeers } from './search.ts';
 
-/** The state of a peer in the list; a suspended or expired one is in no map, and has no verdict. */
+/** The state of a peer in the list. A suspended or expired peer has no verdict, because no map lists it. */
 export type ListedState = PeerState | 'suspended' | 'expired';
 
 export const listedStates: readonly ListedState[] = ['online', 'offline', 'unknown', 'suspended', 'expired'];
@@ -123,7 +123,7 @@ const comparisons: Readonly<Record<SortName, (one: PeerRow, other: PeerRow) => n
   name: byText(({ peer }) => foldText(peer.name)),
   // What needs attention first.
   state: (one, other) => attention.indexOf(one.state) - attention.indexOf(other.state),
-  // The latest first, and those that were never seen last.
+  // Sorts the most recently seen peer first, and peers that were never seen at the end.
   last_seen: (one, other) => (other.health?.last_seen ?? '').localeCompare(one.health?.last_seen ?? ''),
   type: byText(({ peer }) => peerTypes[peer.peer_type]),
   address: (one, other) => toNumber(one.peer.address) - toNumber(other.peer.address),
