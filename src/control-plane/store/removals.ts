@@ -23,16 +23,22 @@ export interface StoredPending {
   readonly last_seen: string | null;
 }
 
-/** The hosts in the map of a network that have not acknowledged a revision. A peer that never made a request is no such host. */
+/**
+ * The hosts in the map of a network that have not acknowledged a revision. A peer that never made a request is no such host.
+ * A report counts as a request: it is stored at once, and `last_seen` a moment after the first request.
+ */
 export async function listPending(db: Db, network: number, revision: number): Promise<StoredPending[]> {
   return db
     .selectFrom('peers')
     .innerJoin('peer_health', 'peer_health.peer_id', 'peers.id')
-    .select(['peers.id', 'peers.name', 'acknowledged_revision', 'last_seen'])
+    .select(['peers.id', 'peers.name', 'acknowledged_revision'])
+    .select(({ fn }) => fn.coalesce('last_seen', 'reported_at').as('last_seen'))
     .where('peers.network_id', '=', network)
     .where('suspended_at', 'is', null)
     .where('expired', '=', 0)
-    .where((eb) => eb.or([eb('last_seen', 'is not', null), eb('acknowledged_revision', 'is not', null)]))
+    .where(({ eb, fn }) =>
+      eb(fn.coalesce('last_seen', 'reported_at', eb.cast('acknowledged_revision', 'text')), 'is not', null),
+    )
     .where((eb) => eb.or([eb('acknowledged_revision', 'is', null), eb('acknowledged_revision', '<', revision)]))
     .orderBy('peers.id')
     .execute();

@@ -57,6 +57,15 @@ test('the hosts that have not applied a removal are named until they ask for wha
   await eventually('all have applied it', async () => namesOf(await removals()).length === 0);
 });
 
+test('a host whose first request is not stored yet is named once it has reported', async () => {
+  const { one, three, report, remove, removals } = await startFollowed({
+    healthTimes: { ...soon, settleMs: 60_000, flushMs: 60_000 },
+  });
+  expect((await report(one, {})).status).toBeLessThan(300);
+  await remove(three);
+  expect((await removals()).pending).toMatchObject([{ name: 'one', last_seen: expect.any(String) }]);
+});
+
 test('a host that names a revision without taking changes since it may have refused it', async () => {
   const { one, three, acknowledge, remove, removals, untilState } = await startFollowed();
   await acknowledge(one, undefined, {});
