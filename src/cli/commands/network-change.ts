@@ -94,7 +94,7 @@ export const deleteNetwork: Command = {
       warn('this control plane does not state deletions: hosts keep their tunnels until "cpn leave" there');
     const pending = isStated ? await awaitPending(service, network.id, patience) : null;
     if (isJson) printJson({ id: network.id, name: network.name, pending });
-    else noteDeletion(pending, network.id);
+    else if (network.peers.length > 0) noteDeletion(pending, network.id);
     return exitCodes.done;
   },
 };
