@@ -71,6 +71,29 @@ test('the file stays right when peers come, and reports have its last handshake 
   });
 });
 
+test('a new key of its connector, and the end of its tunnel, prompt with the name of the phone', async () => {
+  for (const command of [['rotate-key'], ['drain', '--down']]) {
+    const { exitCode, stderr } = await dialled.cpn(command, { allowFailure: true });
+    expect([exitCode, stderr]).toEqual([
+      2,
+      expect.stringMatching(/devices that dial .* alone \(phone\) lose the network/),
+    ]);
+    expect(stderr).toContain('to do it, add --yes');
+  }
+  expect(await reaches(phone, center.address(origin))).toBe(true);
+});
+
+test('a server of the LAN with a route to the network reaches the phone', async () => {
+  const lan = (await dialled.exec(['ip', '-j', '-4', 'address', 'show'])).stdout;
+  const own = JSON.parse(lan).flatMap(({ addr_info }: { addr_info: { local: string }[] }) =>
+    addr_info.map(({ local }) => local),
+  );
+  const gateway = own.find((each: string) => each.startsWith('192.168.50.'));
+  await center.server.exec(['ip', 'route', 'add', '10.77.0.0/24', 'via', gateway]);
+  expect(await reaches(center.server, address)).toBe(true);
+  await center.server.exec(['ip', 'route', 'del', '10.77.0.0/24']);
+});
+
 test('a host that does not reach the connector of the phone reaches the phone through the other one', async () => {
   await cutPath(origin, dialled.address);
   await eventually('the phone is relayed by the other', async () => (await phoneAt(origin))?.via === active.name);

@@ -37,15 +37,27 @@ export interface LastConnector extends Unserved {
   readonly network: string;
 }
 
-/** Finds the networks in which no other connector takes over from this host; changes nothing. @throws WrongUsage as {@link drainNetworks} */
-export async function findLastConnectors(tools: Tools, network: string | undefined): Promise<LastConnector[]> {
+/**
+ * Finds the networks in which no other connector takes over from this host; changes nothing. Devices that dial this host alone go on
+ * through it while it is out of service, and lose the network with the interface.
+ *
+ * @param down whether the interface is taken down
+ * @throws WrongUsage as {@link drainNetworks}
+ */
+export async function findLastConnectors(
+  tools: Tools,
+  network: string | undefined,
+  down: boolean,
+): Promise<LastConnector[]> {
   const { states } = await selectConnectors(tools, network);
   return states.flatMap((state) => {
     const { map } = state.membership;
     const self = findOwnPeer(map, state);
     const unserved = self && findUnserved(map, self, state.failed);
-    if (unserved === undefined || unserved.routes.length + unserved.relayed.length === 0) return [];
-    return [{ ...unserved, interface: state.interface, network: map.name }];
+    if (unserved === undefined) return [];
+    const dialling = down ? unserved.dialling : [];
+    if (unserved.routes.length + unserved.relayed.length + dialling.length === 0) return [];
+    return [{ ...unserved, dialling, interface: state.interface, network: map.name }];
   });
 }
 

@@ -1,4 +1,5 @@
 import { CpnError, Interrupted, NotJoined, RotationPending } from '../../core/errors/index.ts';
+import { listDialling } from '../../core/routing/via-connectors.ts';
 import type { Joined } from '../../store/state/state.ts';
 import type { ConfirmOptions } from '../reconcile/await-confirmation.ts';
 import { defaultConfirmMs } from '../reconcile/pass.ts';
@@ -16,6 +17,22 @@ export interface RotationReport {
   readonly answered: string | null;
   /** What kept the new key from being in use, or the change from coming to its end. */
   readonly failure: CpnError | null;
+}
+
+/** A connector whose public key devices hold in their profiles. */
+export interface HeldKey {
+  readonly interface: string;
+  /** The names of the devices. */
+  readonly dialling: readonly string[];
+}
+
+/** Finds the networks in which devices lose this host with a new key; changes nothing. A change that was begun goes on in any case. */
+export async function findHeldKeys(tools: Tools, network: string | undefined): Promise<HeldKey[]> {
+  const { states } = await selectJoined(tools, network);
+  return states.flatMap(({ interface: link, membership: { map, peer }, rotation }) => {
+    const dialling = rotation === null ? listDialling(map, peer).map(({ name }) => name) : [];
+    return dialling.length === 0 ? [] : [{ interface: link, dialling }];
+  });
 }
 
 /**

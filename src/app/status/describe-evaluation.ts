@@ -33,6 +33,7 @@ import { findHiddenPeers, type HiddenPeer } from '../../core/routing/hidden-peer
 import { noOutside, reportOutside } from '../../core/routing/outside-report.ts';
 import { findForeignRoutes } from '../../core/routing/own-routes.ts';
 import { type RouteReport, remedyOfRefused } from '../../core/routing/route-report.ts';
+import { listDialling } from '../../core/routing/via-connectors.ts';
 import type { Joined } from '../../store/state/state.ts';
 import type { Notes } from '../../store/store.ts';
 import { describeLanRoutes, findUnreachableLans } from '../drain/lan-routes.ts';
@@ -123,6 +124,7 @@ export function describeEvaluation(
     unreachableLans: findUnreachableLans(notes.ways),
     mapAge: age,
     refused: notes.sync.refused,
+    keptFor: state.options.rotateEvery === null ? [] : listDialling(map, state.membership.peer).map(({ name }) => name),
   });
   return {
     state: stateOf(problems),

@@ -5,6 +5,7 @@ import { exitCodeOf, exitCodes } from '../exit-code.ts';
 import { confirm } from '../input/confirm.ts';
 import { jsonFlag, yesFlag } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
+import { listNames } from '../output/list-names.ts';
 import { green, note, printError, printJson, yellow } from '../output/output.ts';
 import { type Command, networkArgument } from '../parse/command.ts';
 
@@ -37,7 +38,7 @@ export const drain: Command = {
     const tools = await openTools(input);
     await tools.host.check({ firewall: false });
     const network = input.argument('network');
-    const last = undo ? [] : await findLastConnectors(tools, network);
+    const last = undo ? [] : await findLastConnectors(tools, network, down);
     if (last.length > 0 && !(await confirm(describeLast(last), input))) return exitCodes.failed;
     const reports = undo ? await undoDrain(tools, network) : await drainNetworks(tools, network, { timeout, down });
     return show(reports, timeout, input);
@@ -46,22 +47,16 @@ export const drain: Command = {
 
 /** What stops working, as a question. */
 function describeLast(last: readonly LastConnector[]): string {
-  const losses = last.map(({ interface: link, network, routes, relayed }) => {
+  const losses = last.map(({ interface: link, network, routes, relayed, dialling }) => {
     const peers = `${relayed.length} peers without an endpoint (${listNames(relayed)}) no longer reach each other`;
     const parts = [
       ...(routes.length === 0 ? [] : [`no other connector of ${network} serves ${listNames(routes)}`]),
       ...(relayed.length === 0 ? [] : [peers]),
+      ...(dialling.length === 0 ? [] : [`devices that dial it alone (${listNames(dialling)}) lose the network`]),
     ];
     return `${link}: ${parts.join(', and ')}`;
   });
   return `${printable(losses.join('; '))}. Drain all the same?`;
-}
-
-const mostNamed = 5;
-
-function listNames(names: readonly string[]): string {
-  const more = names.length - mostNamed;
-  return `${names.slice(0, mostNamed).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
 function show(reports: readonly DrainReport[], timeout: number, input: Input): number {

@@ -1,8 +1,10 @@
-import type { RotationReport } from '../../app/rotation/rotate.ts';
+import type { HeldKey, RotationReport } from '../../app/rotation/rotate.ts';
 import { printable } from '../../core/errors/index.ts';
 import { openTools } from '../context.ts';
 import { exitCodeOf, exitCodes } from '../exit-code.ts';
-import { jsonFlag } from '../input/flags.ts';
+import { confirm } from '../input/confirm.ts';
+import { jsonFlag, yesFlag } from '../input/flags.ts';
+import { listNames } from '../output/list-names.ts';
 import { green, note, printError, printJson } from '../output/output.ts';
 import { type Command, networkArgument } from '../parse/command.ts';
 import { confirmFlag, readConfirmation } from '../parse/confirm-flag.ts';
@@ -11,13 +13,16 @@ export const rotateKey: Command = {
   name: 'rotate-key',
   argument: networkArgument,
   summary: 'Rotate the key pair; rolls back unless the control plane, or a peer that answered before, confirms it',
-  flags: { ...jsonFlag, ...confirmFlag },
+  flags: { ...jsonFlag, ...yesFlag, ...confirmFlag },
   examples: ['cpn rotate-key', 'cpn rotate-key office --confirm-within 1m'],
   async run(input) {
-    const { rotateKeys } = await import('../../app/rotation/rotate.ts');
+    const { findHeldKeys, rotateKeys } = await import('../../app/rotation/rotate.ts');
     const tools = await openTools(input);
     await tools.host.check({ firewall: false });
-    const reports = await rotateKeys(tools, input.argument('network'), readConfirmation(input));
+    const [network, confirmMs] = [input.argument('network'), readConfirmation(input)];
+    const held = await findHeldKeys(tools, network);
+    if (held.length > 0 && !(await confirm(describeHeld(held), input))) return exitCodes.failed;
+    const reports = await rotateKeys(tools, network, confirmMs);
     if (input.switch('json')) printJson({ networks: reports.map(describeReport) });
     for (const report of reports) {
       if (report.failure) printError(report.failure);
@@ -27,6 +32,14 @@ export const rotateKey: Command = {
     return failure ? exitCodeOf(failure) : exitCodes.done;
   },
 };
+
+/** Who loses the network, as a question. */
+function describeHeld(held: readonly HeldKey[]): string {
+  const losses = held.map(({ interface: link, dialling }) => {
+    return `${link}: devices that dial this connector alone (${listNames(dialling)}) lose the network, and need a new profile`;
+  });
+  return `${losses.join('; ')}. Rotate all the same?`;
+}
 
 function describeReport({ interface: link, state, answered, failure }: RotationReport) {
   return {

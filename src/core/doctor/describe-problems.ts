@@ -41,6 +41,7 @@ export function describeProblems(
     { codes: ['peer-silent'], subject: 'network', looked: `handshakes of ${link}`, well: handshakes },
     { codes: ['route-missing'], subject: 'network', looked: `routes of ${network}`, well: null },
     { codes: ['route-bypassed'], subject: 'network', looked: `routes that lead past ${link}`, well: 'none' },
+    { codes: ['key-held'], subject: 'network', looked: `the age of the key of ${link}`, well: null },
     { codes: ['subnet-inside'], subject: 'network', looked: `the range of ${network}`, well: null },
     {
       codes: ['identity-cloned'],

@@ -35,6 +35,8 @@ export interface NetworkFacts {
   readonly bypassed: ReadonlyMap<Prefix, BypassRoute>;
   /** A subnet of this host within the range of the network; null where there is none. */
   readonly subnetInside: BypassRoute | null;
+  /** The names of the devices for which a key that is to be rotated stays; empty where it is rotated, or is not to be. */
+  readonly keptFor: readonly string[];
   readonly foreignRoutes: readonly ForeignRoute[];
   readonly outside: OutsideReport;
   /** Routes whose LAN does not answer the probes. */
@@ -56,7 +58,23 @@ export function findProblems(facts: NetworkFacts): Problem[] {
   if (!enabled && !hasInterface && unread === undefined) {
     return [problem('taken-down', 'taken down', 'was taken down', `cpn up ${link}`), ...findSync(facts)];
   }
-  return [...findStateProblems(facts), ...findPeerProblems(facts), ...findRouteProblems(facts), ...findSync(facts)];
+  return [
+    ...findStateProblems(facts),
+    ...findPeerProblems(facts),
+    ...findRouteProblems(facts),
+    ...findSync(facts),
+    ...noteKeptKey(facts),
+  ];
+}
+
+/** A device receives no new key of the connector that it dials. */
+function noteKeptKey({ link, keptFor }: NetworkFacts): Problem[] {
+  if (keptFor.length === 0) return [];
+  const summary = `its key is not rotated: ${keptFor.length} ${keptFor.length === 1 ? 'device has' : 'devices have'} it`;
+  const text = `the key is not rotated by itself, as devices have it in their profiles: ${keptFor.map(printable).join(', ')}`;
+  return [
+    { code: 'key-held', severity: 'note', summary, text, remedy: `cpn rotate-key ${link}, and a new profile for each` },
+  ];
 }
 
 function findStateProblems(facts: NetworkFacts): Problem[] {

@@ -16,6 +16,7 @@ export type ProblemCode =
   | 'route-foreign'
   | 'tunnel-bypassed'
   | 'subnet-inside'
+  | 'key-held'
   | 'lan-silent'
   | 'lan-unreachable'
   | 'map-expired'

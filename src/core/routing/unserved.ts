@@ -1,12 +1,15 @@
 import type { NetworkMap, Peer, PeerFailure } from '../map/model.ts';
 import type { Prefix } from '../net/cidr.ts';
 import { assignedRoutes } from './route-owner.ts';
+import { listDialling } from './via-connectors.ts';
 
 /** What no connector serves once one of them is out of service. */
 export interface Unserved {
   readonly routes: readonly Prefix[];
   /** The names of the peers without an endpoint, which then no connector relays to each other; empty where another one does. */
   readonly relayed: readonly string[];
+  /** The names of the devices that dial this connector alone. */
+  readonly dialling: readonly string[];
 }
 
 /**
@@ -22,10 +25,11 @@ export function findUnserved(map: NetworkMap, self: Peer, failed: readonly PeerF
   );
   const own = assignedRoutes(map, self).filter((route) => !self.withdrawn.includes(route));
   const relays = (peer: Peer) => !peer.withdrawn.includes(map.cidr);
-  const dialling = map.peers.filter(({ endpoint, id }) => endpoint === null && id !== self.id).map(({ name }) => name);
+  const hidden = map.peers.filter(({ endpoint, id }) => endpoint === null && id !== self.id).map(({ name }) => name);
   const isLast = relays(self) && !others.some(relays);
   return {
     routes: own.filter((route) => !served.has(route)),
-    relayed: isLast && dialling.length > 1 ? dialling : [],
+    relayed: isLast && hidden.length > 1 ? hidden : [],
+    dialling: listDialling(map, self).map(({ name }) => name),
   };
 }

@@ -15,6 +15,11 @@ export function dialsOnly({ via }: Peer, self: Pick<Peer, 'id'>): boolean {
   return via !== undefined && via.connector === self.id;
 }
 
+/** The peers that dial this host and no other, as devices with a profile do. They hold its public key, and receive no other one. */
+export function listDialling({ peers }: Pick<NetworkMap, 'peers'>, self: Pick<Peer, 'id'>): Peer[] {
+  return peers.filter((peer) => dialsOnly(peer, self));
+}
+
 /** The connector that a peer dials; null for any other peer, and where the network has no such connector. */
 export function findOwnConnector({ via }: Peer, { peers }: Pick<NetworkMap, 'peers'>): Peer | null {
   if (via === undefined || via.connector === null) return null;

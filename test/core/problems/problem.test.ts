@@ -7,7 +7,7 @@ const well: NetworkFacts = {
   ...{ link: 'cpn0', enabled: true, deletedAt: null, hasInterface: true },
   ...{ unlisted: null, drift: 0, clone: null, mapAge: null },
   ...{ pinMismatches: [], hiddenPeers: [], silentPeers: [], missingRoutes: [], foreignRoutes: [], refused: null },
-  ...{ bypassed: new Map(), subnetInside: null, silentLans: [], unreachableLans: [] },
+  ...{ bypassed: new Map(), subnetInside: null, keptFor: [], silentLans: [], unreachableLans: [] },
   outside: { entries: [], omitted: 0 },
 };
 const silent = (name: string) => ({ name, address: address('10.77.0.2') });
@@ -45,6 +45,16 @@ describe('the problems of a network', () => {
     const problems = findProblems({ ...well, subnetInside: { prefix: prefix('10.77.0.128/25'), link: 'wlan0' } });
     expect(problems).toMatchObject([{ code: 'subnet-inside', severity: 'note' }]);
     expect([stateOf(problems), summarize(problems)]).toEqual(['up', null]);
+  });
+
+  it('of a key that devices keep from rotation are a note', () => {
+    const problems = findProblems({ ...well, keptFor: ['phone', 'tab\u001b[2Jlet'] });
+    expect(problems).toMatchObject([
+      { code: 'key-held', severity: 'note', summary: 'its key is not rotated: 2 devices have it' },
+    ]);
+    expect(problems[0]?.text).toContain(': phone, tab');
+    expect(problems[0]?.text).not.toContain('\u001b');
+    expect(stateOf(problems)).toBe('up');
   });
 
   it('after "cpn down" are only that it was taken down', () => {

@@ -1,4 +1,5 @@
 import { Locked } from '../../../core/errors/index.ts';
+import { listDialling } from '../../../core/routing/via-connectors.ts';
 import { accessOf } from '../../access.ts';
 import type { ConfirmOptions } from '../../reconcile/await-confirmation.ts';
 import type { Pass } from '../../reconcile/pass.ts';
@@ -13,7 +14,10 @@ const restAfterFailure = { begun: 30, new: 3_600 } as const;
 /** The share of its lifetime by which a key may live longer, so that hosts do not all change theirs at once. */
 const mostJitter = 0.1;
 
-/** Rotates a network's key when it is old enough, and completes rotations that were begun; one at a time, without delaying passes. */
+/**
+ * Rotates a network's key when it is old enough, and completes rotations that were begun; one at a time, without delaying passes. It
+ * keeps a key that devices hold in their profiles: no device receives another one.
+ */
 export class RotationListener implements PassListener {
   readonly #tools: Tools;
   readonly #link: string;
@@ -45,7 +49,9 @@ export class RotationListener implements PassListener {
     if (evaluation === null) return;
     const { listed, state } = evaluation;
     const { rotation, options, keySince } = state;
-    const mayBegin = listed && rotation === null && state.refused === null && accessOf(state) !== null;
+    const { map, peer } = state.membership;
+    const isHeld = listDialling(map, peer).length > 0;
+    const mayBegin = listed && rotation === null && state.refused === null && accessOf(state) !== null && !isHeld;
     const isOld = mayBegin && isDue(keySince, options.rotateEvery, this.#tools.now(), this.#jitter);
     // Peers that poll for changes would be cut off until their next poll.
     const isPushed = isOld && (await this.#tools.store.readNotes(this.#link)).sync.mode === 'push';

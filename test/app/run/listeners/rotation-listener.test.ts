@@ -61,8 +61,9 @@ it('rotates the key when it is old enough, each time, and not before', async () 
   expect(desk.registered).toHaveLength(2);
 });
 
-it('does not rotate unless it is configured, changes are pushed, and no change waits for a rollback', async () => {
-  const cases: Partial<Joined>[] = [{ options }, {}, { refused: '"9"' }];
+it('does not rotate unless it is configured, changes are pushed, no change waits for a rollback, and no device dials this host', async () => {
+  const held = mapAt('"1"', [peer(2, { endpoint: dialled(2) }), peer(3, { via: { connector: 1 } })]);
+  const cases: Partial<Joined>[] = [{ options }, {}, { refused: '"9"' }, { membership: joinedTo(held).membership }];
   for (const [at, changes] of cases.entries()) {
     const { desk, note, end } = await watch(changes);
     if (at === 1) {
