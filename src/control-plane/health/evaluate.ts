@@ -90,11 +90,19 @@ export class Evaluator {
   schedule(network: number): void {
     const state = this.#stateOf(network);
     state.isDirty = true;
+    this.#evaluateIn(0, network, state);
+  }
+
+  /** Evaluates a network after a pause of at least `ms`; an evaluation that is scheduled already takes its place. */
+  #evaluateIn(ms: number, network: number, state: NetworkState): void {
     if (this.#isStopped) return;
-    state.timer ??= setTimeout(() => {
-      state.timer = undefined;
-      this.#evaluateFully(network).catch(() => undefined);
-    }, this.#pauseOf(state));
+    state.timer ??= setTimeout(
+      () => {
+        state.timer = undefined;
+        this.#evaluateFully(network).catch(() => undefined);
+      },
+      Math.max(ms, this.#pauseOf(state)),
+    );
     state.timer.unref();
   }
 
@@ -221,6 +229,9 @@ export class Evaluator {
       this.#presence.setOnline(peer.id, health?.announced === 'online' && lostAtOf(health) === null);
     }
     this.#options.onSilent?.(network, findSilent(observation, judged));
+    // Without another report, a verdict that has to stand for a while follows then.
+    const deadIn = [...judged.routes.values()].flatMap((route) => route.deadIn ?? []);
+    if (deadIn.length > 0) this.#evaluateIn(Math.min(...deadIn) * 1000, network, state);
     const transitions = findTransitions(observation, judged, this.#mayState(network));
     state.isHeldBack = transitions.isHeldBack;
     if (!isAny(transitions)) return false;

@@ -16,6 +16,14 @@ export interface MergedReport {
   readonly problem: string | null;
   /** The latest result of each peer that it was asked to probe. */
   readonly probes: readonly StoredProbe[];
+  /** The routes without a connector that answers, and since when, where it reported one before or nothing. */
+  readonly unserved: readonly UnservedRoute[];
+}
+
+interface UnservedRoute {
+  readonly route: string;
+  /** ISO 8601. */
+  readonly since: string;
 }
 
 interface StoredProbe extends ProbeResult {
@@ -23,9 +31,12 @@ interface StoredProbe extends ProbeResult {
   readonly at: string;
 }
 
-const nothing: MergedReport = { paths: [], routes: [], drift: null, pin_mismatches: [], problem: null, probes: [] };
+const nothing: MergedReport = {
+  ...{ paths: [], routes: [], unserved: [], probes: [] },
+  ...{ drift: null, pin_mismatches: [], problem: null },
+};
 
-/** Reports by which earlier versions replaced those of this one have no probes. */
+/** Reports by which earlier versions replaced those of this one have no probes and no unserved routes. */
 export function readReport(stored: string | null): MergedReport {
   return stored === null ? nothing : { ...nothing, ...(JSON.parse(stored) as Partial<MergedReport>) };
 }
@@ -58,6 +69,7 @@ export function mergeReport(before: MergedReport, report: Report, scope: ReportS
     const known = merged.find((path) => path.peer === peer);
     return { ...(known?.via === undefined ? known : null), peer, path: answered ? 'direct' : 'down' };
   });
+  const mergedRoutes = replaceBy(({ route }) => route, base.routes, routes).slice(-mostRoutes);
   return {
     paths: replaceBy(({ peer }) => peer, merged, probed).slice(-mostPaths),
     probes: replaceBy(
@@ -65,11 +77,24 @@ export function mergeReport(before: MergedReport, report: Report, scope: ReportS
       before.probes,
       probes.map((probe) => ({ ...probe, at: scope.at })),
     ).slice(-mostProbes),
-    routes: replaceBy(({ route }) => route, base.routes, routes).slice(-mostRoutes),
+    routes: mergedRoutes,
+    unserved: findUnserved(before, mergedRoutes, scope.at),
     drift: report.drift ?? base.drift,
     pin_mismatches: report.pin_mismatches ? [...new Set(report.pin_mismatches.filter(isPeer))] : base.pin_mismatches,
     problem: report.problem === undefined ? base.problem : report.problem,
   };
+}
+
+/** A route that was without a connector already keeps its instant; reports of earlier versions have none. */
+function findUnserved(before: MergedReport, routes: readonly RoutePath[], at: string): UnservedRoute[] {
+  const isWithout = ({ connector }: RoutePath) => connector === null;
+  const earlier = new Set(before.routes.filter(isWithout).map(({ route }) => route));
+  const known = before.unserved.filter(({ route }) => earlier.has(route));
+  return routes
+    .filter(isWithout)
+    .flatMap(
+      ({ route }) => known.find((each) => each.route === route) ?? (earlier.has(route) ? [] : { route, since: at }),
+    );
 }
 
 function tidyPath({ via, rtt_ms, ...path }: PeerPath, isPeer: (id: number) => boolean): PeerPath {

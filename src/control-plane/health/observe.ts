@@ -4,6 +4,7 @@ import {
   type ObservedConnector,
   type PeerVerdict,
   type RouteVerdict,
+  type RouteVote,
 } from '../../core/health/verdict.ts';
 import { readService } from '../push/to-contract.ts';
 import type { Revision } from '../store/changes.ts';
@@ -60,13 +61,26 @@ export interface JudgedNetwork {
   readonly routes: ReadonlyMap<string, RouteVerdict & { readonly choices: readonly (number | null)[] }>;
 }
 
+/** What the last event stated of a route that was up once. The connector is the last one that served it. */
+export interface AnnouncedRoute {
+  readonly state: 'up' | 'dead';
+  readonly connector: number | null;
+}
+
+/** What the last events stated of the routes, by route. */
+export function readAnnouncedRoutes({ routes }: Pick<Observation, 'routes'>): ReadonlyMap<string, AnnouncedRoute> {
+  return new Map(Object.entries(JSON.parse(routes) as Record<string, AnnouncedRoute>));
+}
+
 /** Judges the peers and the routes of a network. @param now like `listeningSince` in milliseconds */
 export function judgeNetwork(
-  { network, peers: observed }: Pick<Observation, 'network' | 'peers'>,
+  observation: Pick<Observation, 'network' | 'peers' | 'routes'>,
   lastSeen: LastSeen,
   now: number,
   listeningSince: number,
 ): JudgedNetwork {
+  const { network, peers: observed } = observation;
+  const announced = readAnnouncedRoutes(observation);
   const listed = new Set(observed.map(({ peer }) => peer.id));
   const facts = observed.map((each) => {
     const seen = lastSeen(each);
@@ -100,7 +114,7 @@ export function judgeNetwork(
   const connectors = observed.filter(({ peer }) => peer.peer_type === 'connector').toSorted(compareRank);
   const routes = network.routes.map((route) => {
     const serving = connectors.filter(({ peer }) => readService(network, peer).assigned.includes(route));
-    const choices = readChoices(route, voters, new Set(serving.map(({ peer }) => peer.id)));
+    const votes = readVotes(route, voters, new Set(serving.map(({ peer }) => peer.id)));
     const candidates = serving.map(
       ({ peer, report }): ObservedConnector => ({
         id: peer.id,
@@ -110,26 +124,28 @@ export function judgeNetwork(
         isLanDown: report.routes.some((each) => each.route === route && each.lan === 'down'),
       }),
     );
-    return [route, { ...judgeRoute(candidates, choices), choices }] as const;
+    const isStatedDead = announced.get(route)?.state === 'dead';
+    const verdict = judgeRoute(candidates, votes, { now: now / 1000, isStatedDead });
+    return [route, { ...verdict, choices: votes.map(({ connector }) => connector) }] as const;
   });
   return { peers, routes: new Map(routes) };
 }
 
-/**
- * The connector that each host uses for a route; null where none answers. A host that alone finds none, and reaches no other host, is
- * probably cut off itself.
- */
-function readChoices(route: string, voters: readonly ObservedPeer[], serving: ReadonlySet<number>): (number | null)[] {
+/** How each host reaches a route. A host that alone finds no connector, and reaches no other host, is probably cut off itself. */
+function readVotes(route: string, voters: readonly ObservedPeer[], serving: ReadonlySet<number>): readonly RouteVote[] {
   const votes = voters.flatMap(({ peer, report }) => {
     const vote = serving.has(peer.id) ? undefined : report.routes.find((each) => each.route === route);
-    return vote ? [{ connector: vote.connector, report }] : [];
+    if (vote === undefined) return [];
+    const { since = null } = report.unserved.find((each) => each.route === route) ?? {};
+    const lostAt = since === null ? null : Date.parse(since) / 1000;
+    return [{ connector: vote.connector, lostAt, report }];
   });
   const [only, ...others] = votes;
   const isCutOff =
     only?.connector === null &&
     others.length === 0 &&
     !only.report.paths.some(({ path }) => path === 'direct' || path === 'relayed');
-  return isCutOff ? [] : votes.map(({ connector }) => connector);
+  return isCutOff ? [] : votes;
 }
 
 /** The order in which hosts prefer connectors. */

@@ -1,15 +1,7 @@
 import type { DeviceProfile } from '../../contract/peer.ts';
 import type { StoredHealth } from '../store/health.ts';
 import type { NewEvent } from './append-events.ts';
-import type { JudgedNetwork, Observation } from './observe.ts';
-
-/** What the last events stated of each route that was up once. The connector is the last one that served it. */
-type AnnouncedRoutes = Readonly<Record<string, AnnouncedRoute>>;
-
-interface AnnouncedRoute {
-  readonly state: 'up' | 'dead';
-  readonly connector: number | null;
-}
+import { type AnnouncedRoute, type JudgedNetwork, type Observation, readAnnouncedRoutes } from './observe.ts';
 
 /** What is to be stored of a route, and the event that states it. */
 interface RouteTransition {
@@ -88,14 +80,11 @@ function findDialling({ peers }: Observation, connector: number): { readonly id:
 /** Peers in the details of one event. */
 const mostDialling = 50;
 
-function compareRoutes(
-  { network, peers, routes }: Observation,
-  judged: JudgedNetwork,
-  mayState: (subject: Subject) => boolean,
-) {
+function compareRoutes(observation: Observation, judged: JudgedNetwork, mayState: (subject: Subject) => boolean) {
+  const { network, peers } = observation;
   const names = new Map(peers.map(({ peer: { id, name } }) => [id, name]));
   const toPeer = (id: number | null) => (id === null ? null : { id, name: names.get(id) ?? null });
-  const announced: AnnouncedRoutes = JSON.parse(routes);
+  const announced = readAnnouncedRoutes(observation);
   const compare = (route: string, before: AnnouncedRoute | undefined): RouteTransition => {
     const verdict = judged.routes.get(route);
     if (!verdict || verdict.state === 'unknown') return { after: before };
@@ -126,7 +115,7 @@ function compareRoutes(
   const events: NewEvent[] = [];
   let isHeldBack = false;
   const entries = network.routes.map((route) => {
-    const before = Object.hasOwn(announced, route) ? announced[route] : undefined;
+    const before = announced.get(route);
     const { after, event } = compare(route, before);
     if (event && !mayState(route)) {
       isHeldBack = true;

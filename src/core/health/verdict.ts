@@ -150,6 +150,28 @@ export interface ObservedConnector {
   readonly hasAnswered: boolean;
 }
 
+/** How a host reaches a route. */
+export interface RouteVote {
+  /** The connector that it uses; null where none answers it. */
+  readonly connector: number | null;
+  /** When it lost the last connector that answered, in seconds; null where that is not known. */
+  readonly lostAt: number | null;
+}
+
+/** What a verdict on a route depends on beyond the reports. */
+export interface RouteContext {
+  /** Seconds. */
+  readonly now: number;
+  /** True where the last event about the route stated that it is dead. */
+  readonly isStatedDead: boolean;
+}
+
+/**
+ * Seconds for which no host may find a connector before the route is dead. Busy hosts get no answers for a moment, and a connector that
+ * takes over is not reported by all hosts at once.
+ */
+const unservedFor = 2;
+
 export interface RouteVerdict {
   readonly state: 'up' | 'dead' | 'unknown';
   readonly connector: number | null;
@@ -158,16 +180,20 @@ export interface RouteVerdict {
   /** Those that are to serve it, and have never answered. */
   readonly neverAnswered: readonly number[];
   readonly why: string;
+  /** Seconds after which the route is dead if no host reports anything else. */
+  readonly deadIn?: number;
 }
 
 /**
- * Judges a route. It is dead when all its connectors are, when their LAN is, or when no host that uses the route finds one that answers.
+ * Judges a route. It is dead when all its connectors are, when their LAN is, or when no host that uses the route has found one that
+ * answers for two seconds.
  *
- * @param choices the connector that each host in touch with the control plane uses; null where none answers it
+ * @param votes those of the hosts that are in touch with the control plane
  */
 export function judgeRoute(
   connectors: readonly ObservedConnector[],
-  choices: readonly (number | null)[],
+  votes: readonly RouteVote[],
+  { now, isStatedDead }: RouteContext,
 ): RouteVerdict {
   const neverAnswered = connectors.filter(({ hasAnswered }) => !hasAnswered).map(({ id }) => id);
   const dead = (why: string): RouteVerdict => ({ state: 'dead', connector: null, standby: [], neverAnswered, why });
@@ -178,18 +204,21 @@ export function judgeRoute(
   if (withLan.length === 0) return dead('its LAN does not answer at any of its connectors');
   const alive = withLan.filter(({ state }) => state !== 'offline');
   if (alive.length === 0) return dead('each of its connectors is offline');
-  if (choices.length > 0 && choices.every((id) => id === null)) {
-    return dead('no host finds a connector of it that answers');
+  if (votes.length > 0 && votes.every(({ connector }) => connector === null)) {
+    const why = 'no host finds a connector of it that answers';
+    const deadIn = isStatedDead ? 0 : findRest(votes, now);
+    if (deadIn <= 0) return dead(why);
+    return { ...dead(`${why}, for less than ${unservedFor} s`), state: 'unknown', deadIn };
   }
-  const votes = new Map(alive.map(({ id }) => [id, 0]));
-  for (const id of choices) if (id !== null && votes.has(id)) votes.set(id, (votes.get(id) ?? 0) + 1);
+  const counts = new Map(alive.map(({ id }) => [id, 0]));
+  for (const { connector: id } of votes) if (id !== null && counts.has(id)) counts.set(id, (counts.get(id) ?? 0) + 1);
   // Sorting keeps the order of rank among equals.
-  const [best] = [...votes].toSorted(([, one], [, other]) => other - one);
+  const [best] = [...counts].toSorted(([, one], [, other]) => other - one);
   const [used, count] = best ?? [null, 0];
   const connector = count > 0 ? used : null;
   const standby = alive.filter(({ id, hasAnswered }) => hasAnswered && id !== connector).map(({ id }) => id);
   if (connector !== null)
-    return { state: 'up', connector, standby, neverAnswered, why: countHosts(count, choices.length, ['uses', 'use']) };
+    return { state: 'up', connector, standby, neverAnswered, why: countHosts(count, votes.length, ['uses', 'use']) };
   const first = alive.find(({ state }) => state === 'online')?.id ?? null;
   const rest = standby.filter((id) => id !== first);
   return {
@@ -199,4 +228,10 @@ export function judgeRoute(
     neverAnswered,
     why: 'no host reports to use it',
   };
+}
+
+/** Seconds until no host has found a connector for long enough. An instant later than now is that of a clock that was set back. */
+function findRest(votes: readonly RouteVote[], now: number): number {
+  const lastLoss = Math.max(...votes.map(({ lostAt }) => (lostAt === null || lostAt > now ? -Infinity : lostAt)));
+  return lastLoss + unservedFor - now;
 }

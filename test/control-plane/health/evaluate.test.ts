@@ -116,6 +116,28 @@ test('a route fails over, dies and is restored', async () => {
   expect(details.why).toBe('1 of 1 host uses it');
 });
 
+test('a route without a connector at each host is dead after two seconds, and not before', async () => {
+  const office = await startOffice();
+  const { one, two, three, plane, report, events, health } = office;
+  const { route, use } = await startServed(office);
+  const lose = () => report(one, { paths: [{ peer: three.id, path: 'direct' }], routes: [{ route, connector: null }] });
+  const stateOfRoute = async () => (await health()).routes[0]?.state;
+  await lose();
+  plane.clock.advance(1_900);
+  await use(two.id);
+  await lose();
+  plane.clock.advance(1_900);
+  await settled();
+  expect(await stateOfRoute()).toBe('unknown');
+  expect((await events()).filter((event) => event.startsWith('route.'))).toEqual([]);
+  // Without another report.
+  plane.clock.advance(100);
+  await eventually('it is dead', async () => (await events()).includes(`route.dead ${route}`));
+  expect(await stateOfRoute()).toBe('dead');
+  await use(two.id);
+  await eventually('it is restored', async () => (await events()).at(-1) === `route.restored ${route}`);
+});
+
 test('a single host that reaches nothing does not make a route dead', async () => {
   const office = await startOffice();
   const { one, two, three, report, events, health } = office;

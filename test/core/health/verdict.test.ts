@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { PathState } from '../../../src/contract/health.ts';
-import { judgePeers, judgeRoute, type ObservedConnector, type ObservedPeer } from '../../../src/core/health/verdict.ts';
+import {
+  judgePeers,
+  judgeRoute,
+  type ObservedConnector,
+  type ObservedPeer,
+  type RouteVote,
+} from '../../../src/core/health/verdict.ts';
 
 const now = 10_000;
 const longAgo = 0;
@@ -148,6 +154,14 @@ const connector = (id: number, facts: Partial<ObservedConnector> = {}): Observed
   ...facts,
 });
 
+const stands = { now, isStatedDead: false };
+
+/** Judges a route by hosts that use these connectors; those that find none lost theirs long ago. */
+function judgeRouteBy(connectors: readonly ObservedConnector[], choices: readonly (number | null)[]) {
+  const votes = choices.map((id): RouteVote => ({ connector: id, lostAt: id === null ? longAgo : null }));
+  return judgeRoute(connectors, votes, stands);
+}
+
 describe('judgeRoute', () => {
   it.each([
     ['no connector', [], []],
@@ -156,34 +170,89 @@ describe('judgeRoute', () => {
     ['no LAN that answers', [connector(1, { isLanDown: true }), connector(2, { state: 'offline' })], [1]],
     ['no connector that answers a host', [connector(1), connector(2)], [null, null]],
   ] as const)('with %s it is dead', (_, connectors, choices) => {
-    expect(judgeRoute(connectors, choices)).toMatchObject({ state: 'dead', connector: null, standby: [] });
+    expect(judgeRouteBy(connectors, choices)).toMatchObject({ state: 'dead', connector: null, standby: [] });
   });
 
   it('has the connector that most hosts use, and the others as standby in their order', () => {
     const connectors = [connector(1), connector(2), connector(3)];
-    expect(judgeRoute(connectors, [2, null, 2, 1])).toEqual({
+    expect(judgeRouteBy(connectors, [2, null, 2, 1])).toEqual({
       ...{ state: 'up', connector: 2, standby: [1, 3], neverAnswered: [] },
       why: '2 of 4 hosts use it',
     });
-    expect(judgeRoute(connectors, [3, 1])).toMatchObject({ connector: 1 });
+    expect(judgeRouteBy(connectors, [3, 1])).toMatchObject({ connector: 1 });
   });
 
   it('has the first connector that is online where no host reports one', () => {
     const connectors = [connector(1, { state: 'unknown' }), connector(2), connector(3)];
-    expect(judgeRoute(connectors, [])).toMatchObject({ state: 'up', connector: 2, standby: [1, 3] });
-    expect(judgeRoute([connector(1, { state: 'unknown' })], [])).toMatchObject({ state: 'unknown', connector: null });
+    expect(judgeRouteBy(connectors, [])).toMatchObject({ state: 'up', connector: 2, standby: [1, 3] });
+    expect(judgeRouteBy([connector(1, { state: 'unknown' })], [])).toMatchObject({ state: 'unknown', connector: null });
   });
 
   it('has a connector that never answered for no standby', () => {
     const silent = connector(2, { state: 'unknown', hasAnswered: false });
-    expect(judgeRoute([connector(1), silent], [1])).toMatchObject({ connector: 1, standby: [], neverAnswered: [2] });
-    expect(judgeRoute([silent, connector(3)], [])).toMatchObject({ connector: 3, standby: [], neverAnswered: [2] });
-    expect(judgeRoute([silent], [])).toMatchObject({ state: 'unknown', standby: [], neverAnswered: [2] });
+    expect(judgeRouteBy([connector(1), silent], [1])).toMatchObject({ connector: 1, standby: [], neverAnswered: [2] });
+    expect(judgeRouteBy([silent, connector(3)], [])).toMatchObject({ connector: 3, standby: [], neverAnswered: [2] });
+    expect(judgeRouteBy([silent], [])).toMatchObject({ state: 'unknown', standby: [], neverAnswered: [2] });
   });
 
   it('does not move to a connector that is on its way out', () => {
-    expect(judgeRoute([connector(1, { isWithdrawn: true }), connector(2)], [1])).toMatchObject({
+    expect(judgeRouteBy([connector(1, { isWithdrawn: true }), connector(2)], [1])).toMatchObject({
       ...{ state: 'up', connector: 2 },
     });
+  });
+
+  const none = (...ago: readonly number[]) => ago.map((each): RouteVote => ({ connector: null, lostAt: now - each }));
+  const why = 'no host finds a connector of it that answers';
+  it.each([
+    ['two hosts lost their connectors a moment ago', none(0.3, 1.6), 1.7],
+    ['one of them did so a moment ago', none(60, 0.5), 1.5],
+    ['a host joined a moment ago, and finds none either', none(1.9, 1.8, 0), 2],
+  ] as const)('is unknown for two seconds where %s', (_, votes, deadIn) => {
+    const verdict = judgeRoute([connector(1)], votes, stands);
+    expect(verdict).toMatchObject({ state: 'unknown', connector: null, why: `${why}, for less than 2 s` });
+    expect(verdict.deadIn).toBeCloseTo(deadIn, 6);
+    const later = judgeRoute([connector(1)], votes, { ...stands, now: now + deadIn + 0.001 });
+    expect(later).toMatchObject({ state: 'dead', why });
+  });
+
+  it.each([
+    ['all did so two seconds ago', none(2, 60), stands],
+    ['it is stated to be dead', none(0), { now, isStatedDead: true }],
+    ['an instant is unknown, from an earlier version', [{ connector: null, lostAt: null }], stands],
+    ['an instant is that of a clock that was ahead', none(-3600), stands],
+  ] as const)('is dead at once where %s', (_, votes, context) => {
+    const verdict = judgeRoute([connector(1)], votes, context);
+    expect(verdict).toMatchObject({ state: 'dead', why });
+    expect(verdict).not.toHaveProperty('deadIn');
+  });
+
+  it('is dead at once for any other reason, whatever hosts find', () => {
+    for (const facts of [{ state: 'offline' }, { isWithdrawn: true }, { isLanDown: true }] as const)
+      expect(judgeRoute([connector(1, facts)], none(0), stands).state).toBe('dead');
+  });
+
+  it('is dead after two seconds in which no host had a connector, in whatever order they lose and find theirs', () => {
+    const outages = [0, 0.9, 1.8].flatMap((from) =>
+      [0.9, 3.6, Infinity].map((lasts) => ({ from, until: from + lasts })),
+    );
+    const combinations = outages.flatMap((one) => outages.flatMap((two) => outages.map((three) => [one, two, three])));
+    const states = combinations.flatMap((hosts) =>
+      Array.from({ length: 15 }, (_, index) => {
+        const at = index * 0.45;
+        const isOut = ({ from, until }: { from: number; until: number }) => at >= from && at < until;
+        const votes = hosts.map(
+          (host): RouteVote => ({
+            ...{ connector: isOut(host) ? null : 1, lostAt: isOut(host) ? host.from : null },
+          }),
+        );
+        const { state, deadIn } = judgeRoute([connector(1)], votes, { ...stands, now: at });
+        const wasLastServed = hosts.every(isOut) ? Math.max(...hosts.map(({ from }) => from)) : at;
+        const expected = !hosts.every(isOut) ? 'up' : at - wasLastServed < 2 ? 'unknown' : 'dead';
+        return { state, expected, isDue: deadIn !== undefined };
+      }),
+    );
+    expect(states.filter(({ state, expected }) => state !== expected)).toEqual([]);
+    expect(states.filter(({ state, isDue }) => isDue !== (state === 'unknown'))).toEqual([]);
+    expect(new Set(states.map(({ state }) => state))).toEqual(new Set(['up', 'unknown', 'dead']));
   });
 });
