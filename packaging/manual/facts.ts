@@ -29,7 +29,8 @@ export const variables: Readonly<Record<string, string>> = {
   WATCHDOG_USEC: 'Set by systemd: watchdog timeout of both, in microseconds.',
   CREDENTIALS_DIRECTORY: 'Set by systemd: folder of the credential cpn.enrollment-key, which cpn join reads.',
   NO_COLOR: 'Any value turns colours off.',
-  NODE_EXTRA_CA_CERTS: 'File with the certificate of a private CA to trust.',
+  NODE_EXTRA_CA_CERTS: 'File with more CAs to trust, in addition to those of Node and of this machine.',
+  SSL_CERT_FILE: 'File with the CAs of this machine. SSL_CERT_DIR: folder of such files. Default: those of OpenSSL.',
   HTTPS_PROXY:
     'Proxy to a control plane at https, if --proxy is not given; cpn join saves it. HTTP_PROXY is the one for http.',
   NO_PROXY: 'Names, addresses and prefixes that are reached without the proxy of these variables.',

@@ -8,6 +8,7 @@ import type { HttpProxy } from '../../core/net/service-address.ts';
 import { type Certificate, readSentChain } from '../../core/tls/certificate.ts';
 import type { TlsServer } from '../../core/tls/describe-failure.ts';
 import { isLateAlert } from '../../core/tls/failure-code.ts';
+import { trustSystem } from '../../core/tls/trust-system.ts';
 import { withChain } from '../../core/tls/with-chain.ts';
 import { AttemptFailed } from './attempt-failed.ts';
 import { addressFinder } from './find-addresses.ts';
@@ -95,9 +96,10 @@ export class Connection {
       rejectUnauthorized: false,
       maxCachedSessions: 0,
     });
-    const direct = withChain(dial, inspect);
+    const trustMore = () => trustSystem(process.getBuiltinModule('node:tls'));
+    const direct = withChain(dial, inspect, trustMore);
     const through = (via: HttpProxy) =>
-      withChain(tunnel(via, direct, dial, connectTimeoutMs), tunnel(via, direct, inspect, inspectTimeoutMs));
+      withChain(tunnel(via, direct, dial, connectTimeoutMs), tunnel(via, direct, inspect, inspectTimeoutMs), trustMore);
     this.#forwarding = isPlain && proxy !== null ? forwardBy(proxy, origin) : null;
     const connect = proxy === null ? direct : isPlain ? toProxy(proxy, direct) : through(proxy);
     this.#client = new Client(this.#forwarding?.proxy ?? origin, {

@@ -1,8 +1,10 @@
 import type { LookupAddress } from 'node:dns';
+import tls from 'node:tls';
 import { Webhook as Signer } from 'standardwebhooks';
 import { buildConnector, Client } from 'undici';
 import { describeClosedHandshake, describeTlsFailure, type TlsServer } from '../../core/tls/describe-failure.ts';
 import { codeOf, isTlsCode } from '../../core/tls/failure-code.ts';
+import { trustSystem } from '../../core/tls/trust-system.ts';
 import { withChain } from '../../core/tls/with-chain.ts';
 import { readRetryAfter } from '../../core/util/backoff.ts';
 import { createAddressCheck, findReceiver, hostOf, RefusedAddress, resolveName } from './receiver-addresses.ts';
@@ -83,7 +85,7 @@ function createClient(origin: string, addresses: readonly LookupAddress[], signa
   };
   // Reads the certificates that were not accepted, and sends nothing.
   const inspect = buildConnector({ ...options, timeout: inspectMs, rejectUnauthorized: false, maxCachedSessions: 0 });
-  const connect = withChain(buildConnector(options), inspect);
+  const connect = withChain(buildConnector(options), inspect, () => trustSystem(tls));
   return new Client(origin, { connect, headersTimeout: 0, bodyTimeout: 0 });
 }
 
@@ -119,7 +121,7 @@ function receiverAt(url: URL): TlsServer {
     flag: '--webhook',
     plain: 'check the port in --webhook; plain http needs an http:// URL and --webhook-allow',
     trust: (certificate) =>
-      `write ${certificate} to a file in PEM, and start the control plane with NODE_EXTRA_CA_CERTS set to its path`,
+      `add ${certificate} to the CAs of this machine (Debian: update-ca-certificates), and restart the control plane`,
   };
 }
 

@@ -23,7 +23,7 @@ export interface ServedCertificate {
   readonly file: string;
   /** In the order of the file. */
   readonly chain: readonly Certificate[];
-  /** This machine trusts the issuer of the first one as a root, such as by NODE_EXTRA_CA_CERTS. */
+  /** Node or this machine trusts the issuer of the first one as a root. */
   readonly isIssuerTrusted: boolean;
 }
 
@@ -54,7 +54,8 @@ export function readChainOnDisk(file: string): Certificate[] {
 }
 
 function isIssuedByRoot(certificate: X509Certificate): boolean {
-  return getCACertificates('default').some((root) => certificate.checkIssued(new X509Certificate(root)));
+  const isIssuer = (root: string) => certificate.checkIssued(new X509Certificate(root));
+  return getCACertificates('default').some(isIssuer) || getCACertificates('system').some(isIssuer);
 }
 
 /** Reads a file, and the mode of the same open file. */

@@ -23,6 +23,15 @@ export function isCertificateCode(code: string): boolean {
   return isTlsCode(code) && !/^(EPROTO|ERR_(SSL|OSSL)_)/.test(code);
 }
 
+/** True if the certificate may be accepted once more issuers are trusted. */
+export function isUnknownIssuer(code: string): boolean {
+  return unknownIssuer.test(code);
+}
+
+/** A signature that does not match comes from another issuer with the name of a trusted one. */
+const unknownIssuer =
+  /^(UNABLE_TO_GET_ISSUER_CERT(_LOCALLY)?|UNABLE_TO_VERIFY_LEAF_SIGNATURE|SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|CERT_(UNTRUSTED|SIGNATURE_FAILURE))$/;
+
 /**
  * True of the alert for a client certificate that is missing. With TLS 1.3 it comes when the handshake is over for the client
  * (RFC 8446, section 4.4.2.4).

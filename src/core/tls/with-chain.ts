@@ -1,5 +1,5 @@
 import { type Certificate, readSentChain, type SentCertificate } from './certificate.ts';
-import { codeOf, isCertificateCode } from './failure-code.ts';
+import { codeOf, isCertificateCode, isUnknownIssuer } from './failure-code.ts';
 
 /** The certificate of the server was not accepted. It has the code and the message of Node's error. */
 export class UnacceptedCertificate extends Error {
@@ -29,13 +29,21 @@ interface Closable {
  *
  * @param connect verifies the certificate; its connections are the only ones that are returned
  * @param inspect connects in the same way and verifies nothing
+ * @param trustMore trusts more issuers after one was unknown; if it returns true, the connector connects once more
  */
 export function withChain<Options, Socket extends Closable>(
   connect: Connector<Options, Socket>,
   inspect: Connector<Options, Socket>,
+  trustMore: () => boolean,
 ): Connector<Options, Socket> {
-  return (options, done) =>
+  const connectTrusting: typeof connect = (options, done) =>
     connect(options, (...[error, socket]) => {
+      if (error === null) done(null, socket);
+      else if (isUnknownIssuer(codeOf(error)) && trustMore()) connect(options, done);
+      else done(error, null);
+    });
+  return (options, done) =>
+    connectTrusting(options, (...[error, socket]) => {
       if (error === null) return done(null, socket);
       if (!isCertificateCode(codeOf(error))) return done(error, null);
       inspect(options, (...[failure, inspected]) => {

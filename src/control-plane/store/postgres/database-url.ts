@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
-import type { ConnectionOptions } from 'node:tls';
+import tls, { type ConnectionOptions } from 'node:tls';
 import { Secret } from '../../../core/crypto/secret.ts';
 import { InvalidValue, WrongUsage } from '../../../core/errors/index.ts';
 import { isLoopback } from '../../../core/net/loopback.ts';
+import { trustSystem } from '../../../core/tls/trust-system.ts';
 
 /** A PostgreSQL database, and how it is reached. What is left out here the driver takes from where libpq would. */
 export interface DatabaseTarget {
@@ -18,7 +19,7 @@ export interface DatabaseTarget {
   readonly tls: false | TlsFiles;
 }
 
-/** Paths of PEM files; without `ca`, the certificate authorities that Node trusts. */
+/** Paths of PEM files; without `ca`, the certificate authorities that Node and this machine trust. */
 interface TlsFiles {
   readonly ca?: string;
   readonly cert?: string;
@@ -50,11 +51,12 @@ export function parseDatabaseUrl(url: Secret): DatabaseTarget {
 }
 
 /** What Node needs for TLS with this database; reads the files. */
-export function tlsOptions({ host, tls }: DatabaseTarget): ConnectionOptions | false {
-  if (tls === false) return false;
+export function tlsOptions({ host, tls: files }: DatabaseTarget): ConnectionOptions | false {
+  if (files === false) return false;
+  if (files.ca === undefined) trustSystem(tls);
   const read = (path: string | undefined, name: string) => path && { [name]: readPem(path) };
   // The driver names no host for a certificate to match when the host is an address.
-  return { host, ...read(tls.ca, 'ca'), ...read(tls.cert, 'cert'), ...read(tls.key, 'key') };
+  return { host, ...read(files.ca, 'ca'), ...read(files.cert, 'cert'), ...read(files.key, 'key') };
 }
 
 const known = ['host', 'port', 'user', 'sslmode', 'sslrootcert', 'sslcert', 'sslkey'];

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { makeCertificate } from '../../../api/certificate.ts';
 import { failServing, makeFolder, owner, startServing } from '../../../cli/commands/served-process.ts';
 import { call } from '../../harness.ts';
@@ -60,6 +60,24 @@ test('TLS is used with a certificate that is checked, and nothing goes over a co
     2,
     expect.stringMatching(/certificate.*; check the host, the port and the certificate/),
   ]);
+});
+
+test('without a file of a CA, TLS accepts a CA in the store of the machine, and no other one', async () => {
+  const folder = makeFolder();
+  const where = `localhost:${server.port}/net?sslmode=verify-full`;
+  const flags = databaseFlag(folder, `postgres://cpn:${server.password}@${where}`);
+  const authority = (certificate: string) => {
+    const file = join(folder, 'authority.pem');
+    writeFileSync(file, certificate);
+    vi.stubEnv('SSL_CERT_FILE', file);
+  };
+  onTestFinished(() => void vi.unstubAllEnvs());
+  authority(others.cert);
+  const { code, said } = await failServing(folder, ...flags);
+  expect([code, said]).toEqual([2, expect.stringContaining('certificate')]);
+  authority(mine.cert);
+  const { url } = await startServing(folder, ...flags);
+  expect((await login(url)).status).toBe(200);
 });
 
 test('without the password that is asked for the program ends at once, and says where to put it', async () => {

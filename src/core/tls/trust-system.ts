@@ -1,0 +1,23 @@
+/** The functions of `node:tls` that read and change the certificates which connections trust by default. */
+export interface TrustStore {
+  getCACertificates(type: 'default' | 'system'): readonly string[];
+  setDefaultCACertificates(certificates: readonly string[]): void;
+}
+
+/**
+ * Makes connections trust the certificates of this machine too: those of the system's store, or of SSL_CERT_FILE and SSL_CERT_DIR.
+ *
+ * Node reads the store once in a process, which takes 0.1 s and 11 MiB. A client therefore calls this after a certificate of an unknown
+ * issuer, so that other clients never pay for it.
+ *
+ * @param store `node:tls`
+ * @returns true if more certificates are trusted than before
+ */
+export function trustSystem(store: TrustStore): boolean {
+  const trusted = new Set(store.getCACertificates('default'));
+  const before = trusted.size;
+  for (const certificate of store.getCACertificates('system')) trusted.add(certificate);
+  if (trusted.size === before) return false;
+  store.setDefaultCACertificates([...trusted]);
+  return true;
+}
