@@ -1,4 +1,5 @@
 import { type FileHandle, open, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { DiskFailed, WrongUsage } from '../../core/errors/index.ts';
 
 /** A file that was made for what is to be kept from others, and is empty yet. */
@@ -28,6 +29,10 @@ export async function makeSecretFile(path: string, flag: string): Promise<Secret
     await file.close().catch(() => {});
     await rm(path, { force: true });
   };
+  await syncName(path).catch(async (error) => {
+    await discard();
+    throw error;
+  });
   return {
     path,
     async write(content) {
@@ -42,4 +47,16 @@ export async function makeSecretFile(path: string, flag: string): Promise<Secret
     },
     discard,
   };
+}
+
+/** Syncs the folder of a new file, without which its name may be lost. One that only takes files, and shows none, cannot be opened. */
+async function syncName(path: string): Promise<void> {
+  const folder = await open(dirname(path)).catch(() => null);
+  try {
+    await folder?.sync();
+  } catch (error) {
+    throw new DiskFailed('write', path, error as NodeJS.ErrnoException);
+  } finally {
+    await folder?.close();
+  }
 }
