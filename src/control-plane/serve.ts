@@ -219,7 +219,7 @@ async function startWebhook(context: Context, webhook: Webhook | null, logger: L
 const healthIntervalMs = 500;
 const usualHealthTimes = {
   ...{ flushMs: 5000, tickMs: 5000, settleMs: 300 },
-  ...{ closedMs: 500, repliedMs: 6000, repeatMs: 15_000, retryMs: 3000 },
+  ...{ closedMs: 500, repliedMs: 4000, repeatMs: 15_000, retryMs: 3000 },
 };
 
 /** Follows which hosts are in touch, and judges the networks whose observations change. */

@@ -34,6 +34,8 @@ export interface EvaluatorOptions {
 
 interface NetworkState {
   timer?: NodeJS.Timeout | undefined;
+  /** When the timer ends, in milliseconds of the monotonic clock. */
+  dueAt: number;
   pending?: Promise<Evaluation> | undefined;
   /** What readers wait for. */
   reading?: Promise<Evaluation> | undefined;
@@ -55,6 +57,9 @@ const suspendedMs = 10_000;
 const replyAgeMs = 10_000;
 /** An evaluation of a large network takes at most this part of the time. */
 const share = 1 / 20;
+/** The same after results of probes that were asked for: a dead host is to be stated soon. */
+const awaitedShare = 1 / 4;
+const longestAwaitedPauseMs = 1_000;
 /** The same for evaluations that readers ask for, who wait no longer than that. */
 const readerShare = 1 / 8;
 const longestReaderPauseMs = 5_000;
@@ -86,23 +91,27 @@ export class Evaluator {
     this.#timer.unref();
   }
 
-  /** Evaluates a network soon, together with what else changes meanwhile. */
-  schedule(network: number): void {
+  /**
+   * Evaluates a network soon, together with what else changes meanwhile.
+   *
+   * @param isAwaited the change has results of probes that were asked for
+   */
+  schedule(network: number, isAwaited = false): void {
     const state = this.#stateOf(network);
     state.isDirty = true;
-    this.#evaluateIn(0, network, state);
+    this.#evaluateIn(isAwaited ? this.#awaitedPauseOf(state) : this.#pauseOf(state), network, state);
   }
 
-  /** Evaluates a network after a pause of at least `ms`; an evaluation that is scheduled already takes its place. */
+  /** Evaluates a network after this time, unless it is evaluated earlier. */
   #evaluateIn(ms: number, network: number, state: NetworkState): void {
-    if (this.#isStopped) return;
-    state.timer ??= setTimeout(
-      () => {
-        state.timer = undefined;
-        this.#evaluateFully(network).catch(() => undefined);
-      },
-      Math.max(ms, this.#pauseOf(state)),
-    );
+    const dueAt = performance.now() + ms;
+    if (this.#isStopped || (state.timer !== undefined && state.dueAt <= dueAt)) return;
+    clearTimeout(state.timer);
+    state.dueAt = dueAt;
+    state.timer = setTimeout(() => {
+      state.timer = undefined;
+      this.#evaluateFully(network).catch(() => undefined);
+    }, ms);
     state.timer.unref();
   }
 
@@ -231,7 +240,7 @@ export class Evaluator {
     this.#options.onSilent?.(network, findSilent(observation, judged));
     // Without another report, a verdict that has to stand for a while follows then.
     const deadIn = [...judged.routes.values()].flatMap((route) => route.deadIn ?? []);
-    if (deadIn.length > 0) this.#evaluateIn(Math.min(...deadIn) * 1000, network, state);
+    if (deadIn.length > 0) this.#evaluateIn(Math.max(Math.min(...deadIn) * 1000, this.#pauseOf(state)), network, state);
     const transitions = findTransitions(observation, judged, this.#mayState(network));
     state.isHeldBack = transitions.isHeldBack;
     if (!isAny(transitions)) return false;
@@ -285,9 +294,13 @@ export class Evaluator {
     return Math.max(this.#options.settleMs, tookMs / share);
   }
 
+  #awaitedPauseOf({ tookMs }: NetworkState): number {
+    return Math.max(this.#options.settleMs, Math.min(tookMs / awaitedShare, longestAwaitedPauseMs));
+  }
+
   #stateOf(network: number): NetworkState {
     const state = this.#networks.get(network) ?? {
-      ...{ tookMs: 0, isDirty: true, isHeldBack: false, quietUntil: 0, writes: 0 },
+      ...{ tookMs: 0, dueAt: 0, isDirty: true, isHeldBack: false, quietUntil: 0, writes: 0 },
     };
     this.#networks.set(network, state);
     return state;

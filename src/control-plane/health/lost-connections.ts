@@ -117,6 +117,11 @@ export class LostConnections {
     for (const peer of peers) if (this.#askedAgo(peer) >= this.#options.repeatMs) this.#schedule(network, peer, null);
   }
 
+  /** True where other hosts were asked lately to probe one of these peers. */
+  isAwaited(peers: readonly number[]): boolean {
+    return peers.some((peer) => this.#askedAgo(peer) < this.#options.repeatMs);
+  }
+
   /** Another process asked about hosts of this network. Their requests here are stored at once, and this process need not ask. */
   async noteAsked(network: number): Promise<void> {
     const { db, readTime } = this.#context;

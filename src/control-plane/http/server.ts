@@ -112,7 +112,7 @@ export async function createServer(context: Context, surroundings: ServerContext
   const sendPage = createPageSender();
   addNetworkRoutes(app, context, { ...surroundings, maps, sendPage });
   addRemovalsRoute(app, context);
-  addNetworkHealthRoutes(app, context, surroundings.evaluator);
+  addNetworkHealthRoutes(app, context, surroundings.evaluator, surroundings.losses);
   addEnrollmentKeyRoutes(app, context, sendPage);
   addEnrollmentRoute(
     app,

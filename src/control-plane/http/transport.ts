@@ -19,7 +19,7 @@ export interface Deadlines {
   readonly keepAlive: number;
   /** Without traffic on a connection; longer than the longest long poll, which has none. */
   readonly idle: number;
-  /** Before TCP probes a connection without traffic; ten unanswered probes, one a second, close it. */
+  /** Before TCP probes a connection without traffic. */
   readonly tcpProbe: number;
   /** How often the first two are checked. */
   readonly checkInterval: number;
@@ -36,6 +36,9 @@ export const defaultDeadlines: Deadlines = {
   checkInterval: 2_000,
   closing: 10_000,
 };
+
+/** Unanswered probes of TCP, one a second, that close a connection. Node before 24 sends ten, one a second. */
+const tcpProbes = { everyMs: 1_000, count: 5 };
 
 /** The server under Fastify: plain HTTP or TLS, its certificate, and its deadlines. */
 export interface Transport {
@@ -66,9 +69,6 @@ export function createTransport(tls: TlsFiles | null, deadlines: Deadlines): Tra
     headersTimeout: deadlines.headers,
     requestTimeout: deadlines.request,
     connectionsCheckingInterval: deadlines.checkInterval,
-    // A connection whose other end has lost power is closed, although nothing is sent on it.
-    keepAlive: true,
-    keepAliveInitialDelay: deadlines.tcpProbe,
   };
   let identity = tls && readTlsFiles(tls);
   const tlsOptions = ({ cert, key }: TlsIdentity) => ({ cert, key, minVersion: 'TLSv1.2' as const });
@@ -83,6 +83,10 @@ export function createTransport(tls: TlsFiles | null, deadlines: Deadlines): Tra
       const server = identity
         ? https.createServer({ ...options, ...tlsOptions(identity), handshakeTimeout: deadlines.headers }, handler)
         : http.createServer(options, handler);
+      // A connection whose other end has lost power is closed, although nothing is sent on it.
+      server.on('connection', (socket: Socket) =>
+        socket.setKeepAlive(true, deadlines.tcpProbe, tcpProbes.everyMs, tcpProbes.count),
+      );
       servers.push(server);
       nameSocketClients(server);
       connections.track(server);

@@ -433,6 +433,33 @@ test('readers of a network take a part of the time, however often they read', as
   expect(read).toBeLessThan(6);
 });
 
+test('results of probes that were asked for are judged before other reports, where an evaluation takes long', async () => {
+  const { plane, network, token } = await startOffice({ healthTimes: { ...soon, tickMs: 1e9 } });
+  const other = await makeNetwork(plane, token, { private_cidr: '10.81.0.0/24' });
+  const readTime = async () => {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    return plane.clock.now();
+  };
+  await withDatabase(plane.dataDir, async (db) => {
+    const context = { db, readTime, now: plane.clock.now, steadyNow: plane.clock.steadyNow } as unknown as Context;
+    const presence = { silenceOf: () => null, setOnline: () => {} };
+    const evaluated: number[] = [];
+    const evaluator = new Evaluator(context, presence, {
+      ...{ keepsPresence: true, failures: { note: () => {} }, tickMs: 1e9, settleMs: 1 },
+      onSilent: (id) => evaluated.push(id),
+    });
+    for (const id of [network, other]) await evaluator.evaluate(id);
+    for (const isAwaited of [false, true, false]) {
+      evaluator.schedule(network);
+      evaluator.schedule(other, isAwaited);
+      evaluator.schedule(other);
+    }
+    await eventually('both are judged', () => evaluated.includes(network) && evaluated.includes(other));
+    await evaluator.stop();
+    expect(evaluated).toEqual([other, network]);
+  });
+});
+
 test('a network that is deleted while others are judged is no outage', async () => {
   const { plane, token } = await startOffice({ healthTimes: { ...soon, tickMs: 1e9 } });
   const add = async (subnet: string) => {

@@ -1,6 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import type { PeerMessage } from '../../../src/contract/message.ts';
+import { LostConnections } from '../../../src/control-plane/health/lost-connections.ts';
+import type { Context } from '../../../src/control-plane/service/context.ts';
 import { eventually } from '../../lab/eventually.ts';
 import { postgres } from '../databases.ts';
 import { makeFolder, type Plane, startPlane, withDatabase } from '../harness.ts';
@@ -115,6 +117,25 @@ test('a host that makes another request once its connection closed, and is cut t
   await delay(times.closedMs / 3);
   await office.call(office.one);
   expect(await readMessages(waits.two)).toEqual([{ kind: 'probe', data: { peers: [office.one.id] } }]);
+});
+
+test('probes of a peer are awaited once hosts were asked, and of no other peer', async () => {
+  const { office } = await startWaiting();
+  const { one, two, plane, network, call } = office;
+  for (const peer of [one, two]) await call(peer);
+  await withDatabase(plane.dataDir, async (db) => {
+    const { now, steadyNow } = plane.clock;
+    const context = { db, now, steadyNow, readTime: async () => now() } as unknown as Context;
+    const presence = { requestsOf: () => 0, expect: () => {} };
+    const sent: number[] = [];
+    const messages = { send: async (_: number, some: ReadonlyMap<number, unknown>) => void sent.push(...some.keys()) };
+    const losses = new LostConnections(context, presence, messages, { ...times, failures: { note: () => {} } });
+    expect(losses.isAwaited([one.id, two.id])).toBe(false);
+    losses.ask(network, [one.id]);
+    await eventually('a host is asked', () => sent.length > 0);
+    expect([sent, losses.isAwaited([one.id, two.id]), losses.isAwaited([two.id])]).toEqual([[two.id], true, false]);
+    await losses.stop();
+  });
 });
 
 test('a host that another one reaches stays online, and is probed again', async () => {

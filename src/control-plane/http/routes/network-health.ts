@@ -5,6 +5,7 @@ import { NetworkTraffic, PeerTraffic } from '../../../contract/traffic.ts';
 import { peerOnly, readers, readersAndPeer } from '../../domain/caller.ts';
 import type { Evaluator } from '../../health/evaluate.ts';
 import { createHealthPoll, serializeHealth, toOwnHealth, toReply } from '../../health/health.ts';
+import type { LostConnections } from '../../health/lost-connections.ts';
 import { readNetworkTraffic, readPeerTraffic } from '../../health/read-traffic.ts';
 import { storeReport } from '../../health/store-report.ts';
 import { summarizeNetworks } from '../../health/summarize.ts';
@@ -20,7 +21,12 @@ const reportLimit = 128 * 1024;
 
 const unkept = ' Nothing is kept where the control plane keeps no presence.';
 
-export function addNetworkHealthRoutes(app: App, context: Context, evaluator: Evaluator): void {
+export function addNetworkHealthRoutes(
+  app: App,
+  context: Context,
+  evaluator: Evaluator,
+  losses: Pick<LostConnections, 'isAwaited'>,
+): void {
   const readConditionally = createConditionalRead(context, createHealthPoll(context));
 
   app.route({
@@ -128,7 +134,9 @@ export function addNetworkHealthRoutes(app: App, context: Context, evaluator: Ev
     },
     handler: async (request) => {
       const { network, peer } = request.params;
-      if (await storeReport(context, callerOf(request), network, peer, request.body)) evaluator.schedule(network);
+      const { probes = [] } = request.body;
+      if (await storeReport(context, callerOf(request), network, peer, request.body))
+        evaluator.schedule(network, losses.isAwaited(probes.map((probe) => probe.peer)));
       return { data: toReply(await evaluator.verdictOf(network, peer)) };
     },
   });
