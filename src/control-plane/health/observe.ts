@@ -124,8 +124,8 @@ export function judgeNetwork(
         isLanDown: report.routes.some((each) => each.route === route && each.lan === 'down'),
       }),
     );
-    const isStatedDead = announced.get(route)?.state === 'dead';
-    const verdict = judgeRoute(candidates, votes, { now: now / 1000, isStatedDead });
+    const isStatedUp = announced.get(route)?.state === 'up';
+    const verdict = judgeRoute(candidates, votes, { now: now / 1000, isStatedUp });
     return [route, { ...verdict, choices: votes.map(({ connector }) => connector) }] as const;
   });
   return { peers, routes: new Map(routes) };

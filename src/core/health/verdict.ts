@@ -162,8 +162,8 @@ export interface RouteVote {
 export interface RouteContext {
   /** Seconds. */
   readonly now: number;
-  /** True where the last event about the route stated that it is dead. */
-  readonly isStatedDead: boolean;
+  /** True where the last events state that the route is up. Another verdict is an event then. */
+  readonly isStatedUp: boolean;
 }
 
 /**
@@ -193,7 +193,7 @@ export interface RouteVerdict {
 export function judgeRoute(
   connectors: readonly ObservedConnector[],
   votes: readonly RouteVote[],
-  { now, isStatedDead }: RouteContext,
+  { now, isStatedUp }: RouteContext,
 ): RouteVerdict {
   const neverAnswered = connectors.filter(({ hasAnswered }) => !hasAnswered).map(({ id }) => id);
   const dead = (why: string): RouteVerdict => ({ state: 'dead', connector: null, standby: [], neverAnswered, why });
@@ -206,7 +206,7 @@ export function judgeRoute(
   if (alive.length === 0) return dead('each of its connectors is offline');
   if (votes.length > 0 && votes.every(({ connector }) => connector === null)) {
     const why = 'no host finds a connector of it that answers';
-    const deadIn = isStatedDead ? 0 : findRest(votes, now);
+    const deadIn = isStatedUp ? findRest(votes, now) : 0;
     if (deadIn <= 0) return dead(why);
     return { ...dead(`${why}, for less than ${unservedFor} s`), state: 'unknown', deadIn };
   }

@@ -154,12 +154,12 @@ const connector = (id: number, facts: Partial<ObservedConnector> = {}): Observed
   ...facts,
 });
 
-const stands = { now, isStatedDead: false };
+const statedUp = { now, isStatedUp: true };
 
 /** Judges a route by hosts that use these connectors; those that find none lost theirs long ago. */
 function judgeRouteBy(connectors: readonly ObservedConnector[], choices: readonly (number | null)[]) {
   const votes = choices.map((id): RouteVote => ({ connector: id, lostAt: id === null ? longAgo : null }));
-  return judgeRoute(connectors, votes, stands);
+  return judgeRoute(connectors, votes, statedUp);
 }
 
 describe('judgeRoute', () => {
@@ -208,18 +208,18 @@ describe('judgeRoute', () => {
     ['one of them did so a moment ago', none(60, 0.5), 1.5],
     ['a host joined a moment ago, and finds none either', none(1.9, 1.8, 0), 2],
   ] as const)('is unknown for two seconds where %s', (_, votes, deadIn) => {
-    const verdict = judgeRoute([connector(1)], votes, stands);
+    const verdict = judgeRoute([connector(1)], votes, statedUp);
     expect(verdict).toMatchObject({ state: 'unknown', connector: null, why: `${why}, for less than 2 s` });
     expect(verdict.deadIn).toBeCloseTo(deadIn, 6);
-    const later = judgeRoute([connector(1)], votes, { ...stands, now: now + deadIn + 0.001 });
+    const later = judgeRoute([connector(1)], votes, { ...statedUp, now: now + deadIn + 0.001 });
     expect(later).toMatchObject({ state: 'dead', why });
   });
 
   it.each([
-    ['all did so two seconds ago', none(2, 60), stands],
-    ['it is stated to be dead', none(0), { now, isStatedDead: true }],
-    ['an instant is unknown, from an earlier version', [{ connector: null, lostAt: null }], stands],
-    ['an instant is that of a clock that was ahead', none(-3600), stands],
+    ['all did so two seconds ago', none(2, 60), statedUp],
+    ['it was never stated to be up, or is stated to be dead', none(0), { now, isStatedUp: false }],
+    ['an instant is unknown, from an earlier version', [{ connector: null, lostAt: null }], statedUp],
+    ['an instant is that of a clock that was ahead', none(-3600), statedUp],
   ] as const)('is dead at once where %s', (_, votes, context) => {
     const verdict = judgeRoute([connector(1)], votes, context);
     expect(verdict).toMatchObject({ state: 'dead', why });
@@ -228,7 +228,7 @@ describe('judgeRoute', () => {
 
   it('is dead at once for any other reason, whatever hosts find', () => {
     for (const facts of [{ state: 'offline' }, { isWithdrawn: true }, { isLanDown: true }] as const)
-      expect(judgeRoute([connector(1, facts)], none(0), stands).state).toBe('dead');
+      expect(judgeRoute([connector(1, facts)], none(0), statedUp).state).toBe('dead');
   });
 
   it('is dead after two seconds in which no host had a connector, in whatever order they lose and find theirs', () => {
@@ -245,7 +245,7 @@ describe('judgeRoute', () => {
             ...{ connector: isOut(host) ? null : 1, lostAt: isOut(host) ? host.from : null },
           }),
         );
-        const { state, deadIn } = judgeRoute([connector(1)], votes, { ...stands, now: at });
+        const { state, deadIn } = judgeRoute([connector(1)], votes, { ...statedUp, now: at });
         const wasLastServed = hosts.every(isOut) ? Math.max(...hosts.map(({ from }) => from)) : at;
         const expected = !hosts.every(isOut) ? 'up' : at - wasLastServed < 2 ? 'unknown' : 'dead';
         return { state, expected, isDue: deadIn !== undefined };
