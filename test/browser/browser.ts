@@ -10,7 +10,7 @@ import type { ServeOptions } from '../../src/control-plane/serve.ts';
 import { openPlane, owner, type Plane } from '../control-plane/harness.ts';
 import { REPOSITORY } from '../lab/built-program.ts';
 
-/** Where the pictures of the last run are. */
+/** Where the pictures of the last run with CPN_PICTURES=1 are; without it there are none. */
 const pictures = join(REPOSITORY, '.cache/console');
 
 /** Milliseconds that a page may take to show what is expected. */
@@ -115,17 +115,31 @@ export async function untilRead(page: Page): Promise<void> {
   await expect.poll(() => page.locator('[aria-busy="true"]').count(), { timeout: patience }).toBe(0);
 }
 
-/** Keeps a picture of the page. */
+/** Keeps a picture of the page, in a run for people who look at them. */
 export async function takePicture(page: Page, name: string): Promise<void> {
+  if (process.env.CPN_PICTURES !== '1') return;
   mkdirSync(pictures, { recursive: true });
   await page.screenshot({ path: join(pictures, `${name}.png`), fullPage: true });
 }
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** What axe-core finds wrong with the page, each with the elements. */
-export async function findBarriers(page: Page): Promise<string[]> {
-  await page.evaluate(axe);
-  const { violations } = await page.evaluate<AxeResults>('axe.run()');
+/** Of the rules that axe-core runs by default, those whose results depend on colours. */
+const colorRules = ['color-contrast', 'link-in-text-block'];
+
+/** What axe-core finds wrong with the page, each with the elements; `only` names the rules. */
+export async function findBarriers(page: Page, only?: readonly string[]): Promise<string[]> {
+  if (!(await page.evaluate<boolean>("'axe' in globalThis"))) await page.evaluate(axe);
+  const options = JSON.stringify({ resultTypes: ['violations'], ...(only && { runOnly: only }) });
+  const { violations } = await page.evaluate<AxeResults>(`axe.run(${options})`);
   return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(' ')}`);
+}
+
+/** Fails where axe-core finds anything in light colours, or in dark ones where colours matter. Keeps a picture of both. */
+export async function checkLook(page: Page, name: string): Promise<void> {
+  for (const [colorScheme, rules] of [['dark', colorRules] as const, ['light'] as const]) {
+    await page.emulateMedia({ colorScheme });
+    await takePicture(page, `${name}-${colorScheme}`);
+    expect([name, colorScheme, await findBarriers(page, rules)]).toEqual([name, colorScheme, []]);
+  }
 }

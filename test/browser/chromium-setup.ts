@@ -13,9 +13,9 @@ declare module 'vitest' {
   }
 }
 
-/** Debian's Chromium. */
+/** Debian's Chromium without windows, which takes two thirds of the time of the one with them. */
 export const browserOptions = {
-  executablePath: '/usr/bin/chromium',
+  executablePath: '/usr/bin/chromium-headless-shell',
   // Tests run as root, for which Chromium has no sandbox; they show it pages of their own alone.
   args: ['--no-sandbox', '--disable-gpu'],
 };

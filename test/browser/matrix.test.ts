@@ -1,10 +1,19 @@
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { fillNetworks, fillReports } from '../../scripts/measure/service/fill-networks.ts';
 import { withDatabase } from '../control-plane/databases.ts';
 import { closePlane, enroll, makeKey, makeNetwork } from '../control-plane/harness.ts';
 import { actions, type OfficePeer } from '../control-plane/health/office.ts';
-import { findBarriers, goTo, openConsole, openLoggedIn, seeHeading, takePicture, untilRead } from './browser.ts';
+import {
+  checkLook,
+  findBarriers,
+  goTo,
+  openConsole,
+  openLoggedIn,
+  seeHeading,
+  takePicture,
+  untilRead,
+} from './browser.ts';
 
 let plane: Awaited<ReturnType<typeof openConsole>>;
 let ranges = 0;
@@ -246,31 +255,28 @@ test('of 1,000 peers only the cells on the screen are made, and each is reached'
   await page.getByText('1 of 1000 rows, 5 of 1000 columns').waitFor();
 });
 
-describe.each(['light', 'dark'] as const)('in %s colours', (colorScheme) => {
-  test('axe-core finds nothing', async () => {
-    const { at, web1, edge1, edge2, report } = await makeOffice();
-    const page = await openLoggedIn(plane, at, { colorScheme });
-    const check = async (name: string) => {
-      await untilRead(page);
-      await takePicture(page, `${name}-${colorScheme}`);
-      expect([name, await findBarriers(page)]).toEqual([name, []]);
-    };
-    await cell(page, 'web-1 to edge-1: direct').waitFor();
-    await report(web1, { routes: [{ route, connector: edge2.id }] });
-    await report(edge2, { routes: [{ route, connector: edge2.id }] });
-    await page.getByText(`${route} moved from edge-1 to edge-2`).first().waitFor();
-    await check('matrix');
-    await cell(page, `web-1 to ${canary}: down`).click();
-    await dialogOf(page).waitFor();
-    await check('why');
-    await page.keyboard.press('Escape');
-    await goTo(page, `${at}/peer/${edge1.id}`, /a peer/);
-    await page.getByRole('heading', { name: 'edge-1' }).waitFor();
-    await check('peer');
-    await goTo(page, `${at}/events`, /events/);
-    await page.getByRole('row').filter({ hasText: 'edge-1 joined' }).waitFor();
-    await check('events');
-  });
+test('axe-core finds nothing in light and dark colours', async () => {
+  const { at, web1, edge1, edge2, report } = await makeOffice();
+  const page = await openLoggedIn(plane, at);
+  const check = async (name: string) => {
+    await untilRead(page);
+    await checkLook(page, name);
+  };
+  await cell(page, 'web-1 to edge-1: direct').waitFor();
+  await report(web1, { routes: [{ route, connector: edge2.id }] });
+  await report(edge2, { routes: [{ route, connector: edge2.id }] });
+  await page.getByText(`${route} moved from edge-1 to edge-2`).first().waitFor();
+  await check('matrix');
+  await cell(page, `web-1 to ${canary}: down`).click();
+  await dialogOf(page).waitFor();
+  await check('why');
+  await page.keyboard.press('Escape');
+  await goTo(page, `${at}/peer/${edge1.id}`, /a peer/);
+  await page.getByRole('heading', { name: 'edge-1' }).waitFor();
+  await check('peer');
+  await goTo(page, `${at}/events`, /events/);
+  await page.getByRole('row').filter({ hasText: 'edge-1 joined' }).waitFor();
+  await check('events');
 });
 
 test.each([360, 1440, 3840])('no page is wider than a screen of %i pixels', async (width) => {

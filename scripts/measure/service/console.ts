@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
+import { browserOptions } from '../../../test/browser/chromium-setup.ts';
 import type { Comparison } from '../comparison.ts';
 import type { Server } from './changing.ts';
 import { Worker } from './process.ts';
@@ -15,11 +16,7 @@ const rounds = 7;
  * page shows it. Leaves out the sizes above `peersAtMost`.
  */
 export async function measureConsole(peersAtMost = Number.POSITIVE_INFINITY): Promise<Comparison[]> {
-  const browser = await chromium.launch({
-    executablePath: '/usr/bin/chromium',
-    // Chromium has no sandbox for root; the page is our own.
-    args: ['--no-sandbox', '--disable-gpu'],
-  });
+  const browser = await chromium.launch(browserOptions);
   try {
     const comparisons: Comparison[] = [];
     for (const peers of sizes.filter((size) => size <= peersAtMost)) {
