@@ -71,15 +71,19 @@ test('the file stays right when peers come, and reports have its last handshake 
   });
 });
 
-test('a new key of its connector, and the end of its tunnel, prompt with the name of the phone', async () => {
-  for (const command of [['rotate-key'], ['drain', '--down']]) {
+test('a new key of its connector, the end of its tunnel, and a drain, name the phone', async () => {
+  for (const command of [['rotate-key'], ['drain', '--down'], ['leave']]) {
     const { exitCode, stderr } = await dialled.cpn(command, { allowFailure: true });
     expect([exitCode, stderr]).toEqual([
       2,
-      expect.stringMatching(/devices that dial .* alone \(phone\) lose the network/),
+      expect.stringMatching(/devices that dial .* alone \(phone\) lose the network/i),
     ]);
     expect(stderr).toContain('to do it, add --yes');
   }
+  const drained = await dialled.cpn(['drain', '--json']);
+  expect(JSON.parse(drained.stdout).networks).toMatchObject([{ state: 'up', dialling: ['phone'] }]);
+  expect(drained.stderr).toContain('(phone) still go through it, and lose the network with it; a new profile through');
+  await dialled.cpn(['drain', '--undo']);
   expect(await reaches(phone, center.address(origin))).toBe(true);
 });
 

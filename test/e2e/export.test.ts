@@ -109,6 +109,18 @@ describe('cpn export', () => {
     const again = await laptop.cpn(['export', '--output', file], { allowFailure: true });
     expect([again.exitCode, again.stderr]).toEqual([2, expect.stringContaining('already exists')]);
     expect(await readFile(file, 'utf8')).toBe(text);
+    const program = path(import.meta.dirname, '../../dist/cpn.js');
+    const warning =
+      'other users can read the file to which the private key is written (mode 0644); run: chmod 600 FILE';
+    for (const [mask, isReadable] of [
+      ['022', true],
+      ['077', false],
+    ] as const) {
+      const into = `umask ${mask}; rm -f wg1.conf; exec ${program} export >wg1.conf`;
+      expect((await laptop.exec(['sh', '-c', `cd ${laptop.homeDir}; ${into}`])).stderr.includes(warning)).toBe(
+        isReadable,
+      );
+    }
   });
 
   it('gives NetworkManager a connection that it holds for valid, and means the same', async () => {

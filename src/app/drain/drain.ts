@@ -3,6 +3,7 @@ import { acceptDefaultRoute } from '../../core/health/lan-routes.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
 import type { Prefix } from '../../core/net/cidr.ts';
 import { findUnserved, type Unserved } from '../../core/routing/unserved.ts';
+import { listDialling } from '../../core/routing/via-connectors.ts';
 import type { Joined } from '../../store/state/state.ts';
 import type { Notes } from '../../store/store.ts';
 import { accessOf } from '../access.ts';
@@ -27,6 +28,8 @@ export interface DrainReport {
   /** Who still does, and how much. */
   readonly traffic: string | null;
   readonly state: 'up' | 'down';
+  /** The names of the devices that dial this host alone, and go through it until it is down. */
+  readonly dialling: readonly string[];
   /** What kept it as it was. */
   readonly failure: CpnError | null;
 }
@@ -149,7 +152,16 @@ async function selectConnectors(tools: Tools, network: string | undefined) {
     throw new NotJoined('no network is joined; a connector joins one with "cpn join --type connector"');
   }
   const failed = unreadable.map(({ interface: link, error }): DrainReport => {
-    return { interface: link, withdrawn: [], reasons: [], idle: null, traffic: null, state: 'down', failure: error };
+    return {
+      interface: link,
+      withdrawn: [],
+      reasons: [],
+      idle: null,
+      traffic: null,
+      state: 'down',
+      dialling: [],
+      failure: error,
+    };
   });
   return { states: connectors, failed };
 }
@@ -184,5 +196,7 @@ async function report(
 ): Promise<DrainReport> {
   const { interface: link } = state;
   const now = (await isUp(tools, state)) ? 'up' : 'down';
-  return { interface: link, withdrawn: [], reasons: [], idle: null, traffic: null, state: now, ...details };
+  const { map, peer } = state.membership;
+  const dialling = listDialling(map, peer).map(({ name }) => name);
+  return { interface: link, withdrawn: [], reasons: [], idle: null, traffic: null, state: now, dialling, ...details };
 }

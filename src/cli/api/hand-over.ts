@@ -2,7 +2,7 @@ import { WrongUsage } from '../../core/errors/index.ts';
 import type { ExportedFiles, Format } from '../../core/export/format.ts';
 import type { Input } from '../input/input.ts';
 import { makeSecretFile, type SecretFile } from '../input/secret-file.ts';
-import { note, printAll } from '../output/output.ts';
+import { note, printAll, warnReadable } from '../output/output.ts';
 
 /** Where an exported tunnel goes. */
 export interface Recipient {
@@ -36,7 +36,11 @@ export async function findRecipient(input: Input, format: Format): Promise<Recip
       'the export contains a private key, which would stay on the terminal; use --output FILE, --qr or a pipe',
     );
   }
-  return { check: () => {}, handOver: ([{ text }]) => printAll(text.trimEnd()), cancel: async () => {} };
+  const handOver = ([{ text }]: ExportedFiles) => {
+    warnReadable('the private key');
+    return printAll(text.trimEnd());
+  };
+  return { check: () => {}, handOver, cancel: async () => {} };
 }
 
 async function screen(): Promise<Recipient> {

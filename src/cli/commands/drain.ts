@@ -6,7 +6,7 @@ import { confirm } from '../input/confirm.ts';
 import { jsonFlag, yesFlag } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
 import { listNames } from '../output/list-names.ts';
-import { green, note, printError, printJson, yellow } from '../output/output.ts';
+import { green, note, printError, printJson, warn, yellow } from '../output/output.ts';
 import { type Command, networkArgument } from '../parse/command.ts';
 
 /** Seconds. The least lets three quiet looks in a row be made. */
@@ -62,11 +62,12 @@ function describeLast(last: readonly LastConnector[]): string {
 function show(reports: readonly DrainReport[], timeout: number, input: Input): number {
   const undo = input.switch('undo');
   if (input.switch('json')) {
-    const networks = reports.map(({ interface: link, withdrawn, idle, state }) => ({
+    const networks = reports.map(({ interface: link, withdrawn, idle, state, dialling }) => ({
       interface: link,
       withdrawn,
       ...(idle !== null && { idle }),
       state,
+      ...(dialling.length > 0 && { dialling }),
     }));
     printJson({ networks });
   }
@@ -75,10 +76,19 @@ function show(reports: readonly DrainReport[], timeout: number, input: Input): n
     if (traffic !== null) note(`${yellow('not idle')} after ${timeout} s: ${traffic}`);
     if (failure) printError(failure);
     note(`${link} ${failure ? describeFailed(report, undo) : describeDone(report, undo)}`);
+    if (!undo && !failure) noteDialling(report);
   }
   const [failure] = reports.flatMap((report) => report.failure ?? []);
   if (failure) return exitCodeOf(failure);
   return reports.every(({ idle }) => idle !== false) ? exitCodes.done : exitCodes.failed;
+}
+
+/** The routes have another connector by now, and devices with a profile have none. */
+function noteDialling({ interface: link, dialling, state }: DrainReport): void {
+  if (dialling.length === 0) return;
+  const names = printable(listNames(dialling));
+  const until = state === 'down' ? 'lost the network' : 'still go through it, and lose the network with it';
+  warn(`devices that dial ${link} alone (${names}) ${until}; a new profile through another connector moves them`);
 }
 
 function describeDone({ interface: link, withdrawn, reasons, state }: DrainReport, undo: boolean): string {

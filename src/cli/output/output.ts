@@ -48,9 +48,7 @@ interface OnlyCopy {
 
 /** Prints a secret that is shown this once. Where stdout does not take it, it is revoked. @throws DiskFailed then */
 export async function printOnlyCopy({ what, text, revoke, remedy }: OnlyCopy): Promise<void> {
-  const { mode, isPlain } = describeStdout();
-  if (isPlain && (mode & 0o004) !== 0)
-    warn(`other users can read the file to which ${what} is written (mode ${formatMode(mode)}); run: chmod 600 FILE`);
+  warnReadable(what);
   try {
     await printAll(text);
   } catch (error) {
@@ -63,6 +61,13 @@ export async function printOnlyCopy({ what, text, revoke, remedy }: OnlyCopy): P
     }
     throw error;
   }
+}
+
+/** Warns where a secret goes to a file that other users can read, as a shell makes it with the usual umask. */
+export function warnReadable(what: string): void {
+  const { mode, isPlain } = describeStdout();
+  if (isPlain && (mode & 0o004) !== 0)
+    warn(`other users can read the file to which ${what} is written (mode ${formatMode(mode)}); run: chmod 600 FILE`);
 }
 
 /** Whether stdout is a file, and its mode. */
