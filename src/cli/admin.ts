@@ -8,7 +8,8 @@ import type { Secret } from '../core/crypto/secret.ts';
 import { expectCpnError, quote, WrongUsage } from '../core/errors/index.ts';
 import { comparePeerIds, type Id } from '../core/map/model.ts';
 import { describeList, findNamed as matchNamed, type Naming } from '../core/names/find-named.ts';
-import type { ServiceAddress } from '../core/net/service-address.ts';
+import { type ServiceAddress, withAuthorities } from '../core/net/service-address.ts';
+import { readCaFile } from './input/ca-file.ts';
 import type { Input } from './input/input.ts';
 import { readProxy, withEnvironmentProxy } from './input/proxy.ts';
 import { readToken } from './input/secrets.ts';
@@ -156,17 +157,22 @@ function notLoggedIn({ url }: ServiceAddress): WrongUsage {
 async function findService(input: Input): Promise<Access> {
   const { readLogin } = await import('../store/login-file.ts');
   const login = await readLogin(loginFolder(input), warn);
-  const given = input.environment.CPN_API_TOKEN;
+  const variable = input.environment.CPN_API_TOKEN;
   const named = (await readServiceAddress(input)) ?? login?.service;
   if (named === undefined) throw new WrongUsage('not logged in; run "cpn login --api URL --email EMAIL"');
   const isLogin = login?.service.url === named.url;
   const listener = isLogin ? login.service.listener : undefined;
   const service = listener === undefined ? named : { ...named, listener };
   const proxy = (await readProxy(input)) ?? (isLogin ? login.service.proxy : undefined);
+  const given = await readCaFile(input);
+  const authorities = given === undefined && isLogin ? login.service.authorities : given;
   const reach = (address: ServiceAddress) =>
-    withEnvironmentProxy(proxy === undefined ? address : { ...address, proxy }, input.environment);
-  if (given !== undefined) {
-    const token = await readToken(given, 'CPN_API_TOKEN');
+    withEnvironmentProxy(
+      withAuthorities(proxy === undefined ? address : { ...address, proxy }, authorities),
+      input.environment,
+    );
+  if (variable !== undefined) {
+    const token = await readToken(variable, 'CPN_API_TOKEN');
     return { service: reach(service), token, remedies: { 401: replaceVariable } };
   }
   // A token goes to the control plane that gave it, and to no other.

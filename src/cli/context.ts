@@ -12,6 +12,7 @@ import { expectCpnError } from '../core/errors/index.ts';
 import { findEnvironmentProxy } from '../core/net/proxy.ts';
 import type { ServiceAddress } from '../core/net/service-address.ts';
 import type { DaemonUnit, Supervisor } from '../host/supervisor.ts';
+import type { Joined } from '../store/state/state.ts';
 import type { Folders, Store } from '../store/store.ts';
 import type { TextFile } from './daemon/metrics/publish.ts';
 import { deferSignals } from './daemon/stop-signals.ts';
@@ -62,6 +63,17 @@ export async function openTools(input: Input, mode: Mode = 'command'): Promise<T
 export async function findListeningUser(address: ServiceAddress, before?: number) {
   const { findListeningUser: find } = await import('../api/http/listener-check.ts');
   return find(address, before);
+}
+
+/** Warns where the daemon may not accept the certificate that this command accepted by a variable of its environment. */
+export async function warnOfTrust({ interface: link, service }: Joined, { environment }: Input): Promise<void> {
+  const { findTrustVariable } = await import('../api/http/environment-trust.ts');
+  const variable = await findTrustVariable(service, environment);
+  if (variable === null) return;
+  const { name, path } = variable;
+  const file = name === 'SSL_CERT_DIR' ? 'FILE' : path;
+  const found = `this command accepts the certificate of ${service.url} by ${name}, a variable that cpn.service does not get`;
+  warn(`${found}; save the CA for both: cpn set ${link} --ca-file ${file}`);
 }
 
 /** Makes the tools of `cpn doctor`. */

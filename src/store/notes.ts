@@ -31,9 +31,20 @@ export interface Sync {
   readonly clock?: ServiceClock | undefined;
 }
 
+/** Failed requests of the daemon for the map. */
+export interface DaemonFailure {
+  readonly error: string;
+  /** ISO 8601: when the first of them failed. */
+  readonly since: string;
+  /** ISO 8601: the last success of this daemon before them; null for none since it started. */
+  readonly lastSuccess: string | null;
+}
+
 /** What passes leave to later passes and to `cpn status`. Gone with a reboot; none of it is the only copy. */
 export interface Notes {
   readonly sync: Sync;
+  /** How the requests of the daemon fail since its last success; null where they do not. Commands leave it as it is. */
+  readonly daemonFailure: DaemonFailure | null;
   /**
    * An answer of the control plane that would empty the tunnel, or that states its deletion, and awaits a second one: when it came, in
    * seconds since boot.
@@ -69,6 +80,7 @@ export interface Probed {
 
 export const noNotes: Notes = {
   sync: { mode: 'poll', lastSuccess: null, error: null, refused: null },
+  daemonFailure: null,
   held: null,
   silent: {},
   troubles: [],
@@ -103,6 +115,10 @@ const schema = v.object({
     refusesDeltas: v.optional(v.literal(true)),
     clock: v.optional(v.object({ service: v.number(), uptime: v.number() })),
   }),
+  daemonFailure: v.optional(
+    v.nullable(v.object({ error: v.string(), since: instant, lastSuccess: v.nullable(instant) })),
+    null,
+  ),
   held: v.nullable(v.object({ since: v.number(), isDeletion: v.optional(v.literal(true)) })),
   silent: v.record(v.string(), v.number()),
   troubles: v.array(v.string()),
@@ -122,10 +138,11 @@ const schema = v.object({
 export function formatNotes({ sync, silent, probed, ways, reachability, alternating, ...plain }: Notes): string {
   const { lastSuccess, ...others } = sync;
   const kept = isFileTime(sync) ? others : sync;
-  const { held, troubles, dead, unloaded, inboundDropped } = plain;
+  const { daemonFailure, held, troubles, dead, unloaded, inboundDropped } = plain;
   const lists = { silent: sortKeys(silent), troubles, dead, ...(ways !== null && { ways: sortKeys(ways) }) };
   const text = {
     sync: kept,
+    ...(daemonFailure && { daemonFailure }),
     held,
     ...lists,
     unloaded,

@@ -19,7 +19,7 @@ export interface FailingServer {
 const today = new Date().toISOString().slice(0, 10);
 const clockOf = `the clock of this (host|machine) is at ${today} ..:.. UTC`;
 const day = String.raw`20\d\d-\d\d-\d\d \d\d:\d\d UTC`;
-const toTrust = /write .* to a file in PEM.* NODE_EXTRA_CA_CERTS|add .* to the CAs of this machine/;
+const toTrust = /write .* to a file in PEM.* --ca-file|add .* to the CAs of this machine/;
 /** OpenSSL refuses keys and hashes that are too weak on the side of the server, too. */
 const anyStrength = { ciphers: 'DEFAULT@SECLEVEL=0' };
 
@@ -103,7 +103,7 @@ export async function startFailingServers() {
     'an issuer of its own, with its root',
     [leaf({ issuer: ownIntermediate }), ownIntermediate, own],
     /the issuer of its TLS certificate, "Office Root", is not trusted on this (host|machine) \(SELF_SIGNED_CERT_IN_CHAIN\)/,
-    /your own CA, or that of a proxy of your company .*"Office Root".* (NODE_EXTRA_CA_CERTS|CAs of this machine).* otherwise another server answers/,
+    /your own CA, or that of a proxy of your company .*"Office Root".* (--ca-file|CAs of this machine).* otherwise another server answers/,
   );
   await refuse(
     'an issuer of its own, without its root',
@@ -127,7 +127,7 @@ export async function startFailingServers() {
     'the certificate of a proxy that inspects TLS',
     [leaf({ issuer: inspecting })],
     /a proxy that inspects TLS is in between: "Zscaler Root CA" issued the certificate/,
-    /exempt localhost, or (write|add) the certificate of "Zscaler Root CA" to (a file .*NODE_EXTRA_CA_CERTS|the CAs)/,
+    /exempt localhost, or (write|add) the certificate of "Zscaler Root CA" to (a file .*--ca-file|the CAs)/,
   );
   await refuse(
     'a weak key',

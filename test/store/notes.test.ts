@@ -29,6 +29,7 @@ const notes: Notes = {
     refused: 'gone',
     clonedSince: '2026-11-20T11:00:00.000Z',
   },
+  daemonFailure: null,
   held: { since: 12.5 },
   silent: { b: 7, a: 5 },
   troubles: ['another program removes a route'],
@@ -55,6 +56,10 @@ describe('notes', () => {
     ['after a success', notes],
     ['after a failure', synced('2026-11-20T12:00:00.000Z', 'unreachable')],
     ['before any success', synced(null)],
+    [
+      'while the daemon fails',
+      { ...notes, daemonFailure: { error: 'unreachable', since: '2026-11-20T12:00:00.000Z', lastSuccess: null } },
+    ],
     ['before any success, and after a failure', synced(null, 'unreachable')],
   ])('%s read as they were written', async (_, written) => {
     await store.writeNotes('cpn0', written);

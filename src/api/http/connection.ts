@@ -9,7 +9,7 @@ import { type Certificate, readSentChain } from '../../core/tls/certificate.ts';
 import type { TlsServer } from '../../core/tls/describe-failure.ts';
 import { isLateAlert } from '../../core/tls/failure-code.ts';
 import { trustSystem } from '../../core/tls/trust-system.ts';
-import { withChain } from '../../core/tls/with-chain.ts';
+import { withChain, withOtherTrust } from '../../core/tls/with-chain.ts';
 import { AttemptFailed } from './attempt-failed.ts';
 import { addressFinder } from './find-addresses.ts';
 import { type Connector, withListenerCheck } from './listener-check.ts';
@@ -75,10 +75,10 @@ export class Connection {
 
   /** @param resolved the addresses of names for when the resolver fails */
   constructor(target: Target, resolved: Resolved = {}) {
-    const { origin, proxy } = target;
+    const { origin, proxy, authorities } = target;
     this.target = target;
     const isPlain = origin.startsWith('http:');
-    this.#tlsServer = isPlain ? null : controlPlaneAt(origin);
+    this.#tlsServer = isPlain ? null : controlPlaneAt(origin, authorities);
     const { signal } = this.#end;
     const options = {
       allowH2: false,
@@ -88,20 +88,31 @@ export class Connection {
       signal,
       lookup: addressFinder(resolved, isPlain),
     };
-    const dial = this.#createDialler(options);
+    // An intermediate certificate alone is enough, as for curl.
+    const narrow = authorities === null ? {} : { ca: [...authorities], allowPartialTrustChain: true };
+    const dial = this.#createDialler({ ...options, ...narrow });
     // Reads the certificates that were not accepted, and sends nothing.
     const inspect = buildConnector({
       ...options,
+      ...narrow,
       timeout: inspectTimeoutMs,
       rejectUnauthorized: false,
       maxCachedSessions: 0,
     });
     const trustMore = () => trustSystem(process.getBuiltinModule('node:tls'));
-    const direct = withChain(dial, inspect, trustMore);
+    const trustMoreOfOrigin = () => authorities === null && trustMore();
+    const direct = withChain(dial, inspect, trustMoreOfOrigin);
+    // The proxy of a company often has a certificate of the same CA.
+    const usual = authorities === null ? dial : withOtherTrust(this.#createDialler(options), dial);
+    const dialVia = withChain(usual, inspect, trustMore);
     const through = (via: HttpProxy) =>
-      withChain(tunnel(via, direct, dial, connectTimeoutMs), tunnel(via, direct, inspect, inspectTimeoutMs), trustMore);
+      withChain(
+        tunnel(via, dialVia, dial, connectTimeoutMs),
+        tunnel(via, dialVia, inspect, inspectTimeoutMs),
+        trustMoreOfOrigin,
+      );
     this.#forwarding = isPlain && proxy !== null ? forwardBy(proxy, origin) : null;
-    const connect = proxy === null ? direct : isPlain ? toProxy(proxy, direct) : through(proxy);
+    const connect = proxy === null ? direct : isPlain ? toProxy(proxy, dialVia) : through(proxy);
     this.#client = new Client(this.#forwarding?.proxy ?? origin, {
       // The deadline of the whole call bounds these.
       headersTimeout: 0,

@@ -10,6 +10,8 @@ export interface Target {
   readonly socketPath: string | null;
   /** Whose program may answer; null where that is not checked. */
   readonly check: ExpectedUser | null;
+  /** The CAs that alone may issue the certificate of the origin, each in PEM; null for those that are trusted by default. */
+  readonly authorities: readonly string[] | null;
 }
 
 /** The user whose program answered before; null where none is remembered. */
@@ -20,7 +22,8 @@ export interface ExpectedUser {
 /** @param base the URL below which the requests are */
 export function targetOf(address: ServiceAddress, base: URL): Target {
   const check = isCheckedByListener(address.url) ? { expected: address.listener ?? null } : null;
-  return { origin: base.origin, proxy: proxyOf(address), socketPath: socketPathOf(address.url), check };
+  const { authorities = null } = address;
+  return { origin: base.origin, proxy: proxyOf(address), socketPath: socketPathOf(address.url), check, authorities };
 }
 
 export function isSameTarget(one: Target, other: Target): boolean {
@@ -28,6 +31,7 @@ export function isSameTarget(one: Target, other: Target): boolean {
     one.origin === other.origin &&
     one.socketPath === other.socketPath &&
     one.check?.expected === other.check?.expected &&
+    one.authorities?.join() === other.authorities?.join() &&
     isSameProxy(one.proxy, other.proxy)
   );
 }

@@ -1,15 +1,20 @@
+import { readAuthorities } from '../../core/tls/authority-file.ts';
 import type { TlsServer } from '../../core/tls/describe-failure.ts';
 import { useHttp } from './attempt-failed.ts';
 
 const client = {
   client: 'this host',
   trust: (certificate: string) =>
-    `write ${certificate} to a file in PEM, and set NODE_EXTRA_CA_CERTS to its path (for the daemon: systemctl edit cpn)`,
+    `write ${certificate} to a file in PEM, and give it as --ca-file (in a joined network: cpn set --ca-file FILE)`,
 };
 
-/** @param origin an https URL */
-export function controlPlaneAt(origin: string): TlsServer {
-  return { ...client, ...hostOf(origin), name: 'the control plane', flag: '--api', plain: useHttp };
+/**
+ * @param origin an https URL
+ * @param authorities the CAs that alone are trusted for it, each in PEM; null for those that are trusted by default
+ */
+export function controlPlaneAt(origin: string, authorities: readonly string[] | null): TlsServer {
+  const findAuthorities = () => authorities && readAuthorities(authorities);
+  return { ...client, ...hostOf(origin), name: 'the control plane', flag: '--api', plain: useHttp, findAuthorities };
 }
 
 /** @param url an https URL */

@@ -1,11 +1,14 @@
+import { checkAuthorities } from '../../core/doctor/check-authorities.ts';
 import { checkServiceCertificate } from '../../core/doctor/check-certificate.ts';
 import { checkOwnClock, checkServiceClock, type Moment } from '../../core/doctor/check-clock.ts';
+import { checkSync } from '../../core/doctor/check-sync.ts';
 import { type Finding, noteFinding, okFinding, problemFinding } from '../../core/doctor/finding.ts';
 import { CpnError, ForeignListener, Intercepted, ProxyFailed, Refused, Unreachable } from '../../core/errors/index.ts';
 import { addressesOf } from '../../core/names/resolved-names.ts';
 import { proxyOf } from '../../core/net/proxy.ts';
 import { isSocketAddress, socketPathOf } from '../../core/net/socket-path.ts';
 import { describeServiceRoute, findServiceRoute } from '../../core/routing/tunnelled-service.ts';
+import { readAuthorities } from '../../core/tls/authority-file.ts';
 import type { Joined } from '../../store/state/state.ts';
 import { accessOf, explainNoAccess } from '../access.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';
@@ -18,12 +21,25 @@ const deadline = 5_000;
 
 /** The way to the control plane, and what it and the resolver say; without them all else is examined all the same. */
 export const serviceChecks: readonly NetworkCheck[] = [
+  { subject: 'daemon', examine: (tools, { state }) => examineSync(tools, state) },
   { subject: 'api', examine: (tools, { state }) => examineService(tools, state) },
   { subject: 'api', examine: async (tools, { state }) => examineProxy(tools, state) },
+  { subject: 'api', examine: async (tools, { state }) => examineAuthorities(tools, state) },
   { subject: 'api', examine: async (_, seen) => examinePath(seen) },
   { subject: 'clock', examine: async (tools, seen) => [await examineOwnClock(tools, seen)] },
   { subject: 'dns', examine: (tools, { state }) => examineNames(tools, state) },
 ];
+
+async function examineSync(tools: DoctorTools, state: Joined): Promise<Finding[]> {
+  if (accessOf(state) === null) return [];
+  const { sync, daemonFailure } = await tools.store.readNotes(state.interface);
+  return checkSync(state.interface, { ...sync, daemonFailure });
+}
+
+/** The CAs of `--ca-file`. */
+function examineAuthorities(tools: DoctorTools, { interface: link, service }: Joined): Finding[] {
+  return checkAuthorities(link, readAuthorities(service.authorities ?? []), secondsNow(tools));
+}
 
 async function examineService(tools: DoctorTools, state: Joined): Promise<Finding[]> {
   const { url } = state.service;

@@ -52,7 +52,7 @@ export interface JoinReport extends HandshakeResult {
  * continues where this one ended, and gets the same peer and address.
  */
 export async function joinNetwork(tools: Tools, asked: JoinRequest): Promise<JoinReport> {
-  const request = { ...asked, service: await rememberListener(tools, await keepProxy(tools, asked)) };
+  const request = { ...asked, service: await rememberListener(tools, await keepReach(tools, asked)) };
   await check(tools, request);
   const describe = beginToDescribe(tools, request);
   const alone = <T>(work: () => Promise<T>) => tools.store.change(() => tools.store.lock(work));
@@ -67,12 +67,19 @@ export async function joinNetwork(tools: Tools, asked: JoinRequest): Promise<Joi
   return { ...(await verify(tools, applied, request)), savedProxy: describeSavedProxy(request) };
 }
 
-/** The service by the proxy of an earlier join there, unless `--proxy` names another one; else by that of the environment. */
-async function keepProxy({ store }: Tools, { service, named }: JoinRequest): Promise<ServiceAddress> {
-  if (named.has('proxy')) return service;
-  const { states } = await store.list();
-  const known = states.find((state) => state.service.url === service.url && state.service.proxy !== undefined);
-  return known?.service.proxy === undefined ? service : { ...service, proxy: known.service.proxy };
+/**
+ * The service by the proxy of an earlier join there, unless `--proxy` names another one; else by that of the environment. The same is so
+ * of the CAs of `--ca-file`.
+ */
+async function keepReach({ store }: Tools, { service, named }: JoinRequest): Promise<ServiceAddress> {
+  const known = (await store.list()).states.map((state) => state.service).filter(({ url }) => url === service.url);
+  const proxy = known.find((each) => each.proxy !== undefined)?.proxy;
+  const authorities = known.find((each) => each.authorities !== undefined)?.authorities;
+  return {
+    ...service,
+    ...(proxy !== undefined && !named.has('proxy') && { proxy }),
+    ...(authorities !== undefined && !named.has('authorities') && { authorities }),
+  };
 }
 
 /**

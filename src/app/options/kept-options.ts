@@ -4,7 +4,7 @@ import type { Endpoint } from '../../core/net/endpoint.ts';
 import type { State } from '../../store/state/state.ts';
 
 /** What a host that joins a network again keeps, unless it is given. */
-export type NamedOptions = keyof Options | 'name' | 'type' | 'endpoint' | 'networkSecret' | 'proxy';
+export type NamedOptions = keyof Options | 'name' | 'type' | 'endpoint' | 'networkSecret' | 'proxy' | 'authorities';
 
 /** The part of a join request that an earlier join may have decided already. */
 interface RequestedOptions {

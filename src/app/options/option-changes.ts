@@ -28,6 +28,8 @@ export interface OptionChanges {
   readonly service?: ServiceAddress;
   /** By which proxy it is reached; kept where it is left out. */
   readonly proxy?: NonNullable<ServiceAddress['proxy']>;
+  /** The CAs that alone may issue its certificate, each in PEM; null for those of this machine, kept where they are left out. */
+  readonly authorities?: readonly string[] | null;
 }
 
 /** Changes of which it is known where this host is to be dialled. */

@@ -1,10 +1,11 @@
 import { CannotMove, CannotReport, expectCpnError, NotJoined, NotKept, WrongUsage } from '../../core/errors/index.ts';
 import { formatEndpoint } from '../../core/net/endpoint.ts';
 import { proxyOf } from '../../core/net/proxy.ts';
-import type { ServiceAddress } from '../../core/net/service-address.ts';
+import { type ServiceAddress, withAuthorities } from '../../core/net/service-address.ts';
 import { type Change, updated } from '../../core/reconcile/change.ts';
 import type { Step } from '../../core/reconcile/step.ts';
 import { describeServiceRoute, findServiceRoute } from '../../core/routing/tunnelled-service.ts';
+import { nameAuthorities, readAuthorities } from '../../core/tls/authority-file.ts';
 import type { Joined } from '../../store/state/state.ts';
 import { accessOf } from '../access.ts';
 import { confirmListener } from '../confirm-listener.ts';
@@ -61,12 +62,17 @@ function arePortsAffected(
 /** The state with the changes; a move of the control plane is checked. */
 async function applyChanges(tools: Tools, known: Joined, changes: ResolvedChanges): Promise<Joined> {
   const next = withChanges(known, changes);
-  const { service: named, proxy = known.service.proxy } = changes;
-  if (named === undefined && changes.proxy === undefined) return next;
+  const { service: named, proxy = known.service.proxy, authorities } = changes;
+  if ([named, changes.proxy, authorities].every((each) => each === undefined)) return next;
   const before = named?.url === known.service.url ? known.service.listener : undefined;
   const service = named === undefined ? known.service : await confirmListener(tools, named, before);
   const reached = proxy === undefined ? service : { ...service, proxy };
-  return withMove(next, await findNetworkAt(tools, known, reached));
+  const isSecure = reached.url.startsWith('https:');
+  const kept = isSecure ? (known.service.authorities ?? null) : null;
+  return withMove(
+    next,
+    await findNetworkAt(tools, known, withAuthorities(reached, authorities === undefined ? kept : authorities)),
+  );
 }
 
 function describeMove({ interface: link, service: before }: Joined, { service: after }: Joined): readonly Change[] {
@@ -74,7 +80,18 @@ function describeMove({ interface: link, service: before }: Joined, { service: a
   const moved = before.url === after.url ? [] : [updated('api', link, before.url, after.url, reason)];
   const [from, to] = [describeProxy(before), describeProxy(after)];
   const proxied = from === to ? [] : [updated('api', link, { proxy: from }, { proxy: to }, reason)];
-  return [...moved, ...proxied, ...describeListener(link, before, after)];
+  return [...moved, ...proxied, ...describeAuthorities(link, before, after), ...describeListener(link, before, after)];
+}
+
+function describeAuthorities(link: string, before: ServiceAddress, after: ServiceAddress): readonly Change[] {
+  const pem = ({ authorities }: ServiceAddress) => authorities?.join('') ?? '';
+  if (pem(before) === pem(after)) return [];
+  const [from, to] = [nameCas(before), nameCas(after)];
+  return [updated('api', link, { CAs: from }, { CAs: to }, 'they issued the certificate of the control plane')];
+}
+
+function nameCas({ authorities }: ServiceAddress): string {
+  return authorities === undefined ? 'those of this machine' : nameAuthorities(readAuthorities(authorities));
 }
 
 /** Another user at the same address; that of another address goes without saying. */

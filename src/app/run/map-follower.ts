@@ -1,7 +1,8 @@
 import type { PeerMessage } from '../../contract/message.ts';
-import { Refused, Unreachable } from '../../core/errors/index.ts';
+import { type CpnError, Refused, Unreachable } from '../../core/errors/index.ts';
 import { isConfirmationDue } from '../../core/map/map-age.ts';
 import { type Backoff, backoffDelay, pauseFor, type RateLimit } from '../../core/util/backoff.ts';
+import type { DaemonFailure } from '../../store/notes.ts';
 import type { Joined } from '../../store/state/state.ts';
 import { accessOf, explainNoAccess, identifyMembership } from '../access.ts';
 import type { Pass } from '../reconcile/pass.ts';
@@ -44,6 +45,9 @@ export class MapFollower implements PassListener {
   /** When the last answers arrived, in milliseconds. */
   #answers: number[] = [];
   #failures = 0;
+  /** In ISO 8601: the last answer, and the first failure after it; null for none. */
+  #lastSuccess: string | null = null;
+  #failingSince: string | null = null;
   /** Whether the control plane answered since the last reset; only then a request is a long poll. */
   #hasAnswered = false;
   /** Whether the service refused the last request: this host may have to join again. */
@@ -179,7 +183,9 @@ export class MapFollower implements PassListener {
       // At the same time: the pass need not wait for the disk.
       const [isApplied] = await Promise.all([
         !isNews(news, state) || this.#apply(news),
-        failure === null || isNew || retryAfterMs !== undefined ? tools.store.amendNotes(this.#link, notes) : null,
+        failure === null || isNew || retryAfterMs !== undefined
+          ? tools.store.amendNotes(this.#link, { ...notes, daemonFailure: this.#noteFailure(failure) })
+          : null,
       ]);
       if (doubt === null) {
         if (retryAfterMs !== undefined) return restMs + retryAfterMs;
@@ -198,6 +204,17 @@ export class MapFollower implements PassListener {
       this.#transitions.update(error);
       return this.#pauseAfter(error);
     }
+  }
+
+  #noteFailure(failure: CpnError | null): DaemonFailure | null {
+    const now = this.#tools.now().toISOString();
+    if (failure === null) {
+      this.#lastSuccess = now;
+      this.#failingSince = null;
+      return null;
+    }
+    this.#failingSince ??= now;
+    return { error: failure.message, since: this.#failingSince, lastSuccess: this.#lastSuccess };
   }
 
   /** Whether `cpn leave` caused the refusal: it holds the lock from the removal of the peer until the state is removed. */

@@ -8,6 +8,7 @@ import type { Problem } from '../../core/problems/problem.ts';
 import type { Change } from '../../core/reconcile/change.ts';
 import type { OutsideReport } from '../../core/routing/outside-report.ts';
 import type { ForeignRoute } from '../../core/routing/own-routes.ts';
+import type { Certificate } from '../../core/tls/certificate.ts';
 import type { Sync } from '../../store/store.ts';
 
 /** The JSON of `cpn status` follows these names closely. */
@@ -39,6 +40,8 @@ export interface NetworkStatus {
   readonly foreignRoutes: readonly ForeignRoute[];
   /** What this host reaches outside its full tunnel; nothing without one. */
   readonly outside: OutsideReport;
+  /** The CAs of `--ca-file`, which alone may issue the certificate of the control plane; none where those of this machine may. */
+  readonly authorities: readonly Certificate[];
   readonly sync: Omit<Sync, 'mode'> & { readonly mode: Sync['mode'] | 'local' };
   /** How other hosts reach this one, as the control plane last replied; null where that is not known. */
   readonly reachability: Reachability | null;

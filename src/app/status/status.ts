@@ -6,6 +6,7 @@ import { findMapEnd } from '../../core/map/map-age.ts';
 import { describeDropped, describeFailure, describeUnknownDrops } from '../../core/problems/find-problems.ts';
 import { type Problem, stateOf } from '../../core/problems/problem.ts';
 import { noOutside } from '../../core/routing/outside-report.ts';
+import { readAuthorities } from '../../core/tls/authority-file.ts';
 import type { Joined } from '../../store/state/state.ts';
 import type { Notes } from '../../store/store.ts';
 import { accessOf, explainNoAccess } from '../access.ts';
@@ -91,7 +92,9 @@ async function describeDrops(
   }
 }
 
-function describeState(state: Joined, { sync, reachability }: Notes): NetworkStatus {
+function describeState(state: Joined, { sync: last, daemonFailure, reachability }: Notes): NetworkStatus {
+  // A command that succeeds does not show that the daemon does.
+  const sync = { ...last, error: last.error ?? daemonFailure?.error ?? null };
   const { membership, interface: link, keyPair, keySince } = state;
   const { map, peer } = membership;
   const expiresAt = findExpiry(state);
@@ -106,6 +109,7 @@ function describeState(state: Joined, { sync, reachability }: Notes): NetworkSta
     expiresAt: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
     mapEnd: mapEnd === null ? null : new Date(mapEnd).toISOString(),
     deletedAt: state.deletion?.at ?? null,
+    authorities: readAuthorities(state.service.authorities ?? []),
     reachability,
     sync: accessOf(state) === null ? { ...sync, mode: 'local' } : sync,
   };
@@ -115,6 +119,7 @@ function describeState(state: Joined, { sync, reachability }: Notes): NetworkSta
 const unknown = {
   state: 'degraded',
   ...{ network: null, address: null, publicKey: null, keySince: null, expiresAt: null, mapEnd: null, deletedAt: null },
+  authorities: [],
   ...{ listenPort: null, mtu: null, pathMtu: null, inbound: null, reachability: null, failure: null },
   ...{ peers: [], routes: [], drift: [], foreignRoutes: [], outside: noOutside, warnings: [], problems: [] },
   sync: { mode: 'local', lastSuccess: null, error: null, refused: null },

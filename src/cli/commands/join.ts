@@ -7,7 +7,7 @@ import { maskTokens } from '../../core/crypto/secret.ts';
 import { WrongUsage } from '../../core/errors/index.ts';
 import { peerTypes } from '../../core/map/model.ts';
 import type { Joined } from '../../store/state/state.ts';
-import { openTools } from '../context.ts';
+import { openTools, warnOfTrust } from '../context.ts';
 import { enableDaemon } from '../daemon/daemon-unit.ts';
 import { explainEnding } from '../daemon/stop-signals.ts';
 import { exitCodes } from '../exit-code.ts';
@@ -78,6 +78,7 @@ export const join: Command = {
       endStep(report.handshake === false && request.handshakeTimeoutMs !== 0 ? 'open' : 'done');
       showJoin(report, input.switch('json'));
       if (report.savedProxy !== null) note(report.savedProxy);
+      await warnOfTrust(report.state, input);
       const isKept = input.switch('enable', true) && (await enableDaemon(input));
       if (report.unloaded !== null) {
         printError(report.unloaded);
@@ -133,6 +134,7 @@ const names: Readonly<Record<string, NamedOptions>> = {
   name: 'name',
   type: 'type',
   proxy: 'proxy',
+  'ca-file': 'authorities',
   endpoint: 'endpoint',
   'listen-port': 'listenPort',
   mtu: 'mtu',

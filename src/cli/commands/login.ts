@@ -3,7 +3,7 @@ import type { Remedies } from '../../api/http/error-reply.ts';
 import type { AdminService, Profile } from '../../api/service.ts';
 import type { Secret } from '../../core/crypto/secret.ts';
 import { CpnError, printable, Refused, WrongUsage } from '../../core/errors/index.ts';
-import type { ServiceAddress } from '../../core/net/service-address.ts';
+import { type ServiceAddress, withAuthorities } from '../../core/net/service-address.ts';
 import type { Login } from '../../store/login-file.ts';
 import { connectAdmin, describeProfile, loginFolder } from '../admin.ts';
 import { findListeningUser } from '../context.ts';
@@ -36,7 +36,9 @@ export const login: Command = {
   async run(input) {
     const folder = loginFolder(input);
     const before = await (await import('../../store/login-file.ts')).readLogin(folder).catch(() => null);
-    const service = await confirmAddress(await needServiceAddress(input, askAddress), before);
+    const named = await confirmAddress(await needServiceAddress(input, askAddress), before);
+    const isKept = !input.has('ca-file') && before?.service.url === named.url;
+    const service = isKept ? withAuthorities(named, before.service.authorities) : named;
     const { environment } = input;
     const reached = withEnvironmentProxy(service, environment);
     const token = await obtainToken(input, reached);
@@ -60,8 +62,8 @@ export const login: Command = {
 /** The address with the user whose program listens there; a login confirms that user, before the password is read. */
 async function confirmAddress(service: ServiceAddress, before: Login | null): Promise<ServiceAddress> {
   const { confirmListener } = await import('../../app/confirm-listener.ts');
-  const known = before?.service.url === service.url ? before.service.listener : undefined;
-  return confirmListener({ findListeningUser, warn }, service, known);
+  const known = before?.service.url === service.url ? before.service : undefined;
+  return confirmListener({ findListeningUser, warn }, service, known?.listener);
 }
 
 /** Stores the token once the service has accepted it; of the proxy only what `--proxy` named, because the variables may change. */

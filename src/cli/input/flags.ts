@@ -46,6 +46,14 @@ export const apiFlags: Flags = {
     byDefault: 'the saved one, else HTTPS_PROXY and NO_PROXY',
     choices: ['none'],
   },
+  'ca-file': {
+    kind: 'text',
+    value: 'PATH',
+    summary:
+      'PEM file with the only CAs that may issue the certificate of the control plane; its content is saved; "none" for the CAs of this machine',
+    byDefault: 'the saved ones, else the CAs of this machine',
+    choices: ['none'],
+  },
   'insecure-http': {
     kind: 'switch',
     summary: 'allow plain http beyond loopback; sends keys and tokens unencrypted',

@@ -42,8 +42,8 @@ export async function readSecretBytes(path: string, what: string): Promise<Buffe
   });
 }
 
-/** Reads a file, and has the state of the same open file checked. */
-async function readFileOnce(path: string, what: string, check: (stats: Stats) => void): Promise<Buffer> {
+/** Reads a short file, and has the state of the same open file checked. */
+export async function readFileOnce(path: string, what: string, check: (stats: Stats) => void): Promise<Buffer> {
   let file: FileHandle | undefined;
   try {
     file = await open(path);

@@ -1,15 +1,19 @@
 import { WrongUsage } from '../../core/errors/index.ts';
-import { parseServiceAddress, type ServiceAddress } from '../../core/net/service-address.ts';
+import { parseServiceAddress, type ServiceAddress, withAuthorities } from '../../core/net/service-address.ts';
+import { readCaFile } from './ca-file.ts';
 import type { Input } from './input.ts';
 import { readProxy } from './proxy.ts';
 
-/** The control plane that `--api`, CPN_API or CPN_API_URL name, by the proxy that `--proxy` names; undefined when none does. */
+/**
+ * The control plane that `--api`, CPN_API or CPN_API_URL name, by the proxy of `--proxy` and with the CAs of `--ca-file`; undefined when
+ * none does.
+ */
 export async function readServiceAddress(input: Input): Promise<ServiceAddress | undefined> {
   const given = input.text('api') ?? input.environment.CPN_API_URL;
   if (given === undefined) return undefined;
   const service = parseServiceAddress(given, input.switch('insecure-http'));
   const proxy = await readProxy(input);
-  return proxy === undefined ? service : { ...service, proxy };
+  return withAuthorities(proxy === undefined ? service : { ...service, proxy }, await readCaFile(input));
 }
 
 /** Like {@link readServiceAddress}, where there must be one: `prompt` may supply what is missing. */

@@ -6,6 +6,7 @@ import { nameWithLabel } from '../../core/names/hosts-label.ts';
 import { summarize } from '../../core/problems/problem.ts';
 import type { OutsideReport } from '../../core/routing/outside-report.ts';
 import { describeForeignRoute } from '../../core/routing/own-routes.ts';
+import type { Certificate } from '../../core/tls/certificate.ts';
 import { describeAge } from '../../core/util/age.ts';
 import type { FormerMembership } from '../../store/former-networks.ts';
 import { describeChange } from './change-text.ts';
@@ -79,6 +80,12 @@ export function statusToJson(status: NetworkStatus) {
       ...(sync.error !== null && { error: sync.error }),
       ...(sync.refused !== null && { refused: sync.refused }),
     },
+    ...(status.authorities.length > 0 && {
+      ca_certificates: status.authorities.map(({ subject, validTo }) => ({
+        subject,
+        expires_at: new Date(validTo).toISOString(),
+      })),
+    }),
     ...(status.reachability !== null && {
       health: { reachable_by: status.reachability.reachableBy, witnesses: status.reachability.witnesses },
     }),
@@ -154,11 +161,19 @@ export function statusToText(
   parts.push(...describeOutside(outside));
   if (sync.refused !== null) parts.push(describeRefusal(sync.refused, sync.refusal));
   if (sync.error !== null && sync.error !== sync.refusal) parts.push(`${yellow('sync')} ${printable(sync.error)}`);
+  if (status.authorities.length > 0) parts.push(fold(dim(describeAuthorities(status.authorities)), columns));
   for (const { severity, text } of status.problems) {
     if (severity === 'note') parts.push(fold(`${dim('note')} ${printable(text)}`, columns));
   }
   for (const warning of warnings) parts.push(fold(`${yellow('warning')} ${printable(warning)}`, columns));
   return parts.join('\n');
+}
+
+function describeAuthorities(authorities: readonly Certificate[]): string {
+  const each = authorities.map(
+    ({ subject, validTo }) => `"${subject}" until ${new Date(validTo).toISOString().slice(0, 10)}`,
+  );
+  return `accepts the control plane only with a certificate of ${each.join(', ')}`;
 }
 
 function describeOutside({ entries, omitted }: OutsideReport): string[] {

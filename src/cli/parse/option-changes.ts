@@ -2,6 +2,7 @@ import type { OptionChanges } from '../../app/options/option-changes.ts';
 import { WrongUsage } from '../../core/errors/index.ts';
 import type { Options } from '../../core/map/options.ts';
 import type { ServiceAddress } from '../../core/net/service-address.ts';
+import { readCaFile } from '../input/ca-file.ts';
 import { apiFlags, type Flag, type Flags } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
 import { readProxy } from '../input/proxy.ts';
@@ -58,6 +59,14 @@ export const changeFlags: Flags = {
     byDefault: 'unchanged; ignores CPN_PROXY',
     choices: ['none'],
   },
+  'ca-file': {
+    kind: 'text',
+    value: 'PATH',
+    summary:
+      'accept a certificate of the control plane only from the CAs in this PEM file, whose content is saved; "none" for the CAs of this machine',
+    byDefault: 'unchanged; ignores CPN_CA_FILE',
+    choices: ['none'],
+  },
   'drop-probe': { kind: 'list', value: 'HOST[:PORT]', summary: 'connector only: stop probing this host' },
 };
 
@@ -72,6 +81,7 @@ export async function readChanges(input: Input): Promise<OptionChanges> {
   const name = input.text('name');
   const service = await readMove(input);
   const proxy = input.isTyped('proxy') ? await readProxy(input) : undefined;
+  const authorities = input.isTyped('ca-file') ? await readCaFile(input) : undefined;
   if (service !== undefined && (name !== undefined || endpoint !== undefined)) {
     throw new WrongUsage(
       `--api does not go together with ${name === undefined ? '--endpoint' : '--name'}; set one after the other`,
@@ -92,6 +102,7 @@ export async function readChanges(input: Input): Promise<OptionChanges> {
     ...(name !== undefined && { name }),
     ...(service !== undefined && { service }),
     ...(proxy !== undefined && { proxy }),
+    ...(authorities !== undefined && { authorities }),
   };
   const { options, ...others } = changes;
   const isNothing = Object.values(others).every((each) => Array.isArray(each) && each.length === 0);

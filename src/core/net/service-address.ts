@@ -1,6 +1,6 @@
 import { isIPv4 } from 'node:net';
 import { maskTokens, type Secret } from '../crypto/secret.ts';
-import { InvalidValue } from '../errors/index.ts';
+import { InvalidValue, WrongUsage } from '../errors/index.ts';
 import { isSocketAddress, parseSocketAddress, socketPathOf } from './socket-path.ts';
 
 /**
@@ -37,6 +37,22 @@ export function baseOf({ url, insecureHttp }: ServiceAddress): URL {
   return new URL(socketPathOf(parsed) === null ? parsed : 'http://localhost');
 }
 
+/**
+ * The service with these CAs; undefined leaves those that it has, null takes them away.
+ *
+ * @throws WrongUsage for CAs of an address without TLS
+ */
+export function withAuthorities(
+  service: ServiceAddress,
+  authorities: readonly string[] | null | undefined,
+): ServiceAddress {
+  if (authorities === undefined) return service;
+  const { authorities: _, ...others } = service;
+  if (authorities === null) return others;
+  if (service.url.startsWith('https:')) return { ...others, authorities };
+  throw new WrongUsage(`--ca-file is for a control plane at https, and ${service.url} has no TLS; leave it out`);
+}
+
 /** True for the address of a control plane on this host. */
 export function isLoopbackUrl(url: string): boolean {
   return isSocketAddress(url) || isLoopback(new URL(url).hostname);
@@ -69,6 +85,10 @@ export interface ServiceAddress {
    * is not on this host or has TLS, and where no listener was visible.
    */
   readonly listener?: number;
+  /**
+   * The CAs that alone may issue the certificate of the control plane, each in PEM; absent where the CAs of Node and of this machine may.
+   */
+  readonly authorities?: readonly string[];
 }
 
 /** An HTTP proxy, through which a host reaches its control plane. */

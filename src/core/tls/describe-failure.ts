@@ -1,5 +1,6 @@
+import { nameAuthorities } from './authority-file.ts';
 import { type Certificate, instant } from './certificate.ts';
-import { codeOf } from './failure-code.ts';
+import { codeOf, isUnknownIssuer } from './failure-code.ts';
 import { UnacceptedCertificate } from './with-chain.ts';
 
 /** The server that a TLS connection was made to, in words, and what its clients can set. */
@@ -15,6 +16,8 @@ export interface TlsServer {
   readonly flag: string;
   /** What to do where the port serves plain http. */
   readonly plain: string;
+  /** The CAs that alone are trusted for it; null where those of the client's machine are. */
+  findAuthorities?(): readonly Certificate[] | null;
   /** How to trust a certificate on the client's machine, in the imperative. */
   trust(certificate: string): string;
 }
@@ -42,6 +45,9 @@ type Describe = (observed: Observed) => TlsFailure;
 export function describeTlsFailure(error: unknown, server: TlsServer, now: number): TlsFailure {
   const code = codeOf(error);
   const chain = error instanceof UnacceptedCertificate ? error.chain : [];
+  const authorities = server.findAuthorities?.() ?? null;
+  if (authorities !== null && isUnknownIssuer(code))
+    return describeOtherAuthority({ code, server, chain, now }, authorities);
   const describe = certificateFailures[code] ?? handshakeFailures.find(([pattern]) => pattern.test(code))?.[1];
   return (describe ?? describeOther)({ code, server, chain, now });
 }
@@ -69,6 +75,15 @@ const describeExpired: Describe = ({ code, server, chain, now }) => {
       problem: `its TLS certificate ${clocks} (${code})`,
       remedy: `renew the certificate of ${server.name}; ${clock}`,
     };
+  const isOwn = server
+    .findAuthorities?.()
+    ?.some(({ subject, validTo }) => subject === expired.subject && validTo < now);
+  if (isOwn === true) {
+    return {
+      problem: `the CA "${expired.subject}" of --ca-file ${clocks} (${code})`,
+      remedy: `${server.trust('the certificate of the CA that replaces it')}; ${clock}`,
+    };
+  }
   return {
     problem: `the certificate of its issuer "${expired.subject}" ${clocks} (${code})`,
     remedy: `replace that issuer in the chain that ${server.name} sends; ${clock}`,
@@ -95,6 +110,17 @@ const describeOtherName: Describe = ({ code, server, chain }) => {
     remedy: `give ${server.flag} a name of that certificate, or ${server.name} a certificate for ${server.host}`,
   };
 };
+
+/** A file of CAs takes the place of those that the machine trusts. */
+function describeOtherAuthority({ code, server, chain }: Observed, authorities: readonly Certificate[]): TlsFailure {
+  const issuer = chain.at(-1)?.issuer;
+  const named = issuer === undefined ? 'another CA' : `"${issuer}"`;
+  const trusted = nameAuthorities(authorities);
+  return {
+    problem: `${named} issued its TLS certificate, and ${server.client} accepts only ${trusted}, from --ca-file (${code})`,
+    remedy: `if ${server.name} has another CA now, ${server.trust(`the certificate of ${issuer === undefined ? 'that CA' : named}`)}; "--ca-file none" accepts the CAs of the machine instead; otherwise another server answers in place of ${server.name}`,
+  };
+}
 
 const describeSelfSigned: Describe = ({ code, server }) => ({
   problem: `its TLS certificate is self-signed, and not trusted on ${server.client} (${code})`,

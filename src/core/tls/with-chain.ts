@@ -24,6 +24,23 @@ interface Closable {
 }
 
 /**
+ * A connector that connects in another way where an issuer is unknown.
+ *
+ * @param other trusts other issuers
+ */
+export function withOtherTrust<Options, Socket>(
+  connect: Connector<Options, Socket>,
+  other: Connector<Options, Socket>,
+): Connector<Options, Socket> {
+  return (options, done) =>
+    connect(options, (...[error, socket]) => {
+      if (error === null) done(null, socket);
+      else if (isUnknownIssuer(codeOf(error))) other(options, done);
+      else done(error, null);
+    });
+}
+
+/**
  * A connector whose errors have the certificates that were not accepted, as {@link UnacceptedCertificate}. Node closes such a
  * connection before they can be read, so they come from a second one, over which nothing is sent.
  *

@@ -29,13 +29,14 @@ export const serviceAddress = v.object({
   insecureHttp: v.boolean(),
   proxy: v.exactOptional(v.union([v.literal('none'), proxy])),
   listener: v.exactOptional(int),
+  authorities: v.exactOptional(v.array(v.string())),
 });
 export const features = v.pipe(
   v.array(v.string()),
   v.transform((names) => knownFeatures(names)),
 );
 
-/** The text form of a service, with the credentials of its proxy in the open. Older versions ignore proxy and listener. */
+/** The text form of a service, with the credentials of its proxy in the open. Older versions ignore proxy, listener and authorities. */
 export function formatServiceAddress({ proxy, ...service }: ServiceAddress) {
   if (proxy === undefined || proxy === 'none') return { ...service, proxy };
   return { ...service, proxy: { url: revealProxy(proxy), from: proxy.from } };

@@ -49,7 +49,7 @@ describe('with a certificate', () => {
       return runProgram(['login', ...where, ...password], { XDG_CONFIG_HOME: folder, ...environment });
     };
     const stranger = await login({});
-    expect([stranger.code, stranger.stderr]).toEqual([5, expect.stringContaining('NODE_EXTRA_CA_CERTS')]);
+    expect([stranger.code, stranger.stderr]).toEqual([5, expect.stringContaining('--ca-file')]);
     const known = await login({ NODE_EXTRA_CA_CERTS: join(folder, 'cert.pem') });
     expect([known.stdout, known.code]).toEqual([expect.stringContaining('logged in'), 0]);
   });

@@ -48,6 +48,7 @@ const office: NetworkStatus = {
   sync: { mode: 'push', lastSuccess: null, error: null, refused: null },
   problems: [],
   warnings: [],
+  authorities: [],
   failure: null,
 };
 const failure = new UnreadableFile('/var/lib/cpn/cpn1.json', 'is damaged', 'restore it');

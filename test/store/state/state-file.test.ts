@@ -94,3 +94,10 @@ it('of a version with fewer fields of peers has the map without its revision, so
   expect(map).toEqual({ ...state.membership?.map, peers: undefined, revision: null });
   expect(peers?.[2]).not.toHaveProperty('via');
 });
+
+it('has the CAs of the control plane, and reads a file without them', () => {
+  const authorities = ['-----BEGIN CERTIFICATE-----\nMII\n-----END CERTIFICATE-----\n'];
+  const service = { ...state.service, authorities };
+  expect(parseState(formatState({ ...state, service })).service).toEqual(service);
+  expect(parseState(formatState(state)).service).not.toHaveProperty('authorities');
+});

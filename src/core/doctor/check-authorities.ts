@@ -1,0 +1,19 @@
+import { type Certificate, instant } from '../tls/certificate.ts';
+import { judgeValidity } from '../tls/served-chain.ts';
+import { type Finding, okFinding, problemFinding } from './finding.ts';
+
+/**
+ * Judges the CAs of `--ca-file`.
+ *
+ * @param link the interface of the network whose control plane they are for
+ * @param now seconds since the epoch
+ */
+export function checkAuthorities(link: string, authorities: readonly Certificate[], now: number): Finding[] {
+  return authorities.map((authority) => {
+    const looked = `the CA "${authority.subject}" of ${link}`;
+    const found = judgeValidity([authority], now * 1000, `cpn set ${link} --ca-file FILE, with its successor too`);
+    return found === null
+      ? okFinding('api', looked, `is accepted alone for the control plane, until ${instant(authority.validTo)}`)
+      : problemFinding('api', looked, found.problem, found.remedy);
+  });
+}

@@ -1,0 +1,34 @@
+import { type Finding, noteFinding, okFinding, problemFinding } from './finding.ts';
+
+/** The last requests for the map of a network. Times are in ISO 8601. */
+export interface LastSync {
+  readonly lastSuccess: string | null;
+  /** Why the last request failed, of the daemon or of a command; null where it did not. */
+  readonly error: string | null;
+  /** How the requests of the daemon fail; null where they do not. */
+  readonly daemonFailure: {
+    readonly error: string;
+    readonly since: string;
+    readonly lastSuccess: string | null;
+  } | null;
+}
+
+/** Reports how the daemon last received the map, because the environment and the CAs of this command may be others. */
+export function checkSync(link: string, { lastSuccess, error, daemonFailure }: LastSync): Finding[] {
+  const looked = `the last sync of ${link}`;
+  if (daemonFailure !== null) {
+    const { since, lastSuccess: before } = daemonFailure;
+    const last = before === null ? 'it had no success since it started' : `its last success was at ${minute(before)}`;
+    const found = `fails since ${minute(since)}; ${last}: ${daemonFailure.error}`;
+    return [problemFinding('daemon', `${looked} by the daemon`, found, compare(link))];
+  }
+  if (error !== null) return [noteFinding('daemon', looked, `failed: ${error}`, 'see the control plane below')];
+  return lastSuccess === null ? [] : [okFinding('daemon', looked, `succeeded at ${minute(lastSuccess)}`)];
+}
+
+const compare = (link: string): string =>
+  `if the control plane answers this command, the daemon has another environment: "cpn set ${link}" saves --ca-file and --proxy for both, and "systemctl restart cpn" reads the CAs of this machine again`;
+
+function minute(time: string): string {
+  return `${time.slice(0, 16).replace('T', ' ')} UTC`;
+}
