@@ -38,6 +38,31 @@ test('a spreadsheet gets texts, and no formula of a name that a peer chose', () 
   expect(csv.endsWith('\r\n')).toBe(true);
 });
 
+test('nor does it get one where it splits a text at another separator, or does not heed the quotes', () => {
+  const harmless = ['a;b', 'x - y', 'web-1', '8 = 8', 'a "b" c'];
+  const split = [
+    "web;=cmd|'/C calc'!A0;x",
+    'web\t=1',
+    'web\n=1',
+    'web; +1',
+    'web;"=1',
+    'web;"",-1',
+    ';;@x',
+    ';＝1',
+    '",=1',
+  ];
+  const csv = toCsv(
+    [...split, ...harmless].map((name, at) => entry(at + 1, { target: { kind: 'peer', id: 7, name } })),
+    new Map(),
+  );
+  for (const separator of [';', '\t', ',', '|', '\n']) {
+    const cells = csv.split(/\r\n|\n/).flatMap((line) => line.split(separator));
+    expect(cells.filter((cell) => /^["\s]*[=+\-@＝]/.test(cell))).toEqual([]);
+  }
+  expect(csv).toContain(`"web;'=cmd|'/C calc'!A0;x"`);
+  for (const name of harmless) expect(csv).toContain(`"${name.replaceAll('"', '""')}"`);
+});
+
 test('ids of networks have their names, also of one that was deleted', () => {
   const deleted = entry(9, { action: 'network.delete', target: { kind: 'network', id: 4, name: 'lab' } });
   const names = findNames([{ id: 3, name: 'office; role: owner' }], [deleted]);

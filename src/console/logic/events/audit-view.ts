@@ -67,12 +67,14 @@ export function toCsv(entries: readonly AuditEntry[], names: Names): string {
   return `\u{feff}${[header, ...rows].map((row) => `${row.map(toCell).join(',')}\r\n`).join('')}`;
 }
 
-/** What spreadsheets take for the beginning of a formula, also in full width (OWASP, CSV injection). A peer chooses its name. */
-const formula = /^[\s\u{fffd}]*[=+\-@\u{ff1d}\u{ff0b}\u{ff0d}\u{ff20}]/u;
+/**
+ * Where a cell begins with what spreadsheets take for a formula, also in full width (OWASP, CSV injection): a peer chooses its name.
+ * A spreadsheet with `;` or a tab as its separator, such as a German one, begins cells within the text too, and skips quotes there.
+ */
+const formulas = /(^|[,;|\n\t])(?=["\s\u{fffd}]*[=+\-@\u{ff1d}\u{ff0b}\u{ff0d}\u{ff20}])/gu;
 
 function toCell(value: string | number | null): string {
   if (value === null) return '';
   if (typeof value === 'number') return String(value);
-  const text = printableLines(value);
-  return `"${(formula.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
+  return `"${printableLines(value).replace(formulas, "$1'").replaceAll('"', '""')}"`;
 }
