@@ -4,6 +4,7 @@ import type { AuditEntry } from '../../contract/audit.ts';
 import type { NetworkSummary } from '../../contract/network.ts';
 import { announce } from '../announcer.ts';
 import { send } from '../client.ts';
+import { type AuditList, addNewer, addOlder, readNewer, readOlder } from '../logic/events/audit-list.ts';
 import {
   type AuditView,
   actionGroups,
@@ -31,9 +32,6 @@ import { Time } from '../parts/time.tsx';
 import { usePolled } from '../polled.ts';
 import { query, setQuery } from '../router.ts';
 
-const pageSize = 200;
-/** Of what is read every few seconds. */
-const fewEntries = 20;
 const intervalMs = 2000;
 /** Entries of one request of an export, and of a file. */
 const exportSize = 1000;
@@ -100,20 +98,22 @@ interface EntriesProps {
 }
 
 function Entries({ filter, networks }: EntriesProps): JSX.Element {
-  const [newest, setNewest] = useState<readonly AuditEntry[] | null>(null);
-  const [older, setOlder] = useState<readonly AuditEntry[]>([]);
-  const [isComplete, setComplete] = useState(false);
+  const [list, setList] = useState<AuditList | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
-  const latest = useRef<AuditEntry | undefined>(undefined);
+  const shown = useRef<AuditList>({ entries: [], isComplete: false });
+  const show = (next: AuditList) => {
+    shown.current = next;
+    setList(next);
+  };
+  const read = (limit: number, before?: number) => readEntries(filter, limit, before);
   useEffect(() => {
     let isOver = false;
     let timer: ReturnType<typeof setTimeout> | undefined;
     const update = async () => {
       try {
-        const entries = document.hidden ? [] : await readNewer(filter, latest.current);
+        const came = document.hidden ? null : await readNewer(shown.current, read);
         if (isOver) return;
-        latest.current = entries[0] ?? latest.current;
-        if (!document.hidden) setNewest((before) => merge(entries, before ?? []));
+        if (came !== null) show(addNewer(shown.current, came));
         setProblem(null);
       } catch (error) {
         if (!isOver) setProblem(error instanceof Error ? error.message : String(error));
@@ -127,8 +127,8 @@ function Entries({ filter, networks }: EntriesProps): JSX.Element {
       clearTimeout(timer);
     };
   }, [filter]);
-  const entries = [...(newest ?? []), ...older];
-  const names = useMemo(() => findNames(networks, entries), [networks, newest, older]);
+  const { entries, isComplete } = shown.current;
+  const names = useMemo(() => findNames(networks, entries), [networks, entries]);
   const columns = useMemo(() => listColumns(names), [names]);
   const attempt = async (work: () => Promise<void>) => {
     try {
@@ -138,11 +138,11 @@ function Entries({ filter, networks }: EntriesProps): JSX.Element {
       setProblem(error instanceof Error ? error.message : String(error));
     }
   };
-  const readOlder = () =>
+  const showOlder = () =>
     attempt(async () => {
-      const more = await readEntries(filter, pageSize, entries.at(-1)?.id);
-      setOlder([...older, ...more]);
-      setComplete(more.length < pageSize);
+      const asked = shown.current;
+      const came = await readOlder(asked, read);
+      show(addOlder(shown.current, asked, came));
     });
   const save = (kind: 'csv' | 'json') =>
     attempt(async () => {
@@ -156,9 +156,9 @@ function Entries({ filter, networks }: EntriesProps): JSX.Element {
   return (
     <>
       <Problem text={problem} />
-      <div aria-busy={newest === null && problem === null}>
-        {newest === null && problem === null && <Loading />}
-        {newest !== null && entries.length === 0 && (
+      <div aria-busy={list === null && problem === null}>
+        {list === null && problem === null && <Loading />}
+        {list !== null && entries.length === 0 && (
           <div class="empty">
             <p>No entry matches. Type a part of a name, an action or an address, or choose another time.</p>
           </div>
@@ -173,9 +173,9 @@ function Entries({ filter, networks }: EntriesProps): JSX.Element {
           </>
         )}
       </div>
-      {newest !== null && newest.length >= pageSize && !isComplete && (
+      {list !== null && !isComplete && (
         <div class="actions">
-          <BusyButton onClick={readOlder}>Show older entries</BusyButton>
+          <BusyButton onClick={showOlder}>Show older entries</BusyButton>
         </div>
       )}
     </>
@@ -196,15 +196,6 @@ function listColumns(names: Names): readonly Column<AuditEntry>[] {
 /** A text that a long table may cut. */
 const Clipped = ({ text }: { readonly text: string }) => <span title={text}>{text}</span>;
 
-/** The newest entries, and all after the one that is known. */
-async function readNewer(filter: string, known: AuditEntry | undefined): Promise<readonly AuditEntry[]> {
-  if (known === undefined) return readEntries(filter, pageSize);
-  const entries = await readEntries(filter, fewEntries);
-  return entries.length === fewEntries && entries.every(({ id }) => id > known.id)
-    ? readEntries(filter, pageSize)
-    : entries;
-}
-
 async function readEntries(filter: string, limit: number, before?: number): Promise<readonly AuditEntry[]> {
   const query = [`per_page=${limit}`, filter, before === undefined ? '' : `before=${before}`].filter(Boolean).join('&');
   const { data } = await (await send('GET', `api/audit?${query}`)).json();
@@ -220,10 +211,4 @@ async function readAll(filter: string, onProgress: (count: number) => void): Pro
     onProgress(entries.length);
     if (more.length < exportSize || entries.length >= mostExported) return entries;
   }
-}
-
-/** New entries before those that are shown; the ids fall. */
-function merge(fresh: readonly AuditEntry[], shown: readonly AuditEntry[]): readonly AuditEntry[] {
-  const [last] = shown;
-  return last === undefined ? fresh : [...fresh.filter(({ id }) => id > last.id), ...shown];
 }

@@ -1,0 +1,40 @@
+import type { AuditEntry } from '../../../contract/audit.ts';
+
+/** Entries of the audit, newest first and without a gap, and whether there is none older. */
+export interface AuditList {
+  readonly entries: readonly AuditEntry[];
+  readonly isComplete: boolean;
+}
+
+/** Reads the newest entries, or those before an id, up to a limit. */
+type Read = (limit: number, before?: number) => Promise<readonly AuditEntry[]>;
+
+/** Entries of a request that fills the page. */
+const pageSize = 200;
+/** Entries of a request that is made every few seconds. */
+const fewEntries = 20;
+
+/** Reads the newest entries: back to the first of the list, or a page if more came. */
+export async function readNewer({ entries }: AuditList, read: Read): Promise<readonly AuditEntry[]> {
+  const [known] = entries;
+  if (known === undefined) return read(pageSize);
+  const few = await read(fewEntries);
+  return few.some(({ id }) => id === known.id) ? few : read(pageSize);
+}
+
+/** Adds what {@link readNewer} read. The list begins again where entries are missing in between, or the database was restored. */
+export function addNewer(list: AuditList, came: readonly AuditEntry[]): AuditList {
+  const at = came.findIndex(({ id }) => id === list.entries[0]?.id);
+  if (at === -1) return { entries: came, isComplete: came.length < pageSize };
+  return at === 0 ? list : { ...list, entries: [...came.slice(0, at), ...list.entries] };
+}
+
+/** Reads the entries before the last of the list. */
+export const readOlder = ({ entries }: AuditList, read: Read): Promise<readonly AuditEntry[]> =>
+  read(pageSize, entries.at(-1)?.id);
+
+/** Adds what {@link readOlder} read for `asked`, unless the list began again meanwhile. */
+export function addOlder(list: AuditList, asked: AuditList, came: readonly AuditEntry[]): AuditList {
+  if (list.entries.at(-1)?.id !== asked.entries.at(-1)?.id) return list;
+  return { entries: [...list.entries, ...came], isComplete: came.length < pageSize };
+}
