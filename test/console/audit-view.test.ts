@@ -38,7 +38,7 @@ test('a spreadsheet gets texts, and no formula of a name that a peer chose', () 
   expect(csv.endsWith('\r\n')).toBe(true);
 });
 
-test('nor does it get one where it splits a text at another separator, or does not heed the quotes', () => {
+test('nor does it get one where it splits a text at another separator, or does not respect the quotes', () => {
   const harmless = ['a;b', 'x - y', 'web-1', '8 = 8', 'a "b" c'];
   const split = [
     "web;=cmd|'/C calc'!A0;x",
