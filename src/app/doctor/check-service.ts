@@ -33,7 +33,9 @@ export const serviceChecks: readonly NetworkCheck[] = [
 async function examineSync(tools: DoctorTools, state: Joined): Promise<Finding[]> {
   if (accessOf(state) === null) return [];
   const { sync, daemonFailure } = await tools.store.readNotes(state.interface);
-  return checkSync(state.interface, { ...sync, daemonFailure });
+  const daemon = await tools.inspector.holder(`${tools.folders.runtime}/daemon.pid`);
+  // The failure of a daemon that has ended is out of date.
+  return checkSync(state.interface, { ...sync, daemonFailure: daemon?.alive ? daemonFailure : null });
 }
 
 /** The CAs of `--ca-file`. */

@@ -92,9 +92,7 @@ async function describeDrops(
   }
 }
 
-function describeState(state: Joined, { sync: last, daemonFailure, reachability }: Notes): NetworkStatus {
-  // A command that succeeds does not show that the daemon does.
-  const sync = { ...last, error: last.error ?? daemonFailure?.error ?? null };
+function describeState(state: Joined, { sync, reachability }: Notes): NetworkStatus {
   const { membership, interface: link, keyPair, keySince } = state;
   const { map, peer } = membership;
   const expiresAt = findExpiry(state);
