@@ -4,7 +4,7 @@ import type { Enrollment, Network } from '../contract/network.ts';
 import type { Peer } from '../contract/peer.ts';
 import { findProfileRoutes } from '../core/export/device-profile.ts';
 import { ApiError, call, send } from './client.ts';
-import { draftPhoneConfig, renderKeyAlone, renderPhoneConfig } from './logic/peers/phone-config.ts';
+import { draftPhoneConfig, nameFile, renderKeyAlone, renderPhoneConfig } from './logic/peers/phone-config.ts';
 import { toSentence } from './logic/text/to-sentence.ts';
 
 export interface PhoneRequest {
@@ -19,6 +19,8 @@ export interface PhoneRequest {
 export interface Phone {
   readonly name: string;
   readonly address: string;
+  /** The name of its file. */
+  readonly file: string;
   readonly config: string;
   /** The config has the key alone, for this reason. */
   readonly problem: string | null;
@@ -89,10 +91,11 @@ export async function repeat(attempt: Attempt): Promise<Phone> {
 /** From here on the peer exists: nothing may lose its key. */
 function toPhone({ peer, network }: Enrollment, privateKey: string, connector: Peer | null): Phone {
   const { name, address } = peer;
+  const phone = { name, address, file: nameFile(peer), connector };
   try {
-    return { name, address, config: renderPhoneConfig(network, peer, privateKey), problem: null, connector };
+    return { ...phone, config: renderPhoneConfig(network, peer, privateKey), problem: null };
   } catch (error) {
-    return { name, address, config: renderKeyAlone(peer, privateKey), problem: String(error), connector };
+    return { ...phone, config: renderKeyAlone(peer, privateKey), problem: String(error) };
   }
 }
 

@@ -13,6 +13,7 @@ import { formatExact } from '../../src/console/logic/text/time.ts';
 import type { PeerHealth, PeerPath } from '../../src/contract/health.ts';
 import type { Network } from '../../src/contract/network.ts';
 import type { Peer } from '../../src/contract/peer.ts';
+import { labelOf } from '../../src/control-plane/domain/peer-label.ts';
 import { describeEvent } from '../../src/core/events/describe-event.ts';
 
 const at = '2030-01-01T00:00:00.000Z';
@@ -127,14 +128,19 @@ test('a value that no file can hold is found before anything is enrolled, and ne
   expect(renderKeyAlone(phone, key(3))).toBe(`[Interface]\nPrivateKey = ${key(3)}\nAddress = 10.77.0.3/32\n`);
 });
 
-test('the file has a name that the WireGuard apps accept', () => {
-  const names = ["Zoë's iPhone", '北京', 'my phone of the last year', 'a', '../../x', ''];
-  expect(names.map(nameFile)).toEqual([
-    'Zoe-s-iPhone.conf',
-    'wg0.conf',
-    'my-phone-of-the.conf',
-    'a.conf',
-    'x.conf',
-    'wg0.conf',
+test('each peer of a network has a file of its own name, which the WireGuard apps and Windows accept', () => {
+  const names = ['北京手机', 'Москва тел', '🎉', "Zoë's iPhone 15 Pro", "Zoë's iPhone 15 Pro Max", 'phone', 'aux', 'CON', 'lpt1'];
+  const labels = names.map(labelOf);
+  const files = names.map((name, at) => {
+    const label = labels[at] || `peer-${at + 1}`;
+    return nameFile({ id: at + 1, name, ...(label !== name && { dns_label: label }) });
+  });
+  expect(files).toEqual([
+    ...['beijingshouji.conf', 'moskva-tel.conf', 'tada.conf', 'zoes-iphone-1-4.conf', 'zoes-iphone-1-5.conf'],
+    ...['phone.conf', 'aux-7.conf', 'con-8.conf', 'lpt1-9.conf'],
   ]);
+  // A replica of an earlier version sends no label.
+  const earlier = ['北京', '../../x', '', 'My phone of the last year'].map((name) => nameFile({ id: 123_456, name }));
+  expect(earlier).toEqual(['wg-123456.conf', 'x.conf', 'wg-123456.conf', 'my-phone-123456.conf']);
+  for (const file of [...files, ...earlier]) expect(file).toMatch(/^[a-zA-Z0-9_=+.-]{1,15}\.conf$/);
 });

@@ -7,7 +7,7 @@ import { enrollPhone, OutcomeUnknown, type Phone, repeat } from '../enroll-phone
 import { healthSource, useLive } from '../live.ts';
 import { linkTo } from '../logic/page/route.ts';
 import { fitsCode } from '../logic/peers/code-size.ts';
-import { draftPhoneConfig, nameFile } from '../logic/peers/phone-config.ts';
+import { draftPhoneConfig } from '../logic/peers/phone-config.ts';
 import { Copy } from '../parts/copy.tsx';
 import { Download } from '../parts/download.tsx';
 import { Choice, Field, Form } from '../parts/form.tsx';
@@ -112,7 +112,7 @@ function describeSize(network: Network): string {
 }
 
 function PhoneResult({ phone }: { readonly phone: Phone }): JSX.Element {
-  const { name, address, config, problem, connector } = phone;
+  const { name, address, file, config, problem, connector } = phone;
   const isCode = problem === null && fitsCode(config);
   return (
     <section aria-label="The phone">
@@ -129,7 +129,7 @@ function PhoneResult({ phone }: { readonly phone: Phone }): JSX.Element {
       </p>
       {isCode && <QrCode label={`The tunnel of ${name} as a QR code`} text={config} />}
       <p>
-        <Download name={nameFile(name)} text={config} />
+        <Download name={file} text={config} />
       </p>
       <Copy what="file" label="The same as a wg-quick file" text={config} />
     </section>

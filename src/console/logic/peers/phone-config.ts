@@ -72,11 +72,18 @@ function findRelayed(network: Network, route: string, relay: Peer | undefined): 
   return findConnectors(network.peers, route).length > 0 ? relay : undefined;
 }
 
-/** The name of a file that the WireGuard apps accept: they name the tunnel after it, with up to 15 of these characters. */
-export function nameFile(name: string): string {
-  const plain = name
-    .normalize('NFKD')
-    .replace(/\p{M}/gu, '')
-    .replace(/[^a-zA-Z0-9]+/g, '-');
-  return `${plain.slice(0, 15).replace(/^-+|-+$/g, '') || 'wg0'}.conf`;
+/** The WireGuard apps name a tunnel after its file, with up to this many characters. */
+const longestName = 15;
+/** Windows has devices of these names, in every folder. */
+const device = /^(con|prn|aux|nul|(com|lpt)[0-9])$/;
+
+/** The name of the file of a peer: its label, which is unique in the network. A label that cannot stay whole ends in the id of the peer. */
+export function nameFile({ id, name, dns_label }: Pick<Peer, 'id' | 'name' | 'dns_label'>): string {
+  const label = dns_label ?? toPlain(name);
+  if (label !== '' && label.length <= longestName && !device.test(label)) return `${label}.conf`;
+  const end = `-${id}`;
+  const begin = label.slice(0, longestName - end.length).replace(/-$/, '');
+  return `${begin || 'wg'}${end}.conf`;
 }
+
+const toPlain = (name: string) => name.toLowerCase().replace(/[^a-z0-9]+/g, '-').replace(/^-|-$/g, '');
