@@ -129,7 +129,17 @@ test('a value that no file can hold is found before anything is enrolled, and ne
 });
 
 test('each peer of a network has a file of its own name, which the WireGuard apps and Windows accept', () => {
-  const names = ['北京手机', 'Москва тел', '🎉', "Zoë's iPhone 15 Pro", "Zoë's iPhone 15 Pro Max", 'phone', 'aux', 'CON', 'lpt1'];
+  const names = [
+    '北京手机',
+    'Москва тел',
+    '🎉',
+    "Zoë's iPhone 15 Pro",
+    "Zoë's iPhone 15 Pro Max",
+    'phone',
+    'aux',
+    'CON',
+    'lpt1',
+  ];
   const labels = names.map(labelOf);
   const files = names.map((name, at) => {
     const label = labels[at] || `peer-${at + 1}`;

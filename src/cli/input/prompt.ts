@@ -1,3 +1,5 @@
+import { columnsOf } from '../output/fit.ts';
+
 /** What a prompt shows, and what is wrong with an answer. */
 interface Prompt {
   readonly message: string;
@@ -12,6 +14,8 @@ interface Prompt {
 export async function prompt(kind: 'text' | 'password', { message, validate }: Prompt): Promise<string | null> {
   const prompts = await import('@clack/prompts');
   const { stdin, stderr } = process;
+  // The library breaks lines at the columns of its output, where they are 0 after each character.
+  stderr.columns = columnsOf(stderr);
   const gone = new AbortController();
   // The library waits on: without this the process ends, with exit code 0.
   const onData = (data: Buffer | string) => {

@@ -8,6 +8,9 @@ export function terminalColumns(): number | null {
   return process.stdout.isTTY && process.stdout.columns > 0 ? process.stdout.columns : null;
 }
 
+/** The columns that a stream to a terminal has. A serial console and `docker exec -it` may report none, for which 80 are the usual number. */
+export const columnsOf = ({ columns }: { readonly columns: number }): number => (columns > 0 ? columns : 80);
+
 /** Characters that a terminal shows two columns wide, as far as names have them (UAX #11). */
 const wide =
   /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}\p{Emoji_Presentation}\u3000-\u303e\uff01-\uff60\uffe0-\uffe6]/u;

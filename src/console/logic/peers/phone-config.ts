@@ -86,4 +86,8 @@ export function nameFile({ id, name, dns_label }: Pick<Peer, 'id' | 'name' | 'dn
   return `${begin || 'wg'}${end}.conf`;
 }
 
-const toPlain = (name: string) => name.toLowerCase().replace(/[^a-z0-9]+/g, '-').replace(/^-|-$/g, '');
+const toPlain = (name: string) =>
+  name
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-|-$/g, '');
