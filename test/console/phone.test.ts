@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { explainPath, explainPeer } from '../../src/console/logic/matrix/explain-path.ts';
 import { indexReach } from '../../src/console/logic/matrix/reach.ts';
+import { findDialled } from '../../src/console/logic/peers/choose-connector.ts';
 import { fitsCode } from '../../src/console/logic/peers/code-size.ts';
 import { describeProfile } from '../../src/console/logic/peers/device.ts';
 import {
@@ -153,4 +154,11 @@ test('each peer of a network has a file of its own name, which the WireGuard app
   const earlier = ['北京', '../../x', '', 'My phone of the last year'].map((name) => nameFile({ id: 123_456, name }));
   expect(earlier).toEqual(['wg-123456.conf', 'x.conf', 'wg-123456.conf', 'my-phone-123456.conf']);
   for (const file of [...files, ...earlier]) expect(file).toMatch(/^[a-zA-Z0-9_=+.-]{1,15}\.conf$/);
+});
+
+test('a chosen connector that another admin removed is gone, and no other way takes its place', () => {
+  const other = peer(4, 'edge-2', { peer_type: 'connector', endpoint });
+  expect(findDialled('4', [edge, other])).toBe(other);
+  expect([findDialled('4', [edge]), findDialled('4', []), findDialled('all', [edge])]).toEqual(['gone', 'gone', 'all']);
+  expect([findDialled(null, [edge, other]), findDialled(null, [])]).toEqual([edge, 'all']);
 });

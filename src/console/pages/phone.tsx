@@ -6,6 +6,7 @@ import { findProfileConnectors } from '../../core/export/device-profile.ts';
 import { enrollPhone, OutcomeUnknown, type Phone, repeat } from '../enroll-phone.ts';
 import { healthSource, useLive } from '../live.ts';
 import { linkTo } from '../logic/page/route.ts';
+import { type Dialled, findDialled } from '../logic/peers/choose-connector.ts';
 import { fitsCode } from '../logic/peers/code-size.ts';
 import { draftPhoneConfig } from '../logic/peers/phone-config.ts';
 import { Copy } from '../parts/copy.tsx';
@@ -22,8 +23,11 @@ export function AddPhone({ network, children }: { readonly network: Network; rea
   const [chosen, setChosen] = useState<string | null>(null);
   const [phone, setPhone] = useState<Phone | null>(null);
   const [attempt, setAttempt] = useState<OutcomeUnknown['attempt'] | null>(null);
-  const via = chosen ?? (connectors[0] === undefined ? 'all' : String(connectors[0].peer.id));
-  const connector = connectors.find(({ peer }) => String(peer.id) === via)?.peer ?? null;
+  const dialled = findDialled(
+    chosen,
+    connectors.map(({ peer }) => peer),
+  );
+  const via = typeof dialled === 'object' ? String(dialled.id) : dialled;
   const isDialled = network.peers.some(({ endpoint }) => endpoint !== null);
   const options = [
     ...connectors.map(({ peer, isOffline }, at): [string, string] => [
@@ -31,8 +35,11 @@ export function AddPhone({ network, children }: { readonly network: Network; rea
       `through ${peer.name}${at === 0 ? ' (recommended)' : ''}${isOffline ? ', which is offline' : ''}`,
     ]),
     ['all', 'directly to every peer that has an endpoint'] as [string, string],
+    ...(dialled === 'gone' ? [['gone', 'choose again: the connector is gone'] as [string, string]] : []),
   ];
   const enroll = async () => {
+    if (dialled === 'gone' && attempt === null) throw new Error('The connector that you chose is gone. Choose again.');
+    const connector = typeof dialled === 'object' ? dialled : null;
     const expiresInHours = days.trim() === '' ? null : Math.round(Number(days) * 24);
     try {
       setPhone(await (attempt ? repeat(attempt) : enrollPhone({ network, name, expiresInHours, connector })));
@@ -73,7 +80,7 @@ export function AddPhone({ network, children }: { readonly network: Network; rea
         value={via}
         options={options}
         onChange={setChosen}
-        hint={describeChoice(network, connector, connectors.length)}
+        hint={describeChoice(network, dialled, connectors.length)}
       />
       <Field
         label="Days until the peer expires"
@@ -95,9 +102,10 @@ function useConnectors(network: Network): { readonly peer: Peer; readonly isOffl
   return [...all.filter(({ isOffline }) => !isOffline), ...all.filter(({ isOffline }) => isOffline)];
 }
 
-function describeChoice(network: Network, connector: Peer | null, count: number): string {
-  if (connector !== null)
-    return `One peer in the file, which stays valid while peers come and go. If ${connector.name} fails, the phone is cut off.`;
+function describeChoice(network: Network, dialled: Dialled, count: number): string {
+  if (dialled === 'gone') return 'Another admin removed the connector, or phones cannot dial it any more.';
+  if (dialled !== 'all')
+    return `One peer in the file, which stays valid while peers come and go. If ${dialled.name} fails, the phone is cut off.`;
   const why = count === 0 ? 'No connector has an endpoint and relays. ' : '';
   return `${why}Peers that join later are not in the file.${describeSize(network)}`;
 }
