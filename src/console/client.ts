@@ -25,6 +25,10 @@ export const isOutOfReach = signal(false);
 /** Whether an error is about the control plane, or what is in front of it, as a whole. */
 export const isOutage = (error: unknown) => error instanceof ApiError && [0, 502, 503, 504].includes(error.status);
 
+/** Whether a request that failed may have been carried out: its reply was lost, or cannot be read. */
+export const isOutcomeUnknown = (error: unknown) =>
+  !(error instanceof ApiError) || error.status === 0 || error.status >= 500;
+
 export interface RequestOptions {
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;

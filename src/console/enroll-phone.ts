@@ -3,7 +3,7 @@ import type { NewEnrollmentKey } from '../contract/enrollment-key.ts';
 import type { Enrollment, Network } from '../contract/network.ts';
 import type { Peer } from '../contract/peer.ts';
 import { findProfileRoutes } from '../core/export/device-profile.ts';
-import { ApiError, call, send } from './client.ts';
+import { ApiError, call, isOutcomeUnknown, send } from './client.ts';
 import { draftPhoneConfig, nameFile, renderKeyAlone, renderPhoneConfig } from './logic/peers/phone-config.ts';
 import { toSentence } from './logic/text/to-sentence.ts';
 
@@ -79,8 +79,7 @@ export async function repeat(attempt: Attempt): Promise<Phone> {
     const { data }: { data: Enrollment } = await reply.json();
     return toPhone(data, toBase64(keyPair.secretKey), connector);
   } catch (error) {
-    // A reply that cannot be read is lost, as one that did not come.
-    if (!(error instanceof ApiError) || error.status === 0 || error.status >= 500) throw new OutcomeUnknown(attempt);
+    if (!(error instanceof ApiError) || isOutcomeUnknown(error)) throw new OutcomeUnknown(attempt);
     // Best effort: it expires within the hour.
     await call('DELETE', `${keysOf(network)}/${key.id}`).catch(() => undefined);
     const [rule] = error.fields.profile ?? [];

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { findLostRoutes, namePeers } from '../../src/console/logic/peers/bulk.ts';
+import { describeFailures, describeLosses, findLostRoutes, namePeers } from '../../src/console/logic/peers/bulk.ts';
 import {
   makeRows,
   type PeerListView,
@@ -98,4 +98,35 @@ test('the routes are named that peers take with them, and of many peers only the
   expect(namePeers(Array.from({ length: 14 }, (_, step) => ({ name: `p${step}` })))).toMatch(
     /^p0, .*, p11 and 2 more$/,
   );
+});
+
+test('what peers take with them is stated: routes, and devices whose profile dials one of them', () => {
+  const edge = peer(1, 'edge-1', { peer_type: 'connector' });
+  const device = (id: number, name: string, connector: number) => {
+    const profile = { connector, public_key: 'k', endpoint: '203.0.113.1:51820', routes: [], declined: [] };
+    return peer(id, name, { peer_type: 'admin_device', via: 'connectors', profile });
+  };
+  const [phone, tablet, other] = [device(2, 'phone', 1), device(3, 'tablet', 1), device(4, 'other', 9)];
+  const network = { peers: [edge, phone, tablet, other], routes: ['192.168.1.0/24'] };
+  const route = '192.168.1.0/24 has no connector then: hosts do not reach this route.';
+  expect(describeLosses(network, [edge])).toEqual([
+    route,
+    'phone, tablet have no other connector and reach nothing then.',
+  ]);
+  expect(describeLosses(network, [edge, phone])).toEqual([
+    route,
+    'tablet has no other connector and reaches nothing then.',
+  ]);
+  expect(describeLosses(network, [phone, other])).toEqual([]);
+});
+
+test('a peer whose change may have been carried out did not stay as before', () => {
+  const refused = { name: 'web-1', message: 'The peer is locked.', isUnknown: false };
+  const lost = { name: 'web-2', message: 'The control plane does not answer.', isUnknown: true };
+  expect(describeFailures([], 'removed')).toBeNull();
+  expect(describeFailures([refused], 'removed')).toBe('1 peer stayed as before. web-1: The peer is locked.');
+  expect(describeFailures([lost], 'suspended')).toBe(
+    '1 peer may be suspended or as before: try again. web-2: The control plane does not answer.',
+  );
+  expect(describeFailures([lost, refused, lost], 'removed')).toMatch(/^1 peer stayed .* 2 peers may be removed or /);
 });

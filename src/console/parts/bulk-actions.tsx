@@ -3,11 +3,12 @@ import { useRef, useState } from 'preact/hooks';
 import type { Network } from '../../contract/network.ts';
 import type { ChangePeer, Peer } from '../../contract/peer.ts';
 import { announce } from '../announcer.ts';
-import { ApiError, call } from '../client.ts';
-import { type BulkAction, countPeers, findLostRoutes, namePeers } from '../logic/peers/bulk.ts';
+import { ApiError, call, isOutcomeUnknown } from '../client.ts';
+import { type BulkAction, countPeers, describeFailures, type Failure, namePeers } from '../logic/peers/bulk.ts';
 import { inDays } from '../logic/text/time.ts';
 import { Dialog } from './dialog.tsx';
 import { Check, Field, Form } from './form.tsx';
+import { Losses } from './losses.tsx';
 
 export type { BulkAction } from '../logic/peers/bulk.ts';
 
@@ -83,14 +84,13 @@ export function BulkDialog({ network, peers: selected, action, onClose, onDone }
   const [count, setCount] = useState<number | null>(null);
   const isOver = useRef(false);
   const title = `${titles[action]} ${countPeers(peers.length)}`;
-  const lost = action === 'suspend' || action === 'remove' ? findLostRoutes(network, peers) : [];
   const close = () => {
     isOver.current = true;
     onClose();
   };
   const run = async () => {
     const fields = readFields(action, isForever, days);
-    const failed: string[] = [];
+    const failed: Failure[] = [];
     const left: number[] = [];
     for (const [at, peer] of peers.entries()) {
       // A closed dialog stops before the next peer.
@@ -103,7 +103,8 @@ export function BulkDialog({ network, peers: selected, action, onClose, onDone }
           if (fields === null && error instanceof ApiError && error.status === 404) return;
           if (error instanceof ApiError && error.status === 401) throw error;
           left.push(peer.id);
-          failed.push(`${peer.name}: ${error instanceof Error ? error.message : String(error)}`);
+          const message = error instanceof Error ? error.message : String(error);
+          failed.push({ name: peer.name, message, isUnknown: isOutcomeUnknown(error) });
         });
       }
     }
@@ -111,8 +112,8 @@ export function BulkDialog({ network, peers: selected, action, onClose, onDone }
     const changed = peers.length - left.length;
     if (changed > 0) announce(`${countPeers(changed)} ${changed === 1 ? 'is' : 'are'} ${done[action]}.`);
     await onDone(left);
-    if (failed.length > 0)
-      throw new Error(`${countPeers(failed.length)} stayed as before. ${failed.slice(0, 3).join(' ')}`);
+    const problem = describeFailures(failed, done[action]);
+    if (problem !== null) throw new Error(problem);
     if (!isOver.current) onClose();
   };
   return (
@@ -127,13 +128,7 @@ export function BulkDialog({ network, peers: selected, action, onClose, onDone }
           <strong>{namePeers(peers)}</strong>
         </p>
         <Consequence action={action} />
-        {lost.length > 0 && (
-          <p class="problem">
-            <span aria-hidden="true">✕ </span>
-            {lost.join(', ')} {lost.length === 1 ? 'has' : 'have'} no connector then: hosts do not reach{' '}
-            {lost.length === 1 ? 'this route' : 'these routes'}.
-          </p>
-        )}
+        {(action === 'suspend' || action === 'remove') && <Losses network={network} leaving={peers} />}
         {action === 'expire' && (
           <>
             <Check label="Never expires" isChecked={isForever} onChange={setForever} />

@@ -8,6 +8,7 @@ import { formatTime, inDays } from '../logic/text/time.ts';
 import { splitWords } from '../logic/text/words.ts';
 import { Confirm, Dialog } from './dialog.tsx';
 import { Check, Field, Form } from './form.tsx';
+import { Losses } from './losses.tsx';
 
 /** What the user is about to do with a peer. */
 export interface OpenedPeer {
@@ -158,6 +159,7 @@ function SuspendDialog({ network, peer, close, done }: DialogProps): JSX.Element
           ? 'All hosts receive this peer again.'
           : 'All hosts drop this peer, and its token is refused. It keeps its name and address.'}
       </p>
+      {!isSuspended && <Losses network={network} leaving={[peer]} />}
       {!isSuspended && <p>A user with an enrolment key that has uses left can join again. Revoke such keys too.</p>}
     </Confirm>
   );
@@ -172,6 +174,7 @@ function RemoveDialog({ network, peer, close, done }: DialogProps): JSX.Element 
   return (
     <Confirm title={`Remove ${peer.name}?`} action="Remove" onConfirm={run} onClose={close}>
       <p>All hosts drop this peer. It needs a new enrolment key to come back.</p>
+      <Losses network={network} leaving={[peer]} />
     </Confirm>
   );
 }
