@@ -105,6 +105,10 @@ export const ChangePeer = z
     public_key: PublicKey.optional(),
     endpoint: Endpoint.nullable().optional(),
     routes: z.array(text(32)).max(50).nullable().optional(),
+    expected_routes: z.array(text(32)).max(50).nullable().optional().meta({
+      description:
+        'The routes that the caller saw the connector serve, those in withdrawn too, in any order; null for all. A change is a 409 where it has others by now.',
+    }),
     withdrawn: z.array(text(32)).max(51).optional().meta({
       description:
         'What a connector takes out of service: routes of the network, and its private_cidr, which stands for relaying. Replaces what was withdrawn before.',

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { describeFailures, describeLosses, findLostRoutes, namePeers } from '../../src/console/logic/peers/bulk.ts';
+import { changeRoutes } from '../../src/console/logic/peers/change-routes.ts';
 import {
   makeRows,
   type PeerListView,
@@ -129,4 +130,17 @@ test('a peer whose change may have been carried out did not stay as before', () 
     '1 peer may be suspended or as before: try again. web-2: The control plane does not answer.',
   );
   expect(describeFailures([lost, refused, lost], 'removed')).toMatch(/^1 peer stayed .* 2 peers may be removed or /);
+});
+
+test('other routes of a connector are sent with those that the user saw, and the same ones are not sent', () => {
+  const [a, b, range] = ['192.168.1.0/24', '192.168.2.0/24', '10.77.0.0/24'];
+  const all = peer(1, 'edge', { peer_type: 'connector' });
+  const some = { ...all, routes: [a, b] };
+  const drained = { ...all, routes: [a], withdrawn: [b, range] };
+  expect(changeRoutes(all, range, [a])).toEqual({ routes: [a], expected_routes: null });
+  expect(changeRoutes(some, range, [b])).toEqual({ routes: [b], expected_routes: [a, b] });
+  expect(changeRoutes(some, range, null)).toEqual({ routes: null, expected_routes: [a, b] });
+  expect(changeRoutes(drained, range, null)).toEqual({ routes: null, expected_routes: [a, b] });
+  expect([changeRoutes(all, range, null), changeRoutes(some, range, [b, a])]).toEqual([{}, {}]);
+  expect([changeRoutes({ ...all, routes: [] }, range, []), changeRoutes(drained, range, [a])]).toEqual([{}, {}]);
 });

@@ -4,6 +4,7 @@ import type { Network } from '../../contract/network.ts';
 import type { ChangePeer, Peer } from '../../contract/peer.ts';
 import { announce } from '../announcer.ts';
 import { ApiError, call } from '../client.ts';
+import { changeRoutes } from '../logic/peers/change-routes.ts';
 import { formatTime, inDays } from '../logic/text/time.ts';
 import { splitWords } from '../logic/text/words.ts';
 import { Confirm, Dialog } from './dialog.tsx';
@@ -85,7 +86,7 @@ function ChangePeerDialog({ network, peer, close, done }: DialogProps): JSX.Elem
     const fields: ChangePeer = {
       ...(name !== peer.name && { name }),
       ...(endpoint.trim() !== (peer.endpoint ?? '') && { endpoint: endpoint.trim() || null }),
-      ...(isConnector && JSON.stringify(wanted) !== JSON.stringify(peer.routes ?? null) && { routes: wanted }),
+      ...(isConnector && changeRoutes(peer, network.private_cidr, wanted)),
       ...(isConnector && Number(priority) !== (peer.priority ?? 0) && { priority: Number(priority) }),
       ...(isForever && !wasForever && { expires_at: null }),
       ...(!isForever && expiry !== null && { expires_at: expiry }),

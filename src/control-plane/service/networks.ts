@@ -1,11 +1,10 @@
 import type { ChangeNetwork, CreateNetwork, Network, NetworkSummary } from '../../contract/network.ts';
-import { type Prefix, parsePrefix } from '../../core/net/cidr.ts';
-import { compareRoutes, describeRouteChange } from '../../core/routing/route-change.ts';
+import type { Prefix } from '../../core/net/cidr.ts';
 import type { Caller } from '../domain/caller.ts';
 import { readFields } from '../domain/field-rules.ts';
 import { coveringRoute, parsePrivateRange, parseRoutes } from '../domain/network-rules.ts';
 import { readRoutes } from '../domain/route-edits.ts';
-import { Conflict, InvalidRequest, NotFound } from '../errors.ts';
+import { InvalidRequest, NotFound } from '../errors.ts';
 import { appendEvents } from '../health/append-events.ts';
 import { toNetwork, toNetworkSummary } from '../push/to-contract.ts';
 import { makeNonce } from '../store/changes.ts';
@@ -17,6 +16,7 @@ import type { Db } from '../store/tables.ts';
 import { transact } from '../store/transact.ts';
 import { changedFields, record } from './audit.ts';
 import type { Context } from './context.ts';
+import { checkExpectedRoutes } from './expected-routes.ts';
 import { requireAuthor } from './require-author.ts';
 import { withRevision } from './with-revision.ts';
 
@@ -77,7 +77,7 @@ export async function changeNetwork(
     const changed = { name, description, routes, map_max_age_seconds };
     const details = changedFields(network, changed);
     if (Object.keys(details).length === 0) return loadNetwork(transaction, caller, id);
-    checkExpected(network, asked.expected_routes);
+    checkExpectedRoutes('network', network.routes, asked.expected_routes);
     await checkEndpointsOutside(transaction, network, routes, asked.routes ? 'routes' : 'add_routes');
     await revise(id, changed);
     const target = targetOf({ id, name });
@@ -94,16 +94,6 @@ export async function checkChange(context: Context, caller: Caller, id: number, 
 
 function readChange({ allowPublicRoutes }: Context, network: store.StoredNetwork, asked: ChangeNetwork) {
   return readFields((read) => ({ routes: readRoutes(read, network, asked, allowPublicRoutes) }));
-}
-
-/** Refuses a change that was meant for other routes than the network has. */
-function checkExpected({ routes }: store.StoredNetwork, texts: readonly string[] | undefined): void {
-  if (texts === undefined) return;
-  const { expected } = readFields((read) => ({
-    expected: read(() => texts.map((text) => parsePrefix(text, 'expected_routes'))),
-  }));
-  const changes = describeRouteChange(compareRoutes(expected, routes));
-  if (changes !== null) throw new Conflict(`the routes of the network are others by now: ${changes} since`);
 }
 
 /**

@@ -12,6 +12,7 @@ import { listPeerPage } from '../store/peer-lists.ts';
 import * as store from '../store/peers.ts';
 import { changedFields, record } from './audit.ts';
 import type { Context } from './context.ts';
+import { checkExpectedRoutes } from './expected-routes.ts';
 import { lockNetwork, requireNetwork } from './networks.ts';
 import { checkPeerChange } from './peer-fields.ts';
 import { requireAuthor } from './require-author.ts';
@@ -69,6 +70,11 @@ export async function changePeer(
     const [fields, label] = await checkPeerChange(context, transaction, asked, peer, network);
     const changed = changedFields(peer, fields);
     if (Object.keys(changed).length === 0) return toPeer(network, peer);
+    checkExpectedRoutes(
+      'peer',
+      readService(network, peer).assigned,
+      asked.expected_routes === null ? network.routes : asked.expected_routes,
+    );
     if (caller.kind === 'peer') limitSelfChange(context, peer, takesOut(changed, peer, fields));
     const recordChange = await revise(networkId);
     const isBack = peer.peer_type === 'connector' && !serves(network, peer) && serves(network, fields);

@@ -83,3 +83,31 @@ test('a replacement of other routes than there are is a 409 that says what is di
   // A request whose first reply was lost comes again.
   expect((await change(id, { routes: [lan], expected_routes: [shop, lab] })).status).toBe(200);
 });
+
+test('routes of a connector are replaced where they are what the caller saw, whatever it withdrew', async () => {
+  const id = await makeOffice([lan, lab, shop]);
+  const { body } = await enroll(plane, await makeKey(plane, token, id), { peer_type: 'connector' });
+  const { id: peer } = body.data.peer;
+  const changePeer = (fields: object, by = token) =>
+    plane.call('PATCH', `/api/networks/${id}/peers/${peer}`, { token: by, body: fields });
+  const first = await changePeer({ routes: [lan, lab], expected_routes: null });
+  expect([first.status, first.body.data.routes]).toEqual([200, [lan, lab]]);
+  const stale = await changePeer({ routes: [shop], expected_routes: null });
+  expect([stale.status, stale.body.message]).toEqual([
+    409,
+    `the routes of the peer are others by now: route ${shop} was removed since`,
+  ]);
+  expect((await changePeer({ name: 'edge-9', expected_routes: [lan] })).status).toBe(409);
+  expect((await changePeer({ routes: [shop], expected_routes: ['x'] })).body.errors).toEqual({
+    expected_routes: [expect.stringContaining('is not an address range')],
+  });
+  // A route that the connector took out of service, or puts back, is its route all the time.
+  expect((await changePeer({ withdrawn: [lab] }, body.data.access_token)).body.data.routes).toEqual([lan]);
+  const fresh = await changePeer({ routes: [lab], expected_routes: [lab, lan] });
+  expect([fresh.status, fresh.body.data.withdrawn]).toEqual([200, [lab]]);
+  // A request whose first reply was lost comes again.
+  expect((await changePeer({ routes: [lab], expected_routes: [lab, lan] })).status).toBe(200);
+  const { revision } = (await plane.call('GET', `/api/networks/${id}`, { token })).body.data;
+  expect((await changePeer({ routes: null, expected_routes: [lan] })).status).toBe(409);
+  expect((await plane.call('GET', `/api/networks/${id}`, { token })).body.data.revision).toBe(revision);
+});

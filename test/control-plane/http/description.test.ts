@@ -70,7 +70,7 @@ const expected: Record<string, { roles: string[]; peer?: true; sessionOnly?: tru
   'PATCH /api/networks/{network}/peers/{peer}': {
     roles: oam,
     peer: true,
-    replies: ['200', '404', '413', '415', ...refusals],
+    replies: ['200', '404', '409', '413', '415', ...refusals],
   },
   'GET /api/networks/{network}/events': { roles: all, replies: ['200', '404', ...refusals] },
   'GET /api/networks/{network}/removals': { roles: all, replies: ['200', '404', ...refusals] },

@@ -94,7 +94,7 @@ const description = [
   'POST /api/networks/enroll; If-None-Match, Prefer: wait=N and A-IM: cpn-delta at GET /api/networks/{network}, and Network-Deletion there; the operations that change and remove',
   'networks, peers and enrolment keys; users, personal tokens and the audit; withdrawn at PATCH /api/networks/{network}/peers/{peer}, by which a connector takes itself out',
   'of service; the roles of users, sessions, and the change of a password; peer_types and routes of enrolment keys; serving_since and priority of connectors, which rank them; unique names of peers;',
-  'page, per_page and links.next of lists; add_routes, remove_routes and expected_routes of a network;',
+  'page, per_page and links.next of lists; add_routes, remove_routes and expected_routes of a network, and expected_routes of a peer;',
   'GET /api/networks/{network}/events;',
   'suspended and expires_at of a peer, and peer_expires_in_hours of an enrolment key; the health of a network, and the reports of its hosts.',
   'null in a field of a request that may be left out counts as left out, unless the field says that it may be null.',

@@ -76,12 +76,13 @@ export function addPeerRoutes(app: App, context: Context, sendPage: SendPage): v
         'shown for it are then those that it is to serve without these. An empty list puts all of it back. Taking out of service is',
         'never a 429, nor is suspending a peer. A name that another peer of the network has, compared as DNS labels, is a 422 that names the holder, and so is',
         'an endpoint whose address lies in a route of the network or in its range.',
+        'With expected_routes the change is a 409, and nothing is changed, where the connector has other routes by now; a change that is made already is none.',
         'Owners, admins and members suspend a peer with suspended, and set its end with expires_at. A peer that is suspended or has expired',
         'keeps id, name and address. It is in no map, so that other hosts drop it, and its token gets a 403 that names the reason.',
       ].join('\n'),
       params: PeerPath,
       body: ChangePeer,
-      response: { 200: reply(Peer), 404: Refusal },
+      response: { 200: reply(Peer), 404: Refusal, 409: Refusal },
     },
     handler: async (request) => {
       const { network, peer } = request.params;
