@@ -63,6 +63,16 @@ test('what is down comes first: dead routes, hosts, problems, and a standby that
   ]);
 });
 
+test('a route that no host confirms needs attention, once where its connector never answered', () => {
+  const unknown: RouteHealth = { route: lab, state: 'unknown', connector: null, standby: [], why: 'never reached' };
+  const routes = [up(office, 1, [2]), unknown];
+  const summary = summarize({ peers: [healthOf(1), healthOf(2), healthOf(3), healthOf(4)], routes });
+  expect(summary).toMatchObject({ routes: { up: 1, dead: 0, unknown: 1 }, troubles: [`unknown-route ${lab}`] });
+  const { troubles } = summarize({ peers: [healthOf(1), healthOf(2, never), healthOf(3), healthOf(4)], routes });
+  expect(troubles).toContain('silent-connector edge-2');
+  expect(troubles).not.toContain(`unknown-route ${lab}`);
+});
+
 test('a connector whose presence was forgotten, or that a host reaches, is not one that never answered', () => {
   const health = (fields: Partial<PeerHealth>) => ({ peers: [healthOf(2, { ...never, ...fields })], routes: [] });
   expect(summarize(health({})).troubles).toEqual(['silent-connector edge-2']);
@@ -76,7 +86,11 @@ test('a network needs attention by what the control plane counts, not by a lapto
     ...{ offline_servers: 0, silent_connectors: 0 },
   };
   expect(hasTrouble(base)).toBe(false);
-  for (const fields of [{ offline_servers: 1 }, { silent_connectors: 1 }, { routes: { up: 0, dead: 1, unknown: 0 } }]) {
+  const [dead, unknown] = [
+    { up: 0, dead: 1, unknown: 0 },
+    { up: 0, dead: 0, unknown: 1 },
+  ];
+  for (const fields of [{ offline_servers: 1 }, { silent_connectors: 1 }, { routes: dead }, { routes: unknown }]) {
     expect(hasTrouble({ ...base, ...fields })).toBe(true);
   }
 });

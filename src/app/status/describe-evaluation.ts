@@ -9,6 +9,7 @@ import { findRelays } from '../../core/health/find-relays.ts';
 import { nameLimiting } from '../../core/health/path-mtu.ts';
 import { peerStateOf } from '../../core/health/peer-health.ts';
 import { findNeverAnswered } from '../../core/health/standby.ts';
+import { findUnanswered } from '../../core/health/unanswered.ts';
 import { findExpiryWarning } from '../../core/map/expiry.ts';
 import { describeMapAge } from '../../core/map/map-age.ts';
 import type { Peer } from '../../core/map/model.ts';
@@ -50,6 +51,7 @@ import type { NetworkStatus, PeerStatus, RouteStatus } from './network-status.ts
 const mapAgeRemedy = 'check with "cpn doctor" why the control plane does not answer, and that "cpn run" runs';
 
 const notOnHost = 'not on the host';
+const noAnswer = 'does not answer';
 
 /** What an evaluation tells of a network's state. */
 type EvaluatedStatus = Pick<
@@ -83,12 +85,17 @@ export function describeEvaluation(
   // A network that was taken down is as it should be.
   const drift = state.enabled ? changes : [];
   const peers = describePeers(seen, notes.silent, now);
+  const unanswered = findUnanswered(map, desired.config.peers, actual.device?.peers ?? [], notes.silent);
+  const silentPeers = peers.filter(({ state, publicKey }) => state === 'stale' || unanswered.has(publicKey));
   const taken = desired.report.filter((route) => route.state === 'taken').map((route) => route.prefix);
   const detours = findDetours([map.cidr, ...taken], actual, actual.surroundings);
   const remoteDetours = findDetours([map.cidr, ...taken], actual, withoutSubnets(actual.surroundings));
-  const neverAnswered = findNeverAnswered(map, actual, state.failed);
+  const silence = {
+    neverAnswered: findNeverAnswered(map, actual, state.failed),
+    silent: new Set(silentPeers.map(({ name }) => name)),
+  };
   const routes = desired.report.map((route) => ({
-    ...describeRoute(route, actual, neverAnswered, detours.get(route.prefix)),
+    ...describeRoute(route, actual, silence, detours.get(route.prefix)),
     remedy: route.state === 'refused' ? remedyOfRefused(route, state.interface) : null,
   }));
   const foreignRoutes = findForeignRoutes(desired, actual);
@@ -111,7 +118,7 @@ export function describeEvaluation(
     clone: notes.sync.clonedSince === undefined ? null : describeOwnClone(state.interface, notes.sync.clonedSince),
     pinMismatches: findPinMismatches(map, state.pins),
     hiddenPeers: hidden,
-    silentPeers: peers.filter((peer) => peer.state === 'stale'),
+    silentPeers,
     // One that is only not on the host is a part of the drift.
     missingRoutes: routes.filter(
       (route) => route.state === 'missing' && (drift.length === 0 || route.reason !== notOnHost),
@@ -161,7 +168,7 @@ export function describeEvaluation(
       ...desired.detours.map(
         ({ peer, via }) => `${peer.name} does not answer here; its packets go through ${via.name}`,
       ),
-      ...describeDialled(map, new Set(peers.filter((peer) => peer.state === 'stale').map(({ id }) => id))),
+      ...describeDialled(map, new Set(silentPeers.map(({ id }) => id))),
       ...describeUnloaded(seen, notes),
       ...describeOpenAddress(seen),
       ...desired.keptSessions.map((each) => describeKeptSession(each, state.membership.peer.address)),
@@ -228,7 +235,7 @@ function findChoice({ endpoint }: Peer, { resolved }: Evaluation['desired']): Pe
 function describeRoute(
   { prefix, via, state, reason }: RouteReport,
   actual: Evaluation['actual'],
-  neverAnswered: ReadonlySet<string>,
+  { neverAnswered, silent }: Readonly<Record<'neverAnswered' | 'silent', ReadonlySet<string>>>,
   detour: BypassRoute | undefined,
 ): Omit<RouteStatus, 'remedy'> {
   if (state === 'served') return { prefix, via: null, state: 'active', reason: 'served by this host' };
@@ -239,8 +246,13 @@ function describeRoute(
   if (actual.unread !== undefined)
     return { prefix, via, state: 'missing', reason: 'the routes of this host cannot be read' };
   if (!isRoutedInto(prefix, actual)) return { prefix, via, state: 'missing', reason: notOnHost };
-  const reasons = [...(detour ? [describeBypassRoute(detour)] : []), ...(reason === null ? [] : [reason])];
-  return { prefix, via, state: 'active', reason: reasons.length === 0 ? null : reasons.join('; ') };
+  const isSilent = via !== null && silent.has(via);
+  const reasons = new Set([
+    ...(detour ? [describeBypassRoute(detour)] : []),
+    ...(isSilent ? [noAnswer] : []),
+    ...(reason === null ? [] : [reason]),
+  ]);
+  return { prefix, via, state: 'active', reason: reasons.size === 0 ? null : [...reasons].join('; ') };
 }
 
 function describeUnloaded({ state, desired, actual }: Evaluation, { unloaded }: Pick<Notes, 'unloaded'>): string[] {

@@ -83,6 +83,7 @@ function NetworkState({ health }: { readonly health: HealthSummary | undefined }
   return (
     <span class="links">
       {routes.dead > 0 && <State state="down" text={count(routes.dead, 'dead route')} />}
+      {routes.unknown > 0 && <State state="unknown" text={count(routes.unknown, 'unknown route')} />}
       {offline_servers > 0 && <State state="down" text={`${count(offline_servers, 'server')} offline`} />}
       {silent_connectors > 0 && (
         <State state="never" text={`${count(silent_connectors, 'connector')} never answered`} />

@@ -122,6 +122,12 @@ function TroubleLine({ network, trouble }: TroubleProps): JSX.Element {
           <Verdict state="dead" /> <code>{trouble.route}</code> is dead: {trouble.why}
         </>
       );
+    case 'unknown-route':
+      return (
+        <>
+          <Verdict state="unknown" /> <code>{trouble.route}</code> is not known to work: {trouble.why}
+        </>
+      );
     case 'offline':
       return (
         <>

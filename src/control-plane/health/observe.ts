@@ -114,7 +114,7 @@ export function judgeNetwork(
   const connectors = observed.filter(({ peer }) => peer.peer_type === 'connector').toSorted(compareRank);
   const routes = network.routes.map((route) => {
     const serving = connectors.filter(({ peer }) => readService(network, peer).assigned.includes(route));
-    const votes = readVotes(route, voters, new Set(serving.map(({ peer }) => peer.id)));
+    const { votes, isUnreached } = readVotes(route, voters, new Set(serving.map(({ peer }) => peer.id)));
     const candidates = serving.map(
       ({ peer, report }): ObservedConnector => ({
         id: peer.id,
@@ -125,14 +125,20 @@ export function judgeNetwork(
       }),
     );
     const isStatedUp = announced.get(route)?.state === 'up';
-    const verdict = judgeRoute(candidates, votes, { now: now / 1000, isStatedUp });
+    const verdict = judgeRoute(candidates, votes, { now: now / 1000, isStatedUp, isUnreached });
     return [route, { ...verdict, choices: votes.map(({ connector }) => connector) }] as const;
   });
   return { peers, routes: new Map(routes) };
 }
 
+interface Votes {
+  readonly votes: readonly RouteVote[];
+  /** The only host that uses the route is left out, and has never reached a connector of it. */
+  readonly isUnreached: boolean;
+}
+
 /** How each host reaches a route. A host that alone finds no connector, and reaches no other host, is probably cut off itself. */
-function readVotes(route: string, voters: readonly ObservedPeer[], serving: ReadonlySet<number>): readonly RouteVote[] {
+function readVotes(route: string, voters: readonly ObservedPeer[], serving: ReadonlySet<number>): Votes {
   const votes = voters.flatMap(({ peer, report }) => {
     const vote = serving.has(peer.id) ? undefined : report.routes.find((each) => each.route === route);
     if (vote === undefined) return [];
@@ -145,7 +151,9 @@ function readVotes(route: string, voters: readonly ObservedPeer[], serving: Read
     only?.connector === null &&
     others.length === 0 &&
     !only.report.paths.some(({ path }) => path === 'direct' || path === 'relayed');
-  return isCutOff ? [] : votes;
+  if (!isCutOff) return { votes, isUnreached: false };
+  const paths = only.report.paths.filter(({ peer }) => serving.has(peer));
+  return { votes: [], isUnreached: paths.length > 0 && paths.every(({ path }) => path === 'never') };
 }
 
 /** The order in which hosts prefer connectors. */

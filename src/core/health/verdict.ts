@@ -164,6 +164,11 @@ export interface RouteContext {
   readonly now: number;
   /** True where the last events state that the route is up. Another verdict is an event then. */
   readonly isStatedUp: boolean;
+  /**
+   * True where the only host that uses the route has never reached a connector of it, or any other host. It may be cut off itself,
+   * so the route is not dead, but no host confirms it.
+   */
+  readonly isUnreached?: boolean;
 }
 
 /**
@@ -193,7 +198,7 @@ export interface RouteVerdict {
 export function judgeRoute(
   connectors: readonly ObservedConnector[],
   votes: readonly RouteVote[],
-  { now, isStatedUp }: RouteContext,
+  { now, isStatedUp, isUnreached = false }: RouteContext,
 ): RouteVerdict {
   const neverAnswered = connectors.filter(({ hasAnswered }) => !hasAnswered).map(({ id }) => id);
   const dead = (why: string): RouteVerdict => ({ state: 'dead', connector: null, standby: [], neverAnswered, why });
@@ -219,6 +224,10 @@ export function judgeRoute(
   const standby = alive.filter(({ id, hasAnswered }) => hasAnswered && id !== connector).map(({ id }) => id);
   if (connector !== null)
     return { state: 'up', connector, standby, neverAnswered, why: countHosts(count, votes.length, ['uses', 'use']) };
+  if (isUnreached) {
+    const why = 'the only host that uses it has never reached a connector of it';
+    return { state: 'unknown', connector: null, standby, neverAnswered, why };
+  }
   const first = alive.find(({ state }) => state === 'online')?.id ?? null;
   const rest = standby.filter((id) => id !== first);
   return {

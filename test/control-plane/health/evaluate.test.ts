@@ -116,6 +116,25 @@ test('a route fails over, dies and is restored', async () => {
   expect(details.why).toBe('1 of 1 host uses it');
 });
 
+test('a route that its only host never reached is unknown until that host reaches it, and no event', async () => {
+  const office = await startOffice();
+  const { one, two, three, report, events, health } = office;
+  const { route } = await startServed(office);
+  const see = async (path: string) => {
+    const paths = [two, three].map(({ id }) => ({ peer: id, path }));
+    const connector = path === 'direct' ? two.id : null;
+    await report(one, { paths, routes: [{ route, connector }], complete: true });
+    const [verdict] = (await health()).routes;
+    return [verdict?.state, verdict?.connector];
+  };
+  expect(await see('never')).toEqual(['unknown', null]);
+  // It reached one before, so it is rather cut off itself.
+  expect(await see('down')).toEqual(['up', two.id]);
+  expect(await see('never')).toEqual(['unknown', null]);
+  expect(await see('direct')).toEqual(['up', two.id]);
+  expect((await events()).filter((event) => event.startsWith('route.'))).toEqual([]);
+});
+
 test('a route without a connector at each host is dead after two seconds, and not before', async () => {
   const office = await startOffice();
   const { one, two, three, plane, report, events, health } = office;

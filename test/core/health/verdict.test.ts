@@ -188,6 +188,13 @@ describe('judgeRoute', () => {
     expect(judgeRouteBy([connector(1, { state: 'unknown' })], [])).toMatchObject({ state: 'unknown', connector: null });
   });
 
+  it('is unknown where the only host that uses it has never reached a connector of it', () => {
+    const verdict = judgeRoute([connector(1), connector(2)], [], { ...statedUp, isUnreached: true });
+    expect(verdict).toMatchObject({ state: 'unknown', connector: null, standby: [1, 2] });
+    expect(verdict.why).toBe('the only host that uses it has never reached a connector of it');
+    expect(judgeRoute([connector(1, { state: 'offline' })], [], { ...statedUp, isUnreached: true }).state).toBe('dead');
+  });
+
   it('has a connector that never answered for no standby', () => {
     const silent = connector(2, { state: 'unknown', hasAnswered: false });
     expect(judgeRouteBy([connector(1), silent], [1])).toMatchObject({ connector: 1, standby: [], neverAnswered: [2] });

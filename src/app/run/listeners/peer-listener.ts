@@ -1,6 +1,8 @@
 import type { PublicKey } from '../../../core/crypto/keys.ts';
+import { isUnanswered, type PeerActivity, trackActivity } from '../../../core/health/peer-activity.ts';
 import { isFresh } from '../../../core/health/peer-health.ts';
-import { isSilent, type Traffic, trackTraffic } from '../../../core/health/traffic.ts';
+import { isSilent } from '../../../core/health/traffic.ts';
+import { isUnansweredYet } from '../../../core/health/unanswered.ts';
 import type { Pass } from '../../reconcile/pass.ts';
 import { secondsNow, type Tools } from '../../tools.ts';
 import type { PassListener } from '../pass-listener.ts';
@@ -9,7 +11,7 @@ import type { PassListener } from '../pass-listener.ts';
 export class PeerListener implements PassListener {
   readonly #tools: Tools;
   readonly #link: string;
-  #traffic: ReadonlyMap<PublicKey, Traffic> = new Map();
+  #activity: ReadonlyMap<PublicKey, PeerActivity> = new Map();
   #silent = '{}';
 
   constructor(tools: Tools, link: string) {
@@ -17,19 +19,19 @@ export class PeerListener implements PassListener {
     this.#link = link;
   }
 
-  /** Skips peers with neither keepalives nor a session: such a host may be off. */
+  /** Skips peers with neither keepalives nor a session, as such a host may be off, except while handshakes are sent to them. */
   async onPass({ evaluation }: Pass): Promise<void> {
     if (evaluation === null) return;
     const at = this.#tools.monotonic();
     const peers = evaluation.actual.device?.peers ?? [];
-    this.#traffic = new Map(
-      peers.map((peer) => [peer.publicKey, trackTraffic(this.#traffic.get(peer.publicKey), peer, at)]),
-    );
-    const silent = peers.filter(({ publicKey, latestHandshake, keepalive }) => {
-      const traffic = this.#traffic.get(publicKey);
+    this.#activity = trackActivity(this.#activity, peers, at);
+    const silent = peers.filter((peer) => {
+      const { publicKey, latestHandshake, keepalive } = peer;
+      const activity = this.#activity.get(publicKey);
+      if (activity === undefined) return false;
+      if (latestHandshake === null) return isUnansweredYet(peer) && isUnanswered(activity, at);
       const hasSession = isFresh(latestHandshake, secondsNow(this.#tools));
-      const isExpected = hasSession || (keepalive !== null && latestHandshake !== null);
-      return isExpected && traffic && isSilent(traffic, at);
+      return (hasSession || keepalive !== null) && isSilent(activity.traffic, at);
     });
     const found = Object.fromEntries(silent.map((peer) => [peer.publicKey, peer.rxBytes]));
     if (JSON.stringify(found) === this.#silent) return;

@@ -6,7 +6,7 @@ import { findConnectors } from '../peers/connectors.ts';
 
 /** Something that is down, or fails. */
 export type Trouble =
-  | { readonly kind: 'dead-route'; readonly route: string; readonly why: string }
+  | { readonly kind: 'dead-route' | 'unknown-route'; readonly route: string; readonly why: string }
   | { readonly kind: 'offline' | 'failing'; readonly peer: Peer; readonly why: string }
   | { readonly kind: 'silent-connector'; readonly peer: Peer; readonly routes: readonly string[] }
   | { readonly kind: 'no-standby'; readonly route: string; readonly connector: Peer };
@@ -49,6 +49,9 @@ export function summarizeNetwork({ peers, routes }: Pick<Network, 'peers' | 'rou
         const served = routes.filter((route) => findConnectors([peer], route).length > 0);
         return { kind: 'silent-connector', peer, routes: served } as const;
       }),
+      ...verdicts
+        .filter(({ route, state }) => state === 'unknown' && findConnectors(silent, route).length === 0)
+        .map(({ route, why }) => ({ kind: 'unknown-route', route, why }) as const),
       ...verdicts.flatMap(({ route, state, connector, standby }): Trouble[] => {
         const active = peers.find(({ id }) => id === connector);
         const hasOthers = findConnectors(peers, route).length > 1;
@@ -69,7 +72,7 @@ export function isSilent(health: PeerHealth | undefined): boolean {
 
 /** Whether something of a network is down, by the summary of the control plane. */
 export function hasTrouble({ routes, offline_servers, silent_connectors }: HealthSummary): boolean {
-  return routes.dead > 0 || offline_servers > 0 || silent_connectors > 0;
+  return routes.dead + routes.unknown > 0 || offline_servers > 0 || silent_connectors > 0;
 }
 
 const telling: readonly EventType[] = [

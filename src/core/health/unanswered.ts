@@ -1,0 +1,46 @@
+import type { ActualPeer } from '../host-state/actual.ts';
+import type { NetworkMap } from '../map/model.ts';
+import { hostPrefix } from '../net/cidr.ts';
+
+/** Bytes of a handshake initiation (struct message_handshake_initiation, drivers/net/wireguard/messages.h). */
+const initiationSize = 148;
+/** Initiations in a minute: one every 5 s (REKEY_TIMEOUT in the same file). */
+const initiationsPerMinute = 12;
+
+/**
+ * True when handshakes were sent to the peer for a minute, and none has completed since the peer was added. Without a session,
+ * WireGuard sends handshakes alone and counts only those that left the host, so the bytes sent measure the time.
+ */
+export function isUnansweredYet({
+  latestHandshake,
+  endpoint,
+  txBytes,
+}: Pick<ActualPeer, 'latestHandshake' | 'endpoint' | 'txBytes'>): boolean {
+  return latestHandshake === null && endpoint !== null && txBytes >= initiationsPerMinute * initiationSize;
+}
+
+/**
+ * The connectors that serve this host and have never answered it. Without keepalives only the daemon can distinguish a connector
+ * that does not answer from one to which nothing was sent lately.
+ *
+ * @param wanted the peers with the prefixes that each of them is to carry
+ * @param silent the daemon's notes: bytes received when it noticed that the peer does not answer
+ */
+export function findUnanswered(
+  { peers }: Pick<NetworkMap, 'peers'>,
+  wanted: readonly Pick<ActualPeer, 'publicKey' | 'allowedIps'>[],
+  present: readonly ActualPeer[],
+  silent: Readonly<Record<string, number>>,
+): ReadonlySet<string> {
+  const carried = new Map(wanted.map(({ publicKey, allowedIps }) => [publicKey, allowedIps]));
+  const addresses = new Map(
+    peers.flatMap(({ type, publicKey, address }) => (type === 'connector' ? [[publicKey, address] as const] : [])),
+  );
+  const found = present.filter((peer) => {
+    const address = addresses.get(peer.publicKey);
+    if (address === undefined || !isUnansweredYet(peer)) return false;
+    const isServing = carried.get(peer.publicKey)?.some((prefix) => prefix !== hostPrefix(address)) ?? false;
+    return isServing && (peer.keepalive !== null || silent[peer.publicKey] === peer.rxBytes);
+  });
+  return new Set(found.map(({ publicKey }) => publicKey));
+}
