@@ -36,7 +36,7 @@ To move the route to edge-2, and to take web-1 off its network:
 
 To add the host web-3: in the console, make a key for a server, with the address of the control plane that hosts reach:
   ${hostUrl}
-Then paste the command into a shell of web-3, and "cpn run" after it:
+Then paste the command into a shell of web-3, the key at its prompt, and "cpn run" after it:
   ${on} web-3 sh
 
 It runs until Ctrl-C, which removes everything.`);

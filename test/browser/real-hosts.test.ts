@@ -7,6 +7,7 @@ import { builtProgram } from '../lab/built-program.ts';
 import { startDaemon } from '../lab/daemon.ts';
 import { eventually } from '../lab/eventually.ts';
 import type { Host } from '../lab/host.ts';
+import { onTerminal } from '../lab/terminal.ts';
 import { goTo, logIn, openTab, seeHeading, takePicture } from './browser.ts';
 import { browserOptions } from './chromium-setup.ts';
 
@@ -33,17 +34,15 @@ async function launchOn(host: Host): Promise<Browser> {
   return chromium.launch({ ...browserOptions, executablePath: path, env: { ...host.env } });
 }
 
-/** Pastes a line into a shell of a host, and then the key for which it waits, that has the package. Root needs no sudo, but the line has it. */
+/** Pastes a line into a shell of a host that has the package, and then the key at its prompt. Root needs no sudo, but the line has it. */
 async function paste(host: Host, line: string, key: string): Promise<void> {
   const bin = join(host.folder, 'bin');
   await mkdir(bin);
   await symlink(await builtProgram(), join(bin, 'cpn'));
   await writeFile(join(bin, 'sudo'), '#!/bin/sh\nexec "$@"\n', { mode: 0o700 });
-  await host.exec(['bash', '-ec', line], {
-    input: `${key}\n`,
-    env: { PATH: `${bin}:${host.env.PATH}` },
-    timeoutMs: 60_000,
-  });
+  const session = { env: { PATH: `${bin}:${host.env.PATH}` }, dialogue: [[/Enrolment key/, `${key}\r`]] } as const;
+  const { exitCode, rows } = await onTerminal(host, await builtProgram(), line, session);
+  expect(exitCode, rows.join('\n')).toBe(0);
 }
 
 test('a network is run in the console, by real hosts', { timeout: 300_000 }, async () => {

@@ -194,7 +194,8 @@ describe('key', () => {
   });
 
   it('is revoked on a terminal only after a yes', async () => {
-    await desk.output(['key', 'create', 'office', '--name', 'c']);
+    const made = await desk.type(['key', 'create', 'office', '--name', 'c'], []);
+    expect(made.stdout).toMatch(/join with: cpn join --api \S+ +\(paste the key at its prompt, and press Enter\)/);
     const { exitCode } = await desk.type(['key', 'revoke', 'office', 'c'], [[/Revoke key c.*y\/n/, 'n\r']]);
     expect([exitCode, (await desk.json(['key', 'list', 'office'])).keys.length]).toEqual([1, 1]);
   });

@@ -61,7 +61,11 @@ describe('scripts/demo', () => {
       });
       const key = JSON.parse(await made.text()).data.enrollment_token;
       const [{ text: command } = { text: '' }] = makeJoinCommands({ api: hostUrl, token: key, type: 'origin' });
-      await run([on, 'web-3', 'bash', '-ec', command], { input: `${key}\n` });
+      const line = `'${on}' web-3 sh -ec '${command}'`;
+      const shell = new Process(['script', '-qec', line, '/dev/null'], { holdInput: true });
+      await shell.waitForLine(/Enrolment key/);
+      shell.writeInput(`${key}\r`);
+      expect(await shell.endWithin(60_000)).toMatchObject({ exitCode: 0 });
       expect((await run([on, 'web-3', 'cpn', 'status'])).stdout).toContain('network office (1)');
 
       kept.signal('SIGINT');

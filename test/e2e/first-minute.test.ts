@@ -36,7 +36,7 @@ async function writeKey(of: Host): Promise<void> {
   await writeFile(path(of.homeDir, 'key'), await makeKey(office.controlPlane, 'office', of.name), { mode: 0o600 });
 }
 
-const type = (on: Host, line: string, env = {}) => onTerminal(on, program, line, env);
+const type = (on: Host, line: string, env = {}) => onTerminal(on, program, line, { env });
 
 describe('a join on a terminal', () => {
   it('shows its steps as they go, and what to type next', async () => {
@@ -111,6 +111,51 @@ describe('a join on a terminal', () => {
   });
 });
 
+describe('without the key, a join on a terminal prompts for it', () => {
+  /** In Debian's sh, which is dash. */
+  const paste = async (line: string, typed: string, prompt = /Enrolment key/) =>
+    onTerminal(bare, program, line, { dialogue: [[prompt, typed]] });
+
+  it.each([
+    ['without KEY', '', '\r'],
+    ['with -', '- ', '\r'],
+    ['with a line feed, as of an Enter before the prompt', '', '\n'],
+  ])('%s', async (_what, argument, enter) => {
+    const key = await makeKey(office.controlPlane, 'office', bare.name);
+    const line = `cpn join ${argument}${api} --wait 0 && cpn leave --yes`;
+    const { exitCode, raw, rows } = await paste(line, `${key}${enter}`);
+    expect(exitCode, raw).toBe(0);
+    expect(rows.join()).toContain('joined office as bare');
+    expect(raw).not.toContain(key);
+  });
+
+  it('and not before the other mistakes are named', async () => {
+    const { exitCode, rows } = await type(bare, `cpn join ${api} --endpoint nowhere`);
+    expect([exitCode, rows.length]).toEqual([2, 1]);
+    expect(rows[0]).toMatch(/^cpn: --endpoint/);
+  });
+
+  it.each([
+    ['nothing', '\r', /no enrolment key was given; an admin makes one with "cpn key create"$/],
+    ['Ctrl-C', '\x03', /no enrolment key was given/],
+    ['Ctrl-D', '\x04', /no enrolment key was given/],
+    ['half a key', 'cps_canary\r', /must begin with "cpn_"; give all of what "cpn key create" showed$/],
+    ['two words', 'cpn_canary canary\r', /key has a blank in it; give it alone/],
+  ])('and ends with the fault after %s', async (_what, typed, message) => {
+    const { exitCode, raw, rows } = await paste(`cpn join ${api}`, typed);
+    expect(rows.at(-1)).toMatch(message);
+    expect(exitCode).toBe(2);
+    expect(raw).not.toContain('canary');
+  });
+
+  it('but not where a file says how to join', async () => {
+    await writeFile(path(bare.homeDir, 'join.conf'), `api = ${office.controlPlane.url}\ninsecure-http = yes\n`);
+    const { exitCode, rows } = await type(bare, 'cpn join --from-config join.conf');
+    expect(rows.at(-1)).toMatch(/key is missing; give it as file:PATH/);
+    expect(exitCode).toBe(2);
+  });
+});
+
 describe('a mistake on a terminal ends with the fault and the remedy', () => {
   // One for all of them: where wg finds the socket of one that was killed, it may remove the socket of the next.
   beforeAll(async () => {
@@ -141,7 +186,12 @@ describe('a mistake on a terminal ends with the fault and the remedy', () => {
       /key has an invisible character \(U\+200B\); give it alone/,
     ],
     ['a key in quotation marks', () => wrongly(`'"cpn_canary"' ${api}`), 2, /key is in quotation marks; give it alone/],
-    ['no key', () => wrongly(api), 2, /key is missing; give it as file:PATH.*"cpn key create"$/],
+    [
+      'no key, and no terminal to prompt on',
+      () => `${wrongly(api)} </dev/null`,
+      2,
+      /key is missing; give it as file:PATH.*"cpn key create"$/,
+    ],
     [
       'a key file that is not there',
       () => wrongly(`file:nokey ${api}`),

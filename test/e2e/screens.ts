@@ -30,7 +30,7 @@ export async function recordScreens(): Promise<Screen[]> {
 
   const screens: Screen[] = [];
   const record = async (host: Host, name: string, line: string) => {
-    const { rows } = await onTerminal(host, program, line, {}, 80);
+    const { rows } = await onTerminal(host, program, line, { columns: 80 });
     screens.push({ name, text: [`$ ${line}`, ...rows].map((row) => asInstalled(row, host)).join('\n') });
   };
   await record(web, 'join', `cpn join file:key ${api} --endpoint 203.0.113.22:51820`);

@@ -9,20 +9,33 @@ export interface Session {
   readonly rows: readonly string[];
 }
 
-/** Runs a line of shell in the home of a host, on a terminal of its own, where `cpn` is the built program. */
+interface TerminalOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly columns?: number;
+  /** Prompts, each with the answer to type. */
+  readonly dialogue?: readonly (readonly [RegExp, string])[];
+}
+
+/**
+ * Runs a line of shell in the home of a host, on a terminal of its own, where `cpn` is the built program. Types each answer of the
+ * dialogue when its prompt is there, and nothing after them.
+ */
 export async function onTerminal(
   host: Host,
   program: string,
   line: string,
-  env: Readonly<Record<string, string>> = {},
-  columns = 100,
+  { env = {}, columns = 100, dialogue }: TerminalOptions = {},
 ): Promise<Session> {
   const script = `cd; stty cols ${columns} rows 40; cpn() { "$CPN_PROGRAM" "$@"; }; ${line}`;
-  const { stdout, exitCode } = await host.exec(['script', '-qec', script, '/dev/null'], {
-    env: { TERM: 'xterm', CPN_PROGRAM: program, ...env },
-    allowFailure: true,
-    timeoutMs: 60_000,
+  const session = host.spawn(['script', '-qec', script, '/dev/null'], {
+    env: { SHELL: '/bin/sh', TERM: 'xterm', CPN_PROGRAM: program, ...env },
+    holdInput: dialogue !== undefined,
   });
+  for (const [prompt, answer] of dialogue ?? []) {
+    await session.waitForLine(prompt);
+    session.writeInput(answer);
+  }
+  const { stdout, exitCode } = await session.endWithin(60_000);
   return { exitCode, raw: stdout, rows: show(stdout) };
 }
 

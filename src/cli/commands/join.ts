@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import type { JoinRequest } from '../../app/join/join-request.ts';
 import type { NamedOptions } from '../../app/options/kept-options.ts';
 import type { Tools } from '../../app/tools.ts';
-import { maskTokens } from '../../core/crypto/secret.ts';
+import { maskTokens, Secret } from '../../core/crypto/secret.ts';
 import { WrongUsage } from '../../core/errors/index.ts';
 import { peerTypes } from '../../core/map/model.ts';
 import type { Joined } from '../../store/state/state.ts';
@@ -14,8 +14,9 @@ import { exitCodes } from '../exit-code.ts';
 import { apiFlags, jsonFlag } from '../input/flags.ts';
 import { type Input, parseChoice } from '../input/input.ts';
 import { keyVariable, readJoinFile } from '../input/join-file.ts';
+import { askSecret, hasTerminal } from '../input/password.ts';
 import { withEnvironmentProxy } from '../input/proxy.ts';
-import { readToken } from '../input/secrets.ts';
+import { checkToken, readToken } from '../input/secrets.ts';
 import { needServiceAddress } from '../input/service-address.ts';
 import { endStep, note, printError } from '../output/output.ts';
 import { showEarlier, showJoin, suggestNext } from '../output/show-join.ts';
@@ -26,7 +27,7 @@ export const join: Command = {
   name: 'join',
   argument: {
     usage: '[key]',
-    summary: 'the cpn_ key; also file:PATH, "-" for standard input, or CPN_ENROLLMENT_KEY',
+    summary: 'the cpn_ key, better as file:PATH, "-" for standard input or CPN_ENROLLMENT_KEY; prompts on a terminal',
   },
   summary: 'Join a private network: generate keys, enrol, write the wg-quick file, bring the interface up',
   flags: {
@@ -121,11 +122,12 @@ async function readRequest(input: Input): Promise<JoinRequest> {
     interface: link === undefined ? null : parseLinkName(link, '--interface'),
     options: await readOptions(input, type),
     named: new Set(Object.entries(names).flatMap(([flag, name]) => (input.has(flag) ? [name] : []))),
-    token: await readKey(input),
     personalToken: tokenFile === undefined ? null : await readToken(`file:${tokenFile}`, 'the personal token'),
     networkSecret: await readNetworkSecret(input),
     isUnattended: input.text('from-config') !== undefined,
     handshakeTimeoutMs: patience === undefined ? null : 1000 * patience,
+    // Last: a mistake in a flag is reported before the prompt.
+    token: await readKey(input),
   };
 }
 
@@ -153,12 +155,27 @@ const names: Readonly<Record<string, NamedOptions>> = {
 
 async function readKey(input: Input) {
   const given = input.argument('key') ?? input.environment[keyVariable] ?? findCredential(input);
+  if (canPrompt(input, given)) {
+    const typed = await askSecret(
+      'Enrolment key',
+      'no enrolment key was given; an admin makes one with "cpn key create"',
+    );
+    return checkPrefix(checkToken(new Secret(typed.trim()), 'the enrolment key'), typed);
+  }
   if (given === undefined) {
     throw new WrongUsage(
       `the enrolment key is missing; give it as file:PATH, on standard input with "-", in ${keyVariable}, or as the credential ${credential}; an admin makes one with "cpn key create"`,
     );
   }
-  const key = await readToken(given, 'the enrolment key');
+  return checkPrefix(await readToken(given, 'the enrolment key'), given);
+}
+
+/** A join by a file is unattended, even on a terminal. */
+function canPrompt(input: Input, given: string | undefined): boolean {
+  return hasTerminal() && (given === '-' || (given === undefined && !input.has('from-config')));
+}
+
+function checkPrefix(key: Secret, given: string): Secret {
   if (key.reveal().startsWith('cpn_')) return key;
   // What was given may be another secret.
   const remedy = existsSync(given)

@@ -79,19 +79,15 @@ export const createKey: Command = {
   },
 };
 
-/**
- * The command to copy. The key is typed or read from a file, and so it is in no list of processes and in no shell history. `printf` is
- * a part of the shell.
- */
+/** The command to copy. It prompts for the key or reads a file, so that no list of processes and no shell history has the key. */
 function describeJoin({ url, insecureHttp }: ServiceAddress, types: readonly PeerType[]): string {
   const isShown = process.stdout.isTTY && process.stderr.isTTY;
   const isLocal = isLoopbackUrl(url);
   const api = isLocal ? '--api URL' : `--api ${url}${insecureHttp ? ' --insecure-http' : ''}`;
   const type = types.includes('origin') ? '' : ` --type ${types[0]}`;
-  const join = `cpn join - ${api}${type}`;
   return isShown
-    ? `read -rs KEY && printf %s "$KEY" | ${join}   (then paste the key, and press Enter)`
-    : `${join} <key`;
+    ? `cpn join ${api}${type}   (paste the key at its prompt, and press Enter)`
+    : `cpn join - ${api}${type} <key`;
 }
 
 /** What hosts may join as with the key. By default no connector: one serves routes, and is trusted with what goes there. */

@@ -23,14 +23,17 @@ export async function obtainPassword(input: Input, question: PasswordQuestion = 
   const file = input.text(flag);
   if (file !== undefined) return readSecretFile(file, `the ${message.toLowerCase()}`);
   if (!hasTerminal()) throw new WrongUsage(`--${flag} is missing, and there is no terminal to prompt on`);
-  const password = await ask(message);
-  if (isNew && (await ask('Repeat the password')) !== password)
+  const password = await askSecret(message, noPassword);
+  if (isNew && (await askSecret('Repeat the password', noPassword)) !== password)
     throw new WrongUsage('the two passwords differ; try again');
   return new Secret(password);
 }
 
-async function ask(message: string): Promise<string> {
+const noPassword = 'no password was given';
+
+/** Prompts for a secret, which the terminal does not show. @throws WrongUsage with the text `missing` if none is typed */
+export async function askSecret(message: string, missing: string): Promise<string> {
   const answer = await prompt('password', { message });
-  if (answer === null || answer === '') throw new WrongUsage('no password was given');
+  if (answer === null || answer === '') throw new WrongUsage(missing);
   return answer;
 }

@@ -22,12 +22,17 @@ export async function prompt(kind: 'text' | 'password', { message, validate }: P
     if (data.toString().includes('\x04')) gone.abort();
   };
   const onEnd = () => gone.abort();
+  // Enter is a line feed if it was typed before the prompt. The library then drops the line and waits on.
+  const onKey = (_text: unknown, key: { name?: string }) => {
+    if (key.name === 'enter') key.name = 'return';
+  };
+  stdin.prependListener('keypress', onKey);
   stdin.on('data', onData).once('end', onEnd).once('close', onEnd);
   try {
     const options = { message, output: stderr, signal: gone.signal, ...(validate && { validate }) };
     const answer = await prompts[kind](options);
     return typeof answer === 'string' ? answer : null;
   } finally {
-    stdin.off('data', onData).off('end', onEnd).off('close', onEnd);
+    stdin.off('keypress', onKey).off('data', onData).off('end', onEnd).off('close', onEnd);
   }
 }

@@ -77,7 +77,11 @@ async function readShort(source: AsyncIterable<Buffer>, what: string): Promise<B
  * control plane could only answer that the key is wrong.
  */
 export async function readToken(given: string, what: string): Promise<Secret> {
-  const token = await readSecret(given, what);
+  return checkToken(await readSecret(given, what), what);
+}
+
+/** Refuses what {@link readToken} refuses. @throws WrongUsage */
+export function checkToken(token: Secret, what: string): Secret {
   const problem = describeFault(token.reveal());
   if (problem === null) return token;
   throw new WrongUsage(`${what} ${problem}; give it alone, as one word`);

@@ -177,13 +177,13 @@ function JoinCommands({ network, made, place }: JoinCommandsProps): JSX.Element 
       </fieldset>
       {commands
         .filter(({ id }) => id === shown)
-        .map(({ hint, text, readsKey }) => (
+        .map(({ hint, text, promptsForKey }) => (
           <div key={text}>
             <Copy label={hint} text={text} />
-            {readsKey && (
+            {promptsForKey && (
               <Copy
                 what="token"
-                label="Then paste the key, and press Enter. The shell shows nothing of it, and keeps it in no history."
+                label="Then paste the key at the prompt, and press Enter. The terminal does not show it, and no history keeps it."
                 text={key.enrollment_token}
               />
             )}

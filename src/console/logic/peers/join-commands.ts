@@ -15,38 +15,37 @@ export interface JoinCommand {
   readonly title: string;
   readonly hint: string;
   readonly text: string;
-  /** True for a command that reads the key from the terminal. */
-  readonly readsKey: boolean;
+  /** True for a command that prompts for the key. */
+  readonly promptsForKey: boolean;
 }
 
 /** The commands that enrol a host, for each kind of host. */
 export function makeJoinCommands(request: JoinRequest): readonly JoinCommand[] {
   const flags = ['--api', quote(request.api), ...(isInsecure(request.api) ? ['--insecure-http'] : [])];
   const endpoint = request.endpoint === undefined ? [] : ['--endpoint', quote(request.endpoint)];
-  const join = `join - ${[...flags, '--type', request.type, ...endpoint].join(' ')}`;
-  // Other users of the host see the arguments of a process, and the shell's history keeps what is typed. `printf` is a part of the shell.
-  const key = 'read -rs KEY && printf %s "$KEY"';
+  // Without the key: other users of the host see the arguments of a process, and the shell's history keeps what is typed.
+  const join = `join ${[...flags, '--type', request.type, ...endpoint].join(' ')}`;
   return [
     {
       id: 'debian',
       title: 'Debian',
       hint: 'In a shell of a host that has cpn. With the package, the daemon starts now and at boot. Without it, start the daemon after the join: sudo cpn run',
-      text: `${key} | sudo cpn ${join}`,
-      readsKey: true,
+      text: `sudo cpn ${join}`,
+      promptsForKey: true,
     },
     {
       id: 'container',
       title: 'Container',
       hint: 'With podman or docker, and the image that scripts/package container builds.',
-      text: `${key} | ${container('-i --rm', join)} && ${container('-d --name cpn --restart always', 'run')}`,
-      readsKey: true,
+      text: `${container('-it --rm', join)} && ${container('-d --name cpn --restart always', 'run')}`,
+      promptsForKey: true,
     },
     {
       id: 'cloud-init',
       title: 'cloud-init',
       hint: 'As user data of a machine whose image has the package of cpn. It joins at its first boot.',
       text: renderCloudInit(request),
-      readsKey: false,
+      promptsForKey: false,
     },
   ];
 }
