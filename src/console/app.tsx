@@ -12,6 +12,7 @@ import { NetworkEventsPage } from './pages/network-events.tsx';
 import { NetworkPeerPage } from './pages/network-peer.tsx';
 import { NetworksPage } from './pages/networks.tsx';
 import { PeersPage } from './pages/peers.tsx';
+import { KeptPhone } from './pages/phone.tsx';
 import { UsersPage } from './pages/users.tsx';
 import { BusyButton } from './parts/busy-button.tsx';
 import { PageTitle } from './parts/page-title.tsx';
@@ -23,6 +24,7 @@ import { canAdminister, logOut, openSession, profile, startProblem } from './ses
 export function App(): JSX.Element {
   return (
     <>
+      {(!profile.value || startProblem.value !== null) && <KeptPhone />}
       <Content />
       <div class="announcement" role="status" aria-live="polite">
         {announcement.value !== '' && <p>{announcement.value}</p>}
@@ -75,6 +77,7 @@ function Content(): JSX.Element {
       </header>
       <main id="content" tabIndex={-1}>
         <Problem text={isOutOfReach.value ? 'The control plane does not answer. Trying again.' : null} />
+        <KeptPhone />
         <Page at={route.value} />
       </main>
     </>

@@ -4,6 +4,7 @@ import type { Network } from '../../contract/network.ts';
 import type { Peer } from '../../contract/peer.ts';
 import { findProfileConnectors } from '../../core/export/device-profile.ts';
 import { enrollPhone, OutcomeUnknown, type Phone, repeat } from '../enroll-phone.ts';
+import { keptPhone } from '../kept-phone.ts';
 import { healthSource, useLive } from '../live.ts';
 import { linkTo } from '../logic/page/route.ts';
 import { type Dialled, findDialled } from '../logic/peers/choose-connector.ts';
@@ -14,6 +15,8 @@ import { Download } from '../parts/download.tsx';
 import { Choice, Field, Form } from '../parts/form.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { QrCode } from '../parts/qr-code.tsx';
+import { route } from '../router.ts';
+import { profile } from '../session.ts';
 
 /** Adds a phone, or another device on which cpn does not run, and shows its file, which is here and nowhere else. */
 export function AddPhone({ network, children }: { readonly network: Network; readonly children: JSX.Element }) {
@@ -21,7 +24,6 @@ export function AddPhone({ network, children }: { readonly network: Network; rea
   const [name, setName] = useState('');
   const [days, setDays] = useState('');
   const [chosen, setChosen] = useState<string | null>(null);
-  const [phone, setPhone] = useState<Phone | null>(null);
   const [attempt, setAttempt] = useState<OutcomeUnknown['attempt'] | null>(null);
   const dialled = findDialled(
     chosen,
@@ -42,23 +44,15 @@ export function AddPhone({ network, children }: { readonly network: Network; rea
     const connector = typeof dialled === 'object' ? dialled : null;
     const expiresInHours = days.trim() === '' ? null : Math.round(Number(days) * 24);
     try {
-      setPhone(await (attempt ? repeat(attempt) : enrollPhone({ network, name, expiresInHours, connector })));
+      keptPhone.value = await (attempt ? repeat(attempt) : enrollPhone({ network, name, expiresInHours, connector }));
       setAttempt(null);
     } catch (error) {
       setAttempt(error instanceof OutcomeUnknown ? error.attempt : null);
       throw error;
     }
   };
-  // Nothing but a click on this button takes the key away.
-  if (phone !== null)
-    return (
-      <>
-        <PhoneResult phone={phone} />
-        <button type="button" onClick={() => setPhone(null)}>
-          Add another host
-        </button>
-      </>
-    );
+  // The console shows it above the page.
+  if (keptPhone.value !== null) return null;
   if (!isDialled) {
     return (
       <>
@@ -119,11 +113,28 @@ function describeSize(network: Network): string {
   }
 }
 
+/** The phone that was enrolled last, until the user closes it: its key is nowhere else. */
+export function KeptPhone(): JSX.Element | null {
+  const phone = keptPhone.value;
+  if (phone === null) return null;
+  const close = () => {
+    keptPhone.value = null;
+  };
+  return (
+    <section class="kept" aria-label="The phone">
+      <PhoneResult phone={phone} />
+      <button type="button" onClick={close}>
+        {profile.value && route.value.page === 'add-host' ? 'Add another host' : 'Close, and discard the key'}
+      </button>
+    </section>
+  );
+}
+
 function PhoneResult({ phone }: { readonly phone: Phone }): JSX.Element {
   const { name, address, file, config, problem, connector } = phone;
   const isCode = problem === null && fitsCode(config);
   return (
-    <section aria-label="The phone">
+    <>
       <h2>
         {name} is a peer with {address}
       </h2>
@@ -132,7 +143,7 @@ function PhoneResult({ phone }: { readonly phone: Phone }): JSX.Element {
         {isCode
           ? 'Scan the code with the WireGuard app: Add a tunnel, then Scan from QR code.'
           : 'Import the file with the WireGuard app: Add a tunnel, then Import from file.'}{' '}
-        The page made the private key; it was never sent. When you leave this page, the key is gone.{' '}
+        The page made the private key; it was never sent. It stays here until you close it.{' '}
         {connector === null && 'The phone does not receive later changes of the network.'}
       </p>
       {isCode && <QrCode label={`The tunnel of ${name} as a QR code`} text={config} />}
@@ -140,6 +151,6 @@ function PhoneResult({ phone }: { readonly phone: Phone }): JSX.Element {
         <Download name={file} text={config} />
       </p>
       <Copy what="file" label="The same as a wg-quick file" text={config} />
-    </section>
+    </>
   );
 }
