@@ -136,6 +136,9 @@ async function examineToken(tools: DoctorTools, state: Joined): Promise<Finding>
     return okFinding('api', looked, 'is good');
   } catch (error) {
     if (!(error instanceof CpnError) || error instanceof Intercepted) throw error;
+    // That the network was deleted is a problem already, with its remedy.
+    if (error instanceof Refused && [404, 410].includes(error.status) && state.deletion !== undefined)
+      return noteFinding('api', looked, 'is refused since the network was deleted');
     // A 403 says who lets the host back in: it may be suspended, and needs no new key.
     if (error instanceof Refused && error.status === 403 && error.remedy !== null)
       return problemFinding('api', looked, error.problem, error.remedy);

@@ -2,9 +2,10 @@ import { expect, it } from 'vitest';
 import { reconcileNetworks } from '../../../src/app/reconcile/reconcile.ts';
 import { readStatus } from '../../../src/app/status/status.ts';
 import { statusToText } from '../../../src/cli/output/show-status.ts';
+import { Refused } from '../../../src/core/errors/index.ts';
 import { isProblem } from '../../../src/core/problems/problem.ts';
 import { dialled, peer, prefix } from '../../core/samples.ts';
-import { answerWith, type Desk, joinedTo, mapAt } from '../desk.ts';
+import { answerWith, type Desk, fail, joinedTo, mapAt } from '../desk.ts';
 import { problemsOf, startDesk } from './doctor-desk.ts';
 
 const edges = ['edge-1', 'edge-2'].map((name, at) =>
@@ -96,6 +97,18 @@ it.each(cases)(
     expect(reason).toMatch(isWell ? /^address/ : /^reason \S/);
   },
 );
+
+it('a deleted network is one problem, with its own remedy', async () => {
+  const { desk, tools } = await startDesk(map);
+  const deletion = { at: '2026-01-01T00:00:00.000Z', resumes: true };
+  await desk.tools.store.write({ ...(await desk.state()), enabled: false, deletion });
+  desk.actual = { ...desk.actual, link: null, device: null, routes: [] };
+  desk.answers = [fail(new Refused(410, 'reading', 'the network was deleted', null))];
+  expect(await problemsOf(tools)).toMatchObject([{ subject: 'network', remedy: expect.stringContaining('cpn leave') }]);
+  // A token that is void is another matter.
+  desk.answers = [fail(new Refused(401, 'reading', 'no', 'join again'))];
+  expect((await problemsOf(tools)).map(({ subject }) => subject)).toEqual(['api', 'network']);
+});
 
 it('a taken down network shows no peers, no routes and no reachability', async () => {
   const { desk } = await startDesk(map);
