@@ -24,6 +24,7 @@ import { resolver } from '../../core/routing/kept-outside.ts';
 import { findSelf } from '../reconcile/desire-network.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';
 import { withoutRoute } from '../reconcile/find-unreachable.ts';
+import { findPortConflict } from '../reconcile/port-conflict.ts';
 import { readReturnPaths } from '../reconcile/return-paths.ts';
 import { describeRotation } from '../rotation/begin.ts';
 import { findCloneWarnings } from '../status/describe-clones.ts';
@@ -91,7 +92,7 @@ function sceneOf({ state, desired, actual }: Evaluation): ExaminedNetwork {
 /** What fails `cpn status --check` is a problem here too, and so both agree. */
 async function examineProblems(tools: Tools, seen: Evaluation): Promise<Finding[]> {
   const notes = await tools.store.readNotes(seen.state.interface);
-  const { problems } = describeEvaluation(seen, notes, secondsNow(tools));
+  const { problems } = describeEvaluation(seen, notes, secondsNow(tools), await findPortConflict(tools, seen));
   return describeProblems(problems, nameExamined(seen.state), countHandshakes(seen));
 }
 

@@ -17,6 +17,7 @@ import { cleanUp } from '../leave/cleanup.ts';
 import { finishLeaving, listFormer } from '../leave/former-networks.ts';
 import { applyEvaluation, findUnloaded, save } from '../reconcile/apply.ts';
 import { applyKnownMap, throwIfInterrupted } from '../reconcile/confirm.ts';
+import { describeDeletion } from '../reconcile/deleted-network.ts';
 import { type Evaluation, evaluateNetwork } from '../reconcile/evaluate-network.ts';
 import { syncPorts } from '../reconcile/open-ports.ts';
 import { defaultConfirmMs } from '../reconcile/pass.ts';
@@ -207,6 +208,7 @@ async function verify(
   if (unloaded !== null) await reportLoading(tools, state);
   const unreported = await reportSecret(tools, state);
   if (unreported !== null && unreported !== 'unknown') tools.warn(unreported.message);
+  await warnOfDeleted(tools, state);
   const former = await listFormer(tools);
   await finishLeaving(
     tools,
@@ -219,6 +221,19 @@ async function verify(
   refuseUnusable(state);
   const secretMismatches = result.handshake === true ? [] : await checkSecrets(tools, state);
   return { state, unloaded, ...result, secretMismatches };
+}
+
+/** Warns of networks that this control plane deleted, and that this host keeps: they come back after a restore. */
+async function warnOfDeleted({ store, warn }: Tools, { interface: link, service, options }: Joined): Promise<void> {
+  const { states } = await store.list();
+  const others = states.filter(isJoined).filter((each) => each.interface !== link && each.service.url === service.url);
+  for (const other of others) {
+    const deleted = describeDeletion(other);
+    if (deleted === null) continue;
+    const { listenPort: port } = other.options;
+    const isShared = port !== null && port === options.listenPort;
+    warn(isShared ? `${deleted}; it cannot come up while ${link} has UDP port ${port}` : deleted);
+  }
 }
 
 /** @throws NoUsablePeer where peers were listed, and all of them are skipped */

@@ -15,6 +15,7 @@ import type { Step } from '../../core/reconcile/step.ts';
 import type { Joined } from '../../store/state/state.ts';
 import { secondsNow, type Tools } from '../tools.ts';
 import { type Evaluation, observeOptionsFor } from './evaluate-network.ts';
+import { refuseTakenPort } from './port-conflict.ts';
 import { rememberSaved } from './saved-config.ts';
 
 /**
@@ -24,10 +25,12 @@ import { rememberSaved } from './saved-config.ts';
  *
  * @returns the evaluated state with its receipt
  * @throws NotConverged when the host is not as planned afterwards
+ * @throws PortTaken before anything is made
  */
 export async function applyEvaluation(tools: Tools, planned: Evaluation, known: Joined): Promise<Joined> {
   const { state, desired, steps, actual } = planned;
   if (steps.length === 0) return state;
+  await refuseTakenPort(tools, planned);
   const receipt = recordSteps(known.receipt, steps, actual);
   if (receipt !== known.receipt) await tools.store.write({ ...known, receipt });
   const areLoaded = await applySteps(tools, planned);

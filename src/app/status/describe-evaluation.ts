@@ -40,6 +40,7 @@ import type { Notes } from '../../store/store.ts';
 import { describeLanRoutes, findUnreachableLans } from '../drain/lan-routes.ts';
 import { describeDeletion } from '../reconcile/deleted-network.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';
+import type { PortConflict } from '../reconcile/port-conflict.ts';
 import { describeRotation } from '../rotation/begin.ts';
 import { findCloneWarnings } from './describe-clones.ts';
 import { describeLan } from './describe-lan.ts';
@@ -78,6 +79,7 @@ export function describeEvaluation(
   seen: Evaluation,
   notes: Pick<Notes, 'sync' | 'silent' | 'troubles' | 'dead' | 'ways' | 'unloaded' | 'probed' | 'alternating'>,
   now: number,
+  portConflict: PortConflict | null = null,
 ): EvaluatedStatus {
   const { state, listed, desired, actual, changes } = seen;
   const { pathMtu } = desired;
@@ -113,6 +115,7 @@ export function describeEvaluation(
   const problems = findProblems({
     ...{ link: state.interface, enabled: state.enabled, hasInterface: actual.link !== null, unread: actual.unread },
     deletedAt: state.deletion?.at ?? null,
+    portConflict,
     unlisted: listed ? null : describeUnlisted(map, state),
     drift: drift.length,
     clone: notes.sync.clonedSince === undefined ? null : describeOwnClone(state.interface, notes.sync.clonedSince),

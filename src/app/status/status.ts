@@ -11,6 +11,7 @@ import type { Joined } from '../../store/state/state.ts';
 import type { Notes } from '../../store/store.ts';
 import { accessOf, explainNoAccess } from '../access.ts';
 import { type Evaluation, evaluateNetwork } from '../reconcile/evaluate-network.ts';
+import { findPortConflict } from '../reconcile/port-conflict.ts';
 import { isJoined, selectJoined } from '../select.ts';
 import { secondsNow, type Tools } from '../tools.ts';
 import { describeEvaluation } from './describe-evaluation.ts';
@@ -52,7 +53,7 @@ async function readNetwork(tools: Tools, state: Joined): Promise<NetworkStatus> 
 
 /** Describes an evaluated network, with what packet rules of other programs do to it. */
 async function describeNetwork(tools: Tools, seen: Evaluation, notes: Notes) {
-  const evaluated = describeEvaluation(seen, notes, secondsNow(tools));
+  const evaluated = describeEvaluation(seen, notes, secondsNow(tools), await findPortConflict(tools, seen));
   if (evaluated.state === 'down') return { ...evaluated, inbound: null };
   const { inbound, drops } = await describeDrops(tools, seen, notes);
   const problems = [...evaluated.problems, ...drops];

@@ -75,18 +75,45 @@ export class HostUnread extends CpnError {
   }
 }
 
-/** Another program listens on the UDP port of an interface. */
+/** A network of this host whose interface has a UDP port. */
+export interface PortHolder {
+  readonly link: string;
+  readonly network: string;
+}
+
+interface PortDetails {
+  readonly cause?: unknown;
+  /** The flag that sets the port. */
+  readonly flag?: string;
+  readonly holder?: PortHolder | null;
+}
+
+/** Another program, or another network of this host, listens on the UDP port of an interface. */
 export class PortTaken extends CpnError {
   override readonly name = 'PortTaken';
 
-  /** @param flag the flag that sets the port */
-  constructor(networkInterface: string, port: number | null, cause?: unknown, flag = '--listen-port') {
+  constructor(
+    networkInterface: string,
+    port: number | null,
+    { cause, flag = '--listen-port', holder = null }: PortDetails = {},
+  ) {
     const which = port === null ? 'its UDP port' : `UDP port ${port}`;
-    super(
-      `${networkInterface} cannot listen: ${which} is in use; choose another with ${flag}, or stop its process (find it with "ss -lunp" or "wg show")`,
-      { facts: { interface: networkInterface, port }, cause, isRetryable: true },
-    );
+    const by = holder === null ? '' : ` by ${describePortHolder(holder)}`;
+    const release =
+      holder === null
+        ? 'stop its process (find it with "ss -lunp" or "wg show")'
+        : `release it with "cpn leave ${holder.link}" or "cpn down ${holder.link}"`;
+    super(`${networkInterface} cannot listen: ${which} is in use${by}; choose another with ${flag}, or ${release}`, {
+      facts: { interface: networkInterface, port, ...(holder !== null && { holder: holder.link }) },
+      cause,
+      isRetryable: true,
+    });
   }
+}
+
+/** Such as `cpn1, the interface of network "office"`. */
+export function describePortHolder({ link, network }: PortHolder): string {
+  return `${link}, the interface of network ${quote(network)}`;
 }
 
 /** The hosts file cannot be changed; the tunnel works without names. */

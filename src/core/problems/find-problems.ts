@@ -1,4 +1,4 @@
-import { printable } from '../errors/index.ts';
+import { describePortHolder, type PortHolder, printable } from '../errors/index.ts';
 import type { MapAgeWarning } from '../map/map-age.ts';
 import type { SyncRefusal } from '../map/sync-refusal.ts';
 import type { Address, Prefix } from '../net/cidr.ts';
@@ -18,6 +18,8 @@ export interface NetworkFacts {
   readonly deletedAt: string | null;
   /** False where there is no interface. */
   readonly hasInterface: boolean;
+  /** The UDP port that keeps the interface from coming up; null where none does. */
+  readonly portConflict: { readonly port: number; readonly holder: PortHolder | null } | null;
   /** Why addresses, routes and rules of the host cannot be read; absent where they can. */
   readonly unread?: string | undefined;
   /** How the map lacks this host; null where it lists it. */
@@ -95,9 +97,7 @@ function findStateProblems(facts: NetworkFacts): Problem[] {
             unlisted.remedy,
           ),
         ]),
-    ...(hasInterface
-      ? []
-      : [problem('interface-missing', 'its interface is missing', 'is not there', `cpn reconcile ${link}`)]),
+    ...(hasInterface ? [] : [describeMissing(facts)]),
     ...(clone === null
       ? []
       : [problem('identity-cloned', 'another host has the identity of this one', clone.found, clone.remedy)]),
@@ -115,6 +115,19 @@ function findStateProblems(facts: NetworkFacts): Problem[] {
         ]
       : []),
   ];
+}
+
+function describeMissing({ link, portConflict }: NetworkFacts): Problem {
+  if (portConflict === null)
+    return problem('interface-missing', 'its interface is missing', 'is not there', `cpn reconcile ${link}`);
+  const { port, holder } = portConflict;
+  const move = `cpn set ${link} --listen-port PORT`;
+  const [by, name, remedy] =
+    holder === null
+      ? ['another program', 'another program', `stop that program (ss -lunp sport = :${port}), or ${move}`]
+      : [holder.link, describePortHolder(holder), `cpn leave ${holder.link}, cpn down ${holder.link}, or ${move}`];
+  const summary = `UDP port ${port} is in use by ${by}`;
+  return problem('interface-missing', summary, `is not there: UDP port ${port} is in use by ${name}`, remedy);
 }
 
 function findPeerProblems({ link, pinMismatches, hiddenPeers, silentPeers }: NetworkFacts): Problem[] {

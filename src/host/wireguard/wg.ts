@@ -24,7 +24,7 @@ async function configureDevice(run: Run, step: ConfigureDevice): Promise<void> {
     await run('wg', ['addconf', step.link, '/dev/stdin'], { input: renderDevice(step) });
   } catch (error) {
     if (error instanceof CommandFailed && /Address already in use/.test(stderrOf(error)))
-      throw new PortTaken(step.link, step.listenPort ?? null, error);
+      throw new PortTaken(step.link, step.listenPort ?? null, { cause: error });
     // Without a control socket, wg uses netlink, whose error is misleading where the kernel has no WireGuard.
     if (!(error instanceof CommandFailed) || !/Protocol not supported/.test(stderrOf(error))) throw error;
     const ended = `the program that is ${step.link} has ended; wireguard-go does so where its user has no inotify instances left (sysctl fs.inotify.max_user_instances)`;

@@ -4,7 +4,7 @@ import { stateOf, summarize } from '../../../src/core/problems/problem.ts';
 import { address, prefix } from '../samples.ts';
 
 const well: NetworkFacts = {
-  ...{ link: 'cpn0', enabled: true, deletedAt: null, hasInterface: true },
+  ...{ link: 'cpn0', enabled: true, deletedAt: null, hasInterface: true, portConflict: null },
   ...{ unlisted: null, drift: 0, clone: null, mapAge: null },
   ...{ pinMismatches: [], hiddenPeers: [], silentPeers: [], missingRoutes: [], foreignRoutes: [], refused: null },
   ...{ bypassed: new Map(), subnetInside: null, keptFor: [], silentLans: [], unreachableLans: [] },
@@ -66,6 +66,23 @@ describe('the problems of a network', () => {
     });
     expect(problems).toMatchObject([{ code: 'taken-down', remedy: 'cpn up cpn0' }]);
     expect(stateOf(problems)).toBe('down');
+  });
+
+  it('of an interface that cannot come up name its port, and what has it', () => {
+    const missing = { ...well, hasInterface: false, drift: 4 };
+    expect(findProblems(missing)).toMatchObject([{ code: 'interface-missing', remedy: 'cpn reconcile cpn0' }]);
+    const holder = { link: 'cpn1', network: 'office' };
+    const ours = findProblems({ ...missing, portConflict: { port: 51820, holder } });
+    expect(ours).toMatchObject([
+      {
+        code: 'interface-missing',
+        text: 'is not there: UDP port 51820 is in use by cpn1, the interface of network "office"',
+        remedy: 'cpn leave cpn1, cpn down cpn1, or cpn set cpn0 --listen-port PORT',
+      },
+    ]);
+    expect([stateOf(ours), summarize(ours)]).toEqual(['down', 'UDP port 51820 is in use by cpn1']);
+    const theirs = findProblems({ ...missing, portConflict: { port: 51820, holder: null } });
+    expect(theirs).toMatchObject([{ remedy: expect.stringContaining('ss -lunp sport = :51820') }]);
   });
 
   it('of a deleted network are only that it was deleted', () => {

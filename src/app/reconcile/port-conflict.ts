@@ -1,0 +1,65 @@
+import { type PortHolder, PortTaken } from '../../core/errors/index.ts';
+import type { Joined } from '../../store/state/state.ts';
+import { isJoined } from '../select.ts';
+import type { Tools } from '../tools.ts';
+import type { Evaluation } from './evaluate-network.ts';
+
+/** The UDP port that keeps an interface from coming up. */
+export interface PortConflict {
+  readonly port: number;
+  /** Null where no network of this host has it. */
+  readonly holder: PortHolder | null;
+}
+
+type Inputs = Pick<Evaluation, 'state' | 'desired' | 'actual'>;
+
+/** Finds what has the listen port of a network whose interface is missing or down; null where nothing has it. */
+export async function findPortConflict(tools: Tools, { state, desired, actual }: Inputs): Promise<PortConflict | null> {
+  const port = desired.config.listenPort;
+  // Without routes of its own a platform shows a tunnel as down that has lost its address, and keeps its port.
+  const isUp = actual.link?.up || (actual.isPlain === true && actual.device !== null);
+  if (!state.enabled || actual.unread !== undefined || isUp || port === null) return null;
+  if (await tools.host.isPortFree(port)) return null;
+  return { port, holder: await findPortHolder(tools, state, port) };
+}
+
+/** The other network of this host whose interface has a UDP port. */
+export async function findPortHolder(
+  tools: Tools,
+  { interface: link }: Pick<Joined, 'interface'>,
+  port: number,
+): Promise<PortHolder | null> {
+  const { states } = await tools.store.list();
+  for (const { interface: other, membership } of states.filter(isJoined)) {
+    if (other === link || (await tools.host.device(other))?.listenPort !== port) continue;
+    return { link: other, network: membership.map.name };
+  }
+  return null;
+}
+
+/** Milliseconds. A userspace tunnel that was just removed releases its port a moment later. */
+const retryPauseMs = 200;
+const attempts = 5;
+
+/** True as soon as a UDP port is free, and false where it is still in use after a second. */
+export async function awaitFreePort({ host, sleep }: Tools, port: number): Promise<boolean> {
+  for (let attempt = 0; attempt < attempts; attempt += 1) {
+    if (await host.isPortFree(port)) return true;
+    await sleep(retryPauseMs);
+  }
+  return host.isPortFree(port);
+}
+
+/**
+ * Refuses to bring up an interface whose listen port is in use, before anything is made. An interface of ours that is down, as earlier
+ * versions left it, is removed.
+ *
+ * @throws PortTaken
+ */
+export async function refuseTakenPort(tools: Tools, planned: Inputs): Promise<void> {
+  const conflict = await findPortConflict(tools, planned);
+  if (conflict === null || (await awaitFreePort(tools, conflict.port))) return;
+  const { link } = planned.desired;
+  if (planned.actual.link !== null) await tools.host.apply({ do: 'delete-link', link, changes: [] });
+  throw new PortTaken(link, conflict.port, { holder: conflict.holder });
+}
