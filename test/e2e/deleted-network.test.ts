@@ -142,7 +142,7 @@ it('a host that was off is named, and counts the statement before a restart of i
 
 it('a host that joined a new network comes back once that releases the UDP port, which status and doctor name', async () => {
   await isDown(edge);
-  await admin('network', 'create', '--name', 'office', '--cidr', '10.77.0.0/24');
+  await admin('network', 'create', '--name', 'office', '--cidr', '10.78.0.0/24');
   const input = await makeKey(office.controlPlane, 'office', 'again', '--type', 'connector');
   const flags = ['--type', 'connector', '--endpoint', '203.0.113.12:51820', '--wait', '0'];
   const { stderr } = await edge.cpn(['join', '-', ...office.api, ...flags], { input });

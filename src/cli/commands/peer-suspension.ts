@@ -4,6 +4,7 @@ import { exitCodes } from '../exit-code.ts';
 import { confirm } from '../input/confirm.ts';
 import { apiFlags, jsonFlag, yesFlag } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
+import { warnOfLosses } from '../output/losses.ts';
 import { note, printJson } from '../output/output.ts';
 import { awaitPending, notePending, pendingFlags, readPatience } from '../output/pending-hosts.ts';
 import type { Command } from '../parse/command.ts';
@@ -19,6 +20,7 @@ export const suspendPeer: Command = {
   async run(input) {
     const patience = readPatience(input);
     const { service, network, peer } = await findPeer(input);
+    warnOfLosses(network, peer);
     const question = `Suspend ${peer.name} (${peer.address})? Peers of ${network.name} drop it until it is resumed.`;
     if (!(await confirm(question, input))) return exitCodes.failed;
     const suspended = await service.updatePeer(network.id, peer.id, { suspended: true });

@@ -9,6 +9,7 @@ import { exitCodes } from '../exit-code.ts';
 import { confirmByName } from '../input/confirm.ts';
 import { apiFlags, jsonFlag, wideFlag, yesFlag } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
+import { warnOfLosses } from '../output/losses.ts';
 import { findOutdatedProfiles, warnOutdated } from '../output/outdated-profiles.ts';
 import { bold, green, note, print, printJson, warn } from '../output/output.ts';
 import { peersToJson, peerTable } from '../output/peer-table.ts';
@@ -96,6 +97,7 @@ export const removePeer: Command = {
     const service = await openAdmin(input);
     const network = await readWholeNetwork(service, input.argument('network') ?? '');
     const peer = findNamed(network.peers, input.argument('peer') ?? '', 'peer');
+    warnOfLosses(network, peer);
     const question = `Remove ${peer.name} (${peer.address}) from ${network.name}?`;
     if (!(await confirmByName(question, [peer.name, String(peer.id)], input))) return exitCodes.failed;
     await service.removePeer(network.id, peer.id);

@@ -1,0 +1,20 @@
+import type { Network, NetworkPeer } from '../../api/service.ts';
+import { findLosses } from '../../core/export/find-losses.ts';
+import { listNames } from './list-names.ts';
+import { warn } from './output.ts';
+
+/** Warns of routes and devices that reach nothing once a peer is out of its network; silent where there are none. */
+export function warnOfLosses(network: Pick<Network, 'peers' | 'routes'>, leaving: NetworkPeer): void {
+  const { routes, devices } = findLosses(network, [leaving]);
+  const { name } = leaving;
+  if (routes.length > 0) {
+    const [has, these] = routes.length === 1 ? ['has', 'this route'] : ['have', 'these routes'];
+    warn(`without ${name}, ${routes.join(', ')} ${has} no connector: hosts do not reach ${these}`);
+  }
+  if (devices.length > 0) {
+    const names = listNames(devices.map((device) => device.name));
+    const profiles = devices.length === 1 ? '1 profile goes' : `${devices.length} profiles go`;
+    const reach = devices.length === 1 ? 'reaches' : 'reach';
+    warn(`${profiles} through ${name}: without it, ${names} ${reach} nothing`);
+  }
+}
