@@ -87,7 +87,8 @@ async function readView(tools: Tools, state: Joined): Promise<{ createdAt: strin
   const age = desired.isConnector ? describeMapAge(state, serviceTime) : null;
   const deadlines = { expired, outdated: age?.isOver ? age.found : null };
   const observed = { desired, actual, silent, failed, failures: state.failed, secretTag, refused };
-  const view = { map, address: self.address, listed, enabled, ...observed, ...deadlines };
+  const deletion = state.deletion && { deletedAt: state.deletion.at };
+  const view = { map, address: self.address, listed, enabled, ...deletion, ...observed, ...deadlines };
   return { createdAt: state.createdAt, view };
 }
 

@@ -79,6 +79,7 @@ it('a deleted network is down at each host, which keeps what it needs to come ba
   const { public_key: key } = await status(web);
   const { stdout, stderr } = await office.controlPlane.cpn(['network', 'delete', 'office', '--yes']);
   expect(stdout).toBe('');
+  expect(stderr).toContain('waiting up to 45 s for the hosts to take their tunnels down');
   expect(stderr).toContain('all hosts have taken their tunnel down');
   for (const host of [web, edge]) {
     await isDown(host);
@@ -100,8 +101,16 @@ it('stays down through a boot, and through "cpn up" of all networks', async () =
   await web.reboot();
   const unit = await web.exec(['wg-quick', 'up', path(web.configDir, 'cpn0.conf')], { allowFailure: true });
   expect(unit.exitCode).not.toBe(0);
-  const { stderr } = await web.cpn(['up']);
-  expect(stderr).toContain('network office was deleted');
+  const { stdout, stderr, exitCode } = await web.cpn(['up'], { allowFailure: true });
+  expect([exitCode, stdout]).toEqual([1, '']);
+  expect(stderr).toMatch(
+    /^cpn: cpn0 stays down: network "office" was deleted at http.*"cpn up cpn0" brings it up until/,
+  );
+  const all = await web.cpn(['up', '--json'], { allowFailure: true });
+  expect(JSON.parse(all.stdout).networks).toMatchObject([{ changes: [], error: expect.stringContaining('deleted') }]);
+  expect((await web.cpn(['explain', '10.77.0.2'], { allowFailure: true })).stdout).toContain(
+    'that the network was deleted',
+  );
   daemons = await Promise.all([web, edge].map(start));
   await eventually('it requests the map', async () => (await status(web)).sync.refused === 'gone');
   expect(await hasLink(web)).toBe(false);

@@ -1,4 +1,4 @@
-import { CpnError, expectCpnError, Interrupted } from '../../core/errors/index.ts';
+import { CpnError, expectCpnError, Interrupted, LeftDown } from '../../core/errors/index.ts';
 import { describeAllSkipped } from '../../core/map/skipped-peers.ts';
 import type { Change } from '../../core/reconcile/change.ts';
 import { recordSteps } from '../../core/reconcile/record-receipt.ts';
@@ -88,6 +88,8 @@ export async function reconcileNetworks(
     const settled = await tools.store.read(state.interface);
     const deleted = settled !== null && isJoined(settled) ? describeDeletion(settled) : null;
     if (deleted !== null) tools.warn(deleted);
+    // This request confirms the deletion.
+    if (update.deletedAt !== undefined && settled !== null && isJoined(settled)) await refresh(tools, settled);
     for (const skipped of describeAllSkipped(pass?.evaluation?.state.membership.map.skipped)) tools.warn(skipped);
     for (const claim of pass?.evaluation ? describePinMismatches(pass.evaluation.state) : []) tools.warn(claim);
     const unread = findUnread(pass?.evaluation);
@@ -123,8 +125,9 @@ export async function bringUp(tools: Tools, network?: string): Promise<PassRepor
   const reports = await tools.store.lock(() =>
     forEachNetwork(tools, network, async (stored) => {
       const deleted = describeDeletion(stored);
+      if (deleted !== null && network === undefined)
+        throw new LeftDown(stored.interface, stored.membership.map.name, stored.service.url);
       if (deleted !== null) tools.warn(deleted);
-      if (deleted !== null && network === undefined) return { ...explainChanges(stored, null), ...unchanged };
       // Without that the next statement of the deletion would be the second one.
       if (deleted !== null) await tools.store.amendNotes(stored.interface, { held: null });
       const state = withoutDeletion(stored);
@@ -225,8 +228,6 @@ async function forEachNetwork(
   }
   return reports;
 }
-
-const unchanged = { changes: [], unsynced: null, failure: null } as const;
 
 function failed(link: string, failure: CpnError): PassReport {
   return { interface: link, changes: [], names: new Map(), fileDiff: [], unsynced: null, failure };

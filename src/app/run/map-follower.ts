@@ -188,6 +188,8 @@ export class MapFollower implements PassListener {
           : null,
       ]);
       if (doubt === null) {
+        // The next request confirms the deletion, and "cpn network delete" waits for that.
+        if (news.deletedAt !== undefined && isApplied) return restMs;
         if (retryAfterMs !== undefined) return restMs + retryAfterMs;
         if (failure !== null || !isApplied) return this.#pauseAfter(failure);
         this.#failures = 0;

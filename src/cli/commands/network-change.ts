@@ -4,7 +4,7 @@ import { findNetwork, openAdmin } from '../admin.ts';
 import { exitCodes } from '../exit-code.ts';
 import { confirmByName } from '../input/confirm.ts';
 import { apiFlags, jsonFlag, yesFlag } from '../input/flags.ts';
-import { bold, green, note, print, printJson, warn } from '../output/output.ts';
+import { bold, endStep, green, note, print, printJson, progress, warn } from '../output/output.ts';
 import { awaitPending, noteDeletion } from '../output/pending-hosts.ts';
 import { type Command, theNetwork } from '../parse/command.ts';
 import { maxAgeFlag, readMaxAge, requireMaxAge } from '../parse/max-age-flag.ts';
@@ -92,7 +92,10 @@ export const deleteNetwork: Command = {
     const isStated = await service.describes('network-deletion');
     if (!isStated)
       warn('this control plane does not state deletions: hosts keep their tunnels until "cpn leave" there');
+    if (!isJson && isStated && patience > 0 && network.peers.length > 0)
+      progress(`waiting up to ${patience} s for the hosts to take their tunnels down`);
     const pending = isStated ? await awaitPending(service, network.id, patience) : null;
+    endStep(pending?.length === 0 ? 'done' : 'open');
     if (isJson) printJson({ id: network.id, name: network.name, pending });
     else if (network.peers.length > 0) noteDeletion(pending, network.id);
     return exitCodes.done;

@@ -23,7 +23,8 @@ export async function refuseDeleted(
   const peer = await findDeletedPeer(db, network, hashToken(token));
   if (peer === undefined) return;
   const outcome: DeletionOutcome = request === null ? 'unsupported' : request === 'applied' ? 'applied' : 'stated';
-  if (outcome !== peer.outcome) {
+  // The time of the last request is shown until the host confirms.
+  if (outcome !== peer.outcome || outcome !== 'applied') {
     // A database that cannot be written, its disk being full, can be read still.
     const at = await readTime(db);
     await saveOutcome(db, peer.id, outcome, at.toISOString()).catch(() => undefined);

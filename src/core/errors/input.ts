@@ -23,3 +23,15 @@ export class WrongUsage extends CpnError {
 export class NotJoined extends CpnError {
   override readonly name = 'NotJoined';
 }
+
+/** The control plane stated that a network was deleted, so a command for all networks leaves it down. */
+export class LeftDown extends CpnError {
+  override readonly name = 'LeftDown';
+
+  constructor(networkInterface: string, network: string, service: string) {
+    super(
+      `${networkInterface} stays down: network ${quote(network)} was deleted at ${service}; "cpn up ${networkInterface}" brings it up until the control plane states the deletion again, "cpn leave ${networkInterface}" removes what is kept of it`,
+      { facts: { interface: networkInterface, network, service } },
+    );
+  }
+}

@@ -17,9 +17,14 @@ export function checkNetwork(address: Address, found: Found): Check {
 }
 
 function checkTarget(address: Address, { view, target }: Found): Check {
-  const { map, listed, enabled, desired } = view;
+  const { map, listed, enabled, deletedAt, desired } = view;
   const what = describeTarget(target, view);
   const no = (why: string, remedy: string) => stops('network', `${what}; ${why}`, remedy);
+  if (!enabled && deletedAt !== undefined)
+    return no(
+      `the control plane stated at ${deletedAt} that the network was deleted; its tunnel is down`,
+      `ask an admin whether that was meant; "cpn leave ${desired.link}" removes what is kept of it`,
+    );
   if (!enabled) return no('the network was taken down on this host', `"cpn up ${desired.link}" brings it up`);
   if (!listed)
     return no(

@@ -11,8 +11,10 @@ export interface View {
   /** This host's own address in it. */
   readonly address: Address;
   readonly listed: boolean;
-  /** False after `cpn down`. */
+  /** False after `cpn down`, and of a deleted network. */
   readonly enabled: boolean;
+  /** When the control plane stated the deletion of the network; absent if it did not. */
+  readonly deletedAt?: string;
   readonly desired: Desired;
   readonly actual: Actual;
   /** The daemon's notes of peers that do not answer: bytes received when that was noticed. */

@@ -600,6 +600,11 @@ describe('a deleted network', () => {
     expect((await notes(done)).sync.refused).toBe('gone');
   });
 
+  it('is confirmed at once by a request after the tunnel is down', async () => {
+    const done = await follow([stated()], 3);
+    expect(pauses(done)[1]).toBeLessThan(1);
+  });
+
   it.each<[string, readonly Answer[]]>([
     ['one statement', [stated(), fail(gone())]],
     ['statements with a map in between', [stated(), answerWith(second), stated()]],

@@ -74,6 +74,9 @@ test('the hosts are listed that have not taken it, with those whose version neve
   await read(one, 'follow');
   await read(two);
   expect((await removals()).pending).toMatchObject([{ deletion: 'stated' }, { deletion: 'unsupported' }]);
+  plane.clock.advance(30_000);
+  await read(one, 'follow');
+  expect((await removals()).pending[0]?.last_seen).toBe(plane.clock.now().toISOString());
   await read(one, 'applied');
   expect((await removals()).pending).toMatchObject([{ name: 'two', deletion: 'unsupported' }]);
   const stranger = await plane.signIn('owner', await plane.addOrganization('other'));

@@ -65,6 +65,7 @@ describe('the path to a peer', () => {
 
   it.each([
     ['was taken down', { enabled: false }, /"cpn up cpn0"/],
+    ['was deleted', { enabled: false, deletedAt: '2030-01-01T00:00:00.000Z' }, /ask an admin.*"cpn leave cpn0"/],
     ['lists this host no more', { listed: false }, /"cpn leave cpn0"/],
   ])('ends in a network that %s', (words, changes, remedy) => {
     const checks = explain('10.77.0.1', viewOf(office, changes), away('0.0.0.0/0'));
