@@ -8,6 +8,7 @@ const cases: [number, Error][] = [
   [1, new errors.MissingPrivilege('cpn', 'use sudo')],
   [1, new errors.MissingTool('wg', 'install it')],
   [1, new errors.CommandFailed('wg', 1, 'no')],
+  [1, new errors.LeftDown('cpn0', 'office', 'https://x')],
   [1, new errors.PortTaken('cpn0', 51820)],
   [1, new errors.UnreadableOutput('wg', 'it is cut off')],
   [1, new errors.BadReply('https://x', 'is not JSON', 'look')],
