@@ -3,7 +3,7 @@ import type { PeerType } from '../../contract/peer.ts';
 import { type KeyProof, parseIdentityKey } from '../../core/crypto/identity.ts';
 import { parsePeerKey } from '../../core/crypto/keys.ts';
 import { type Id, type NetworkMap, type Peer, type PeerId, peerTypes, type SkippedPeer } from '../../core/map/model.ts';
-import { isLabel } from '../../core/names/hosts-label.ts';
+import { isLabel } from '../../core/names/label.ts';
 import {
   type Address,
   addressOf,

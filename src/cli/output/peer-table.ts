@@ -1,7 +1,7 @@
 import type { NetworkPeer, PeerHealth } from '../../api/service.ts';
 import type { PathState } from '../../contract/health.ts';
 import { findObservedPaths } from '../../core/health/observed-path.ts';
-import { nameWithLabel } from '../../core/names/hosts-label.ts';
+import { nameWithLabel } from '../../core/names/label.ts';
 import { describeAge } from '../../core/util/age.ts';
 import type { OutdatedProfiles } from './outdated-profiles.ts';
 import { type Cell, green, red, table, yellow } from './output.ts';

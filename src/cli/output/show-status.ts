@@ -2,7 +2,7 @@ import type { NetworkStatus, PeerStatus } from '../../app/status/network-status.
 import { printable } from '../../core/errors/index.ts';
 import type { InboundDrop } from '../../core/forward/foreign/find-inbound-drop.ts';
 import type { Reachability } from '../../core/health/compose-report.ts';
-import { nameWithLabel } from '../../core/names/hosts-label.ts';
+import { nameWithLabel } from '../../core/names/label.ts';
 import { summarize } from '../../core/problems/problem.ts';
 import type { OutsideReport } from '../../core/routing/outside-report.ts';
 import { describeForeignRoute } from '../../core/routing/own-routes.ts';

@@ -1,5 +1,5 @@
 import anyAscii from 'any-ascii';
-import { toLabel } from '../../core/names/hosts-label.ts';
+import { toLabel } from '../../core/names/label.ts';
 
 /**
  * The label of a new name, by which hosts resolve the peer: letters of other scripts as a reader of ASCII spells them, so that 北京-web

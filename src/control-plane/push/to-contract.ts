@@ -1,6 +1,6 @@
 import type { Network, NetworkHead, NetworkSummary } from '../../contract/network.ts';
 import type { DeviceProfile, KeyProof, Peer } from '../../contract/peer.ts';
-import { toLabel } from '../../core/names/hosts-label.ts';
+import { toLabel } from '../../core/names/label.ts';
 import type { Prefix } from '../../core/net/cidr.ts';
 import type { StoredNetwork } from '../store/networks.ts';
 import type { StoredPeer } from '../store/peers.ts';

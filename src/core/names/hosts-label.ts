@@ -1,4 +1,5 @@
 import { comparePeerIds, type PeerId } from '../map/model.ts';
+import { cutLabel, longestLabel, toLabel } from './label.ts';
 
 /** Something that is to have a name in the hosts file. */
 export interface Named {
@@ -7,9 +8,6 @@ export interface Named {
   /** The label that the service gives it; absent where that follows from the name. */
   readonly label?: string;
 }
-
-/** The most bytes of one label of a domain name (RFC 1035, 2.3.4). */
-const longest = 63;
 
 /** Of an id that is a word, no more than this is appended to a label. */
 const longestId = 32;
@@ -65,22 +63,6 @@ export function keepLabels(
   return [...after, ...kept.filter(({ peer }) => !named.has(peer))];
 }
 
-/** A name, with the label by which hosts resolve it where that is another one: `北京-web (beijing-web)`. */
-export function nameWithLabel({ id, name, label }: Named): string {
-  const resolved = label ?? (toLabel(name) || `peer-${id}`);
-  return resolved === name.toLowerCase() ? name : `${name} (${resolved})`;
-}
-
-/** True for a label as {@link toLabel} makes them. */
-export function isLabel(text: string): boolean {
-  return text !== '' && toLabel(text) === text;
-}
-
-/** A name as a label: lower case, a hyphen for all else, none at either end. Empty where nothing of it is left. */
-export function toLabel(name: string): string {
-  return cut(name.toLowerCase().replace(/[^a-z0-9]+/g, '-'), longest);
-}
-
 /** Makes the label of a name. */
 export type LabelRule = (name: string) => string;
 
@@ -110,7 +92,7 @@ function suffixed(name: string, suffix: number, label: string, rule: LabelRule):
 
 function chooseLabel({ id, name, label: given }: Named, kind: string, isFree: (label: string) => boolean): string {
   const label = given ?? (toLabel(name) || toLabel(`${kind}-${id}`));
-  const number = cut(toLabel(String(id)), longestId) || 'other';
+  const number = cutLabel(toLabel(String(id)), longestId) || 'other';
   let chosen = label;
   // Each round makes another label, so that there are no more rounds than labels taken.
   for (let round = 1; !isFree(chosen); round += 1) {
@@ -120,11 +102,7 @@ function chooseLabel({ id, name, label: given }: Named, kind: string, isFree: (l
 }
 
 function append(label: string, suffix: string): string {
-  return `${cut(label, longest - suffix.length - 1)}-${suffix}`;
-}
-
-function cut(label: string, length: number): string {
-  return label.replace(/^-/, '').slice(0, length).replace(/-$/, '');
+  return `${cutLabel(label, longestLabel - suffix.length - 1)}-${suffix}`;
 }
 
 /** The labels by which the hosts file has named a peer, the present one first. */

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { labelOf } from '../../../src/control-plane/domain/peer-label.ts';
-import { isLabel } from '../../../src/core/names/hosts-label.ts';
+import { isLabel } from '../../../src/core/names/label.ts';
 
 it.each([
   ['北京-web', 'beijing-web'],

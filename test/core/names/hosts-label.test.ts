@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { comparePeerIds } from '../../../src/core/map/model.ts';
-import { assignLabels, chooseLabels, keepLabels, nameOnce, toLabel } from '../../../src/core/names/hosts-label.ts';
+import { assignLabels, chooseLabels, keepLabels, nameOnce } from '../../../src/core/names/hosts-label.ts';
+import { toLabel } from '../../../src/core/names/label.ts';
 
 const label = (name: string) => chooseLabels([{ id: 7, name }], 'peer')[0];
 

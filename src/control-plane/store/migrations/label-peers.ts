@@ -1,4 +1,5 @@
-import { nameOnce, toLabel } from '../../../core/names/hosts-label.ts';
+import { nameOnce } from '../../../core/names/hosts-label.ts';
+import { toLabel } from '../../../core/names/label.ts';
 import type { Db } from '../tables.ts';
 
 /**
