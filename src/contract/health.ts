@@ -107,6 +107,9 @@ export const PeerHealth = z
     drift: z.int().min(0).nullable(),
     pin_mismatches: z.array(identifier),
     problem: z.string().nullable(),
+    never_answered: z.boolean().optional().meta({
+      description: 'Of a connector: it has made no request, and no host reports that it answers.',
+    }),
   })
   .meta({ id: 'PeerHealth' });
 export type PeerHealth = z.infer<typeof PeerHealth>;

@@ -210,7 +210,7 @@ test('networks and overview begin with what is down', async () => {
   await page.getByText(/networks? needs? attention\.$/).waitFor();
   await goTo(page, at, /overview/);
   const summary = page.getByRole('region', { name: 'Summary' });
-  await summary.getByText('edge-3 enrolled as a connector and was never online.').waitFor();
+  await summary.getByText('never answered: edge-3, a connector.').waitFor();
   await summary.getByText(`It cannot take over ${route}.`).waitFor();
   await summary.getByText('edge-3 joined').waitFor();
   const routes = page.getByRole('table', { name: 'Routes' });

@@ -5,7 +5,6 @@ import type { Health } from '../../contract/health.ts';
 import type { Network } from '../../contract/network.ts';
 import { describeEvent } from '../../core/events/describe-event.ts';
 import { findBeginning, findFailovers, layOutFailovers } from '../logic/events/failovers.ts';
-import { isSilent } from '../logic/network/summarize.ts';
 import { linkTo } from '../logic/page/route.ts';
 import { findConnectors } from '../logic/peers/connectors.ts';
 import { Verdict } from '../parts/state.tsx';
@@ -23,8 +22,6 @@ interface RoutesProps {
 export function NetworkRoutes({ network, health }: RoutesProps): JSX.Element {
   const { id, routes, peers } = network;
   const verdicts = useMemo(() => new Map(health?.routes.map((each) => [each.route, each])), [health]);
-  // A connector that never answered takes nothing over.
-  const silent = useMemo(() => new Set(health?.peers.filter(isSilent).map(({ id }) => id)), [health]);
   const names = useMemo(() => new Map(peers.map((peer) => [peer.id, peer.name])), [peers]);
   const link = (peer: number) => (
     <a key={peer} href={linkTo({ page: 'peer', network: id, peer })}>
@@ -60,17 +57,19 @@ export function NetworkRoutes({ network, health }: RoutesProps): JSX.Element {
               title: 'Standby',
               cell: (route) => {
                 const { standby = [] } = verdicts.get(route) ?? {};
-                const able = standby.filter((peer) => !silent.has(peer));
-                return able.length === 0 ? 'none' : <span class="links">{able.map(link)}</span>;
+                return standby.length === 0 ? 'none' : <span class="links">{standby.map(link)}</span>;
               },
             },
             { title: 'Why', cell: (route) => verdicts.get(route)?.why ?? 'there is no verdict yet' },
             {
               title: 'Connectors, in order of preference',
-              cell: (route) =>
-                findConnectors(peers, route)
-                  .map(({ id, name }) => (silent.has(id) ? `${name} (never answered)` : name))
-                  .join(', ') || 'none: hosts do not reach this route',
+              cell: (route) => {
+                const { never_answered = [] } = verdicts.get(route) ?? {};
+                const connectors = findConnectors(peers, route).map(({ id, name }) =>
+                  never_answered.includes(id) ? `${name} (never answered)` : name,
+                );
+                return connectors.join(', ') || 'none: hosts do not reach this route';
+              },
             },
           ]}
         />

@@ -143,8 +143,7 @@ function TroubleLine({ network, trouble }: TroubleProps): JSX.Element {
     case 'silent-connector':
       return (
         <>
-          <State state="never" text="never answered" /> {link(trouble.peer)} enrolled as a connector and was never
-          online.{' '}
+          <State state="never" text="never answered:" /> {link(trouble.peer)}, a connector.{' '}
           {trouble.routes.length === 0 ? 'It serves no route.' : `It cannot take over ${listNames(trouble.routes)}.`}
         </>
       );

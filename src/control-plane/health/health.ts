@@ -65,5 +65,6 @@ function toPeerHealth(
     drift: report.drift,
     pin_mismatches: [...report.pin_mismatches],
     problem: report.problem,
+    ...(peer.peer_type === 'connector' && { never_answered: !judged.answered.has(peer.id) }),
   };
 }

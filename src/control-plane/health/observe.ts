@@ -58,6 +58,8 @@ export type LastSeen = (peer: ObservedPeer) => number | null;
 
 export interface JudgedNetwork {
   readonly peers: ReadonlyMap<number, PeerVerdict>;
+  /** The peers that made a request, or answer a host that reports it. */
+  readonly answered: ReadonlySet<number>;
   readonly routes: ReadonlyMap<string, RouteVerdict & { readonly choices: readonly (number | null)[] }>;
 }
 
@@ -128,7 +130,7 @@ export function judgeNetwork(
     const verdict = judgeRoute(candidates, votes, { now: now / 1000, isStatedUp, isUnreached });
     return [route, { ...verdict, choices: votes.map(({ connector }) => connector) }] as const;
   });
-  return { peers, routes: new Map(routes) };
+  return { peers, answered, routes: new Map(routes) };
 }
 
 interface Votes {

@@ -30,8 +30,7 @@ function summarize({ observation, judged }: Evaluation): HealthSummary {
     ({ peer: { id, peer_type } }) => peer_type !== 'admin_device' && stateOf(id) === 'offline',
   );
   const silent = observation.peers.filter(
-    ({ peer: { id, peer_type }, health }) =>
-      peer_type === 'connector' && stateOf(id) === 'unknown' && (health?.announced ?? null) === null,
+    ({ peer: { id, peer_type } }) => peer_type === 'connector' && !judged.answered.has(id),
   );
   const countOf = <State>(all: readonly State[], state: State) => all.filter((each) => each === state).length;
   return {

@@ -1,5 +1,5 @@
 import type { Event, EventType } from '../../../contract/event.ts';
-import type { Health, HealthSummary, PeerHealth, PeerState } from '../../../contract/health.ts';
+import type { Health, HealthSummary, PeerState } from '../../../contract/health.ts';
 import type { Network } from '../../../contract/network.ts';
 import type { Peer } from '../../../contract/peer.ts';
 import { findConnectors } from '../peers/connectors.ts';
@@ -31,7 +31,7 @@ export function summarizeNetwork({ peers, routes }: Pick<Network, 'peers' | 'rou
     const problem = byId.get(peer.id)?.problem ?? null;
     return problem === null || stateOf(peer) === 'offline' ? [] : [{ kind: 'failing', peer, why: problem } as const];
   };
-  const silent = peers.filter((peer) => peer.peer_type === 'connector' && isSilent(byId.get(peer.id)));
+  const silent = peers.filter(({ id }) => byId.get(id)?.never_answered === true);
   const isLaptop = ({ peer_type }: Peer) => peer_type === 'admin_device';
   const offline = peers.filter((peer) => stateOf(peer) === 'offline' && !isLaptop(peer));
   return {
@@ -55,19 +55,11 @@ export function summarizeNetwork({ peers, routes }: Pick<Network, 'peers' | 'rou
       ...verdicts.flatMap(({ route, state, connector, standby }): Trouble[] => {
         const active = peers.find(({ id }) => id === connector);
         const hasOthers = findConnectors(peers, route).length > 1;
-        const isCovered = standby.some((id) => !isSilent(byId.get(id)));
-        if (state !== 'up' || active === undefined || isCovered || !hasOthers) return [];
+        if (state !== 'up' || active === undefined || standby.length > 0 || !hasOthers) return [];
         return [{ kind: 'no-standby', route, connector: active }];
       }),
     ],
   };
-}
-
-/** True of a host that enrolled and was never online since. */
-export function isSilent(health: PeerHealth | undefined): boolean {
-  if (health === undefined) return false;
-  const { state, last_seen, reported_at, version, reachable_by } = health;
-  return state === 'unknown' && last_seen === null && reported_at === null && version === null && reachable_by === 0;
 }
 
 /** Whether something of a network is down, by the summary of the control plane. */
