@@ -1,6 +1,7 @@
 import type { ComponentChildren, JSX } from 'preact';
-import { announcement } from './announcer.ts';
+import { announce, announcement } from './announcer.ts';
 import { isOutOfReach } from './client.ts';
+import { showsExactTimes, toggleExactTimes } from './exact-times.ts';
 import { linkTo, type Route } from './logic/page/route.ts';
 import { AccountPage } from './pages/account.tsx';
 import { AddHostPage } from './pages/add-host.tsx';
@@ -39,9 +40,7 @@ function Content(): JSX.Element {
       <main class="narrow">
         <h1>cpn</h1>
         <Problem text={startProblem.value} />
-        <button type="button" onClick={() => void openSession()}>
-          Try again
-        </button>
+        <BusyButton onClick={openSession}>Try again</BusyButton>
       </main>
     );
   }
@@ -71,7 +70,10 @@ function Content(): JSX.Element {
           <NavLink to={{ page: 'account' }}>Account</NavLink>
         </nav>
         <span class="who">{profile.value.email}</span>
-        <BusyButton class="quiet" onClick={() => logOut().catch(() => undefined)}>
+        <button type="button" class="quiet" aria-pressed={showsExactTimes.value} onClick={toggleExactTimes}>
+          Exact times
+        </button>
+        <BusyButton class="quiet" onClick={() => logOut().catch((error: Error) => announce(error.message))}>
           Log out
         </BusyButton>
       </header>

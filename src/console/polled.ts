@@ -17,9 +17,11 @@ export function usePolled<Item>(path: string, version: unknown = null): Polled<I
   const [items, setItems] = useState<readonly Item[] | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const latest = useRef(0);
+  const isReading = useRef(false);
   const refresh = async () => {
     latest.current += 1;
     const turn = latest.current;
+    isReading.current = true;
     try {
       const read = await readList<Item>(path);
       // A later request may have been answered before.
@@ -30,12 +32,15 @@ export function usePolled<Item>(path: string, version: unknown = null): Polled<I
       if (turn !== latest.current) return;
       if (isOutage(error)) isOutOfReach.value = true;
       else setProblem(error instanceof Error ? error.message : String(error));
+    } finally {
+      if (turn === latest.current) isReading.current = false;
     }
   };
   useEffect(() => {
     void refresh();
     const timer = setInterval(() => {
-      if (!document.hidden) void refresh();
+      // A reply that takes longer than the interval is waited for.
+      if (!document.hidden && !isReading.current) void refresh();
     }, intervalMs);
     return () => {
       latest.current += 1;

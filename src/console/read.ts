@@ -5,22 +5,24 @@ import { ApiError, call } from './client.ts';
 export interface Reading<Data> {
   /** Null before the first reply, and where there is none. */
   readonly data: Data | null;
+  /** False before the first reply. */
+  readonly isRead: boolean;
   readonly problem: string | null;
 }
 
 /** Reads a resource, and again when `version` changes. A control plane of an earlier version may not have it: then there is no data. */
 export function useReading<Data>(path: string, version: unknown): Reading<Data> {
-  const [reading, setReading] = useState<Reading<Data>>({ data: null, problem: null });
+  const [reading, setReading] = useState<Reading<Data>>({ data: null, isRead: false, problem: null });
   useEffect(() => {
     let isOver = false;
     call<Data>('GET', path).then(
       (data) => {
-        if (!isOver) setReading({ data, problem: null });
+        if (!isOver) setReading({ data, isRead: true, problem: null });
       },
       (error: unknown) => {
         const isAbsent = error instanceof ApiError && error.status === 404;
         const problem = isAbsent ? null : error instanceof Error ? error.message : String(error);
-        if (!isOver) setReading(({ data }) => ({ data: isAbsent ? null : data, problem }));
+        if (!isOver) setReading(({ data }) => ({ data: isAbsent ? null : data, isRead: true, problem }));
       },
     );
     return () => {

@@ -19,13 +19,15 @@ otherWindows.onmessage = () => void openSession();
 
 /** Finds out whether there is a session. */
 export async function openSession(): Promise<void> {
-  startProblem.value = null;
   try {
     profile.value = await call<Profile>('GET', 'api/auth/me');
+    startProblem.value = null;
     hasEnded.value = false;
   } catch (error) {
-    if (error instanceof ApiError && error.status === 401) profile.value = null;
-    else startProblem.value = error instanceof Error ? error.message : String(error);
+    if (error instanceof ApiError && error.status === 401) {
+      profile.value = null;
+      startProblem.value = null;
+    } else startProblem.value = error instanceof Error ? error.message : String(error);
   }
 }
 

@@ -455,9 +455,9 @@ test('peers are sorted, filtered and searched, and the view survives a reload an
   const page = await openLoggedIn(plane, `#/networks/${network}/peers`);
   const names = () => page.getByRole('rowheader').allTextContents();
   await page.getByText('3 of 3 peers').waitFor();
-  expect(await names()).toEqual(['edge-1', 'web-1', 'Zoë']);
+  expect(await names()).toEqual(['edge-1', 'web-1', 'Zoë (zoe)']);
   await page.getByRole('button', { name: 'Name' }).click();
-  expect(await names()).toEqual(['Zoë', 'web-1', 'edge-1']);
+  expect(await names()).toEqual(['Zoë (zoe)', 'web-1', 'edge-1']);
   expect(await page.getByRole('columnheader', { name: 'Name' }).getAttribute('aria-sort')).toBe('descending');
   await page.getByLabel('Type', { exact: true }).selectOption('connector');
   await page.getByText('1 of 3 peers').waitFor();
@@ -471,7 +471,7 @@ test('peers are sorted, filtered and searched, and the view survives a reload an
   await page.getByRole('heading', { name: 'Zoë' }).waitFor();
   await page.goBack();
   await page.getByText('1 of 3 peers').waitFor();
-  expect(await names()).toEqual(['Zoë']);
+  expect(await names()).toEqual(['Zoë (zoe)']);
 });
 
 test('several peers are suspended, given an expiry and removed with one confirmation, and one that fails is named', async () => {

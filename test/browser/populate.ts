@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { PeerPath, RoutePath } from '../../src/contract/health.ts';
 import type { PeerType } from '../../src/contract/peer.ts';
+import { labelOf } from '../../src/control-plane/domain/peer-label.ts';
 import { hashToken, mintToken, tokenPrefixes } from '../../src/control-plane/domain/tokens.ts';
 import { formatTraffic } from '../../src/control-plane/health/traffic-history.ts';
 import type { Db } from '../../src/control-plane/store/tables.ts';
@@ -41,7 +42,7 @@ export async function populate(db: Db, network: number, count: number): Promise<
       const { id } = await transaction
         .insertInto('peers')
         .values({
-          ...{ network_id: network, name, label: `${type}-${number}`.replaceAll('_', '-'), peer_type: type },
+          ...{ network_id: network, name, label: labelOf(name), peer_type: type },
           public_key: randomBytes(32).toString('base64'),
           address: `${a}.${b}.${Math.floor(number / 250)}.${1 + (number % 250)}`,
           endpoint: type === 'admin_device' ? null : `${name}.sites.example.net:51820`,

@@ -5,6 +5,7 @@ import type { NewPersonalToken, PersonalToken } from '../../contract/personal-to
 import type { PasswordChange } from '../../contract/user.ts';
 import { announce } from '../announcer.ts';
 import { call } from '../client.ts';
+import { BusyButton } from '../parts/busy-button.tsx';
 import { Copy } from '../parts/copy.tsx';
 import { Confirm } from '../parts/dialog.tsx';
 import { Check, Field, Form } from '../parts/form.tsx';
@@ -38,8 +39,8 @@ export function AccountPage(): JSX.Element {
 function Sessions({ sessions }: { readonly sessions: Polled<OpenSession> }): JSX.Element {
   const end = async ({ id, device_name }: OpenSession) => {
     await call('DELETE', `api/auth/sessions/${id}`);
-    announce(`The session ${device_name} is ended.`);
     await sessions.refresh();
+    announce(`The session ${device_name} is ended.`);
   };
   const columns: readonly Column<OpenSession>[] = [
     {
@@ -54,9 +55,9 @@ function Sessions({ sessions }: { readonly sessions: Polled<OpenSession> }): JSX
       isActions: true,
       cell: (session) =>
         !session.is_current && (
-          <button type="button" onClick={() => void end(session).catch((error: Error) => announce(error.message))}>
+          <BusyButton onClick={() => end(session).catch((error: Error) => announce(error.message))}>
             End<span class="hidden"> the session {session.device_name}</span>
-          </button>
+          </BusyButton>
         ),
     },
   ];
@@ -87,9 +88,9 @@ function Tokens({ tokens }: { readonly tokens: Polled<PersonalToken> }): JSX.Ele
   };
   const revoke = async ({ id, name: shown }: PersonalToken) => {
     await call('DELETE', `api/auth/tokens/${id}`);
+    await tokens.refresh();
     announce(`The token ${shown} is revoked.`);
     setRevoked(null);
-    await tokens.refresh();
   };
   const columns: readonly Column<PersonalToken>[] = [
     { title: 'Name', cell: ({ name: shown }) => shown },
@@ -181,7 +182,7 @@ function Password({ onChanged }: { readonly onChanged: () => Promise<void> }): J
     <>
       <h2>Password</h2>
       <p>A new password ends your other sessions and revokes your personal tokens.</p>
-      <Form submit="Change the password" onSubmit={change}>
+      <Form submit="Change the password" isSecondary onSubmit={change}>
         <Field
           label="Current password"
           name="current_password"

@@ -13,11 +13,11 @@ import {
   makeJoinCommands,
   readServiceAddress,
 } from '../logic/peers/join-commands.ts';
-import { formatTime } from '../logic/text/time.ts';
 import { Copy } from '../parts/copy.tsx';
 import { Choice, Field, Form } from '../parts/form.tsx';
 import { NetworkFrame } from '../parts/network-frame.tsx';
 import { Problem } from '../parts/problem.tsx';
+import { Time } from '../parts/time.tsx';
 import { AddPhone } from './phone.tsx';
 
 export function AddHostPage({ id }: { readonly id: number }): JSX.Element {
@@ -99,6 +99,7 @@ function AddHost({ network }: { readonly network: Network }): JSX.Element {
         <Field
           label="Address of the control plane"
           name="api"
+          chars={36}
           value={address}
           onChange={setAddress}
           hint={`As the host reaches it.${api !== null && isLoopback(api) ? ` ${loopbackHint}` : ''}`}
@@ -107,6 +108,7 @@ function AddHost({ network }: { readonly network: Network }): JSX.Element {
           <Field
             label="Endpoint"
             name="endpoint"
+            chars={32}
             value={endpoint}
             onChange={setEndpoint}
             hint="HOST:PORT at which others dial the host. Empty where they cannot reach it."
@@ -129,15 +131,15 @@ function AddHost({ network }: { readonly network: Network }): JSX.Element {
             onChange={changeKey(setHours)}
             hint="1 to 168."
           />
+          <Field
+            label="Days until the peer expires"
+            name="peer_expires_in_hours"
+            type="number"
+            value={days}
+            onChange={changeKey(setDays)}
+            hint="Empty for never."
+          />
         </div>
-        <Field
-          label="Days until the peer expires"
-          name="peer_expires_in_hours"
-          type="number"
-          value={days}
-          onChange={changeKey(setDays)}
-          hint="Empty for never."
-        />
       </Form>
       {made !== null && <JoinCommands network={network} made={made} place={place} />}
     </>
@@ -163,7 +165,9 @@ function JoinCommands({ network, made, place }: JoinCommandsProps): JSX.Element 
   return (
     <section aria-label="The command">
       <h2>Paste this on the host</h2>
-      <p>The page shows the key only now. It expires {formatTime(key.expires_at)}.</p>
+      <p>
+        The page shows the key only now. It expires <Time at={key.expires_at} />.
+      </p>
       <Problem
         text={place === null ? 'Correct the address of the control plane or the endpoint to see the command.' : null}
       />

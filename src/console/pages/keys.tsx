@@ -26,9 +26,9 @@ function Keys({ id }: { readonly id: number }): JSX.Element {
   const [revoked, setRevoked] = useState<EnrollmentKey | null>(null);
   const revoke = async (key: EnrollmentKey) => {
     await call('DELETE', `${path}/${key.id}`);
+    await keys.refresh();
     announce(`The key ${key.name} is revoked.`);
     setRevoked(null);
-    await keys.refresh();
   };
   const columns: readonly Column<EnrollmentKey>[] = [
     { title: 'Name', cell: ({ name }) => name },

@@ -11,6 +11,7 @@ import { indexReach, type Reach } from '../logic/matrix/reach.ts';
 import { hasTraffic } from '../logic/network/traffic.ts';
 import { linkTo } from '../logic/page/route.ts';
 import { findConnectors } from '../logic/peers/connectors.ts';
+import { nameOf } from '../logic/peers/name-of.ts';
 import { peerTypes } from '../logic/peers/peer-types.ts';
 import { formatRate, formatSeconds } from '../logic/text/units.ts';
 import { now } from '../now.ts';
@@ -49,8 +50,16 @@ export function NetworkPeerPage({ id, peer }: NetworkPeerPageProps): JSX.Element
 
 /** A peer that is in no map: it is suspended, has expired, or was removed. */
 function Unlisted({ network, id }: { readonly network: Network; readonly id: number }): JSX.Element {
-  const { data: peer, problem } = useReading<PeerDetails>(`api/networks/${network.id}/peers/${id}`, network.revision);
+  const path = `api/networks/${network.id}/peers/${id}`;
+  const { data: peer, isRead, problem } = useReading<PeerDetails>(path, network.revision);
   const [opened, setOpened] = useState<OpenedPeer | null>(null);
+  if (!isRead) {
+    return (
+      <div aria-busy="true">
+        <Loading />
+      </div>
+    );
+  }
   if (peer === null) {
     return (
       <div class="empty">
@@ -64,7 +73,7 @@ function Unlisted({ network, id }: { readonly network: Network; readonly id: num
   }
   return (
     <>
-      <h2>{peer.name}</h2>
+      <h2>{nameOf(peer)}</h2>
       <p>
         {peer.suspended_at === undefined ? 'It has expired' : 'It is suspended'}: no host talks to it, and its token is
         refused.
@@ -114,7 +123,7 @@ function Around({ network, peer }: { readonly network: Network; readonly peer: P
   return (
     <div aria-busy={data === null && problem === null}>
       <div class="heading">
-        <h2>{peer.name}</h2>
+        <h2>{nameOf(peer)}</h2>
         {canEdit() && (
           <div class="actions">
             <PeerActions peer={peer} onOpen={setOpened} />

@@ -8,6 +8,7 @@ import { hasTraffic, highestOf } from '../logic/network/traffic.ts';
 import { linkTo } from '../logic/page/route.ts';
 import { now } from '../now.ts';
 import { Sparkline } from '../parts/sparkline.tsx';
+import { Loading } from '../parts/spinner.tsx';
 import { Table } from '../parts/table.tsx';
 import { TrafficChart, TrafficLine } from '../parts/traffic-chart.tsx';
 import { useRates } from '../rates.ts';
@@ -24,10 +25,18 @@ const everyMs = 60_000;
 
 /** The traffic of the last 24 hours, and the busiest hosts. A control plane of an earlier version keeps none. */
 export function NetworkTraffic({ network, health, reach }: TrafficProps): JSX.Element {
-  const { data } = useReading<Traffic>(`api/networks/${network}/traffic`, Math.floor(now.value / everyMs));
+  const { data, isRead } = useReading<Traffic>(`api/networks/${network}/traffic`, Math.floor(now.value / everyMs));
   const link = (id: number) => (
     <a href={linkTo({ page: 'peer', network, peer: id })}>{reach.byId.get(id)?.name ?? `peer ${id}`}</a>
   );
+  if (!isRead) {
+    return (
+      <div aria-busy="true">
+        <h2>Traffic of the last 24 hours</h2>
+        <Loading />
+      </div>
+    );
+  }
   if (data === null || !hasTraffic(data.total.received, data.total.sent)) {
     return <TrafficNow {...{ network, health, link }} />;
   }

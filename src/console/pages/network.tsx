@@ -38,15 +38,16 @@ function Overview({ network }: { readonly network: Network }): JSX.Element {
   const [open, setOpen] = useState<Open>(null);
   const health = useLive(healthSource(id));
   const events = useLive(eventSource(id));
+  const isReading = health.data === null && health.problem === null;
   const reach = useMemo(() => (health.data === null ? null : indexReach(peers, health.data)), [peers, health.data]);
   return (
     <>
       <PendingRemoval network={network} />
       {description !== '' && <p>{description}</p>}
       {peers.length > 0 && (
-        <div aria-busy={health.data === null && health.problem === null}>
+        <div aria-busy={isReading}>
           <Problem text={health.problem} />
-          {health.data === null && health.problem === null && <Loading />}
+          {isReading && <Loading />}
           {health.data !== null && <Summary {...{ network, health: health.data, events: events.data }} />}
         </div>
       )}
@@ -58,10 +59,15 @@ function Overview({ network }: { readonly network: Network }): JSX.Element {
           </p>
         </div>
       )}
-      <NetworkRoutes network={network} health={health.data} />
+      {!(isReading && routes.length > 0) && <NetworkRoutes network={network} health={health.data} />}
       {routes.length > 0 && (
         <>
           <Problem text={events.problem} />
+          {events.data === null && events.problem === null && (
+            <div aria-busy="true">
+              <Loading />
+            </div>
+          )}
           {events.data !== null && <NetworkFailovers network={network} events={events.data} />}
         </>
       )}
@@ -111,10 +117,11 @@ function ChangeNetwork({ network, onClose }: NetworkDialogProps): JSX.Element {
     <Dialog title="Change the network" onClose={onClose}>
       <Form submit="Save" onSubmit={change} onCancel={onClose}>
         <Field label="Name" name="name" value={name} onChange={setName} />
-        <Field label="Description" name="description" value={description} onChange={setDescription} />
+        <Field label="Description" name="description" chars={48} value={description} onChange={setDescription} />
         <Field
           label="Routes"
           name="routes"
+          chars={22}
           value={routes}
           onChange={setRoutes}
           isMultiline

@@ -11,6 +11,8 @@ import { Dialog } from '../parts/dialog.tsx';
 import { Field, Form } from '../parts/form.tsx';
 import { List } from '../parts/list.tsx';
 import { PageTitle } from '../parts/page-title.tsx';
+import { Problem } from '../parts/problem.tsx';
+import { Pending } from '../parts/spinner.tsx';
 import { State } from '../parts/state.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 import { usePolled } from '../polled.ts';
@@ -21,7 +23,8 @@ export function NetworksPage(): JSX.Element {
   const networks = usePolled<NetworkSummary>('api/networks');
   const health = usePolled<HealthSummary>('api/health');
   const byNetwork = useMemo(() => new Map(health.items?.map((each) => [each.network, each])), [health.items]);
-  const columns = useMemo(() => listColumns(byNetwork), [byNetwork]);
+  const isReading = health.items === null && health.problem === null;
+  const columns = useMemo(() => listColumns(byNetwork, isReading), [byNetwork, isReading]);
   const troubled = (networks.items ?? []).filter(({ id }) => isTroubled(byNetwork.get(id)));
   const [isCreating, setCreating] = useState(false);
   return (
@@ -45,6 +48,7 @@ export function NetworksPage(): JSX.Element {
       >
         {(items) => (
           <>
+            <Problem text={health.problem} />
             {health.items !== null && (
               <p class="lead" role="status">
                 {troubled.length === 0
@@ -63,11 +67,14 @@ export function NetworksPage(): JSX.Element {
 
 const isTroubled = (health: HealthSummary | undefined) => health !== undefined && hasTrouble(health);
 
-function listColumns(health: ReadonlyMap<number, HealthSummary>): readonly Column<NetworkSummary>[] {
+function listColumns(
+  health: ReadonlyMap<number, HealthSummary>,
+  isReading: boolean,
+): readonly Column<NetworkSummary>[] {
   return [
     { title: 'Name', cell: ({ id, name }) => <a href={linkTo({ page: 'network', network: id })}>{name}</a> },
-    { title: 'State', cell: ({ id }) => <NetworkState health={health.get(id)} /> },
-    { title: 'Peers online', cell: ({ id }) => countPeers(health.get(id)) },
+    { title: 'State', cell: ({ id }) => (isReading ? <Pending /> : <NetworkState health={health.get(id)} />) },
+    { title: 'Peers online', cell: ({ id }) => (isReading ? <Pending /> : countPeers(health.get(id))) },
     { title: 'Range', cell: ({ private_cidr }) => <code>{private_cidr}</code> },
     { title: 'Routes', cell: ({ routes }) => <code>{routes.join(' ') || '–'}</code> },
     { title: 'Description', cell: ({ description }) => description || '–' },
@@ -119,6 +126,7 @@ function CreateNetwork({ onClose }: { readonly onClose: () => void }): JSX.Eleme
         <Field
           label="Range"
           name="private_cidr"
+          chars={18}
           value={range}
           onChange={setRange}
           hint="Private addresses for the peers, such as 10.77.0.0/24."
@@ -126,12 +134,13 @@ function CreateNetwork({ onClose }: { readonly onClose: () => void }): JSX.Eleme
         <Field
           label="Routes"
           name="routes"
+          chars={22}
           value={routes}
           onChange={setRoutes}
           isMultiline
           hint="LANs behind connectors, such as 192.168.50.0/24. May be empty."
         />
-        <Field label="Description" name="description" value={description} onChange={setDescription} />
+        <Field label="Description" name="description" chars={48} value={description} onChange={setDescription} />
       </Form>
     </Dialog>
   );

@@ -5,6 +5,7 @@ import type { Peer, PeerType } from '../../contract/peer.ts';
 import { healthSource, useLive } from '../live.ts';
 import { linkTo } from '../logic/page/route.ts';
 import { describeProfile } from '../logic/peers/device.ts';
+import { labelOf } from '../logic/peers/name-of.ts';
 import {
   type ListedState,
   listedStates,
@@ -25,6 +26,7 @@ import { NetworkFrame } from '../parts/network-frame.tsx';
 import { PeerDialog } from '../parts/peer-actions.tsx';
 import { PendingRemoval } from '../parts/pending-removal.tsx';
 import { Problem } from '../parts/problem.tsx';
+import { Loading, Pending } from '../parts/spinner.tsx';
 import { State, Verdict } from '../parts/state.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
@@ -65,6 +67,8 @@ function Peers({ network }: { readonly network: Network }): JSX.Element {
     [unlisted.items, peers],
   );
   const health = useLive(healthSource(id));
+  const isJudging = health.data === null && health.problem === null;
+  const isReading = isJudging || (unlisted.items === null && unlisted.problem === null);
   const reports = health.data?.peers;
   const byId = useMemo(() => new Map(reports?.map((each) => [each.id, each])), [reports]);
   const paths = useMemo(() => summarizePaths(reports ?? []), [reports]);
@@ -72,7 +76,10 @@ function Peers({ network }: { readonly network: Network }): JSX.Element {
   const view = readView(query.value);
   const { search, state, type, sort, isDescending } = view;
   const found = useMemo(() => viewPeers(rows, view), [rows, search, state, type, sort, isDescending]);
-  const columns = useMemo(() => listColumns(network, (peer) => setOpened({ action: 'change', peer })), [network]);
+  const columns = useMemo(
+    () => listColumns(network, isJudging, (peer) => setOpened({ action: 'change', peer })),
+    [network, isJudging],
+  );
   const change = (fields: Partial<PeerListView>) => setQuery(writeView({ ...view, ...fields }));
   const chosen = useMemo(() => found.flatMap(({ peer }) => (selected.has(peer.id) ? [peer] : [])), [found, selected]);
   // What is no longer shown is not to be removed with what is.
@@ -114,9 +121,7 @@ function Peers({ network }: { readonly network: Network }): JSX.Element {
           options={typeChoices}
           onChange={(each) => change({ type: each })}
         />
-        <p aria-live="polite">
-          {found.length} of {all.length} peers
-        </p>
+        <p aria-live="polite">{isReading ? <Pending /> : `${found.length} of ${all.length} peers`}</p>
         {isFiltered && (
           <button type="button" onClick={() => change({ search: '', state: '', type: '' })}>
             Show all
@@ -127,11 +132,17 @@ function Peers({ network }: { readonly network: Network }): JSX.Element {
       {canEdit() && chosen.length > 0 && (
         <BulkActions peers={chosen} onOpen={(action) => setOpened({ action })} onClear={() => setSelected(new Set())} />
       )}
-      {found.length === 0 ? (
+      {found.length === 0 && isReading && (
+        <div aria-busy="true">
+          <Loading />
+        </div>
+      )}
+      {found.length === 0 && !isReading && (
         <div class="empty">
           <p>No peer matches. Type a part of its name, address, endpoint, key or route, or click “Show all”.</p>
         </div>
-      ) : (
+      )}
+      {found.length > 0 && (
         <Table
           label="Peers"
           columns={columns}
@@ -163,7 +174,7 @@ function Peers({ network }: { readonly network: Network }): JSX.Element {
   );
 }
 
-function listColumns(listed: Network, onChange: (peer: Peer) => void): readonly Column<PeerRow>[] {
+function listColumns(listed: Network, isJudging: boolean, onChange: (peer: Peer) => void): readonly Column<PeerRow>[] {
   const network = listed.id;
   const columns: readonly Column<PeerRow>[] = [
     {
@@ -183,14 +194,25 @@ function listColumns(listed: Network, onChange: (peer: Peer) => void): readonly 
       title: 'State',
       sort: 'state',
       width: 2,
-      cell: ({ state }) => (state === 'suspended' || state === 'expired' ? state : <Verdict state={state} />),
+      cell: ({ state }) => {
+        if (state === 'suspended' || state === 'expired') return state;
+        return isJudging ? <Pending /> : <Verdict state={state} />;
+      },
     },
     {
       title: 'Last seen',
       sort: 'last_seen',
       width: 2,
       cell: ({ health }) =>
-        health === undefined ? '–' : health.last_seen === null ? 'never' : <Time at={health.last_seen} />,
+        isJudging ? (
+          <Pending />
+        ) : health === undefined ? (
+          '–'
+        ) : health.last_seen === null ? (
+          'never'
+        ) : (
+          <Time at={health.last_seen} />
+        ),
     },
     {
       title: 'Type',
@@ -198,7 +220,7 @@ function listColumns(listed: Network, onChange: (peer: Peer) => void): readonly 
       width: 3,
       cell: ({ peer }) => (
         <>
-          {peerTypes[peer.peer_type]}
+          <span class="state">{peerTypes[peer.peer_type]}</span>
           <Second text={describeProfile(listed, peer) ?? describeRoutes(peer)} />
         </>
       ),
@@ -219,7 +241,9 @@ function listColumns(listed: Network, onChange: (peer: Peer) => void): readonly 
       sort: 'path',
       width: 2.5,
       cell: ({ path }) =>
-        path === null ? (
+        isJudging ? (
+          <Pending />
+        ) : path === null ? (
           '–'
         ) : (
           <State
@@ -228,7 +252,12 @@ function listColumns(listed: Network, onChange: (peer: Peer) => void): readonly 
           />
         ),
     },
-    { title: 'Version', sort: 'version', width: 1.5, cell: ({ health }) => health?.version ?? '–' },
+    {
+      title: 'Version',
+      sort: 'version',
+      width: 1.5,
+      cell: ({ health }) => (isJudging ? <Pending /> : (health?.version ?? '–')),
+    },
   ];
   if (!canEdit()) return columns;
   return [
@@ -262,18 +291,26 @@ function describeRoutes({ peer_type, routes, priority = 0, withdrawn = [] }: Pee
   return `${served}${rank}${withdrawn.length === 0 ? '' : `, withdrawn: ${withdrawn.join(' ')}`}`;
 }
 
-/** Nothing for a peer that is in the network for good. */
-function Membership({ peer: { suspended_at, expires_at } }: { readonly peer: Peer }): JSX.Element | null {
-  if (suspended_at !== undefined)
-    return (
-      <span class="second">
-        suspended <Time at={suspended_at} />
-      </span>
-    );
-  if (expires_at === undefined) return null;
+/** The label by which hosts resolve the peer where it is not its name, and until when the peer is in the network if not for good. */
+function Membership({ peer }: { readonly peer: Peer }): JSX.Element | null {
+  const { suspended_at, expires_at } = peer;
+  const label = labelOf(peer);
+  const at = suspended_at ?? expires_at;
+  if (label === null && at === undefined) return null;
+  const isOver = expires_at !== undefined && Date.parse(expires_at) <= now.value;
+  const what = suspended_at !== undefined ? 'suspended' : isOver ? 'expired' : 'expires';
   return (
-    <span class="second">
-      {Date.parse(expires_at) <= now.value ? 'expired' : 'expires'} <Time at={expires_at} />
-    </span>
+    <>
+      {' '}
+      <span class="second">
+        {label !== null && <span title="The name by which hosts resolve it">({label})</span>}
+        {label !== null && at !== undefined && ' '}
+        {at !== undefined && (
+          <span>
+            {what} <Time at={at} />
+          </span>
+        )}
+      </span>
+    </>
   );
 }

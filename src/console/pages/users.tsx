@@ -27,9 +27,9 @@ export function UsersPage(): JSX.Element {
   const [opened, setOpened] = useState<Opened>(null);
   const close = () => setOpened(null);
   const done = async (text: string) => {
+    await users.refresh();
     announce(text);
     close();
-    await users.refresh();
   };
   const columns: readonly Column<User>[] = [
     { title: 'E-mail address', cell: ({ email }) => email },

@@ -13,10 +13,14 @@ interface FormProps {
   readonly onSubmit: () => Promise<unknown>;
   readonly onCancel?: () => void;
   readonly isDangerous?: boolean;
+  /** The page has another form, whose button is the primary one. */
+  readonly isSecondary?: boolean;
   readonly children?: ComponentChildren;
 }
 
-export function Form({ submit, onSubmit, onCancel, isDangerous = false, children }: FormProps): JSX.Element {
+export function Form(props: FormProps): JSX.Element {
+  const { submit, onSubmit, onCancel, isDangerous = false, isSecondary = false, children } = props;
+  const rank = isDangerous ? 'danger' : isSecondary ? '' : 'primary';
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<Error | null>(null);
   // The state of the first click may not be rendered yet when the second one arrives.
@@ -51,7 +55,7 @@ export function Form({ submit, onSubmit, onCancel, isDangerous = false, children
       <FieldErrors.Provider value={fields}>{children}</FieldErrors.Provider>
       <Problem text={isAtFields ? null : (error?.message ?? null)} />
       <div class="actions">
-        <button type="submit" class={isDangerous ? 'danger' : 'primary'} aria-disabled={isBusy}>
+        <button type="submit" class={rank} aria-disabled={isBusy}>
           {isBusy && <Spinner />}
           {submit}
         </button>
@@ -71,24 +75,33 @@ interface FieldProps {
   readonly name: string;
   readonly value: string;
   readonly onChange: (value: string) => void;
-  readonly hint?: string;
+  readonly hint?: ComponentChildren;
   readonly type?: 'text' | 'email' | 'password' | 'number' | 'search';
   readonly autocomplete?: string;
   readonly isMultiline?: boolean;
   readonly isRequired?: boolean;
   readonly placeholder?: string;
+  /** How many characters the field shows; those that its content usually has. */
+  readonly chars?: number;
 }
+
+/** A search takes the place that is left. */
+const usualChars: Readonly<Record<NonNullable<FieldProps['type']>, number | undefined>> = {
+  ...{ text: 28, email: 32, password: 28, number: 6, search: undefined },
+};
 
 /** An input with its label, its hint and what is wrong with it. */
 export function Field(props: FieldProps): JSX.Element {
   const { label, name, value, onChange, hint, type = 'text', isMultiline = false, isRequired = false } = props;
   const id = useId();
   const problems = useContext(FieldErrors)[name] ?? [];
+  const { chars = usualChars[type] } = props;
   const common = {
     id,
     name,
     value,
     required: isRequired,
+    ...(chars !== undefined && { style: { width: `calc(${chars}ch + 2.5rem)` } }),
     'aria-invalid': problems.length > 0,
     'aria-describedby': `${id}-hint ${id}-problem`,
     onInput: (event: Event) => onChange((event.currentTarget as HTMLInputElement).value),

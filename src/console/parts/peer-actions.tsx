@@ -5,11 +5,12 @@ import type { ChangePeer, Peer } from '../../contract/peer.ts';
 import { announce } from '../announcer.ts';
 import { ApiError, call } from '../client.ts';
 import { changeRoutes } from '../logic/peers/change-routes.ts';
-import { formatTime, inDays } from '../logic/text/time.ts';
+import { inDays } from '../logic/text/time.ts';
 import { splitWords } from '../logic/text/words.ts';
 import { Confirm, Dialog } from './dialog.tsx';
 import { Check, Field, Form } from './form.tsx';
 import { Losses } from './losses.tsx';
+import { Time } from './time.tsx';
 
 /** What the user is about to do with a peer. */
 export interface OpenedPeer {
@@ -48,9 +49,10 @@ interface PeerDialogProps extends OpenedPeer {
 
 /** The dialog of an action. */
 export function PeerDialog({ network, peer, action, onClose, onDone }: PeerDialogProps): JSX.Element {
+  // The button stays busy until the page shows the change.
   const done = async () => {
-    onClose();
     await onDone();
+    onClose();
   };
   const props = { network, peer, close: onClose, done };
   if (action === 'change') return <ChangePeerDialog {...props} />;
@@ -102,6 +104,7 @@ function ChangePeerDialog({ network, peer, close, done }: DialogProps): JSX.Elem
         <Field
           label="Endpoint"
           name="endpoint"
+          chars={32}
           value={endpoint}
           onChange={setEndpoint}
           hint="Where other peers dial it, such as 203.0.113.22:51820. Empty where it dials them."
@@ -113,6 +116,7 @@ function ChangePeerDialog({ network, peer, close, done }: DialogProps): JSX.Elem
               <Field
                 label="Routes"
                 name="routes"
+                chars={22}
                 value={routes}
                 onChange={setRoutes}
                 isMultiline
@@ -137,7 +141,15 @@ function ChangePeerDialog({ network, peer, close, done }: DialogProps): JSX.Elem
             type="number"
             value={days}
             onChange={setDays}
-            hint={peer.expires_at === undefined ? 'From now on.' : `It expires ${formatTime(peer.expires_at)}.`}
+            hint={
+              peer.expires_at === undefined ? (
+                'From now on.'
+              ) : (
+                <>
+                  From now on. At present it expires <Time at={peer.expires_at} />.
+                </>
+              )
+            }
           />
         )}
       </Form>

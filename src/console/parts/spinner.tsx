@@ -14,3 +14,6 @@ export function Loading({ what = 'Loading' }: { readonly what?: string }): JSX.E
     </p>
   );
 }
+
+/** The place of a value that is being read. */
+export const Pending = () => <span class="waiting">…</span>;

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import type { TimeLine } from '../logic/events/failovers.ts';
-import { formatTime } from '../logic/text/time.ts';
+import { Time } from './time.tsx';
 
 const [laneHeight, barHeight] = [46, 22];
 
@@ -39,7 +39,7 @@ export function Timeline({ line }: { readonly line: TimeLine }): JSX.Element {
         ))}
       </svg>
       <figcaption>
-        <span>{formatTime(new Date(line.start).toISOString())}</span>
+        <Time at={new Date(line.start).toISOString()} />
         <span>now</span>
       </figcaption>
     </figure>

@@ -1,7 +1,8 @@
 import type { Peer } from '../../../contract/peer.ts';
+import { nameOf } from './name-of.ts';
 import { peerTypes } from './peer-types.ts';
 
-/** The peers for which each word of a query is a part of name, address, endpoint, key, type or routes. */
+/** The peers for which each word of a query is a part of name, DNS label, address, endpoint, key, type or routes. */
 export function searchPeers(peers: readonly Peer[], query: string): readonly Peer[] {
   const words = foldText(query).split(/\s+/).filter(Boolean);
   if (words.length === 0) return peers;
@@ -11,9 +12,10 @@ export function searchPeers(peers: readonly Peer[], query: string): readonly Pee
   });
 }
 
-function textOf({ name, address, endpoint, public_key, peer_type, routes = [], suspended_at }: Peer): string {
+function textOf(peer: Peer): string {
+  const { address, endpoint, public_key, peer_type, routes = [], suspended_at } = peer;
   const state = suspended_at === undefined ? '' : 'suspended';
-  return foldText([name, address, endpoint, public_key, peerTypes[peer_type], ...routes, state].join(' '));
+  return foldText([nameOf(peer), address, endpoint, public_key, peerTypes[peer_type], ...routes, state].join(' '));
 }
 
 /** Letters that do not decompose into a base letter and a mark. */

@@ -1,10 +1,4 @@
-/** An instant of the API for people: to the minute, in their time zone. */
-export function formatTime(instant: string, locale?: string, timeZone?: string): string {
-  const zone = timeZone === undefined ? {} : { timeZone };
-  return new Date(instant).toLocaleString(locale, { dateStyle: 'medium', timeStyle: 'short', ...zone });
-}
-
-/** As {@link formatTime}, to the second and with the name of the time zone. */
+/** An instant of the API for people: to the second, in their time zone, which it names. */
 export function formatExact(instant: string, locale?: string, timeZone?: string): string {
   const date = { day: 'numeric', month: 'short', year: 'numeric' } as const;
   const time = { hour: '2-digit', minute: '2-digit', second: '2-digit', timeZoneName: 'short' } as const;
