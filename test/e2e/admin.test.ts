@@ -285,11 +285,13 @@ describe('peer', () => {
     expect((await desk.type(suspend, [[/Suspend laptop .* until it is resumed.*y\/n/, 'n\r']])).exitCode).toBe(1);
     const open = async () => (await desk.json(['key', 'list', 'office'])).keys;
     for (const { name } of await open()) await desk.output(['key', 'revoke', 'office', name, ...yes]);
-    const routes = (await desk.json(['network', 'show', 'office'])).routes.join(', ');
-    const lost = `warning: without laptop, ${routes} has no connector: hosts do not reach this route\n`;
     const line = `suspended peer laptop (${id}) of network office\n`;
     const applied = 'all hosts have applied it\n';
-    expect((await desk.cpn([...suspend, ...yes])).stderr).toBe(`${lost}${line}${applied}`);
+    const { stderr } = await desk.cpn([...suspend, ...yes]);
+    expect(stderr).toMatch(
+      /^warning: without laptop, [\d./, ]+ ha(?:s|ve) no connector: hosts do not reach th.* routes?\n/,
+    );
+    expect(stderr.slice(stderr.indexOf('\n') + 1)).toBe(`${line}${applied}`);
     await desk.output(['key', 'create', 'office', '--name', 'spare']);
     const left =
       'usable enrolment keys: 1; a holder can join again; list them with "cpn key list", revoke with "cpn key revoke"\n';
