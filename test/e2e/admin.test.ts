@@ -182,7 +182,9 @@ describe('key', () => {
     const route = ['--route', '192.168.50.0/24'];
     await desk.output(['network', 'update', 'office', ...route, ...yes]);
     const made = await desk.cpn([...create, '--type', 'connector', ...route]);
-    expect(made.stderr).toMatch(/join with: cpn join - --api \S+( --insecure-http)? --type connector <key\n/);
+    expect(made.stderr).toMatch(
+      /join with: cpn join - --api \S+( --insecure-http)? --type connector --endpoint HOST:51820 <key\n/,
+    );
     const { keys } = await desk.json(['key', 'list', 'office']);
     expect(keys).toMatchObject([{ peer_types: ['connector'], routes: ['192.168.50.0/24'] }]);
     expect(await desk.fail([...create, ...route])).toMatchObject({ exitCode: 2 });
@@ -339,5 +341,19 @@ describe('peer', () => {
     const { exitCode } = await desk.type(['peer', 'remove', 'office', 'edge-4'], [[question, '\x03']]);
     expect(exitCode).toBe(1);
     expect((await desk.json(['peer', 'list', 'office'])).peers.at(-1).name).toBe('edge-4');
+  });
+});
+
+describe('a profile of a device', () => {
+  it('is not made where no peer has an endpoint, and the error names how one gets one', async () => {
+    await makeNetwork('bare', '10.90.0.0/24');
+    const make = () => desk.cpn(['export', 'bare', '--new-peer', 'phone', '--via', 'all']);
+    const { exitCode, stderr } = await make();
+    expect([exitCode, stderr]).toEqual([
+      2,
+      expect.stringMatching(/enrol a connector with an endpoint: cpn key create \d+ --name NAME --type connector/),
+    ]);
+    await enrol('bare', 'edge');
+    expect((await make()).stderr).toContain('give a connector one, on its host: cpn set --endpoint HOST:PORT');
   });
 });

@@ -13,7 +13,7 @@ import { findUnanswered } from '../../core/health/unanswered.ts';
 import { findExpiryWarning } from '../../core/map/expiry.ts';
 import { describeMapAge } from '../../core/map/map-age.ts';
 import type { Peer } from '../../core/map/model.ts';
-import { describeUnlisted, ownKeys } from '../../core/map/own-peer.ts';
+import { describeUnlisted, findOwnPeer, ownKeys } from '../../core/map/own-peer.ts';
 import { describeAllSkipped } from '../../core/map/skipped-peers.ts';
 import { addressesOf } from '../../core/names/resolved-names.ts';
 import { hostPrefix } from '../../core/net/cidr.ts';
@@ -21,6 +21,7 @@ import { formatEndpoint } from '../../core/net/endpoint.ts';
 import { proxyOf } from '../../core/net/proxy.ts';
 import { findPinMismatches } from '../../core/pins/pin-mismatch.ts';
 import { findProblems } from '../../core/problems/find-problems.ts';
+import { findPortMismatch } from '../../core/problems/port-mismatch.ts';
 import { stateOf } from '../../core/problems/problem.ts';
 import { explainHosts } from '../../core/reconcile/plan-hosts.ts';
 import {
@@ -34,7 +35,7 @@ import { findHiddenPeers, type HiddenPeer } from '../../core/routing/hidden-peer
 import { noOutside, reportOutside } from '../../core/routing/outside-report.ts';
 import { findForeignRoutes } from '../../core/routing/own-routes.ts';
 import { type RouteReport, remedyOfRefused } from '../../core/routing/route-report.ts';
-import { listDialling } from '../../core/routing/via-connectors.ts';
+import { isStranded, listDialling } from '../../core/routing/via-connectors.ts';
 import type { Joined } from '../../store/state/state.ts';
 import type { Notes } from '../../store/store.ts';
 import { describeLanRoutes, findUnreachableLans } from '../drain/lan-routes.ts';
@@ -118,6 +119,11 @@ export function describeEvaluation(
     portConflict,
     unlisted: listed ? null : describeUnlisted(map, state),
     drift: drift.length,
+    portMismatch: findPortMismatch(
+      findOwnPeer(map, state)?.endpoint ?? null,
+      actual.device?.listenPort ?? null,
+      actual.surroundings.addresses,
+    ),
     clone: notes.sync.clonedSince === undefined ? null : describeOwnClone(state.interface, notes.sync.clonedSince),
     pinMismatches: findPinMismatches(map, state.pins),
     hiddenPeers: hidden,
@@ -205,7 +211,7 @@ function describePeers({ state, desired, actual }: Evaluation, silent: Notes['si
       const relay = relays.get(peer.publicKey);
       const direct =
         seen === undefined ? 'never' : failed.has(peer.id) ? 'stale' : peerStateOf(seen, now, silent[peer.publicKey]);
-      const isRelayed = direct === 'never' && relay !== undefined && present.has(relay);
+      const isRelayed = direct === 'never' && relay !== undefined && present.has(relay) && !isStranded(peer, map);
       const endpointRefused = desired.lostEndpoints.get(peer.id) ?? null;
       const endpoint = seen?.endpoint ?? (endpointRefused === null ? peer.endpoint : null);
       return {

@@ -1,6 +1,6 @@
 import type { AdminService, Network } from '../../api/service.ts';
 import { printable, quote, WrongUsage } from '../../core/errors/index.ts';
-import { findProfileConnectors } from '../../core/export/device-profile.ts';
+import { findProfileConnectors, isListedConnector } from '../../core/export/device-profile.ts';
 import { type Input, parseChoice } from '../input/input.ts';
 import { note } from '../output/output.ts';
 
@@ -61,6 +61,9 @@ async function findOnline(admin: AdminService, { id }: Network, connectors: read
   return connectors.find((peer) => !offline.has(peer.id)) ?? first;
 }
 
-function giveEndpoint({ id }: Network): string {
-  return `give a connector one: cpn peer update ${id} CONNECTOR --endpoint HOST:PORT`;
+/** `cpn set` also moves the listen port of the connector; an endpoint that an admin sets does not. */
+function giveEndpoint({ id, peers }: Network): string {
+  return peers.some(isListedConnector)
+    ? 'give a connector one, on its host: cpn set --endpoint HOST:PORT'
+    : `enrol a connector with an endpoint: cpn key create ${id} --name NAME --type connector`;
 }

@@ -84,7 +84,9 @@ function describeJoin({ url, insecureHttp }: ServiceAddress, types: readonly Pee
   const isShown = process.stdout.isTTY && process.stderr.isTTY;
   const isLocal = isLoopbackUrl(url);
   const api = isLocal ? '--api URL' : `--api ${url}${insecureHttp ? ' --insecure-http' : ''}`;
-  const type = types.includes('origin') ? '' : ` --type ${types[0]}`;
+  const [first] = types;
+  const endpoint = first === 'connector' ? ' --endpoint HOST:51820' : '';
+  const type = types.includes('origin') ? '' : ` --type ${first}${endpoint}`;
   return isShown
     ? `cpn join ${api}${type}   (paste the key at its prompt, and press Enter)`
     : `cpn join - ${api}${type} <key`;

@@ -1,6 +1,7 @@
 import type { JoinReport } from '../../app/join/join.ts';
 import { printable } from '../../core/errors/index.ts';
 import { describeSecretMismatch } from '../../core/health/compare-secrets.ts';
+import { findOwnPeer } from '../../core/map/own-peer.ts';
 import type { Joined } from '../../store/state/state.ts';
 import { readDaemon } from '../context.ts';
 import type { Input } from '../input/input.ts';
@@ -12,6 +13,7 @@ export function showJoin(report: JoinReport, json: boolean): void {
   if (json) {
     printJson(toJson(state, handshake === true));
     for (const trouble of secretMismatches) warn(describeSecretMismatch(trouble));
+    warnOfEndpoint(state);
     return;
   }
   print(`${green('joined')} ${describeMembership(state)}`);
@@ -20,6 +22,14 @@ export function showJoin(report: JoinReport, json: boolean): void {
     note(`the name ${printable(state.enrollment.name)} is taken in this network; this host is ${printable(name)}`);
   }
   note(describeHandshake(report));
+  warnOfEndpoint(state);
+}
+
+/** Hosts without an endpoint, such as laptops, cannot reach a connector without one. */
+function warnOfEndpoint(state: Joined): void {
+  const { enrollment, membership, interface: link } = state;
+  if (enrollment.type !== 'connector' || findOwnPeer(membership.map, state)?.endpoint !== null) return;
+  warn(`this connector has no endpoint, so hosts behind NAT cannot dial it: cpn set ${link} --endpoint HOST:PORT`);
 }
 
 /** Shows what it has joined before. */

@@ -111,7 +111,7 @@ function AddHost({ network }: { readonly network: Network }): JSX.Element {
             chars={32}
             value={endpoint}
             onChange={setEndpoint}
-            hint="HOST:PORT at which others dial the host. Empty where they cannot reach it."
+            hint={`HOST:PORT at which others dial the host. ${kind === 'connector' ? 'Without it, hosts behind NAT cannot reach the connector.' : 'Empty where they cannot reach it.'}`}
           />
         )}
         <div class="columns">

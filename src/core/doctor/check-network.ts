@@ -9,6 +9,7 @@ import { forwardingKey } from '../host-state/sysctl-keys.ts';
 import type { NetworkMap, Peer } from '../map/model.ts';
 import type { Address } from '../net/cidr.ts';
 import { formatEndpoint, isLiteral } from '../net/endpoint.ts';
+import { findPortMismatch } from '../problems/port-mismatch.ts';
 import type { Desired } from '../reconcile/desired.ts';
 import { findHiddenPeers } from '../routing/hidden-peers.ts';
 import { findForeignRoutes } from '../routing/own-routes.ts';
@@ -39,24 +40,21 @@ export function checkPorts({ self, desired, actual }: ExaminedNetwork, open: Rea
         `WireGuard names ${bound}, and no process listens there`,
         `cpn down ${link}, cpn up ${link}`,
       );
-  return [listens, checkEndpoint(self, bound, actual.surroundings.addresses, link)];
+  return [listens, ...checkEndpoint(self, bound, actual.surroundings.addresses)];
 }
 
-/** Whether who dials what the network tells of this host comes out here. */
-function checkEndpoint({ endpoint }: Peer, bound: number, own: readonly Address[], link: string): Finding {
+/** Judges where peers dial this host. Another port at its own address is among the problems of its status. */
+function checkEndpoint({ endpoint }: Peer, bound: number, own: readonly Address[]): Finding[] {
   const looked = 'where the network tells peers to dial this host';
   if (endpoint === null) {
-    return okFinding('ports', looked, 'nowhere: it dials them, and a NAT in between is no matter');
+    return [okFinding('ports', looked, 'nowhere: it dials them, and a NAT in between is no matter')];
   }
   const dialled = formatEndpoint(endpoint);
-  if (!isLiteral(endpoint)) return okFinding('ports', looked, `${dialled}, whose address is the resolver's word`);
-  if (own.includes(endpoint.host)) {
-    if (endpoint.port === bound) return okFinding('ports', looked, `${dialled}, which is this host itself`);
-    const remedy = `cpn set ${link} --listen-port ${endpoint.port}`;
-    return problemFinding('ports', looked, `${dialled}, and ${link} listens on ${bound}`, remedy);
-  }
+  if (!isLiteral(endpoint)) return [okFinding('ports', looked, `${dialled}, whose address is the resolver's word`)];
+  if (findPortMismatch(endpoint, bound, own) !== null) return [];
+  if (own.includes(endpoint.host)) return [okFinding('ports', looked, `${dialled}, which is this host itself`)];
   const found = `${dialled}, which is no address of this host: there must be a router that maps it here`;
-  return noteFinding('ports', looked, found, `forward UDP ${endpoint.port} there to port ${bound} of this host`);
+  return [noteFinding('ports', looked, found, `forward UDP ${endpoint.port} there to port ${bound} of this host`)];
 }
 
 /**

@@ -39,6 +39,12 @@ export function describeProblems(
       well: 'is as it should be',
     },
     { codes: ['peer-silent'], subject: 'network', looked: `handshakes of ${link}`, well: handshakes },
+    {
+      codes: ['port-mismatch'],
+      subject: 'ports',
+      looked: 'where the network tells peers to dial this host',
+      well: null,
+    },
     { codes: ['route-missing'], subject: 'network', looked: `routes of ${network}`, well: null },
     { codes: ['route-bypassed'], subject: 'network', looked: `routes that lead past ${link}`, well: 'none' },
     { codes: ['key-held'], subject: 'network', looked: `the age of the key of ${link}`, well: null },

@@ -1,8 +1,8 @@
 import { findNeverAnswered } from '../health/standby.ts';
 import type { Peer } from '../map/model.ts';
 import type { Address } from '../net/cidr.ts';
-import { type RouteReport, remedyOfRefused } from '../routing/route-report.ts';
-import { findOwnConnector } from '../routing/via-connectors.ts';
+import { type RouteReport, remedyOfMissing, remedyOfRefused } from '../routing/route-report.ts';
+import { findOwnConnector, isStranded } from '../routing/via-connectors.ts';
 import { type Check, inconclusive, passes, stops } from './check.ts';
 import type { Found, Target } from './find-target.ts';
 import { findWantedOwner, namePeer, type View } from './view.ts';
@@ -40,6 +40,11 @@ function checkTarget(address: Address, { view, target }: Found): Check {
     return no(
       `it expired on ${new Date(expiresAt).toISOString()}`,
       `an admin sets a later end: cpn peer update ${map.id ?? 'NETWORK'} ${id} --expires 90d`,
+    );
+  if (isStranded(target.peer, map))
+    return no(
+      'the connector that it dials is not in the network, so it reaches no peer',
+      `make a profile through another connector: cpn export ${map.id ?? 'NETWORK'} --new-peer NAME`,
     );
   const owner = findWantedOwner(address, view);
   if (owner) return passes('network', `${what}, ${describeWay(owner.publicKey, target.peer, view)}`);
@@ -80,7 +85,7 @@ function describeWay(owner: string, peer: Peer, view: View): string {
 /** A peer that dials one connector has no other path, so that a failure of the connector is its own. */
 function describeDialled(peer: Peer, { map, failed }: View): string {
   const own = findOwnConnector(peer, map);
-  if (own === null) return 'it dials a connector that is not in the network';
+  if (own === null) return 'it dials a connector that is not known here';
   const state = failed.includes(own.id) ? ', which does not answer this host' : '';
   return `it dials ${own.name} alone${state}`;
 }
@@ -91,7 +96,7 @@ function checkReport(address: Address, report: RouteReport, what: string, view: 
   if (state === 'served') return passes('network', `${what}, served by this host`);
   if (state === 'withdrawn') return passes('network', `${what}, which is this host's own and out of service`);
   if (state === 'missing')
-    return no(reason ?? 'no connector', 'bring a connector for it into the network, or put one back in service');
+    return no(reason ?? 'no connector', remedyOfMissing(reason ?? '') ?? 'bring a connector for it into the network');
   if (state === 'refused') return no(`it is refused here: ${reason}`, letThrough(report, view));
   const standby = view.desired.report.filter((each) => each.prefix === prefix && each.state === 'standby');
   const others = standby.flatMap((each) => each.via ?? []);

@@ -122,7 +122,7 @@ function compareRoutes({ routes, declined }: ConnectorProfile, present: readonly
   ];
 }
 
-function isListedConnector({ peer_type, suspended_at }: ListedPeer): boolean {
+export function isListedConnector({ peer_type, suspended_at }: ListedPeer): boolean {
   return peer_type === 'connector' && suspended_at === undefined;
 }
 

@@ -2,11 +2,14 @@ import { describePortHolder, type PortHolder, printable } from '../errors/index.
 import type { MapAgeWarning } from '../map/map-age.ts';
 import type { SyncRefusal } from '../map/sync-refusal.ts';
 import type { Address, Prefix } from '../net/cidr.ts';
+import { formatEndpoint } from '../net/endpoint.ts';
 import { acceptCommand, describeDifference, type PinMismatch } from '../pins/pin-mismatch.ts';
 import type { BypassRoute } from '../routing/bypass-route.ts';
 import type { HiddenPeer } from '../routing/hidden-peers.ts';
 import type { OutsideReport } from '../routing/outside-report.ts';
 import { describeForeignRoute, type ForeignRoute } from '../routing/own-routes.ts';
+import { remedyOfMissing } from '../routing/route-report.ts';
+import type { PortMismatch } from './port-mismatch.ts';
 import type { Problem, ProblemCode } from './problem.ts';
 
 /** What was observed of a network on this host, as far as problems follow from it. */
@@ -26,6 +29,8 @@ export interface NetworkFacts {
   readonly unlisted: { readonly found: string; readonly remedy: string } | null;
   /** The number of differences from the intended state. */
   readonly drift: number;
+  /** How the endpoint of this host differs from its listen port; null where it does not. */
+  readonly portMismatch: PortMismatch | null;
   /** That another host has the identity of this one; null where none is known to. */
   readonly clone: { readonly found: string; readonly remedy: string } | null;
   readonly pinMismatches: readonly PinMismatch[];
@@ -80,7 +85,7 @@ function noteKeptKey({ link, keptFor }: NetworkFacts): Problem[] {
 }
 
 function findStateProblems(facts: NetworkFacts): Problem[] {
-  const { link, hasInterface, unread, unlisted, drift, clone, mapAge } = facts;
+  const { link, hasInterface, unread, unlisted, drift, portMismatch, clone, mapAge } = facts;
   if (unread !== undefined) {
     const text = `addresses, routes and rules of this host cannot be read: ${unread}`;
     return [problem('host-unread', 'the routes of this host cannot be read', text, `cpn doctor ${link}`)];
@@ -104,6 +109,7 @@ function findStateProblems(facts: NetworkFacts): Problem[] {
     ...(drift === 0 || !hasInterface
       ? []
       : [problem('drift', differences, `has ${differences}`, `cpn plan ${link}, and cpn reconcile ${link}`)]),
+    ...(portMismatch === null ? [] : [describePortMismatch(portMismatch, link)]),
     ...(mapAge?.isOver
       ? [
           problem(
@@ -128,6 +134,11 @@ function describeMissing({ link, portConflict }: NetworkFacts): Problem {
       : [holder.link, describePortHolder(holder), `cpn leave ${holder.link}, cpn down ${holder.link}, or ${move}`];
   const summary = `UDP port ${port} is in use by ${by}`;
   return problem('interface-missing', summary, `is not there: UDP port ${port} is in use by ${name}`, remedy);
+}
+
+function describePortMismatch({ endpoint, bound }: PortMismatch, link: string): Problem {
+  const text = `peers dial ${formatEndpoint(endpoint)}, and ${link} listens on ${bound}`;
+  return problem('port-mismatch', text, text, `cpn set ${link} --listen-port ${endpoint.port}`);
 }
 
 function findPeerProblems({ link, pinMismatches, hiddenPeers, silentPeers }: NetworkFacts): Problem[] {
@@ -155,9 +166,7 @@ function findRouteProblems(facts: NetworkFacts): Problem[] {
   return [
     ...missingRoutes.map(({ prefix, reason }) => {
       const why = reason ?? 'it is not on this host';
-      const remedy = why.startsWith('no connector')
-        ? 'start a connector for it, or put one back into service'
-        : `cpn reconcile ${link}`;
+      const remedy = remedyOfMissing(why) ?? `cpn reconcile ${link}`;
       return problem('route-missing', `${prefix}: ${why}`, `${prefix} is not reached: ${why}`, remedy);
     }),
     ...[...bypassed].map(([prefix, detour]) => {

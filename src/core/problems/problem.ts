@@ -7,6 +7,7 @@ export type ProblemCode =
   | 'interface-missing'
   | 'peer-unlisted'
   | 'drift'
+  | 'port-mismatch'
   | 'identity-cloned'
   | 'pin-mismatch'
   | 'peer-hidden'

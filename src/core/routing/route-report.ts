@@ -48,9 +48,27 @@ export function reportRoute(
   ];
 }
 
+const withoutEndpoint = 'no connector in reach';
+
 function explainMissing(prefix: Prefix, map: NetworkMap): string {
+  const serving = map.peers.filter((peer) => serves(peer, prefix) && peer.endpoint === null);
+  if (serving.length > 0) {
+    const names = serving.map(({ name }) => name).join(', ');
+    return `${withoutEndpoint}; ${names} ${serving.length === 1 ? 'has' : 'have'} no endpoint`;
+  }
   const withdrawn = map.peers.filter((peer) => peer.withdrawn.includes(prefix)).map((peer) => peer.name);
   return withdrawn.length === 0 ? 'no connector' : `no connector; out of service at ${withdrawn.join(', ')}`;
+}
+
+function serves({ type, routes, withdrawn }: Peer, prefix: Prefix): boolean {
+  return type === 'connector' && (routes?.includes(prefix) ?? true) && !withdrawn.includes(prefix);
+}
+
+/** What makes a route work that no connector carries for this host; null where another cause is to be mended. */
+export function remedyOfMissing(reason: string): string | null {
+  if (reason.startsWith(withoutEndpoint))
+    return 'give the connector an endpoint, on its host: cpn set --endpoint HOST:PORT';
+  return reason.startsWith('no connector') ? 'start a connector for it, or put one back into service' : null;
 }
 
 /**

@@ -26,6 +26,11 @@ export function findOwnConnector({ via }: Peer, { peers }: Pick<NetworkMap, 'pee
   return peers.find(({ id, type }) => id === via.connector && type === 'connector') ?? null;
 }
 
+/** True of a peer whose only connector has left the network: until it has a new profile, it reaches no peer. */
+export function isStranded(peer: Peer, map: Pick<NetworkMap, 'peers'>): boolean {
+  return peer.via != null && peer.via.connector !== null && findOwnConnector(peer, map) === null;
+}
+
 interface Inputs {
   readonly map: NetworkMap;
   readonly self: Peer;

@@ -4,7 +4,7 @@ import { readStatus } from '../../../src/app/status/status.ts';
 import { statusToText } from '../../../src/cli/output/show-status.ts';
 import { Refused } from '../../../src/core/errors/index.ts';
 import { isProblem } from '../../../src/core/problems/problem.ts';
-import { dialled, peer, prefix } from '../../core/samples.ts';
+import { address, dialled, peer, prefix } from '../../core/samples.ts';
 import { answerWith, type Desk, fail, joinedTo, mapAt } from '../desk.ts';
 import { problemsOf, startDesk } from './doctor-desk.ts';
 
@@ -21,6 +21,22 @@ const cases: [string, (desk: Desk) => Promise<unknown> | undefined][] = [
     async (desk) => {
       desk.actual = { ...desk.actual, routes: [] };
     },
+  ],
+  [
+    'an endpoint whose port is not the listen port',
+    async (desk) => {
+      const { peers, ...rest } = mapAt('"2"', edges);
+      const moved = { host: address('203.0.113.22'), port: 51999 };
+      const listed = peers.map((each) => (each.id === 1 ? { ...each, endpoint: moved } : each));
+      desk.answers = [answerWith({ ...rest, peers: listed })];
+      await reconcileNetworks(desk.tools);
+      const { surroundings } = desk.actual;
+      desk.actual = { ...desk.actual, surroundings: { ...surroundings, addresses: [moved.host] } };
+    },
+  ],
+  [
+    'a connector that never answered',
+    async (desk) => desk.touch(2, { latestHandshake: null, keepalive: 25, txBytes: 10_000 }),
   ],
   ['a peer that fell silent', async (desk) => desk.touch(3, { latestHandshake: 1, keepalive: 25 })],
   [

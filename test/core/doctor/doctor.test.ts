@@ -261,11 +261,15 @@ describe('ports', () => {
     ['nowhere', null, 'ok'],
     ['by a name', { host: 'edge.example.net', port: 1 }, 'ok'],
     ['at its own address', { host: address('203.0.113.22'), port: 51820 }, 'ok'],
-    ['at its own address, and another port', { host: address('203.0.113.22'), port: 1 }, 'problem'],
     ['at the address of a router', { host: address('198.51.100.7'), port: 1 }, 'note'],
   ])('of a host that is dialled %s', (_, endpoint, verdict) => {
     const found = checkPorts(scene({ endpoint }), open);
     expect(found.map((each) => each.verdict)).toEqual(['ok', verdict]);
+  });
+
+  it('other than the endpoint at an own address are left to the problems of the status', () => {
+    const found = checkPorts(scene({ endpoint: { host: address('203.0.113.22'), port: 1 } }), open);
+    expect(found.map(({ looked }) => looked)).toEqual(['the UDP port of cpn0']);
   });
 
   it('without a listener, or without an interface', () => {

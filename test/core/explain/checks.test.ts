@@ -283,12 +283,18 @@ it('a peer that dials a connector alone is relayed by it, and the check names it
   expect(detailOf(viewOf(map, failed))).toBe(
     `${what} edge-2, as it dials edge-2 alone, which does not answer this host`,
   );
-  const gone = network([connector, peer(3), phone]);
-  expect(detailOf(viewOf(gone))).toBe(`${what} edge-1, as it dials a connector that is not in the network`);
-  expect(check(explain('10.77.0.5', viewOf(network([peer(3), phone])), into('10.77.0.0/24')), 'network')).toMatchObject(
-    {
-      ok: false,
-      detail: expect.stringContaining('it dials a connector alone, and this host reaches none that relays to it'),
-    },
-  );
+  const unnamed = network([connector, peer(3), { ...phone, via: { connector: null } }]);
+  expect(detailOf(viewOf(unnamed))).toBe(`${what} edge-1, as it dials a connector that is not known here`);
+  const gone = explain('10.77.0.5', viewOf(network([connector, peer(3), phone])), into('10.77.0.0/24'));
+  expect(findStop(gone)).toMatchObject({
+    check: 'network',
+    detail: expect.stringContaining('the connector that it dials is not in the network, so it reaches no peer'),
+    remedy: 'make a profile through another connector: cpn export 7 --new-peer NAME',
+  });
+  const others = { via: { connector: null } };
+  const silent = network([peer(3), { ...phone, ...others }]);
+  expect(check(explain('10.77.0.5', viewOf(silent), into('10.77.0.0/24')), 'network')).toMatchObject({
+    ok: false,
+    detail: expect.stringContaining('it dials a connector alone, and this host reaches none that relays to it'),
+  });
 });

@@ -109,12 +109,18 @@ describe('the path to a route', () => {
       /refused here: not accepted$/,
       /^"cpn set cpn0 --accept-routes"/,
     ],
-    ['a route that no connector serves', viewOf(network([self, laptop])), /; no connector$/, /bring a connector/],
+    ['a route that no connector serves', viewOf(network([self, laptop])), /; no connector$/, /start a connector/],
+    [
+      'a route of a connector that has no endpoint',
+      viewOf(network([{ ...connector, endpoint: null }, self])),
+      /; no connector in reach; edge-1 has no endpoint$/,
+      /cpn set --endpoint HOST:PORT/,
+    ],
     [
       'what is out of service',
       viewOf(network([{ ...connector, withdrawn: [prefix('192.168.50.0/24')] }, self])),
       /; no connector; out of service at edge-1$/,
-      /put one back in service/,
+      /put one back into service/,
     ],
   ])('stops at %s, and reports the path of the packet instead', (_, view, detail, remedy) => {
     const checks = explain(lan, view, away('0.0.0.0/0', { gateway: address('203.0.113.254') }));

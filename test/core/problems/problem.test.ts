@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { findProblems, type NetworkFacts } from '../../../src/core/problems/find-problems.ts';
 import { stateOf, summarize } from '../../../src/core/problems/problem.ts';
-import { address, prefix } from '../samples.ts';
+import { address, dialled, prefix } from '../samples.ts';
 
 const well: NetworkFacts = {
   ...{ link: 'cpn0', enabled: true, deletedAt: null, hasInterface: true, portConflict: null },
-  ...{ unlisted: null, drift: 0, clone: null, mapAge: null },
+  ...{ unlisted: null, drift: 0, portMismatch: null, clone: null, mapAge: null },
   ...{ pinMismatches: [], hiddenPeers: [], silentPeers: [], missingRoutes: [], foreignRoutes: [], refused: null },
   ...{ bypassed: new Map(), subnetInside: null, keptFor: [], silentLans: [], unreachableLans: [] },
   outside: { entries: [], omitted: 0 },
@@ -29,11 +29,28 @@ describe('the problems of a network', () => {
       `${part} of ${lan} leads to eth0`,
     ],
     ['a LAN that does not answer', { silentLans: [lan] }, `the LAN behind ${lan} does not answer`],
+    [
+      'an endpoint with another port',
+      { portMismatch: { endpoint: dialled(1), bound: 49561 } },
+      'peers dial 203.0.113.1:51820, and cpn0 listens on 49561',
+    ],
     ['a host whose routes cannot be read', { unread: 'ip failed' }, 'the routes of this host cannot be read'],
   ] satisfies [string, Partial<NetworkFacts>, string][])('%s degrades it, and is its reason', (_, facts, reason) => {
     const problems = findProblems({ ...well, ...facts });
     expect([stateOf(problems), summarize(problems)]).toEqual(['degraded', reason]);
     expect(problems.every(({ remedy }) => remedy !== null)).toBe(true);
+  });
+
+  it('of a route without a connector have the remedy for its cause', () => {
+    const remedyOf = (reason: string | null) =>
+      findProblems({ ...well, missingRoutes: [{ prefix: lan, reason }] }).map(({ remedy }) => remedy);
+    expect(remedyOf('no connector in reach; edge-1 has no endpoint')).toEqual([
+      'give the connector an endpoint, on its host: cpn set --endpoint HOST:PORT',
+    ]);
+    expect(remedyOf('no connector; out of service at edge-1')).toEqual([
+      'start a connector for it, or put one back into service',
+    ]);
+    expect(remedyOf(null)).toEqual(['cpn reconcile cpn0']);
   });
 
   it('are none of a network that is well', () => {
