@@ -146,6 +146,13 @@ describe('network', () => {
     expect((await desk.json(['network', 'list'])).networks).toHaveLength(2);
     const ended = await desk.type(ask, [[question, '\x04']]);
     expect([ended.exitCode, ended.stdout]).toEqual([1, expect.stringContaining('nothing was done')]);
+    // A name with blanks around it, which another client gave, is typed without them.
+    await makeNetwork(' spaced ', '10.80.0.0/24');
+    const spaced = await desk.type(
+      ['network', 'delete', '--wait', '0', ' spaced '],
+      [[/type spaced to confirm/, 'spaced\r']],
+    );
+    expect([spaced.exitCode, spaced.stdout]).toEqual([0, expect.stringContaining('deleted network')]);
     const agreed = await desk.type(ask, [[question, 'doomed\r']]);
     expect([agreed.exitCode, agreed.stdout]).toEqual([0, expect.stringContaining('deleted network doomed')]);
     await makeNetwork('doomed', '10.79.0.0/24');

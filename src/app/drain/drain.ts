@@ -3,10 +3,10 @@ import { acceptDefaultRoute } from '../../core/health/lan-routes.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
 import type { Prefix } from '../../core/net/cidr.ts';
 import { findUnserved, type Unserved } from '../../core/routing/unserved.ts';
-import { listDialling } from '../../core/routing/via-connectors.ts';
 import type { Joined } from '../../store/state/state.ts';
 import type { Notes } from '../../store/store.ts';
 import { accessOf } from '../access.ts';
+import { findDiallingDevices } from '../dialling-devices.ts';
 import { takeDown } from '../leave/leave.ts';
 import { checkLanRoutes } from '../reconcile/check-lan-routes.ts';
 import { evaluateNetwork } from '../reconcile/evaluate-network.ts';
@@ -38,6 +38,8 @@ export interface DrainReport {
 export interface LastConnector extends Unserved {
   readonly interface: string;
   readonly network: string;
+  /** The names of the devices that dial it alone. */
+  readonly dialling: readonly string[];
 }
 
 /**
@@ -53,15 +55,17 @@ export async function findLastConnectors(
   down: boolean,
 ): Promise<LastConnector[]> {
   const { states } = await selectConnectors(tools, network);
-  return states.flatMap((state) => {
+  const last: LastConnector[] = [];
+  for (const state of states) {
     const { map } = state.membership;
     const self = findOwnPeer(map, state);
-    const unserved = self && findUnserved(map, self, state.failed);
-    if (unserved === undefined) return [];
-    const dialling = down ? unserved.dialling : [];
-    if (unserved.routes.length + unserved.relayed.length + dialling.length === 0) return [];
-    return [{ ...unserved, dialling, interface: state.interface, network: map.name }];
-  });
+    if (self === undefined) continue;
+    const unserved = findUnserved(map, self, state.failed);
+    const dialling = down ? await findDiallingDevices(tools, state) : [];
+    if (unserved.routes.length + unserved.relayed.length + dialling.length === 0) continue;
+    last.push({ ...unserved, dialling, interface: state.interface, network: map.name });
+  }
+  return last;
 }
 
 /**
@@ -196,7 +200,6 @@ async function report(
 ): Promise<DrainReport> {
   const { interface: link } = state;
   const now = (await isUp(tools, state)) ? 'up' : 'down';
-  const { map, peer } = state.membership;
-  const dialling = listDialling(map, peer).map(({ name }) => name);
+  const dialling = await findDiallingDevices(tools, state);
   return { interface: link, withdrawn: [], reasons: [], idle: null, traffic: null, state: now, dialling, ...details };
 }

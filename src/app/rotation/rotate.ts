@@ -1,6 +1,6 @@
 import { CpnError, Interrupted, NotJoined, RotationPending } from '../../core/errors/index.ts';
-import { listDialling } from '../../core/routing/via-connectors.ts';
 import type { Joined } from '../../store/state/state.ts';
+import { findDiallingDevices } from '../dialling-devices.ts';
 import type { ConfirmOptions } from '../reconcile/await-confirmation.ts';
 import { defaultConfirmMs } from '../reconcile/pass.ts';
 import { isJoined, selectJoined } from '../select.ts';
@@ -29,10 +29,12 @@ export interface HeldKey {
 /** Finds the networks in which devices lose this host with a new key; changes nothing. A change that was begun goes on in any case. */
 export async function findHeldKeys(tools: Tools, network: string | undefined): Promise<HeldKey[]> {
   const { states } = await selectJoined(tools, network);
-  return states.flatMap(({ interface: link, membership: { map, peer }, rotation }) => {
-    const dialling = rotation === null ? listDialling(map, peer).map(({ name }) => name) : [];
-    return dialling.length === 0 ? [] : [{ interface: link, dialling }];
-  });
+  const found: HeldKey[] = [];
+  for (const state of states.filter(({ rotation }) => rotation === null)) {
+    const dialling = await findDiallingDevices(tools, state);
+    if (dialling.length > 0) found.push({ interface: state.interface, dialling });
+  }
+  return found;
 }
 
 /**

@@ -1,11 +1,11 @@
 import type { DrainReport, LastConnector } from '../../app/drain/drain.ts';
 import { printable, WrongUsage } from '../../core/errors/index.ts';
+import { listNames } from '../../core/util/list-names.ts';
 import { openTools } from '../context.ts';
 import { exitCodeOf, exitCodes } from '../exit-code.ts';
 import { confirm } from '../input/confirm.ts';
 import { jsonFlag, yesFlag } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
-import { listNames } from '../output/list-names.ts';
 import { green, note, printError, printJson, warn, yellow } from '../output/output.ts';
 import { type Command, networkArgument } from '../parse/command.ts';
 

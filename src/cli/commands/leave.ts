@@ -1,7 +1,7 @@
 import type { LeaveReport } from '../../app/leave/leave.ts';
 import type { Tools } from '../../app/tools.ts';
 import { printable, WrongUsage } from '../../core/errors/index.ts';
-import { listDialling } from '../../core/routing/via-connectors.ts';
+import { listNames } from '../../core/util/list-names.ts';
 import type { FormerMembership } from '../../store/former-networks.ts';
 import type { State } from '../../store/state/state.ts';
 import { openTools } from '../context.ts';
@@ -10,7 +10,6 @@ import { exitCodes } from '../exit-code.ts';
 import { confirmByName } from '../input/confirm.ts';
 import { allFlag, jsonFlag, yesFlag } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
-import { listNames } from '../output/list-names.ts';
 import { noNetwork, note, printJson } from '../output/output.ts';
 import { formerToJson } from '../output/show-status.ts';
 import { type Command, oneNetworkArgument } from '../parse/command.ts';
@@ -58,7 +57,7 @@ export const leave: Command = {
     if (!keepsPeer && !input.switch('yes')) await refuseCloned(tools, links);
     const loss = keepsPeer
       ? 'The peer stays in the network.'
-      : `The key pair is lost.${states.map(describeDialling).join('')}`;
+      : `The key pair is lost.${(await Promise.all(states.map((state) => describeDialling(tools, state)))).join('')}`;
     const question = `Leave ${states.map(describeState).join(', ')}? ${loss}`;
     if (links.length > 0 && !(await confirmByName(question, namesOf(states), input))) return exitCodes.failed;
     const earlier = selectFormer(await listFormer(tools), network);
@@ -91,10 +90,12 @@ function namesOf(states: readonly State[]): [string, ...string[]] {
 }
 
 /** Which devices lose a network, in a sentence. */
-function describeDialling({ interface: link, membership }: State): string {
-  if (membership === null) return '';
-  const names = listDialling(membership.map, membership.peer).map(({ name }) => name);
-  return names.length === 0 ? '' : ` Devices that dial ${link} alone (${listNames(names)}) lose the network.`;
+async function describeDialling(tools: Tools, state: State): Promise<string> {
+  const { findDiallingDevices } = await import('../../app/dialling-devices.ts');
+  const names = await findDiallingDevices(tools, state);
+  return names.length === 0
+    ? ''
+    : ` Devices that dial ${state.interface} alone (${listNames(names)}) lose the network.`;
 }
 
 /** @throws WrongUsage where another host has the identity of one of these networks, and would be out of it too */

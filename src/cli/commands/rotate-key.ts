@@ -1,10 +1,10 @@
 import type { HeldKey, RotationReport } from '../../app/rotation/rotate.ts';
 import { printable } from '../../core/errors/index.ts';
+import { listNames } from '../../core/util/list-names.ts';
 import { openTools } from '../context.ts';
 import { exitCodeOf, exitCodes } from '../exit-code.ts';
 import { confirm } from '../input/confirm.ts';
 import { jsonFlag, yesFlag } from '../input/flags.ts';
-import { listNames } from '../output/list-names.ts';
 import { green, note, printError, printJson } from '../output/output.ts';
 import { type Command, networkArgument } from '../parse/command.ts';
 import { confirmFlag, readConfirmation } from '../parse/confirm-flag.ts';

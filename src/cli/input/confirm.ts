@@ -20,8 +20,10 @@ export function confirm(question: string, input: Input): Promise<boolean> {
  * @throws WrongUsage where there is no terminal to prompt on, and no `--yes`
  */
 export function confirmByName(question: string, names: readonly [string, ...string[]], input: Input): Promise<boolean> {
-  const expected = `type ${printable(names[0])} to confirm`;
-  const isYes = (answer: string) => names.some((name) => answer === name || answer === printable(name));
+  const expected = `type ${printable(names[0].trim())} to confirm`;
+  // An answer comes without the blanks around it.
+  const isYes = (answer: string) =>
+    names.some((name) => [name, printable(name)].some((each) => each.trim() === answer));
   const validate = (answer: string) => (isYes(answer) ? undefined : `${expected}, or press Ctrl-C to change nothing`);
   return ask({ question, hint: expected, validate, isYes }, input);
 }

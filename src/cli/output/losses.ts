@@ -1,6 +1,6 @@
 import type { Network, NetworkPeer } from '../../api/service.ts';
 import { findLosses } from '../../core/export/find-losses.ts';
-import { listNames } from './list-names.ts';
+import { listNames } from '../../core/util/list-names.ts';
 import { warn } from './output.ts';
 
 /** Warns of routes and devices that reach nothing once a peer is out of its network; silent where there are none. */

@@ -9,6 +9,7 @@ import type { HiddenPeer } from '../routing/hidden-peers.ts';
 import type { OutsideReport } from '../routing/outside-report.ts';
 import { describeForeignRoute, type ForeignRoute } from '../routing/own-routes.ts';
 import { remedyOfMissing } from '../routing/route-report.ts';
+import { listNames } from '../util/list-names.ts';
 import type { PortMismatch } from './port-mismatch.ts';
 import type { Problem, ProblemCode } from './problem.ts';
 
@@ -78,7 +79,7 @@ export function findProblems(facts: NetworkFacts): Problem[] {
 function noteKeptKey({ link, keptFor }: NetworkFacts): Problem[] {
   if (keptFor.length === 0) return [];
   const summary = `its key is not rotated: ${keptFor.length} ${keptFor.length === 1 ? 'device has' : 'devices have'} it`;
-  const text = `the key is not rotated by itself, as devices have it in their profiles: ${keptFor.map(printable).join(', ')}`;
+  const text = `the key is not rotated by itself, as devices have it in their profiles: ${listNames(keptFor.map(printable))}`;
   return [
     { code: 'key-held', severity: 'note', summary, text, remedy: `cpn rotate-key ${link}, and a new profile for each` },
   ];

@@ -1,15 +1,12 @@
 import type { NetworkMap, Peer, PeerFailure } from '../map/model.ts';
 import type { Prefix } from '../net/cidr.ts';
 import { assignedRoutes } from './route-owner.ts';
-import { listDialling } from './via-connectors.ts';
 
 /** What no connector serves once one of them is out of service. */
 export interface Unserved {
   readonly routes: readonly Prefix[];
   /** The names of the peers without an endpoint, which then no connector relays to each other; empty where another one does. */
   readonly relayed: readonly string[];
-  /** The names of the devices that dial this connector alone. */
-  readonly dialling: readonly string[];
 }
 
 /**
@@ -30,6 +27,5 @@ export function findUnserved(map: NetworkMap, self: Peer, failed: readonly PeerF
   return {
     routes: own.filter((route) => !served.has(route)),
     relayed: isLast && hidden.length > 1 ? hidden : [],
-    dialling: listDialling(map, self).map(({ name }) => name),
   };
 }

@@ -3,7 +3,7 @@ import { leaveNetworks, takeDown } from '../../../src/app/leave/leave.ts';
 import { passNetwork } from '../../../src/app/reconcile/pass.ts';
 import { bringUp, planNetworks, reconcileNetworks } from '../../../src/app/reconcile/reconcile.ts';
 import { applyUpdate } from '../../../src/app/reconcile/state-update.ts';
-import { resumeRotation, rotateKeys } from '../../../src/app/rotation/rotate.ts';
+import { findHeldKeys, resumeRotation, rotateKeys } from '../../../src/app/rotation/rotate.ts';
 import { readStatus } from '../../../src/app/status/status.ts';
 import { isProven, makeIdentity } from '../../../src/core/crypto/identity.ts';
 import { keyPairOf, makeKeyPair } from '../../../src/core/crypto/keys.ts';
@@ -439,5 +439,35 @@ describe('after a change', () => {
     await bringUp(desk.tools);
     expect((await desk.state()).keyPair.publicKey).toBe(newer.publicKey);
     expect(keyInUse(desk)).toBe(newer.publicKey);
+  });
+});
+
+describe('the devices that hold the key of a connector', () => {
+  const device = peer(4, { name: 'phone', via: { connector: 1 } });
+  const enrolled = joinedTo(map);
+  const connector = { enrollment: { ...enrolled.enrollment, type: 'connector' as const } };
+  const held = [{ interface: 'cpn0', dialling: ['phone'] }];
+
+  it('are those of the control plane, whose map may be newer than the last pass', async () => {
+    const desk = await startUp(connector);
+    desk.answers = [answerWith(mapAt('"2"', [two, three, device]))];
+    expect(await findHeldKeys(desk.tools, undefined)).toEqual(held);
+  });
+
+  it('are those of the saved map where the control plane does not answer', async () => {
+    const known = joinedTo(mapAt('"1"', [two, three, device]));
+    const desk = await startUp({ ...connector, membership: known.membership });
+    desk.answers = [
+      () => {
+        throw unreachable(false);
+      },
+    ];
+    expect(await findHeldKeys(desk.tools, undefined)).toEqual(held);
+  });
+
+  it('are none of a host that is no connector', async () => {
+    const desk = await startUp();
+    desk.answers = [answerWith(mapAt('"2"', [two, three, device]))];
+    expect(await findHeldKeys(desk.tools, undefined)).toEqual([]);
   });
 });
