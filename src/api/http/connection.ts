@@ -8,7 +8,7 @@ import type { HttpProxy } from '../../core/net/service-address.ts';
 import { type Certificate, readSentChain } from '../../core/tls/certificate.ts';
 import type { TlsServer } from '../../core/tls/describe-failure.ts';
 import { isLateAlert } from '../../core/tls/failure-code.ts';
-import { trustSystem } from '../../core/tls/trust-system.ts';
+import { noteTrust } from '../../core/tls/trust-system.ts';
 import { withChain, withOtherTrust } from '../../core/tls/with-chain.ts';
 import { AttemptFailed } from './attempt-failed.ts';
 import { addressFinder } from './find-addresses.ts';
@@ -99,17 +99,17 @@ export class Connection {
       rejectUnauthorized: false,
       maxCachedSessions: 0,
     });
-    const trustMore = () => trustSystem(process.getBuiltinModule('node:tls'));
-    const trustMoreOfOrigin = () => authorities === null && trustMore();
-    const direct = withChain(dial, inspect, trustMoreOfOrigin);
+    const noteUsualTrust = () => noteTrust(() => process.getBuiltinModule('node:tls'));
+    const noteTrustOfOrigin = authorities === null ? noteUsualTrust : () => () => false;
+    const direct = withChain(dial, inspect, noteTrustOfOrigin);
     // The proxy of a company often has a certificate of the same CA.
     const usual = authorities === null ? dial : withOtherTrust(this.#createDialler(options), dial);
-    const dialVia = withChain(usual, inspect, trustMore);
+    const dialVia = withChain(usual, inspect, noteUsualTrust);
     const through = (via: HttpProxy) =>
       withChain(
         tunnel(via, dialVia, dial, connectTimeoutMs),
         tunnel(via, dialVia, inspect, inspectTimeoutMs),
-        trustMoreOfOrigin,
+        noteTrustOfOrigin,
       );
     this.#forwarding = isPlain && proxy !== null ? forwardBy(proxy, origin) : null;
     const connect = proxy === null ? direct : isPlain ? toProxy(proxy, dialVia) : through(proxy);

@@ -4,7 +4,7 @@ import { Webhook as Signer } from 'standardwebhooks';
 import { buildConnector, Client } from 'undici';
 import { describeClosedHandshake, describeTlsFailure, type TlsServer } from '../../core/tls/describe-failure.ts';
 import { codeOf, isTlsCode } from '../../core/tls/failure-code.ts';
-import { trustSystem } from '../../core/tls/trust-system.ts';
+import { noteTrust } from '../../core/tls/trust-system.ts';
 import { withChain } from '../../core/tls/with-chain.ts';
 import { readRetryAfter } from '../../core/util/backoff.ts';
 import { createAddressCheck, findReceiver, hostOf, RefusedAddress, resolveName } from './receiver-addresses.ts';
@@ -85,7 +85,7 @@ function createClient(origin: string, addresses: readonly LookupAddress[], signa
   };
   // Reads the certificates that were not accepted, and sends nothing.
   const inspect = buildConnector({ ...options, timeout: inspectMs, rejectUnauthorized: false, maxCachedSessions: 0 });
-  const connect = withChain(buildConnector(options), inspect, () => trustSystem(tls));
+  const connect = withChain(buildConnector(options), inspect, () => noteTrust(() => tls));
   return new Client(origin, { connect, headersTimeout: 0, bodyTimeout: 0 });
 }
 

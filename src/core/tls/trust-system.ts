@@ -4,6 +4,9 @@ export interface TrustStore {
   setDefaultCACertificates(certificates: readonly string[]): void;
 }
 
+/** How often {@link trustSystem} added certificates in this process. */
+let additions = 0;
+
 /**
  * Makes connections trust the certificates of this machine too: those of the system's store, or of SSL_CERT_FILE and SSL_CERT_DIR.
  *
@@ -11,13 +14,26 @@ export interface TrustStore {
  * issuer, so that other clients never pay for it.
  *
  * @param store `node:tls`
- * @returns true if more certificates are trusted than before
  */
-export function trustSystem(store: TrustStore): boolean {
+export function trustSystem(store: TrustStore): void {
   const trusted = new Set(store.getCACertificates('default'));
   const before = trusted.size;
   for (const certificate of store.getCACertificates('system')) trusted.add(certificate);
-  if (trusted.size === before) return false;
+  if (trusted.size === before) return;
   store.setDefaultCACertificates([...trusted]);
-  return true;
+  additions += 1;
+}
+
+/**
+ * Notes what connections trust as one of them begins: another connection may call {@link trustSystem} before this one fails.
+ *
+ * @param load reads `node:tls`, once an issuer was unknown
+ * @returns calls {@link trustSystem}, and returns true if more certificates are trusted than when the connection began
+ */
+export function noteTrust(load: () => TrustStore): () => boolean {
+  const before = additions;
+  return () => {
+    trustSystem(load());
+    return additions > before;
+  };
 }

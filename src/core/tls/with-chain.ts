@@ -46,19 +46,22 @@ export function withOtherTrust<Options, Socket>(
  *
  * @param connect verifies the certificate; its connections are the only ones that are returned
  * @param inspect connects in the same way and verifies nothing
- * @param trustMore trusts more issuers after one was unknown; if it returns true, the connector connects once more
+ * @param noteTrust is called as a connection begins. Its function trusts more issuers after one was unknown; if it returns true, more are
+ * trusted than when the connection began, and the connector connects once more
  */
 export function withChain<Options, Socket extends Closable>(
   connect: Connector<Options, Socket>,
   inspect: Connector<Options, Socket>,
-  trustMore: () => boolean,
+  noteTrust: () => () => boolean,
 ): Connector<Options, Socket> {
-  const connectTrusting: typeof connect = (options, done) =>
+  const connectTrusting: typeof connect = (options, done) => {
+    const trustMore = noteTrust();
     connect(options, (...[error, socket]) => {
       if (error === null) done(null, socket);
       else if (isUnknownIssuer(codeOf(error)) && trustMore()) connect(options, done);
       else done(error, null);
     });
+  };
   return (options, done) =>
     connectTrusting(options, (...[error, socket]) => {
       if (error === null) return done(null, socket);

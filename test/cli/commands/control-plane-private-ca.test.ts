@@ -65,6 +65,15 @@ test('a login accepts a control plane of a CA in the store of the machine, and n
   expect([known.stdout, known.code]).toEqual([expect.stringContaining('logged in'), 0]);
 });
 
+test('connections that begin at once all accept it', async () => {
+  const url = await serve();
+  const environment = { XDG_CONFIG_HOME: folder, SSL_CERT_FILE: root.certFile };
+  expect((await login(url, environment)).code).toBe(0);
+  // Reads the tokens and the sessions at once.
+  const { code, stdout, stderr } = await runProgram(['token', 'list'], environment);
+  expect([code, stdout], stderr).toEqual([0, expect.stringContaining('session')]);
+});
+
 test('a login goes through a proxy whose certificate is of that CA too', async () => {
   const url = await serve('cp.example.net');
   const proxy = await startProxy();

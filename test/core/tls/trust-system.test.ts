@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { isUnknownIssuer } from '../../../src/core/tls/failure-code.ts';
-import { type TrustStore, trustSystem } from '../../../src/core/tls/trust-system.ts';
+import { noteTrust, type TrustStore, trustSystem } from '../../../src/core/tls/trust-system.ts';
 
 function openStore(usual: readonly string[], system: readonly string[]) {
   const sets: (readonly string[])[] = [];
@@ -14,15 +14,35 @@ function openStore(usual: readonly string[], system: readonly string[]) {
 describe('trustSystem', () => {
   it('adds the certificates of the machine, each once, and takes none away', () => {
     const { store, sets } = openStore(['a', 'b'], ['b', 'c', 'c']);
-    expect(trustSystem(store)).toBe(true);
+    trustSystem(store);
     expect(sets).toEqual([['a', 'b', 'c']]);
   });
 
   it('changes nothing where all of them are trusted, as after the first call', () => {
     const { store, sets } = openStore(['a'], ['b']);
-    expect([trustSystem(store), trustSystem(store)]).toEqual([true, false]);
+    trustSystem(store);
+    trustSystem(store);
     expect(sets).toHaveLength(1);
-    expect(trustSystem(openStore(['a'], []).store)).toBe(false);
+    const other = openStore(['a'], []);
+    trustSystem(other.store);
+    expect(other.sets).toEqual([]);
+  });
+});
+
+describe('noteTrust', () => {
+  it('lets each connection that began before the certificates were added try again, and no later one', () => {
+    const { store, sets } = openStore(['a'], ['b']);
+    const begin = () => noteTrust(() => store);
+    const overlapping = [begin(), begin(), begin()];
+    expect(overlapping.map((trustMore) => trustMore())).toEqual([true, true, true]);
+    expect(begin()()).toBe(false);
+    expect(sets).toHaveLength(1);
+  });
+
+  it('lets none try again where nothing was added', () => {
+    const { store } = openStore(['a'], ['a']);
+    const overlapping = [noteTrust(() => store), noteTrust(() => store)];
+    expect(overlapping.map((trustMore) => trustMore())).toEqual([false, false]);
   });
 });
 
