@@ -1,6 +1,8 @@
-import { type Insertable, type Selectable, sql } from 'kysely';
+import { setImmediate } from 'node:timers/promises';
+import { type Insertable, type Selectable, type SelectQueryBuilder, sql } from 'kysely';
+import { searchWords } from '../domain/search-words.ts';
 import { countRows } from './database.ts';
-import { type Page, readPage, type Slice } from './page.ts';
+import { maxCounted, type Page, readPage, type Slice } from './page.ts';
 import type { Db, Tables } from './tables.ts';
 
 export type StoredEntry = Selectable<Tables['audit_entries']>;
@@ -99,13 +101,51 @@ export async function listEntries(
     const group = `${escapeLike(action)}.%`;
     list = list.where((eb) => eb.or([eb('action', '=', action), sql<boolean>`action like ${group} escape '!'`]));
   }
-  for (const word of search?.toLowerCase().split(/\s+/).filter(Boolean) ?? []) {
+  const words = searchWords(search ?? '');
+  for (const word of words) {
     const part = `%${escapeLike(word)}%`;
     list = list.where((eb) =>
       eb.or(searched.map((column) => sql<boolean>`lower(${sql.ref(column)}) like ${part} escape '!'`)),
     );
   }
-  return readPage(db, list, slice, 'desc');
+  return words.length === 0 ? readPage(db, list, slice, 'desc') : searchPage(db, organizationId, list, slice);
+}
+
+/** Entries that are searched at once: SQLite answers no other request meanwhile. */
+const searchedAtOnce = 2_000;
+
+/** Does the work of {@link readPage} for a search, which reads every entry of the organization: others have their turn in between. */
+async function searchPage(
+  db: Db,
+  organizationId: number,
+  list: SelectQueryBuilder<Tables, 'audit_entries', StoredEntry>,
+  { after, skip, limit }: Slice,
+): Promise<Page<StoredEntry>> {
+  const most = Math.max(skip + limit, after === null ? maxCounted : 0) + 1;
+  const all = db.selectFrom('audit_entries').select('id').where('organization_id', '=', organizationId);
+  const found = list.clearSelect().select('id').orderBy('id', 'desc');
+  const readPart = async (before: number | null, limit: number) => {
+    const [rest, wanted] =
+      before === null ? [all, found] : [all.where('id', '<', before), found.where('id', '<', before)];
+    const oldest = await rest
+      .orderBy('id', 'desc')
+      .limit(1)
+      .offset(searchedAtOnce - 1)
+      .executeTakeFirst();
+    const part = oldest === undefined ? wanted : wanted.where('id', '>=', oldest.id);
+    return { oldest: oldest?.id, found: await part.limit(limit).execute() };
+  };
+  const ids: number[] = [];
+  for (let before: number | null | undefined = after; before !== undefined && ids.length < most; ) {
+    const part: Awaited<ReturnType<typeof readPart>> = await readPart(before, most - ids.length);
+    for (const { id } of part.found) ids.push(id);
+    before = part.oldest;
+    await setImmediate();
+  }
+  const shown = ids.slice(skip, skip + limit);
+  const entries = shown.length === 0 ? [] : await list.where('id', 'in', shown).orderBy('id', 'desc').execute();
+  const next = ids.length > skip + limit ? (shown.at(-1) ?? null) : null;
+  return { entries, next, total: after === null && ids.length <= maxCounted ? ids.length : null };
 }
 
 const escapeLike = (text: string) => text.replace(/[!%_]/g, '!$&');

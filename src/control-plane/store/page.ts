@@ -21,7 +21,7 @@ export interface Page<Entry> {
 }
 
 /** Of a longer list the entries are not counted: a request costs the same, however long a list is. */
-const maxCounted = 10_000;
+export const maxCounted = 10_000;
 
 /**
  * Reads a part of a list in the order of its ids, newest first for `desc`. What comes and goes elsewhere in the list shifts nothing: a

@@ -1,8 +1,9 @@
 import * as z from 'zod';
 import { AuditEntry } from '../../../contract/audit.ts';
 import { page } from '../../../contract/reply.ts';
-import { instant } from '../../../contract/text.ts';
+import { instant, text } from '../../../contract/text.ts';
 import { administrators } from '../../domain/caller.ts';
+import { mostSearchWords, searchWords } from '../../domain/search-words.ts';
 import { readAudit } from '../../service/audit.ts';
 import type { Context } from '../../service/context.ts';
 import { type App, userOf } from '../app.ts';
@@ -16,11 +17,15 @@ const Which = PageQuery.omit({ after: true }).extend({
     .refine((value) => value === undefined, { error: 'is not for the audit, which is newest first; use before' })
     .optional()
     .meta({ description: 'Refused: the audit is newest first.' }),
-  search: z.string().max(100).optional().meta({
-    description:
-      'Only entries that have each of these words in the names of actor and target, the action, the address or the details. The case of ASCII letters is ignored.',
-  }),
-  action: z.string().max(64).optional().meta({
+  search: text(100)
+    .refine((value) => searchWords(value).length <= mostSearchWords, {
+      error: `must have at most ${mostSearchWords} different words`,
+    })
+    .optional()
+    .meta({
+      description: `Only entries that have each of these words, at most ${mostSearchWords}, in the names of actor and target, the action, the address or the details. The case of ASCII letters is ignored.`,
+    }),
+  action: text(64).optional().meta({
     description: 'Only entries of this action, such as peer.enroll, or of all that begin with it, such as peer.',
   }),
   since: instant.optional().meta({ description: 'Only entries of this instant or later.' }),

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { pruneAudit } from '../../../../src/control-plane/service/retention.ts';
+import { listEntries } from '../../../../src/control-plane/store/audit.ts';
 import type { Db } from '../../../../src/control-plane/store/tables.ts';
 import {
   closePlane,
@@ -182,13 +183,13 @@ test('the newest come first, page by page', async () => {
   expect(await read(`?before=${ids.at(-1)}`)).toEqual([]);
 });
 
-test.each(['limit=0', 'limit=201', 'limit=x', 'limit=-1', 'before=0', 'before=x', 'limit=1&limit=2'])(
-  '?%s is a 422 that names its field',
-  async (query) => {
-    const reply = await plane.call('GET', `/api/audit?${query}`, { token });
-    expect([reply.status, Object.keys(reply.body.errors)]).toEqual([422, [query.split('=')[0]]]);
-  },
-);
+test.each([
+  ...['limit=0', 'limit=201', 'limit=x', 'limit=-1', 'before=0', 'before=x', 'limit=1&limit=2'],
+  ...['search=%00', 'search=zz%00qq', 'action=%00', 'search=a%20b%20c%20d%20e%20f'],
+])('?%s is a 422 that names its field', async (query) => {
+  const reply = await plane.call('GET', `/api/audit?${query}`, { token });
+  expect([reply.status, Object.keys(reply.body.errors)]).toEqual([422, [query.split('=')[0]]]);
+});
 
 test('each organization sees its own', async () => {
   const organization = await plane.addOrganization('other');
@@ -334,4 +335,48 @@ test('entries are searched and filtered, and the next page keeps the filter', as
   expect((await plane.call('GET', '/api/audit?since=yesterday', { token })).status).toBe(422);
   const elsewhere = await plane.signIn('owner', await plane.addOrganization('searching'));
   expect(await read('?search=found', elsewhere)).toEqual([]);
+});
+
+test('a search compares with a word that is repeated once, and others have their turn before it ends', async () => {
+  const plane = await startPlane();
+  const token = await plane.signIn('owner');
+  const { organization_id } = await withDatabase(plane.dataDir, (db) =>
+    db.selectFrom('users').select('organization_id').executeTakeFirstOrThrow(),
+  );
+  const [rows, marked] = [6_000, [0, 1_999, 2_000, 4_500, 5_999]];
+  const at = plane.clock.now().toISOString();
+  const kept = { organization_id, at, actor_kind: 'system', action: 'network.create', target_kind: 'network' } as const;
+  const entryOf = (row: number) => ({ ...kept, details: JSON.stringify(marked.includes(row) ? { needle: row } : {}) });
+  await withDatabase(plane.dataDir, async (db) => {
+    for (let made = 0; made < rows; made += 500) {
+      const entries = Array.from({ length: 500 }, (_, index) => entryOf(made + index));
+      await db.insertInto('audit_entries').values(entries).execute();
+    }
+  });
+  const read = async (query: string) => (await plane.call('GET', `/api/audit?${query}`, { token })).body;
+  const search = `search=${'needle+NEEDLE+'.repeat(7)}`;
+  const rowsOf = ({ data }: { data: { details: { needle: number } }[] }) => data.map(({ details }) => details.needle);
+  const whole = await read(search);
+  expect([rowsOf(whole), whole.meta.total, whole.links.next]).toEqual([[...marked].reverse(), marked.length, null]);
+  const first = await read(`${search}&per_page=2`);
+  expect([rowsOf(first), first.meta.total]).toEqual([[5_999, 4_500], marked.length]);
+  expect(rowsOf(await read(`${search}&per_page=2&page=2`))).toEqual([2_000, 1_999]);
+  const second = await read(first.links.next.slice(1));
+  expect(rowsOf(second)).toEqual([2_000, 1_999]);
+  const last = await read(second.links.next.slice(1));
+  expect([rowsOf(last), last.links.next]).toEqual([[0], null]);
+
+  const turns = await withDatabase(plane.dataDir, async (db) => {
+    let [count, isOver] = [0, false];
+    const takeTurn = () => {
+      count += 1;
+      if (!isOver) setImmediate(takeTurn);
+    };
+    setImmediate(takeTurn);
+    const [filter, slice] = [{ search: 'needle' }, { after: null, skip: 0, limit: 10 }];
+    expect((await listEntries(db, organization_id, filter, slice)).entries).toHaveLength(marked.length);
+    isOver = true;
+    return count;
+  });
+  expect(turns).toBeGreaterThanOrEqual(rows / 2_000);
 });
