@@ -37,7 +37,7 @@ const OTHER_THAN_POSTGRES_TESTS = [
 ];
 
 /** Tests have deadlines of their own; these only end one that hangs, also on a machine with much else to do. */
-const patient = { testTimeout: 180_000, hookTimeout: 180_000 };
+const patient = { testTimeout: 180_000, hookTimeout: 180_000, expect: { poll: { timeout: 60_000 } } };
 
 /** One process runs many files one after another, and loads what they have in common once. */
 const together = { ...patient, isolate: false };

@@ -14,7 +14,7 @@ import { REPOSITORY } from '../lab/built-program.ts';
 const pictures = join(REPOSITORY, '.cache/console');
 
 /** Milliseconds that a page may take to show what is expected. */
-const patience = 15_000;
+const patience = 60_000;
 
 let browser: Promise<Browser> | undefined;
 
