@@ -20,7 +20,9 @@ export async function findPortConflict(tools: Tools, { state, desired, actual }:
   const isUp = actual.link?.up || (actual.isPlain === true && actual.device !== null);
   if (!state.enabled || actual.unread !== undefined || isUp || port === null) return null;
   if (await tools.host.isPortFree(port)) return null;
-  return { port, holder: await findPortHolder(tools, state, port) };
+  const holder = await findPortHolder(tools, state, port);
+  // wireguard-go keeps its port while its interface is down.
+  return actual.link !== null && holder === null ? null : { port, holder };
 }
 
 /** The other network of this host whose interface has a UDP port. */

@@ -63,6 +63,20 @@ it('an interface that was left down, as by earlier versions, is removed', async 
   expect(desk.actual.link).toBeNull();
 });
 
+it('an interface that is down and has the port itself, as wireguard-go keeps it, goes up again', async () => {
+  const desk = await Desk.with(joinedTo(map, { options: withPort }));
+  await bringUp(desk.tools);
+  const { link } = desk.actual;
+  desk.actual = { ...desk.actual, link: link && { ...link, up: false } };
+  desk.takenPorts.add(port);
+  desk.steps.length = 0;
+  await passNetwork(desk.tools, 'cpn0', noUpdate, confirming);
+  expect([desk.actual.link?.up, desk.steps.some((step) => JSON.stringify(step).includes('delete-link'))]).toEqual([
+    true,
+    false,
+  ]);
+});
+
 it('status and doctor name the port and the network that has it, with a remedy', async () => {
   const { desk, tools } = await startDesk(map, { options: withPort });
   desk.actual = { ...desk.actual, link: null, device: null, routes: [] };
