@@ -2,7 +2,7 @@
 import { access, copyFile, readdir, readFile, rm } from 'node:fs/promises';
 import { join as path } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { serveControlPlane } from '../lab/control-plane.ts';
+import { makeKey, serveControlPlane } from '../lab/control-plane.ts';
 import { type Daemon, startDaemon } from '../lab/daemon.ts';
 import { eventually } from '../lab/eventually.ts';
 import type { Host } from '../lab/host.ts';
@@ -147,6 +147,28 @@ it('a host that was off is named, and counts the statement before a restart of i
   expect(JSON.parse(await readFile(notes, 'utf8')).held).toMatchObject({ isDeletion: true });
   daemons[0] = await startDaemon(web, '--interval', '2');
   await isDown(web);
+});
+
+it('a host that joined a new network comes back once that releases the UDP port, which status and doctor name', async () => {
+  await isDown(edge);
+  await admin('network', 'create', '--name', 'office', '--cidr', '10.78.0.0/24');
+  const input = await makeKey(office.controlPlane, 'office', 'again', '--type', 'connector');
+  const flags = ['--type', 'connector', '--endpoint', '203.0.113.12:51820', '--wait', '0'];
+  const { stderr } = await edge.cpn(['join', '-', ...office.api, ...flags], { input });
+  expect(stderr).toMatch(/network office was deleted.*"cpn leave cpn0".*while cpn1 has UDP port 51820/);
+  await restore();
+  await eventually('the control plane has it again', async () => (await status(edge)).deleted_at === undefined);
+  const held = /UDP port 51820 is in use by cpn1, the interface of network "office"/;
+  const problem = { text: expect.stringMatching(held), remedy: expect.stringMatching(/^cpn leave cpn1/) };
+  await daemons[1]?.awaitLog('the pass that failed', (line) => held.test(JSON.stringify(line).replaceAll('\\', '')));
+  expect(await status(edge)).toMatchObject({ state: 'down', problems: [problem] });
+  expect((await edge.cpn(['doctor'], { allowFailure: true })).stdout).toMatch(held);
+  const up = await edge.cpn(['up', 'cpn0'], { allowFailure: true });
+  expect([up.exitCode, up.stderr]).toEqual([1, expect.stringMatching(held)]);
+  expect(await hasLink(edge)).toBe(false);
+  await edge.cpn(['leave', 'cpn1', '--yes']);
+  await eventually('edge is up', async () => (await status(edge)).state !== 'down');
+  expect(await hasLink(edge)).toBe(true);
 });
 
 it('"cpn leave" leaves nothing behind', async () => {
