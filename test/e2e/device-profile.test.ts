@@ -87,6 +87,16 @@ test('a new key of its connector, the end of its tunnel, and a drain, name the p
   expect(await reaches(phone, center.address(origin))).toBe(true);
 });
 
+test('the end of its connector at the control plane is warned of with the name of the phone', async () => {
+  const line = `1 profile goes through ${dialled.name}: without it, phone reaches nothing`;
+  for (const command of ['remove', 'suspend']) {
+    const { exitCode, stderr } = await admin().cpn(['peer', command, 'office', dialled.name], {
+      allowFailure: true,
+    });
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining(line)]);
+  }
+});
+
 test('a server of the LAN with a route to the network reaches the phone', async () => {
   const lan = (await dialled.exec(['ip', '-j', '-4', 'address', 'show'])).stdout;
   const own = JSON.parse(lan).flatMap(({ addr_info }: { addr_info: { local: string }[] }) =>
