@@ -58,6 +58,7 @@ test('a network is run in the console, by real hosts', { timeout: 300_000 }, asy
   await goTo(page, `#/networks/${network}/add-host`, /add a host/);
   await page.getByLabel('Name').fill('web');
   await page.getByRole('button', { name: 'Make a key' }).click();
+  await page.locator('pre').nth(1).waitFor();
   const [line = '', key = ''] = await page.locator('pre').allTextContents();
   const web = await lab.addHost('web-1', { address: '203.0.113.21/24' });
   await paste(web, line, key);
