@@ -594,7 +594,10 @@ test('a dialog closes with Escape and gives the focus back', async () => {
 
 test('a user changes the password, and makes and revokes a token', async () => {
   const user = { email: 'member@example.net', password: 'a password of twelve or more' };
-  await plane.call('POST', '/api/users', { token: plane.token, body: { ...user, role: 'member' } });
+  await plane.call('POST', '/api/users', {
+    token: plane.token,
+    body: { ...user, role: 'member', current_password: owner.password },
+  });
   const { page } = await openTab();
   await page.goto(plane.url);
   await logIn(page, user);
@@ -640,7 +643,10 @@ test('markup in names and descriptions is text', async () => {
   const network = await addNetwork({ name, description: canary });
   const peer = await addPeer(network, { name, peer_type: 'connector' });
   await makeKey(plane, plane.token, network, { name, max_uses: 3 });
-  await plane.call('POST', '/api/auth/tokens', { token: plane.token, body: { name } });
+  await plane.call('POST', '/api/auth/tokens', {
+    token: plane.token,
+    body: { name, current_password: owner.password },
+  });
   await plane.call('POST', '/api/auth/login', { body: { ...owner, device_name: canary } });
   const page = await openLoggedIn(plane);
   const places = [

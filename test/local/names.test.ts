@@ -1,4 +1,5 @@
 /** Names and messages with control characters: no terminal receives them, and scripts receive them whole. */
+import { readFile } from 'node:fs/promises';
 import { join as path } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Office, startOffice } from '../e2e/office.ts';
@@ -23,10 +24,12 @@ beforeAll(async () => {
   admin = office.controlPlane.host;
   host = await office.lab.addHost('member', { address: '203.0.113.11/24' });
   const connector = await office.lab.addHost('connector', { address: '203.0.113.12/24' });
+  // The login may be older than five minutes.
+  const proof = `current_password=${await readFile(path(admin.homeDir, 'password'), 'utf8')}`;
   for (const [method, target, ...fields] of [
     ['PATCH', '/api/networks/1', `name=${evil}`, `description=${evil}`],
-    ['POST', '/api/users', `email=ada@example.net`, 'role=viewer', 'password=long-enough-for-this'],
-    ['POST', '/api/auth/tokens', `name=${evil}`],
+    ['POST', '/api/users', `email=ada@example.net`, 'role=viewer', 'password=long-enough-for-this', proof],
+    ['POST', '/api/auth/tokens', `name=${evil}`, proof],
     ['POST', '/api/networks/1/enrollment-keys', `name=${evil}`],
   ]) {
     const flags = fields.flatMap((field) => ['--raw-field', field]);
