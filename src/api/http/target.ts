@@ -10,7 +10,7 @@ export interface Target {
   readonly socketPath: string | null;
   /** Whose program may answer; null where that is not checked. */
   readonly check: ExpectedUser | null;
-  /** The CAs that alone may issue the certificate of the origin, each in PEM; null for those that are trusted by default. */
+  /** The only CAs whose certificates the origin may present, each in PEM; null for the default ones. */
   readonly authorities: readonly string[] | null;
 }
 

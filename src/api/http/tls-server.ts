@@ -10,7 +10,7 @@ const client = {
 
 /**
  * @param origin an https URL
- * @param authorities the CAs that alone are trusted for it, each in PEM; null for those that are trusted by default
+ * @param authorities the only trusted CAs, each in PEM; null for the default ones
  */
 export function controlPlaneAt(origin: string, authorities: readonly string[] | null): TlsServer {
   const findAuthorities = () => authorities && readAuthorities(authorities);

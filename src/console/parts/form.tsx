@@ -81,7 +81,7 @@ interface FieldProps {
   readonly isMultiline?: boolean;
   readonly isRequired?: boolean;
   readonly placeholder?: string;
-  /** How many characters the field shows; those that its content usually has. */
+  /** The width of the field, in characters of its usual content. */
   readonly chars?: number;
 }
 

@@ -28,7 +28,7 @@ export function accepts(header: string | undefined, value: string): boolean {
   });
 }
 
-/** Random nonces have 12 characters, of which the last may be a hyphen. */
+/** A random nonce has 12 characters. The last one may be a hyphen. */
 const ownETag = /^(?:W\/)?"(0|[1-9][0-9]{0,14})-([\w-]{12}|[\w-]{1,64}?)(?:(?:--?|;)(?:gzip|br|deflate|zstd))?"$/;
 
 /** The revision that If-None-Match names as the one that the caller has: one ETag of ours, also weak or with a suffix; or null. */

@@ -8,8 +8,10 @@ const initiationSize = 148;
 const initiationsPerMinute = 12;
 
 /**
- * True when handshakes were sent to the peer for a minute, and none has completed since the peer was added. Without a session,
- * WireGuard sends handshakes alone and counts only those that left the host, so the bytes sent measure the time.
+ * True when handshakes were sent to the peer for a minute, and none has completed since the peer was added.
+ *
+ * Without an answer WireGuard sends nothing but handshake initiations, at a fixed rate. Their bytes therefore measure the time.
+ * Initiations that never left the host are not counted.
  */
 export function isUnansweredYet({
   latestHandshake,

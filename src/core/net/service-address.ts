@@ -38,7 +38,7 @@ export function baseOf({ url, insecureHttp }: ServiceAddress): URL {
 }
 
 /**
- * The service with these CAs; undefined leaves those that it has, null takes them away.
+ * The service with these CAs. With undefined its CAs stay, with null it has none.
  *
  * @throws WrongUsage for CAs of an address without TLS
  */

@@ -111,7 +111,7 @@ const describeOtherName: Describe = ({ code, server, chain }) => {
   };
 };
 
-/** A file of CAs takes the place of those that the machine trusts. */
+/** The issuer is not in `--ca-file`. While that file is set, the CAs of the machine do not count. */
 function describeOtherAuthority({ code, server, chain }: Observed, authorities: readonly Certificate[]): TlsFailure {
   const issuer = chain.at(-1)?.issuer;
   const named = issuer === undefined ? 'another CA' : `"${issuer}"`;

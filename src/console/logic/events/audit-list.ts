@@ -1,6 +1,6 @@
 import type { AuditEntry } from '../../../contract/audit.ts';
 
-/** Entries of the audit, newest first and without a gap, and whether there is none older. */
+/** A part of the audit without a gap, newest first. It states whether older entries exist. */
 export interface AuditList {
   readonly entries: readonly AuditEntry[];
   readonly isComplete: boolean;
