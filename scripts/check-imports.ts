@@ -328,6 +328,7 @@ const TABLE: readonly Rule[] = [
       'src/core/events/',
       'src/core/export/device-profile.ts',
       'src/core/names/label.ts',
+      'src/core/util/list-names.ts',
       'preact',
       '@preact/signals',
       'tweetnacl',

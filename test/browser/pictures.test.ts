@@ -30,6 +30,10 @@ test.each([360, 1280, 2560])('pictures at %i pixels, with 0, 3, 8 and 300 peers'
       '[document.documentElement.scrollWidth, document.documentElement.clientWidth]',
     );
     expect([name, wide]).toEqual([name, seen]);
+    const clipped = await page.evaluate<string[]>(
+      '[...document.querySelectorAll(".table:not(.long)")].filter((each) => each.scrollWidth > each.clientWidth).map((each) => each.ariaLabel)',
+    );
+    expect([name, clipped]).toEqual([name, []]);
   };
   await look('networks', '#/networks', /Networks/);
   for (const [count, { id, peer }] of networks) {
@@ -37,7 +41,13 @@ test.each([360, 1280, 2560])('pictures at %i pixels, with 0, 3, 8 and 300 peers'
     if (count > 0) await page.getByRole('img', { name: /^received: mean .*; sent: mean / }).waitFor();
     if (count === 0 || count === 3) continue;
     await look(`peers-${count}`, `#/networks/${id}/peers`, /peers/);
+    await look(`events-${count}`, `#/networks/${id}/events`, /events/);
+    await look(`keys-${count}`, `#/networks/${id}/keys`, /keys/);
     if (peer !== null && count === 8) await look(`peer-${count}`, `#/networks/${id}/peer/${peer}`, /a peer/);
   }
   await look('audit', '#/audit', /Audit/);
+  await look('users', '#/users', /Users/);
+  await look('account', '#/account', /Account/);
+  await page.getByRole('button', { name: 'Log out' }).click();
+  await look('login', '', /Log in/);
 });

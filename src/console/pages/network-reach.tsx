@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import type { Network } from '../../contract/network.ts';
 import type { Peer, PeerType } from '../../contract/peer.ts';
-import { listNames } from '../logic/matrix/explain-path.ts';
+import { listNames } from '../../core/util/list-names.ts';
 import { filterMatrix, isFiltered, type MatrixFilter, noFilter } from '../logic/matrix/filter-matrix.ts';
 import { type CellState, cellStates, groupOrder, type Reach, sumCounts, toGroup } from '../logic/matrix/reach.ts';
 import { peerTypes } from '../logic/peers/peer-types.ts';

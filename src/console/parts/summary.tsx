@@ -4,7 +4,7 @@ import type { Event } from '../../contract/event.ts';
 import type { Health } from '../../contract/health.ts';
 import type { Network } from '../../contract/network.ts';
 import { describeEvent } from '../../core/events/describe-event.ts';
-import { listNames } from '../logic/matrix/explain-path.ts';
+import { listNames } from '../../core/util/list-names.ts';
 import { findLastEvents, summarizeNetwork, type Trouble } from '../logic/network/summarize.ts';
 import { linkTo } from '../logic/page/route.ts';
 import { State, Verdict } from './state.tsx';

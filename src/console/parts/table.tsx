@@ -89,7 +89,7 @@ export function Table<Row>(props: TableProps<Row>): JSX.Element {
                     {cell(row)}
                   </th>
                 ) : (
-                  <td key={title} class={isActions ? 'actions' : ''}>
+                  <td key={title} class={isActions ? 'actions' : ''} data-title={isActions ? undefined : title}>
                     {cell(row)}
                   </td>
                 ),

@@ -1,7 +1,11 @@
 const mostNamed = 5;
 
-/** The first five names of a list, and how many more there are. */
+/** The first five names of a list, and how many more there are. A name with a blank or a separator is quoted, so that it reads as one name. */
 export function listNames(names: readonly string[]): string {
   const more = names.length - mostNamed;
-  return `${names.slice(0, mostNamed).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  return `${names.slice(0, mostNamed).map(quote).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}
+
+function quote(name: string): string {
+  return name === '' || /[\s,;()"]/u.test(name) ? `"${name.replaceAll('"', "'")}"` : name;
 }

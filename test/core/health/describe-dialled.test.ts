@@ -11,6 +11,6 @@ it('names the silent connectors that other peers dial alone, with these peers', 
   const remedy = 'a new profile through another one moves them';
   expect(describeDialled(map, new Set([1, 2]))).toEqual([
     `peer-1 does not answer here, and is the only connector of peer-4; ${remedy}`,
-    `peer-2 does not answer here, and is the only connector of peer-5, peer-6, peer-7 and 1 more; ${remedy}`,
+    `peer-2 does not answer here, and is the only connector of peer-5, peer-6, peer-7, peer-8; ${remedy}`,
   ]);
 });

@@ -1,6 +1,7 @@
 import type { PeerHealth } from '../../../contract/health.ts';
 import type { Network } from '../../../contract/network.ts';
 import type { Peer } from '../../../contract/peer.ts';
+import { listNames } from '../../../core/util/list-names.ts';
 import { describeDevice, isDevice } from '../peers/device.ts';
 import { formatExact } from '../text/time.ts';
 import { toSentence } from '../text/to-sentence.ts';
@@ -22,9 +23,6 @@ export interface Explanation {
   readonly facts: readonly (readonly [name: string, value: string])[];
   readonly remedies: readonly Remedy[];
 }
-
-/** Names of peers in one line. */
-const mostNames = 8;
 
 /** Explains a cell of the matrix from what both hosts and the other ones report. */
 export function explainPath(network: Pick<Network, 'peers'>, reach: Reach, from: Peer, to: Peer): Explanation {
@@ -93,11 +91,6 @@ function listWitnesses({ peers }: Pick<Network, 'peers'>, reach: Reach, to: Peer
     unanswered.length > 0 ? `it does not answer ${listNames(unanswered)}` : null,
   ].filter((part) => part !== null);
   return parts.length === 0 ? null : parts.join('; ');
-}
-
-export function listNames(names: readonly string[]): string {
-  const rest = names.length - mostNames;
-  return rest > 0 ? `${names.slice(0, mostNames).join(', ')} and ${rest} more` : names.join(', ');
 }
 
 /** Commands name peers by address: a name may be anything. */
