@@ -65,6 +65,7 @@ async function takePictures(page: Page, { on, hostUrl }: Demo): Promise<void> {
 
   await page.getByRole('grid').getByRole('link', { name: 'anna', includeHidden: true }).first().click();
   await heading('Its connectors').waitFor();
+  await page.getByRole('img', { name: /^received: mean/ }).waitFor();
   await keep(page, 'peer', heading('Paths'), heading('Its connectors'));
 
   await page.getByRole('link', { name: 'Add a host' }).click();

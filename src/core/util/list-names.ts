@@ -1,9 +1,10 @@
 const mostNamed = 5;
 
-/** The first five names of a list, and how many more there are. A name with a blank or a separator is quoted, so that it reads as one name. */
+/** The first five names of a list, and how many more there are; six are all named. A name with a blank or a separator is quoted, so that it reads as one name. */
 export function listNames(names: readonly string[]): string {
-  const more = names.length - mostNamed;
-  return `${names.slice(0, mostNamed).map(quote).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  const shown = names.length === mostNamed + 1 ? names : names.slice(0, mostNamed);
+  const more = names.length - shown.length;
+  return `${shown.map(quote).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
 function quote(name: string): string {

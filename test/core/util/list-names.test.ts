@@ -1,9 +1,10 @@
 import { expect, it } from 'vitest';
 import { listNames } from '../../../src/core/util/list-names.ts';
 
-it('names five and counts the others', () => {
+it('names five and counts the others, unless that is one', () => {
   expect(listNames([])).toBe('');
   expect(listNames(['a', 'b', 'c', 'd', 'e'])).toBe('a, b, c, d, e');
+  expect(listNames(['a', 'b', 'c', 'd', 'e', 'f'])).toBe('a, b, c, d, e, f');
   expect(listNames(['a', 'b', 'c', 'd', 'e', 'f', 'g'])).toBe('a, b, c, d, e and 2 more');
 });
 
