@@ -327,6 +327,7 @@ const TABLE: readonly Rule[] = [
       'src/core/errors/printable.ts',
       'src/core/events/',
       'src/core/export/device-profile.ts',
+      'src/core/export/find-losses.ts',
       'src/core/names/label.ts',
       'src/core/util/list-names.ts',
       'preact',

@@ -120,6 +120,7 @@ test('connectors of a route are those that serve it, by priority, then by time, 
     connector(6, { withdrawn: [lan] }),
     connector(7, { routes: [lan], serving_since: at }),
     peer(8),
+    connector(9, { priority: 9, suspended_at: at }),
   ];
   expect(findConnectors(peers, lan).map(({ id }) => id)).toEqual([4, 3, 7, 2, 1]);
 });

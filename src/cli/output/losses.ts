@@ -1,10 +1,13 @@
-import type { Network, NetworkPeer } from '../../api/service.ts';
-import { findLosses } from '../../core/export/find-losses.ts';
+import type { ListedNetwork } from '../../core/export/device-profile.ts';
+import { findLosses, type ServingPeer } from '../../core/export/find-losses.ts';
 import { listNames } from '../../core/util/list-names.ts';
 import { warn } from './output.ts';
 
 /** Warns of routes and devices that reach nothing once a peer is out of its network; silent where there are none. */
-export function warnOfLosses(network: Pick<Network, 'peers' | 'routes'>, leaving: NetworkPeer): void {
+export function warnOfLosses(
+  network: Pick<ListedNetwork<ServingPeer>, 'peers' | 'routes'>,
+  leaving: Pick<ServingPeer, 'id' | 'name'>,
+): void {
   const { routes, devices } = findLosses(network, [leaving]);
   const { name } = leaving;
   if (routes.length > 0) {

@@ -1,4 +1,6 @@
-import type { ListedNetwork, ListedPeer } from './device-profile.ts';
+// The console bundles this file, which imports device-profile.ts alone.
+
+import { isListedConnector, type ListedNetwork, type ListedPeer } from './device-profile.ts';
 
 /** A peer as the API has it, as far as routes depend on it. */
 export interface ServingPeer extends ListedPeer {
@@ -29,7 +31,8 @@ export function findLosses<Peer extends ServingPeer>(
   };
 }
 
-function servesRoute({ peer_type, suspended_at, routes, withdrawn = [] }: ServingPeer, route: string): boolean {
-  if (peer_type !== 'connector' || suspended_at !== undefined) return false;
-  return (routes?.includes(route) ?? true) && !withdrawn.includes(route);
+/** Whether hosts reach a route through this peer; a suspended connector is out of the map. */
+export function servesRoute(peer: ServingPeer, route: string): boolean {
+  const { routes, withdrawn = [] } = peer;
+  return isListedConnector(peer) && (routes?.includes(route) ?? true) && !withdrawn.includes(route);
 }

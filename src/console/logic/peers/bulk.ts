@@ -1,6 +1,6 @@
 import type { Network } from '../../../contract/network.ts';
 import type { Peer } from '../../../contract/peer.ts';
-import { findConnectors } from './connectors.ts';
+import { findLosses } from '../../../core/export/find-losses.ts';
 
 export type BulkAction = 'suspend' | 'resume' | 'expire' | 'remove';
 
@@ -36,23 +36,9 @@ export function describeFailures(failures: readonly Failure[], done: string): st
   return sentences.length > 0 ? sentences.join(' ') : null;
 }
 
-/** The routes that no connector serves any longer once these peers are out of the network. */
-export function findLostRoutes(
-  { peers, routes }: Pick<Network, 'peers' | 'routes'>,
-  leaving: readonly Peer[],
-): readonly string[] {
-  const gone = new Set(leaving.map(({ id }) => id));
-  return routes.filter((route) => {
-    const serving = findConnectors(peers, route);
-    return serving.length > 0 && serving.every(({ id }) => gone.has(id));
-  });
-}
-
 /** What stops working once these peers are out of the network: routes without a connector, and devices whose profile dials one of them. */
 export function describeLosses(network: Pick<Network, 'peers' | 'routes'>, leaving: readonly Peer[]): string[] {
-  const gone = new Set(leaving.map(({ id }) => id));
-  const lost = findLostRoutes(network, leaving);
-  const devices = network.peers.filter(({ id, profile }) => profile && gone.has(profile.connector) && !gone.has(id));
+  const { routes: lost, devices } = findLosses(network, leaving);
   const [has, these] = lost.length === 1 ? ['has', 'this route'] : ['have', 'these routes'];
   const [dials, reaches] = devices.length === 1 ? ['has', 'reaches'] : ['have', 'reach'];
   return [

@@ -1,4 +1,6 @@
 import type { Peer } from '../../../contract/peer.ts';
+import { isListedConnector } from '../../../core/export/device-profile.ts';
+import { servesRoute } from '../../../core/export/find-losses.ts';
 
 /** The connectors that serve a route, in the order in which hosts prefer them while all are healthy. */
 export function findConnectors(peers: readonly Peer[], route: string): Peer[] {
@@ -7,13 +9,7 @@ export function findConnectors(peers: readonly Peer[], route: string): Peer[] {
 
 /** The connectors that forward between peers of the network, in the same order. */
 export function findRelays(peers: readonly Peer[], range: string): Peer[] {
-  return peers
-    .filter(({ peer_type, withdrawn = [] }) => peer_type === 'connector' && !withdrawn.includes(range))
-    .sort(compareRank);
-}
-
-function servesRoute({ peer_type, routes, withdrawn = [] }: Peer, route: string): boolean {
-  return peer_type === 'connector' && (routes?.includes(route) ?? true) && !withdrawn.includes(route);
+  return peers.filter((peer) => isListedConnector(peer) && !(peer.withdrawn ?? []).includes(range)).sort(compareRank);
 }
 
 /** The highest priority first, then the one that serves longest, then the lowest id. */
