@@ -4,18 +4,43 @@ import type { Things } from './http/routes/access-rules.ts';
 
 const roles: readonly Role[] = ['owner', 'admin', 'member', 'viewer'];
 
-/** A bearer to call with, and what it is. */
-export interface Credential {
+/** What a request carries. */
+interface Carried {
+  /** None, the same for all requests, or of the things that a request is about. */
+  readonly token?: string | ((things: Things) => string);
+  readonly headers?: Record<string, string>;
+}
+
+/** A bearer or a browser to call with, and what it is. */
+export interface Credential extends Carried {
   readonly name: string;
   readonly holder:
     | 'unknown'
-    | { readonly role: Role; readonly foreign: boolean; readonly byToken: boolean }
+    | {
+        readonly role: Role;
+        readonly foreign: boolean;
+        readonly byToken: boolean;
+        /** A browser on behalf of a page of another origin, or of no page: it may read, and change nothing. */
+        readonly otherPage?: true;
+      }
     | { readonly peer: 'self' | 'sibling' | 'stranger' };
-  /** None, the same for all requests, or of the things that a request is about. */
-  readonly token?: string | ((things: Things) => string);
   /** Gives the same kind of credential again, when a request ended it. */
-  readonly renew?: () => Promise<string>;
+  readonly renew?: () => Promise<Carried>;
 }
+
+/** The headers with which browsers name the page that makes a request: of this origin, and of others. */
+const ownPages = (url: string): Record<string, Record<string, string>> => ({
+  'this page': { 'sec-fetch-site': 'same-origin' },
+  'this page in an older browser': { origin: url },
+});
+const otherPages: Readonly<Record<string, Record<string, string>>> = {
+  'no page': {},
+  'another site': { 'sec-fetch-site': 'cross-site' },
+  'another host of the site': { 'sec-fetch-site': 'same-site' },
+  'the address bar': { 'sec-fetch-site': 'none' },
+  'another site in an older browser': { origin: 'http://evil.test' },
+  'a page without an origin': { origin: 'null' },
+};
 
 /** Every kind of credential there is, for every role in two organizations, and those that hold no more. */
 export async function makeCredentials(plane: Plane): Promise<Credential[]> {
@@ -37,16 +62,12 @@ export async function makeCredentials(plane: Plane): Promise<Credential[]> {
   const users: Credential[] = [];
   for (const { role, name, id, foreign } of people) {
     const signIn = () => plane.signIn(role, id);
-    const signInForToken = async () => (await makeToken(plane, await signIn())).value;
+    const bySession = async () => ({ token: await signIn() });
+    const byToken = async () => ({ token: (await makeToken(plane, await signIn())).value });
     const remover = await plane.signIn('owner', id);
     users.push(
-      { name, holder: { role, foreign, byToken: false }, token: await signIn(), renew: signIn },
-      {
-        name: `token of ${name}`,
-        holder: { role, foreign, byToken: true },
-        token: await signInForToken(),
-        renew: signInForToken,
-      },
+      await renewable(name, { role, foreign, byToken: false }, bySession),
+      await renewable(`token of ${name}`, { role, foreign, byToken: true }, byToken),
       ...(await makeVoid(plane, name, await signIn(), remover)),
     );
   }
@@ -56,9 +77,56 @@ export async function makeCredentials(plane: Plane): Promise<Credential[]> {
     { name: 'an enrolment key', holder: 'unknown', token: ({ keyToken }) => keyToken },
     ...expired,
     ...users,
+    ...(await makeBrowsers(plane, people)),
     ...(await makePeers(plane, organizations[1]?.id ?? 0)),
   ];
 }
+
+async function renewable(
+  name: string,
+  holder: Credential['holder'],
+  renew: () => Promise<Carried>,
+): Promise<Credential> {
+  return { name, holder, renew, ...(await renew()) };
+}
+
+/** The console of each user, by requests of its own page and of others; and halves of a session. */
+async function makeBrowsers(
+  plane: Plane,
+  people: readonly { role: Role; foreign: boolean; name: string; id: number }[],
+): Promise<Credential[]> {
+  const browsers: Credential[] = [];
+  for (const { role, name, id, foreign } of people) {
+    const holder = { role, foreign, byToken: false };
+    const from = (page: Record<string, string>) => async () => ({
+      headers: { ...(await plane.signInBrowser(role, id)), ...page },
+    });
+    for (const [page, headers] of Object.entries(ownPages(plane.url))) {
+      browsers.push(await renewable(`console of ${name}, from ${page}`, holder, from(headers)));
+    }
+    if (role !== 'owner' || foreign) continue;
+    for (const [page, headers] of Object.entries(otherPages)) {
+      const other = { ...holder, otherPage: true } as const;
+      browsers.push(await renewable(`console of ${name}, from ${page}`, other, from(headers)));
+    }
+  }
+  const page = { 'sec-fetch-site': 'same-origin' };
+  const { cookie, 'session-key': key } = await plane.signInBrowser('owner');
+  const { cookie: other } = await plane.signInBrowser('owner');
+  const viewer = async () => ({
+    token: await plane.signIn('viewer'),
+    headers: { ...page, ...(await plane.signInBrowser('owner')) },
+  });
+  return [
+    ...browsers,
+    { name: 'a cookie alone', holder: 'unknown', headers: { ...page, cookie } },
+    { name: 'the key of a page alone', holder: 'unknown', headers: { ...page, 'session-key': key } },
+    { name: 'halves of two sessions', holder: 'unknown', headers: { ...page, cookie: other, 'session-key': key } },
+    await renewable('the bearer of a viewer beside a session of an owner', viewerHolder, viewer),
+  ];
+}
+
+const viewerHolder = { role: 'viewer', foreign: false, byToken: false } as const;
 
 /** A session that was ended, a token that was revoked, and both of a user that was removed. */
 async function makeVoid(plane: Plane, name: string, session: string, remover: string): Promise<Credential[]> {

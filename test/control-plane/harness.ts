@@ -6,7 +6,7 @@ import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import type { Role } from '../../src/contract/auth.ts';
 import { usualPasswordCost } from '../../src/control-plane/domain/passwords.ts';
-import { hashToken, mintToken } from '../../src/control-plane/domain/tokens.ts';
+import { hashToken, mintSplitToken, mintToken, splitToken } from '../../src/control-plane/domain/tokens.ts';
 import type { Limits } from '../../src/control-plane/http/limits.ts';
 import { type ControlPlane, type ServeOptions, serve } from '../../src/control-plane/serve.ts';
 import { insertSession } from '../../src/control-plane/store/sessions.ts';
@@ -37,6 +37,11 @@ export interface Plane {
   removeData(): Promise<void>;
   /** A session of a new user with this role; of another organization when it is named. */
   signIn(role: Role, organization?: number): Promise<string>;
+  /** The headers of a browser with such a session: its cookie, and the key of its page. */
+  signInBrowser(
+    role: Role,
+    organization?: number,
+  ): Promise<{ readonly cookie: string; readonly 'session-key': string }>;
   addOrganization(name: string): Promise<number>;
   call(method: string, path: string, request?: CallOptions): Promise<Reply>;
 }
@@ -119,7 +124,17 @@ export async function openPlane(options: Partial<ServeOptions> = {}): Promise<Pl
     server,
     removeData: isOwn ? () => removeData(dataDir) : async () => {},
     addOrganization,
-    signIn: (role, organization = 1) => addSession(dataDir, role, organization, clock.now()),
+    signIn: async (role, organization = 1) => {
+      const token = mintToken('cpu_', randomBytes);
+      await addSession(dataDir, role, organization, clock.now(), token);
+      return token.reveal();
+    },
+    signInBrowser: async (role, organization = 1) => {
+      const token = mintSplitToken(randomBytes);
+      await addSession(dataDir, role, organization, clock.now(), token);
+      const { cookie, key } = splitToken(token);
+      return { cookie: `cpn_session=${cookie.reveal()}`, 'session-key': key.reveal() };
+    },
     call: (method, path, request) => call(server.url, method, path, request),
   };
 }
@@ -190,8 +205,7 @@ export function enroll(plane: Pick<Plane, 'call'>, key: string, fields: object =
   });
 }
 
-async function addSession(dataDir: string, role: Role, organization: number, now: Date): Promise<string> {
-  const token = mintToken('cpu_', randomBytes);
+async function addSession(dataDir: string, role: Role, organization: number, now: Date, token: Secret): Promise<void> {
   await withDatabase(dataDir, async (db) => {
     const created_at = now.toISOString();
     const email = `${role}-${randomBytes(4).toString('hex')}@example.net`;
@@ -204,5 +218,4 @@ async function addSession(dataDir: string, role: Role, organization: number, now
       expires_at: new Date(now.getTime() + 24 * hour).toISOString(),
     });
   });
-  return token.reveal();
 }

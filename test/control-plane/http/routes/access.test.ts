@@ -15,9 +15,10 @@ beforeAll(async () => {
 afterAll(() => closePlane(plane));
 
 /** The status that the rules say. */
-function expected(rule: Rule, { holder }: Credential): number {
+function expected(operation: string, rule: Rule, { holder }: Credential): number {
   if (rule.anyone) return rule.success;
   if (holder === 'unknown') return 401;
+  if ('otherPage' in holder && !operation.startsWith('GET ')) return 403;
   if ('peer' in holder) {
     if (!rule.peer) return 403;
     if (holder.peer === 'stranger') return 404;
@@ -31,14 +32,15 @@ function expected(rule: Rule, { holder }: Credential): number {
 /** Makes one request, and mends what it took away. */
 async function ask(operation: string, rule: Rule, credential: Credential) {
   const [method = '', template = ''] = operation.split(' ');
-  const { token } = credential;
+  const { token, headers = {} } = credential;
   const reply = await plane.call(method, rule.path?.(things) ?? template, {
     token: typeof token === 'function' ? token(things) : token,
     ...(rule.body && { body: rule.body(things) }),
+    headers,
   });
   if (reply.status < 300 && method === 'DELETE') things = await makeThings(plane);
   if (reply.status < 300 && rule.endsCredential && credential.renew) {
-    const renewed = { ...credential, token: await credential.renew() };
+    const renewed = { ...credential, ...(await credential.renew()) };
     credentials = credentials.map((each) => (each === credential ? renewed : each));
   }
   return reply;
@@ -54,22 +56,23 @@ test('every operation that is served has its rule, and no other', async () => {
 
 test.each(Object.entries(rules))('%s answers each credential as its rule says', async (operation, rule) => {
   // Refusals first: had one of them done anything, who may would not find the thing any more.
-  const inOrder = [...credentials].sort((one, other) => expected(rule, other) - expected(rule, one));
+  const wantedFrom = (credential: Credential) => expected(operation, rule, credential);
+  const inOrder = [...credentials].sort((one, other) => wantedFrom(other) - wantedFrom(one));
   const wrong: object[] = [];
   for (const credential of inOrder) {
     const { status, body } = await ask(operation, rule, credential);
     const refusesInWords = status < 400 || typeof body?.message === 'string';
-    const wanted = expected(rule, credential);
+    const wanted = wantedFrom(credential);
     if (status !== wanted || !refusesInWords) wrong.push({ who: credential.name, wanted, status, body });
   }
   expect(wrong).toEqual([]);
 });
 
-test('the matrix has each role in both organizations, by session and by token, and peers near and far', () => {
+test('the matrix has each role in both organizations, by session, token and browser, and peers near and far', () => {
   const live = credentials.filter(({ holder }) => holder !== 'unknown').map(({ name }) => name);
-  expect(live).toHaveLength(2 * 4 * 2 + 4);
+  expect(live).toHaveLength(2 * 4 * (2 + 2) + 6 + 1 + 4);
   const refused = credentials.filter(({ holder }) => holder === 'unknown');
-  expect(refused).toHaveLength(1 + 5 + 1 + 2 * 4 * (2 + 4) + 2);
+  expect(refused).toHaveLength(1 + 5 + 1 + 2 * 4 * (2 + 4) + 3 + 2);
   expect(new Set(credentials.map(({ name }) => name)).size).toBe(credentials.length);
 });
 
