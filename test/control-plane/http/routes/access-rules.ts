@@ -1,4 +1,5 @@
 import type { Role } from '../../../../src/contract/auth.ts';
+import { publicKey } from '../../harness.ts';
 
 /** What requests are about: of the first organization, and made by its owner. */
 export interface Things {
@@ -36,6 +37,25 @@ export interface Rule {
   readonly foreign?: number;
   /** What the caller came with is void afterwards. */
   readonly endsCredential?: true;
+  /** The action in the audit of what changes something; absent for what leaves no entry. */
+  readonly audit?: string;
+  /** The request of a caller who changes something, where `path` and `body` change nothing. */
+  readonly change?: { readonly path?: (things: Things, own: OwnThings) => string; readonly body?: Body };
+  /** The field with the password of the caller, which is required where its login is not recent. */
+  readonly proof?: string;
+  /** Bytes of a body at most, where it is not the usual number. */
+  readonly bodyLimit?: number;
+}
+
+type Body = (things: Things, own: OwnThings) => Readonly<Record<string, unknown>>;
+
+/** Of the user who calls. */
+export interface OwnThings {
+  readonly email: string;
+  readonly password: string;
+  /** Another session, and a personal token. */
+  readonly session: number;
+  readonly personalToken: number;
 }
 
 const all: Role[] = ['owner', 'admin', 'member', 'viewer'];
@@ -55,11 +75,23 @@ export const rules: Readonly<Record<string, Rule>> = {
   'GET /metrics': { anyone: true, success: 200 },
   'GET /docs/api/openapi.json': { anyone: true, success: 200 },
   // What stands in the body lets in, and it is looked at whatever the header says.
-  'POST /api/auth/login': { anyone: true, body: () => ({}), success: 422 },
-  'POST /api/networks/enroll': { anyone: true, body: () => ({}), success: 422 },
+  'POST /api/auth/login': {
+    anyone: true,
+    body: () => ({}),
+    success: 422,
+    audit: 'login',
+    change: { body: (_, { email, password }) => ({ email, password }) },
+  },
+  'POST /api/networks/enroll': {
+    anyone: true,
+    body: () => ({}),
+    success: 422,
+    audit: 'peer.enroll',
+    change: { body: ({ keyToken }) => ({ enrollment_token: keyToken, name: 'n', public_key: publicKey() }) },
+  },
 
   'GET /api/auth/me': { roles: all, success: 200, foreign: 200 },
-  'POST /api/auth/logout': { roles: all, success: 200, foreign: 200, endsCredential: true },
+  'POST /api/auth/logout': { roles: all, success: 200, foreign: 200, endsCredential: true, audit: 'logout' },
   'GET /api/auth/tokens': { roles: all, success: 200, foreign: 200 },
   'POST /api/auth/tokens': {
     roles: all,
@@ -67,6 +99,8 @@ export const rules: Readonly<Record<string, Rule>> = {
     body: () => ({ name: 'token' }),
     success: 201,
     foreign: 201,
+    audit: 'token.create',
+    proof: 'password',
   },
   'DELETE /api/auth/tokens/{id}': {
     roles: all,
@@ -74,6 +108,8 @@ export const rules: Readonly<Record<string, Rule>> = {
     // The token belongs to another user in each case: not even an owner sees the tokens of others.
     success: 404,
     foreign: 404,
+    audit: 'token.revoke',
+    change: { path: (_, { personalToken }) => `/api/auth/tokens/${personalToken}` },
   },
 
   'GET /api/auth/sessions': { roles: all, success: 200, foreign: 200 },
@@ -83,6 +119,8 @@ export const rules: Readonly<Record<string, Rule>> = {
     path: () => '/api/auth/sessions/999999',
     success: 404,
     foreign: 404,
+    audit: 'session.revoke',
+    change: { path: (_, { session }) => `/api/auth/sessions/${session}` },
   },
   'PUT /api/auth/password': {
     roles: all,
@@ -91,6 +129,8 @@ export const rules: Readonly<Record<string, Rule>> = {
     body: () => ({}),
     success: 422,
     foreign: 422,
+    audit: 'password.change',
+    change: { body: (_, { password }) => ({ current_password: password, new_password: `${password}, and more` }) },
   },
 
   'GET /api/users': { roles: oa, success: 200, foreign: 200 },
@@ -100,6 +140,8 @@ export const rules: Readonly<Record<string, Rule>> = {
     body: () => ({ email: `made-${++made}@example.net`, password: 'a long enough password', role: 'viewer' }),
     success: 201,
     foreign: 201,
+    audit: 'user.create',
+    proof: 'current_password',
   },
   'PATCH /api/users/{user}': {
     roles: ['owner'],
@@ -107,8 +149,17 @@ export const rules: Readonly<Record<string, Rule>> = {
     body: () => ({ role: 'viewer' }),
     success: 200,
     foreign: 404,
+    audit: 'user.update',
+    proof: 'current_password',
+    change: { body: () => ({ role: 'admin' }) },
   },
-  'DELETE /api/users/{user}': { roles: oa, path: ({ user }) => `/api/users/${user}`, success: 200, foreign: 404 },
+  'DELETE /api/users/{user}': {
+    roles: oa,
+    path: ({ user }) => `/api/users/${user}`,
+    success: 200,
+    foreign: 404,
+    audit: 'user.delete',
+  },
   'GET /api/audit': { roles: oa, success: 200, foreign: 200 },
 
   'GET /api/networks': { roles: all, success: 200, foreign: 200 },
@@ -117,6 +168,7 @@ export const rules: Readonly<Record<string, Rule>> = {
     body: () => ({ name: 'n', private_cidr: '10.1.0.0/24' }),
     success: 201,
     foreign: 201,
+    audit: 'network.create',
   },
   'GET /api/networks/{network}': { roles: all, peer: 'network', path: network, success: 200, foreign: 404 },
   'GET /api/networks/{network}/events': {
@@ -137,8 +189,9 @@ export const rules: Readonly<Record<string, Rule>> = {
     body: () => ({ description: `${++made}` }),
     success: 200,
     foreign: 404,
+    audit: 'network.update',
   },
-  'DELETE /api/networks/{network}': { roles: oam, path: network, success: 200, foreign: 404 },
+  'DELETE /api/networks/{network}': { roles: oam, path: network, success: 200, foreign: 404, audit: 'network.delete' },
   'GET /api/health': { roles: all, success: 200, foreign: 200 },
   'GET /api/networks/{network}/health': {
     roles: all,
@@ -165,6 +218,7 @@ export const rules: Readonly<Record<string, Rule>> = {
     path: (things) => `${peer(things)}/report`,
     body: () => ({}),
     success: 200,
+    bodyLimit: 128 * 1024,
   },
   'GET /api/networks/{network}/enrollment-keys': { roles: oam, path: keys, success: 200, foreign: 404 },
   'POST /api/networks/{network}/enrollment-keys': {
@@ -173,12 +227,14 @@ export const rules: Readonly<Record<string, Rule>> = {
     body: () => ({ name: 'k' }),
     success: 201,
     foreign: 404,
+    audit: 'key.create',
   },
   'DELETE /api/networks/{network}/enrollment-keys/{key}': {
     roles: oam,
     path: (things) => `${keys(things)}/${things.key}`,
     success: 200,
     foreign: 404,
+    audit: 'key.revoke',
   },
   'GET /api/networks/{network}/peers': {
     roles: all,
@@ -195,6 +251,14 @@ export const rules: Readonly<Record<string, Rule>> = {
     body: () => ({ name: `peer ${++made}` }),
     success: 200,
     foreign: 404,
+    audit: 'peer.update',
   },
-  'DELETE /api/networks/{network}/peers/{peer}': { roles: oam, peer: 'self', path: peer, success: 200, foreign: 404 },
+  'DELETE /api/networks/{network}/peers/{peer}': {
+    roles: oam,
+    peer: 'self',
+    path: peer,
+    success: 200,
+    foreign: 404,
+    audit: 'peer.delete',
+  },
 };
