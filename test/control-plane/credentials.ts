@@ -122,7 +122,7 @@ async function makeBrowsers(
     { name: 'a cookie alone', holder: 'unknown', headers: { ...page, cookie } },
     { name: 'the key of a page alone', holder: 'unknown', headers: { ...page, 'session-key': key } },
     { name: 'halves of two sessions', holder: 'unknown', headers: { ...page, cookie: other, 'session-key': key } },
-    await renewable('the bearer of a viewer beside a session of an owner', viewerHolder, viewer),
+    await renewable('the bearer of a viewer next to a session of an owner', viewerHolder, viewer),
   ];
 }
 

@@ -26,30 +26,30 @@ interface LossCase {
   readonly devices: readonly string[];
 }
 
-/** Each kind of connector beside each other kind. Command line and console both name these losses. */
+/** Each kind of connector next to each other kind. Command line and console both name these losses. */
 export const lossCases: readonly LossCase[] = [
-  lossCase('beside a connector of all routes', [peer(1), peer(2)], []),
-  lossCase('beside a connector of all routes that has an endpoint', [peer(1), peer(2, { endpoint: 'x:1' })], []),
-  lossCase('beside a connector of other routes', [peer(1), peer(2, { routes: [other] })], [lan]),
-  lossCase('beside a connector of no routes', [peer(1), peer(2, { routes: [] })], [lan, other]),
-  lossCase('beside a connector that withdrew a route', [peer(1), peer(2, { withdrawn: [lan] })], [lan]),
-  lossCase('beside a suspended connector', [peer(1), peer(2, { suspended_at: at })], [lan, other]),
+  lossCase('next to a connector of all routes', [peer(1), peer(2)], []),
+  lossCase('next to a connector of all routes that has an endpoint', [peer(1), peer(2, { endpoint: 'x:1' })], []),
+  lossCase('next to a connector of other routes', [peer(1), peer(2, { routes: [other] })], [lan]),
+  lossCase('next to a connector of no routes', [peer(1), peer(2, { routes: [] })], [lan, other]),
+  lossCase('next to a connector that withdrew a route', [peer(1), peer(2, { withdrawn: [lan] })], [lan]),
+  lossCase('next to a suspended connector', [peer(1), peer(2, { suspended_at: at })], [lan, other]),
   lossCase(
-    'beside a suspended connector of a route',
+    'next to a suspended connector of a route',
     [peer(1), peer(2, { routes: [lan], suspended_at: at })],
     lossRoutes,
   ),
-  lossCase('beside an origin', [peer(1), peer(2, { peer_type: 'origin' })], [lan, other]),
+  lossCase('next to an origin', [peer(1), peer(2, { peer_type: 'origin' })], [lan, other]),
   lossCase(
-    'beside an origin that lists routes',
+    'next to an origin that lists routes',
     [peer(1), peer(2, { peer_type: 'origin', routes: [lan] })],
     lossRoutes,
   ),
-  lossCase('of one route beside nothing', [peer(1, { routes: [lan] })], [lan]),
-  lossCase('of one route beside a connector of all', [peer(1, { routes: [lan] }), peer(2)], []),
+  lossCase('of one route next to nothing', [peer(1, { routes: [lan] })], [lan]),
+  lossCase('of one route next to a connector of all', [peer(1, { routes: [lan] }), peer(2)], []),
   lossCase('of one route, withdrawn', [peer(1, { routes: [lan], withdrawn: [lan] })], []),
   lossCase('that is suspended, alone', [peer(1, { suspended_at: at })], []),
-  lossCase('that is suspended, beside another', [peer(1, { suspended_at: at }), peer(2)], []),
+  lossCase('that is suspended, next to another', [peer(1, { suspended_at: at }), peer(2)], []),
   lossCase('that is no connector', [peer(1, { peer_type: 'origin' })], []),
   lossCase('that is out of the map, as a suspended one in the console', [peer(2), device(9, 1)], [], ['peer-9']),
   lossCase('with its device', [peer(1), peer(2), device(9, 1)], [], ['peer-9']),
@@ -57,7 +57,7 @@ export const lossCases: readonly LossCase[] = [
     'peer-8',
     'peer-9',
   ]),
-  lossCase('beside the device of another connector', [peer(1), peer(2), device(9, 2)], []),
+  lossCase('next to the device of another connector', [peer(1), peer(2), device(9, 2)], []),
   lossCase('together with its device', [peer(1), peer(2), device(9, 1)], [], [], [1, 9]),
   lossCase('together with the other connector', [peer(1), peer(2, { routes: [lan] })], lossRoutes, [], [1, 2]),
   lossCase('together with a suspended one', [peer(1), peer(2, { suspended_at: at })], lossRoutes, [], [1, 2]),
