@@ -17,9 +17,15 @@ if (obstacle !== null) {
   process.exit(1);
 }
 
+const interrupted = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.once(signal, () => interrupted.abort(new Error(`interrupted by ${signal}`)));
+}
+
 const container = values.container ? (['container'] as const) : [];
 const machine = values.machine || !values.container ? (['vm'] as const) : [];
-for (const traces of await runScenarios([...container, ...machine], (text) => say(`${text} (${seconds()} s)`))) {
+const print = (text: string) => say(`${text} (${seconds()} s)`);
+for (const traces of await runScenarios([...container, ...machine], print, interrupted.signal)) {
   if (printSteps(traces) > 0) process.exitCode = 1;
 }
 

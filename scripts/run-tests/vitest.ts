@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { stripVTControlCharacters } from 'node:util';
+import { endMarked } from './end-marked.ts';
 import { failure, REPORT_VARIABLE, type Report } from './report.ts';
 
 /** Enough for the words of a teardown, or of a process that dies. */
@@ -39,6 +40,8 @@ export async function runVitest(args: readonly string[]): Promise<Report> {
     const { how, tail } = await watch(vitest).finally(() => clearInterval(clock));
     return explain(how, tail, path);
   } finally {
+    // An interrupted vitest waits for nothing that its tests started, in sessions of their own.
+    if (interrupted) await endMarked(`${REPORT_VARIABLE}=${path}`);
     for (const signal of SIGNALS) process.off(signal, interrupt);
     rmSync(folder, { recursive: true, force: true });
     if (interrupted) {

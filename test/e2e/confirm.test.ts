@@ -86,7 +86,7 @@ describe('a change that cuts the host off', () => {
 
   it('is rolled back by the daemon', async () => {
     const host = await startMember();
-    const daemon = await startDaemon(host, '--interval', '3600', '--confirm-within', '3s');
+    await using daemon = await startDaemon(host, '--interval', '3600', '--confirm-within', '3s');
     await eventually('the daemon waits at the control plane', async () => (await status(host)).sync.mode === 'push');
     await owner.setRoutes(1, ['192.168.50.0/24', fatal]);
     const line = await daemon.awaitLog('the rollback', (each) => each.kind === 'NotConfirmed', 0, 50_000);
@@ -101,7 +101,7 @@ describe('a change that cuts the host off', () => {
 
   it('is rolled back when the daemon is stopped before the confirmation, and tried again by the next daemon', async () => {
     const host = await startMember();
-    const daemon = await startDaemon(host, '--interval', '3600');
+    await using daemon = await startDaemon(host, '--interval', '3600');
     await eventually('the daemon waits at the control plane', async () => (await status(host)).sync.mode === 'push');
     const before = (await host.state()).split('# processes')[0];
     await owner.setRoutes(1, ['192.168.50.0/24', fatal]);
@@ -147,7 +147,7 @@ describe('a change that cuts the host off', () => {
 
   it('does not outlive a power cut either', async () => {
     const host = await startMember();
-    const daemon = await startDaemon(host, '--interval', '3600');
+    await using daemon = await startDaemon(host, '--interval', '3600');
     await eventually('the daemon waits at the control plane', async () => (await status(host)).sync.mode === 'push');
     await owner.setRoutes(1, ['192.168.50.0/24', fatal]);
     await eventually('the change is on the host', async () =>

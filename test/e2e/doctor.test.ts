@@ -57,7 +57,7 @@ describe('cpn doctor', () => {
       looked_at: `packets of 1420 bytes to connector (${hub}) through cpn0`,
     });
     expect(await edge.state()).toBe(before);
-    const daemon = await startDaemon(connector);
+    await using daemon = await startDaemon(connector);
     await daemon.awaitLog('that it reconciles the network', ({ interface: link }) => link === 'cpn0');
     const other = await examine(connector);
     await daemon.stop();
@@ -124,7 +124,7 @@ describe('cpn set', () => {
   });
 
   it('changes endpoint and port while a daemon runs, and the peers use the new endpoint', async () => {
-    const daemon = await startDaemon(edge);
+    await using daemon = await startDaemon(edge);
     await daemon.awaitLog('that it reconciles the network', ({ interface: link }) => link === 'cpn0');
     await edge.cpn(['set', '--endpoint', '203.0.113.12:51999', '--name', 'edge of the world']);
     const { stdout } = await office.controlPlane.cpn(['network', 'show', 'office', '--json']);

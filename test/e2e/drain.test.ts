@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { FaultyProxy } from '../faults/faulty-proxy.ts';
 import { LossMeter } from '../faults/loss-meter.ts';
 import { joinHost } from '../lab/control-plane.ts';
@@ -22,6 +22,15 @@ describe('a connector that is drained', { timeout: 120_000 }, () => {
   }, 90_000);
   afterAll(() => center?.stop());
 
+  // A failed test leaves a connector drained or down, and each test after it would wait for a route in vain.
+  afterEach(async ({ task }) => {
+    if (task.result?.state !== 'fail') return;
+    for (const connector of [first, second]) {
+      for (const command of [['up'], ['drain', '--undo']]) await connector.cpn(command, { allowFailure: true });
+    }
+    await awaitRoute(origin, first);
+  });
+
   /** The first connector at the control plane. */
   const service = () => center.listed(first);
 
@@ -34,7 +43,7 @@ describe('a connector that is drained', { timeout: 120_000 }, () => {
   }
 
   test('hands its routes to the other, gets them back, and no flow loses a packet in either direction', async () => {
-    const flow = await LossMeter.start(origin, serverAddress);
+    await using flow = await LossMeter.start(origin, serverAddress);
     expect(await drain()).toMatchObject({
       exitCode: 0,
       networks: [{ interface: 'cpn0', withdrawn: [range, lanRoute], idle: true, state: 'up' }],
@@ -66,7 +75,7 @@ describe('a connector that is drained', { timeout: 120_000 }, () => {
     await awaitRoute(stubborn, first);
     // Its daemon is stopped, so that it does not move the route.
     await center.daemon(stubborn).stop();
-    const flow = await LossMeter.start(stubborn, serverAddress);
+    await using flow = await LossMeter.start(stubborn, serverAddress);
     const { exitCode, stderr, networks } = await drain('--timeout', '5');
     expect(exitCode).toBe(1);
     expect(stderr).toMatch(/not idle after 5 s: \d+\.\d kB\/s still come in on cpn0, from stubborn/);

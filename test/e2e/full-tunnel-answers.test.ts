@@ -183,7 +183,7 @@ describe('a server in a full tunnel', () => {
     const previous = path(await previousProgram(), 'cpn.js');
     const ours = async () => (await sh(server, 'ip rule show | grep "proto 157"')).stdout;
     const present = await ours();
-    const meter = await LossMeter.start(client, first);
+    await using meter = await LossMeter.start(client, first);
     await server.exec([previous, 'reconcile']);
     expect(await ours()).not.toMatch(/goto|nop|2147483647/);
     await server.cpn(['reconcile']);

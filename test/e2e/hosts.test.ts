@@ -63,7 +63,7 @@ describe('a host that joins with --hosts', () => {
     const joined = await join(office, host, '--hosts', '--endpoint', `${host.address}:51820`);
     const own = '198.51.100.7 printer printer.example.net\n';
     await appendFile(hostsFile(host), own);
-    const daemon = await startDaemon(host, '--interval', '3600');
+    await using daemon = await startDaemon(host, '--interval', '3600');
     await eventually('the daemon waits for updates', async () => (await status(host)).sync.mode === 'push');
     await join(office, await newHost('edge-2'), '--type', 'connector');
     await eventually('the new peer has a name', async () => (await lookUp(host, 'edge-2.office.cpn.internal')) !== '');
@@ -120,7 +120,7 @@ describe('a host that joins with --hosts', () => {
     const error = /the hosts file lacks the peers of cpn0: \/etc\/hosts, which is .*, has no write permission/;
     await join(office, host, '--hosts');
     expect(await status(host)).toMatchObject({ state: 'up', drift: [], warnings: [expect.stringMatching(error)] });
-    const daemon = await startDaemon(host, '--interval', '1');
+    await using daemon = await startDaemon(host, '--interval', '1');
     const logged = await daemon.awaitLog('the error', ({ msg }) => msg === 'the hosts file cannot be changed');
     expect(logged.error).toMatch(error);
 

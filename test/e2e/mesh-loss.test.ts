@@ -71,7 +71,7 @@ describe('a change that takes away most of the network is rolled back, though th
 
   it('where a local network is the reason, and the daemon leaves the route alone then', async () => {
     await host.plug(await office.lab.addSegment('local'), { address: '192.0.2.5/24' });
-    const daemon = await startDaemon(host, '--interval', '1', '--confirm-within', '3s');
+    await using daemon = await startDaemon(host, '--interval', '1', '--confirm-within', '3s');
     await daemon.awaitLog('the daemon', ({ msg }) => msg === 'reconciling the network');
     await host.exec(['ip', 'address', 'add', '10.77.0.130/25', 'dev', 'eth1']);
     const line = await daemon.awaitLog('the rollback', ({ kind }) => kind === 'NotConfirmed');

@@ -87,7 +87,7 @@ describe('a peer whose key is changed at the control plane', { timeout: 120_000 
 
   test('is used and reported, or held without the loss of a packet, until a user accepts it', async () => {
     expect([await healthy(loose), await healthy(tight)]).toEqual([0, 0]);
-    const flow = await LossMeter.start(tight.host, joined.address);
+    await using flow = await LossMeter.start(tight.host, joined.address);
     await change(`public_key=${stranger}`);
 
     const said = `changed without a signed proof: key ${stranger} instead of ${joined.public_key}`;

@@ -116,7 +116,7 @@ it('an accepted route moves to a table of its own and back again, and no packet 
   await join(exit, 'connector', '--endpoint', '203.0.113.3:51820');
   await join(laptop, 'admin_device');
   await exit.exec([versions.previous, 'reconcile']);
-  const meter = await LossMeter.start(laptop, '192.168.50.1');
+  await using meter = await LossMeter.start(laptop, '192.168.50.1');
   const tables = async () =>
     (await laptop.exec(['ip', '-j', 'route', 'show', 'table', 'all', '192.168.50.0/24'])).stdout;
   for (const [version, places] of [

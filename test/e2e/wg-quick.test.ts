@@ -136,7 +136,7 @@ describe('a local network with the prefix of an accepted route, or a wider one',
 
   it('keeps the route away once the daemon observes it, and so does a wider one; then the route comes back', async () => {
     await laptop.exec(['ip', 'address', 'add', `${inLaptop}/24`, 'dev', 'eth1']);
-    const daemon = await startDaemon(laptop);
+    await using daemon = await startDaemon(laptop);
     const becomes = (what: string) =>
       eventually(`the route is ${what}`, async () => {
         const { state, reason } = (await status(laptop)).routes[0];

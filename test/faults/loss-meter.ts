@@ -10,7 +10,7 @@ export interface Losses {
 
 const everySeconds = 0.05;
 
-/** Pings through a tunnel, and counts the losses. */
+/** Pings through a tunnel, and counts the losses. `await using flow = await LossMeter.start(…)` ends it where its test fails. */
 export class LossMeter {
   readonly #ping: Process;
 
@@ -39,6 +39,10 @@ export class LossMeter {
     const last = alive ? Math.max(...received) : Number(/(\d+) packets transmitted/.exec(stdout)?.[1] ?? 0);
     const sent = last - Math.min(...received) + 1;
     return { sent, lost: sent - received.length };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#ping.stop();
   }
 
   /** The numbers of the packets that came back, once each. */

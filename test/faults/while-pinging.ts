@@ -9,7 +9,7 @@ export async function whilePinging(
   work: () => Promise<void>,
   keys?: readonly string[],
 ): Promise<Losses> {
-  const meter = await LossMeter.start(host, address);
+  await using meter = await LossMeter.start(host, address);
   const before = await readSessions(host);
   await work();
   expectUntouched(before, await readSessions(host), keys);

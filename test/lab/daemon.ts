@@ -16,7 +16,7 @@ export interface LogLine {
 /** A position in the log. */
 export type Mark = number;
 
-/** `cpn run` on a host. */
+/** `cpn run` on a host. `await using daemon = await startDaemon(…)` ends it where its test fails: a host has one daemon at a time. */
 export class Daemon {
   readonly process: Process;
   #read = 0;
@@ -59,6 +59,10 @@ export class Daemon {
   /** Ends it with SIGTERM, or SIGKILL when that takes more than 10 s. */
   stop(): Promise<Outcome> {
     return this.process.stop(10_000);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
   }
 }
 

@@ -1,7 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import type { SpawnOptions } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { eventually } from '../lab/eventually.ts';
 import { isLockedUp, readConsole, runToEnd, sizeOf } from '../vm/run-to-end.ts';
 
 let folder: string;
@@ -27,3 +29,23 @@ test('a lockup that ends, and one within the steps, are not', () => {
   expect(isLockedUp(lockup.repeat(3))).toBe(false);
   expect(isLockedUp(`vm-test: boot 1, 8.42 s after its start\n${lockup.repeat(4)}`)).toBe(false);
 });
+
+test('a boot that is interrupted is killed with its children, and throws the reason once it has ended', async () => {
+  const interrupted = new AbortController();
+  const pids = join(folder, 'pids');
+  const options: SpawnOptions = { stdio: 'ignore', signal: interrupted.signal };
+  const script = 'sleep 600 & echo $$ $! >"$1.new"; mv "$1.new" "$1"; wait';
+  const boot = runToEnd(['sh', '-c', script, 'sh', pids], join(folder, 'console'), options);
+  const [parent, child] = await eventually('its processes', () => existsSync(pids) && readPids(pids));
+  interrupted.abort(new Error('interrupted by SIGTERM'));
+  await expect(boot).rejects.toThrow('interrupted by SIGTERM');
+  expect(existsSync(`/proc/${parent}`)).toBe(false);
+  await eventually('the end of its child', () => readCommand(child) === '');
+});
+
+const readPids = (path: string): number[] => readFileSync(path, 'utf8').trim().split(' ').map(Number);
+
+/** The command line of a process; empty where it has ended, and for a zombie. */
+function readCommand(pid: number | undefined): string {
+  return existsSync(`/proc/${pid}`) ? readFileSync(`/proc/${pid}/cmdline`, 'utf8') : '';
+}

@@ -1,11 +1,14 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { describeCoverage } from '../../scripts/run-tests/coverage.ts';
-import { planRun } from '../../scripts/run-tests/plan.ts';
+import { endMarked } from '../../scripts/run-tests/end-marked.ts';
+import { type Plan, planRun } from '../../scripts/run-tests/plan.ts';
 import { statusOf } from '../../scripts/run-tests/run-plan.ts';
 import { REPOSITORY } from '../lab/built-program.ts';
+import { eventually } from '../lab/eventually.ts';
+import { Process } from '../lab/process.ts';
 import { run } from '../lab/run.ts';
 
 const heading = "import { existsSync, writeFileSync } from 'node:fs';\nimport { expect, test } from 'vitest';\n";
@@ -36,17 +39,35 @@ async function runTests(files: Record<string, string>, { mostUnsteady, words = [
   const project = mkdtempSync(join(folder, 'project-'));
   for (const [name, text] of Object.entries(files)) writeFileSync(join(project, `${name}.test.mjs`), text);
   writeFileSync(join(project, 'vitest.config.mjs'), `export default { test: ${config} };\n`);
-  const plan = { checks: [], parts: [{ projects: [], words }], mostUnsteady };
+  const runner = start(project, {
+    checks: [],
+    parts: [{ projects: [], words }],
+    ...(mostUnsteady !== undefined && { mostUnsteady }),
+  });
+  const { stdout, exitCode } = await runner.endWithin(150_000);
+  const [output = '', failed = ''] = stdout.split('\nfailed:\n');
+  return { exitCode, output, failed, end: stdout.trimEnd().split('\n').slice(-2) };
+}
+
+/** Starts the runner itself in a folder. */
+function start(project: string, plan: Plan): Process {
   const runner = `import { runPlan } from '${join(REPOSITORY, 'scripts/run-tests/run-plan.ts')}';
 process.exitCode = await runPlan(${JSON.stringify(plan)});\n`;
   writeFileSync(join(project, 'run.mjs'), runner);
-  const { stdout, exitCode } = await run(['env', '-C', project, process.execPath, 'run.mjs'], {
+  return new Process(['env', '-C', project, process.execPath, 'run.mjs'], {
     env: { ...process.env, PATH: `${join(REPOSITORY, 'node_modules/.bin')}:${process.env.PATH}` },
-    timeoutMs: 150_000,
-    allowFailure: true,
   });
-  const [output = '', failed = ''] = stdout.split('\nfailed:\n');
-  return { exitCode, output, failed, end: stdout.trimEnd().split('\n').slice(-2) };
+}
+
+/** The process id that a file of a test has, once it is there. */
+function awaitPid(path: string): Promise<number> {
+  const read = () => (existsSync(path) && Number(readFileSync(path, 'utf8'))) || null;
+  return eventually(`a process id in ${path}`, read, { timeoutMs: 60_000 });
+}
+
+/** Zombies, which process 1 of a container may leave, have no command line. */
+function isRunning(pid: number): boolean {
+  return existsSync(`/proc/${pid}`) && readFileSync(`/proc/${pid}/cmdline`, 'utf8') !== '';
 }
 
 describe.concurrent('the runner', () => {
@@ -124,6 +145,22 @@ describe('a suite', () => { beforeAll(() => { throw new Error('hooked') }); test
     expect(failed).toContain('all tests of these files are skipped');
   });
 
+  test('on SIGTERM ends all that its tests started, in sessions of their own too, and itself by the signal', async () => {
+    const project = mkdtempSync(join(folder, 'project-'));
+    const children = `import { spawn } from 'node:child_process';
+${heading}test('waits for a child', () => new Promise((resolve) => {
+  const script = '(sleep 300 & echo $! >orphan); sleep 300 & echo $! >child; wait';
+  spawn('setsid', ['sh', '-c', script], { stdio: 'ignore' }).on('exit', resolve);
+}));\n`;
+    writeFileSync(join(project, 'waiting.test.mjs'), children);
+    writeFileSync(join(project, 'vitest.config.mjs'), 'export default { test: { testTimeout: 300_000 } };\n');
+    const runner = start(project, { checks: [], parts: [{ projects: [], words: [] }] });
+    const pids = await Promise.all(['orphan', 'child'].map((name) => awaitPid(join(project, name))));
+    runner.signal('SIGTERM');
+    expect(await runner.exited).toMatchObject({ signal: 'SIGTERM', stdout: expect.stringContaining('interrupted') });
+    expect(pids.filter(isRunning)).toEqual([]);
+  });
+
   test('counts teardowns that never end, though vitest then ends with status 0', async () => {
     writeFileSync(join(folder, 'endless.mjs'), 'export default () => () => new Promise(() => {});\n');
     const { exitCode, failed } = await runTests({ good }, { config: "{ globalSetup: '../endless.mjs' }" });
@@ -137,6 +174,19 @@ describe('a suite', () => { beforeAll(() => { throw new Error('hooked') }); test
     expect(end).toEqual(['', '0 passed, 7 failed']);
     expect(output).not.toContain('a second time');
   });
+});
+
+test('a process that takes no SIGTERM is killed, and no other with a longer value of the variable', async () => {
+  const mark = 'CPN_TEST_REPORT=/nowhere/marked';
+  const startMarked = (variable: string) =>
+    new Process(['env', variable, 'sh', '-c', 'trap "" TERM; echo ready; sleep 300; sleep 300']);
+  const [marked, other] = [startMarked(mark), startMarked(`${mark}-too`)];
+  await Promise.all([marked, other].map((each) => each.waitForLine(/ready/)));
+  await endMarked(mark, 100);
+  expect(await marked.exited).toMatchObject({ signal: 'SIGKILL' });
+  expect(other.pid).toBeDefined();
+  await endMarked(`${mark}-too`, 0);
+  expect(await other.exited).toMatchObject({ signal: 'SIGKILL' });
 });
 
 test.each([

@@ -1,6 +1,7 @@
 import { closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { command } from '../../packaging/command.ts';
+import { eventually } from '../lab/eventually.ts';
 import type { Image } from './image.ts';
 import type { Place } from './machine.ts';
 import { mostBoots, runToEnd } from './run-to-end.ts';
@@ -9,7 +10,7 @@ import { mostBoots, runToEnd } from './run-to-end.ts';
 const restarted = 133;
 
 /** Boots the image's files in a container on this machine's kernel, again for each restart, and returns when it is off. */
-export async function runContainer({ files }: Image, { job, out, console, work }: Place): Promise<void> {
+export async function runContainer({ files }: Image, { job, out, console, work, signal }: Place): Promise<void> {
   const root = join(work, 'root');
   mkdirSync(root);
   mkdirSync(out, { recursive: true });
@@ -27,8 +28,8 @@ export async function runContainer({ files }: Image, { job, out, console, work }
       const code = await runToEnd(argv, console, {
         stdio: ['ignore', log, log],
         env: { ...process.env, SYSTEMD_NSPAWN_UNIFIED_HIERARCHY: '1' },
-      });
-      removeGroups();
+        signal,
+      }).finally(removeGroups);
       if (code !== restarted) return;
     }
   } finally {
@@ -36,8 +37,22 @@ export async function runContainer({ files }: Image, { job, out, console, work }
   }
 }
 
-/** Removes the control groups that a container leaves where no manager runs; the next one may not start in them. */
-function removeGroups(): void {
+/**
+ * Removes the control groups that a container leaves where no manager runs; the next one may not start in them. The processes of a
+ * killed container end a moment later.
+ */
+async function removeGroups(): Promise<void> {
+  for (const group of listGroups()) {
+    const removed = () => {
+      removeTree(group);
+      return true;
+    };
+    await eventually(`${group} is removed`, removed, { timeoutMs: 10_000 });
+  }
+}
+
+function listGroups(): string[] {
+  const found: string[] = [];
   for (const [, hierarchy = '', own = ''] of readFileSync('/proc/self/cgroup', 'utf8').matchAll(
     /^\d+:([^:]*):(.*)$/gm,
   )) {
@@ -45,9 +60,10 @@ function removeGroups(): void {
     if (hierarchy !== '' && hierarchy !== 'name=systemd') continue;
     const mounts = hierarchy === '' ? ['/sys/fs/cgroup', '/sys/fs/cgroup/unified'] : ['/sys/fs/cgroup/systemd'];
     for (const group of ['payload', 'supervisor']) {
-      for (const folder of mounts.map((mount) => join(mount, own, group))) if (existsSync(folder)) removeTree(folder);
+      found.push(...mounts.map((mount) => join(mount, own, group)).filter((folder) => existsSync(folder)));
     }
   }
+  return found;
 }
 
 function removeTree(folder: string): void {

@@ -11,6 +11,8 @@ export interface Place {
   readonly console: string;
   /** For what is gone afterwards. */
   readonly work: string;
+  /** Kills the host. */
+  readonly signal: AbortSignal;
 }
 
 /** The kernel's last line when it does not restart. */
@@ -30,7 +32,10 @@ const options = 'console=ttyS0 root=/dev/vda rw quiet mitigations=off panic=-1 n
  *
  * Qemu can lock up a kernel that patches its own code while it loads modules. Such a boot starts again.
  */
-export async function runMachine({ disk, kernel, initrd }: Image, { job, out, console, work }: Place): Promise<void> {
+export async function runMachine(
+  { disk, kernel, initrd }: Image,
+  { job, out, console, work, signal }: Place,
+): Promise<void> {
   const [ownDisk, jobDisk, outDisk] = [join(work, 'disk.img'), join(work, 'job.img'), join(work, 'out.img')];
   command(['cp', '--sparse=always', disk, ownDisk]);
   command(['mkfs.ext4', '-q', '-d', job, jobDisk, '600M']);
@@ -53,7 +58,7 @@ export async function runMachine({ disk, kernel, initrd }: Image, { job, out, co
   try {
     for (let boot = 0; boot < mostBoots && !readFileSync(console, 'utf8').includes(off); boot++) {
       const size = sizeOf(console);
-      const code = await runToEnd(argv, console, { stdio: ['ignore', 'ignore', 'inherit'] });
+      const code = await runToEnd(argv, console, { stdio: ['ignore', 'ignore', 'inherit'], signal });
       if (code !== 0 && !isLockedUp(readConsole(console, size))) return;
     }
   } finally {

@@ -16,8 +16,15 @@ export interface Traces {
   readonly out: string;
 }
 
-/** Runs the scenarios of `test/vm/guest` to their ends, one after the other, each on a host of its own, and returns what each left. */
-export async function runScenarios(kinds: readonly Kind[], print: (text: string) => void): Promise<Traces[]> {
+/**
+ * Runs the scenarios of `test/vm/guest` to their ends, one after the other, each on a host of its own, and returns what each left.
+ * When `signal` aborts, it kills the host, removes its files and throws the reason.
+ */
+export async function runScenarios(
+  kinds: readonly Kind[],
+  print: (text: string) => void,
+  signal: AbortSignal,
+): Promise<Traces[]> {
   const image = findImage();
   const runs = join(cache, 'runs');
   mkdirSync(runs, { recursive: true });
@@ -31,11 +38,12 @@ export async function runScenarios(kinds: readonly Kind[], print: (text: string)
       const folder = mkdtempSync(join(runs, `${kind}-`));
       const traces = { kind, console: join(folder, 'console.log'), out: join(folder, 'out') };
       print(`starting the ${kind === 'vm' ? 'machine' : 'container'}; its console is ${traces.console}`);
-      await (kind === 'vm' ? runMachine : runContainer)(image, { ...traces, job, work });
+      await (kind === 'vm' ? runMachine : runContainer)(image, { ...traces, job, work, signal });
       left.push(traces);
     }
   } finally {
-    rmSync(work, { recursive: true, force: true });
+    // Processes of a killed container may still end.
+    rmSync(work, { recursive: true, force: true, maxRetries: 5 });
     forgetOldRuns(runs);
   }
   return left;

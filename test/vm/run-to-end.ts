@@ -1,4 +1,4 @@
-import { type SpawnOptions, spawn } from 'node:child_process';
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { appendFileSync, existsSync, readFileSync, statSync } from 'node:fs';
 
 /** A host that writes nothing to its console for so long hangs. The steps have a shorter limit of their own, and each writes a line. */
@@ -23,14 +23,24 @@ export function readConsole(console: string, size: number): string {
   return existsSync(console) ? readFileSync(console).subarray(size).toString('utf8') : '';
 }
 
-/** Runs one boot of a host to its end, and kills it when it hangs, or when this process ends. @returns its exit code */
-export function runToEnd(argv: readonly string[], console: string, options: SpawnOptions): Promise<number | null> {
+/**
+ * Runs one boot of a host to its end, and kills it when it hangs, when this process ends or when `signal` aborts.
+ *
+ * @returns its exit code
+ * @throws the reason of `signal`
+ */
+export function runToEnd(
+  argv: readonly string[],
+  console: string,
+  { signal, ...options }: SpawnOptions,
+): Promise<number | null> {
+  signal?.throwIfAborted();
   const { promise, resolve, reject } = Promise.withResolvers<number | null>();
   const started = Date.now();
   const size = sizeOf(console);
-  // The kernel ends the child where this process is killed.
-  const child = spawn('setpriv', ['--pdeathsig', 'KILL', ...argv], options);
-  const kill = () => child.kill('SIGKILL');
+  // The kernel ends the child where this process is killed; systemd-nspawn then shuts its container down.
+  const child = spawn('setpriv', ['--pdeathsig', 'TERM', ...argv], options);
+  const kill = () => killTree(child);
   const watch = setInterval(() => {
     const why = whyKill(console, size, started);
     if (why === null) return;
@@ -39,13 +49,35 @@ export function runToEnd(argv: readonly string[], console: string, options: Spaw
     kill();
   }, 1000);
   process.once('exit', kill);
+  signal?.addEventListener('abort', kill);
   child.once('error', reject);
   child.once('exit', (code) => {
     clearInterval(watch);
     process.off('exit', kill);
-    resolve(code);
+    signal?.removeEventListener('abort', kill);
+    if (signal?.aborted) reject(signal.reason);
+    else resolve(code);
   });
   return promise;
+}
+
+/** Kills a process and its children: process 1 of a container goes on without the systemd-nspawn that started it. */
+function killTree(parent: ChildProcess): void {
+  for (const pid of listChildren(parent.pid)) process.kill(pid, 'SIGKILL');
+  parent.kill('SIGKILL');
+}
+
+function listChildren(pid: number | undefined): number[] {
+  try {
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');
+    return children
+      .split(' ')
+      .filter((each) => each !== '')
+      .map(Number);
+  } catch {
+    // The process has ended.
+    return [];
+  }
 }
 
 function whyKill(console: string, size: number, started: number): string | null {
