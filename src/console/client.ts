@@ -60,13 +60,17 @@ export async function send(method: string, path: string, options: RequestOptions
     isOutOfReach.value = false;
     return response;
   }
+  const refusal: Partial<Refusal> | null = await response.json().catch(() => null);
   if (response.status === 401 && path !== loginPath) {
     const later = readSessionKey();
-    // Meanwhile another session took the place of this one, here or in another window.
-    if (key !== null && later !== null && later !== key) return send(method, path, options);
+    // Meanwhile another session began, here or in another window.
+    if (later !== null && later !== key) {
+      if (method === 'GET') return send(method, path, options);
+      // Its user may be another one, who did not click.
+      throw new ApiError(401, 'Another session began meanwhile, and nothing is changed. Try again.');
+    }
     sessionsEnded.value += 1;
   }
-  const refusal: Partial<Refusal> | null = await response.json().catch(() => null);
   const message = refusal?.message ?? `the control plane answered with the status ${response.status}`;
   throw new ApiError(response.status, toSentence(message), refusal?.errors);
 }

@@ -4,10 +4,25 @@ import type { Phone } from './enroll-phone.ts';
 /** The enrolled phone whose private key is on the screen. It outlives the page and the session: only a click takes it away. */
 export const keptPhone = signal<Phone | null>(null);
 
+/** Whether a phone is being enrolled, whose key is in this page alone. Its page may be left meanwhile. */
+const isEnrolling = signal(false);
+
+/** Keeps the phone that `enroll` gives. @throws Error while another one is being enrolled or kept: the page shows one key */
+export async function keepPhone(enroll: () => Promise<Phone>): Promise<void> {
+  if (isEnrolling.value) throw new Error('Another phone is being enrolled. Wait until its key is shown.');
+  if (keptPhone.value !== null) throw new Error('The key of another phone is shown. Close it first.');
+  isEnrolling.value = true;
+  try {
+    keptPhone.value = await enroll();
+  } finally {
+    isEnrolling.value = false;
+  }
+}
+
 /** The browser prompts before it leaves the console. */
 const hold = (event: Event) => event.preventDefault();
 
 effect(() => {
-  if (keptPhone.value === null) removeEventListener('beforeunload', hold);
+  if (keptPhone.value === null && !isEnrolling.value) removeEventListener('beforeunload', hold);
   else addEventListener('beforeunload', hold);
 });

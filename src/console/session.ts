@@ -17,13 +17,21 @@ export const startProblem = signal<string | null>(null);
 const otherWindows = new BroadcastChannel(`cpn session ${ownPath()}`);
 otherWindows.onmessage = () => void openSession();
 
+/** Counts what decides about the session: an earlier reply may come late. */
+let latest = 0;
+
 /** Finds out whether there is a session. */
 export async function openSession(): Promise<void> {
+  latest += 1;
+  const turn = latest;
   try {
-    profile.value = await call<Profile>('GET', 'api/auth/me');
+    const read = await call<Profile>('GET', 'api/auth/me');
+    if (turn !== latest) return;
+    profile.value = read;
     startProblem.value = null;
     hasEnded.value = false;
   } catch (error) {
+    if (turn !== latest) return;
     if (error instanceof ApiError && error.status === 401) {
       profile.value = null;
       startProblem.value = null;
@@ -35,6 +43,7 @@ export async function openSession(): Promise<void> {
 export async function logIn(email: string, password: string): Promise<void> {
   const fields = { email, password, device_name: 'console', session_cookie: ownPath() };
   const { session_key } = await call<Partial<CookieSession>>('POST', loginPath, fields);
+  latest += 1;
   // A replica of an earlier version sends none, and needs none.
   storeSessionKey(session_key ?? null);
   profile.value = await call<Profile>('GET', 'api/auth/me');
@@ -56,6 +65,7 @@ export async function changePassword(fields: Omit<ChangePassword, 'session_cooki
 /** Ends the session. @throws ApiError */
 export async function logOut(): Promise<void> {
   await call('POST', 'api/auth/logout', { session_cookie: ownPath() });
+  latest += 1;
   storeSessionKey(null);
   sessionsEnded.value += 1;
   hasEnded.value = false;

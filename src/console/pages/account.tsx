@@ -86,11 +86,12 @@ function Tokens({ tokens }: { readonly tokens: Polled<PersonalToken> }): JSX.Ele
     setPassword('');
     await tokens.refresh();
   };
-  const revoke = async ({ id, name: shown }: PersonalToken) => {
+  const revoke = async (token: PersonalToken) => {
+    const { id, name: shown } = token;
     await call('DELETE', `api/auth/tokens/${id}`);
     await tokens.refresh();
     announce(`The token ${shown} is revoked.`);
-    setRevoked(null);
+    setRevoked((present) => (present === token ? null : present));
   };
   const columns: readonly Column<PersonalToken>[] = [
     { title: 'Name', cell: ({ name: shown }) => shown },

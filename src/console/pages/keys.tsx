@@ -28,7 +28,7 @@ function Keys({ id }: { readonly id: number }): JSX.Element {
     await call('DELETE', `${path}/${key.id}`);
     await keys.refresh();
     announce(`The key ${key.name} is revoked.`);
-    setRevoked(null);
+    setRevoked((present) => (present === key ? null : present));
   };
   const columns: readonly Column<EnrollmentKey>[] = [
     { title: 'Name', cell: ({ name }) => name },

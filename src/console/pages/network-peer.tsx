@@ -27,7 +27,7 @@ import { TrafficChart } from '../parts/traffic-chart.tsx';
 import { type Fact, Facts, Remedies, Why } from '../parts/why.tsx';
 import { useRates } from '../rates.ts';
 import { useReading } from '../read.ts';
-import { go } from '../router.ts';
+import { go, route } from '../router.ts';
 import { canEdit } from '../session.ts';
 
 interface NetworkPeerPageProps {
@@ -88,11 +88,17 @@ function Unlisted({ network, id }: { readonly network: Network; readonly id: num
         <PeerDialog
           {...{ network, ...opened }}
           onClose={() => setOpened(null)}
-          onDone={() => opened.action === 'remove' && go({ page: 'peers', network: network.id })}
+          onDone={() => opened.action === 'remove' && leavePage(network, opened.peer)}
         />
       )}
     </>
   );
+}
+
+/** Goes to the list once the peer of the page is removed, unless the user has left its page meanwhile. */
+function leavePage({ id: network }: Network, peer: Peer): void {
+  const at = route.value;
+  if (at.page === 'peer' && at.network === network && at.peer === peer.id) go({ page: 'peers', network });
 }
 
 /** What the control plane has of a peer, apart from its health. */
@@ -137,7 +143,7 @@ function Around({ network, peer }: { readonly network: Network; readonly peer: P
         <PeerDialog
           {...{ network, ...opened }}
           onClose={() => setOpened(null)}
-          onDone={() => opened.action === 'remove' && go({ page: 'peers', network: network.id })}
+          onDone={() => opened.action === 'remove' && leavePage(network, opened.peer)}
         />
       )}
     </div>

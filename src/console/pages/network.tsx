@@ -16,6 +16,7 @@ import { Loading } from '../parts/spinner.tsx';
 import { Summary } from '../parts/summary.tsx';
 import { go } from '../router.ts';
 import { canEdit } from '../session.ts';
+import { useIsShown } from '../shown.ts';
 import { NetworkReach } from './network-reach.tsx';
 import { NetworkFailovers, NetworkRoutes } from './network-routes.tsx';
 import { NetworkTraffic } from './network-traffic.tsx';
@@ -102,6 +103,7 @@ function ChangeNetwork({ network, onClose }: NetworkDialogProps): JSX.Element {
   const [name, setName] = useState(network.name);
   const [description, setDescription] = useState(network.description);
   const [routes, setRoutes] = useState(network.routes.join('\n'));
+  const isShown = useIsShown();
   const change = async () => {
     const wanted = splitWords(routes);
     const isSame = wanted.toSorted().join() === seen.routes.toSorted().join();
@@ -111,7 +113,7 @@ function ChangeNetwork({ network, onClose }: NetworkDialogProps): JSX.Element {
       ...(!isSame && { routes: wanted, expected_routes: seen.routes }),
     });
     announce('The network is changed.');
-    onClose();
+    if (isShown()) onClose();
   };
   return (
     <Dialog title="Change the network" onClose={onClose}>
@@ -133,9 +135,11 @@ function ChangeNetwork({ network, onClose }: NetworkDialogProps): JSX.Element {
 }
 
 function DeleteNetwork({ network, onClose }: NetworkDialogProps): JSX.Element {
+  const isShown = useIsShown();
   const remove = async () => {
     await call('DELETE', `api/networks/${network.id}`);
     announce(`The network ${network.name} is deleted.`);
+    if (!isShown()) return;
     onClose();
     // The events of the network go with it. Its overview then shows which hosts have taken their tunnel down.
     go({ page: 'network', network: network.id });

@@ -18,6 +18,7 @@ import { type Column, Table } from '../parts/table.tsx';
 import { usePolled } from '../polled.ts';
 import { go } from '../router.ts';
 import { canEdit } from '../session.ts';
+import { useIsShown } from '../shown.ts';
 
 export function NetworksPage(): JSX.Element {
   const networks = usePolled<NetworkSummary>('api/networks');
@@ -112,10 +113,12 @@ function CreateNetwork({ onClose }: { readonly onClose: () => void }): JSX.Eleme
   const [range, setRange] = useState('');
   const [routes, setRoutes] = useState('');
   const [description, setDescription] = useState('');
+  const isShown = useIsShown();
   const create = async () => {
     const body = { name, private_cidr: range.trim(), description, routes: splitWords(routes) };
     const { id } = await call<NetworkSummary>('POST', 'api/networks', body);
     announce(`The network ${name} is created.`);
+    if (!isShown()) return;
     onClose();
     go({ page: 'network', network: id });
   };

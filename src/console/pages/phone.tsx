@@ -3,8 +3,9 @@ import { useState } from 'preact/hooks';
 import type { Network } from '../../contract/network.ts';
 import type { Peer } from '../../contract/peer.ts';
 import { findProfileConnectors } from '../../core/export/device-profile.ts';
+import { ApiError } from '../client.ts';
 import { enrollPhone, OutcomeUnknown, type Phone, repeat } from '../enroll-phone.ts';
-import { keptPhone } from '../kept-phone.ts';
+import { keepPhone, keptPhone } from '../kept-phone.ts';
 import { healthSource, useLive } from '../live.ts';
 import { linkTo } from '../logic/page/route.ts';
 import { type Dialled, findDialled } from '../logic/peers/choose-connector.ts';
@@ -44,10 +45,12 @@ export function AddPhone({ network, children }: { readonly network: Network; rea
     const connector = typeof dialled === 'object' ? dialled : null;
     const expiresInHours = days.trim() === '' ? null : Math.round(Number(days) * 24);
     try {
-      keptPhone.value = await (attempt ? repeat(attempt) : enrollPhone({ network, name, expiresInHours, connector }));
+      const request = { network, name, expiresInHours, connector };
+      await keepPhone(() => (attempt ? repeat(attempt) : enrollPhone(request)));
       setAttempt(null);
     } catch (error) {
-      setAttempt(error instanceof OutcomeUnknown ? error.attempt : null);
+      if (error instanceof OutcomeUnknown) setAttempt(error.attempt);
+      else if (error instanceof ApiError) setAttempt(null);
       throw error;
     }
   };

@@ -25,7 +25,8 @@ type Opened = { readonly dialog: 'create' } | { readonly dialog: 'role' | 'remov
 export function UsersPage(): JSX.Element {
   const users = usePolled<User>('api/users');
   const [opened, setOpened] = useState<Opened>(null);
-  const close = () => setOpened(null);
+  // The dialog of an earlier click may have another one in its place by now.
+  const close = () => setOpened((present) => (present === opened ? null : present));
   const done = async (text: string) => {
     await users.refresh();
     announce(text);

@@ -1,11 +1,12 @@
 import type { JSX } from 'preact';
-import { useRef, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import type { Network } from '../../contract/network.ts';
 import type { ChangePeer, Peer } from '../../contract/peer.ts';
 import { announce } from '../announcer.ts';
 import { ApiError, call, isOutcomeUnknown } from '../client.ts';
 import { type BulkAction, countPeers, describeFailures, type Failure, namePeers } from '../logic/peers/bulk.ts';
 import { inDays } from '../logic/text/time.ts';
+import { useIsShown } from '../shown.ts';
 import { Dialog } from './dialog.tsx';
 import { Check, Field, Form } from './form.tsx';
 import { Losses } from './losses.tsx';
@@ -82,19 +83,15 @@ export function BulkDialog({ network, peers: selected, action, onClose, onDone }
   const [days, setDays] = useState('');
   const [isForever, setForever] = useState(false);
   const [count, setCount] = useState<number | null>(null);
-  const isOver = useRef(false);
+  const isShown = useIsShown();
   const title = `${titles[action]} ${countPeers(peers.length)}`;
-  const close = () => {
-    isOver.current = true;
-    onClose();
-  };
   const run = async () => {
     const fields = readFields(action, isForever, days);
     const failed: Failure[] = [];
     const left: number[] = [];
     for (const [at, peer] of peers.entries()) {
-      // A closed dialog stops before the next peer.
-      if (isOver.current) left.push(peer.id);
+      // A closed dialog, and a page that is left, stop before the next peer.
+      if (!isShown()) left.push(peer.id);
       else {
         setCount(at);
         const path = `api/networks/${network.id}/peers/${peer.id}`;
@@ -114,15 +111,15 @@ export function BulkDialog({ network, peers: selected, action, onClose, onDone }
     await onDone(left);
     const problem = describeFailures(failed, done[action]);
     if (problem !== null) throw new Error(problem);
-    if (!isOver.current) onClose();
+    if (isShown()) onClose();
   };
   return (
-    <Dialog title={`${title}${action === 'expire' ? '' : '?'}`} onClose={close}>
+    <Dialog title={`${title}${action === 'expire' ? '' : '?'}`} onClose={onClose}>
       <Form
         submit={action === 'expire' ? 'Save' : titles[action]}
         isDangerous={action === 'remove' || action === 'suspend'}
         onSubmit={run}
-        onCancel={close}
+        onCancel={onClose}
       >
         <p>
           <strong>{namePeers(peers)}</strong>

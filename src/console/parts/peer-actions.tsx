@@ -7,6 +7,7 @@ import { ApiError, call } from '../client.ts';
 import { changeRoutes } from '../logic/peers/change-routes.ts';
 import { inDays } from '../logic/text/time.ts';
 import { splitWords } from '../logic/text/words.ts';
+import { useIsShown } from '../shown.ts';
 import { Confirm, Dialog } from './dialog.tsx';
 import { Check, Field, Form } from './form.tsx';
 import { Losses } from './losses.tsx';
@@ -49,10 +50,11 @@ interface PeerDialogProps extends OpenedPeer {
 
 /** The dialog of an action. */
 export function PeerDialog({ network, peer, action, onClose, onDone }: PeerDialogProps): JSX.Element {
+  const isShown = useIsShown();
   // The button stays busy until the page shows the change.
   const done = async () => {
     await onDone();
-    onClose();
+    if (isShown()) onClose();
   };
   const props = { network, peer, close: onClose, done };
   if (action === 'change') return <ChangePeerDialog {...props} />;
