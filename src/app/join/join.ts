@@ -53,16 +53,21 @@ export interface JoinReport extends HandshakeResult {
  * continues where this one ended, and gets the same peer and address.
  */
 export async function joinNetwork(tools: Tools, asked: JoinRequest): Promise<JoinReport> {
-  const request = { ...asked, service: await rememberListener(tools, await keepReach(tools, asked)) };
-  await check(tools, request);
-  const describe = beginToDescribe(tools, request);
+  const reach = await keepReach(tools, asked);
+  const service = reach.listener === undefined ? await confirmListener(tools, reach, undefined) : reach;
+  await check(tools, { ...asked, service });
+  const describe = beginToDescribe(tools, { ...asked, service });
   const alone = <T>(work: () => Promise<T>) => tools.store.change(() => tools.store.lock(work));
-  const applied = await alone(async () => {
+  const { applied, request } = await alone(async () => {
+    const { listener } = service;
+    // Another command may have changed the rest before this one got the lock.
+    const settled = { ...(listener !== undefined && { listener }), ...(await keepReach(tools, asked)) };
+    const request = { ...asked, service: settled };
     const pending = await loadOrCreateState(tools, request);
     return restoreOnInterrupt(tools, pending, async (signal) => {
       const enrolled = await enroll({ ...tools, describe }, pending, request, signal);
       const planned = await plan(tools, enrolled, pending);
-      return apply(tools, enrolled, planned, signal);
+      return { request, applied: await apply(tools, enrolled, planned, signal) };
     });
   });
   return { ...(await verify(tools, applied, request)), savedProxy: describeSavedProxy(request) };
@@ -70,28 +75,19 @@ export async function joinNetwork(tools: Tools, asked: JoinRequest): Promise<Joi
 
 /**
  * The service by the proxy of an earlier join there, unless `--proxy` names another one; else by that of the environment. The same is so
- * of the CAs of `--ca-file`.
+ * of the CAs of `--ca-file`, and of the user whose program may answer, as an earlier join remembers it, finished or not.
  */
 async function keepReach({ store }: Tools, { service, named }: JoinRequest): Promise<ServiceAddress> {
   const known = (await store.list()).states.map((state) => state.service).filter(({ url }) => url === service.url);
   const proxy = known.find((each) => each.proxy !== undefined)?.proxy;
   const authorities = known.find((each) => each.authorities !== undefined)?.authorities;
+  const listener = known.find((each) => each.listener !== undefined)?.listener;
   return {
     ...service,
     ...(proxy !== undefined && !named.has('proxy') && { proxy }),
     ...(authorities !== undefined && !named.has('authorities') && { authorities }),
+    ...(listener !== undefined && { listener }),
   };
-}
-
-/**
- * Adds to the service the user whose program may answer: the user that an earlier join there remembers, finished or not, else the user whose
- * program listens now.
- */
-async function rememberListener(tools: Tools, service: ServiceAddress): Promise<ServiceAddress> {
-  const { states } = await tools.store.list();
-  const known = states.find((state) => state.service.url === service.url && state.service.listener !== undefined);
-  if (known?.service.listener === undefined) return confirmListener(tools, service, undefined);
-  return { ...service, listener: known.service.listener };
 }
 
 /** Only a person sees what the environment decided; the unit of the daemon has no such variables. */

@@ -1,0 +1,182 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { JoinRequest } from '../../../src/app/join/join-request.ts';
+import type { Tools } from '../../../src/app/tools.ts';
+import { Secret } from '../../../src/core/crypto/secret.ts';
+import type { Actual } from '../../../src/core/host-state/actual.ts';
+import { parseEndpoint } from '../../../src/core/net/endpoint.ts';
+import type { Step } from '../../../src/core/reconcile/step.ts';
+import type { Host } from '../../../src/host/host.ts';
+import { fileStore } from '../../../src/store/file-store.ts';
+import { passLock, withLock } from '../../../src/store/lock.ts';
+import type { State } from '../../../src/store/state/state.ts';
+import type { Folders } from '../../../src/store/store.ts';
+import { bare, network, options } from '../../core/samples.ts';
+import { simulate } from '../../core/simulate.ts';
+import { memory } from '../../lab/memory.ts';
+import { Desk, joinedTo } from '../desk.ts';
+import { Service } from './service.ts';
+
+/** A control plane and one host, on which any number of processes work. */
+export class Site {
+  readonly #desk: Desk;
+  readonly #folders: Folders;
+  readonly #links = new Map<string, Actual>();
+  readonly service = new Service();
+  #sysctls: Actual['sysctls'] = {};
+  #made = 0;
+
+  private constructor(desk: Desk, folder: string) {
+    this.#desk = desk;
+    this.#folders = { config: join(folder, 'etc'), state: join(folder, 'state'), runtime: join(folder, 'run') };
+    desk.alive.add('10.77.0.2');
+  }
+
+  static async open(): Promise<Site> {
+    return new Site(await Desk.empty(), await mkdtemp(join(memory, 'cpn-site-')));
+  }
+
+  close(): Promise<void> {
+    return rm(join(this.#folders.state, '..'), { recursive: true, force: true });
+  }
+
+  /** The tools of one process. Where it finds a lock held it fails at once: what holds the lock stands still. */
+  process(): Tools {
+    const desk = this.#desk;
+    const store = fileStore(this.#folders);
+    const refuseHeld = () => withLock(this.#folders.runtime, async () => {}, { ...passLock, patienceMs: 0 });
+    return {
+      ...desk.tools,
+      store: {
+        ...store,
+        get damaged() {
+          return store.damaged;
+        },
+        lock: async (work) => {
+          await refuseHeld();
+          return store.lock(work);
+        },
+        change: (work) => store.change(work, false),
+      },
+      host: this.#host(),
+      connect: async () => this.service.connect(),
+      describe: async () => desk.describesItself(null, undefined),
+      random: (bytes) => {
+        this.#made += 1;
+        return new Uint8Array(bytes).fill(this.#made);
+      },
+    };
+  }
+
+  #host(): Host {
+    const on = (link: string) => ({ ...(this.#links.get(link) ?? bare), sysctls: this.#sysctls });
+    return {
+      ...this.#desk.tools.host,
+      observe: async ({ link, around = null }) => ({ ...(around ?? on(link)), device: on(link).device }),
+      device: async (link) => on(link).device,
+      links: async () => new Set([...this.#links].flatMap(([link, { link: found }]) => (found ? [link] : []))),
+      triggerHandshake: async (address) => this.#answer(address),
+      apply: async (step) => {
+        const link = linkOf(step);
+        const next = simulate(on(link), [step]);
+        this.#links.set(link, next);
+        const others = Object.entries(this.#sysctls).filter(
+          ([key]) => /\.cpn\d\./.test(key) && !key.includes(`.${link}.`),
+        );
+        this.#sysctls = { ...Object.fromEntries(others), ...next.sysctls };
+      },
+    };
+  }
+
+  /** A peer completes a handshake, where it has the present key of this host. */
+  #answer(address: string): void {
+    for (const [link, actual] of this.#links) {
+      const { device } = actual;
+      const peer = this.service.peersAround(device?.publicKey ?? null).find((each) => each.address === address);
+      if (device === null || peer === undefined) continue;
+      const latestHandshake = Math.floor(this.#desk.tools.now().getTime() / 1000);
+      const peers = device.peers.map((each) =>
+        each.publicKey === peer.publicKey ? { ...each, latestHandshake } : each,
+      );
+      this.#links.set(link, { ...actual, device: { ...device, peers } });
+    }
+  }
+
+  /** Whether a change of keys has not ended. */
+  async isRotating(): Promise<boolean> {
+    return (await this.process().store.list()).states.some(({ rotation }) => rotation !== null);
+  }
+
+  /** The keys of this host in a network: in the state, the file, the interface and at the control plane. */
+  async keys(link: string): Promise<readonly (string | null | undefined)[]> {
+    const { store } = this.process();
+    const state = await store.read(link);
+    const config = await readFile(store.configPath(link), 'utf8').catch(() => '');
+    const listed = this.service.peersOf(state?.membership?.map.id ?? 0).find(({ id }) => id === 1);
+    const written = /PrivateKey = (\S+)/.exec(config)?.[1];
+    return [
+      state?.keyPair.publicKey,
+      written === state?.keyPair.privateKey.reveal() ? state?.keyPair.publicKey : written,
+      this.#links.get(link)?.device?.publicKey,
+      listed?.publicKey,
+    ];
+  }
+
+  /** All that two processes may make different, but for times, keys and revisions. */
+  async summary() {
+    const { store } = this.process();
+    const { states } = await store.list();
+    const { memberships } = await store.readFormer();
+    const hosts = [...this.#links]
+      .filter(([, { link }]) => link !== null)
+      .map(([link, actual]) => [link, seen(actual)]);
+    return {
+      states: states.map(kept),
+      former: memberships.map((each) => [each.interface, each.network.id]).sort(),
+      networks: this.service.summary(),
+      hosts: hosts.sort(),
+    };
+  }
+}
+
+function linkOf(step: Step): string {
+  if (step.do === 'set-firewall') return step.firewall.link;
+  if (step.do === 'set-sysctl') return /\bcpn\d\b/.exec(step.key)?.[0] ?? 'cpn0';
+  return step.link;
+}
+
+function kept({ interface: link, enabled, drained, options, service, enrollment, membership, receipt }: State) {
+  const { name, endpoint } = enrollment;
+  const peers = membership?.map.peers.map(({ id }) => id);
+  return {
+    link,
+    enabled,
+    drained,
+    options,
+    service,
+    name,
+    endpoint,
+    peers,
+    receipt: receipt.filter(({ made }) => made !== 'folder').length,
+  };
+}
+
+function seen({ link, device, routes, firewall }: Actual) {
+  const peers = device?.peers.map(({ publicKey }) => publicKey);
+  return { mtu: link?.mtu, peers, port: device?.listenPort, routes, hasRules: firewall !== null };
+}
+
+/** What `cpn join` is called with. */
+export function requestFor(key: string, changes: Partial<JoinRequest> = {}): JoinRequest {
+  const { service } = joinedTo(network([]));
+  return {
+    ...{ token: new Secret(key), service, name: 'host', type: 'connector', interface: null },
+    ...{
+      endpoint: parseEndpoint(`203.0.113.22:${key === 'key of office' ? 51_820 : 51_821}`),
+      options,
+      named: new Set(),
+      networkSecret: null,
+    },
+    ...{ personalToken: null, isUnattended: false, handshakeTimeoutMs: 0, ...changes },
+  };
+}
