@@ -13,7 +13,7 @@ const largeMs = 600_000;
  * routes in question; a listing is used again for a minute, until an event shows that it may be outdated.
  */
 export class RouteCache {
-  readonly #listings = new Map<string, { readonly listing: Listing; readonly at: number }>();
+  #listings = new Map<string, { readonly listing: Listing; readonly at: number }>();
   readonly #concerns = new Map<string, PrefixIndex<Prefix>>();
   /** By interface: whether it takes all traffic, for which any route of another program matters. */
   readonly #isFull = new Map<string, boolean>();
@@ -39,14 +39,16 @@ export class RouteCache {
     const known = this.#listings.get(link);
     if (this.#isFollowed && known && performance.now() - known.at < listingMs) return known.listing;
     const at = performance.now();
+    const listings = this.#listings;
     const listing = await read();
-    this.#listings.set(link, { listing, at });
+    // An event while it was read may be of a change that it lacks.
+    if (listings === this.#listings) listings.set(link, { listing, at });
     return listing;
   }
 
   /** Something of the host changed that a listing may contain. */
   invalidate(): void {
-    this.#listings.clear();
+    this.#listings = new Map();
   }
 
   /** The prefixes for which routes matter to the network of an interface. */

@@ -78,4 +78,16 @@ describe('a listing', () => {
     await cache.list('cpn0', read);
     expect(reads).toBe(4);
   });
+
+  it('that was read while an event came is not used again: it may lack the change', async () => {
+    const cache = cacheOf('10.77.0.0/24');
+    cache.follow(true);
+    const held = Promise.withResolvers<typeof listing>();
+    const former = cache.list('cpn0', () => held.promise);
+    cache.invalidate();
+    held.resolve(listing);
+    await former;
+    const newer = { ...listing, isWhole: true };
+    expect(await cache.list('cpn0', async () => newer)).toBe(newer);
+  });
 });
