@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
 import { lstat, mkdir, open, readdir, readFile, rename, rm, rmdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { platform } from 'node:process';
 import { makeKeyPair } from '../../core/crypto/keys.ts';
 import { Secret } from '../../core/crypto/secret.ts';
 import { DiskFailed, InvalidValue, NotOurs } from '../../core/errors/index.ts';
@@ -95,7 +96,7 @@ export function tunnelFiles(folder: string): TunnelFiles {
       }
     },
     async remove(link) {
-      await rm(path(link), { force: true });
+      for (const each of [temporaryOf(path(link)), path(link)]) await rm(each, { force: true });
       await rmdir(folder).catch(() => {});
     },
     list: async () =>
@@ -112,8 +113,13 @@ async function checkFolder(folder: string): Promise<void> {
   throw new NotOurs('the folder', folder, 'remove it: no other user may write there');
 }
 
+/** What a process that was killed leaves of a file. */
+function temporaryOf(path: string): string {
+  return `${path}.tmp`;
+}
+
 async function replace(path: string, text: string): Promise<void> {
-  const temporary = `${path}.tmp`;
+  const temporary = temporaryOf(path);
   await rm(temporary, { force: true });
   const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW = 0 } = constants;
   const file = await open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
@@ -124,4 +130,16 @@ async function replace(path: string, text: string): Promise<void> {
     await file.close();
   }
   await rename(temporary, path);
+  await syncFolder(dirname(path));
+}
+
+/** Without that the rename may be lost. Windows opens no folder. */
+async function syncFolder(path: string): Promise<void> {
+  if (platform === 'win32') return;
+  const folder = await open(path);
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
 }

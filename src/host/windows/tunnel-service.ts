@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -38,10 +37,16 @@ export function tunnelServiceManager(run: Run, folder: string, intervalMs = poll
     async down(link) {
       await run('wireguard', ['/uninstalltunnelservice', link]);
       await waitForState(link, false);
+      await rm(deviceFile(folder, link), { force: true });
     },
     change: (step) => change(run, folder, step),
     kernelName: async (link) => link,
   };
+}
+
+/** The same at each change: what a process that was killed left of it goes with the next change, or with the tunnel. */
+function deviceFile(folder: string, link: string): string {
+  return join(folder, `${link}.device`);
 }
 
 /** Without /dev/stdin, `wg` reads a temporary file. */
@@ -51,8 +56,9 @@ async function change(run: Run, folder: string, step: DeviceStep): Promise<void>
     for (const args of removalArgs({ do: 'remove-peers', link: step.link, publicKeys })) await run('wg', args);
     if (step.do === 'remove-peers') return;
   }
-  const path = join(folder, `${randomUUID()}.device`);
+  const path = deviceFile(folder, step.link);
   const device = renderDevice({ ...step, do: 'configure-device' });
+  await rm(path, { force: true });
   try {
     await writeFile(path, device.reveal(), { flag: 'wx', mode: 0o600 });
     await run('wg', ['addconf', step.link, path]);

@@ -85,6 +85,16 @@ describe('WireGuard for Windows, with substitutes for its programs', () => {
     expect(await readdir(join(folder, 'run'))).toEqual([]);
   });
 
+  test('takes with the tunnel the file with a key that a killed process left', async () => {
+    await writeFile(join(folder, 'up'), 'cpn0\n');
+    await writeFile(join(folder, 'run', 'cpn0.device'), privateKey.reveal());
+    await host.apply(configure({ peers: [makePeer()] }));
+    expect(await readdir(join(folder, 'run'))).toEqual([]);
+    await writeFile(join(folder, 'run', 'cpn0.device'), privateKey.reveal());
+    await host.apply(destroy);
+    expect(await readdir(join(folder, 'run'))).toEqual([]);
+  });
+
   test('fails where its service does not start', async () => {
     await writeFile(join(folder, 'wireguard'), '#!/bin/sh\n');
     await host.apply(create);
