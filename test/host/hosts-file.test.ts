@@ -1,8 +1,22 @@
-import { chmod, chown, lstat, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  chown,
+  type FileHandle,
+  lstat,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { readHosts, writeHosts } from '../../src/host/hosts-file.ts';
+import { holdCall, replaceCall } from '../lab/hold-call.ts';
 
 const block = '# BEGIN cpn cpn0 (written by cpn; edits are lost)\n10.77.0.2 edge.office.cpn.internal\n# END cpn cpn0\n';
 /** With bytes that are no UTF-8. */
@@ -90,5 +104,77 @@ describe('a hosts file', () => {
     }
     expect(await readFile(path, 'latin1')).toBe(damaged);
     expect(await readHosts('cpn1', path)).toEqual({ block: null, trouble: null });
+  });
+});
+
+describe('a hosts file that another program changes', () => {
+  const others = '192.0.2.7 printer\n';
+
+  const append = () => writeFile(path, others, { flag: 'a' });
+  const replace = async () => {
+    await writeFile(`${path}.new`, Buffer.from(machine).fill('#', 0, 1));
+    await rename(`${path}.new`, path);
+  };
+
+  it.each([
+    ['in place, before the first look at it', 'stat', 1, append],
+    ['in place, while the new file is written', 'open', 1, append],
+    ['in place, before the second look at it', 'stat', 2, append],
+    ['by a new file of the same size', 'stat', 2, replace],
+  ] as const)('%s keeps that change, and gets the block', async (_, call, nth, change) => {
+    const held = holdCall(call, nth);
+    const writing = writeHosts('cpn0', block, path);
+    await Promise.race([held.reached, writing]);
+    await change();
+    const changed = await readFile(path);
+    held.release();
+    await writing;
+    expect(await readFile(path)).toEqual(Buffer.concat([changed, Buffer.from(block)]));
+    expect(await readdir(folder)).toEqual(['hosts']);
+  });
+
+  it('each time that it was read is left to that program', async () => {
+    let looks = 0;
+    replaceCall('stat', (original) => async (...given) => {
+      looks += 1;
+      if (looks % 2 === 0) await append();
+      return original(...given);
+    });
+    await expect(writeHosts('cpn0', block, path)).rejects.toThrow('another program keeps changing it');
+    expect(await readFile(path, 'latin1')).toBe(machine.toString('latin1') + others.repeat(looks / 2));
+    expect(await readdir(folder)).toEqual(['hosts']);
+  });
+
+  it('is whole for a reader until it is replaced', async () => {
+    const replacing = holdCall('rename');
+    const writing = writeHosts('cpn0', block, path);
+    await replacing.reached;
+    expect(await readFile(path)).toEqual(machine);
+    replacing.release();
+    await writing;
+  });
+
+  it('where it is a mount, has every line of the machine at every step of its change', async () => {
+    await writeHosts('cpn0', block, path);
+    const seen: string[] = [];
+    const isMount = Object.assign(new Error('EBUSY'), { code: 'EBUSY', errno: -16 });
+    replaceCall('rename', () => async () => Promise.reject(isMount));
+    replaceCall('open', (original) => async (...given) => {
+      const file = (await original(...given)) as FileHandle;
+      for (const name of ['writeFile', 'truncate', 'sync'] as const) {
+        const work = file[name].bind(file) as (...given: unknown[]) => Promise<void>;
+        Object.assign(file, {
+          [name]: async (...data: unknown[]) => {
+            await work(...data);
+            seen.push(await readFile(path, 'latin1'));
+          },
+        });
+      }
+      return file;
+    });
+    await writeHosts('cpn0', null, path);
+    expect(seen.length).toBeGreaterThan(3);
+    for (const text of seen) expect(text).toContain(machine.toString('latin1'));
+    expect(await readFile(path)).toEqual(machine);
   });
 });
