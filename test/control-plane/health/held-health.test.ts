@@ -1,0 +1,296 @@
+import { EventEmitter } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import type { Kysely } from 'kysely';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import type { PeerMessage } from '../../../src/contract/message.ts';
+import { type PeerCaller, peerOnly } from '../../../src/control-plane/domain/caller.ts';
+import { Acknowledgements } from '../../../src/control-plane/health/acknowledgements.ts';
+import { Evaluator } from '../../../src/control-plane/health/evaluate.ts';
+import { LostConnections } from '../../../src/control-plane/health/lost-connections.ts';
+import { Presence } from '../../../src/control-plane/health/presence.ts';
+import { PeerMessages } from '../../../src/control-plane/push/peer-messages.ts';
+import type { Context } from '../../../src/control-plane/service/context.ts';
+import { claimDeliveries, postponeDelivery } from '../../../src/control-plane/store/deliveries.ts';
+import { type StoredHealth, savePeerHealth } from '../../../src/control-plane/store/health.ts';
+import type { Tables } from '../../../src/control-plane/store/tables.ts';
+import { eventually } from '../../lab/eventually.ts';
+import { closePlane, enroll, makeKey, makeNetwork, openPlane, type Plane, withDatabase } from '../harness.ts';
+import { controlStatements } from '../held-statements.ts';
+
+const statements = controlStatements();
+let plane: Plane;
+let token: string;
+beforeAll(async () => {
+  // Nothing of its own is written meanwhile.
+  plane = await openPlane({ healthTimes: { flushMs: 1e9, tickMs: 1e9, settleMs: 1e9 } });
+  token = await plane.signIn('owner');
+});
+afterAll(() => closePlane(plane));
+
+const failures = { note: () => {} };
+
+/** A network with two hosts, and what works on it over a connection of its own to the database. */
+async function withHosts(
+  work: (on: {
+    db: Kysely<Tables>;
+    context: Context;
+    network: number;
+    one: PeerCaller;
+    two: PeerCaller;
+  }) => Promise<void>,
+) {
+  const network = await makeNetwork(plane, token);
+  const key = await makeKey(plane, token, network);
+  const add = async (): Promise<PeerCaller> => {
+    const { id, name } = (await enroll(plane, key)).body.data.peer;
+    const common = { kind: 'peer', tokenMark: 0, expiresAt: null, access: peerOnly, address: '192.0.2.1' } as const;
+    return { ...common, peerId: id, name, networkId: network, organizationId: 1 };
+  };
+  const [one, two] = [await add(), await add()];
+  await withDatabase(plane.dataDir, (db) => {
+    const { now, steadyNow } = plane.clock;
+    const context = { db, now, steadyNow, readTime: async () => now(), announce: async () => {} } as unknown as Context;
+    return work({ db, context, network, one, two });
+  });
+}
+
+const readRow = (peer: PeerCaller): Promise<StoredHealth | undefined> =>
+  withDatabase(plane.dataDir, (db) =>
+    db.selectFrom('peer_health').selectAll().where('peer_id', '=', peer.peerId).executeTakeFirst(),
+  );
+const lastSeen = async (peer: PeerCaller) => (await readRow(peer))?.last_seen;
+const nowText = () => plane.clock.now().toISOString();
+
+describe('presence', () => {
+  const open = (context: Context, returned: number[] = []) =>
+    new Presence(context, {
+      ...{ days: 30, flushMs: 1e9, settleMs: 1, failures },
+      onReturn: (network) => void returned.push(network),
+    });
+
+  test('a request that arrives while earlier ones are written is written too', () =>
+    withHosts(async ({ context, one }) => {
+      const presence = open(context);
+      presence.touch(one, {});
+      plane.clock.advance(100);
+      const held = statements.hold(/^commit$/, 'before');
+      const writing = presence.flush();
+      await held.reached;
+      presence.touch(one, {});
+      held.release();
+      await writing;
+      await presence.stop();
+      expect(await lastSeen(one)).toBe(nowText());
+    }));
+
+  test('the return of a host is announced once it is stored, also of one that returns while others are written', () =>
+    withHosts(async ({ context, network, one, two }) => {
+      const returned: number[] = [];
+      const presence = open(context, returned);
+      onTestFinished(() => presence.stop());
+      presence.touch(one, {});
+      const held = statements.hold(/^commit$/, 'before');
+      await held.reached;
+      presence.touch(two, {});
+      expect(returned).toEqual([]);
+      held.release();
+      await eventually('both are announced', () => returned.length === 2);
+      expect([returned, await lastSeen(one), await lastSeen(two)]).toEqual([[network, network], nowText(), nowText()]);
+    }));
+
+  test.each(['before', 'after'])(
+    'a request that came %s the loss of a connection was noticed is written at once',
+    (when) =>
+      withHosts(async ({ context, one }) => {
+        const presence = open(context);
+        presence.touch(one, {});
+        await eventually('it is stored', () => lastSeen(one));
+        presence.setOnline(one.peerId, true);
+        plane.clock.advance(1_000);
+        const lostAt = plane.clock.steadyNow();
+        plane.clock.advance(1_000);
+        if (when === 'before') presence.touch(one, {});
+        presence.expect(one.peerId, lostAt);
+        if (when === 'after') presence.touch(one, {});
+        await eventually('it is stored', async () => (await lastSeen(one)) === nowText());
+        await presence.stop();
+      }),
+  );
+});
+
+describe('acknowledgements', () => {
+  const remove = async (db: Kysely<Tables>, network: number) => {
+    const gone = (await enroll(plane, await makeKey(plane, token, network))).body.data.peer.id;
+    await plane.call('DELETE', `/api/networks/${network}/peers/${gone}`, { token });
+    return db.selectFrom('networks').select('revision').where('id', '=', network).executeTakeFirstOrThrow();
+  };
+  const acknowledged = async (peer: PeerCaller) => (await readRow(peer))?.acknowledged_revision ?? null;
+
+  test('one that comes while others are written is written too', () =>
+    withHosts(async ({ db, context, network, one, two }) => {
+      const { revision } = await remove(db, network);
+      // Its own connection is in the transaction that is held.
+      await withDatabase(plane.dataDir, async (other) => {
+        const shared = { ...context };
+        const acknowledgements = new Acknowledgements(shared, { settleMs: 1, failures });
+        const held = statements.hold(/^commit$/, 'before');
+        acknowledgements.note(one, revision);
+        await held.reached;
+        Object.assign(shared, { db: other });
+        acknowledgements.note(two, revision);
+        // Its network is known: it is due at the next turn.
+        await new Promise(setImmediate);
+        held.release();
+        await eventually('both are stored', async () => {
+          return (await acknowledged(one)) === revision && (await acknowledged(two)) === revision;
+        });
+        await acknowledgements.stop();
+      });
+    }));
+
+  test('one that could not be written is written with the next request of its host', () =>
+    withHosts(async ({ db, context, network, one }) => {
+      const { revision } = await remove(db, network);
+      const failed = Promise.withResolvers<unknown>();
+      const note = (_part: unknown, error: unknown) => error !== null && failed.resolve(error);
+      const acknowledgements = new Acknowledgements(context, { settleMs: 1, failures: { note } });
+      const stop = statements.observe((sql) => {
+        if (/^insert into "peer_health"/.test(sql)) throw new Error('the database is away');
+      });
+      acknowledgements.note(one, revision);
+      expect(String(await failed.promise)).toContain('away');
+      stop();
+      expect(await acknowledged(one)).toBeNull();
+      acknowledgements.note(one, revision);
+      await eventually('it is stored', async () => (await acknowledged(one)) === revision);
+      await acknowledgements.stop();
+    }));
+
+  test('a removal that is newer than the last one that was read is acknowledged', () =>
+    withHosts(async ({ db, context, network, one }) => {
+      const acknowledgements = new Acknowledgements(context, { settleMs: 1, failures });
+      for (let round = 0; round < 2; round += 1) {
+        const { revision } = await remove(db, network);
+        acknowledgements.note(one, revision);
+        await eventually('it is stored', async () => (await acknowledged(one)) === revision);
+      }
+      await acknowledgements.stop();
+    }));
+});
+
+describe('an evaluation', () => {
+  const presence = { silenceOf: () => null, setOnline: () => {} };
+  const open = (context: Context) =>
+    new Evaluator(context, presence, { keepsPresence: true, tickMs: 1e9, settleMs: 1e9, failures });
+  const read = / from "peer_health"/;
+
+  test('that began before a call is no answer to it', () =>
+    withHosts(async ({ context, network, one }) => {
+      const evaluator = open(context);
+      onTestFinished(() => evaluator.stop());
+      const held = statements.hold(read, 'after');
+      const early = evaluator.evaluate(network);
+      await held.reached;
+      await withDatabase(plane.dataDir, (db) => savePeerHealth(db, one.peerId, { last_seen: nowText() }));
+      const late = evaluator.evaluate(network);
+      held.release();
+      const states = [await early, await late].map(({ judged }) => judged.peers.get(one.peerId)?.state);
+      expect(states).toEqual(['unknown', 'online']);
+    }));
+
+  test('that began before a change was noted does not settle it', () =>
+    withHosts(async ({ context, network, one }) => {
+      const evaluator = open(context);
+      onTestFinished(() => evaluator.stop());
+      const held = statements.hold(read, 'after');
+      const early = evaluator.evaluate(network);
+      await held.reached;
+      await withDatabase(plane.dataDir, (db) => savePeerHealth(db, one.peerId, { last_seen: nowText() }));
+      evaluator.schedule(network);
+      held.release();
+      await early;
+      const recent = await evaluator.readRecent(network);
+      expect(recent?.judged.peers.get(one.peerId)?.state).toBe('online');
+    }));
+});
+
+describe('a lost connection', () => {
+  const times = { closedMs: 1, repliedMs: 1, repeatMs: 60_000, retryMs: 60_000, settleMs: 1, failures };
+
+  /** The host was online, waited and went; another host can be asked. */
+  async function lose(db: Kysely<Tables>, one: PeerCaller, two: PeerCaller, losses: () => LostConnections) {
+    const paths = [{ peer: one.peerId, path: 'direct' }];
+    const report = { paths, probes: [], routes: [], unserved: [], drift: null, pin_mismatches: [], problem: null };
+    for (const { peerId } of [one, two])
+      await savePeerHealth(db, peerId, { last_seen: nowText(), announced: 'online', report: JSON.stringify(report) });
+    const response = Object.assign(new EventEmitter(), { destroyed: false, writableFinished: false });
+    losses().watch(one, response as unknown as ServerResponse);
+    response.emit('close');
+  }
+
+  test('is stored before other hosts are asked: what they answer is later', () =>
+    withHosts(async ({ db, context, one, two }) => {
+      const asked = Promise.withResolvers<string | null | undefined>();
+      const expected: number[] = [];
+      const send = async () => asked.resolve((await readRow(one))?.lost_at);
+      const presence = { requestsOf: () => 1, expect: (peer: number) => void expected.push(peer) };
+      const losses = new LostConnections(context, presence, { send }, times);
+      await lose(db, one, two, () => losses);
+      expect([await asked.promise, expected]).toEqual([expect.any(String), [one.peerId]]);
+      await losses.stop();
+    }));
+
+  test('of a host that makes a request while the network is read is none', () =>
+    withHosts(async ({ db, context, one, two }) => {
+      let [requests, sent] = [1, 0];
+      const send = async () => {
+        sent += 1;
+      };
+      const losses = new LostConnections(context, { requestsOf: () => requests, expect: () => {} }, { send }, times);
+      const held = statements.hold(/ from "peer_health"/, 'after');
+      await lose(db, one, two, () => losses);
+      await held.reached;
+      requests += 1;
+      held.release();
+      await losses.stop();
+      expect([sent, (await readRow(one))?.lost_at]).toEqual([0, null]);
+    }));
+});
+
+test('a message that is sent while others are taken ends the next wait, and is taken then', () =>
+  withHosts(async ({ context, network, one }) =>
+    // A connection of its own, because that of the first is held.
+    withDatabase(plane.dataDir, async (other) => {
+      const shared = { ...context };
+      const messages = new PeerMessages(shared);
+      const probe = (peer: number) =>
+        new Map<number, PeerMessage>([[one.peerId, { kind: 'probe', data: { peers: [peer] } }]]);
+      await messages.send(network, probe(1));
+      const inbox = messages.open(one, ['probe']);
+      const held = statements.hold(/^delete from "peer_messages" where "peer_id"/, 'after');
+      const taking = inbox.take();
+      await held.reached;
+      Object.assign(shared, { db: other });
+      await messages.send(network, probe(2));
+      held.release();
+      expect(await taking).toEqual([{ kind: 'probe', data: { peers: [1] } }]);
+      let hasEnded = false;
+      inbox.subscribe(() => {
+        hasEnded = true;
+      })();
+      expect([hasEnded, await inbox.take()]).toEqual([true, [{ kind: 'probe', data: { peers: [2] } }]]);
+    }),
+  ));
+
+test('a process whose claim of a delivery is over does not postpone the attempt of another one', () =>
+  withHosts(async ({ db }) => {
+    const [now, until, later] = ['2030-01-01T00:00:00.000Z', '2030-01-01T00:01:00.000Z', '2030-01-01T00:02:00.000Z'];
+    const row = { event_id: 1, body: '{}', created_at: now, attempts: 0, next_at: now };
+    await db.insertInto('deliveries').values(row).execute();
+    const [first] = await claimDeliveries(db, { now, until, limit: 1 });
+    const [second] = await claimDeliveries(db, { now: until, until: later, limit: 1 });
+    if (first === undefined || second === undefined) throw new Error('each claims it');
+    await postponeDelivery(db, first, '2030-01-01T00:00:30.000Z');
+    const stored = await db.selectFrom('deliveries').select('next_at').where('id', '=', first.id).executeTakeFirst();
+    expect([first.id, stored?.next_at]).toEqual([second.id, later]);
+  }));
