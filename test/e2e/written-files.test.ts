@@ -61,7 +61,7 @@ function installed(file: string): string {
 /** What the tunnel's own program makes, and removes when its interface goes. */
 const socket = '/run/wireguard/cpn0.sock';
 
-test('the program names files in its folders alone, and beside the hosts file', () => {
+test('the program names files in its folders, and next to the hosts file, alone', () => {
   const kinds = new Set(created.map((file) => installed(file).replace(/\.\d+\.tmp$/, '.PID.tmp')));
   expect([...kinds].toSorted()).toEqual([
     ...['/etc/hosts', '/etc/hosts.cpn.tmp', '/etc/wireguard/cpn0.conf', '/etc/wireguard/cpn0.conf.PID.tmp'],
