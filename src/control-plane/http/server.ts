@@ -86,6 +86,7 @@ export async function createServer(context: Context, surroundings: ServerContext
   closePromptly(app, [context.notifier, context.healthNotifier], transport);
   app.addHook('onResponse', async (request, reply) => metrics.countAnswer(request, reply));
   logRequests(app);
+  unmapAddresses(app);
   requireAddress(app);
   warnOfProxy(app, proxies);
   await limitRequests(app, limits.requests, context.steadyNow);
@@ -205,6 +206,14 @@ function isOf(path: string, template: string): boolean {
   return (
     given.length === wanted.length && wanted.every((segment, index) => segment[0] === ':' || segment === given[index])
   );
+}
+
+/** An IPv4 client has the same address at a listener of both families, whose sockets write it as ::ffff:203.0.113.7. */
+function unmapAddresses(app: App): void {
+  app.addHook('onRequest', async (request) => {
+    const [, ipv4] = /^::ffff:([0-9.]+)$/i.exec(request.ip) ?? [];
+    if (ipv4 !== undefined) Object.defineProperty(request, 'ip', { value: ipv4 });
+  });
 }
 
 /** Refuses a request of a trusted proxy without a client address: limits and audit would use unverified text as the address. */

@@ -29,3 +29,31 @@ describe('passwords', () => {
     expect(await verify('cafe\u0301', await hash('caf\u00e9'))).toBe(true);
   });
 });
+
+describe('the passwords of one prefix wait in one queue, and those of another prefix not behind them', () => {
+  const cost = { N: 2 ** 12, r: 8, p: 1 };
+  const families = {
+    IPv4: { of: (host: number) => `203.0.113.${host + 1}`, other: '203.0.114.1', near: '203.0.113.200' },
+    IPv6: {
+      of: (host: number) => `2001:db8:0:1::${host + 1}`,
+      other: '2001:db8:0:2::1',
+      near: '2001:db8:0:1:ffff::1',
+    },
+    'IPv4 in IPv6': {
+      of: (host: number) => `::ffff:203.0.113.${host + 1}`,
+      other: '::ffff:203.0.114.1',
+      near: '203.0.113.200',
+    },
+  };
+
+  test.each(Object.entries(families))('%s', async (_, { of, other, near }) => {
+    const ended: string[] = [];
+    const verify = (address: string) =>
+      verifyPassword(new Secret('x'), null, cost, address).then(() => ended.push(address));
+    const flood = Array.from({ length: 12 }, (_address, host) => verify(of(host)));
+    await Promise.all([...flood, verify(near), verify(other)]);
+    // Two run, and then each queue has its turn.
+    expect(ended.indexOf(other)).toBeLessThan(6);
+    expect(ended.indexOf(near)).toBeGreaterThan(9);
+  });
+});

@@ -272,3 +272,37 @@ test('a flood of logins from one prefix keeps no login from elsewhere waiting', 
   over = true;
   await Promise.all(flood);
 });
+
+/** An address, others that are the same client, and others that are not: of IPv6 one customer has a /64. */
+const families = {
+  IPv4: {
+    same: ['203.0.113.7', '::ffff:203.0.113.7', '[::ffff:203.0.113.7]:4711', '203.0.113.7:4711'],
+    others: ['203.0.113.8', '::ffff:203.0.113.9', '2001:db8:0:1::7'],
+  },
+  IPv6: {
+    same: ['2001:db8:0:1::7', '2001:db8:0:1::8', '[2001:DB8:0:1:ffff:ffff:ffff:ffff]:4711', '2001:0db8:0000:0001::9'],
+    others: ['2001:db8:0:2::7', '2001:db8::7', '2001:db9:0:1::7', '203.0.113.7'],
+  },
+};
+const budgets = {
+  'failed logins': { limits: { failedLogins: 2 }, path: '/api/auth/login', status: 401 },
+  'failed enrolments': { limits: { failedEnrollments: 2 }, path: '/api/networks/enroll', status: 401 },
+  requests: { limits: { requests: 2 }, path: '/api/networks', status: 401 },
+};
+const pairs = Object.entries(budgets).flatMap(([what, budget]) =>
+  Object.entries(families).map(([family, addresses]) => ({ what, budget, family, addresses })),
+);
+
+test.each(pairs)('$what of one $family client are counted together, and those of others apart', async (row) => {
+  const { budget, addresses } = row;
+  const plane = await startPlane({ limits: budget.limits, proxies: [parsePrefix('127.0.0.1/32')] });
+  const body = { email: owner.email, password: 'wrong', enrollment_token: 'cpn_x', name: 'n', public_key: publicKey() };
+  const send = async (address: string) => {
+    const headers = { 'x-forwarded-for': address };
+    return (await plane.call('POST', budget.path, { body, headers })).status;
+  };
+  const statuses: number[] = [];
+  for (const address of addresses.same) statuses.push(await send(address));
+  expect(statuses).toEqual([budget.status, budget.status, 429, 429]);
+  for (const address of addresses.others) expect([address, await send(address)]).toEqual([address, budget.status]);
+});

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parsePrefix } from '../../../src/core/net/cidr.ts';
 import { eventually } from '../../lab/eventually.ts';
-import { closePlane, makeNetwork, openPlane, owner, type Plane, startPlane } from '../harness.ts';
+import { call, closePlane, makeNetwork, openPlane, owner, type Plane, startPlane } from '../harness.ts';
 import { connectRaw, refusalIn } from '../raw.ts';
 
 const proxies = [parsePrefix('127.0.0.1/32'), parsePrefix('10.20.0.0/16')];
@@ -140,4 +140,43 @@ test('who comes by a proxy on this machine may be anywhere: a peer at loopback i
   };
   const reply = await plane.call('POST', '/api/networks/enroll', { body });
   expect([reply.status, Object.keys(reply.body.errors)]).toEqual([422, ['endpoint']]);
+});
+
+describe('a listener of each family, or of both', () => {
+  const [client4, client6] = ['203.0.113.7', '2001:db8::7'];
+  test.each<[string, string, string, string[], string, string]>([
+    ['a trusted proxy', '127.0.0.1', '127.0.0.1', ['127.0.0.1/32'], client6, client6],
+    ['a trusted proxy over IPv6', '::1', '[::1]', ['::1/128'], client4, client4],
+    ['a trusted proxy over IPv4, at a listener of both', '::', '127.0.0.1', ['127.0.0.1/32'], client6, client6],
+    ['a trusted proxy over IPv6, at a listener of both', '::', '[::1]', ['::/64'], client6, client6],
+    ['a trusted proxy that writes IPv4 as IPv6', '::1', '[::1]', ['::1/128'], `::ffff:${client4}`, client4],
+    [
+      'one behind another in a range of IPv6',
+      '::1',
+      '[::1]',
+      ['::/64', 'fd00:7::/32'],
+      `${client4}, fd00:7::3`,
+      client4,
+    ],
+    ['one behind a stranger of IPv6', '::1', '[::1]', ['::/64', 'fd00:7::/32'], `${client4}, fd00:8::3`, 'fd00:8::3'],
+    ['a client that is no proxy', '127.0.0.1', '127.0.0.1', ['::1/128'], client4, '127.0.0.1'],
+    ['a client over IPv6 that is no proxy', '::1', '[::1]', ['127.0.0.1/32', '2001:db8::/32'], client4, '::1'],
+    ['a client over IPv4, at a listener of both', '::', '127.0.0.1', [], client6, '127.0.0.1'],
+  ])('%s: %s by %s, trusting %j, with %s, is %s', async (_, host, by, trusted, forwarded, address) => {
+    const on = await startPlane({
+      host,
+      proxies: trusted.map((each) => parsePrefix(each)),
+      limits: { failedLogins: 1 },
+    });
+    const url = `http://${by}:${new URL(on.url).port}`;
+    const headers = { 'x-forwarded-for': forwarded };
+    const login = (password: string) => call(url, 'POST', '/api/auth/login', { body: { ...owner, password }, headers });
+    const { access_token: token } = (await login(owner.password)).body.data;
+    const [entry] = (await call(url, 'GET', '/api/audit?limit=1', { token })).body.data;
+    const [session] = (await call(url, 'GET', '/api/auth/sessions', { token })).body.data;
+    const { status } = await call(url, 'GET', '/metrics');
+    // A proxy on this machine would show the metrics to its clients.
+    expect([entry.address, session.address, status]).toEqual([address, address, trusted.length > 0 ? 403 : 200]);
+    expect([(await login('wrong')).status, (await login('wrong')).status]).toEqual([401, 429]);
+  });
 });
