@@ -1,5 +1,5 @@
 import type { PeerService } from '../../api/service.ts';
-import { expectCpnError, NotConverged, NotJoined, Refused } from '../../core/errors/index.ts';
+import { type CpnError, expectCpnError, NotConverged, NotJoined, Refused } from '../../core/errors/index.ts';
 import { tableOf } from '../../core/forward/nft-rules.ts';
 import { formatRule } from '../../core/host-state/policy-rule.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
@@ -7,7 +7,7 @@ import { findOwnSkipped } from '../../core/map/skipped-peers.ts';
 import { findOurRules } from '../../core/routing/tunnel-rules.ts';
 import type { Joined, State } from '../../store/state/state.ts';
 import { type Access, accessOf, isTokenVoid } from '../access.ts';
-import { isJoined, refuseUnreadable, type Selection, selectMeant } from '../select.ts';
+import { isJoined, type Selection, selectMeant } from '../select.ts';
 import { withExtensions } from '../service-features.ts';
 import type { Tools } from '../tools.ts';
 import { cleanUp, transferOwnership } from './cleanup.ts';
@@ -22,20 +22,40 @@ export interface LeaveReport {
   readonly former: boolean;
 }
 
-/** Takes networks down; forgets nothing, and keeps them down until `bringUp`. */
+/** Takes networks down; forgets nothing, and keeps them down until `bringUp`. @throws the first failure, once all had their turn */
 export async function takeDown(tools: Tools, network?: string, all = false): Promise<string[]> {
   return tools.store.lock(async () => {
     const { states, unreadable } = await selectMeant(tools.store, network, all);
-    for (const state of states) {
+    return forEachState(tools, { states, unreadable }, async (state) => {
       // Saved first: a pass between the two must not bring it up again.
       const { deletion } = state;
       const disabled = { ...state, enabled: false, ...(deletion && { deletion: { ...deletion, resumes: false } }) };
       await tools.store.write(disabled);
       await cleanUp(tools, disabled);
-    }
-    refuseUnreadable(unreadable);
-    return states.map((state) => state.interface);
+      return state.interface;
+    });
   });
+}
+
+/** The failure of one network is its own: the others have their turn before it is thrown. */
+async function forEachState<Result>(
+  tools: Tools,
+  { states, unreadable }: Selection,
+  work: (state: State) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = [];
+  const failures: CpnError[] = [];
+  for (const state of states) {
+    try {
+      results.push(await work(state));
+    } catch (error) {
+      failures.push(expectCpnError(error));
+    }
+  }
+  const [failure, ...others] = [...failures, ...unreadable.map(({ error }) => error)];
+  for (const { message } of others) tools.warn(message);
+  if (failure) throw failure;
+  return results;
 }
 
 /**
@@ -66,17 +86,15 @@ export async function leaveNetworks(
   keepsPeer = false,
 ): Promise<LeaveReport[]> {
   return tools.store.lock(async () => {
-    const reports: LeaveReport[] = [];
     const { states, unreadable } = await tools.store.list();
     const isLeaving = ({ interface: link }: { readonly interface: string }) => links?.includes(link) ?? true;
-    for (const state of states.filter(isLeaving)) {
+    const leaving = { states: states.filter(isLeaving), unreadable: unreadable.filter(isLeaving) };
+    return forEachState(tools, leaving, async (state) => {
       const { removed, former } = keepsPeer ? stays : await leaveService(tools, state);
       const left = await cleanUp(tools, { ...state, enabled: false });
       await deleteState(tools, left);
-      reports.push({ interface: state.interface, removed, former });
-    }
-    refuseUnreadable(unreadable.filter(isLeaving));
-    return reports;
+      return { interface: state.interface, removed, former };
+    });
   });
 }
 

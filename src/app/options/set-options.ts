@@ -226,13 +226,13 @@ async function applyOptions(
 
 async function selectOne(tools: Tools, network: string | undefined): Promise<Joined> {
   const { states, unreadable } = await selectJoined(tools, network);
-  const [state, other] = states;
-  if (state === undefined) {
-    refuseUnreadable(unreadable);
-    throw new NotJoined('no network is joined; join one with "cpn join"');
-  }
-  if (other === undefined) return state;
-  throw new WrongUsage(`name one network; joined: ${states.map((each) => each.interface).join(', ')}`);
+  const joined = [...states, ...unreadable].map((each) => each.interface);
+  // One that cannot be read may be meant too.
+  if (joined.length > 1) throw new WrongUsage(`name one network; joined: ${joined.join(', ')}`);
+  refuseUnreadable(unreadable);
+  const [state] = states;
+  if (state === undefined) throw new NotJoined('no network is joined; join one with "cpn join"');
+  return state;
 }
 
 /** Returns whether there was anything to tell. */
