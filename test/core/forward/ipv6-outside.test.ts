@@ -40,6 +40,12 @@ const routed = (text: string, protocol: string, gateway?: string) => ({
 });
 
 describe('IPv6 that a full tunnel does not reject', () => {
+  it('are the endpoints of IPv6 among those of both families: nft takes no other in a rule of IPv6', () => {
+    const endpoints = ['203.0.113.7', '2001:db8::7'].map((host) => ({ host: address(host), port: 51820 }));
+    const found = findIpv6Exceptions({ ...inputs, endpoints, api: [address('203.0.113.9'), address('2001:db8:a::1')] });
+    expect([found.endpoints, found.prefixes.map((each) => String(each.prefix))]).toEqual([endpoints.slice(1), always]);
+  });
+
   it('leaves by the tunnels, and by the interfaces of containers and other VPNs, but not by a card or an uplink', () => {
     const others = ['cpn1', 'docker0', 'br0', 'tailscale0', 'veth0'].map((link) => ({
       prefix: prefix('fd00::/64'),

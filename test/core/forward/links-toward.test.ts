@@ -17,6 +17,13 @@ describe('the interfaces that lead to a route', () => {
     expect(ways('192.168.49.0/24', { routed })).toEqual(['eth2', 'eth3', 'eth4']);
   });
 
+  it('are those of its own family', () => {
+    const half = { prefix: prefix('::/1'), link: 'tun6' };
+    const lan = { prefix: prefix('fd50::/48'), link: 'eth6' };
+    expect(ways('10.9.0.0/16', { routed: [half, lan] })).toEqual(['eth0']);
+    expect(ways('fd50::/64', { routed: [{ prefix: prefix('10.9.0.0/16'), link: 'eth4' }, lan] })).toEqual(['eth6']);
+  });
+
   it('are those of the default routes where there is no other, and for a default route', () => {
     expect(ways('10.9.0.0/16', {})).toEqual(['eth0']);
     expect(ways('0.0.0.0/0', {})).toEqual(['eth0']);

@@ -87,6 +87,12 @@ describe('a resolver and an SSH client in an accepted route', () => {
     expect(reasonOf(on({ surroundings: { ...server.surroundings, routed } }))).toBe(reason);
     expect(judgeRoutes(on(server)).refuse(prefix('192.168.50.53/32'))).toBe(reason);
     expect(reasonOf(on({ ...server, allowed: [prefix('192.168.0.0/16')] }))).toBe(reason);
+    // Of IPv6 no address is kept outside.
+    const six = judgeRoutes(on(resolvedBy(address('fd50::53'))));
+    expect([six.refuse(prefix('fd50::/31')), six.findOutside(prefix('fd50::/31'))]).toEqual([
+      'covers a resolver (fd50::53)',
+      [],
+    ]);
   });
 
   it('are in the tunnel where a person lets the route through', () => {

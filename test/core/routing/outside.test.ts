@@ -57,6 +57,11 @@ describe('what hollows a full tunnel out', () => {
     ],
     ['no static route to one public range', laptop([by('8.8.8.0/24', { protocol: 'static' })]), []],
     ['no subnet of a server on the internet', laptop([], ['203.0.113.0/24']), []],
+    [
+      'nothing of IPv6, for which there are rules of its own',
+      laptop([by('2000::/3', { protocol: 'ra' })], ['2001:db8::/32']),
+      [],
+    ],
   ])('is %s', (_what, underlay, expected) => {
     expect(hollowing(underlay)).toEqual(expected);
   });
@@ -103,6 +108,18 @@ describe('what a strict tunnel leaves outside', () => {
       ['10.8.0.0/13', '192.168.1.1/32'],
     ],
     ['nothing of IPv6', laptop([onLink('fd00::/64')], ['fd01::/64']), ['192.168.1.0/24', '192.168.1.1/32']],
+    [
+      'no gateway and no other network of IPv6',
+      {
+        ...laptop([onLink('fd02::/64', '157')], ['fd01::/64']),
+        gateways: [address('192.168.1.1'), address('fe80::1')],
+        tunnels: ['cpn1'],
+        connected: ['192.168.1.0/24', 'fd03::/64'].map((text) => ({
+          ...{ prefix: prefix(text), link: text.startsWith('fd') ? 'cpn1' : 'eth0' },
+        })),
+      },
+      ['192.168.1.0/24', '192.168.1.1/32'],
+    ],
   ])('is %s', (_what, underlay, expected) => {
     expect(strictly(underlay)).toEqual(expected);
   });
