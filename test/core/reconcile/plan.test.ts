@@ -257,6 +257,22 @@ describe('a plan', () => {
     expect(plan(alone, settled(alone), now)).toEqual([]);
   });
 
+  it('makes the routes of IPv4 again that go with the last address, and not those of IPv6, which stay', () => {
+    const six = prefix('fd50::/64');
+    const map = network([connector, laptop], { routes: [...office.routes, six] });
+    const desired = desireFor(laptop, map);
+    const up = settled(desired);
+    const other = { address: address('10.77.0.99'), length: 24 };
+    const moved = { ...up, link: up.link && { ...up.link, addresses: [other] } };
+    const added = plan(desired, moved, now).flatMap((step) =>
+      step.do === 'configure-link'
+        ? step.commands.flatMap((each) => ('add' in each && each.add === 'route' ? each.prefix : []))
+        : [],
+    );
+    expect(added).toContain('192.168.50.0/24');
+    expect(added).not.toContain(six);
+  });
+
   it('takes over the route to its range from a network joined later', () => {
     const desired = desireFor(laptop, office, {}, { ...ground, later: ['cpn1'] });
     const connected = [...bare.surroundings.connected, { prefix: prefix('10.77.0.0/24'), link: 'cpn1' }];
