@@ -7,6 +7,23 @@ import { patiently, plan, status } from './office.ts';
 const peerOf = async (host: Host, name: string): Promise<PeerSeen> =>
   (await status(host)).peers.find((peer: PeerSeen) => peer.name === name);
 
+const dropProbes = (host: Host) =>
+  host.exec(['nft', '-f', '-'], {
+    input: 'table inet strict {\nchain input {\ntype filter hook input priority 0\niifname "cpn0" drop\n}\n}\n',
+  });
+
+/** Drops the probes again as soon as the host answered one of them. */
+async function reloadFirewall(host: Host): Promise<void> {
+  await host.exec(['nft', '-f', '-'], {
+    input:
+      'delete table inet strict\ntable inet answers {\nchain output {\ntype filter hook output priority 0\noifname "cpn0" tcp flags rst counter\n}\n}\n',
+  });
+  await eventually('a probe is answered', async () =>
+    /counter packets [1-9]/.test((await host.exec(['nft', 'list', 'table', 'inet', 'answers'])).stdout),
+  );
+  await dropProbes(host);
+}
+
 describe('two connectors in front of one LAN', () => {
   let center: DataCenter;
   let first: Host;
@@ -70,25 +87,26 @@ describe('two connectors in front of one LAN', () => {
     expect(await origin.ping(serverAddress, patiently)).toMatchObject({ received: 1 });
   });
 
-  test('one whose firewall drops the probes is live as long as packets of it arrive', {
+  test('one whose firewall drops the probes is live as long as packets of it arrive, also after a reload', {
     timeout: 120_000,
   }, async () => {
-    await first.exec(['nft', '-f', '-'], {
-      input: 'table inet strict {\nchain input {\ntype filter hook input priority 0\niifname "cpn0" drop\n}\n}\n',
-    });
+    await dropProbes(first);
     // For a daemon that has never received an answer from it.
     await center.restartDaemon(origin);
     const mark = center.daemon(origin).mark();
     // Its counters begin at 0 again when a handshake is triggered.
     let { rx_bytes: known } = await peerOf(origin, 'edge-1');
-    let times = 0;
-    const isHeardOften = async () => {
+    const isHeard = async () => {
       const { rx_bytes: received } = await peerOf(origin, 'edge-1');
-      if (received > known) times += 1;
+      const isMore = received > known;
       known = received;
-      return times > 2;
+      return isMore;
     };
-    await eventually('its packets arrive often', isHeardOften, { timeoutMs: 60_000, everyMs: 500 });
+    const bounds = { timeoutMs: 60_000, everyMs: 500 };
+    for (const which of ['first', 'second']) await eventually(`its ${which} packets arrive`, isHeard, bounds);
+    await reloadFirewall(first);
+    await isHeard();
+    await eventually('its packets arrive after the reload', isHeard, bounds);
     expect(await routesOf(origin)).toMatchObject([{ via: 'edge-1', state: 'active' }, { via: 'edge-2' }]);
     expect(
       center

@@ -15,6 +15,10 @@ export interface Liveness {
   readonly heard: boolean;
   /** Whether it answers what it is asked; a firewall may keep it from that for ever. Null until that is known. */
   readonly answers: boolean | null;
+  /** Seconds from the first to the last of the answers that followed one another; null without one. */
+  readonly answered: number | null;
+  /** Seconds since its last answer, or since the first question. */
+  readonly unanswered: number;
   /** Seconds since a handshake was forced to learn whether it lives; null without one, or once something came. */
   readonly forced: number | null;
   /** Seconds for which it has been well without a break; of a new one, since it was first heard. */
@@ -30,6 +34,13 @@ const patience = 3;
  * and a handshake is tried again after 5 s (REKEY_TIMEOUT, drivers/net/wireguard/messages.h).
  */
 const patienceWithoutProbes = 15;
+/**
+ * Seconds over which one that was mute must answer before it counts as answering. A reload of a firewall lets a few probes
+ * through before it drops them again.
+ */
+const proofOfMute = 10;
+/** The same of a silent one, which has to be well for longer than that before it is used: two answers of a standby. */
+const proofOfSilent = 2;
 /** Seconds for an answer or a handshake of a new one, before another handshake is begun: it may have far to go. */
 export const renewAfter = 1;
 /** Seconds by which a timer may be early. */
@@ -47,22 +58,27 @@ export function unknownLiveness(state: Liveness['state']): Liveness {
   const failures = state === 'trusted' ? 0 : 1;
   // Of one that is known to be silent only something new counts.
   const known = state === 'silent' ? { heard: true, answers: false } : { heard: false, answers: null };
-  return { state, silence: 0, ...known, forced: null, well: 0, failures };
+  return { state, silence: 0, ...known, answered: null, unanswered: 0, forced: null, well: 0, failures };
 }
 
 /** It answered, or something else came from it. */
 export function recordAnswer(liveness: Liveness, by: 'answer' | 'traffic'): Liveness {
   // Questions from before it was first heard may be lost, and later answers on the way: neither shows a firewall.
   const isMute = liveness.well >= renewAfter - inexact ? false : null;
-  const answers = by === 'answer' || (liveness.answers ?? isMute);
-  return { ...liveness, silence: 0, heard: true, forced: null, answers };
+  const heard = { ...liveness, silence: 0, heard: true, forced: null };
+  if (by === 'traffic') return { ...heard, answers: liveness.answers ?? isMute };
+  const answered = liveness.answered === null ? 0 : liveness.answered + liveness.unanswered;
+  const proof = liveness.state === 'silent' ? proofOfSilent : proofOfMute;
+  const answers = liveness.answers !== false || answered >= proof - inexact;
+  return { ...heard, answers, answered, unanswered: 0 };
 }
+
+const endless = { silence: Number.POSITIVE_INFINITY, well: 0, forced: null, answered: null } as const;
 
 /** It answers that it serves nothing: what else comes from it shows no more than that its tunnel is up. */
 export function recordClosed(liveness: Liveness): Liveness {
   const failures = liveness.failures + (liveness.state === 'silent' ? 0 : 1);
-  const closed = { state: 'silent', silence: Number.POSITIVE_INFINITY, well: 0, forced: null } as const;
-  return { ...liveness, ...closed, heard: true, answers: false, failures };
+  return { ...liveness, ...endless, state: 'silent', heard: true, answers: false, failures };
 }
 
 /** The probe interval changes: with the longer one, a connector was silent for long without a probe. */
@@ -117,13 +133,15 @@ export function recordTime(before: Liveness, { seconds, every, inService, hasOth
   const isMissed = inService && isNew(before) && forced !== null && forced >= renewAfter - inexact;
   if (isMissed || silence >= (answers ? patience * every : patienceWithoutProbes) - inexact) {
     const failures = before.failures + (state === 'silent' ? 0 : 1);
-    const endless = { silence: Number.POSITIVE_INFINITY, forced: null, well: 0 };
     // When it comes back a firewall may have come with it.
     return { ...before, ...endless, state: 'silent', answers: false, failures };
   }
+  const unanswered = before.unanswered + spent;
+  const answered = unanswered >= patience * every - inexact ? null : before.answered;
   const well = before.heard ? before.well + spent : 0;
   const failures = well > memory ? 0 : before.failures;
-  return { ...before, state: nextState({ ...before, well }, inService), silence, forced, well, failures };
+  const changed = { silence, answered, unanswered, forced, well, failures };
+  return { ...before, ...changed, state: nextState({ ...before, well }, inService) };
 }
 
 function nextState({ state, well, answers, failures }: Liveness, inService: boolean): Liveness['state'] {

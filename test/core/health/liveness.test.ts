@@ -35,6 +35,10 @@ function round(before: Liveness, came: 'answer' | 'traffic' | null, circumstance
   return recordHandshake(recordTime(heard, { ...pace, ...circumstances }), circumstances);
 }
 
+/** The time from one probe to the next of a connector that is mute, silent or stands by. */
+const probe = (before: Liveness, circumstances: typeof inService): Liveness =>
+  recordTime(before, { ...circumstances, seconds: 2.5, every: 2.5 });
+
 /** The first round, in which the first question is asked. */
 const asked = recordTime(unknownLiveness('trusted'), { ...pace, ...inService, seconds: 0 });
 
@@ -86,6 +90,46 @@ describe('the liveness of a connector', () => {
     const mute = recordAnswer({ ...asked, well: 1 }, 'traffic');
     expect(look(mute, 14.5, false).state).toBe('trusted');
     expect(look(mute, 15, false).state).toBe('silent');
+  });
+
+  it.each([
+    ['in service', inService],
+    ['that stands by', { inService: false, hasOther: true }],
+  ])(
+    'of a mute one %s does not end after the answers that the reload of a firewall lets through',
+    (_, circumstances) => {
+      let now = recordAnswer({ ...asked, well: 1 }, 'traffic');
+      for (const answers of [1, 2, 4]) {
+        for (let each = 0; each < answers; each += 1) now = probe(recordAnswer(now, 'answer'), circumstances);
+        // Its keepalive comes 10 s after a probe.
+        for (let each = 0; each < 4; each += 1) now = probe(now, circumstances);
+        expect(now).toMatchObject({ state: 'trusted', failures: 0 });
+        now = recordAnswer(now, 'traffic');
+      }
+    },
+  );
+
+  it('of a mute one ends soon again, once it answered for ten seconds', () => {
+    const mute = recordAnswer({ ...asked, well: 1 }, 'traffic');
+    const answersAfter = (answers: number) => {
+      let now = recordAnswer(mute, 'answer');
+      for (let each = 1; each < answers; each += 1) now = recordAnswer(probe(now, inService), 'answer');
+      return now;
+    };
+    expect([1, 4, 5].map((answers) => secondsToSilence(answersAfter(answers)))).toEqual([15, 15, 1.5]);
+    // Answers far apart are those of several reloads.
+    let now = mute;
+    for (let each = 0; each < 20; each += 1) {
+      for (let pause = 0; pause < 3; pause += 1) now = probe(now, inService);
+      now = recordAnswer(now, 'answer');
+    }
+    expect(secondsToSilence(now)).toBe(15);
+  });
+
+  it('of a silent one does not return after five seconds for a single answer', () => {
+    let now = recordAnswer(unknownLiveness('silent'), 'answer');
+    for (let each = 0; each < 5; each += 1) now = probe(now, inService);
+    expect(now).toMatchObject({ state: 'silent', failures: 1 });
   });
 
   it.each([

@@ -187,6 +187,22 @@ describe('a connector that is probed', () => {
     expect(reported[0]?.at).toBeGreaterThan(60);
   });
 
+  it('stays in use when the reload of a firewall lets a probe through and drops the next ones', async () => {
+    const desk = await up(member);
+    desk.alive.add('10.77.0.3');
+    const { apply } = desk.tools.host;
+    desk.tools.host.apply = async (step) => {
+      await apply(step);
+      if (step.do === 'renew-peers') receive(desk, 2, 92);
+    };
+    const keepalives = [1, 10, 20, 33, 43, 53].map((at) => [at, () => receive(desk, 2, 32)]);
+    const reloads = [
+      [20.5, () => desk.alive.add('10.77.0.2')],
+      [23, () => desk.alive.delete('10.77.0.2')],
+    ];
+    expect(await watch(desk, 60, Object.fromEntries([...keepalives, ...reloads]))).toEqual([]);
+  });
+
   it('stays in use when a firewall drops its probe replies, but not its packets', async () => {
     const desk = await up(member);
     desk.alive.add('10.77.0.2').add('10.77.0.3');
