@@ -75,7 +75,7 @@ export class Evaluator {
   readonly #clockWatch: ClockWatch;
   readonly #timer: NodeJS.Timeout;
   #tickedAt = Date.now();
-  #ticking: Promise<void> = Promise.resolve();
+  #ticking: Promise<void> | undefined;
   #isStopped = false;
 
   constructor(context: Context, presence: Pick<Presence, 'silenceOf' | 'setOnline'>, options: EvaluatorOptions) {
@@ -86,7 +86,10 @@ export class Evaluator {
     this.#eventLimits = createEventLimits(context.steadyNow);
     this.#clockWatch = createClockWatch(context);
     this.#timer = setInterval(() => {
-      this.#ticking = this.#ticking.then(() => this.#tick());
+      // While the database does not answer, a tick takes longer than the interval.
+      this.#ticking ??= this.#tick().finally(() => {
+        this.#ticking = undefined;
+      });
     }, options.tickMs);
     this.#timer.unref();
   }

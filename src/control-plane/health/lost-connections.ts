@@ -194,6 +194,7 @@ export class LostConnections {
   }
 
   async #ask(network: number, due: ReadonlyMap<number, Loss | null>): Promise<void> {
+    if (this.#isStopped) return;
     const { db, readTime } = this.#context;
     const observation = await readSnapshot(db, (transaction) => observeNetwork(transaction, network));
     const storeNow = (await readTime(db)).getTime();

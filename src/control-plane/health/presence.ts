@@ -55,6 +55,9 @@ export class Presence {
   readonly #returned = new Set<number>();
   #soon: NodeJS.Timeout | undefined;
   #writing: Promise<void> = Promise.resolve();
+  /** A write has not begun yet. */
+  #isQueued = false;
+  #isStopped = false;
   #prunedAt = Number.NEGATIVE_INFINITY;
   readonly #timer: NodeJS.Timeout;
 
@@ -140,10 +143,12 @@ export class Presence {
     if (seen) seen.isOnline = isOnline;
   }
 
-  /** Writes what is due. */
-  flush(isLast = false): Promise<void> {
+  /** Writes what is due. At most one write waits for the one under way, however long the database does not answer. */
+  flush(): Promise<void> {
+    if (this.#isQueued) return this.#writing;
+    this.#isQueued = true;
     const note = (error: unknown) => this.#options.failures.note('presence', error);
-    this.#writing = this.#writing.then(() => this.#write(isLast)).then(() => note(null), note);
+    this.#writing = this.#writing.then(() => this.#write()).then(() => note(null), note);
     return this.#writing;
   }
 
@@ -151,14 +156,17 @@ export class Presence {
   stop(): Promise<void> {
     clearInterval(this.#timer);
     clearTimeout(this.#soon);
-    return this.flush(true);
+    this.#isStopped = true;
+    return this.flush();
   }
 
-  async #write(isLast: boolean): Promise<void> {
+  async #write(): Promise<void> {
+    this.#isQueued = false;
     const now = this.#now();
     const returned = [...this.#returned];
     const isDue = ([peer, { at, writtenAt }]: readonly [number, Seen]) => {
-      if (writtenAt === null || isLast || this.#returned.has(peer)) return writtenAt === null || at > writtenAt;
+      if (writtenAt === null || this.#isStopped || this.#returned.has(peer))
+        return writtenAt === null || at > writtenAt;
       return at > writtenAt && minuteOf(peer, now) !== minuteOf(peer, writtenAt);
     };
     const due = [...this.#seen].filter(isDue).sort(([one], [other]) => one - other);
