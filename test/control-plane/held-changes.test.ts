@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Kysely } from 'kysely';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { Unauthenticated } from '../../src/control-plane/errors.ts';
 import { Evaluator } from '../../src/control-plane/health/evaluate.ts';
 import { observeInstances } from '../../src/control-plane/health/observe-instances.ts';
@@ -13,6 +13,7 @@ import { savePeerHealth } from '../../src/control-plane/store/health.ts';
 import type { Tables } from '../../src/control-plane/store/tables.ts';
 import { transact } from '../../src/control-plane/store/transact.ts';
 import { Secret } from '../../src/core/crypto/secret.ts';
+import { eventually } from '../lab/eventually.ts';
 import { postgres } from './databases.ts';
 import {
   closePlane,
@@ -294,6 +295,24 @@ test('an event is seen after all with lower ids: until one is committed, the nex
   held.release();
   expect(statusesOf([await first, await second])).toEqual([201, 200]);
   expect(await events()).toBe(before + 2);
+});
+
+test('the next expiry is read once a peer that may be the next is committed', async () => {
+  const { peerPath } = await makePeer();
+  let reads = 0;
+  const stop = statements.observe((sql) => {
+    if (/^select distinct "network_id" from "peers"/.test(sql)) reads += 1;
+  });
+  onTestFinished(stop);
+  const held = statements.hold(/^commit$/, 'before');
+  const change = call('PATCH', peerPath, { expires_at: new Date(plane.clock.now().getTime() + hour).toISOString() });
+  await held.reached;
+  // In SQLite all others wait for the transaction.
+  if (postgres !== null) expect((await plane.call('GET', '/readyz')).status).toBe(200);
+  expect(reads).toBe(0);
+  held.release();
+  expect((await change).status).toBe(200);
+  await eventually('it is read', () => reads === 1);
 });
 
 /** Works with as many connections to the database as there may be processes: SQLite serves one. */

@@ -16,10 +16,15 @@ export function countStatements(): void {
   }
   const original = pg.Client.prototype.query as (...parameters: unknown[]) => unknown;
   const counting = function (this: pg.Client, ...parameters: unknown[]) {
-    if (typeof parameters[0] === 'string') count(parameters[0]);
+    if (typeof parameters[0] === 'string' && !isOfListener(parameters[1])) count(parameters[0]);
     return original.apply(this, parameters);
   };
   Object.assign(pg.Client.prototype, { query: counting });
+}
+
+/** True for the parameters of the notification by which a process finds out, every few seconds, that it listens. */
+function isOfListener(parameters: unknown): boolean {
+  return Array.isArray(parameters) && String(parameters[0]).startsWith('cpn_listener_');
 }
 
 function count(sql: string): void {

@@ -9,6 +9,9 @@ import { postgres } from '../databases.ts';
 import { enroll, makeFolder, makeKey, makeNetwork, startPlane, withDatabase } from '../harness.ts';
 import { actions, type Office, outlast, silence, soon, startOffice } from './office.ts';
 
+/** After an evaluation a network rests for twenty times as long as that took: on a loaded machine, for a minute. */
+const patient = { timeoutMs: 170_000 };
+
 const settled = () => new Promise((resolve) => setTimeout(resolve, 6 * soon.tickMs));
 
 /** All hosts made a request, and are announced. */
@@ -238,17 +241,18 @@ test.runIf(postgres)('of two replicas one writes each event', async () => {
   const other = await startPlane({ dataDir, healthTimes: soon, now: plane.clock.now });
   const there = actions(other, network, token);
   await allOnline(office);
-  for (let round = 0; round < 5; round += 1) {
+  // That both find an event before one writes it is forced in held-changes.test.ts.
+  for (let round = 0; round < 2; round += 1) {
     await outlast(office, () => [there.call(two), call(three)]);
     await report(three, { paths: [{ peer: one.id, path: 'down' }] });
     await there.report(two, { paths: [{ peer: one.id, path: 'down' }] });
-    await eventually('it is offline', async () => (await events()).at(-1) === 'peer.offline one');
+    await eventually('it is offline', async () => (await events()).at(-1) === 'peer.offline one', patient);
     await settled();
     await there.call(one);
-    await eventually('it is back', async () => (await events()).at(-1) === 'peer.online one');
+    await eventually('it is back', async () => (await events()).at(-1) === 'peer.online one', patient);
     await settled();
   }
-  const expected = Array.from({ length: 5 }, () => ['peer.offline one', 'peer.online one']).flat();
+  const expected = Array.from({ length: 2 }, () => ['peer.offline one', 'peer.online one']).flat();
   expect((await events()).slice(3)).toEqual(expected);
 });
 
@@ -340,12 +344,12 @@ test('a witness states sixty events about peers that do not call the control pla
     ['direct', 60],
   ] as const) {
     await say(path);
-    await eventually(`${count} events`, async () => (await events()).length - 1 === count);
+    await eventually(`${count} events`, async () => (await events()).length - 1 === count, patient);
   }
   await settled();
   expect((await events()).length - 1).toBe(60);
   plane.clock.advance(60_000);
-  await eventually('one more', async () => (await events()).length - 1 === 61);
+  await eventually('one more', async () => (await events()).length - 1 === 61, patient);
 });
 
 test('a host that uses another connector again and again states ten events about the route', async () => {

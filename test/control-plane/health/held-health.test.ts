@@ -118,6 +118,55 @@ describe('presence', () => {
   );
 });
 
+describe('while the database does not answer', () => {
+  test('presence has one write that waits for the one under way, and closing adds none', () =>
+    withHosts(async ({ context, one }) => {
+      const presence = new Presence(context, {
+        ...{ days: 30, flushMs: 1e9, settleMs: 1e9, failures },
+        onReturn: () => {},
+      });
+      presence.touch(one, {});
+      await presence.flush();
+      plane.clock.advance(120_000);
+      presence.touch(one, {});
+      const held = statements.hold(/^begin/, 'before');
+      let attempts = 0;
+      const stop = statements.observe((sql) => {
+        if (!sql.startsWith('begin')) return;
+        attempts += 1;
+        throw new Error('the database is away');
+      });
+      for (let time = 0; time < 20; time += 1) void presence.flush();
+      await held.reached;
+      for (let time = 0; time < 20; time += 1) void presence.flush();
+      const stopped = presence.stop();
+      held.release();
+      await stopped;
+      stop();
+      expect(attempts).toBe(2);
+    }));
+
+  test('no tick of an evaluator waits for the one under way', () =>
+    withHosts(async ({ context }) => {
+      const presence = { silenceOf: () => null, setOnline: () => {} };
+      const listing = /^select distinct "peer_health"."network_id"/;
+      let ticks = 0;
+      const stop = statements.observe((sql) => {
+        if (listing.test(sql)) ticks += 1;
+      });
+      onTestFinished(stop);
+      const held = statements.hold(listing, 'before');
+      const evaluator = new Evaluator(context, presence, { keepsPresence: true, tickMs: 1, settleMs: 1e9, failures });
+      await held.reached;
+      // As many intervals of the evaluator go by.
+      for (let time = 0; time < 20; time += 1) await new Promise((resolve) => setTimeout(resolve, 1));
+      const stopped = evaluator.stop();
+      held.release();
+      await stopped;
+      expect(ticks).toBe(1);
+    }));
+});
+
 describe('acknowledgements', () => {
   const remove = async (db: Kysely<Tables>, network: number) => {
     const gone = (await enroll(plane, await makeKey(plane, token, network))).body.data.peer.id;

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { ChangeNotifier } from '../../../src/control-plane/push/change-notifier.ts';
 
 const never = new AbortController().signal;
@@ -48,4 +48,22 @@ test('closing ends all waits, later ones included', async () => {
   notifier.close();
   expect(await settled(...waits, notifier.wait(1, never))).toEqual([false, false, false]);
   expect(notifier.count()).toBe(0);
+});
+
+test('a change within the interval after another one ends the waits that began in between, when the interval is over', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const notifier = new ChangeNotifier(500);
+  const first = notifier.wait(1, never);
+  notifier.notify(1);
+  expect(await first).toBe(true);
+  let hasEnded = false;
+  notifier.wait(1, never).then(() => {
+    hasEnded = true;
+  });
+  notifier.notify(1);
+  await vi.advanceTimersByTimeAsync(499);
+  expect([hasEnded, notifier.count(1)]).toEqual([false, 1]);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(hasEnded).toBe(true);
 });

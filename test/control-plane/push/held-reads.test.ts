@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
 import type { UserCaller } from '../../../src/control-plane/domain/caller.ts';
@@ -8,11 +9,12 @@ import { createLongPoll } from '../../../src/control-plane/push/long-poll.ts';
 import { createMapCache } from '../../../src/control-plane/push/map-cache.ts';
 import { createPeerReader, createSnapshots, type ObservedRevision } from '../../../src/control-plane/push/snapshot.ts';
 import type { Context } from '../../../src/control-plane/service/context.ts';
+import { enroll as enrollHost } from '../../../src/control-plane/service/enrollment.ts';
 import { readEvents } from '../../../src/control-plane/service/events.ts';
 import type { Revision } from '../../../src/control-plane/store/changes.ts';
 import type { Tables } from '../../../src/control-plane/store/tables.ts';
 import { eventually } from '../../lab/eventually.ts';
-import { enroll, makeFolder, startPlane, withDatabase } from '../harness.ts';
+import { enroll, makeFolder, publicKey, startPlane, withDatabase } from '../harness.ts';
 import { controlStatements } from '../held-statements.ts';
 import { makeOffice } from './long-poll.ts';
 
@@ -145,6 +147,30 @@ test('a revision is observed when its read has ended: a map that was read until 
       held.release();
       const three = (await observing).revision as ObservedRevision;
       expect((await maps.whole({ id: network, revision: three })).revision.revision).toBe(3);
+    }),
+  ));
+
+test('a map that is read while a host enrols is not the one that the host gets', () =>
+  withOffice(async ({ plane, network, key }, db) =>
+    withDatabase(plane.dataDir, async (other) => {
+      const maps = createMapCache(other);
+      const two = (await createSnapshots(other)(1, network)).revision as ObservedRevision;
+      const limit = { take: () => () => {}, check: () => {}, hasRoom: () => true };
+      const context = {
+        ...{ db, now: plane.clock.now, random: randomBytes, readTime: async () => plane.clock.now() },
+        ...{ announce: async () => {}, webhookTypes: new Set(), enrollmentLimit: limit, onLoopback: false },
+        ...{ notifier: new ChangeNotifier(), healthNotifier: new ChangeNotifier() },
+      } as unknown as Context;
+      const request = { enrollment_token: key, name: 'late', public_key: publicKey() };
+      const options = { idempotencyKey: null, identity: {}, secretTag: null, currentNetworks: [], currentPeers: [] };
+      const held = statements.hold(/^commit$/, 'before');
+      const enrolling = enrollHost(context, request, options, '127.0.0.1');
+      await held.reached;
+      expect((await maps.whole({ id: network, revision: two })).revision.revision).toBe(2);
+      held.release();
+      const { peer, network: at } = await enrolling;
+      const { data } = JSON.parse(String((await maps.whole(at)).bytes));
+      expect(data.peers.map(({ id }: { id: number }) => id)).toContain(peer.id);
     }),
   ));
 

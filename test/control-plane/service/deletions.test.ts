@@ -107,3 +107,12 @@ test('a network that an earlier version made has a nonce by its next revision', 
   await remove();
   expect((await read(one, 'follow')).body.deleted).toEqual({ id: network, nonce });
 });
+
+test('a network that an earlier version made has a nonce by its deletion at the latest', async () => {
+  const { one, read, remove, plane, network } = await start();
+  const set = { lasting_nonce: null };
+  await withDatabase(plane.dataDir, (db) => db.updateTable('networks').set(set).where('id', '=', network).execute());
+  await remove();
+  const { status, body } = await read(one, 'follow');
+  expect([status, body.deleted]).toEqual([410, { id: network, nonce: expect.stringMatching(/^\S{8,}$/) }]);
+});

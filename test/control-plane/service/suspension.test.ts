@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { startExpiry } from '../../../src/control-plane/service/expiry.ts';
+import { eventually } from '../../lab/eventually.ts';
 import { closePlane, enroll, hour, makeFolder, makeKey, makeNetwork, openPlane, type Reply } from '../harness.ts';
 import { long, openWaiting, read, untilWaiting, type Waiting } from '../push/long-poll.ts';
 
@@ -224,4 +225,25 @@ test('expiries are looked at every minute, whatever the clock does, and after a 
   await expiry.stop();
   await vi.advanceTimersByTimeAsync(600_000);
   expect(expire).toHaveBeenCalledTimes(5);
+});
+
+test('an expiry that is rescheduled while it runs runs again', async () => {
+  const first = Promise.withResolvers<null>();
+  let runs = 0;
+  const expire = () => {
+    runs += 1;
+    return runs === 1 ? first.promise : Promise.resolve(null);
+  };
+  const expiry = startExpiry(
+    expire,
+    () => new Date(),
+    () => {},
+  );
+  await eventually('it runs', () => runs === 1);
+  // A peer that expires now may have been added after the run read them.
+  for (let time = 0; time < 3; time += 1) expiry.reschedule();
+  first.resolve(null);
+  await eventually('it runs again', () => runs === 2, { timeoutMs: 20_000, everyMs: 1 });
+  await expiry.stop();
+  expect(runs).toBe(2);
 });

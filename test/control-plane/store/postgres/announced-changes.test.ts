@@ -15,11 +15,13 @@ import { Secret } from '../../../../src/core/crypto/secret.ts';
 import { eventually } from '../../../lab/eventually.ts';
 import { databaseFor, postgres, withDatabase } from '../../databases.ts';
 import { makeFolder, startPlane } from '../../harness.ts';
+import { controlStatements } from '../../held-statements.ts';
 import { asSuperuser, urlOf } from '../../postgres-server.ts';
 import { changed, long, makeOffice, outcome, read, untilWaiting } from '../../push/long-poll.ts';
 
 if (postgres === null) throw new Error('these tests are for PostgreSQL');
 const server = postgres;
+const statements = controlStatements();
 
 /** The URL of the database for a role that has the right to connect alone, as each role has by default. */
 async function urlOfNeighbour(dataDir: string): Promise<Secret> {
@@ -110,6 +112,8 @@ describe('announced changes', () => {
     readonly changes: AnnouncedChanges;
     readonly db: Kysely<Tables>;
     readonly network: number;
+    /** The name of the database. */
+    readonly database: string;
     /** A network for which no request waits. */
     readonly other: number;
     /** What waits were ended for. */
@@ -145,7 +149,8 @@ describe('announced changes', () => {
       const failNext = () => {
         isFailing = true;
       };
-      await work({ changes, db, network, other, notified, awaited, reads: () => reads, failNext });
+      const { database } = parseDatabaseUrl((await databaseFor(plane.dataDir)) as Secret);
+      await work({ changes, db, database, network, other, notified, awaited, reads: () => reads, failNext });
       await changes.stop();
     });
   }
@@ -237,6 +242,19 @@ describe('announced changes', () => {
       for (let id = 1000; id < 50_000; id += 1) changes.note(id, 'messages');
       await eventually('they are found', () => notified.length === 2);
       expect([new Set(notified.map(([id]) => id)), reads()]).toEqual([new Set([network, other]), 1]);
+    }));
+
+  test('that come while earlier ones are read are read after them', () =>
+    withChanges(async ({ changes, database, network, notified }) => {
+      const held = statements.hold(/as mark from networks/, 'after');
+      changes.note(network, 'map');
+      await held.reached;
+      // The connection of the read is held.
+      const revise = 'update networks set revision = revision + 1 where id = $1';
+      await asSuperuser(server, (client) => client.query(revise, [network]), database);
+      changes.note(network, 'map');
+      held.release();
+      await eventually('both are changes', () => notified.length === 2);
     }));
 
   test('are read again after a failure', () =>

@@ -156,6 +156,39 @@ test('a listener notices a connection that is dead without an end, and listens o
   expect(received).toEqual([7, 'lost', 'all', 10]);
 });
 
+test('a listener that reconnects reports all networks as changed once it listens, not before', async () => {
+  const { port, block } = await openWay();
+  const received: (number | 'all')[] = [];
+  const events = {
+    notify: (network: number) => received.push(network),
+    notifyAll: () => received.push('all'),
+    lost: () => {},
+  };
+  const way = { ...target, host: '127.0.0.1', port };
+  const listener = await listen(way, events, notifyBy(db), { everyMs: 50, patienceMs: 500, firstPatienceMs: 20_000 });
+  onTestFinished(listener.close);
+  const [reached, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const query = Client.prototype.query;
+  const holding = vi.spyOn(Client.prototype, 'query').mockImplementation(async function (this: Client, ...given) {
+    if (String(given[0]).startsWith('listen cpn_network_changed')) {
+      reached.resolve();
+      await released.promise;
+    }
+    return Reflect.apply(query, this, given);
+  });
+  onTestFinished(() => holding.mockRestore());
+  for (const socket of block()) socket.destroy();
+  await reached.promise;
+  // It does not listen yet: this one is lost, and part of what is reported then.
+  await announce(db, 'another-process', 8, 'map');
+  expect(received).toEqual([]);
+  released.resolve();
+  await eventually('it listens again', () => received.includes('all'));
+  await announce(db, 'another-process', 9, 'map');
+  await eventually('the next change is received', () => received.includes(9));
+  expect(received).toEqual(['all', 9]);
+});
+
 test('a connection that ends before the first notification is no pooler in transaction mode: a retry helps', async () => {
   const { port, block } = await openWay();
   const way = { ...target, host: '127.0.0.1', port };
