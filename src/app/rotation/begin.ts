@@ -2,8 +2,10 @@ import { proveKey } from '../../core/crypto/identity.ts';
 import { makeKeyPair } from '../../core/crypto/keys.ts';
 import { CannotRotate, WrongUsage } from '../../core/errors/index.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
+import { listNames } from '../../core/util/list-names.ts';
 import type { Joined, Rotation } from '../../store/state/state.ts';
 import { accessOf } from '../access.ts';
+import { findDiallingDevices } from '../dialling-devices.ts';
 import { save } from '../reconcile/apply.ts';
 import type { ConfirmOptions } from '../reconcile/await-confirmation.ts';
 import { applyKnownMap } from '../reconcile/confirm.ts';
@@ -22,10 +24,16 @@ export function isRotating(state: Joined): state is Rotating {
  * Makes a new key pair and its proof, and saves them before they are sent. The host is first made what it should be, so
  * that the key alone is left to change.
  *
- * @throws CannotRotate where no other host would receive a new key
+ * @param accepted the names of devices that may lose this host: another one may have enrolled since the caller listed them
+ * @throws CannotRotate where no other host would receive a new key, and where another device would lose this host
  * @throws WrongUsage when the network is down
  */
-export async function beginRotation(tools: Tools, state: Joined, confirming: ConfirmOptions): Promise<Rotating> {
+export async function beginRotation(
+  tools: Tools,
+  state: Joined,
+  confirming: ConfirmOptions,
+  accepted: readonly string[],
+): Promise<Rotating> {
   const { interface: link, service, identity, keySerial } = state;
   if (!state.enabled) throw new WrongUsage(`${link} is down; "cpn up ${link}" first`);
   if (accessOf(state) === null) throw cannotQuery(state);
@@ -36,6 +44,11 @@ export async function beginRotation(tools: Tools, state: Joined, confirming: Con
   const planned = await evaluateNetwork(tools, state);
   const applied = await applyKnownMap(tools, planned, state, confirming);
   await save(tools, applied, state, planned);
+  const losing = (await findDiallingDevices(tools, applied)).filter((name) => !accepted.includes(name));
+  if (losing.length > 0) {
+    const problem = `devices that dial this connector alone (${listNames(losing)}) would lose the network`;
+    throw new CannotRotate(link, problem, `to rotate it all the same, confirm that with "cpn rotate-key ${link}"`);
+  }
   tools.progress(`making a new key pair for ${link}`);
   const keyPair = makeKeyPair(tools.random(32));
   const now = tools.now();

@@ -40,12 +40,14 @@ export async function findHeldKeys(tools: Tools, network: string | undefined): P
 /**
  * Gives networks new keys, one after the other, and goes on with changes that were begun before.
  *
+ * @param held what {@link findHeldKeys} gave, and the operator accepted
  * @throws NotJoined where there is no network
  */
 export async function rotateKeys(
   tools: Tools,
   network: string | undefined,
   confirmMs = defaultConfirmMs,
+  held: readonly HeldKey[] = [],
 ): Promise<RotationReport[]> {
   const { states, unreadable } = await selectJoined(tools, network);
   if (states.length === 0 && unreadable.length === 0) {
@@ -54,7 +56,10 @@ export async function rotateKeys(
   const reports = unreadable.map(({ interface: link, error }): RotationReport => {
     return { interface: link, state: null, answered: null, failure: error };
   });
-  for (const { interface: link } of states) reports.push(await rotateOne(tools, link, { withinMs: confirmMs }));
+  for (const { interface: link } of states) {
+    const accepted = held.find((each) => each.interface === link)?.dialling ?? [];
+    reports.push(await rotateOne(tools, link, { withinMs: confirmMs }, accepted));
+  }
   return reports.toSorted((a, b) => (a.interface < b.interface ? -1 : 1));
 }
 
@@ -64,9 +69,14 @@ async function explainEnd(tools: Tools, link: string): Promise<CpnError> {
   return new RotationPending(link, 'the network was taken down meanwhile');
 }
 
-async function rotateOne(tools: Tools, link: string, confirming: ConfirmOptions): Promise<RotationReport> {
+async function rotateOne(
+  tools: Tools,
+  link: string,
+  confirming: ConfirmOptions,
+  accepted: readonly string[],
+): Promise<RotationReport> {
   try {
-    const rotated = await rotateKey(tools, link, confirming);
+    const rotated = await rotateKey(tools, link, confirming, accepted);
     if (rotated === null)
       return { interface: link, state: null, answered: null, failure: await explainEnd(tools, link) };
     const { state, answered } = rotated;
@@ -81,8 +91,15 @@ async function rotateOne(tools: Tools, link: string, confirming: ConfirmOptions)
 /**
  * Gives a network a new key, or goes on with the change that was begun before; no other change is made meanwhile. It ends, and fails, as
  * {@link advanceRotation} says; a signal has the old key back.
+ *
+ * @param accepted as {@link beginRotation} takes it
  */
-export function rotateKey(tools: Tools, link: string, confirming: ConfirmOptions): Promise<RotationResult | null> {
+export function rotateKey(
+  tools: Tools,
+  link: string,
+  confirming: ConfirmOptions,
+  accepted: readonly string[] = [],
+): Promise<RotationResult | null> {
   return tools.store.change(() =>
     tools.deferSignals((interrupted) => {
       const signal = AbortSignal.any([interrupted, ...(confirming.signal ? [confirming.signal] : [])]);
@@ -91,7 +108,7 @@ export function rotateKey(tools: Tools, link: string, confirming: ConfirmOptions
         const state = await tools.store.read(link);
         if (state === null || !isJoined(state)) return null;
         if (isRotating(state) && state.enabled) return { state, isNew: false };
-        return { state: await beginRotation(tools, state, wanted), isNew: true };
+        return { state: await beginRotation(tools, state, wanted, accepted), isNew: true };
       });
     }),
   );

@@ -22,7 +22,7 @@ export const rotateKey: Command = {
     const [network, confirmMs] = [input.argument('network'), readConfirmation(input)];
     const held = await findHeldKeys(tools, network);
     if (held.length > 0 && !(await confirm(describeHeld(held), input))) return exitCodes.failed;
-    const reports = await rotateKeys(tools, network, confirmMs);
+    const reports = await rotateKeys(tools, network, confirmMs, held);
     if (input.switch('json')) printJson({ networks: reports.map(describeReport) });
     for (const report of reports) {
       if (report.failure) printError(report.failure);

@@ -470,4 +470,22 @@ describe('the devices that hold the key of a connector', () => {
     desk.answers = [answerWith(mapAt('"2"', [two, three, device]))];
     expect(await findHeldKeys(desk.tools, undefined)).toEqual([]);
   });
+
+  it('keep the key where one enrolled after they were listed, and not where all of them were accepted', async () => {
+    const desk = await startUp(connector);
+    desk.answers = [answerWith(map)];
+    const listed = await findHeldKeys(desk.tools, undefined);
+    desk.answers = [answerWith(mapAt('"2"', [two, three, device]))];
+    const [report] = await rotateKeys(desk.tools, undefined, undefined, listed);
+    expect(report?.failure).toMatchObject({ name: 'CannotRotate', message: expect.stringContaining('(phone)') });
+    expect((await desk.state()).rotation).toBeNull();
+    expect([keyInUse(desk), await configKey(desk), desk.registered]).toEqual([
+      older.publicKey,
+      older.privateKey.reveal(),
+      [],
+    ]);
+    letAnswer(desk, 2);
+    expect(await rotateKeys(desk.tools, undefined, undefined, held)).toMatchObject([{ failure: null }]);
+    expect(keyInUse(desk)).toBe(newer.publicKey);
+  });
 });
