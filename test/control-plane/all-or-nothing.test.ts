@@ -13,7 +13,6 @@ import type { Tables } from '../../src/control-plane/store/tables.ts';
 import {
   closePlane,
   enroll,
-  hour,
   makeKey,
   makeNetwork,
   openPlane,
@@ -48,9 +47,9 @@ interface Written {
 
 const isDone = async (reply: Promise<Reply>) => (await reply).status < 300;
 
-async function makePeer(fields: object = {}) {
+async function makePeer() {
   const network = await makeNetwork(plane, token, { routes: ['192.168.1.0/24'] });
-  const key = await makeKey(plane, token, network, fields);
+  const key = await makeKey(plane, token, network);
   const { peer, access_token } = (await enroll(plane, key, { peer_type: 'connector' })).body.data;
   const path = `/api/networks/${network}`;
   return { network, key, id: peer.id as number, path, peerPath: `${path}/peers/${peer.id}`, peerToken: access_token };
@@ -208,8 +207,10 @@ const all: Readonly<Record<string, Written>> = {
   'an expiry': {
     adds: withEvent,
     prepare: async (db) => {
-      await makePeer({ peer_expires_in_hours: 1 });
-      plane.clock.advance(2 * hour);
+      const { id } = await makePeer();
+      const expires_at = plane.clock.now().toISOString();
+      // By a request, the control plane itself would expire it.
+      await db.updateTable('peers').set({ expires_at }).where('id', '=', id).execute();
       return () =>
         expirePeers(contextOf(db)).then(
           () => true,

@@ -178,6 +178,15 @@ describe('of two changes at once, the second is made by what the first left', ()
     expect([statusesOf(replies), await count('deleted_peers', network)]).toEqual([[201, 200], 2]);
   });
 
+  test('a key is limited to routes that the network has then', async () => {
+    const { path } = await makePeer();
+    const replies = await contend(
+      () => call('PATCH', path, { routes: [] }),
+      () => call('POST', `${path}/enrollment-keys`, { name: 'late', routes: ['192.168.1.0/24'] }),
+    );
+    expect(statusesOf(replies)).toEqual([200, 422]);
+  });
+
   test('the last place among the tokens of a user', async () => {
     const { id, session } = await makeUser();
     const bearer = await session();
@@ -282,6 +291,40 @@ test('a login whose password changes after it was verified is refused', () =>
     expect(left).toHaveLength(1);
   }));
 
+describe.runIf(postgres)('locks are taken in one order, so that no transaction is done again', () => {
+  /** How many transactions two works begin, of which the first is held while it has the lock that this statement takes. */
+  async function countBegun<Result>(lock: RegExp, first: () => Promise<Result>, second: () => Promise<Result>) {
+    let begun = 0;
+    const stop = statements.observe((sql) => {
+      if (sql === 'begin') begun += 1;
+    });
+    const results = await contend(first, second, lock);
+    stop();
+    return { begun, results };
+  }
+
+  test('by two owners who remove each other: first of the organization', async () => {
+    const organization = await plane.addOrganization('in order');
+    const sessions = [await plane.signIn('owner', organization), await plane.signIn('owner', organization)] as const;
+    const ids = await Promise.all(
+      sessions.map(async (bearer) => (await call('GET', '/api/auth/me', undefined, bearer)).body.data.id as number),
+    );
+    const remove = (by: 0 | 1) => () => call('DELETE', `/api/users/${ids[1 - by]}`, undefined, sessions[by]);
+    const { begun, results } = await countBegun(/from "users" .* for no key update/, remove(0), remove(1));
+    expect([begun, statusesOf(results)]).toEqual([2, [200, 401]]);
+  });
+
+  test('by an enrolment and the deletion of its network: first of the network', async () => {
+    const { key, path } = await makePeer();
+    const { begun, results } = await countBegun(
+      /from "enrollment_keys" .* for no key update/,
+      () => enroll(plane, key),
+      () => call('DELETE', path),
+    );
+    expect([begun, statusesOf(results)]).toEqual([2, [201, 200]]);
+  });
+});
+
 test('an event is seen after all with lower ids: until one is committed, the next is not stored', async () => {
   const { network, key, peerPath, peerToken } = await makePeer();
   const events = () => count('events', network);
@@ -339,8 +382,10 @@ describe('of two replicas at once, one', () => {
 
   test('expires a peer', () =>
     withReplicas(async (one, other) => {
-      const { network } = await makePeer({ peer_expires_in_hours: 1 });
-      plane.clock.advance(2 * hour);
+      const { network, id } = await makePeer();
+      const expires_at = plane.clock.now().toISOString();
+      // By a request, the control plane itself would expire it.
+      await one.updateTable('peers').set({ expires_at }).where('id', '=', id).execute();
       await contend(
         () => expirePeers(contextOf(one)),
         () => expirePeers(contextOf(other)),

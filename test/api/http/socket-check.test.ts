@@ -12,9 +12,11 @@ async function listenAt(path: string) {
   const counts = { connections: 0, ended: 0 };
   const server = createServer((socket) => {
     counts.connections += 1;
-    socket.on('data', (bytes) => received.push(bytes)).on('close', () => {
-      counts.ended += 1;
-    });
+    socket
+      .on('data', (bytes) => received.push(bytes))
+      .on('close', () => {
+        counts.ended += 1;
+      });
   }).listen(path);
   onTestFinished(() => void server.close());
   await eventually('it listens', () => server.listening);
