@@ -13,17 +13,18 @@ import { savePeerHealth } from '../../src/control-plane/store/health.ts';
 import type { Tables } from '../../src/control-plane/store/tables.ts';
 import { transact } from '../../src/control-plane/store/transact.ts';
 import { Secret } from '../../src/core/crypto/secret.ts';
+import { parsePrefix } from '../../src/core/net/cidr.ts';
 import { eventually } from '../lab/eventually.ts';
 import { postgres } from './databases.ts';
 import {
   closePlane,
-  enroll,
   hour,
   makeKey,
   makeNetwork,
   openPlane,
   owner,
   type Plane,
+  publicKey,
   type Reply,
   withDatabase,
 } from './harness.ts';
@@ -34,7 +35,8 @@ let plane: Plane;
 let token: string;
 beforeAll(async () => {
   // Nothing of its own is written meanwhile.
-  plane = await openPlane({ healthTimes: { flushMs: 1e9, tickMs: 1e9, settleMs: 1e9 } });
+  const quiet = { flushMs: 1e9, tickMs: 1e9, settleMs: 1e9 };
+  plane = await openPlane({ healthTimes: quiet, proxies: [parsePrefix('127.0.0.0/8')] });
   token = await plane.signIn('owner');
 });
 afterAll(() => closePlane(plane));
@@ -49,6 +51,14 @@ async function contend<One, Two>(first: () => Promise<One>, second: () => Promis
   held.release();
   return Promise.all([one, two]);
 }
+
+let addresses = 0;
+/** Enrols a host from an address of its own: those from one address come one after another. */
+const enroll = (key: string, fields: object = {}) =>
+  plane.call('POST', '/api/networks/enroll', {
+    body: { enrollment_token: key, name: 'edge', public_key: publicKey(), ...fields },
+    headers: { 'x-forwarded-for': `10.0.0.${++addresses}` },
+  });
 
 const call = (method: string, path: string, body?: object, bearer = token) =>
   plane.call(method, path, { token: bearer, ...(body && { body }) });
@@ -66,7 +76,7 @@ const count = (table: keyof Tables, network: number) =>
 async function makePeer(fields: object = {}) {
   const network = await makeNetwork(plane, token, { routes: ['192.168.1.0/24'] });
   const key = await makeKey(plane, token, network, fields);
-  const { peer, access_token } = (await enroll(plane, key, { peer_type: 'connector' })).body.data;
+  const { peer, access_token } = (await enroll(key, { peer_type: 'connector' })).body.data;
   const path = `/api/networks/${network}`;
   const id = peer.id as number;
   return { network, key, id, path, peerPath: `${path}/peers/${id}`, peerToken: access_token as string };
@@ -87,8 +97,8 @@ describe('of two changes at once, the second is made by what the first left', ()
   test('the last use of a key', async () => {
     const { network, key } = await makePeer({ max_uses: 2 });
     const replies = await contend(
-      () => enroll(plane, key),
-      () => enroll(plane, key),
+      () => enroll(key),
+      () => enroll(key),
     );
     expect([statusesOf(replies), await count('peers', network)]).toEqual([[201, 403], 2]);
   });
@@ -96,8 +106,8 @@ describe('of two changes at once, the second is made by what the first left', ()
   test('two enrolments get different addresses', async () => {
     const { key } = await makePeer();
     const replies = await contend(
-      () => enroll(plane, key, { name: 'one' }),
-      () => enroll(plane, key, { name: 'two' }),
+      () => enroll(key, { name: 'one' }),
+      () => enroll(key, { name: 'two' }),
     );
     expect(statusesOf(replies)).toEqual([201, 201]);
     expect(replies.map(({ body }) => [body.data.peer.address, body.data.network.peers.length])).toEqual([
@@ -111,7 +121,7 @@ describe('of two changes at once, the second is made by what the first left', ()
     const [{ id }] = (await call('GET', `${path}/enrollment-keys`)).body.data;
     const replies = await contend(
       () => call('DELETE', `${path}/enrollment-keys/${id}`),
-      () => enroll(plane, key),
+      () => enroll(key),
     );
     expect([statusesOf(replies), await count('peers', network)]).toEqual([[200, 403], 1]);
   });
@@ -162,7 +172,7 @@ describe('of two changes at once, the second is made by what the first left', ()
       const { network, key, path } = await makePeer();
       const replies = await contend(
         () => call('DELETE', path),
-        () => (second === 'key' ? call('POST', `${path}/enrollment-keys`, { name: 'late' }) : enroll(plane, key)),
+        () => (second === 'key' ? call('POST', `${path}/enrollment-keys`, { name: 'late' }) : enroll(key)),
       );
       expect(statusesOf(replies)).toEqual([200, second === 'key' ? 404 : 401]);
       expect([await count('peers', network), await count('enrollment_keys', network)]).toEqual([0, 0]);
@@ -172,7 +182,7 @@ describe('of two changes at once, the second is made by what the first left', ()
   test('a host that enrols before its network is deleted receives the statement of it', async () => {
     const { network, key, path } = await makePeer();
     const replies = await contend(
-      () => enroll(plane, key),
+      () => enroll(key),
       () => call('DELETE', path),
     );
     expect([statusesOf(replies), await count('deleted_peers', network)]).toEqual([[201, 200], 2]);
@@ -318,7 +328,7 @@ describe.runIf(postgres)('locks are taken in one order, so that no transaction i
     const { key, path } = await makePeer();
     const { begun, results } = await countBegun(
       /from "enrollment_keys" .* for no key update/,
-      () => enroll(plane, key),
+      () => enroll(key),
       () => call('DELETE', path),
     );
     expect([begun, statusesOf(results)]).toEqual([2, [201, 200]]);
@@ -330,7 +340,7 @@ test('an event is seen after all with lower ids: until one is committed, the nex
   const events = () => count('events', network);
   const before = await events();
   const held = statements.hold(/^insert into "events"/, 'after');
-  const first = enroll(plane, key);
+  const first = enroll(key);
   await held.reached;
   const second = call('POST', `${peerPath}/report`, { problem: 'nft failed' }, peerToken);
   await untilStalled(plane.dataDir, second);

@@ -103,8 +103,12 @@ export async function untilStalled(dataDir: string, work: Promise<unknown>): Pro
   const waiting = `select from pg_stat_activity
     where datname = $1 and wait_event_type = 'Lock' and wait_event in ('transactionid', 'tuple', 'relation')`;
   await asSuperuser(postgres, (client) =>
-    eventually('it ends, or waits for a lock', async () => hasEnded || (await client.query(waiting, [name])).rowCount, {
-      everyMs: 5,
-    }),
+    eventually(
+      'it ends, or waits for a lock',
+      async () => hasEnded || (await client.query(waiting, [name])).rowCount !== 0,
+      {
+        everyMs: 5,
+      },
+    ),
   );
 }
