@@ -16,10 +16,16 @@ export function countStatements(): void {
   }
   const original = pg.Client.prototype.query as (...parameters: unknown[]) => unknown;
   const counting = function (this: pg.Client, ...parameters: unknown[]) {
-    if (typeof parameters[0] === 'string' && !isOfListener(parameters[1])) count(parameters[0]);
+    const [sql, values] = parameters;
+    if (typeof sql === 'string' && !isOfConnection(sql) && !isOfListener(values)) count(sql);
     return original.apply(this, parameters);
   };
   Object.assign(pg.Client.prototype, { query: counting });
+}
+
+/** True for the statement with which each connection of the pool begins. */
+function isOfConnection(sql: string): boolean {
+  return sql.startsWith('select set_config(');
 }
 
 /** True for the parameters of the notification by which a process finds out, every few seconds, that it listens. */
