@@ -1,5 +1,6 @@
 import { AddressRefused, WrongUsage } from '../../core/errors/index.ts';
 import type { Actual } from '../../core/host-state/actual.ts';
+import type { Peer } from '../../core/map/model.ts';
 import { ownKeys } from '../../core/map/own-peer.ts';
 import { findAddressConflict } from '../../core/routing/guard.ts';
 import { locateOutside } from '../../core/routing/reach-outside.ts';
@@ -80,11 +81,18 @@ async function refuseConflict(tools: Tools, enrolled: EnrolledNetwork, former: J
   const others = states.filter(isJoined).filter((other) => other.interface !== state.interface);
   const existing = others.find((other) => isSameNetwork(state, other));
   const moved = others.filter((other) => isMovedNetwork(state, other));
+  const isDeleted = ({ deletion }: Joined) => deletion !== undefined;
+  const present = others.filter((other) => !isDeleted(other));
+  const hidden = findHiddenPeer(state, present);
   const conflict =
     (existing && describeExisting(existing)) ??
-    (moved.length > 0 ? describePossibleMove(moved, state) : findHiddenPeer(state, others));
+    (moved.length > 0 ? describePossibleMove(moved, state) : hidden && describeHidden(state, hidden));
   const refusal = await findAddressRefusal(tools, enrolled, states);
-  if (conflict === null && refusal === null) return;
+  if (conflict === null && refusal === null) {
+    const later = findHiddenPeer(state, others.filter(isDeleted));
+    if (later !== null) warnOfReturn(tools, state, later);
+    return;
+  }
   await undoEnrollment(tools, state);
   throw conflict === null ? refusal : new WrongUsage(conflict);
 }
@@ -124,16 +132,35 @@ export function describeExisting(existing: Joined): string {
   return `${joined}; "cpn leave ${link}" first, or "cpn leave ${link} --keep-peer" if this host is the copy of another one`;
 }
 
+/** A peer of another network that has the address of this host. */
+interface HiddenPeer {
+  readonly peer: Peer;
+  readonly other: Joined;
+}
+
 /** A host sends no packet to its own address: a peer of another network with that address would be unreachable. */
-function findHiddenPeer({ membership: { map, peer } }: Joined, others: readonly Joined[]): string | null {
-  for (const { interface: link, membership, ...keys } of others) {
-    const own = ownKeys(keys);
-    const hidden = membership.map.peers.find(
+function findHiddenPeer({ membership: { peer } }: Joined, others: readonly Joined[]): HiddenPeer | null {
+  for (const other of others) {
+    const own = ownKeys(other);
+    const hidden = other.membership.map.peers.find(
       ({ address, publicKey }) => address === peer.address && !own.includes(publicKey),
     );
-    if (!hidden) continue;
-    const there = `peer ${hidden.name} of network ${membership.map.name} (${link})`;
-    return `network ${map.name} gave this host ${peer.address}, which is the address of ${there}, and would hide it; join again with another key for another address, or "cpn leave ${link}" first`;
+    if (hidden) return { peer: hidden, other };
   }
   return null;
+}
+
+function describeHidden({ membership: { map, peer } }: Joined, { peer: hidden, other }: HiddenPeer): string {
+  const { interface: link, membership } = other;
+  const there = `peer ${hidden.name} of network ${membership.map.name} (${link})`;
+  return `network ${map.name} gave this host ${peer.address}, which is the address of ${there}, and would hide it; join again with another key for another address, or "cpn leave ${link}" first`;
+}
+
+/** The tunnel of a deleted network is down, so that the conflict begins if the network comes back. */
+function warnOfReturn(tools: Tools, { membership: { peer } }: Joined, { peer: hidden, other }: HiddenPeer): void {
+  const { interface: link, membership } = other;
+  const returns = `network ${membership.map.name} (${link}) was deleted; if it comes back, its peer ${hidden.name} is unreachable`;
+  tools.warn(
+    `${returns}: this host has the address ${peer.address} itself; "cpn leave ${link}" removes what is kept of it`,
+  );
 }
