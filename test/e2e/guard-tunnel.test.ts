@@ -131,11 +131,24 @@ describe('SSH through the tunnel', () => {
     await expectAlive();
   });
 
+  it.each(['leave', 'drain --down'])('is named by "cpn %s", which changes nothing without --yes', async (command) => {
+    const { exitCode, stderr } = await dc.cpn(command.split(' '), { allowFailure: true });
+    const named = /SSH sessions from .*10\.77\.0\.[23]\b.* go through the tunnel, and end\..* nothing was done/;
+    expect([exitCode, stderr]).toEqual([2, expect.stringMatching(named)]);
+    expect((await status(dc)).routes).toMatchObject([{ prefix: lan, state: 'active' }]);
+  });
+
+  const question =
+    /^cpn: Take cpn0 down\? SSH sessions from .*192\.168\.50\.20.* go through the tunnel, and end\. There/;
+
   it('does not keep a tunnel from coming up again, and neither do resolvers that are reached through it', async () => {
     const again = [web, laptop].map(async (host) => {
       const before = await readTunnel(host);
       await daemons.get(host)?.stop();
-      await host.cpn(['down']);
+      const refused = await host.cpn(['down'], { allowFailure: true });
+      expect([refused.exitCode, refused.stderr]).toEqual([2, expect.stringMatching(question)]);
+      expect(await readTunnel(host)).toEqual(before);
+      await host.cpn(['down', '--yes']);
       expect((await host.exec(['ip', 'route'])).stdout).not.toContain('cpn0');
       await host.cpn(['up']);
       expect(await readTunnel(host)).toEqual(before);
@@ -153,7 +166,7 @@ describe('SSH through the tunnel', () => {
 it('an SSH session from outside is kept, though a file names a route that covers its source', async () => {
   const { lab } = office;
   await daemons.get(web)?.stop();
-  await web.cpn(['down']);
+  await web.cpn(['down', '--yes']);
   const admin = await lab.addHost('admin', { address: '203.0.113.99/24' });
   await admin.exec(['ip', 'address', 'add', '192.168.50.7/32', 'dev', 'lo']);
   await web.exec(['ip', 'route', 'add', '192.168.0.0/16', 'via', '203.0.113.99']);

@@ -1,6 +1,7 @@
 import { openTools } from '../context.ts';
 import { exitCodes } from '../exit-code.ts';
-import { allFlag, jsonFlag } from '../input/flags.ts';
+import { confirm } from '../input/confirm.ts';
+import { allFlag, jsonFlag, yesFlag } from '../input/flags.ts';
 import { noNetwork, note, printJson } from '../output/output.ts';
 import { type Command, oneNetworkArgument } from '../parse/command.ts';
 
@@ -8,13 +9,23 @@ export const down: Command = {
   name: 'down',
   argument: oneNetworkArgument,
   summary: 'Take networks down until "cpn up"; keeps their state',
-  flags: { ...jsonFlag, ...allFlag },
+  flags: { ...jsonFlag, ...yesFlag, ...allFlag },
   examples: ['cpn down office', 'cpn down --all'],
   async run(input) {
-    const { takeDown } = await import('../../app/leave/leave.ts');
+    const [{ takeDown }, { selectMeant }, { describeSessionsAtStake }] = await Promise.all([
+      import('../../app/leave/leave.ts'),
+      import('../../app/select.ts'),
+      import('../../app/tunnelled-sessions.ts'),
+    ]);
     const tools = await openTools(input);
     await tools.host.check({ firewall: false });
-    const links = await takeDown(tools, input.argument('network'), input.switch('all'));
+    const [network, all] = [input.argument('network'), input.switch('all')];
+    const { states } = await selectMeant(tools.store, network, all);
+    const loss = input.switch('yes') ? null : await describeSessionsAtStake(tools, states);
+    const question = `Take ${states.map((state) => state.interface).join(', ')} down? ${loss}`;
+    if (loss !== null && !(await confirm(question, input))) return exitCodes.failed;
+    // What was confirmed is an interface: the owner of a network may change its name meanwhile.
+    const links = await takeDown(tools, all ? network : (states[0]?.interface ?? network), all);
     if (input.switch('json')) printJson({ networks: links.map((link) => ({ interface: link, state: 'down' })) });
     else if (links.length === 0) note(noNetwork);
     for (const link of links) note(`${link} is down; "cpn up ${link}" brings it up`);

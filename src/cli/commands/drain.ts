@@ -1,4 +1,5 @@
 import type { DrainReport, LastConnector } from '../../app/drain/drain.ts';
+import type { Tools } from '../../app/tools.ts';
 import { printable, WrongUsage } from '../../core/errors/index.ts';
 import { listNames } from '../../core/util/list-names.ts';
 import { openTools } from '../context.ts';
@@ -39,13 +40,27 @@ export const drain: Command = {
     await tools.host.check({ firewall: false });
     const network = input.argument('network');
     const last = undo ? [] : await findLastConnectors(tools, network, down);
-    if (last.length > 0 && !(await confirm(describeLast(last), input))) return exitCodes.failed;
+    const sessions = down && !input.switch('yes') ? await describeSessions(tools, network) : null;
+    const losses = [...(last.length > 0 ? [`${describeLast(last)}.`] : []), ...(sessions === null ? [] : [sessions])];
+    if (losses.length > 0 && !(await confirm(`${losses.join(' ')} Drain all the same?`, input)))
+      return exitCodes.failed;
     const reports = undo ? await undoDrain(tools, network) : await drainNetworks(tools, network, { timeout, down });
     return show(reports, timeout, input);
   },
 };
 
-/** What stops working, as a question. */
+/** Names the SSH sessions that end with the interfaces of the connectors; null where none does. */
+async function describeSessions(tools: Tools, network: string | undefined): Promise<string | null> {
+  const [{ selectStates }, { describeSessionsAtStake }] = await Promise.all([
+    import('../../app/select.ts'),
+    import('../../app/tunnelled-sessions.ts'),
+  ]);
+  const { states } = await selectStates(tools.store, network);
+  const connectors = states.filter(({ enrollment }) => enrollment.type === 'connector');
+  return describeSessionsAtStake(tools, connectors);
+}
+
+/** Describes what stops working. */
 function describeLast(last: readonly LastConnector[]): string {
   const losses = last.map(({ interface: link, network, routes, relayed, dialling }) => {
     const peers = `${relayed.length} peers without an endpoint (${listNames(relayed)}) no longer reach each other`;
@@ -56,7 +71,7 @@ function describeLast(last: readonly LastConnector[]): string {
     ];
     return `${link}: ${parts.join(', and ')}`;
   });
-  return `${printable(losses.join('; '))}. Drain all the same?`;
+  return printable(losses.join('; '));
 }
 
 function show(reports: readonly DrainReport[], timeout: number, input: Input): number {

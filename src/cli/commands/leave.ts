@@ -43,10 +43,12 @@ export const leave: Command = {
       { leaveNetworks, selectLeaving, verifyLeft },
       { describeFormer, finishLeaving, listFormer, selectFormer },
       { describeState },
+      { describeSessionsAtStake },
     ] = await Promise.all([
       import('../../app/leave/leave.ts'),
       import('../../app/leave/former-networks.ts'),
       import('../../app/select.ts'),
+      import('../../app/tunnelled-sessions.ts'),
     ]);
     const tools = await openTools(input);
     await tools.host.check({ firewall: input.switch('verify') });
@@ -58,7 +60,8 @@ export const leave: Command = {
     const loss = keepsPeer
       ? 'The peer stays in the network.'
       : `The key pair is lost.${(await Promise.all(states.map((state) => describeDialling(tools, state)))).join('')}`;
-    const question = `Leave ${states.map(describeState).join(', ')}? ${loss}`;
+    const sessions = input.switch('yes') ? null : await describeSessionsAtStake(tools, states);
+    const question = `Leave ${states.map(describeState).join(', ')}? ${[loss, sessions ?? []].flat().join(' ')}`;
     if (links.length > 0 && !(await confirmByName(question, namesOf(states), input))) return exitCodes.failed;
     const earlier = selectFormer(await listFormer(tools), network);
     const verified: string[] = [];
