@@ -92,7 +92,10 @@ it('a deleted network is down at each host, which keeps what it needs to come ba
   expect(now.warnings.join()).toMatch(/network office was deleted at http.*comes back by itself.*"cpn leave cpn0"/);
   expect(Date.parse(now.deleted_at)).toBeGreaterThan(0);
   expect((await web.cpn(['status', '--check'], { allowFailure: true })).exitCode).toBe(3);
-  expect((await web.cpn(['doctor'], { allowFailure: true })).stdout).toContain('stated that the network was deleted');
+  const doctor = await web.cpn(['doctor'], { allowFailure: true });
+  expect(doctor.stdout).toContain('stated that the network was deleted');
+  // The daemon still runs, and its requests are refused.
+  expect(doctor.stdout).not.toContain('another environment');
   expect(await pending()).toMatchObject({ pending: [], deleted_at: expect.any(String) });
 });
 

@@ -15,7 +15,6 @@ import { checkStubs } from '../../core/doctor/check-stubs.ts';
 import { describeProblems, type ExaminedNames, type HandshakeCount } from '../../core/doctor/describe-problems.ts';
 import { type Finding, noteFinding, okFinding, problemFinding } from '../../core/doctor/finding.ts';
 import { CpnError, expectCpnError, printable } from '../../core/errors/index.ts';
-import { describeSecretMismatch } from '../../core/health/compare-secrets.ts';
 import { findExpiryWarning } from '../../core/map/expiry.ts';
 import { describeMapAge } from '../../core/map/map-age.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
@@ -29,7 +28,6 @@ import { readReturnPaths } from '../reconcile/return-paths.ts';
 import { describeRotation } from '../rotation/begin.ts';
 import { findCloneWarnings } from '../status/describe-clones.ts';
 import { describeEvaluation } from '../status/describe-evaluation.ts';
-import { findSecretMismatches } from '../status/find-secret-mismatches.ts';
 import { findDrops } from '../status/foreign-drops.ts';
 import { secondsNow, type Tools } from '../tools.ts';
 import type { NetworkCheck } from './examination.ts';
@@ -77,7 +75,6 @@ export const networkChecks: readonly NetworkCheck[] = [
   },
   { subject: 'dns', examine: async (_, seen) => checkStubs(sceneOf(seen)) },
   { subject: 'dns', examine: examineKeptResolvers },
-  { subject: 'pins', examine: async (_, seen) => examineSecrets(seen) },
   { subject: 'key', examine: async (_, { state }) => examineKey(state) },
 ];
 
@@ -107,24 +104,26 @@ function countHandshakes({ actual }: Evaluation): HandshakeCount {
 
 function examineEnding(tools: Tools, { state }: Evaluation): Finding[] {
   const ending = findExpiryWarning(state, tools.now());
-  if (ending === null) return [];
+  // One that is over is among the problems of the status.
+  if (ending === null || ending.isOver) return [];
   const looked = `how long this host may stay in ${printable(state.membership.map.name)}`;
-  return [problemFinding('network', looked, ending.found, ending.remedy)];
+  return [noteFinding('network', looked, ending.found, ending.remedy)];
 }
 
 function examineMapAge({ state, desired, serviceTime }: Evaluation): Finding[] {
   const age = desired.isConnector ? describeMapAge(state, serviceTime) : null;
   if (age === null) return [];
   const looked = `when the control plane last confirmed the map of ${state.interface}`;
-  return [problemFinding('network', looked, age.found, 'mend what is found about api, and check that "cpn run" runs')];
+  const finding = age.isOver ? problemFinding : noteFinding;
+  return [finding('network', looked, age.found, 'mend what is found about api, and check that "cpn run" runs')];
 }
 
-/** Clones of this host itself are among the problems of its status. */
+/** Clones of this host itself are among the problems of its status. A host with two uplinks looks like a copied peer: that is a note. */
 async function examineClones(tools: Tools, { state }: Evaluation): Promise<Finding[]> {
   const looked = `whether a host of ${state.interface} is on two machines`;
   const { alternating } = await tools.store.readNotes(state.interface);
   const warnings = findCloneWarnings(state, { sync: {}, alternating });
-  return warnings.map(({ found, remedy }) => problemFinding('network', looked, found, remedy));
+  return warnings.map(({ found, remedy }) => noteFinding('network', looked, found, remedy));
 }
 
 async function examineKeptResolvers({ host }: Tools, { state, desired }: Evaluation): Promise<Finding[]> {
@@ -153,18 +152,6 @@ async function examineEndpoints({ host }: Tools, seen: Evaluation): Promise<Find
   const addresses = new Set(findUsedEndpoints(scene).map(({ used }) => used.host));
   const unreachable = await withoutRoute(host, seen.state, [...addresses].slice(0, mostEndpoints));
   return checkEndpoints(scene, new Set(unreachable));
-}
-
-function examineSecrets({ state, actual }: Evaluation): Finding[] {
-  const { interface: link } = state;
-  return findSecretMismatches(state, actual).map((mismatch) =>
-    problemFinding(
-      'pins',
-      `the network secret of ${link}`,
-      printable(describeSecretMismatch(mismatch)),
-      `cpn set ${link} --network-secret-file PATH, here or there`,
-    ),
-  );
 }
 
 function examineKey(state: Evaluation['state']): Finding[] {

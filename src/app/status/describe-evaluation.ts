@@ -109,6 +109,7 @@ export function describeEvaluation(
   const names = explainHosts(desired, actual);
   const pending = describeRotation(state);
   const ending = findExpiryWarning(state, new Date(now * 1000));
+  const secretMismatches = findSecretMismatches(state, actual);
   const deleted = describeDeletion(state);
   const rangeDetour = detours.get(map.cidr);
   const hidden = findHiddenPeers(map, state.membership.peer.address, actual.surroundings);
@@ -125,7 +126,9 @@ export function describeEvaluation(
       actual.surroundings.addresses,
     ),
     clone: notes.sync.clonedSince === undefined ? null : describeOwnClone(state.interface, notes.sync.clonedSince),
+    ending,
     pinMismatches: findPinMismatches(map, state.pins),
+    secretMismatches,
     hiddenPeers: hidden,
     silentPeers,
     // One that is only not on the host is a part of the drift.
@@ -173,7 +176,7 @@ export function describeEvaluation(
         ? [`out of service since "cpn drain"; "cpn drain ${state.interface} --undo" puts it back`]
         : []),
       ...(pending === null ? [] : [pending]),
-      ...findSecretMismatches(state, actual).map(describeSecretMismatch),
+      ...secretMismatches.map(describeSecretMismatch),
       ...desired.detours.map(
         ({ peer, via }) => `${peer.name} does not answer here; its packets go through ${via.name}`,
       ),

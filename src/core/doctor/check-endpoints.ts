@@ -2,7 +2,7 @@ import { printable } from '../errors/index.ts';
 import type { Address } from '../net/cidr.ts';
 import { formatEndpoint, isLiteral, type SocketEndpoint } from '../net/endpoint.ts';
 import type { ExaminedNetwork } from './check-network.ts';
-import { type Finding, okFinding, problemFinding } from './finding.ts';
+import { type Finding, noteFinding, okFinding } from './finding.ts';
 
 /** Where this host sends to a peer. */
 interface UsedEndpoint {
@@ -27,7 +27,8 @@ export function findUsedEndpoints({ map, desired, actual }: ExaminedNetwork): re
 const mostNamed = 5;
 
 /**
- * Judges whether this host can send to its peers.
+ * Judges whether this host can send to its peers. A peer without a route is a note: it may dial this host itself, and the status
+ * has the problem where it answered before.
  *
  * @param unreachable addresses to which it has no route outside the tunnel
  */
@@ -46,5 +47,5 @@ export function checkEndpoints(scene: ExaminedNetwork, unreachable: ReadonlySet<
   const isNamed = map.peers.some(({ endpoint }) => endpoint !== null && !isLiteral(endpoint));
   const other = isNamed ? ', or publish an address of the other family under the name' : '';
   const remedy = `give this host a route to ${cutOff[0]?.used.host}${other}`;
-  return [problemFinding('network', looked, printable(`there is none to ${named.join(', ')}${more}`), remedy)];
+  return [noteFinding('network', looked, printable(`there is none to ${named.join(', ')}${more}`), remedy)];
 }

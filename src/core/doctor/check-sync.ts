@@ -5,6 +5,8 @@ export interface LastSync {
   readonly lastSuccess: string | null;
   /** Why the last request failed, of the daemon or of a command; null where it did not. */
   readonly error: string | null;
+  /** The reason of the last refusal; absent or null where the last request was not refused. */
+  readonly refusal?: string | null | undefined;
   /** How the requests of the daemon fail; null where they do not. */
   readonly daemonFailure: {
     readonly error: string;
@@ -14,17 +16,22 @@ export interface LastSync {
 }
 
 /** Reports how the daemon last received the map, because the environment and the CAs of this command may be others. */
-export function checkSync(link: string, { lastSuccess, error, daemonFailure }: LastSync): Finding[] {
+export function checkSync(link: string, { lastSuccess, error, refusal, daemonFailure }: LastSync): Finding[] {
   const looked = `the last sync of ${link}`;
   if (daemonFailure !== null) {
     const { since, lastSuccess: before } = daemonFailure;
     const last = before === null ? 'it had no success since it started' : `its last success was at ${minute(before)}`;
     const found = `fails since ${minute(since)}; ${last}: ${daemonFailure.error}`;
-    return [problemFinding('daemon', `${looked} by the daemon`, found, compare(link))];
+    // A refusal is the answer to every client of this host: the findings about the control plane have its remedy.
+    return daemonFailure.error === refusal
+      ? [noteFinding('daemon', `${looked} by the daemon`, found, elsewhere)]
+      : [problemFinding('daemon', `${looked} by the daemon`, found, compare(link))];
   }
-  if (error !== null) return [noteFinding('daemon', looked, `failed: ${error}`, 'see the control plane below')];
+  if (error !== null) return [noteFinding('daemon', looked, `failed: ${error}`, elsewhere)];
   return lastSuccess === null ? [] : [okFinding('daemon', looked, `succeeded at ${minute(lastSuccess)}`)];
 }
+
+const elsewhere = 'see the control plane below';
 
 const compare = (link: string): string =>
   `if the control plane answers this command, the daemon has another environment: "cpn set ${link}" saves --ca-file and --proxy for both, and "systemctl restart cpn" reads the CAs of this machine again`;

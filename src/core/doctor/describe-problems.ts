@@ -56,6 +56,13 @@ export function describeProblems(
       well: null,
     },
     { codes: ['lan-silent', 'lan-unreachable'], subject: 'forwarding', looked: `the LANs behind ${link}`, well: null },
+    {
+      codes: ['peer-expired'],
+      subject: 'network',
+      looked: `how long this host may stay in ${network}`,
+      well: null,
+    },
+    { codes: ['secret-mismatch'], subject: 'pins', looked: `the network secret of ${link}`, well: null },
     { codes: ['pin-mismatch'], subject: 'pins', looked: `the pinned peers of ${link}`, well: 'are as pinned' },
     { codes: ['sync-refused'], subject: 'api', looked: `the last sync of ${link}`, well: null },
   ];

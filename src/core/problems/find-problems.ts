@@ -1,4 +1,5 @@
 import { describePortHolder, type PortHolder, printable } from '../errors/index.ts';
+import type { Expiry } from '../map/expiry.ts';
 import type { MapAgeWarning } from '../map/map-age.ts';
 import type { SyncRefusal } from '../map/sync-refusal.ts';
 import type { Address, Prefix } from '../net/cidr.ts';
@@ -34,7 +35,11 @@ export interface NetworkFacts {
   readonly portMismatch: PortMismatch | null;
   /** That another host has the identity of this one; null where none is known to. */
   readonly clone: { readonly found: string; readonly remedy: string } | null;
+  /** That this host expires soon, or has expired; null where neither is so. */
+  readonly ending: Expiry | null;
   readonly pinMismatches: readonly PinMismatch[];
+  /** Why no handshake with some peers completes: the network secrets differ. */
+  readonly secretMismatches: readonly { readonly detail: string }[];
   readonly hiddenPeers: readonly HiddenPeer[];
   /** Peers that answered before and do not any more. */
   readonly silentPeers: readonly { readonly name: string; readonly address: Address | string }[];
@@ -86,7 +91,7 @@ function noteKeptKey({ link, keptFor }: NetworkFacts): Problem[] {
 }
 
 function findStateProblems(facts: NetworkFacts): Problem[] {
-  const { link, hasInterface, unread, unlisted, drift, portMismatch, clone, mapAge } = facts;
+  const { link, hasInterface, unread, unlisted, drift, portMismatch, ending, clone, mapAge } = facts;
   if (unread !== undefined) {
     const text = `addresses, routes and rules of this host cannot be read: ${unread}`;
     return [problem('host-unread', 'the routes of this host cannot be read', text, `cpn doctor ${link}`)];
@@ -104,6 +109,8 @@ function findStateProblems(facts: NetworkFacts): Problem[] {
           ),
         ]),
     ...(hasInterface ? [] : [describeMissing(facts)]),
+    // One that ends soon still works.
+    ...(ending?.isOver ? [problem('peer-expired', 'this host expired', ending.found, ending.remedy)] : []),
     ...(clone === null
       ? []
       : [problem('identity-cloned', 'another host has the identity of this one', clone.found, clone.remedy)]),
@@ -142,12 +149,17 @@ function describePortMismatch({ endpoint, bound }: PortMismatch, link: string): 
   return problem('port-mismatch', text, text, `cpn set ${link} --listen-port ${endpoint.port}`);
 }
 
-function findPeerProblems({ link, pinMismatches, hiddenPeers, silentPeers }: NetworkFacts): Problem[] {
+function findPeerProblems(facts: NetworkFacts): Problem[] {
+  const { link, pinMismatches, secretMismatches, hiddenPeers, silentPeers } = facts;
   return [
     ...pinMismatches.map((mismatch) => {
       const summary = `${printable(mismatch.name)} changed without a signed proof`;
       const text = `${summary}: ${describeDifference(mismatch)}`;
       return problem('pin-mismatch', summary, text, `verify the change, then type ${acceptCommand(mismatch, link)}`);
+    }),
+    ...secretMismatches.map(({ detail }) => {
+      const remedy = `cpn set ${link} --network-secret-file PATH, here or there`;
+      return problem('secret-mismatch', 'network secrets differ', printable(detail), remedy);
     }),
     ...hiddenPeers.map(({ peer, link: other }) => {
       const summary = `${printable(peer.name)} is unreachable`;
@@ -217,9 +229,13 @@ const refusals: Readonly<Record<SyncRefusal, string>> = {
   gone: 'the control plane does not know the network',
 };
 
+/** A suspended or expired peer keeps its key and address: a new join is no remedy. */
+const resume = 'an admin resumes this host: "cpn peer resume", or "cpn peer update --expires" if it expired';
+
 function findSync({ link, refused }: NetworkFacts): Problem[] {
   if (refused === null) return [];
-  return [problem('sync-refused', refusals[refused], refusals[refused], `cpn reconcile ${link}, or join it again`)];
+  const remedy = refused === 'forbidden' ? resume : `cpn reconcile ${link}, or join it again`;
+  return [problem('sync-refused', refusals[refused], refusals[refused], remedy)];
 }
 
 /** Packets of the tunnel that packet rules of other programs drop. */

@@ -1,10 +1,11 @@
 import { expect, it } from 'vitest';
+import { examine } from '../../../src/app/doctor/examine.ts';
 import { reconcileNetworks } from '../../../src/app/reconcile/reconcile.ts';
 import { readStatus } from '../../../src/app/status/status.ts';
 import { statusToText } from '../../../src/cli/output/show-status.ts';
 import { Refused } from '../../../src/core/errors/index.ts';
 import { isProblem } from '../../../src/core/problems/problem.ts';
-import { address, dialled, peer, prefix } from '../../core/samples.ts';
+import { address, dialled, keyPair, peer, prefix } from '../../core/samples.ts';
 import { answerWith, type Desk, fail, joinedTo, mapAt } from '../desk.ts';
 import { problemsOf, startDesk } from './doctor-desk.ts';
 
@@ -13,6 +14,15 @@ const edges = ['edge-1', 'edge-2'].map((name, at) =>
 );
 const map = mapAt('"1"', edges);
 const lan = prefix('192.168.50.0/24');
+
+/** Has the network end the stay of this host after so many days. */
+async function endAt(desk: Desk, days: number): Promise<void> {
+  const expiresAt = desk.tools.now().getTime() + days * 86_400_000;
+  const { peers, ...rest } = mapAt('"2"', edges);
+  const listed = peers.map((each) => (each.id === 1 ? { ...each, expiresAt } : each));
+  desk.answers = [answerWith({ ...rest, peers: listed })];
+  await reconcileNetworks(desk.tools);
+}
 
 const cases: [string, (desk: Desk) => Promise<unknown> | undefined][] = [
   ['a host that is well', async () => {}],
@@ -66,6 +76,21 @@ const cases: [string, (desk: Desk) => Promise<unknown> | undefined][] = [
       await desk.tools.store.amendNotes('cpn0', { sync: { ...sync, refused: 'token' } });
     },
   ],
+  [
+    'a network secret that this host lacks',
+    async (desk) => {
+      desk.answers = [
+        answerWith(
+          mapAt(
+            '"2"',
+            edges.map((each) => ({ ...each, secretTag: 'ab' })),
+          ),
+        ),
+      ];
+      await reconcileNetworks(desk.tools);
+    },
+  ],
+  ['a host that expired', async (desk) => endAt(desk, -1)],
   ['a LAN that does not answer', async (desk) => desk.tools.store.amendNotes('cpn0', { dead: [lan] })],
   [
     'a LAN without a route',
@@ -114,12 +139,58 @@ it.each(cases)(
   },
 );
 
+const notes: [string, RegExp, (desk: Desk) => Promise<unknown>][] = [
+  ['an end within days', /expires in 3 days/, (desk) => endAt(desk, 3)],
+  [
+    'a peer with two endpoints in turn',
+    / in turn: two hosts may have its identity/,
+    ({ tools }) =>
+      tools.store.amendNotes('cpn0', {
+        alternating: { [keyPair(2).publicKey]: ['203.0.113.2:51820', '203.0.113.9:51820'] },
+      }),
+  ],
+];
+
+it.each(notes)('cpn doctor has %s as a note, and cpn status --check passes', async (_, found, prepare) => {
+  const { desk, tools } = await startDesk(map);
+  for (const { id } of edges)
+    desk.touch(Number(id), { latestHandshake: Math.floor(desk.tools.now().getTime() / 1000) });
+  await prepare(desk);
+  const [status] = await readStatus(desk.tools);
+  expect([status?.state, status?.problems.filter(isProblem)]).toEqual(['up', []]);
+  expect(await problemsOf(tools)).toEqual([]);
+  expect(await examine(tools)).toContainEqual(
+    expect.objectContaining({ verdict: 'note', found: expect.stringMatching(found) }),
+  );
+});
+
+it('a suspended host has no problem of the daemon, and its remedies are for an admin', async () => {
+  const { desk, tools } = await startDesk(map);
+  for (const { id } of edges)
+    desk.touch(Number(id), { latestHandshake: Math.floor(desk.tools.now().getTime() / 1000) });
+  const refusal = new Refused(403, 'reading', 'this peer is suspended', 'an admin resumes it with "cpn peer resume"');
+  desk.answers = [fail(refusal)];
+  await reconcileNetworks(desk.tools);
+  const daemonFailure = { error: refusal.message, since: '2026-01-01T00:00:00.000Z', lastSuccess: null };
+  await desk.tools.store.amendNotes('cpn0', { daemonFailure });
+  const found = await problemsOf(tools);
+  expect(found.map(({ subject }) => subject)).toEqual(['api', 'api']);
+  for (const { remedy } of found) expect(remedy).toMatch(/^an admin resumes /);
+});
+
 it('a deleted network is one problem, with its own remedy', async () => {
   const { desk, tools } = await startDesk(map);
   const deletion = { at: '2026-01-01T00:00:00.000Z', resumes: true };
+  const refusal = new Refused(410, 'reading', 'the network was deleted', null);
   await desk.tools.store.write({ ...(await desk.state()), enabled: false, deletion });
   desk.actual = { ...desk.actual, link: null, device: null, routes: [] };
-  desk.answers = [fail(new Refused(410, 'reading', 'the network was deleted', null))];
+  desk.answers = [fail(refusal)];
+  // The daemon goes on requesting the map, and each request is refused.
+  const { sync } = await desk.tools.store.readNotes('cpn0');
+  await desk.tools.store.amendNotes('cpn0', {
+    sync: { ...sync, error: refusal.message, refused: 'gone', refusal: refusal.message },
+    daemonFailure: { error: refusal.message, since: deletion.at, lastSuccess: null },
+  });
   expect(await problemsOf(tools)).toMatchObject([{ subject: 'network', remedy: expect.stringContaining('cpn leave') }]);
   // A token that is void is another matter.
   desk.answers = [fail(new Refused(401, 'reading', 'no', 'join again'))];

@@ -20,11 +20,11 @@ it('a route to each endpoint is fine', () => {
   expect(judge()).toMatchObject([{ verdict: 'ok', found: 'there is a route to each' }]);
 });
 
-it('endpoints without a route are a problem, with the name and the address that is used', () => {
+it('endpoints without a route are a note, with the name and the address that is used', () => {
   expect(judge(six, address('198.51.100.3'))).toMatchObject([
     {
       subject: 'network',
-      verdict: 'problem',
+      verdict: 'note',
       found: 'there is none to edge (edge.example.net:51820, at 2001:db8::7), evil\u{fffd}[31m (198.51.100.3:51820)',
       remedy: expect.stringContaining('a route to 2001:db8::7'),
     },

@@ -23,6 +23,19 @@ describe('checkSync', () => {
     expect(first?.found).toContain('it had no success since it started: unknown issuer');
   });
 
+  it('has a refusal as a note, because the remedy of a refusal is no other environment', () => {
+    const daemonFailure = { error: 'reading was refused (403): suspended', since, lastSuccess };
+    const check = (refusal: string | null) =>
+      checkSync('cpn0', { lastSuccess, error: 'x', refusal, daemonFailure }).map(({ verdict, remedy }) => [
+        verdict,
+        remedy,
+      ]);
+    expect(check(daemonFailure.error)).toEqual([['note', 'see the control plane below']]);
+    // A command was refused, and the daemon fails for another reason.
+    expect(check('reading was refused (401): no')).toEqual([['problem', expect.stringContaining('cpn set cpn0')]]);
+    expect(check(null)).toEqual([['problem', expect.stringContaining('cpn set cpn0')]]);
+  });
+
   it('has the last success, and a failure of a command as a note', () => {
     expect(checkSync('cpn0', { lastSuccess, error: null, daemonFailure: null })).toMatchObject([
       { verdict: 'ok', found: 'succeeded at 2030-03-01 11:00 UTC' },

@@ -5,8 +5,16 @@ import { address, dialled, prefix } from '../samples.ts';
 
 const well: NetworkFacts = {
   ...{ link: 'cpn0', enabled: true, deletedAt: null, hasInterface: true, portConflict: null },
-  ...{ unlisted: null, drift: 0, portMismatch: null, clone: null, mapAge: null },
-  ...{ pinMismatches: [], hiddenPeers: [], silentPeers: [], missingRoutes: [], foreignRoutes: [], refused: null },
+  ...{ unlisted: null, drift: 0, portMismatch: null, clone: null, mapAge: null, ending: null },
+  ...{
+    secretMismatches: [],
+    pinMismatches: [],
+    hiddenPeers: [],
+    silentPeers: [],
+    missingRoutes: [],
+    foreignRoutes: [],
+    refused: null,
+  },
   ...{ bypassed: new Map(), subnetInside: null, keptFor: [], silentLans: [], unreachableLans: [] },
   outside: { entries: [], omitted: 0 },
 };
@@ -34,6 +42,16 @@ describe('the problems of a network', () => {
       { portMismatch: { endpoint: dialled(1), bound: 49561 } },
       'peers dial 203.0.113.1:51820, and cpn0 listens on 49561',
     ],
+    [
+      'a network secret that a peer lacks',
+      { secretMismatches: [{ detail: 'edge-1 has no network secret' }] },
+      'network secrets differ',
+    ],
+    [
+      'a host that expired',
+      { ending: { isOver: true, found: 'this host expired', remedy: 'an admin sets a later end' } },
+      'this host expired',
+    ],
     ['a host whose routes cannot be read', { unread: 'ip failed' }, 'the routes of this host cannot be read'],
   ] satisfies [string, Partial<NetworkFacts>, string][])('%s degrades it, and is its reason', (_, facts, reason) => {
     const problems = findProblems({ ...well, ...facts });
@@ -56,6 +74,17 @@ describe('the problems of a network', () => {
   it('are none of a network that is well', () => {
     expect(findProblems(well)).toEqual([]);
     expect([stateOf([]), summarize([])]).toEqual(['up', null]);
+  });
+
+  it('are none of a host that expires in some days', () => {
+    const ending = { isOver: false, found: 'this host expires in 3 days', remedy: 'an admin sets a later end' };
+    expect(findProblems({ ...well, ending })).toEqual([]);
+  });
+
+  it('of a suspended host have a remedy for an admin, and no new join', () => {
+    const remedyOf = (refused: NetworkFacts['refused']) => findProblems({ ...well, refused })[0]?.remedy;
+    expect(remedyOf('forbidden')).toMatch(/^an admin resumes this host: "cpn peer resume"/);
+    expect(remedyOf('token')).toBe('cpn reconcile cpn0, or join it again');
   });
 
   it('of a subnet of this host within the range are a note, which changes no state', () => {
