@@ -151,6 +151,6 @@ export async function serveControlPlane(
     ...owner,
     ...flags,
   ]);
-  await process.waitForLine(/listening on/);
+  await process.waitForLine(/listening on/, 120_000);
   return process;
 }
