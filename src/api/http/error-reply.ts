@@ -13,6 +13,7 @@ const usualRemedies: Readonly<Partial<Record<number, string>>> = {
   401: 'sign in again with "cpn login"',
   403: 'your role does not allow it; ask an owner or an admin',
   404: 'check the id, and that --api names the right control plane',
+  409: 'read what is there now, and repeat the change if it is still wanted',
   413: 'send less',
   422: 'correct these values',
 };

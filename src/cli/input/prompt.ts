@@ -26,6 +26,14 @@ export async function prompt(kind: 'text' | 'password', { message, validate }: P
   const onKey = (_text: unknown, key: { name?: string }) => {
     if (key.name === 'enter') key.name = 'return';
   };
+  // After Ctrl-Z and `fg` Node leaves the terminal paused, and so the process would end.
+  const onContinue = () => {
+    setImmediate(() => {
+      stderr.write(`${message}\n`);
+      stdin.resume();
+    });
+  };
+  process.on('SIGCONT', onContinue);
   stdin.prependListener('keypress', onKey);
   stdin.on('data', onData).once('end', onEnd).once('close', onEnd);
   try {
@@ -33,6 +41,8 @@ export async function prompt(kind: 'text' | 'password', { message, validate }: P
     const answer = await prompts[kind](options);
     return typeof answer === 'string' ? answer : null;
   } finally {
+    process.off('SIGCONT', onContinue);
+    stdin.pause();
     stdin.off('keypress', onKey).off('data', onData).off('end', onEnd).off('close', onEnd);
   }
 }

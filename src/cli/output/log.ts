@@ -53,7 +53,10 @@ function openStderr() {
       stderr.write('');
     }, retryMs).unref();
   };
+  // Of a full disk, pino's flush waits for ever: only a reader may be slow.
+  let isSlow = false;
   const flush = () => {
+    if (!isSlow) return;
     end = performance.now() + farewellMs;
     try {
       stderr.flushSync();
@@ -63,7 +66,8 @@ function openStderr() {
   };
   // Nowhere is left to report it. What could not be written is tried again with the next line, or when the reader may have caught up.
   stderr.on('error', ({ code }: NodeJS.ErrnoException) => {
-    if (code === 'EAGAIN') retryLater();
+    isSlow = code === 'EAGAIN';
+    if (isSlow) retryLater();
     if (!process.listeners('exit').includes(flush)) process.on('exit', flush);
   });
   return stderr;

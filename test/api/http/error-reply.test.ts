@@ -70,6 +70,7 @@ describe('a refusal', () => {
     [401, 'cpn key create'],
     [403, 'cpn key create'],
     [404, '--api'],
+    [409, 'read what is there now, and repeat the change if it is still wanted'],
     [413, 'send less'],
     [422, 'correct these values'],
     [418, '--api'],

@@ -59,6 +59,17 @@ describe('a log', () => {
     }
   });
 
+  it('on a full disk does not keep the program from its end', () => {
+    const full = openSync('/dev/full', 'w');
+    onTestFinished(() => closeSync(full));
+    const { status, signal } = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
+      stdio: ['ignore', 'ignore', full],
+      env: { PATH: process.env.PATH },
+      timeout: 60_000,
+    });
+    expect([status, signal]).toEqual([0, null]);
+  });
+
   it('is at the level of CPN_LOG_LEVEL', () => {
     expect(lines(writeTo(() => ({ CPN_LOG_LEVEL: 'error' })))).toHaveLength(2);
     expect(writeTo(() => ({ CPN_LOG_LEVEL: 'silent' }))).toBe('');

@@ -18,6 +18,10 @@ export function openSqlite(path: string, pragmas: readonly string[]): DatabaseSy
   const database = new DatabaseSync(path);
   try {
     for (const pragma of pragmas) database.exec(`PRAGMA ${pragma}`);
+    // SQLite's own folds ASCII alone (lang_corefunc), and PostgreSQL's all letters.
+    database.function('lower', { deterministic: true }, (value) =>
+      typeof value === 'string' ? value.toLowerCase() : value,
+    );
   } catch (error) {
     database.close();
     throw error;

@@ -312,6 +312,15 @@ test('pruning ends after the batch that is under way when it is stopped', async 
   expect((await plane.call('GET', '/api/audit', { token })).body.data).toHaveLength(3);
 });
 
+test.each(['ÄRGER Übung', 'Москва', 'Straße-Ω'])('an entry that names %s is found in any case', async (name) => {
+  await makeNetwork(plane, token, { name });
+  const [word = ''] = name.split(' ');
+  for (const search of [word, word.toLowerCase(), word.slice(1)]) {
+    const found = await read(`?search=${encodeURIComponent(search)}`);
+    expect(found.map(({ target }: { target: { name: string } }) => target.name)).toEqual([name]);
+  }
+});
+
 test('entries are searched and filtered, and the next page keeps the filter', async () => {
   const network = await makeNetwork(plane, token, { name: 'Find_100%' });
   const key = await makeKey(plane, token, network, { name: 'hidden key' });
