@@ -3,10 +3,11 @@ import { checkForeignRoutes } from '../../../src/core/doctor/check-network.ts';
 import { checkForeign } from '../../../src/core/explain/check-route.ts';
 import type { View } from '../../../src/core/explain/view.ts';
 import type { Actual, Route } from '../../../src/core/host-state/actual.ts';
-import { acceptedMetric } from '../../../src/core/host-state/marks.ts';
+import { acceptedMetric, tunnelTable } from '../../../src/core/host-state/marks.ts';
 import { withFormerRoutes } from '../../../src/core/reconcile/desired.ts';
 import { plan } from '../../../src/core/reconcile/plan.ts';
-import { describeForeignRoute, findForeignRoutes } from '../../../src/core/routing/own-routes.ts';
+import { describeForeignRoute, findForeignRoutes, routeClassifier } from '../../../src/core/routing/own-routes.ts';
+import { placeRoutes } from '../../../src/core/routing/place-route.ts';
 import { bare, desireFor, dialled, ground, network, peer, prefix } from '../samples.ts';
 import { simulate } from '../simulate.ts';
 
@@ -136,4 +137,50 @@ it('a route of wg-quick goes where the last file led there, also after a try tha
   ]);
   expect(findForeignRoutes(without, actual).map((each) => each.prefix)).toEqual(['10.9.0.0/16']);
   expect(withFormerRoutes(desired, desired.config)).toEqual(desired);
+});
+
+describe('a route to a prefix of ours', () => {
+  const place = placeRoutes(desired, settled)(prefix(lan));
+  const metric = place?.metric ?? 0;
+  const cpn = settled.routes.find((each) => each.prefix === lan)?.protocol ?? '';
+  const standingOf = (changed: Partial<Route>) =>
+    routeClassifier(desired, () => place)(route(lan, { table: place?.table ?? '', metric, ...changed }));
+
+  it.each<[string, Partial<Route>, string]>([
+    ['ours', { protocol: cpn }, 'kept'],
+    ['without a metric', { protocol: cpn, metric: null }, 'kept'],
+    ['of wg-quick with our metric', {}, 'kept'],
+    ['of wg-quick that comes before ours', { metric: metric - 1 }, 'surplus'],
+    ['of wg-quick that comes after ours', { metric: metric + 1 }, 'foreign'],
+    ['ours with a lower metric', { protocol: cpn, metric: metric - 1 }, 'surplus'],
+    ['ours with a higher metric', { protocol: cpn, metric: metric + 1 }, 'surplus'],
+    ['of a routing daemon, with its metric', { protocol: 'bird', metric: metric + 1 }, 'kept'],
+    ['ours for a type of service', { protocol: cpn, tos: '0x10' }, 'surplus'],
+    ['of another for a type of service', { tos: '0x10' }, 'foreign'],
+    ['with another source', { deviation: 'src 192.0.2.7' }, 'altered'],
+    ['with another source and metric', { deviation: 'src 192.0.2.7', metric: metric - 1 }, 'surplus'],
+    ['with another source, for a type of service', { deviation: 'src 192.0.2.7', tos: '0x10' }, 'surplus'],
+    ['ours with another source, outdone', { protocol: cpn, deviation: 'src 192.0.2.7', isOutdone: true }, 'surplus'],
+    ['of another with another source, outdone', { deviation: 'src 192.0.2.7', isOutdone: true }, 'foreign'],
+    ['ours in a table of another program', { protocol: cpn, table: '77' }, 'foreign'],
+    ['of wg-quick in the table of the tunnel', { table: String(tunnelTable) }, 'surplus'],
+    ['of a routing daemon in the table of the tunnel', { protocol: 'bird', table: String(tunnelTable) }, 'foreign'],
+  ])('stands as it should: %s', (_, changed, standing) => {
+    expect(metric).toBeGreaterThan(0);
+    expect(standingOf(changed)).toBe(standing);
+  });
+
+  it('of wg-quick to any prefix is surplus in the table of the tunnel, which is ours alone', () => {
+    const classify = routeClassifier(desired, () => place);
+    expect(classify(route('10.9.0.0/16', { table: String(tunnelTable) }))).toBe('surplus');
+    expect(classify(route('10.9.0.0/16'))).toBe('foreign');
+  });
+
+  it('is named with its table and metric, and as what it is where it harms nothing', () => {
+    const found = findForeignRoutes(desired, withRoutes(route('fd00:9::/64', { table: '77', metric: null })));
+    expect(found).toMatchObject([{ problem: null, remedy: 'ip route del fd00:9::/64 dev cpn0 table 77' }]);
+    expect(found[0] && describeForeignRoute(found[0], 'cpn0')).toBe(
+      'the route to fd00:9::/64 of table 77 into cpn0 (boot) is not of this network; "ip route del fd00:9::/64 dev cpn0 table 77" removes it',
+    );
+  });
 });
