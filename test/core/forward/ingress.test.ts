@@ -134,6 +134,33 @@ describe('the forwarding of a connector', () => {
     expect(closedOf(first)).toEqual([['eth1', ['eth0']]]);
   });
 
+  it('keeps what comes in by a bridge from every other bridge', () => {
+    const bridges = ['eth1', 'br0'].map((name) => ({ name, kind: 'bridge' as const }));
+    const first = pass({ ...router, surroundings: { ...around, links: [...linksOf('eth0'), ...bridges] } }, []);
+    expect(closedOf(first)).toEqual([['eth1', ['br0', 'eth0']]]);
+  });
+
+  it('stays on where a route has moved, and with it all, while another connector of this host may need it', () => {
+    const first = pass(router, []);
+    const moved = { ...around, connected: [{ prefix: lan, link: 'eth2' }], links: linksOf('eth0', 'eth1', 'eth2') };
+    const sysctls = { ...first.actual.sysctls, [key('eth2')]: '0' };
+    const find = (isConnector: boolean) => {
+      const forwarding = { ...noForwarding, sysctls, receipt: first.receipt, others: [{ link: 'cpn2', isConnector }] };
+      const { ingress, unneeded } = findIngresses([lan], moved, forwarding);
+      return [ingress.map(({ link }) => link), unneeded];
+    };
+    expect(find(true)).toEqual([['eth1', 'eth2'], []]);
+    expect(find(false)).toEqual([['eth2'], ['eth1']]);
+
+    const whole: OwnedResource = { made: 'sysctl', key: 'net.ipv4.ip_forward', before: '0', after: '1' };
+    const reverts = (forwards: Readonly<Record<string, string>>, isConnector: boolean) =>
+      findIngresses([lan], around, {
+        ...{ ...noForwarding, sysctls: forwards, receipt: [whole] },
+        others: [{ link: 'cpn2', isConnector }],
+      }).revertsAll;
+    expect([reverts(on, true), reverts(on, false), reverts(off, false)]).toEqual([false, true, false]);
+  });
+
   it('keeps clear of the tunnels of other networks, into which it forwards only where these are connectors too', () => {
     const links = linksOf('eth0', 'eth1', 'cpn1', 'cpn2');
     const withTunnels = { ...around, links, routed: [{ prefix: prefix('172.20.0.0/14'), link: 'cpn1' }] };
