@@ -16,7 +16,7 @@ type Command = (tools: Tools, site: Site) => Promise<unknown>;
 
 const proxy = parseProxy('http://203.0.113.77:3128', '--proxy');
 const changes: OptionChanges = {
-  ...{ options: { mtu: 1300 }, allowRoutes: [], refuseRoutes: [], addProbes: [], dropProbes: [] },
+  ...{ options: { mtu: 1300, hosts: true }, allowRoutes: [], refuseRoutes: [], addProbes: [], dropProbes: [] },
   ...{ name: 'renamed', proxy },
 };
 
@@ -25,7 +25,7 @@ const commands = {
   up: (tools) => bringUp(tools, 'cpn0'),
   down: (tools) => takeDown(tools, 'cpn0'),
   set: (tools) => setOptions(tools, 'cpn0', changes),
-  'rotate-key': (tools) => rotateKeys(tools, 'cpn0'),
+  'rotate-key': async (tools) => throwLocked(await rotateKeys(tools, 'cpn0')),
   drain: async (tools) => throwLocked(await drainNetworks(tools, 'cpn0', { timeout: 0, down: false })),
   'drain --undo': async (tools) => throwLocked(await undoDrain(tools, 'cpn0')),
   leave: (tools) => leaveNetworks(tools, ['cpn0']),
@@ -44,10 +44,11 @@ function throwLocked(reports: readonly { readonly failure: unknown }[]): void {
   for (const { failure } of reports) if (failure instanceof Locked) throw failure;
 }
 
-/** A host that joined one network, of which the control plane has a newer map. */
-async function open(): Promise<Site> {
+/** A host that joined one network, of which the control plane has a newer map. The network is up, unless `first` is to bring it up. */
+async function open(first?: Command): Promise<Site> {
   const site = await Site.open();
   await joinNetwork(site.process(), requestFor('key of office'));
+  if (first === commands.up) await commands.down(site.process());
   site.service.admit(7, 4);
   return site;
 }
@@ -89,11 +90,20 @@ function withSeams(tools: Tools, seam: () => Promise<void>): Tools {
 async function interleave(site: Site, [first, second]: readonly [Command, Command], from: number) {
   let calls = 0;
   let at: number | null = null;
+  let isHolding = false;
   const seam = async () => {
     calls += 1;
-    if (calls >= from && at === null && (await run(site, second))) at = calls;
+    if (calls >= from && at === null && !isHolding && (await run(site, second))) at = calls;
   };
-  await run(site, first, withSeams(site.process(), seam));
+  const tools = site.process();
+  const lock: Tools['store']['lock'] = (work) =>
+    tools.store.lock(async () => {
+      isHolding = true;
+      return work().finally(() => {
+        isHolding = false;
+      });
+    });
+  await run(site, first, withSeams({ ...tools, store: { ...tools.store, lock } }, seam));
   return at;
 }
 
@@ -113,22 +123,71 @@ async function settle(site: Site) {
   return summary;
 }
 
-async function inTurn(...each: readonly Command[]) {
-  const site = await open();
+async function inTurn(site: Site, each: readonly Command[]) {
   for (const command of each) expect(await run(site, command)).toBe(true);
   return settle(site);
 }
 
 type Name = keyof typeof commands;
 const intruders: readonly Name[] = ['reconcile', 'down', 'set', 'rotate-key', 'leave', 'join with another key'];
-const pairs = (Object.keys(commands) as Name[]).flatMap((one) => intruders.map((other) => [one, other] as const));
+// These make the most calls.
+const ofDrains: readonly Name[] = ['reconcile', 'down', 'leave'];
+const pairs = (Object.keys(commands) as Name[]).flatMap((one) =>
+  (one.startsWith('drain') ? ofDrains : intruders).map((other) => [one, other] as const),
+);
+
+describe('a change by an operator', () => {
+  it.each(['set', 'rotate-key', 'join with the same key', 'join with another key'] as const)(
+    'keeps another process from %s, and passes go on',
+    async (name) => {
+      const site = await open();
+      await site.process().store.change(async () => {
+        expect(await run(site, commands[name])).toBe(false);
+        expect(await run(site, commands.reconcile)).toBe(true);
+      });
+      expect(await run(site, commands[name])).toBe(true);
+      await settle(site);
+    },
+  );
+});
+
+it('the end of one leave loses nothing of another one, at each of its moments', async () => {
+  for (let from = 1; ; ) {
+    const site = await open();
+    await joinNetwork(site.process(), requestFor('key of lab'));
+    site.service.isAway = true;
+    await leaveNetworks(site.process(), ['cpn0']);
+    site.service.isAway = false;
+    const leaveOther: Command = async (tools) => {
+      site.service.isAway = true;
+      try {
+        await leaveNetworks(tools, ['cpn1']);
+      } finally {
+        site.service.isAway = false;
+      }
+    };
+    const at = await interleave(site, [(tools) => finishLeaving(tools), leaveOther], from);
+    const { former, states } = await site.summary();
+    const isListed = (network: number) => site.service.peersOf(network).some(({ id }) => id === 1);
+    await site.close();
+    if (at === null) return expect(from).toBeGreaterThan(1);
+    // What removes a peer later is kept while the control plane lists that peer.
+    const kept = [7, 8].filter(isListed);
+    expect({ former: former.map(([, network]) => network), states }, `at call ${at}`).toEqual({
+      former: kept,
+      states: [],
+    });
+    from = at + 1;
+  }
+});
 
 describe('two commands at the same time end as one after the other', () => {
   it.each(pairs)('%s, and %s at each moment at which it holds no lock', async (one, other) => {
     const both = [commands[one], commands[other]] as const;
-    const allowed = [await inTurn(...both), await inTurn(...both.toReversed())];
+    const start = () => open(commands[one]);
+    const allowed = [await inTurn(await start(), both), await inTurn(await start(), both.toReversed())];
     for (let from = 1; ; ) {
-      const site = await open();
+      const site = await start();
       const at = await interleave(site, both, from);
       if (at === null) {
         expect(from).toBeGreaterThan(1);

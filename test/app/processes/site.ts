@@ -135,6 +135,7 @@ export class Site {
       former: memberships.map((each) => [each.interface, each.network.id]).sort(),
       networks: this.service.summary(),
       hosts: hosts.sort(),
+      named: [...this.#links].flatMap(([link, { hosts: file }]) => (file?.block ? [link] : [])),
     };
   }
 }
