@@ -1,7 +1,9 @@
 /** What a command or a reply states to be kept survives a power cut: its file, and the name of it, are on disk before. */
-import { readFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { basename, dirname, join as path } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeKey } from '../lab/control-plane.ts';
+import { eventually } from '../lab/eventually.ts';
 import type { Host } from '../lab/host.ts';
 import { join, type Office, startOffice } from './office.ts';
 
@@ -18,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => office?.lab.stop());
 
 const program = path(import.meta.dirname, '../../dist/cpn.js');
-const traced = 'trace=fsync,fdatasync,open,openat,rename,renameat,renameat2,link,linkat,write,writev,pwrite64';
+const traced = 'trace=fsync,fdatasync,open,openat,rename,renameat,renameat2,link,linkat,write,writev,pwrite64,execve';
 
 /** Runs `cpn` with its system calls in a file, each with the paths of its descriptors. */
 const strace = () => [
@@ -101,8 +103,71 @@ describe('a file with a secret is on disk, with its name, when the command ends'
   });
 });
 
+describe('a key of a host is on disk, with its name', () => {
+  const joining = async (host: Host, network: string) => ({
+    args: ['join', '-', ...office.api, '--name', host.name, '--wait', '0', '--json'],
+    input: await makeKey(office.controlPlane, network, `${host.name}-${network}`),
+  });
+  const state = (host: Host) => path(host.stateDir, 'cpn0.json');
+  const config = (host: Host) => path(host.configDir, 'cpn0.conf');
+  const durable = { content: true, name: true };
+
+  /** Runs a command of a host, and returns its system calls before it sends `request`, and before it prints its result. */
+  async function trace(
+    host: Host,
+    args: readonly string[],
+    { request, ...options }: { request?: string; input?: string; env?: Record<string, string> } = {},
+  ) {
+    const file = path(host.folder, 'trace');
+    await rm(file, { force: true });
+    // It does not wait for a WireGuard in user space, which the command leaves behind.
+    const detached = ['strace', '-D', '-f', '-y', '-s', '64', '-e', traced, '-o', file, program];
+    await host.exec([...detached, ...args], { ...options, timeoutMs: 60_000 });
+    return eventually('the trace has the result', async () => {
+      const all = (await readFile(file, 'utf8')).split('\n');
+      const sent = all.findIndex((call) => call.includes(`"${request} /api/`));
+      const printed = all.findLastIndex((call) => /write\(1</.test(call));
+      expect([printed > 0, sent > 0]).toEqual([true, request !== undefined]);
+      return { beforeSent: all.slice(0, sent), beforePrinted: all.slice(0, printed) };
+    });
+  }
+
+  it('before a join or a change of keys sends its public part, and before the command prints its result', async () => {
+    const host = await office.lab.addHost('host', { address: '203.0.113.21/24' });
+    const { args, input } = await joining(host, 'office');
+    const joined = await trace(host, args, { input, request: 'POST' });
+    const rotated = await trace(host, ['rotate-key', '--json'], { request: 'PATCH' });
+    for (const { beforeSent, beforePrinted } of [joined, rotated]) {
+      expect(isDurable(beforeSent, state(host))).toEqual(durable);
+      for (const file of [state(host), config(host)]) expect(isDurable(beforePrinted, file), file).toEqual(durable);
+    }
+    await host.cpn(['down', '--json']);
+    await rm(config(host));
+    const { beforePrinted } = await trace(host, ['up', '--json']);
+    for (const file of [state(host), config(host)]) expect(isDurable(beforePrinted, file), file).toEqual(durable);
+  });
+
+  it("before wg-quick brings up a tunnel from a file, where that is the host's driver", async () => {
+    const host = await office.lab.addHost('laptop', { address: '203.0.113.22/24' });
+    const { args, input } = await joining(host, 'office');
+    const { beforePrinted } = await trace(host, args, { input, env: { CPN_HOST_DRIVER: 'wg-quick' } });
+    const file = path(host.runtimeDir, 'tunnels', 'cpn0.conf');
+    const up = beforePrinted.findIndex((call) => /execve\(.*wg-quick/.test(call));
+    expect(up).toBeGreaterThan(0);
+    expect(isDurable(beforePrinted.slice(0, up), file)).toEqual(durable);
+  });
+
+  it('before a leave prints that what removes its peer later is kept', async () => {
+    const host = await office.lab.addHost('away', { address: '203.0.113.23/24' });
+    const { args, input } = await joining(host, 'office');
+    await host.cpn(args, { input });
+    await office.controlPlane.process.stop();
+    const { beforePrinted } = await trace(host, ['leave', '--yes', '--json']);
+    expect(isDurable(beforePrinted, path(host.stateDir, 'former-memberships'))).toEqual(durable);
+  });
+});
+
 it('a change is on the disk of the database before its reply', async () => {
-  await office.controlPlane.process.stop();
   const listen = ['--listen', '203.0.113.1:8787', '--data', data()];
   const serving = admin.spawn([...strace(), 'control-plane', 'serve', ...listen]);
   await serving.waitForLine(/listening on/);
