@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { drainNetworks, undoDrain } from '../../../src/app/drain/drain.ts';
+import { withdrawnBy } from '../../../src/app/drain/withdraw.ts';
 import { bringUp, reconcileNetworks } from '../../../src/app/reconcile/reconcile.ts';
 import { readStatus } from '../../../src/app/status/status.ts';
 import type { Tools } from '../../../src/app/tools.ts';
@@ -36,6 +37,22 @@ describe('draining', () => {
     expect(desk.withdrawn).toEqual([all]);
     expect(desk.seconds).toBeGreaterThan(1_011);
     expect((await desk.state()).drained).toBe(true);
+  });
+
+  it('is not undone by a pass of the daemon that comes right after the reply of the control plane', async () => {
+    const { desk, tools } = await startConnector(0);
+    const connect: Tools['connect'] = async (...given) => {
+      const service = await tools.connect(...given);
+      return {
+        ...service,
+        withdraw: async (...routes) => {
+          await service.withdraw(...routes);
+          await reconcileNetworks(desk.tools);
+        },
+      };
+    };
+    expect(await drainNetworks({ ...tools, connect }, undefined, patiently)).toMatchObject([{ failure: null }]);
+    expect(desk.withdrawn).toEqual([all]);
   });
 
   it('does not wait for a little traffic', async () => {
@@ -141,6 +158,23 @@ describe('a drained connector', () => {
     desk.actual = { ...desk.actual, surroundings: { ...surroundings, reached } };
     expect(await undoDrain(tools, undefined)).toMatchObject([{ withdrawn: [], reasons: [], failure: null }]);
     expect(desk.withdrawn).toEqual([all, []]);
+  });
+
+  it('serves with --undo, for a pass of the daemon in between, no fewer routes than at the end', async () => {
+    const { desk, tools } = await startDrained();
+    desk.sourceAddressTo = () => address('203.0.113.22');
+    const gone = 'eth1 is down, or has no carrier';
+    await tools.store.amendNotes('cpn0', { ways: { [one]: { isOwn: true, links: ['eth1'], gone } } });
+    const reached = [one, two].map((prefix) => ({ prefix, link: 'eth1' }));
+    desk.actual = { ...desk.actual, surroundings: { ...surroundings, reached } };
+    const reportable: unknown[] = [];
+    const lock: Tools['store']['lock'] = async (work) => {
+      const result = await tools.store.lock(work);
+      reportable.push(withdrawnBy(await desk.state(), await tools.store.readNotes('cpn0')));
+      return result;
+    };
+    await undoDrain({ ...tools, store: { ...tools.store, lock } }, undefined);
+    expect(reportable[0]).toEqual([]);
   });
 
   it('is undone by a later pass when the control plane refuses the --undo', async () => {

@@ -80,6 +80,25 @@ describe('a service that lists an earlier key of this host', () => {
     },
   );
 
+  it('is asked to list the key to which the host changed while the answer was held back', async () => {
+    const desk = await Desk.with(rotated);
+    const later = { serial: 6, signature: 'signed too' };
+    const latest = network([{ ...self, publicKey: keyPair(10).publicKey, proof: later }, peer(2)], {
+      revision: '"2"',
+    });
+    desk.answers = [
+      async () => {
+        const changed = { keyPair: keyPair(10), keySerial: 6 };
+        const { membership } = rotated;
+        await desk.tools.store.write({ ...rotated, ...changed, membership: { ...membership, map: latest } });
+        return { map: former(4), waited: true };
+      },
+      answerWith(latest),
+    ];
+    await refresh(desk.tools, rotated);
+    expect(desk.registered).toEqual([{ publicKey: keyPair(10).publicKey, proof: later }]);
+  });
+
   it('is not asked to where its proof is newer: a copy of this host has changed its key', async () => {
     const desk = await Desk.with(rotated);
     desk.answers = [answerWith(former(5))];
