@@ -7,6 +7,7 @@ import { describeDropped, describeFailure, describeUnknownDrops } from '../../co
 import { type Problem, stateOf } from '../../core/problems/problem.ts';
 import { noOutside } from '../../core/routing/outside-report.ts';
 import { readAuthorities } from '../../core/tls/authority-file.ts';
+import { sameData } from '../../core/util/same-data.ts';
 import type { Joined } from '../../store/state/state.ts';
 import type { Notes } from '../../store/store.ts';
 import { accessOf, explainNoAccess } from '../access.ts';
@@ -68,10 +69,13 @@ const pause = 100;
 /** A pass has changed the host before it saves what it changed: until then the one differs from the other, and there is no drift. */
 async function evaluateSettled(tools: Tools, state: Joined): Promise<Evaluation> {
   const seen = await evaluateNetwork(tools, state, { acceptsUnread: true });
-  if (!state.enabled || seen.changes.length === 0 || !(await tools.store.isLocked())) return seen;
+  if (!state.enabled || seen.changes.length === 0) return seen;
+  const isAtWork = await tools.store.isLocked();
   for (let waited = 0; waited < patience && (await tools.store.isLocked()); waited += pause) await tools.sleep(pause);
   const settled = await tools.store.read(state.interface);
-  return settled !== null && isJoined(settled) ? evaluateNetwork(tools, settled, { acceptsUnread: true }) : seen;
+  if (settled === null || !isJoined(settled)) return seen;
+  // A pass may have ended since the state was read.
+  return isAtWork || !sameData(settled, state) ? evaluateNetwork(tools, settled, { acceptsUnread: true }) : seen;
 }
 
 /** Of a host that does not forward, the notes say whether there is reason to look. That the rules cannot be read hides nothing else. */

@@ -4,7 +4,9 @@ import type { JoinRequest } from '../../../src/app/join/join-request.ts';
 import type { Tools } from '../../../src/app/tools.ts';
 import { Secret } from '../../../src/core/crypto/secret.ts';
 import type { Actual } from '../../../src/core/host-state/actual.ts';
+import type { OwnedResource } from '../../../src/core/host-state/receipt.ts';
 import { parseEndpoint } from '../../../src/core/net/endpoint.ts';
+import { recordSteps } from '../../../src/core/reconcile/record-receipt.ts';
 import type { Step } from '../../../src/core/reconcile/step.ts';
 import type { Host } from '../../../src/host/host.ts';
 import { fileStore } from '../../../src/store/file-store.ts';
@@ -78,6 +80,7 @@ export class Site {
       triggerHandshake: async (address) => this.#answer(address),
       apply: async (step) => {
         const link = linkOf(step);
+        await this.#checkReceipt(step, on(link));
         const next = simulate(on(link), [step]);
         this.#links.set(link, next);
         const others = Object.entries(this.#sysctls).filter(
@@ -86,6 +89,17 @@ export class Site {
         this.#sysctls = { ...Object.fromEntries(others), ...next.sysctls };
       },
     };
+  }
+
+  /** What a step makes is in a receipt on disk: a process that is killed then leaves nothing that no leave takes back. */
+  async #checkReceipt(step: Step, actual: Actual): Promise<void> {
+    const nameOf = (entry: OwnedResource) => JSON.stringify([entry.made, 'key' in entry ? entry.key : entry]);
+    const { states } = await fileStore(this.#folders).list();
+    const written = new Set(states.flatMap(({ receipt }) => receipt.map(nameOf)));
+    const missing = recordSteps([], [step], actual)
+      .map(nameOf)
+      .find((name) => !written.has(name));
+    if (missing !== undefined) throw new Error(`${step.do} makes ${missing}, which is in no receipt yet`);
   }
 
   /** A peer completes a handshake, where it has the present key of this host. */

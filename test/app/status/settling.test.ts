@@ -44,6 +44,22 @@ test('what a pass has changed and not saved yet is no drift', async () => {
   expect(status?.peers.map(({ name }) => name)).toContain('peer-3');
 });
 
+test('what a pass changed and saved after the state was read is no drift', async () => {
+  const desk = await Desk.with(before);
+  await passNetwork(desk.tools, 'cpn0', noUpdate, { withinMs: 1 });
+  let isFirst = true;
+  const observe: typeof desk.tools.host.observe = async (options) => {
+    if (isFirst) {
+      isFirst = false;
+      await passNetwork(desk.tools, 'cpn0', { ...noUpdate, map: newest }, { withinMs: 1 });
+    }
+    return desk.tools.host.observe(options);
+  };
+  const [status] = await readStatus({ ...desk.tools, host: { ...desk.tools.host, observe } });
+  expect(status?.drift).toEqual([]);
+  expect(status?.peers.map(({ name }) => name)).toContain('peer-3');
+});
+
 test('a pass that takes long is not waited for', async () => {
   const { tools, slept, end } = await passingDesk(60_000);
   const [status] = await readStatus(tools);
