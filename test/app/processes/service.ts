@@ -45,6 +45,11 @@ export class Service {
     this.#networks.set(id, { ...listed, ...change(listed), revision: listed.revision + 1 });
   }
 
+  /** Becomes what another one is now. */
+  copy(other: Service): void {
+    for (const [id, listed] of other.#networks) this.#networks.set(id, listed);
+  }
+
   /** A client of it. */
   connect(): PeerService {
     const mayUse = (id: Id, token: Secret) => {

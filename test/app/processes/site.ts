@@ -1,8 +1,9 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import type { JoinRequest } from '../../../src/app/join/join-request.ts';
 import type { Tools } from '../../../src/app/tools.ts';
 import { Secret } from '../../../src/core/crypto/secret.ts';
+import { Locked } from '../../../src/core/errors/index.ts';
 import type { Actual } from '../../../src/core/host-state/actual.ts';
 import type { OwnedResource } from '../../../src/core/host-state/receipt.ts';
 import { parseEndpoint } from '../../../src/core/net/endpoint.ts';
@@ -10,7 +11,6 @@ import { recordSteps } from '../../../src/core/reconcile/record-receipt.ts';
 import type { Step } from '../../../src/core/reconcile/step.ts';
 import type { Host } from '../../../src/host/host.ts';
 import { fileStore } from '../../../src/store/file-store.ts';
-import { passLock, withLock } from '../../../src/store/lock.ts';
 import type { State } from '../../../src/store/state/state.ts';
 import type { Folders } from '../../../src/store/store.ts';
 import { bare, network, options } from '../../core/samples.ts';
@@ -38,15 +38,55 @@ export class Site {
     return new Site(await Desk.empty(), await mkdtemp(join(memory, 'cpn-site-')));
   }
 
+  /** The folder of all that the program keeps. */
+  get root(): string {
+    return dirname(this.#folders.state);
+  }
+
   close(): Promise<void> {
-    return rm(join(this.#folders.state, '..'), { recursive: true, force: true });
+    return rm(this.root, { recursive: true, force: true });
+  }
+
+  /** The same host and control plane as they are now, with every process of this one killed. */
+  async fork(): Promise<Site> {
+    const copy = await Site.open();
+    copy.#desk.seconds = this.#desk.seconds;
+    copy.service.copy(this.service);
+    for (const [link, actual] of this.#links) copy.#links.set(link, actual);
+    copy.#sysctls = this.#sysctls;
+    copy.#made = this.#made;
+    for (const [name, from] of Object.entries(this.#folders)) {
+      const to = copy.#folders[name as keyof Folders];
+      for (const file of await readdir(from).catch(() => [])) {
+        // A process that is killed holds no lock any more.
+        if (/^(lock|change|daemon)(\.pid)?$/.test(file)) continue;
+        await mkdir(to, { recursive: true, mode: 0o700 });
+        const text = await readFile(join(from, file), 'utf8');
+        await writeFile(join(to, file), text.replaceAll(this.root, copy.root), { mode: 0o600 });
+      }
+    }
+    return copy;
+  }
+
+  /** What is left on the host once it left all its networks. */
+  async leftovers(): Promise<readonly string[]> {
+    const ofLinks = [...this.#links].flatMap(([link, { link: found, firewall, hosts, rules }]) => [
+      ...(found === null ? [] : [`interface ${link}`]),
+      ...(firewall === null ? [] : [`packet rules of ${link}`]),
+      ...(hosts?.block ? [`names of ${link}`] : []),
+      ...rules.map(() => `a rule of ${link}`),
+    ]);
+    const sysctls = Object.entries(this.#sysctls).flatMap(([key, value]) => (value === '1' ? [key] : []));
+    return [...ofLinks, ...sysctls, ...(await readdir(this.root))];
   }
 
   /** The tools of one process. Where it finds a lock held it fails at once: what holds the lock stands still. */
   process(): Tools {
     const desk = this.#desk;
     const store = fileStore(this.#folders);
-    const refuseHeld = () => withLock(this.#folders.runtime, async () => {}, { ...passLock, patienceMs: 0 });
+    const refuseHeld = async () => {
+      if (await store.isLocked()) throw new Locked(this.#folders.runtime, 'standing', 'cpn');
+    };
     return {
       ...desk.tools,
       store: {
