@@ -45,9 +45,11 @@ async function forEachState<Result>(
 ): Promise<Result[]> {
   const results: Result[] = [];
   const failures: CpnError[] = [];
-  for (const state of states) {
+  for (const { interface: link } of states) {
     try {
-      results.push(await work(state));
+      // One that had its turn may have handed over to this one what its receipt names.
+      const state = await tools.store.read(link);
+      if (state !== null) results.push(await work(state));
     } catch (error) {
       failures.push(expectCpnError(error));
     }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { joinNetwork } from '../../../src/app/join/join.ts';
-import { leaveNetworks } from '../../../src/app/leave/leave.ts';
+import { leaveNetworks, takeDown } from '../../../src/app/leave/leave.ts';
 import { passNetwork } from '../../../src/app/reconcile/pass.ts';
 import { reconcileNetworks } from '../../../src/app/reconcile/reconcile.ts';
 import { noUpdate } from '../../../src/app/reconcile/state-update.ts';
@@ -31,6 +31,14 @@ async function leaveAll(site: Site, before: string): Promise<void> {
   expect(await site.leftovers(), `killed before ${before}`).toEqual([]);
   await site.close();
 }
+
+it('down takes back from all networks the forwarding that one of them handed over to the other', async () => {
+  const site = await open();
+  await joinNetwork(site.process(), requestFor('key of lab'));
+  await takeDown(site.process(), undefined, true);
+  expect((await site.leftovers()).filter((each) => each.startsWith('net.'))).toEqual([]);
+  await leaveAll(site, 'nothing');
+});
 
 describe('a command that was killed before any of its changes', () => {
   it.each(Object.keys(commands) as (keyof typeof commands)[])(
