@@ -89,7 +89,7 @@ async function finish(process: Watched['process']): Promise<string> {
 const joinArgs = () => ['join', '-', ...office.api, '--wait', '0', '--json'];
 const answers = (address: string) => async () => (await host.ping(address, patiently)).received === 1;
 
-it('two joins beside the daemon take two interfaces, and neither loses its key', async () => {
+it('two joins next to the daemon take two interfaces, and neither loses its key', async () => {
   const keys = await Promise.all(
     ['office', 'site'].map((network) => makeKey(office.controlPlane, network, `${network}-1`)),
   );
@@ -139,7 +139,7 @@ it('an up waits for a down that stands still, and the tunnel is up at the end', 
   expect(await status(host)).toMatchObject({ mtu: 1420, drift: [] });
 });
 
-it('a leave that stands still beside the daemon is no error to it, and nothing comes back', async () => {
+it('a leave that stands still next to the daemon is no error to it, and nothing comes back', async () => {
   const mark = daemon.log.mark();
   // The control plane has removed the peer, whose token is void, and the interface is gone.
   const leaving = await startHeld(['leave', 'cpn0', '--yes'], { at: 'unlink cpn0.conf' });
