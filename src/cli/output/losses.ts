@@ -7,8 +7,11 @@ import { warn } from './output.ts';
 export function warnOfLosses(
   network: Pick<ListedNetwork<ServingPeer>, 'peers' | 'routes'>,
   leaving: Pick<ServingPeer, 'id' | 'name'>,
+  now = new Date(),
 ): void {
-  const { routes, devices } = findLosses(network, [leaving]);
+  // The list of an administrator has expired peers too, which serve nothing.
+  const peers = network.peers.filter(({ expires_at: end }) => end === undefined || Date.parse(end) > now.getTime());
+  const { routes, devices } = findLosses({ ...network, peers }, [leaving]);
   const { name } = leaving;
   if (routes.length > 0) {
     const [has, these] = routes.length === 1 ? ['has', 'this route'] : ['have', 'these routes'];

@@ -6,6 +6,8 @@ import { isListedConnector, type ListedNetwork, type ListedPeer } from './device
 export interface ServingPeer extends ListedPeer {
   /** The routes that it is to serve; all of them where there is no list. */
   readonly routes?: readonly string[] | null | undefined;
+  /** When the peer leaves the map, or left it. */
+  readonly expires_at?: string | undefined;
 }
 
 /** What stops working once some peers are out of their network. */

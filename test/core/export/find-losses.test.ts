@@ -9,10 +9,31 @@ it.each(lossCases)('a connector $what', ({ peers, leaving, routes, devices }) =>
   expect([losses.routes, losses.devices.map(({ name }) => name)]).toEqual([routes, devices]);
 });
 
-it('the console and the command line name these losses, and no others', () => {
+/** The warnings that are written from now on. */
+function readWarnings(): string[] {
   const written: string[] = [];
   const spy = vi.spyOn(process.stderr, 'write').mockImplementation((text) => written.push(String(text)) > 0);
   onTestFinished(() => spy.mockRestore());
+  return written;
+}
+
+it.each([
+  ['expired', -1, ['without peer-1, 192.168.50.0/24, 192.168.51.0/24 have no connector']],
+  ['expires later', 1, []],
+])('to the command line, a connector that %s is no other one', (_, ms, warnings) => {
+  const written = readWarnings();
+  const peers = lossCases[0]?.peers ?? [];
+  const [one, two] = peers;
+  if (one === undefined || two === undefined) throw new Error('the first case has two connectors');
+  const now = new Date('2030-01-02T00:00:00.000Z');
+  const expires_at = new Date(now.getTime() + ms).toISOString();
+  warnOfLosses({ routes: lossRoutes, peers: [one, { ...two, expires_at }] }, one, now);
+  expect(written).toHaveLength(warnings.length);
+  for (const warning of warnings) expect(written.join('')).toContain(warning);
+});
+
+it('the console and the command line name these losses, and no others', () => {
+  const written = readWarnings();
   for (const { what, peers, leaving, routes, devices } of lossCases) {
     const network = { routes: [...lossRoutes], peers: [...peers] };
     const names = [...lossRoutes, ...peers.filter((each) => !leaving.includes(each)).map(({ name }) => name)];
