@@ -144,7 +144,7 @@ describe('cpn set', () => {
   it('gives a network secret to hosts that have joined', async () => {
     for (const host of [edge, connector]) {
       await writeFile(path(host.homeDir, 'secret'), secret, { mode: 0o600 });
-      await host.cpn(['set', '--network-secret-file', path(host.homeDir, 'secret')]);
+      await host.cpn(['set', '--yes', '--network-secret-file', path(host.homeDir, 'secret')]);
     }
     await edge.cpn(['reconcile']);
     expect((await edge.ping(hub, patiently)).received).toBe(1);

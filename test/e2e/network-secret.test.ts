@@ -129,7 +129,7 @@ describe('a host without it', () => {
   it('is reported when it joins, and by status and explain on both sides', async () => {
     const { stderr } = await join(without, '--wait', '1');
     const why =
-      'first, second have a network secret and this host has none: no handshake comes about; join here again with the same key, and --network-secret-file with the file that they have';
+      'first, second have a network secret and this host has none: no handshake comes about; type here: cpn set --network-secret-file PATH, with the file that they have';
     expect(stderr.trimEnd().split('\n').at(-1)).toBe(`no peer answered yet: ${why}`);
     await reconcile(first, second);
     expect(await statusOf(without)).toMatchObject({
@@ -138,10 +138,14 @@ describe('a host without it', () => {
     });
     expect(await statusOf(first)).toMatchObject({
       peers: [{ secret: 'shared' }, { secret: 'missing_there' }],
-      warnings: [expect.stringMatching(/^without has no network secret and this host has one: .*; join there again/)],
+      warnings: [
+        expect.stringMatching(
+          /^without has no network secret and this host has one: .*; type there: cpn set --network-secret-file PATH/,
+        ),
+      ],
     });
     expect((await cpn(without, ['explain', '10.77.0.1'])).stdout).toMatch(
-      /dropped at handshake: join here again with the same key, and --network-secret-file/,
+      /dropped at handshake: type here: cpn set --network-secret-file PATH/,
     );
   });
 
@@ -163,7 +167,7 @@ describe('a host without it', () => {
     expect(warning).toMatch(
       /^without began handshakes of which none was completed: .* network secret on one side only/,
     );
-    expect(explained).toMatch(/dropped at handshake: join again with the same key, and with the same --network-secret/);
+    expect(explained).toMatch(/dropped at handshake: type on every host: cpn set --network-secret-file PATH/);
   });
 });
 
@@ -267,7 +271,18 @@ describe('a host that joins again', () => {
   it('keeps it when it joins again without the file; after "cpn set" it has none, and both sides report it', async () => {
     await join(without, '--wait', '0');
     expect(await presharedKeyOf(without, first)).not.toBe('(none)');
-    await cpn(without, ['set', '--network-secret-file', 'none']);
+    const remove = ['set', '--network-secret-file', 'none'];
+    expect(await cpn(without, remove)).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringMatching(
+        /cpn0 loses first, second, intruder within 3 minutes, .* "cpn set --network-secret-file none"/,
+      ),
+    });
+    expect((await cpn(without, [...remove, '--dry-run'])).stderr).toContain(
+      'cpn0 loses first, second, intruder within 3 minutes',
+    );
+    expect(await presharedKeyOf(without, first)).not.toBe('(none)');
+    expect((await cpn(without, [...remove, '--yes'])).exitCode).toBe(0);
     expect(await presharedKeyOf(without, first)).toBe('(none)');
     expect((await listed(without)).network_secret_tag).toBeUndefined();
     await reconcile(first);

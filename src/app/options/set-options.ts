@@ -224,7 +224,8 @@ async function applyOptions(
   return planned;
 }
 
-async function selectOne(tools: Tools, network: string | undefined): Promise<Joined> {
+/** @throws WrongUsage where several networks are joined and none is named, NotJoined where none is joined */
+export async function selectOne(tools: Tools, network: string | undefined): Promise<Joined> {
   const { states, unreadable } = await selectJoined(tools, network);
   const joined = [...states, ...unreadable].map((each) => each.interface);
   // One that cannot be read may be meant too.

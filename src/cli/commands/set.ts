@@ -1,7 +1,11 @@
+import type { SecretLosses } from '../../app/options/find-secret-losses.ts';
 import { isDefaultRoute } from '../../core/net/cidr.ts';
+import { listNames } from '../../core/util/list-names.ts';
 import { openTools } from '../context.ts';
 import { exitCodes } from '../exit-code.ts';
-import { jsonFlag } from '../input/flags.ts';
+import { confirm } from '../input/confirm.ts';
+import { jsonFlag, yesFlag } from '../input/flags.ts';
+import { warn } from '../output/output.ts';
 import { showPass } from '../output/show-pass.ts';
 import type { Command } from '../parse/command.ts';
 import { confirmFlag, readConfirmation } from '../parse/confirm-flag.ts';
@@ -16,6 +20,7 @@ export const set: Command = {
   summary: 'Change the options of a joined network and apply them',
   flags: {
     ...jsonFlag,
+    ...yesFlag,
     ...changeFlags,
     ...confirmFlag,
     'dry-run': {
@@ -30,11 +35,16 @@ export const set: Command = {
   ],
   async run(input) {
     const changes = await readChanges(input);
+    const { findSecretLosses } = await import('../../app/options/find-secret-losses.ts');
     const { planOptions, setOptions } = await import('../../app/options/set-options.ts');
     const tools = await openTools(input);
     await tools.host.check({ firewall: false, fullTunnel: changes.allowRoutes.some(isDefaultRoute) });
     const network = input.argument('network');
     const isDry = input.switch('dry-run');
+    const losses = await findSecretLosses(tools, network, changes);
+    if (losses !== null && isDry) warn(describeLosses(losses));
+    if (losses !== null && !isDry && !(await confirm(`${describeLosses(losses)} Change it all the same?`, input)))
+      return exitCodes.failed;
     const report = isDry
       ? await planOptions(tools, network, changes)
       : await setOptions(tools, network, changes, readConfirmation(input));
@@ -45,3 +55,11 @@ export const set: Command = {
     });
   },
 };
+
+/** The source of the three minutes: REJECT_AFTER_TIME of WireGuard ends a session after 180 s. */
+function describeLosses({ interface: link, peers, isRemoval }: SecretLosses): string {
+  const file = isRemoval ? 'none' : 'PATH';
+  const remedy = `cpn set --network-secret-file ${file}`;
+  const secret = isRemoval ? 'none either' : 'the same network secret';
+  return `${link} loses ${listNames(peers)} within 3 minutes, and SSH through the tunnel too, unless they have ${secret} by then: type "${remedy}" there.`;
+}

@@ -41,23 +41,41 @@ export function findSecretMismatches(view: SecretView, others: readonly Peer[]):
   return [
     ...describeMismatch(having('missing_here'), {
       detail: ({ names, have }) => `${names} ${have} a network secret and this host has none: ${noHandshake}`,
-      remedy: 'join here again with the same key, and --network-secret-file with the file that they have',
+      remedy: 'type here: cpn set --network-secret-file PATH, with the file that they have',
     }),
     ...describeMismatch(having('missing_there'), {
       detail: ({ names, have }) => `${names} ${have} no network secret and this host has one: ${noHandshake}`,
-      remedy: 'join there again with the same key, and --network-secret-file with the file that this host has',
+      remedy: 'type there: cpn set --network-secret-file PATH, with the file that this host has',
     }),
     ...describeMismatch(having('different'), {
       detail: ({ names, have }) => `${names} ${have} another network secret than this host: ${noHandshake}`,
-      remedy: 'join again with the same key, and with the same --network-secret-file on every host',
+      remedy: 'type on every host: cpn set --network-secret-file PATH, with the same file',
     }),
     ...describeMismatch(doubtful, {
       detail: ({ names }) =>
         `${names} began handshakes of which none was completed: most likely a network secret on one side only, or two that differ`,
       remedy:
-        'join again with the same key, and with the same --network-secret-file on every host; or "cpn set --network-secret-file none" on every host',
+        'type on every host: cpn set --network-secret-file PATH, with the same file; or with "none" in place of PATH',
     }),
   ];
+}
+
+/**
+ * Finds the peers with which a change of this host's secret ends handshakes: all, where the service lists no tags.
+ *
+ * @param before the tag of the secret in use; null for none
+ * @param after the tag of the next one
+ */
+export function findPeersCutOff(
+  map: NetworkMap,
+  before: string | null,
+  after: string | null,
+  others: readonly Peer[],
+): readonly Peer[] {
+  if (before === after) return [];
+  if (!listsTags(map)) return others;
+  const isCompatible = (peer: Peer, tag: string | null) => (peer.secretTag ?? null) === tag;
+  return others.filter((peer) => isCompatible(peer, before) && !isCompatible(peer, after));
 }
 
 /** One sentence of a trouble, as people read it. */

@@ -211,7 +211,7 @@ describe('WireGuard', () => {
       expect(handshake(tagged, seen, null)).toMatchObject({
         ok: false,
         detail: expect.stringMatching(/edge-1 has a network secret and this host has none: no handshake comes about$/),
-        remedy: expect.stringMatching(/^join here again with the same key, and --network-secret-file/),
+        remedy: expect.stringMatching(/^type here: cpn set --network-secret-file PATH/),
       });
     expect(handshake(tagged, {}, null)?.ok).toBe(true);
     expect(handshake(tagged, silence, '00112233445566ff')?.remedy).toMatch(/UDP to 203\.0\.113\.11/);

@@ -3,6 +3,7 @@ import { makeIdentity } from '../../../src/core/crypto/identity.ts';
 import {
   compareSecret,
   describeSecretMismatch,
+  findPeersCutOff,
   findSecretMismatches,
 } from '../../../src/core/health/compare-secrets.ts';
 import type { Peer } from '../../../src/core/map/model.ts';
@@ -49,11 +50,11 @@ describe('the secret of a peer', () => {
 describe('what keeps a handshake away', () => {
   it('is reported with its remedy, once for all peers of one kind', () => {
     expect(diagnose(null, [tagged(2, mine), tagged(3, mine), peer(4)])).toEqual([
-      'peer-2, peer-3 have a network secret and this host has none: no handshake comes about; join here again with the same key, and --network-secret-file with the file that they have',
+      'peer-2, peer-3 have a network secret and this host has none: no handshake comes about; type here: cpn set --network-secret-file PATH, with the file that they have',
     ]);
     expect(diagnose(mine, [tagged(2, mine), tagged(3, theirs), known(4)])).toEqual([
-      'peer-4 has no network secret and this host has one: no handshake comes about; join there again with the same key, and --network-secret-file with the file that this host has',
-      'peer-3 has another network secret than this host: no handshake comes about; join again with the same key, and with the same --network-secret-file on every host',
+      'peer-4 has no network secret and this host has one: no handshake comes about; type there: cpn set --network-secret-file PATH, with the file that this host has',
+      'peer-3 has another network secret than this host: no handshake comes about; type on every host: cpn set --network-secret-file PATH, with the same file',
     ]);
     expect(diagnose(mine, [2, 3, 4, 5, 6, 7, 8].map(known))[0]).toMatch(
       /^peer-2, .*, peer-6, 2 more have no network secret/,
@@ -75,5 +76,25 @@ describe('what keeps a handshake away', () => {
   it('is not assumed if tags are listed: a lost packet is the likelier cause', () => {
     expect(diagnose(mine, [tagged(2, mine)], [heard(2, 148)])).toEqual([]);
     expect(diagnose(null, [known(2)], [heard(2, 148)])).toEqual([]);
+  });
+});
+
+describe('a change of the secret', () => {
+  const others = [tagged(2, mine), tagged(3, theirs), known(4)];
+  const cutOff = (before: string | null, after: string | null, peers: readonly Peer[] = others) =>
+    findPeersCutOff(network([peer(1), ...peers]), before, after, peers).map(({ name }) => name);
+
+  it('cuts off the peers that have the secret so far, and not the next one', () => {
+    expect(cutOff(null, mine)).toEqual(['peer-4']);
+    expect(cutOff(mine, null)).toEqual(['peer-2']);
+    expect(cutOff(mine, theirs)).toEqual(['peer-2']);
+    expect(cutOff(mine, '00')).toEqual(['peer-2']);
+    expect(cutOff('00', mine)).toEqual([]);
+    expect(cutOff(mine, mine)).toEqual([]);
+  });
+
+  it('may cut off every peer where the service lists no tags', () => {
+    expect(cutOff(null, mine, [peer(2), peer(3)])).toEqual(['peer-2', 'peer-3']);
+    expect(cutOff(mine, mine, [peer(2), peer(3)])).toEqual([]);
   });
 });

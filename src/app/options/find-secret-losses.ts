@@ -1,0 +1,31 @@
+import { findPeersCutOff } from '../../core/health/compare-secrets.ts';
+import { ownKeys } from '../../core/map/own-peer.ts';
+import { ownTag } from '../reconcile/report-secret.ts';
+import type { Tools } from '../tools.ts';
+import type { OptionChanges } from './option-changes.ts';
+import { selectOne } from './set-options.ts';
+
+/** The peers that a change of the network secret cuts off from this host. */
+export interface SecretLosses {
+  readonly interface: string;
+  readonly peers: readonly string[];
+  /** The change removes the secret. */
+  readonly isRemoval: boolean;
+}
+
+/** Null where the change cuts off no peer, as far as the last map shows. */
+export async function findSecretLosses(
+  tools: Tools,
+  network: string | undefined,
+  { networkSecret }: Pick<OptionChanges, 'networkSecret'>,
+): Promise<SecretLosses | null> {
+  if (networkSecret === undefined) return null;
+  const state = await selectOne(tools, network);
+  if (!state.enabled) return null;
+  const { map } = state.membership;
+  const own = ownKeys(state);
+  const others = map.peers.filter(({ publicKey }) => !own.includes(publicKey));
+  const cutOff = findPeersCutOff(map, ownTag(state), ownTag({ networkSecret }), others);
+  if (cutOff.length === 0) return null;
+  return { interface: state.interface, peers: cutOff.map(({ name }) => name), isRemoval: networkSecret === null };
+}
