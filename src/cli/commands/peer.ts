@@ -9,7 +9,7 @@ import { exitCodes } from '../exit-code.ts';
 import { confirmByName } from '../input/confirm.ts';
 import { apiFlags, jsonFlag, wideFlag, yesFlag } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
-import { warnOfLosses } from '../output/losses.ts';
+import { warnOfLosses, warnOfLostRoutes } from '../output/losses.ts';
 import { findOutdatedProfiles, warnOutdated } from '../output/outdated-profiles.ts';
 import { bold, green, note, print, printJson, warn } from '../output/output.ts';
 import { peersToJson, peerTable } from '../output/peer-table.ts';
@@ -71,8 +71,9 @@ export const updatePeer: Command = {
     const service = await openAdmin(input);
     if (changes.expires_at !== undefined) await requireExpiry(service);
     const network = await readWholeNetwork(service, input.argument('network') ?? '');
-    const { id } = findNamed(network.peers, input.argument('peer') ?? '', 'peer');
-    const peer = await service.updatePeer(network.id, id, changes);
+    const known = findNamed(network.peers, input.argument('peer') ?? '', 'peer');
+    if (changes.routes !== undefined) warnOfLostRoutes(network, known, changes.routes);
+    const peer = await service.updatePeer(network.id, known.id, changes);
     if (changes.priority !== undefined && changes.priority !== (peer.priority ?? 0)) {
       warn('this control plane does not support priorities: the healthy connector with the lowest id serves');
     }

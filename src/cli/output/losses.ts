@@ -1,7 +1,20 @@
 import type { ListedNetwork } from '../../core/export/device-profile.ts';
-import { findLosses, type ServingPeer } from '../../core/export/find-losses.ts';
+import { findLosses, type ServingPeer, servesRoute } from '../../core/export/find-losses.ts';
 import { listNames } from '../../core/util/list-names.ts';
 import { warn } from './output.ts';
+
+/** Warns of routes that reach nothing once a peer serves only those that are wanted, null for all; silent where there are none. */
+export function warnOfLostRoutes(
+  network: Pick<ListedNetwork<ServingPeer>, 'peers' | 'routes'>,
+  peer: ServingPeer,
+  wanted: readonly string[] | null,
+): void {
+  const { routes } = findLosses(network, [peer]);
+  const lost = routes.filter((route) => !servesRoute({ ...peer, routes: wanted }, route));
+  if (lost.length === 0) return;
+  const these = lost.length === 1 ? 'this route' : 'these routes';
+  warn(`no connector other than ${peer.name} serves ${lost.join(', ')}: hosts no longer reach ${these}`);
+}
 
 /** Warns of routes and devices that reach nothing once a peer is out of its network; silent where there are none. */
 export function warnOfLosses(

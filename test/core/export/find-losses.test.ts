@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { warnOfLosses } from '../../../src/cli/output/losses.ts';
+import { warnOfLosses, warnOfLostRoutes } from '../../../src/cli/output/losses.ts';
 import { describeLosses } from '../../../src/console/logic/peers/bulk.ts';
 import { findLosses } from '../../../src/core/export/find-losses.ts';
 import { lossCases, lossRoutes } from './loss-cases.ts';
@@ -45,4 +45,21 @@ it('the console and the command line name these losses, and no others', () => {
     warnOfLosses(network, only);
     expect(namedIn(written.join(''))).toEqual([what, ...routes, ...devices]);
   }
+});
+
+it('the command line names the routes that a connector alone served, and no longer does', () => {
+  const written: string[] = [];
+  const spy = vi.spyOn(process.stderr, 'write').mockImplementation((text) => written.push(String(text)) > 0);
+  onTestFinished(() => spy.mockRestore());
+  const alone = lossCases.find(({ what }) => what === 'next to an origin');
+  const nextTo = lossCases.find(({ what }) => what === 'next to a connector of other routes');
+  const lost = (losses: typeof alone, wanted: readonly string[] | null) => {
+    written.length = 0;
+    const { peers = [], leaving: [connector] = [] } = losses ?? {};
+    if (connector !== undefined) warnOfLostRoutes({ routes: [...lossRoutes], peers: [...peers] }, connector, wanted);
+    return lossRoutes.filter((route) => written.join('').includes(route));
+  };
+  const [lan = '', other = ''] = lossRoutes;
+  expect([lost(alone, []), lost(alone, [lan]), lost(alone, null)]).toEqual([[lan, other], [other], []]);
+  expect([lost(nextTo, []), lost(nextTo, [lan])]).toEqual([[lan], []]);
 });
