@@ -8,7 +8,7 @@ const FAULT_TESTS = ['test/faults/**/*.test.ts'];
 
 /** Tests that start the program or scripts, build packages, or need a disk of their own: slower than those of functions. */
 const PROGRAM_TESTS = [
-  'test/{scripts,packaging}/**/*.test.ts',
+  'test/{scripts,packaging,app/processes}/**/*.test.ts',
   'test/{cli/{commands/control-plane-*,output/lost-output},store/{crash,failing-disk}}.test.ts',
 ];
 
