@@ -9,6 +9,7 @@ import { bringUp, reconcileNetworks } from '../../../src/app/reconcile/reconcile
 import { rotateKeys } from '../../../src/app/rotation/rotate.ts';
 import type { Tools } from '../../../src/app/tools.ts';
 import { CpnError, Locked } from '../../../src/core/errors/index.ts';
+import type { Address } from '../../../src/core/net/cidr.ts';
 import { parseProxy } from '../../../src/core/net/proxy.ts';
 import { requestFor, Site } from './site.ts';
 
@@ -45,10 +46,14 @@ function throwLocked(reports: readonly { readonly failure: unknown }[]): void {
   for (const { failure } of reports) if (failure instanceof Locked) throw failure;
 }
 
-/** A host that joined one network, of which the control plane has a newer map. The network is up, unless `first` is to bring it up. */
+/**
+ * A host that joined one network, of which the control plane has a newer map, and has a handshake with a peer. The network is up, unless
+ * `first` is to bring it up.
+ */
 export async function open(first?: Command): Promise<Site> {
   const site = await Site.open();
   await joinNetwork(site.process(), requestFor('key of office'));
+  await site.process().host.triggerHandshake('10.77.0.2' as Address);
   if (first === commands.up) await commands.down(site.process());
   site.service.admit(7, 4);
   return site;

@@ -4,6 +4,7 @@ import { leaveNetworks, takeDown } from '../../../src/app/leave/leave.ts';
 import { passNetwork } from '../../../src/app/reconcile/pass.ts';
 import { reconcileNetworks } from '../../../src/app/reconcile/reconcile.ts';
 import { noUpdate } from '../../../src/app/reconcile/state-update.ts';
+import { Interrupted } from '../../../src/core/errors/index.ts';
 import { type Command, commands, open, run, settle, withSeams } from './commands.ts';
 import { requestFor, type Site } from './site.ts';
 
@@ -58,6 +59,19 @@ describe('a command that was killed before any of its changes', () => {
     },
   );
 
+  it('rotate-key: ends as usual when it is repeated, where no peer answers to the new key', async () => {
+    const whole = await open();
+    whole.isSilent = true;
+    const states = await killEverywhere(whole, commands['rotate-key']);
+    await whole.close();
+    for (const { site, before } of states) {
+      await run(site, commands['rotate-key']);
+      await settle(await site.fork());
+      await leaveAll(site, before);
+    }
+    expect(states.length).toBeGreaterThan(8);
+  });
+
   it('leave: the other network takes over what it needs, and the last leave leaves nothing', async () => {
     const site = await open();
     await joinNetwork(site.process(), requestFor('key of lab'));
@@ -83,4 +97,51 @@ describe('a command that was killed before any of its changes', () => {
     }
     expect(states.length).toBeGreaterThan(2);
   });
+
+  it('a pass over a network that is back after a deletion: the next one brings it up', async () => {
+    const whole = await open();
+    const deleted = { ...noUpdate, deletedAt: '2026-11-26T00:00:00.000Z' };
+    await passNetwork(whole.process(), 'cpn0', deleted, { withinMs: 1 });
+    const back: Command = (tools) => passNetwork(tools, 'cpn0', { ...noUpdate, isBack: true }, { withinMs: 1 });
+    const states = await killEverywhere(whole, back);
+    await whole.close();
+    for (const { site, before } of states) {
+      const untouched = await site.fork();
+      await run(site, back);
+      expect((await settle(site)).states, `killed before ${before}`).toMatchObject([{ enabled: true }]);
+      await leaveAll(untouched, before);
+    }
+    expect(states.length).toBeGreaterThan(5);
+  });
+});
+
+describe('a signal at any moment of a command', () => {
+  it.each(['up', 'set', 'rotate-key', 'join with the same key'] as const)(
+    '%s: leaves the host as it was, or as after the command, and a leave then leaves nothing',
+    async (name) => {
+      const command = commands[name];
+      const [without, whole] = [await open(command), await open(command)];
+      await run(whole, command);
+      const allowed = [await settle(without), await settle(whole)];
+      let at = 1;
+      for (let isOver = false; !isOver; at += 1) {
+        const site = await open(command);
+        const signal = new AbortController();
+        let calls = 0;
+        const seam = async () => {
+          calls += 1;
+          if (calls === at) signal.abort(new Interrupted('SIGTERM'));
+        };
+        const tools = {
+          ...site.process(),
+          deferSignals: <T>(work: (signal: AbortSignal) => Promise<T>) => work(signal.signal),
+        };
+        await run(site, command, withSeams(tools, seam));
+        isOver = calls < at;
+        expect(allowed, `at call ${at}`).toContainEqual(await settle(await site.fork()));
+        await leaveAll(site, `call ${at}, after a signal`);
+      }
+      expect(at).toBeGreaterThan(5);
+    },
+  );
 });

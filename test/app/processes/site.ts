@@ -27,6 +27,8 @@ export class Site {
   readonly service = new Service();
   #sysctls: Actual['sysctls'] = {};
   #made = 0;
+  /** Whether peers complete no handshake. */
+  isSilent = false;
 
   private constructor(desk: Desk, folder: string) {
     this.#desk = desk;
@@ -55,6 +57,7 @@ export class Site {
     for (const [link, actual] of this.#links) copy.#links.set(link, actual);
     copy.#sysctls = this.#sysctls;
     copy.#made = this.#made;
+    copy.isSilent = this.isSilent;
     for (const [name, from] of Object.entries(this.#folders)) {
       const to = copy.#folders[name as keyof Folders];
       for (const file of await readdir(from).catch(() => [])) {
@@ -144,6 +147,7 @@ export class Site {
 
   /** A peer completes a handshake, where it has the present key of this host. */
   #answer(address: string): void {
+    if (this.isSilent) return;
     for (const [link, actual] of this.#links) {
       const { device } = actual;
       const peer = this.service.peersAround(device?.publicKey ?? null).find((each) => each.address === address);
