@@ -14,7 +14,7 @@ import {
   decodeUser,
   decodeUsers,
 } from './decode/account.ts';
-import type { Answer, Call } from './http/attempt.ts';
+import type { Call, Reply } from './http/attempt.ts';
 import { readOptional } from './http/body.ts';
 import type { List } from './pages.ts';
 import type { AdminService, AuditEntry } from './service.ts';
@@ -53,7 +53,7 @@ function proofOf(own: Secret | undefined): { readonly current_password?: string 
 }
 
 /** The part of the service that is about users, their tokens and what was done; `call` brings the bearer, `list` too. */
-export function accountService(call: (request: Call) => Promise<Answer>, list: List): AccountService {
+export function accountService(call: (request: Call) => Promise<Reply>, list: List): AccountService {
   return {
     async listUsers() {
       const remedies = absent('administration of users');

@@ -168,7 +168,7 @@ export const aliases = {
     current: ['current_page', 'currentPage'],
     last: ['last_page', 'lastPage'],
   },
-} as const satisfies Record<string, Record<string, Names>>;
+} as const satisfies Record<string, Record<string, Aliases>>;
 
 /** A field's own name, and what else it may be called. */
-export type Names = readonly [string, ...string[]];
+export type Aliases = readonly [string, ...string[]];

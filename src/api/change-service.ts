@@ -2,7 +2,7 @@ import { ChangeNetwork } from '../contract/network.ts';
 import { ChangePeer } from '../contract/peer.ts';
 import { checkRequest } from './check-request.ts';
 import { decodeChangedPeer, decodeKeys, decodePeersOut, decodeWholeNetwork } from './decode/admin.ts';
-import type { Answer, Call } from './http/attempt.ts';
+import type { Call, Reply } from './http/attempt.ts';
 import type { List } from './pages.ts';
 import type { AdminService } from './service.ts';
 
@@ -21,7 +21,7 @@ const outdated = 'nothing was changed; run it again, or use --add-route and --re
 
 /** The part of the service that changes networks and peers and looks after keys; `call` brings the bearer, `list` too. */
 export function changeService(
-  call: (request: Call) => Promise<Answer>,
+  call: (request: Call) => Promise<Reply>,
   list: List,
   describes: AdminService['describes'],
 ): ChangeService {

@@ -82,7 +82,7 @@ export async function enroll(http: HttpClient, request: EnrollmentRequest, has: 
     secrets: [request.token, new Secret(request.idempotencyKey)],
     // With the same Idempotency-Key a retry gets the same peer and does not use the key again.
     repeatable: isIdempotent,
-    doubt: outcomeUnknown,
+    unconfirmed: outcomeUnknown,
     answered: true,
     remedies: enrollRemedies(request.token),
   });

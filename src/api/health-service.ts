@@ -2,7 +2,7 @@ import type { Id } from '../core/map/model.ts';
 import { decodeEvents } from './decode/event.ts';
 import { decodeHealth } from './decode/health.ts';
 import { decodePending } from './decode/removal.ts';
-import type { Answer, Call } from './http/attempt.ts';
+import type { Call, Reply } from './http/attempt.ts';
 import type { AdminService } from './service.ts';
 
 type HealthService = Pick<AdminService, 'readHealth' | 'readRemovals' | 'readEvents'>;
@@ -11,7 +11,7 @@ const read = { method: 'GET', repeatable: true, answered: true } as const;
 
 /** The part of the service that is about what hosts observe and what happened; `call` brings the bearer. */
 export function healthService(
-  call: (request: Call) => Promise<Answer>,
+  call: (request: Call) => Promise<Reply>,
   describes: AdminService['describes'],
 ): HealthService {
   return {

@@ -25,10 +25,14 @@ export async function needsNoToken(
   const operation = member(item, method.toLowerCase()) ?? (method === 'HEAD' ? member(item, 'get') : undefined);
   if (operation === undefined) return false;
   // Each entry is one way in, and an empty one takes nothing (OpenAPI 3.1, Security Requirement Object). Without entries all may enter.
-  const ways = member(operation, 'security') ?? member(document, 'security') ?? [];
+  const requirements = member(operation, 'security') ?? member(document, 'security') ?? [];
   return (
-    Array.isArray(ways) &&
-    (ways.length === 0 || ways.some((way) => typeof way === 'object' && way !== null && Object.keys(way).length === 0))
+    Array.isArray(requirements) &&
+    (requirements.length === 0 ||
+      requirements.some(
+        (requirement) =>
+          typeof requirement === 'object' && requirement !== null && Object.keys(requirement).length === 0,
+      ))
   );
 }
 

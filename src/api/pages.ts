@@ -1,13 +1,13 @@
 import type { Secret } from '../core/crypto/secret.ts';
 import { BadReply } from '../core/errors/index.ts';
-import { aliases, type Names } from './aliases.ts';
-import type { Answer, Call } from './http/attempt.ts';
+import { type Aliases, aliases } from './aliases.ts';
+import type { Call, Reply } from './http/attempt.ts';
 import { parseJson, readWhole } from './http/body.ts';
-import type { Reading } from './http/connection.ts';
+import type { ReplyLimits } from './http/connection.ts';
 import { sanitizeForMessage } from './http/sanitize-for-message.ts';
 
 /** One page of a list, and the link to the next one. */
-export interface Page {
+export interface ListPage {
   /** The JSON of its body. */
   readonly body: unknown;
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -40,16 +40,16 @@ const remedy = 'the list is not complete; ask the operator of the service';
  *
  * @throws BadReply when the next page is elsewhere or was read before, and when the list is longer than the limits
  */
-export async function* readPages<One extends Page>(
+export async function* readPages<One extends ListPage>(
   service: Lister,
   first: string,
   read: (path: string) => Promise<One>,
   limits: PageLimits = usualLimits,
 ): AsyncGenerator<One> {
-  const seen = new Set<string>();
+  const visited = new Set<string>();
   let bytes = 0;
   for (let path = first; ; ) {
-    seen.add(path);
+    visited.add(path);
     const page = await read(path);
     const { origin, pathname } = service.base;
     const url = new URL(`${origin}${pathname.replace(/\/$/, '')}${path}`);
@@ -60,19 +60,19 @@ export async function* readPages<One extends Page>(
     const next = findNext(page, url);
     if (next === null) return;
     path = pathBelow(service, url, next, wrong);
-    if (seen.has(path)) throw wrong('names a next page that was read before');
-    if (seen.size >= limits.pages) throw wrong(`names a next page after ${limits.pages} pages`);
+    if (visited.has(path)) throw wrong('names a next page that was read before');
+    if (visited.size >= limits.pages) throw wrong(`names a next page after ${limits.pages} pages`);
   }
 }
 
 /** The entries of all pages of a list; the request is for its first page. */
 export type List = <Entry>(
   request: Call,
-  decode: (body: unknown, reading: Reading) => readonly Entry[],
+  decode: (body: unknown, reading: ReplyLimits) => readonly Entry[],
 ) => Promise<Entry[]>;
 
 /** Lists of a service, of which `call` reads one page. */
-export function createList(service: Lister, call: (request: Call) => Promise<Answer>): List {
+export function createList(service: Lister, call: (request: Call) => Promise<Reply>): List {
   return async (request, decode) => {
     const read = async (path: string) => {
       let size = 0;
@@ -90,7 +90,7 @@ export function createList(service: Lister, call: (request: Call) => Promise<Ans
 }
 
 /** Where the next page is, relative to this one; null after the last page. */
-function findNext({ body, headers }: Page, url: URL): string | null {
+function findNext({ body, headers }: ListPage, url: URL): string | null {
   const links = property(body, aliases.page.links);
   const next = property(links, aliases.page.next) ?? property(body, aliases.page.nextAddress);
   const named = typeof next === 'string' ? next : property(next, aliases.page.address);
@@ -135,7 +135,7 @@ function pathBelow({ base, secrets }: Lister, url: URL, next: string, wrong: (pr
 }
 
 /** The first property of these names that is there and not null. */
-function property(value: unknown, names: Names): unknown {
+function property(value: unknown, names: Aliases): unknown {
   if (typeof value !== 'object' || value === null) return null;
   const entries = new Map(Object.entries(value));
   return names.map((name) => entries.get(name) ?? null).find((found) => found !== null) ?? null;

@@ -8,7 +8,7 @@ import { aliases } from './aliases.ts';
 import { checkRequest } from './check-request.ts';
 import { Field } from './decode/field.ts';
 import { enroll } from './enroll.ts';
-import type { Answer, Call } from './http/attempt.ts';
+import type { Call, Reply } from './http/attempt.ts';
 import { readIfJson } from './http/body.ts';
 import { HttpClient } from './http/client.ts';
 import type { ClientOptions } from './http/client-options.ts';
@@ -75,7 +75,7 @@ export function connectPeerService(
   const http = new HttpClient(address, options);
   const has = (feature: Feature) => features.includes(feature);
   /** Of an extension: a change of a peer, or its removal. */
-  const change = async (call: Call): Promise<Answer> => {
+  const change = async (call: Call): Promise<Reply> => {
     try {
       const answer = await http.call(call);
       if (noOperation.includes(answer.status)) onAbsent();

@@ -7,14 +7,14 @@ import { AttemptFailed } from './http/attempt-failed.ts';
 import { header, isJson, readWhole } from './http/body.ts';
 import { HttpClient } from './http/client.ts';
 import type { ClientOptions } from './http/client-options.ts';
-import type { Message, Reading, Response } from './http/connection.ts';
+import type { HttpMessage, ReplyHead, ReplyLimits } from './http/connection.ts';
 import { openContent, type RawBody } from './http/raw-body.ts';
 import { resolvePath } from './http/raw-path.ts';
 import { readPages } from './pages.ts';
 
 /** Any operation of the service, as a person wrote it. */
 export interface RawRequest {
-  readonly method: Message['method'];
+  readonly method: HttpMessage['method'];
   /** Below the base address, perhaps with a query. */
   readonly path: string;
   /** What is added to the query. */
@@ -111,7 +111,7 @@ const none = new Uint8Array();
 const noOperation = 'check method and path; the service describes its operations at /docs/api/openapi.json';
 const remedies = { 404: noOperation, 405: noOperation };
 
-function present({ status, headers, bytes }: { status: number; headers: Response['headers']; bytes: Uint8Array }) {
+function present({ status, headers, bytes }: { status: number; headers: ReplyHead['headers']; bytes: Uint8Array }) {
   const present = Object.entries(headers).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, value] as const],
   );
@@ -124,14 +124,14 @@ function addQuery(path: string, query: RawRequest['query']): string {
   return `${path}${path.includes('?') ? '&' : '?'}${new URLSearchParams([...query])}`;
 }
 
-async function pass(response: Response, { url }: Reading, sink: NonNullable<RawRequest['sink']>): Promise<null> {
+async function pass(response: ReplyHead, { url }: ReplyLimits, sink: NonNullable<RawRequest['sink']>): Promise<null> {
   const coding = header(response, 'content-encoding') ?? 'identity';
   if (coding !== 'identity') throw new BadReply(url, 'is encoded, which was not asked for', 'leave out --output');
   await sink(chunks(response));
   return null;
 }
 
-async function* chunks({ body }: Response): AsyncGenerator<Uint8Array> {
+async function* chunks({ body }: ReplyHead): AsyncGenerator<Uint8Array> {
   try {
     for await (const chunk of body) yield chunk;
   } catch (error) {

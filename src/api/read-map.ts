@@ -7,7 +7,7 @@ import { tryParseAddress } from '../core/net/cidr.ts';
 import { decodeDelta, describePartial, isBase, isDelta, isPerhapsDelta } from './decode/delta.ts';
 import { decodeMap, decodeRemoved } from './decode/map.ts';
 import { decodeMessages } from './decode/messages.ts';
-import type { Answer } from './http/attempt.ts';
+import type { Reply } from './http/attempt.ts';
 import type { HttpClient } from './http/client.ts';
 import { type MapRequest, requestAtOnce, requestMap } from './request-map.ts';
 import type { MapReading } from './service.ts';
@@ -54,7 +54,7 @@ export async function readMap(http: HttpClient, request: MapRequest): Promise<Ma
 }
 
 /** When, which user's program, and the address that answered; IPv4 in IPv6 clothing (RFC 4291, section 2.5.5.2) is read as what it stands for. */
-function readFrom({ from, headers, listener }: Answer): Pick<MapReading, 'from' | 'listener' | 'servedAt'> {
+function readFrom({ from, headers, listener }: Reply): Pick<MapReading, 'from' | 'listener' | 'servedAt'> {
   const address = tryParseAddress(from?.replace(/^::ffff:(?=[\d.]+$)|%.*$/g, '') ?? '');
   const servedAt = Date.parse([headers.date].flat().join());
   return {
@@ -65,7 +65,7 @@ function readFrom({ from, headers, listener }: Answer): Pick<MapReading, 'from' 
 }
 
 /** A header that is not a time is ignored. */
-function readCloned({ headers }: Answer): Pick<MapReading, 'clonedSince'> {
+function readCloned({ headers }: Reply): Pick<MapReading, 'clonedSince'> {
   const at = Date.parse([headers['peer-cloned-since']].flat()[0] ?? '');
   return Number.isNaN(at) ? {} : { clonedSince: new Date(at).toISOString() };
 }
@@ -77,7 +77,7 @@ function isSameMap(map: NetworkMap, known: MapRequest['known'], revision: string
   return isDeepStrictEqual({ ...map, revision: null }, { ...known, revision: null });
 }
 
-function decodeWhole(answer: Answer, { network, hasOwnTag }: MapRequest): NetworkMap {
+function decodeWhole(answer: Reply, { network, hasOwnTag }: MapRequest): NetworkMap {
   const { body, etag, reading } = answer;
   // Taken for a map it would take away every peer that did not change.
   if (isDelta(answer)) throw new BadReply(reading.url, 'tells changes alone, which was not asked for', wrongService);

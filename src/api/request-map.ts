@@ -1,7 +1,7 @@
 import type { Secret } from '../core/crypto/secret.ts';
 import { BadReply, type CpnError, Intercepted, Unreachable } from '../core/errors/index.ts';
 import type { Id, NetworkMap } from '../core/map/model.ts';
-import type { Answer, Call } from './http/attempt.ts';
+import type { Call, Reply } from './http/attempt.ts';
 import type { HttpClient } from './http/client.ts';
 import type { Remedies } from './http/error-reply.ts';
 import type { MapReading, Wait } from './service.ts';
@@ -42,7 +42,7 @@ export async function requestMap(
   http: HttpClient,
   request: MapRequest,
   headers: Readonly<Record<string, string>>,
-): Promise<{ readonly answer: Answer } & Pick<MapReading, 'refusesDeltas'>> {
+): Promise<{ readonly answer: Reply } & Pick<MapReading, 'refusesDeltas'>> {
   if (headers['a-im'] === undefined) return { answer: await send(http, request, { headers, ...waitOf(request) }) };
   const first = { headers, dispensable: deltaHeaders, ...waitOf(request) };
   const answer = await send(http, request, first).catch((error: unknown) => {
@@ -55,7 +55,7 @@ export async function requestMap(
 }
 
 /** Requests a map, without a wait. */
-export function requestAtOnce(http: HttpClient, request: MapRequest, headers: Call['headers'] = {}): Promise<Answer> {
+export function requestAtOnce(http: HttpClient, request: MapRequest, headers: Call['headers'] = {}): Promise<Reply> {
   const { signal } = request.wait ?? {};
   return send(http, request, { headers, ...(signal && { wait: { seconds: null, signal } }) });
 }
@@ -85,7 +85,7 @@ function send(
   http: HttpClient,
   { network, token, remedies, attempts, deletion = null }: MapRequest,
   { headers, ...part }: Pick<Call, 'headers' | 'dispensable' | 'wait'>,
-): Promise<Answer> {
+): Promise<Reply> {
   return http.call({
     what: `reading network ${network}`,
     method: 'GET',

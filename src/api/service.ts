@@ -216,7 +216,7 @@ export interface ListeningUser {
   /** For a message. */
   readonly description: string;
   /** The user who is remembered, for a message; null for none, and for the same one. */
-  readonly former: string | null;
+  readonly previousUser: string | null;
   /** It is neither root, nor a user of services, nor that of this process. */
   readonly isLoginUser: boolean;
 }

@@ -15,7 +15,7 @@ import { isJoined, refuseUnreadable, selectJoined } from './select.ts';
 import type { Tools } from './tools.ts';
 
 /** A peer of a network of this host, and what is claimed of it, if anything is. */
-export interface Candidate {
+export interface PinnedPeer {
   readonly interface: string;
   readonly id: PeerId;
   readonly name: string;
@@ -28,20 +28,20 @@ export interface Candidate {
  *
  * @throws WrongUsage when there is none, or more than one; NotJoined where there is no network
  */
-export async function findPeer(tools: Tools, named: string, network: string | undefined): Promise<Candidate> {
+export async function findPeer(tools: Tools, named: string, network: string | undefined): Promise<PinnedPeer> {
   const { states, unreadable } = await selectJoined(tools, network);
   const peers = states.flatMap(listPeers);
   const peer = findNamed(peers, named, naming);
   if (peer !== null) return peer;
   refuseUnreadable(unreadable);
   if (states.length === 0) throw new NotJoined('no network is joined; join one with "cpn join"');
-  const claims = peers.filter(({ mismatch }) => mismatch !== null);
+  const mismatched = peers.filter(({ mismatch }) => mismatch !== null);
   throw new WrongUsage(
-    `there is no peer ${quote(named)}; peers with a change to accept: ${describeList(claims, naming)}`,
+    `there is no peer ${quote(named)}; peers with a change to accept: ${describeList(mismatched, naming)}`,
   );
 }
 
-const naming: Naming<Candidate> = {
+const naming: Naming<PinnedPeer> = {
   what: 'peer',
   names: ({ id, name, addresses }) => [String(id), name, ...addresses],
   describe: ({ interface: link, id, name, addresses }) => `${quote(name)} (${id}, ${addresses[0]}) in ${link}`,
@@ -54,7 +54,7 @@ const naming: Naming<Candidate> = {
  *
  * @throws MismatchChanged when that is not what was found any more
  */
-export async function acceptPeer(tools: Tools, { interface: link, name, mismatch }: Candidate): Promise<PassReport[]> {
+export async function acceptPeer(tools: Tools, { interface: link, name, mismatch }: PinnedPeer): Promise<PassReport[]> {
   const made = await tools.store.lock(async () => {
     const state = await tools.store.read(link);
     if (mismatch === null || state === null || !isJoined(state)) return null;
@@ -88,12 +88,12 @@ async function revertAcceptance(
   if (isUndone) await passNetwork(tools, link, noUpdate, { withinMs: defaultConfirmMs });
 }
 
-function accept(state: Joined, claim: PinMismatch, name: string): Joined {
+function accept(state: Joined, mismatch: PinMismatch, name: string): Joined {
   const { membership, pins: before } = state;
-  const pin = before.find((each) => each.claimed !== null && isSameMismatch(each, claim));
+  const pin = before.find((each) => each.claimed !== null && isSameMismatch(each, mismatch));
   if (pin === undefined) {
     const present = findPinMismatches(membership.map, before).filter(
-      ({ claimed }) => claimed.peer === claim.claimed.peer,
+      ({ claimed }) => claimed.peer === mismatch.claimed.peer,
     );
     throw new MismatchChanged(name, present.map(describeDifference).join('; ') || 'what it is known by');
   }
@@ -112,18 +112,18 @@ function isSameMismatch(pin: Pin, { pin: known, claimed }: PinMismatch): boolean
 }
 
 /** The peers that are listed, and those that are claimed to be and are kept out. */
-function listPeers({ interface: link, membership, pins, ...keys }: Joined): Candidate[] {
+function listPeers({ interface: link, membership, pins, ...keys }: Joined): PinnedPeer[] {
   const { map } = membership;
-  const claims = new Map(findPinMismatches(map, pins).map((claim) => [claim.claimed.peer, claim]));
+  const mismatches = new Map(findPinMismatches(map, pins).map((mismatch) => [mismatch.claimed.peer, mismatch]));
   const own = ownKeys(keys);
   const listed = map.peers.filter(({ publicKey }) => !own.includes(publicKey));
   const isListed = new Set(listed.map(({ id }) => id));
-  const hidden = [...claims.values()].filter(({ claimed }) => !isListed.has(claimed.peer));
+  const hidden = [...mismatches.values()].filter(({ claimed }) => !isListed.has(claimed.peer));
   return [...listed, ...hidden.map(({ name, claimed }) => ({ id: claimed.peer, name, address: claimed.address }))].map(
     ({ id, name, address }) => {
-      const claim = claims.get(id) ?? null;
-      const addresses = claim ? [claim.pin.address, claim.claimed.address] : [address];
-      return { interface: link, id, name, addresses, mismatch: claim };
+      const mismatch = mismatches.get(id) ?? null;
+      const addresses = mismatch ? [mismatch.pin.address, mismatch.claimed.address] : [address];
+      return { interface: link, id, name, addresses, mismatch: mismatch };
     },
   );
 }

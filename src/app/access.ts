@@ -4,13 +4,13 @@ import type { Id } from '../core/map/model.ts';
 import type { Joined } from '../store/state/state.ts';
 
 /** What a host authenticates with at its control plane, and for which network. */
-export interface Access {
+export interface PeerAccess {
   readonly network: Id;
   readonly token: Secret;
 }
 
 /** Prefers the host's own token to a personal one; null without a token, or where the service gave no network id. */
-export function accessOf({ membership }: Joined): Access | null {
+export function accessOf({ membership }: Joined): PeerAccess | null {
   const { map, accessToken, personalToken } = membership;
   const token = accessToken ?? personalToken;
   return token === null || map.id === null ? null : { network: map.id, token };

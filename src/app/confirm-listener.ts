@@ -14,9 +14,10 @@ export async function confirmListener(
 ): Promise<ServiceAddress> {
   const found = await tools.findListeningUser(service, before);
   if (found === null) return before === undefined ? service : { ...service, listener: before };
-  const { user, description, former, isLoginUser } = found;
+  const { user, description, previousUser, isLoginUser } = found;
   const listens = `${description} listens at ${service.url}`;
-  if (former !== null) tools.warn(`${listens} now, and ${former} did before; this command confirms the new one`);
+  if (previousUser !== null)
+    tools.warn(`${listens} now, and ${previousUser} did before; this command confirms the new one`);
   else if (before === undefined && isLoginUser) {
     tools.warn(`${listens}; check that the control plane runs as that user`);
   }

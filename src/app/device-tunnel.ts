@@ -114,9 +114,9 @@ function desireAll(plan: DevicePlan): DeviceTunnel {
 /** Nothing is known of what is around a device. */
 function constrain({ map, peer, options }: DevicePlan): RouteConstraints {
   return {
-    surroundings: nowhere,
-    ...{ sshClients: [], api: [], taken: [], later: [] },
-    inside: { range: map.cidr, own: peer.address, present: [], accepted: [], outside: [], tunnelled: [] },
+    underlay: nowhere,
+    ...{ sshClients: [], api: [], taken: [], newerLinks: [] },
+    tunnelPrefixes: { range: map.cidr, own: peer.address, present: [], accepted: [], outside: [], tunnelled: [] },
     advertised: advertisedBy(map),
     allowed: options.allowRoutes,
   };

@@ -27,24 +27,24 @@ export interface DeviceRequest {
 }
 
 /** A device and the tunnel that it is to have. Its keys are here and nowhere else. */
-export interface Device extends DeviceTunnel {
+export interface EnrolledDevice extends DeviceTunnel {
   readonly id: PeerId;
   readonly name: string;
   readonly range: Prefix;
 }
 
 /** Where a device goes. */
-export interface Delivery {
+export interface DeviceDelivery {
   /** Throws where a device could not be handed over. The draft is as large as the device will be, and not enrolled. */
-  check(draft: Device): Promise<void>;
-  handOver(device: Device): Promise<void>;
+  check(draft: EnrolledDevice): Promise<void>;
+  handOver(device: EnrolledDevice): Promise<void>;
 }
 
 /**
  * Makes a key pair for a device, enrols it as an administrator may, and hands over the result; nothing of it is kept on this host. A
  * device that could not be handed over is not enrolled. If the delivery fails all the same, the peer is removed: its keys are lost.
  */
-export async function enrollDevice(tools: Tools, request: DeviceRequest, delivery: Delivery): Promise<void> {
+export async function enrollDevice(tools: Tools, request: DeviceRequest, delivery: DeviceDelivery): Promise<void> {
   const keyPair = makeKeyPair(tools.random(32));
   const { connector } = request;
   const known = toMap(request.network);
@@ -57,7 +57,7 @@ export async function enrollDevice(tools: Tools, request: DeviceRequest, deliver
   };
   const dialled = connector === null ? known.peers : known.peers.filter(({ id }) => id === connector.id);
   const resolved = await resolveEndpoints(tools, dialled);
-  const compose = (map: NetworkMap, peer: Enrolled['peer']): Device => ({
+  const compose = (map: NetworkMap, peer: Enrolled['peer']): EnrolledDevice => ({
     ...desireDevice({ ...request, map, resolved, keyPair, peer, connector: connector?.id ?? null }),
     ...{ id: peer.id, name: peer.name, range: map.cidr },
   });

@@ -13,7 +13,7 @@ const pauseMs = { afterWait: 1000, withoutWait: 5000 };
 
 type Service = Pick<AdminService, 'readEvents'>;
 
-interface Wanted {
+interface WantedEvents {
   /** Only events after this one; without it, the newest ones. */
   readonly after?: Id | undefined;
   readonly limit: number;
@@ -22,7 +22,11 @@ interface Wanted {
 }
 
 /** Reads up to `limit` events, oldest first: the newest ones, or the first ones after `after`, also where none is as new. */
-export async function readEvents(service: Service, network: Id, { after, limit, types }: Wanted): Promise<Event[]> {
+export async function readEvents(
+  service: Service,
+  network: Id,
+  { after, limit, types }: WantedEvents,
+): Promise<Event[]> {
   const isWanted = ({ type }: Event) => types.length === 0 || types.includes(type);
   if (after === undefined && types.length === 0 && limit <= pageSize) {
     return (await service.readEvents(network, { limit })).events;
@@ -75,7 +79,7 @@ export async function withPatience<Result>(
   }
 }
 
-interface Following extends Patience {
+interface EventCursor extends Patience {
   /** The last event that is known: its id, and its instant where that is known too. */
   readonly last: Pick<Event, 'id'> & Partial<Pick<Event, 'at'>>;
   readonly signal: AbortSignal;
@@ -85,7 +89,7 @@ interface Following extends Patience {
  * Gives each event that comes after the last one, once, as soon as it comes. It goes on while the service is unreachable; it ends with
  * the signal, by whatever error that makes.
  */
-export async function* followEvents(service: Service, network: Id, following: Following): AsyncGenerator<Event> {
+export async function* followEvents(service: Service, network: Id, following: EventCursor): AsyncGenerator<Event> {
   const { signal, sleep } = following;
   const wait = { seconds: waitSeconds, signal };
   for (let { id: after, at = '' } = following.last; ; ) {

@@ -5,8 +5,8 @@ import { findInboundPaths } from '../core/explain/check-inbound.ts';
 import { reversePathKeys } from '../core/explain/check-reverse-path.ts';
 import { usesTunnel } from '../core/explain/check-route.ts';
 import { explainOther, explainPath } from '../core/explain/explain-path.ts';
-import { type Found, findNetwork } from '../core/explain/find-target.ts';
-import { findActualPeer, type View } from '../core/explain/view.ts';
+import { type FoundTarget, findNetwork } from '../core/explain/find-target.ts';
+import { findActualPeer, type NetworkOnHost } from '../core/explain/view.ts';
 import type { ForeignDrops, PacketPaths } from '../core/forward/foreign/foreign-drops.ts';
 import { describeMapAge } from '../core/map/map-age.ts';
 import type { Id } from '../core/map/model.ts';
@@ -62,18 +62,18 @@ export async function explainAddress(tools: Tools, text: string): Promise<Explan
 }
 
 /** The networks of this host, the one that has the right of way first. One that cannot be looked at hides no other. */
-async function evaluateAll(tools: Tools, states: readonly Joined[]): Promise<View[]> {
-  const seen = await Promise.allSettled(states.map((state) => readView(tools, state)));
-  const failures = seen.flatMap((each) => (each.status === 'rejected' ? [each.reason] : []));
+async function evaluateAll(tools: Tools, states: readonly Joined[]): Promise<NetworkOnHost[]> {
+  const results = await Promise.allSettled(states.map((state) => readView(tools, state)));
+  const failures = results.flatMap((each) => (each.status === 'rejected' ? [each.reason] : []));
   for (const error of failures) {
     if (!(error instanceof CpnError) || failures.length === states.length) throw error;
     tools.warn(error.message);
   }
-  const views = seen.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+  const views = results.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
   return views.toSorted((a, b) => (a.createdAt < b.createdAt ? -1 : 1)).map(({ view }) => view);
 }
 
-async function readView(tools: Tools, state: Joined): Promise<{ createdAt: string; view: View }> {
+async function readView(tools: Tools, state: Joined): Promise<{ createdAt: string; view: NetworkOnHost }> {
   const [{ listed, desired, actual, expired, serviceTime }, { silent, sync }] = await Promise.all([
     evaluateNetwork(tools, state),
     tools.store.readNotes(state.interface),
@@ -92,7 +92,7 @@ async function readView(tools: Tools, state: Joined): Promise<{ createdAt: strin
   return { createdAt: state.createdAt, view };
 }
 
-async function checkNetworkPath(tools: Tools, address: Address, { view, target }: Found): Promise<Check[]> {
+async function checkNetworkPath(tools: Tools, address: Address, { view, target }: FoundTarget): Promise<Check[]> {
   const { link } = view.desired;
   const checksReturn = usesTunnel(target) && view.actual.link?.addresses.some((each) => each.address === view.address);
   const endpoint = usesTunnel(target) ? findActualPeer(address, view)?.endpoint : null;
@@ -105,15 +105,15 @@ async function checkNetworkPath(tools: Tools, address: Address, { view, target }
     readReturnPaths(tools.host, view, address),
   ]);
   const sysctls = { ...view.actual.sysctls, ...actual.sysctls };
-  const seen = { ...view, actual: { ...view.actual, sysctls } };
-  const found = { view: seen, target };
+  const evaluation = { ...view, actual: { ...view.actual, sysctls } };
+  const found = { view: evaluation, target };
   const forward = findForwardPaths(address, found, there);
-  const inbound = usesTunnel(target) ? findInboundPaths(seen) : [];
+  const inbound = usesTunnel(target) ? findInboundPaths(evaluation) : [];
   const drops = await readDrops(tools, link, { forward, inbound });
   return explainPath(address, found, { there, back, outer, drops, answers }, secondsNow(tools));
 }
 
-async function checkOtherPath(tools: Tools, address: Address, views: readonly View[]): Promise<Check[]> {
+async function checkOtherPath(tools: Tools, address: Address, views: readonly NetworkOnHost[]): Promise<Check[]> {
   const full = views.find(({ desired }) => desired.rules.length > 0);
   const [there, answers] = await Promise.all([
     tools.host.route(address),
@@ -123,11 +123,11 @@ async function checkOtherPath(tools: Tools, address: Address, views: readonly Vi
 }
 
 /** What others drop on these ways; null where their rules cannot be read, which is no reason to tell nothing of the rest. */
-async function readDrops(tools: Tools, link: string, ways: PacketPaths): Promise<ForeignDrops | null> {
+async function readDrops(tools: Tools, link: string, paths: PacketPaths): Promise<ForeignDrops | null> {
   const { host } = tools;
-  if (ways.forward.length + ways.inbound.length === 0) return { forward: [], inbound: null };
+  if (paths.forward.length + paths.inbound.length === 0) return { forward: [], inbound: null };
   if (!host.foreignDrops) return null;
-  return host.foreignDrops(link, ways).catch((error) => {
+  return host.foreignDrops(link, paths).catch((error) => {
     if (error instanceof CpnError) return null;
     throw error;
   });

@@ -1,13 +1,13 @@
 import { NotJoined, quote, WrongUsage } from '../core/errors/index.ts';
 import { findNamed, type Naming } from '../core/names/find-named.ts';
 import type { Joined, State } from '../store/state/state.ts';
-import type { Listing, Store } from '../store/store.ts';
+import type { HostStore, StoredNetworks } from '../store/store.ts';
 import type { Tools } from './tools.ts';
 
 /** The networks that a command is for. Those that cannot be read are for the caller to report, when it has done the others. */
-export interface Selection<S extends State = State> {
+export interface SelectedNetworks<S extends State = State> {
   readonly states: readonly S[];
-  readonly unreadable: Listing['unreadable'];
+  readonly unreadable: StoredNetworks['unreadable'];
 }
 
 /**
@@ -18,7 +18,7 @@ export interface Selection<S extends State = State> {
  * @throws WrongUsage when an id or name matches several networks
  * @throws what makes its state unreadable, when an interface is named
  */
-export async function selectStates(store: Store, network: string | undefined): Promise<Selection> {
+export async function selectStates(store: HostStore, network: string | undefined): Promise<SelectedNetworks> {
   const { states, unreadable } = await store.list();
   if (network === undefined) return { states, unreadable };
   for (const { interface: link, error } of unreadable) if (link === network) throw error;
@@ -39,7 +39,11 @@ export async function selectStates(store: Store, network: string | undefined): P
  * @param all every network is meant
  * @throws WrongUsage when nothing is named, and this host has joined several networks; or when both are given
  */
-export async function selectMeant(store: Store, network: string | undefined, all: boolean): Promise<Selection> {
+export async function selectMeant(
+  store: HostStore,
+  network: string | undefined,
+  all: boolean,
+): Promise<SelectedNetworks> {
   if (all && network !== undefined)
     throw new WrongUsage(`${quote(network)} and --all contradict each other; give one of them`);
   const selection = await selectStates(store, network);
@@ -64,7 +68,7 @@ export function describeState({ interface: link, membership, service }: State): 
 }
 
 /** Like {@link selectStates}, without those whose join was never finished, with a warning for each. */
-export async function selectJoined(tools: Tools, network: string | undefined): Promise<Selection<Joined>> {
+export async function selectJoined(tools: Tools, network: string | undefined): Promise<SelectedNetworks<Joined>> {
   const { states, unreadable } = await selectStates(tools.store, network);
   for (const { interface: link } of states.filter((state) => !isJoined(state))) {
     const problem = `the join of ${link} was not finished; run "cpn join" with the same key again, or "cpn leave ${link}"`;
@@ -75,7 +79,7 @@ export async function selectJoined(tools: Tools, network: string | undefined): P
 }
 
 /** Throws why the first of them cannot be read, if there is one. */
-export function refuseUnreadable(unreadable: Listing['unreadable']): void {
+export function refuseUnreadable(unreadable: StoredNetworks['unreadable']): void {
   for (const { error } of unreadable) throw error;
 }
 

@@ -1,5 +1,5 @@
 import { expectCpnError, NotJoined } from '../core/errors/index.ts';
-import { type Condition, findUnmet } from '../core/health/readiness.ts';
+import { findUnmet, type ReadinessCondition } from '../core/health/readiness.ts';
 import type { Actual } from '../core/host-state/actual.ts';
 import type { Address } from '../core/net/cidr.ts';
 import type { Joined, State } from '../store/state/state.ts';
@@ -23,7 +23,7 @@ const triggerInterval = 5;
 /** Of one network: one answer is enough. */
 const mostTriggered = 16;
 
-interface Observed extends Readiness {
+interface ObservedReadiness extends Readiness {
   /** Where a handshake is missing: the peers with which a datagram starts one. */
   readonly silent?: readonly Address[];
 }
@@ -39,7 +39,7 @@ interface Observed extends Readiness {
 export async function waitFor(
   tools: Tools,
   network: string | undefined,
-  condition: Condition,
+  condition: ReadinessCondition,
   timeout: number,
 ): Promise<Readiness[]> {
   const deadline = tools.monotonic() + timeout;
@@ -74,18 +74,26 @@ export function describeMissing(networks: readonly Readiness[]): string {
   return networks.flatMap(({ missing }) => missing ?? []).join('; ');
 }
 
-async function readNetworks(tools: Tools, network: string | undefined, condition: Condition): Promise<Observed[]> {
+async function readNetworks(
+  tools: Tools,
+  network: string | undefined,
+  condition: ReadinessCondition,
+): Promise<ObservedReadiness[]> {
   const { states, unreadable } = await selectStates(tools.store, network);
   if (states.length + unreadable.length === 0) throw new NotJoined('no network is joined; join one with "cpn join"');
-  const seen = states.map(async (state) => ({
+  const readiness = states.map(async (state) => ({
     interface: state.interface,
     ...(await findMissing(tools, state, condition)),
   }));
   const unseen = unreadable.map(({ interface: link, error }) => ({ interface: link, missing: error.message }));
-  return [...(await Promise.all(seen)), ...unseen];
+  return [...(await Promise.all(readiness)), ...unseen];
 }
 
-async function findMissing(tools: Tools, state: State, condition: Condition): Promise<Omit<Observed, 'interface'>> {
+async function findMissing(
+  tools: Tools,
+  state: State,
+  condition: ReadinessCondition,
+): Promise<Omit<ObservedReadiness, 'interface'>> {
   const { interface: link } = state;
   if (!isJoined(state)) return { missing: `the join of ${link} is not finished` };
   try {

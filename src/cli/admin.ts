@@ -17,7 +17,7 @@ import { readServiceAddress } from './input/service-address.ts';
 import { printRemark, warn } from './output/output.ts';
 
 /** Where an administrator's requests go, and with which token; null without a login. */
-interface Access {
+interface AdminAccess {
   readonly service: ServiceAddress;
   readonly token: Secret | null;
   /** What to do where the service does not take the token, if it is not the one of the stored login. */
@@ -129,7 +129,7 @@ export async function readPeerHealth(
  *
  * @throws WrongUsage where there is none, or where several have the name
  */
-export function findNamed<Thing extends Named>(list: readonly Thing[], named: string, what: string): Thing {
+export function findNamed<Thing extends NamedNetwork>(list: readonly Thing[], named: string, what: string): Thing {
   const found = matchNamed(list, named, { ...naming, what });
   if (found === null) {
     throw new WrongUsage(`there is no ${what} ${quote(named)}; there are: ${describeList(list, naming)}`);
@@ -137,12 +137,12 @@ export function findNamed<Thing extends Named>(list: readonly Thing[], named: st
   return found;
 }
 
-interface Named {
+interface NamedNetwork {
   readonly id: number | string;
   readonly name: string;
 }
 
-const naming: Omit<Naming<Named>, 'what'> = {
+const naming: Omit<Naming<NamedNetwork>, 'what'> = {
   ownName: ({ id }) => String(id),
   names: ({ name }) => [name],
   describe: ({ id, name }) => `${quote(name)} (${id})`,
@@ -154,7 +154,7 @@ function notLoggedIn({ url }: ServiceAddress): WrongUsage {
 }
 
 /** The control plane that is meant, with the token for it; null where there is none. */
-async function findService(input: Input): Promise<Access> {
+async function findService(input: Input): Promise<AdminAccess> {
   const { readLogin } = await import('../store/login-file.ts');
   const login = await readLogin(loginFolder(input), warn);
   const variable = input.environment.CPN_API_TOKEN;

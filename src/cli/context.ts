@@ -13,7 +13,7 @@ import { findEnvironmentProxy } from '../core/net/proxy.ts';
 import type { ServiceAddress } from '../core/net/service-address.ts';
 import type { DaemonUnit, Supervisor } from '../host/supervisor.ts';
 import type { Joined } from '../store/state/state.ts';
-import type { Folders, Store } from '../store/store.ts';
+import type { Folders, HostStore } from '../store/store.ts';
 import type { TextFile } from './daemon/metrics/publish.ts';
 import { deferSignals } from './daemon/stop-signals.ts';
 import type { Environment, Input } from './input/input.ts';
@@ -149,7 +149,7 @@ export async function openUnit({ environment }: Input): Promise<DaemonUnit | nul
 }
 
 /** Where a use case reports its progress and warnings. */
-interface Reporter extends Pick<Tools, 'progress' | 'warn'> {
+interface ProgressReporter extends Pick<Tools, 'progress' | 'warn'> {
   /** Reports an event within a step. */
   remark(text: string): void;
 }
@@ -164,7 +164,7 @@ async function openLog(input: Input, byDefault: 'info' | 'silent'): Promise<Log>
   return { debug: drop, info: drop, warn: drop, error: drop };
 }
 
-function reportToLog(log: Log): Reporter {
+function reportToLog(log: Log): ProgressReporter {
   const logStep = (step: string) => log.debug({ step }, 'step');
   return {
     progress: logStep,
@@ -173,7 +173,7 @@ function reportToLog(log: Log): Reporter {
   };
 }
 
-async function openStore(folders: Folders, mode: Mode, { warn }: Reporter, log: Log): Promise<Store> {
+async function openStore(folders: Folders, mode: Mode, { warn }: ProgressReporter, log: Log): Promise<HostStore> {
   const { fileStore } = await import('../store/file-store.ts');
   const onDamage = (path: string) =>
     warn(`${path} is damaged; using its previous copy; the next pass moves the damaged file aside`);
@@ -190,7 +190,7 @@ async function openStore(folders: Folders, mode: Mode, { warn }: Reporter, log: 
  * Warns, once for each service, of a proxy that the environment names and that is not saved. A joined network uses what is saved alone:
  * the guard, `status` and the daemon all go by it, and their environments differ.
  */
-function createProxyReport(environment: Environment, { warn }: Reporter): (service: ServiceAddress) => void {
+function createProxyReport(environment: Environment, { warn }: ProgressReporter): (service: ServiceAddress) => void {
   const reported = new Set<string>();
   return ({ url, proxy }) => {
     if (proxy !== undefined || reported.has(url)) return;
@@ -215,7 +215,7 @@ function readNamedProxy(url: string, environment: Environment) {
 async function connectService(
   { service, features, resolved = {}, deletion }: KnownService,
   patience: ConnectOptions,
-  { remark }: Reporter,
+  { remark }: ProgressReporter,
   instance: string | null,
 ): Promise<PeerService> {
   const { connectPeerService } = await import('../api/peer-service.ts');

@@ -7,14 +7,14 @@ import { type Showing, showPass } from './output/show-pass.ts';
 import { type Command, networkArgument } from './parse/command.ts';
 
 /** What tells the commands apart that make, or only plan, a pass over networks. */
-interface Pass extends Pick<Command, 'name' | 'summary' | 'examples'>, Omit<Showing, 'json'> {
+interface PassCommand extends Pick<Command, 'name' | 'summary' | 'examples'>, Omit<Showing, 'json'> {
   readonly flags?: Flags;
   /** Loads the use case, which is heavy, and carries it out. */
   perform(tools: Tools, network: string | undefined, input: Input): Promise<PassReport[]>;
 }
 
 /** A command that makes or plans a pass, and shows what it changed or would change. */
-export function passCommand({ name, summary, flags, examples, perform, ...showing }: Pass): Command {
+export function passCommand({ name, summary, flags, examples, perform, ...showing }: PassCommand): Command {
   return {
     name,
     argument: networkArgument,

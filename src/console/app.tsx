@@ -2,7 +2,7 @@ import type { ComponentChildren, JSX } from 'preact';
 import { announce, announcement } from './announcer.ts';
 import { isOutOfReach } from './client.ts';
 import { showsExactTimes, toggleExactTimes } from './exact-times.ts';
-import { linkTo, type Route } from './logic/page/route.ts';
+import { type ConsoleRoute, linkTo } from './logic/page/route.ts';
 import { AccountPage } from './pages/account.tsx';
 import { AddHostPage } from './pages/add-host.tsx';
 import { AuditPage } from './pages/audit.tsx';
@@ -92,7 +92,7 @@ function skip(event: Event): void {
 }
 
 interface NavLinkProps {
-  readonly to: Route;
+  readonly to: ConsoleRoute;
   readonly isCurrent?: boolean;
   readonly children: ComponentChildren;
 }
@@ -107,7 +107,7 @@ function NavLink({ to, isCurrent = false, children }: NavLinkProps): JSX.Element
 }
 
 /** The page of a route. Its key makes another network another page, without the state of the one before. */
-function Page({ at }: { readonly at: Route }): JSX.Element {
+function Page({ at }: { readonly at: ConsoleRoute }): JSX.Element {
   if ('network' in at) {
     const { page, network } = at;
     if (page === 'peer') return <NetworkPeerPage key={`${network} ${at.peer}`} id={network} peer={at.peer} />;

@@ -28,7 +28,7 @@ export interface Phone {
 }
 
 /** An enrolment that was sent. Sent again it makes no second peer. */
-export interface Attempt {
+export interface PhoneEnrolment {
   readonly request: PhoneRequest;
   readonly keyPair: nacl.BoxKeyPair;
   readonly key: NewEnrollmentKey;
@@ -37,9 +37,9 @@ export interface Attempt {
 
 /** The reply to an enrolment was lost, so that the phone may be enrolled. */
 export class OutcomeUnknown extends Error {
-  readonly attempt: Attempt;
+  readonly attempt: PhoneEnrolment;
 
-  constructor(attempt: Attempt) {
+  constructor(attempt: PhoneEnrolment) {
     super(
       'The control plane does not answer, and may have enrolled the phone. Press the button again: the page repeats this enrolment, and makes no second peer.',
     );
@@ -63,7 +63,7 @@ export async function enrollPhone(request: PhoneRequest): Promise<Phone> {
 }
 
 /** Sends an enrolment, again if its outcome is unknown. @throws ApiError, OutcomeUnknown */
-export async function repeat(attempt: Attempt): Promise<Phone> {
+export async function repeat(attempt: PhoneEnrolment): Promise<Phone> {
   const { request, keyPair, key, idempotencyKey } = attempt;
   const { network, name, connector } = request;
   const body = {

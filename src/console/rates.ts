@@ -1,12 +1,12 @@
 import type { Health } from '../contract/health.ts';
-import { addSamples, type Rates } from './logic/network/rates.ts';
+import { addSamples, type RateSamples } from './logic/network/rates.ts';
 
 /** The rates of each network that this page has seen since it was loaded. */
-const seen = new Map<number, Rates>();
-const added = new WeakMap<Health, Rates>();
+const seen = new Map<number, RateSamples>();
+const added = new WeakMap<Health, RateSamples>();
 
 /** The rates of the hosts of a network, up to this report. */
-export function useRates(network: number, health: Health): Rates {
+export function useRates(network: number, health: Health): RateSamples {
   const known = added.get(health);
   if (known !== undefined) return known;
   const rates = addSamples(seen.get(network) ?? new Map(), health);

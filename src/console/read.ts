@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { ApiError, call } from './client.ts';
 
 /** One resource, as it was read last. */
-export interface Reading<Data> {
+export interface PolledResource<Data> {
   /** Null before the first reply, and where there is none. */
   readonly data: Data | null;
   /** False before the first reply. */
@@ -11,8 +11,8 @@ export interface Reading<Data> {
 }
 
 /** Reads a resource, and again when `version` changes. A control plane of an earlier version may not have it: then there is no data. */
-export function useReading<Data>(path: string, version: unknown): Reading<Data> {
-  const [reading, setReading] = useState<Reading<Data>>({ data: null, isRead: false, problem: null });
+export function useReading<Data>(path: string, version: unknown): PolledResource<Data> {
+  const [reading, setReading] = useState<PolledResource<Data>>({ data: null, isRead: false, problem: null });
   useEffect(() => {
     let isOver = false;
     call<Data>('GET', path).then(

@@ -1,8 +1,8 @@
 import { signal } from '@preact/signals';
-import { linkTo, parseRoute, type Query, type Route, readQuery } from './logic/page/route.ts';
+import { type ConsoleRoute, linkTo, parseRoute, type Query, readQuery } from './logic/page/route.ts';
 
 /** The page that is shown. */
-export const route = signal<Route>(parseRoute(location.hash));
+export const route = signal<ConsoleRoute>(parseRoute(location.hash));
 /** What of the page is shown, such as a search. It stands in the URL, so that it survives a reload and the way back. */
 export const query = signal<Query>(readQuery(location.hash));
 
@@ -11,7 +11,7 @@ addEventListener('hashchange', () => {
   query.value = readQuery(location.hash);
 });
 
-export function go(to: Route): void {
+export function go(to: ConsoleRoute): void {
   location.hash = linkTo(to);
 }
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { usualPasswordCost } from './domain/passwords.ts';
 import type { ServeOptions } from './serve.ts';
-import { type Owner, type OwnerReset, resetOwner as reset } from './service/owner.ts';
+import { type OwnerCredentials, type OwnerReset, resetOwner as reset } from './service/owner.ts';
 import { readDatabaseTime } from './store/database.ts';
 import { withExistingDatabase } from './store/sqlite/store.ts';
 import type { Db } from './store/tables.ts';
@@ -9,7 +9,7 @@ import type { Db } from './store/tables.ts';
 /** Gives an owner a new password in the database itself, whether a control plane serves from it or not, and names the database. */
 export async function resetOwner(
   where: Pick<ServeOptions, 'dataDir' | 'database' | 'passwordCost'>,
-  owner: Owner,
+  owner: OwnerCredentials,
   options: { readonly keepsTokens: boolean },
 ): Promise<OwnerReset & { readonly database: string }> {
   const { passwordCost = usualPasswordCost } = where;

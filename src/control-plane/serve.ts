@@ -19,7 +19,7 @@ import { Presence } from './health/presence.ts';
 import type { Webhook } from './health/webhook-settings.ts';
 import type { App } from './http/app.ts';
 import { defaultLimits, type Limits } from './http/limits.ts';
-import { createMetrics, type ListenAddress, type Metrics, serveMetrics } from './http/metrics.ts';
+import { createMetrics, type ListenAddress, type ServerMetrics, serveMetrics } from './http/metrics.ts';
 import { createServer } from './http/server.ts';
 import type { TlsFiles } from './http/tls-files.ts';
 import { createTransport, type Deadlines, defaultDeadlines, type Transport } from './http/transport.ts';
@@ -27,13 +27,13 @@ import { removeStaleSocket } from './http/unix-socket.ts';
 import { ChangeNotifier } from './push/change-notifier.ts';
 import { PeerMessages } from './push/peer-messages.ts';
 import type { Context } from './service/context.ts';
-import { type Expiry, expirePeers, startExpiry } from './service/expiry.ts';
-import { checkFirstOwner, isForeignOwner, makeFirstOwner, type Owner } from './service/owner.ts';
+import { type ExpiryTimer, expirePeers, startExpiry } from './service/expiry.ts';
+import { checkFirstOwner, isForeignOwner, makeFirstOwner, type OwnerCredentials } from './service/owner.ts';
 import { createPeerChangeLimit } from './service/peer-change-limit.ts';
 import { pruneAuditDaily, pruneEventsHourly } from './service/retention.ts';
 import { readDatabaseTime } from './store/database.ts';
 import { openStore } from './store/sqlite/store.ts';
-import type { Store, Topic } from './store/store.ts';
+import type { ControlPlaneStore, Topic } from './store/store.ts';
 
 export interface ServeOptions {
   readonly host: string;
@@ -46,7 +46,7 @@ export interface ServeOptions {
   /** The URL of a PostgreSQL database to use instead, which other control planes may use at the same time. */
   readonly database?: Secret | null;
   /** Becomes the first user, when there is none; without it, and without a user, nothing is served. */
-  readonly owner?: Owner | null;
+  readonly owner?: OwnerCredentials | null;
   /** Networks may offer routes to public addresses, and the default route. */
   readonly allowPublicRoutes: boolean;
   /** Days that the audit log is kept; a year by default. */
@@ -116,7 +116,7 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
   const store = await open(options, { map: notifier, health: healthNotifier, messages: messageNotifier });
   // Whom a proxy on this machine brings may be anywhere.
   const onLoopback = isLoopback(options.host) && proxies.length === 0;
-  const timely: { expiry?: Expiry; health?: ReturnType<typeof startHealth>; clock?: DatabaseClock } = {};
+  const timely: { expiry?: ExpiryTimer; health?: ReturnType<typeof startHealth>; clock?: DatabaseClock } = {};
   try {
     const clock = given === undefined ? await followDatabaseClock(store.db, logger) : { now: given, stop: () => {} };
     timely.clock = clock;
@@ -261,7 +261,7 @@ function startHealth(
 async function open(
   { dataDir, database, logger }: ServeOptions,
   notifiers: Readonly<Record<Topic, ChangeNotifier>>,
-): Promise<Store> {
+): Promise<ControlPlaneStore> {
   if (!database) return openStore(dataDir);
   const { openPostgres } = await import('./store/postgres/store.ts');
   return openPostgres(database, {
@@ -284,7 +284,7 @@ async function open(
 const backlog = 4096;
 
 /** Listens, also at the address of the metrics where they have one; what cannot be done leaves nothing listening. */
-async function startListening(app: App, metrics: Metrics, transport: Transport, options: ServeOptions) {
+async function startListening(app: App, metrics: ServerMetrics, transport: Transport, options: ServeOptions) {
   try {
     const url = await listen(app, transport, options);
     const showing = options.metrics && (await serveMetrics(metrics, options.metrics, transport.deadlines));

@@ -34,7 +34,7 @@ export interface Observer {
   /** True where no socket has this UDP port, over IPv4 or IPv6. */
   isPortFree(port: number): Promise<boolean>;
   /** What packet rules of other programs drop on these paths. @throws CommandFailed, MissingTool */
-  foreignDrops?(link: string, ways: PacketPaths): Promise<ForeignDrops>;
+  foreignDrops?(link: string, paths: PacketPaths): Promise<ForeignDrops>;
   /**
    * Whether each active firewall program (ufw, firewalld) accepts UDP to `port` from the interfaces
    * `links`. Slow: it runs their tools. `link` is the tunnel. @throws CommandFailed
@@ -143,7 +143,7 @@ export interface ObserveOptions {
   /** Whether to read the hosts file. */
   readonly hosts: boolean;
   /** What a look of a moment ago saw: as long as the interface is there, only WireGuard is read again. */
-  readonly around?: Actual | null;
+  readonly previous?: Actual | null;
   /** Whether an observation that has WireGuard's own table alone is of use: see {@link Actual.unread}. */
   readonly acceptsUnread?: boolean;
 }

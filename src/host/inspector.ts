@@ -1,11 +1,11 @@
 import type { FileFacts, LockHolder } from '../core/doctor/check-files.ts';
 import type { Kernel, Space, ToolFound } from '../core/doctor/check-host.ts';
-import type { Subject } from '../core/doctor/finding.ts';
+import type { FindingSubject } from '../core/doctor/finding.ts';
 
 /** What `cpn doctor` reads of a host in addition to what a pass observes. Changes nothing. */
 export interface Inspector {
   /** Subjects that cannot be examined on this platform; the methods about them return empty values. */
-  readonly unexamined: ReadonlySet<Subject>;
+  readonly unexamined: ReadonlySet<FindingSubject>;
   /** Every tool that is run, installed or not. */
   tools(): Promise<readonly ToolFound[]>;
   kernel(): Promise<Kernel>;

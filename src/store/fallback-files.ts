@@ -56,14 +56,14 @@ const retryEvery = 5_000;
 /** The contents of a disk that may fail: what could not be written is kept here, and retried. */
 export class FallbackFiles<T> {
   readonly #disk: Disk<T>;
-  readonly #around: FallbackContext;
+  readonly #context: FallbackContext;
   readonly #unsaved = new Map<string, Unsaved<T>>();
   /** What the disk held when it was last read. */
   readonly #last = new Map<string, T>();
 
-  constructor(disk: Disk<T>, around: FallbackContext) {
+  constructor(disk: Disk<T>, context: FallbackContext) {
     this.#disk = disk;
-    this.#around = around;
+    this.#context = context;
   }
 
   /** The newest content; where the disk cannot be read, the last one that could. */
@@ -80,7 +80,7 @@ export class FallbackFiles<T> {
 
   /** The newest content, for a reader that found `value` on the disk. */
   async overlay(link: string, value: T | null): Promise<T | null> {
-    this.#around.failures.end(`read ${this.#disk.kind} ${link}`);
+    this.#context.failures.end(`read ${this.#disk.kind} ${link}`);
     this.#note(link, value);
     await this.#retry(link);
     return this.#unsaved.get(link)?.value ?? this.#last.get(link) ?? null;
@@ -90,7 +90,7 @@ export class FallbackFiles<T> {
   recall(link: string, error: unknown): T | null {
     const value = this.#unsaved.get(link)?.value ?? this.#last.get(link) ?? null;
     if (!(error instanceof DiskFailed) || value === null) return null;
-    this.#around.failures.begin(`read ${this.#disk.kind} ${link}`, error);
+    this.#context.failures.begin(`read ${this.#disk.kind} ${link}`, error);
     return value;
   }
 
@@ -110,7 +110,7 @@ export class FallbackFiles<T> {
   forget(link: string): void {
     this.#last.delete(link);
     this.#drop(link);
-    this.#around.failures.end(`read ${this.#disk.kind} ${link}`);
+    this.#context.failures.end(`read ${this.#disk.kind} ${link}`);
   }
 
   /** The interfaces with content in memory. */
@@ -120,7 +120,7 @@ export class FallbackFiles<T> {
 
   async #retry(link: string): Promise<void> {
     const unsaved = this.#unsaved.get(link);
-    const { now, alone } = this.#around;
+    const { now, alone } = this.#context;
     if (unsaved === undefined || now() - unsaved.triedAt < retryEvery) return;
     this.#unsaved.set(link, { ...unsaved, triedAt: now() });
     try {
@@ -145,8 +145,8 @@ export class FallbackFiles<T> {
     } catch (error) {
       if (!(error instanceof DiskFailed)) throw error;
       const base = await this.#disk.read(link).catch(() => this.#last.get(link) ?? null);
-      this.#unsaved.set(link, { value, base: this.#format(base), triedAt: this.#around.now() });
-      this.#around.failures.begin(`write ${this.#disk.kind} ${link}`, error);
+      this.#unsaved.set(link, { value, base: this.#format(base), triedAt: this.#context.now() });
+      this.#context.failures.begin(`write ${this.#disk.kind} ${link}`, error);
     }
   }
 
@@ -159,7 +159,7 @@ export class FallbackFiles<T> {
 
   #drop(link: string): void {
     this.#unsaved.delete(link);
-    this.#around.failures.end(`write ${this.#disk.kind} ${link}`);
+    this.#context.failures.end(`write ${this.#disk.kind} ${link}`);
   }
 
   #format(value: T | null): string | null {

@@ -3,7 +3,7 @@ import { DiskFailed } from '../core/errors/index.ts';
 import { DiskFailures, FallbackFiles, type ReportDiskFailure } from './fallback-files.ts';
 import type { State } from './state/state.ts';
 import { formatState } from './state/state-file.ts';
-import type { Listing, Store } from './store.ts';
+import type { HostStore, StoredNetworks } from './store.ts';
 
 /**
  * A store for a daemon whose disk may fail. What cannot be written is kept in memory, takes precedence over what is on the disk, and
@@ -15,16 +15,16 @@ import type { Listing, Store } from './store.ts';
  * @param now milliseconds of a monotonic clock
  */
 export function fallbackStore(
-  store: Store,
+  store: HostStore,
   report: ReportDiskFailure,
   now: () => number = () => performance.now(),
-): Store {
+): HostStore {
   const failures = new DiskFailures(report);
-  const inside = new AsyncLocalStorage<true>();
+  const isAlone = new AsyncLocalStorage<true>();
   /** The end of the work that is done without a lock, one after the other. */
   let queue: Promise<unknown> = Promise.resolve();
 
-  const around = { failures, now, alone: (work: () => Promise<void>) => (inside.getStore() ? work() : lock(work)) };
+  const context = { failures, now, alone: (work: () => Promise<void>) => (isAlone.getStore() ? work() : lock(work)) };
   const states = new FallbackFiles<State>(
     {
       kind: 'state',
@@ -32,7 +32,7 @@ export function fallbackStore(
       write: (_, state) => store.write(state),
       format: formatState,
     },
-    around,
+    context,
   );
   const configs = new FallbackFiles<string>(
     {
@@ -41,11 +41,11 @@ export function fallbackStore(
       write: (link, text) => store.writeConfig(link, text),
       format: (text) => text,
     },
-    around,
+    context,
   );
 
   function lock<T>(work: () => Promise<T>): Promise<T> {
-    const held = () => inside.run(true, work);
+    const held = () => isAlone.run(true, work);
     return hold(
       (begin) => store.lock(begin),
       held,
@@ -78,7 +78,7 @@ export function fallbackStore(
     });
   }
 
-  async function list(): Promise<Listing> {
+  async function list(): Promise<StoredNetworks> {
     const { states: read, unreadable } = await store.list().catch((error: unknown) => {
       if (!(error instanceof DiskFailed) || states.links().length === 0) throw error;
       return { states: [], unreadable: states.links().map((link) => ({ interface: link, error })) };
@@ -127,6 +127,6 @@ export function fallbackStore(
     lock,
     isLocked: () => store.isLocked(),
     change: (work, waits) => hold((begin) => store.change(begin, waits), work, work),
-    claim: (work) => hold((begin) => store.claim(begin), work, work),
+    lockDaemon: (work) => hold((begin) => store.lockDaemon(begin), work, work),
   };
 }

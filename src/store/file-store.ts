@@ -7,17 +7,30 @@ import { FileCache } from './files/file-cache.ts';
 import { closeFile, type Guarded, isExposed, type OnExposure, secureFolder } from './files/file-trust.ts';
 import { listLinks, makeFolder, removeFolder } from './files/folder.ts';
 import { formerName, readFormer, writeFormer } from './former-networks.ts';
-import { changeLock, daemonLock, isLocked, type Kind, passLock, removeLock, removeStale, withLock } from './lock.ts';
+import {
+  changeLock,
+  daemonLock,
+  isLocked,
+  type LockKind,
+  passLock,
+  removeLock,
+  removeStale,
+  withLock,
+} from './lock.ts';
 import { type Notes, readNotesFile, writeNotesFile } from './notes.ts';
 import type { State } from './state/state.ts';
 import { copiesOf, holdsStates, mendState, readState, removeState, writeState } from './state/state-copies.ts';
-import type { Folders, Listing, Store } from './store.ts';
+import type { Folders, HostStore, StoredNetworks } from './store.ts';
 
 /** Receives each state file that is found damaged, once until it is repaired; its previous copy replaces it. */
 export type OnDamage = (path: string, cause: UnreadableFile) => void;
 
 /** The store in files; see README for what is where. */
-export function fileStore(folders: Folders, onDamage: OnDamage = () => {}, onExposure: OnExposure = () => {}): Store {
+export function fileStore(
+  folders: Folders,
+  onDamage: OnDamage = () => {},
+  onExposure: OnExposure = () => {},
+): HostStore {
   const paths = pathsIn(folders);
   const configs = new FileCache(() => null);
   const made = new Set<string>();
@@ -73,9 +86,9 @@ export function fileStore(folders: Folders, onDamage: OnDamage = () => {}, onExp
     return reading?.state ?? null;
   }
 
-  async function list(): Promise<Listing> {
+  async function list(): Promise<StoredNetworks> {
     const states: State[] = [];
-    const unreadable: Listing['unreadable'][number][] = [];
+    const unreadable: StoredNetworks['unreadable'][number][] = [];
     for (const link of await listLinks(folders.state)) {
       const reading = await read(link).catch(expectedError);
       if (reading instanceof CpnError) unreadable.push({ interface: link, error: reading });
@@ -126,7 +139,7 @@ export function fileStore(folders: Folders, onDamage: OnDamage = () => {}, onExp
   }
 
   /** Runs `work` under a lock that others don't wait for in a pass, and removes its file. */
-  async function hold<T>(kind: Kind, work: () => Promise<T>): Promise<T> {
+  async function hold<T>(kind: LockKind, work: () => Promise<T>): Promise<T> {
     await ensure(folders.runtime);
     const release = () => removeLock(folders.runtime, kind);
     const held = () => withLock(folders.runtime, () => finallyDo(work, release), kind);
@@ -195,7 +208,7 @@ export function fileStore(folders: Folders, onDamage: OnDamage = () => {}, onExp
     },
     isLocked: () => isLocked(folders.runtime),
     change: (work, waits = true) => hold(waits ? changeLock : { ...changeLock, patienceMs: 0 }, work),
-    claim: (work) => hold(daemonLock, work),
+    lockDaemon: (work) => hold(daemonLock, work),
   };
 }
 

@@ -9,7 +9,7 @@ import { ignore, touch } from './files/disk.ts';
 import { listFolder, makeFolder } from './files/folder.ts';
 
 /** What only one process of this host may hold at a time. */
-export interface Kind {
+export interface LockKind {
   readonly file: string;
   /** The program that holds it, for messages. */
   readonly program: 'cpn' | 'cpn run';
@@ -18,11 +18,11 @@ export interface Kind {
 }
 
 /** Held while a command changes this host; another waits longer than a join's request may take. */
-export const passLock: Kind = { file: 'lock', program: 'cpn', patienceMs: 45_000 };
+export const passLock: LockKind = { file: 'lock', program: 'cpn', patienceMs: 45_000 };
 /** Held from the beginning of a change by an operator until it is confirmed or rolled back. */
-export const changeLock: Kind = { file: 'change', program: 'cpn', patienceMs: 45_000 };
+export const changeLock: LockKind = { file: 'change', program: 'cpn', patienceMs: 45_000 };
 /** Held for the whole life of a daemon. */
-export const daemonLock: Kind = { file: 'daemon', program: 'cpn run', patienceMs: 0 };
+export const daemonLock: LockKind = { file: 'daemon', program: 'cpn run', patienceMs: 0 };
 
 const pause = 100;
 
@@ -33,7 +33,7 @@ const pause = 100;
  * @throws Locked when another one holds it for longer than the patience of its kind
  * @throws DiskFailed when the folder cannot hold a lock; `work` was not begun
  */
-export async function withLock<T>(folder: string, work: () => Promise<T>, kind: Kind = passLock): Promise<T> {
+export async function withLock<T>(folder: string, work: () => Promise<T>, kind: LockKind = passLock): Promise<T> {
   await makeFolder(folder);
   const path = join(folder, kind.file);
   const held = await acquire(path, kind);
@@ -47,7 +47,7 @@ export async function withLock<T>(folder: string, work: () => Promise<T>, kind: 
 }
 
 /** True while a process holds the lock. Makes no file, and takes the lock from no process. */
-export async function isLocked(folder: string, { file }: Kind = passLock): Promise<boolean> {
+export async function isLocked(folder: string, { file }: LockKind = passLock): Promise<boolean> {
   const path = join(folder, file);
   if (inodeOf(path) === null) return false;
   const { DatabaseSync } = await import('node:sqlite');
@@ -64,13 +64,13 @@ export async function isLocked(folder: string, { file }: Kind = passLock): Promi
 }
 
 /** Removes a lock's files; only for the process that holds it. One that waits for it notices, and takes a new one. */
-export async function removeLock(folder: string, { file }: Kind = passLock): Promise<void> {
+export async function removeLock(folder: string, { file }: LockKind = passLock): Promise<void> {
   const path = join(folder, file);
   for (const each of [holderOf(path), path]) await touch('unlink', each, async () => rmSync(each, { force: true }));
 }
 
 /** Removes the files of a lock that no process holds, such as those of a process that was killed. */
-export async function removeStale(folder: string, kind: Kind): Promise<void> {
+export async function removeStale(folder: string, kind: LockKind): Promise<void> {
   if (!(await listFolder(folder)).includes(kind.file)) return;
   try {
     await withLock(folder, () => removeLock(folder, kind), { ...kind, patienceMs: 0 });
@@ -79,7 +79,7 @@ export async function removeStale(folder: string, kind: Kind): Promise<void> {
   }
 }
 
-async function acquire(path: string, { patienceMs, program }: Kind): Promise<DatabaseSync> {
+async function acquire(path: string, { patienceMs, program }: LockKind): Promise<DatabaseSync> {
   const { DatabaseSync } = await import('node:sqlite');
   for (let waited = 0; waited <= patienceMs; waited += pause) {
     if (waited > 0) await sleep(pause);

@@ -13,15 +13,15 @@ export interface Folders {
 }
 
 /** The networks of a host; one whose state is damaged, or of a later version, does not hide the others. */
-export interface Listing {
+export interface StoredNetworks {
   /** In the order of their interfaces' names. */
   readonly states: readonly State[];
   readonly unreadable: readonly { readonly interface: string; readonly error: CpnError }[];
 }
 
 /** What a host keeps on disk. Errors of the disk itself are thrown as DiskFailed. */
-export interface Store {
-  list(): Promise<Listing>;
+export interface HostStore {
+  list(): Promise<StoredNetworks>;
   /**
    * The state of one network, or null when there is none. A damaged file is replaced by the previous copy of it in what is
    * returned, and on disk by the next {@link lock}.
@@ -78,5 +78,5 @@ export interface Store {
    *
    * @throws Locked at once, when there is another one
    */
-  claim<T>(work: () => Promise<T>): Promise<T>;
+  lockDaemon<T>(work: () => Promise<T>): Promise<T>;
 }

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import { confirmListener } from '../../src/app/confirm-listener.ts';
 
 const service = { url: 'http://127.0.0.1:8787', insecureHttp: false };
-const of = (user: number, description: string, isLoginUser = false, former: string | null = null) => ({
-  ...{ user, description, isLoginUser, former },
+const of = (user: number, description: string, isLoginUser = false, previousUser: string | null = null) => ({
+  ...{ user, description, isLoginUser, previousUser },
 });
 
 async function confirm(found: ReturnType<typeof of> | null, before?: number) {

@@ -196,7 +196,7 @@ export class Desk {
   #host(): Required<Host> {
     return {
       check: async () => {},
-      observe: async ({ around = null }) => {
+      observe: async ({ previous: around = null }) => {
         if (around === null) this.observations += 1;
         else this.deviceLooks += 1;
         return around === null ? this.actual : { ...around, device: this.actual.device };

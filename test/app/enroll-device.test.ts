@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { AdminService, EnrollmentRequest, Network, PeerService } from '../../src/api/service.ts';
-import { type Delivery, type Device, type DeviceRequest, enrollDevice } from '../../src/app/enroll-device.ts';
+import {
+  type DeviceDelivery,
+  type DeviceRequest,
+  type EnrolledDevice,
+  enrollDevice,
+} from '../../src/app/enroll-device.ts';
 import type { Tools } from '../../src/app/tools.ts';
 import { keyPairOf } from '../../src/core/crypto/keys.ts';
 import { presharedKeyOf, tagOf } from '../../src/core/crypto/network-secret.ts';
@@ -60,7 +65,7 @@ const listed: Network = {
   ...{ routes: ['192.168.50.0/24'], peers: [] },
 };
 
-const deliverTo = (handOver: Delivery['handOver']): Delivery => ({ check: async () => {}, handOver });
+const deliverTo = (handOver: DeviceDelivery['handOver']): DeviceDelivery => ({ check: async () => {}, handOver });
 const ignore = deliverTo(async () => {});
 
 const around = (self: Peer) => mapAt('1', [connector, named, self]);
@@ -71,7 +76,7 @@ describe('enrolling a device', () => {
     // The device may be where there is no IPv6.
     desk.names['edge.example.net'] = ['2001:db8::3' as never, dialled(3).host as never];
     const before = await tools.store.list();
-    let device: Device | undefined;
+    let device: EnrolledDevice | undefined;
     await enrollDevice(
       tools,
       request,
@@ -157,8 +162,8 @@ describe('enrolling a device', () => {
   it('enrols nothing that could not be handed over', async () => {
     const { tools, request, asked, enrolled } = await startService(around);
     const failure = new WrongUsage('the QR code is 181 columns wide');
-    const drafts: Device[] = [];
-    const delivery: Delivery = {
+    const drafts: EnrolledDevice[] = [];
+    const delivery: DeviceDelivery = {
       check: async (draft) => {
         drafts.push(draft);
         throw failure;
@@ -189,7 +194,7 @@ describe('enrolling a device', () => {
       mapAt('1', [connector, named, self], { routes: [prefix('192.168.50.0/24'), prefix('0.0.0.0/0')] });
     const { desk, tools, request, enrolled } = await startService(map);
     desk.names['edge.example.net'] = [];
-    const devices: Device[] = [];
+    const devices: EnrolledDevice[] = [];
     const keep = deliverTo(async (device) => void devices.push(device));
     const via = { ...request, connector: toListed(connector), networkSecret };
     await enrollDevice(tools, via, keep);

@@ -5,11 +5,11 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { selectStates } from '../../src/app/select.ts';
 import { NotJoined, UnreadableFile } from '../../src/core/errors/index.ts';
 import { fileStore } from '../../src/store/file-store.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { HostStore } from '../../src/store/store.ts';
 import { foldersIn, state } from '../store/samples.ts';
 
 let root: string;
-let store: Store;
+let store: HostStore;
 
 beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), 'cpn-select-'));

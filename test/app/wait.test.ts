@@ -34,8 +34,8 @@ describe('to wait for a handshake', () => {
 
   it('sends now and then until the time is over', async () => {
     const { desk, sent } = await startDesk();
-    const [seen] = await waitFor(desk.tools, undefined, { for: 'handshake' }, 12);
-    expect(seen?.missing).toBe('no peer has a fresh handshake');
+    const [readiness] = await waitFor(desk.tools, undefined, { for: 'handshake' }, 12);
+    expect(readiness?.missing).toBe('no peer has a fresh handshake');
     expect(sent).toHaveLength(3);
   });
 

@@ -61,7 +61,7 @@ export const options: Options = {
 };
 
 /** A host on the internet with nothing special around it. */
-export const surroundings: Underlay = {
+export const underlay: Underlay = {
   addresses: [address('203.0.113.22')],
   connected: [{ prefix: prefix('203.0.113.0/24'), link: 'eth0' }],
   routed: [{ prefix: prefix('172.31.0.0/16'), link: 'eth1' }],
@@ -72,11 +72,11 @@ export const surroundings: Underlay = {
   underlayMtu: 1500,
 };
 
-export const ground: RouteConstraints = {
-  surroundings,
+export const usualConstraints: RouteConstraints = {
+  underlay,
   sshClients: [],
   api: [],
-  inside: {
+  tunnelPrefixes: {
     range: prefix('10.77.0.0/24'),
     own: address('10.77.0.3'),
     present: [],
@@ -85,7 +85,7 @@ export const ground: RouteConstraints = {
     tunnelled: [],
   },
   taken: [],
-  later: [],
+  newerLinks: [],
   advertised: [],
   allowed: [],
 };
@@ -100,7 +100,7 @@ export const bare: Actual = {
   firewall: null,
   sysctls: {},
   hosts: null,
-  surroundings,
+  underlay,
 };
 
 /** What `self` should be in the network of these peers. */
@@ -108,7 +108,7 @@ export function desireFor(
   self: Peer,
   map: NetworkMap,
   changes: Partial<DesiredInputs> = {},
-  on: RouteConstraints = ground,
+  on: RouteConstraints = usualConstraints,
 ): Desired {
   const keys = keyPair(Number(self.id));
   return computeDesired(

@@ -3,7 +3,7 @@ import { join as path } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { fileStore } from '../../src/store/file-store.ts';
 import { noNotes } from '../../src/store/notes.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { HostStore } from '../../src/store/store.ts';
 import { joinHost } from '../lab/control-plane.ts';
 import type { Host } from '../lab/host.ts';
 import { join, type Office, patiently, plan, startOffice, status } from './office.ts';
@@ -11,7 +11,7 @@ import { join, type Office, patiently, plan, startOffice, status } from './offic
 let office: Office;
 let connector: Host;
 let origin: Host;
-let store: Store;
+let store: HostStore;
 
 beforeAll(async () => {
   office = await startOffice();

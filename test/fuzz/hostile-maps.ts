@@ -9,7 +9,7 @@ import { computeDesired } from '../../src/core/reconcile/compute-desired.ts';
 import type { Desired, DesiredInputs } from '../../src/core/reconcile/desired.ts';
 import type { TunnelConfig } from '../../src/core/wg-quick/tunnel-config.ts';
 import { enrollmentRequest, keyOf, source } from '../api/samples.ts';
-import { address, ground, options, prefix } from '../core/samples.ts';
+import { address, options, prefix, usualConstraints } from '../core/samples.ts';
 import { givenTexts } from './config-texts.ts';
 import { mutatedJson } from './hostile-json.ts';
 import { hostile } from './hostile-texts.ts';
@@ -126,7 +126,7 @@ export const hostileDesires: fc.Arbitrary<Desired | null> = fc
       options: { ...options, ...chosen },
       resolved: { 'edge.example.net': [address('198.51.100.7')] },
     };
-    return computeDesired(intent, { ...ground, allowed: chosen.allowRoutes });
+    return computeDesired(intent, { ...usualConstraints, allowed: chosen.allowRoutes });
   });
 
 /** The configurations among them. */

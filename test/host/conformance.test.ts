@@ -94,7 +94,7 @@ describe.each(drivers)('a host that is kept by %s', (driver) => {
       const { after } = await make(machine, desired);
       expect(await host.device('cpn0')).toMatchObject({ publicKey: self.publicKey, listenPort: 51820 });
       if (driver === 'linux') {
-        const again = await host.observe({ ...question, around: { ...after, routes: [], device: null } });
+        const again = await host.observe({ ...question, previous: { ...after, routes: [], device: null } });
         expect(again).toMatchObject({ routes: [], device: { publicKey: self.publicKey } });
         expect(machine.spawned).toHaveLength(1);
       }
@@ -306,9 +306,9 @@ describe('wg-quick alone', () => {
     await make(machine, { ...later, routes });
     const without = { ...desired, routes: [], config: { ...desired.config, peers: [] } };
     await make(machine, without);
-    const { surroundings } = await machine.host.observe(question);
-    expect(surroundings.routed).toContainEqual(expect.objectContaining({ prefix: '192.168.50.0/24', link: 'cpn1' }));
-    await make(machine, { ...desired, later: ['cpn1'] });
+    const { underlay } = await machine.host.observe(question);
+    expect(underlay.routed).toContainEqual(expect.objectContaining({ prefix: '192.168.50.0/24', link: 'cpn1' }));
+    await make(machine, { ...desired, newerLinks: ['cpn1'] });
     expect((await kernelSees(machine)).routes).toContain('192.168.50.0/24');
     expect(await machine.sh('ip route show dev cpn1')).not.toContain('192.168.50.0/24');
     expect(await machine.sh('wg show cpn1 peers | wc -l')).toBe('2\n');
@@ -319,9 +319,9 @@ describe('wg-quick alone', () => {
     const { host } = machine;
     await make(machine, desired);
     await machine.sh('echo "[Interface]" >/run/tunnels/cpn0.conf');
-    const seen = await host.observe(question);
-    expect(seen).toMatchObject({ link: { mtu: 0, alias: null }, routes: [] });
-    expect(isOurs(desired, seen, [])).toBe(true);
+    const observed = await host.observe(question);
+    expect(observed).toMatchObject({ link: { mtu: 0, alias: null }, routes: [] });
+    expect(isOurs(desired, observed, [])).toBe(true);
     await make(machine, { ...desired, alias: 'cpn:7' });
     await machine.sh('rm /run/tunnels/cpn0.conf; ip address flush dev cpn0');
     await host.apply(destroy);

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { forwardingRules } from '../../src/core/forward/forwarding-rules.ts';
 import { findIngresses, noForwarding } from '../../src/core/forward/ingress.ts';
 import { firewallMarks } from '../../src/core/forward/nft-rules.ts';
-import { networksWithExit, peer, surroundings } from '../core/samples.ts';
+import { networksWithExit, peer, underlay } from '../core/samples.ts';
 import { Machine } from './machine.ts';
 
 test('nft loads the packet rules of any connector as intended', { timeout: 60_000 }, async () => {
@@ -12,10 +12,10 @@ test('nft loads the packet rules of any connector as intended', { timeout: 60_00
   await fc.assert(
     fc.asyncProperty(networksWithExit, fc.nat(), fc.boolean(), async (map, at, masquerade) => {
       const self = { ...(map.peers[at % map.peers.length] ?? peer(1)), type: 'connector' as const };
-      const detours = map.peers.slice(0, 3);
-      const { ingress } = findIngresses(map.routes, surroundings, noForwarding);
+      const relayedPeers = map.peers.slice(0, 3);
+      const { ingress } = findIngresses(map.routes, underlay, noForwarding);
       const options = { masquerade, acceptRoutes: true };
-      const rules = forwardingRules({ map, self, options, detours, surroundings, ingress });
+      const rules = forwardingRules({ map, self, options, relayedPeers, underlay, ingress });
       const firewall = { link: 'cpn0', rules };
       await machine.host.apply({ do: 'set-firewall', firewall, changes: [] });
       expect((await machine.host.observe(question)).firewall).toEqual(firewallMarks(firewall));

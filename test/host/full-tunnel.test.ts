@@ -33,9 +33,9 @@ describe('a full tunnel on a real host', () => {
     await machine.sh(uplink);
     const before = await machine.sh(everywhere);
     await start(machine);
-    const { surroundings } = await host.observe(question);
-    expect(surroundings.addresses).toEqual(['203.0.113.5']);
-    const rules = tunnelRules({ surroundings: { ...surroundings, resolvers: [] }, api: [api] }, true);
+    const { underlay } = await host.observe(question);
+    expect(underlay.addresses).toEqual(['203.0.113.5']);
+    const rules = tunnelRules({ underlay: { ...underlay, resolvers: [] }, api: [api] }, true);
     await host.apply(settle(addRoute, ...rules.map((rule) => ({ add: 'rule', rule }) as const)));
     expect(machine.spawned).toEqual(['ip -force -batch -']);
 
@@ -55,7 +55,7 @@ describe('a full tunnel on a real host', () => {
     expect(actual.routes).toEqual([{ prefix, table: tunnelTable, protocol: routeProtocol, metric: 0 }]);
     expect(actual.device?.fwmark).toBe(tunnelMark);
     // Its default route is no uplink.
-    expect(actual.surroundings).toMatchObject({ gateways: ['203.0.113.1'], underlayMtu: 1500 });
+    expect(actual.underlay).toMatchObject({ gateways: ['203.0.113.1'], underlayMtu: 1500 });
 
     await host.apply(configure({ fwmark: null }));
     expect((await host.observe(question)).device?.fwmark).toBeNull();

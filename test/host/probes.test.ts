@@ -20,8 +20,8 @@ describe('the host around a tunnel', () => {
       net.createServer().listen(22, '::', () => Promise.all(['192.0.2.10', '2001:db8::10'].map(open)).then(() => console.log('open')))`;
     await machine.sh(`timeout 20 ${process.execPath} -e "${sessions}" >/run/sessions 2>&1 &
       for try in $(seq 200); do grep -q open /run/sessions && exit; sleep 0.05; done; cat /run/sessions; exit 1`);
-    const { surroundings } = await machine.host.observe(question);
-    expect(surroundings).toEqual({
+    const { underlay } = await machine.host.observe(question);
+    expect(underlay).toEqual({
       addresses: ['192.0.2.10', '2001:db8::10'],
       connected: [
         { prefix: '192.0.2.0/24', link: 'eth0' },

@@ -8,7 +8,7 @@ import { rolldown } from 'rolldown';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fileStore } from '../../src/store/file-store.ts';
 import { formatState } from '../../src/store/state/state-file.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { HostStore } from '../../src/store/store.ts';
 import { memory } from '../lab/memory.ts';
 import { foldersIn, state } from './samples.ts';
 
@@ -19,9 +19,9 @@ const most = 200;
 /** One thing that a process may be killed at. */
 interface Scene {
   readonly call: 'write' | 'config' | 'mend' | 'leave';
-  prepare(store: Store, root: string): Promise<void>;
+  prepare(store: HostStore, root: string): Promise<void>;
   /** Looks at what a killed process left, with a store that knows nothing of it. */
-  check(store: Store, root: string): Promise<void>;
+  check(store: HostStore, root: string): Promise<void>;
 }
 
 /** Kills a process at each of its checkpoints, and checks what it leaves; returns how many there are. */

@@ -48,7 +48,7 @@ const refusals = await Promise.all(
     () => fileStore({ ...folders, runtime: join(root, 'other') }).lock(async () => {}),
   ].map((each) => each().then(() => null, describeRefusal)),
 );
-const claimed = await store.claim(async () => 'claimed');
+const claimed = await store.lockDaemon(async () => 'claimed');
 await store.lock(async () => {
   await store.write(state);
   await store.writeConfig('cpn0', 'new');

@@ -6,7 +6,7 @@ import { DiskFailed } from '../../src/core/errors/index.ts';
 import { fallbackStore } from '../../src/store/fallback-store.ts';
 import { fileStore } from '../../src/store/file-store.ts';
 import type { State } from '../../src/store/state/state.ts';
-import type { Folders, Store } from '../../src/store/store.ts';
+import type { Folders, HostStore } from '../../src/store/store.ts';
 import { foldersIn, state } from './samples.ts';
 
 const down: State = { ...state, enabled: false };
@@ -14,8 +14,8 @@ const down: State = { ...state, enabled: false };
 describe('fallbackStore', () => {
   let root: string;
   let folders: Folders;
-  let disk: Store;
-  let store: Store;
+  let disk: HostStore;
+  let store: HostStore;
   let events: string[];
   let clock: number;
 
@@ -174,7 +174,7 @@ describe('fallbackStore', () => {
       working -= 1;
       return 'done';
     };
-    expect(await Promise.all([store.lock(work), store.lock(work), store.claim(async () => 'life')])).toEqual([
+    expect(await Promise.all([store.lock(work), store.lock(work), store.lockDaemon(async () => 'life')])).toEqual([
       'done',
       'done',
       'life',

@@ -23,7 +23,7 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 const atOnce = { ...passLock, patienceMs: 0 };
 
 /** Another process, with a store, that holds what `call` gives it until it is killed. */
-async function startHolder(call: 'lock' | 'claim') {
+async function startHolder(call: 'lock' | 'lockDaemon') {
   const module = join(import.meta.dirname, '../../src/store/file-store.ts');
   const script = `import { fileStore } from ${JSON.stringify(module)};
     const store = fileStore(${JSON.stringify(folders)});
@@ -107,34 +107,34 @@ describe('the lock', () => {
   });
 });
 
-describe("a daemon's claim", () => {
+describe('the lock of a daemon', () => {
   it('refuses a second daemon at once, and names the first', async () => {
-    await using holder = await startHolder('claim');
+    await using holder = await startHolder('lockDaemon');
     const refused = await fileStore(folders)
-      .claim(async () => 'never')
+      .lockDaemon(async () => 'never')
       .catch(reject);
     expect(refused).toBeInstanceOf(Locked);
     expect(String(refused)).toContain(`another cpn run (pid ${holder.pid})`);
   });
 
   it('does not block the lock, not even for its own process', async () => {
-    await using _holder = await startHolder('claim');
+    await using _holder = await startHolder('lockDaemon');
     expect(await withLock(folders.runtime, async () => 'mine', atOnce)).toBe('mine');
     const store = fileStore({ ...folders, runtime: join(folder, 'other') });
-    expect(await store.claim(() => store.lock(async () => 'mine'))).toBe('mine');
+    expect(await store.lockDaemon(() => store.lock(async () => 'mine'))).toBe('mine');
   });
 
   it('is still refused to its own process after the lock was cleared', async () => {
     const store = fileStore(folders);
-    await store.claim(async () => {
+    await store.lockDaemon(async () => {
       await store.lock(async () => {});
-      await expect(store.claim(async () => 'never')).rejects.toThrow(Locked);
+      await expect(store.lockDaemon(async () => 'never')).rejects.toThrow(Locked);
     });
   });
 
   it('removes its files, and the folder where nothing else is left', async () => {
     const store = fileStore(folders);
-    await store.claim(async () => expect(await readdir(folders.runtime)).toEqual(['daemon', 'daemon.pid']));
+    await store.lockDaemon(async () => expect(await readdir(folders.runtime)).toEqual(['daemon', 'daemon.pid']));
     expect(await readdir(folder)).toEqual([]);
   });
 
@@ -143,7 +143,7 @@ describe("a daemon's claim", () => {
     const made = await store.prepare();
     await store.write({ ...state, receipt: made.map((path) => ({ made: 'folder', path })) });
     const daemon = fileStore(folders);
-    await daemon.claim(async () => {
+    await daemon.lockDaemon(async () => {
       await daemon.list();
       const command = fileStore(folders);
       await command.lock(() => command.forget('cpn0', made));
@@ -154,7 +154,7 @@ describe("a daemon's claim", () => {
 
   it('of a daemon that was killed blocks no other process', async () => {
     {
-      await using _holder = await startHolder('claim');
+      await using _holder = await startHolder('lockDaemon');
     }
     expect(await readdir(folders.runtime)).toContain('daemon');
     const store = fileStore(folders);

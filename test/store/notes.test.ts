@@ -5,11 +5,11 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parseAddress, parsePrefix } from '../../src/core/net/cidr.ts';
 import { fileStore } from '../../src/store/file-store.ts';
 import { noNotes } from '../../src/store/notes.ts';
-import type { Folders, Notes, Store } from '../../src/store/store.ts';
+import type { Folders, HostStore, Notes } from '../../src/store/store.ts';
 
 let root: string;
 let folders: Folders;
-let store: Store;
+let store: HostStore;
 let path: string;
 
 beforeEach(async () => {

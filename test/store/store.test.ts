@@ -7,13 +7,13 @@ import { UnreadableFile } from '../../src/core/errors/index.ts';
 import { fileStore } from '../../src/store/file-store.ts';
 import type { State } from '../../src/store/state/state.ts';
 import { formatState, parseState } from '../../src/store/state/state-file.ts';
-import type { Folders, Store } from '../../src/store/store.ts';
+import type { Folders, HostStore } from '../../src/store/store.ts';
 import { keyPair, network, peer, prefix } from '../core/samples.ts';
 import { state } from './samples.ts';
 
 let root: string;
 let folders: Folders;
-let store: Store;
+let store: HostStore;
 
 beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), 'cpn-store-'));

@@ -46,7 +46,7 @@ export function decodeConfig(given: Field, publicKey: PublicKey): DecodedConfig 
 }
 
 /** Where the text puts this host. */
-export interface Place {
+export interface OwnAddress {
   readonly address: Address;
   /** The range of the network; the address alone where the text has no range. */
   readonly cidr: Prefix;
@@ -56,7 +56,7 @@ export interface Place {
 export function readGivenPeers(
   field: Field,
   config: ProvidedConfig,
-  place: Place,
+  place: OwnAddress,
 ): { peers: Peer[]; routes: Prefix[]; skipped: SkippedPeer[] } {
   const peers = config.peers.filter(hasAddress);
   if (peers.length > maxPeers) throw field.wrong(`has more than ${maxPeers} peers`);
@@ -122,7 +122,7 @@ function toPeer(
 }
 
 /** The first single address that a peer is given, in the network's range where that is known. */
-function ownAddress({ allowedIps }: ProvidedPeer, { cidr }: Place): Address | null {
+function ownAddress({ allowedIps }: ProvidedPeer, { cidr }: OwnAddress): Address | null {
   const single = allowedIps.find(
     (prefix) => /\.\d+\/32$/.test(prefix) && (lengthOf(cidr) === 32 || covers(cidr, prefix)),
   );
@@ -136,7 +136,7 @@ function ownAddress({ allowedIps }: ProvidedPeer, { cidr }: Place): Address | nu
 function presumeAddress(
   field: Field,
   { allowedIps }: ProvidedPeer,
-  { cidr }: Place,
+  { cidr }: OwnAddress,
   taken: ReadonlySet<Address>,
 ): Address {
   const range = allowedIps.find((prefix) => !prefix.includes(':'));

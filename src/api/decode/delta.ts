@@ -2,7 +2,7 @@ import { BadReply } from '../../core/errors/index.ts';
 import { applyDelta, deltaManipulation, findInvalid } from '../../core/map/apply-delta.ts';
 import type { NetworkMap, PeerId } from '../../core/map/model.ts';
 import { aliases } from '../aliases.ts';
-import type { Answer } from '../http/attempt.ts';
+import type { Reply } from '../http/attempt.ts';
 import { Field } from './field.ts';
 import { decodeId, sameId } from './id.ts';
 import { decodeRevision, entityTag } from './map.ts';
@@ -18,14 +18,14 @@ export function isBase(map: NetworkMap): map is NetworkMap & { readonly revision
  * True of a reply with changes alone: a proxy may turn its 226 into a 200 and remove its headers, and no whole map has `base` in its
  * body.
  */
-export function isDelta(answer: Answer): boolean {
+export function isDelta(answer: Reply): boolean {
   const { status, headers } = answer;
   const isMarked = [headers.im, headers['delta-base']].some((header) => header !== undefined);
   return status === 226 || isMarked || readBase(answer) !== null;
 }
 
 /** The ETag that the body of a delta applies to; null where it has none, as from a service of an earlier version. */
-function readBase({ body, reading }: Answer): string | null {
+function readBase({ body, reading }: Reply): string | null {
   const network = Field.ofReply(body, reading).as('network');
   return network.tryFind(aliases.network.base, (found) => entityTag(found.text(140))) ?? null;
 }
@@ -36,7 +36,7 @@ function readBase({ body, reading }: Answer): string | null {
  *
  * @param map the reply, read as a whole map
  */
-export function isPerhapsDelta({ body, reading }: Answer, map: NetworkMap, base: NetworkMap): boolean {
+export function isPerhapsDelta({ body, reading }: Reply, map: NetworkMap, base: NetworkMap): boolean {
   const network = Field.ofReply(body, reading).as('network');
   const removed = network.tryFind(aliases.network.removed, (found) => found.items(maxPeers).map(decodeId));
   if (removed === null) return false;
@@ -45,11 +45,11 @@ export function isPerhapsDelta({ body, reading }: Answer, map: NetworkMap, base:
 }
 
 /** The refusal of a reply that may be a delta. */
-export function describePartial({ reading }: Answer): BadReply {
+export function describePartial({ reading }: Reply): BadReply {
   return refuseDelta(reading, 'leaves out peers that it does not list as removed');
 }
 
-const refuseDelta = ({ url }: Answer['reading'], problem: string) =>
+const refuseDelta = ({ url }: Reply['reading'], problem: string) =>
   new BadReply(url, problem, 'the whole map is asked for instead');
 
 /** A map, and the peers that the service states to be gone from the one before. */
@@ -62,7 +62,7 @@ export interface ChangedMap {
  * Applies a delta (RFC 3229) to the map that the host has. Refuses a delta to another map, and one that breaks a rule of
  * maps, alone or with what the map has. A delta applies as a whole or not at all.
  */
-export function decodeDelta(answer: Answer, base: NetworkMap, hasOwnTag = false): ChangedMap {
+export function decodeDelta(answer: Reply, base: NetworkMap, hasOwnTag = false): ChangedMap {
   const { headers, body, etag, reading } = answer;
   const refuse = (problem: string) => refuseDelta(reading, problem);
   const ownBase = readBase(answer);

@@ -5,7 +5,14 @@ import { covers, hostPrefix, type Prefix } from '../../core/net/cidr.ts';
 import { settlePeers } from '../../core/wg-quick/settle-peers.ts';
 import { aliases } from '../aliases.ts';
 import type { Enrolled, EnrollmentRequest } from '../service.ts';
-import { type DecodedConfig, decodeConfig, type Place, rangeOfConfig, readGivenPeers, readRemarks } from './config.ts';
+import {
+  type DecodedConfig,
+  decodeConfig,
+  type OwnAddress,
+  rangeOfConfig,
+  readGivenPeers,
+  readRemarks,
+} from './config.ts';
 import { Field, type Source } from './field.ts';
 import { decodeId } from './id.ts';
 import { decodeToken, entityTag } from './map.ts';
@@ -24,7 +31,7 @@ import {
 const names = aliases.enrollment;
 
 /** What was sent, in whose light the reply is read. */
-type Asked = Pick<EnrollmentRequest, 'publicKey' | 'name' | 'type' | 'endpoint'>;
+type RequestedPeer = Pick<EnrollmentRequest, 'publicKey' | 'name' | 'type' | 'endpoint'>;
 
 /**
  * The reply to an enrolment. It needs this host's address, and the network's peers or a ready wg-quick text; what else it lacks
@@ -32,7 +39,7 @@ type Asked = Pick<EnrollmentRequest, 'publicKey' | 'name' | 'type' | 'endpoint'>
  * text may be in the network or next to it. An address that is another's or outside the range, or a key that is not the one sent, is
  * a BadReply.
  */
-export function decodeEnrollment(body: unknown, source: Source, asked: Asked): Enrolled {
+export function decodeEnrollment(body: unknown, source: Source, asked: RequestedPeer): Enrolled {
   const reply = Field.ofReply(body, source);
   const parts = findParts(reply, asked);
   const { network, config } = parts;
@@ -83,22 +90,22 @@ interface Parts {
   readonly config: DecodedConfig | null;
 }
 
-function findParts(reply: Field, { publicKey }: Asked): Parts {
+function findParts(reply: Field, { publicKey }: RequestedPeer): Parts {
   const peer = reply.find(names.peer) ?? (reply.find(aliases.peer.address) && reply.as(names.peer[0]));
-  const inside = reply.find(names.network);
-  const places = [reply, ...(inside ? [inside] : []), ...(reply.find(names.peer) && peer ? [peer] : [])];
+  const nested = reply.find(names.network);
+  const places = [reply, ...(nested ? [nested] : []), ...(reply.find(names.peer) && peer ? [peer] : [])];
   const text = places.map((place) => place.find(names.config)).find((found) => found !== null) ?? null;
-  const list = (inside ?? reply).find(aliases.network.peers) ?? reply.find(aliases.network.peers);
+  const list = (nested ?? reply).find(aliases.network.peers) ?? reply.find(aliases.network.peers);
   const isListed = list !== null && !(text !== null && Array.isArray(list.value) && list.value.length === 0);
   const isNetwork = isListed || text !== null || reply.find(aliases.network.cidr) !== null;
-  const network = inside ?? (isNetwork ? reply.as(names.network[0]) : reply.need(names.network));
+  const network = nested ?? (isNetwork ? reply.as(names.network[0]) : reply.need(names.network));
   if (!isListed && text === null) network.need(aliases.network.peers);
   if (peer === null && text === null) reply.need(names.peer);
   const config = isListed || text === null ? null : decodeConfig(text, publicKey);
   return { reply, network, peer, list: isListed ? list : null, config };
 }
 
-function findPlace({ network, peer, config }: Parts): { own: Field | null; place: Place } {
+function findPlace({ network, peer, config }: Parts): { own: Field | null; place: OwnAddress } {
   const field = peer && (config?.text.address ? peer.find(aliases.peer.address) : peer.need(aliases.peer.address));
   const decoded = field && decodePlace(field);
   const given = config?.text.address ?? null;
@@ -115,7 +122,7 @@ function findPlace({ network, peer, config }: Parts): { own: Field | null; place
   return { own: peer, place: { address, cidr } };
 }
 
-function decodeOwnPeer(at: Field, own: Field | null, peers: readonly Peer[], place: Place, asked: Asked) {
+function decodeOwnPeer(at: Field, own: Field | null, peers: readonly Peer[], place: OwnAddress, asked: RequestedPeer) {
   const key = own?.find(aliases.peer.publicKey);
   if (key && key.value !== asked.publicKey) throw key.wrong('is not the key that was sent');
   const listed = peers.find((one) => one.publicKey === asked.publicKey);
@@ -134,14 +141,14 @@ function decodeOwnPeer(at: Field, own: Field | null, peers: readonly Peer[], pla
 }
 
 /** An entry of the list that is this host's is to be right as the host itself is. */
-function refuseOwnSkipped(map: NetworkMap, peer: Enrolled['peer'], { publicKey }: Asked, at: Field): void {
+function refuseOwnSkipped(map: NetworkMap, peer: Enrolled['peer'], { publicKey }: RequestedPeer, at: Field): void {
   const keyPair = { publicKey } as KeyPair;
   const bad = findOwnSkipped(map, { keyPair, rotation: null, membership: { peer } });
   if (bad) throw at.wrong(`is in a network whose entry for this host cannot be used: ${bad.reason}`);
 }
 
 /** The map with this host in it, which a service may leave out of its list. */
-function withSelf(map: NetworkMap, own: Enrolled['peer'], asked: Asked, routes: Prefix[] | null): NetworkMap {
+function withSelf(map: NetworkMap, own: Enrolled['peer'], asked: RequestedPeer, routes: Prefix[] | null): NetworkMap {
   const { publicKey, type, endpoint } = asked;
   if (map.peers.some((peer) => peer.publicKey === publicKey)) return map;
   const self: Peer = { ...own, type, publicKey, endpoint, routes, withdrawn: [], unlisted: true };

@@ -1,6 +1,6 @@
 import type { Secret } from '../../core/crypto/secret.ts';
 import { BadReply, InvalidValue } from '../../core/errors/index.ts';
-import type { Names } from '../aliases.ts';
+import type { Aliases } from '../aliases.ts';
 import { sanitizeForMessage } from '../http/sanitize-for-message.ts';
 import { readInstant } from './instant.ts';
 
@@ -56,14 +56,14 @@ export class Field {
   }
 
   /** The first property of these names that is there and not null. */
-  find(names: Names): Field | null {
+  find(names: Aliases): Field | null {
     const record = this.#record();
     const name = names.find((one) => Object.hasOwn(record, one) && record[one] !== null);
     return name === undefined ? null : new Field(record[name], this.#below(name), this.#source);
   }
 
   /** Like {@link find}, for one that must be there. */
-  need(names: Names): Field {
+  need(names: Aliases): Field {
     const found = this.find(names);
     if (found) return found;
     const received = Object.keys(this.#record());
@@ -73,7 +73,7 @@ export class Field {
   }
 
   /** What `read` makes of the property; null where there is none, and where `read` cannot use it: the service means something else. */
-  tryFind<T>(names: Names, read: (found: Field) => T): T | null {
+  tryFind<T>(names: Aliases, read: (found: Field) => T): T | null {
     return this.attempt<T | null>(
       (at) => {
         const found = at.find(names);

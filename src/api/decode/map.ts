@@ -6,7 +6,7 @@ import { decodeId, sameId } from './id.ts';
 import { decodeNetwork, decodePeers, maxPeers, withSkipped } from './network.ts';
 
 /** What a map is decoded with. */
-export interface Asked {
+export interface MapDecoding {
   readonly network: Id;
   /** The ETag header. */
   readonly etag: string | null;
@@ -15,7 +15,7 @@ export interface Asked {
 }
 
 /** The map of the network asked for, under its ETag; a peer that cannot be used is skipped. */
-export function decodeMap(body: unknown, source: Source, asked: Asked): NetworkMap {
+export function decodeMap(body: unknown, source: Source, asked: MapDecoding): NetworkMap {
   const network = Field.ofReply(body, source).as('network');
   const head = decodeNetwork(network);
   if (!sameId(head.id, asked.network))
@@ -43,7 +43,7 @@ export function decodeToken(field: Field): Secret {
 }
 
 /** The ETag of a map: that of its body where the service has one there, else that of the header. */
-export function decodeRevision(network: Field, { etag, hasOwnTag }: Omit<Asked, 'network'>): string | null {
+export function decodeRevision(network: Field, { etag, hasOwnTag }: Omit<MapDecoding, 'network'>): string | null {
   const own = hasOwnTag ? network.tryFind(aliases.network.etag, (found) => entityTag(found.text(140))) : null;
   return own ?? entityTag(etag);
 }

@@ -15,7 +15,7 @@ import {
   parseRange,
 } from '../../core/net/cidr.ts';
 import { parseEndpoint } from '../../core/net/endpoint.ts';
-import { aliases, type Names } from '../aliases.ts';
+import { type Aliases, aliases } from '../aliases.ts';
 import type { Field } from './field.ts';
 import { decodeId } from './id.ts';
 import { readInstant } from './instant.ts';
@@ -208,7 +208,7 @@ function findConnector(field: Field): PeerId | null {
 }
 
 /** An instant in milliseconds since 1970; null where there is none. */
-function findMoment(field: Field, of: Names): number | null {
+function findMoment(field: Field, of: Aliases): number | null {
   const value = field.find(of)?.value;
   const at = typeof value === 'string' ? Date.parse(readInstant(value) ?? '') : Number.NaN;
   return Number.isSafeInteger(at) ? at : null;

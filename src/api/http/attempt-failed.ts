@@ -3,7 +3,7 @@ import { describeClosedHandshake, describeTlsFailure, type TlsServer } from '../
 import { codeOf, isLateAlert, isTlsCode } from '../../core/tls/failure-code.ts';
 
 /** What an attempt that brought no answer leaves known about itself. */
-export interface Outcome {
+export interface AttemptOutcome {
   /** Whether another attempt could end otherwise. */
   readonly retry: boolean;
   /** No byte of the request left this host. */
@@ -38,9 +38,9 @@ export interface Outcome {
  */
 export class AttemptFailed extends Error {
   override readonly name = 'AttemptFailed';
-  readonly outcome: Outcome;
+  readonly outcome: AttemptOutcome;
 
-  constructor(problem: string, outcome: Outcome) {
+  constructor(problem: string, outcome: AttemptOutcome) {
     super(problem);
     this.outcome = outcome;
   }

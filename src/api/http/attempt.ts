@@ -4,7 +4,7 @@ import { readRetryAfter } from '../../core/util/backoff.ts';
 import type { Wait } from '../service.ts';
 import { AttemptFailed } from './attempt-failed.ts';
 import { discard, header, readJson, readNothing } from './body.ts';
-import type { Connection, Message, Reading, Response } from './connection.ts';
+import type { Connection, HttpMessage, ReplyHead, ReplyLimits } from './connection.ts';
 import { type RefusedBody, type Remedies, readBriefReason, refusedReply, statusName } from './error-reply.ts';
 import { findOtherHost, intercepted } from './interception.ts';
 import { sanitizeForMessage } from './sanitize-for-message.ts';
@@ -14,16 +14,16 @@ import { userAgent } from './user-agent.ts';
 export interface Call {
   /** What it is, as the subject of "was refused". */
   readonly what: string;
-  readonly method: Message['method'];
+  readonly method: HttpMessage['method'];
   /** Below the base address. */
   readonly path: string;
   readonly bearer?: Secret;
   readonly headers?: Readonly<Record<string, string>>;
   readonly json?: object;
   /** A body that is not our JSON, in its place. */
-  readonly content?: Content;
+  readonly content?: RequestBody;
   /** Takes the body of an answer in place of the JSON decoder; may be called again by the next attempt. */
-  readonly receive?: (response: Response, reading: Reading) => Promise<unknown>;
+  readonly receive?: (response: ReplyHead, reading: ReplyLimits) => Promise<unknown>;
   /** Is shown the body of a refusal, as it came. */
   readonly onRefusal?: (refused: RefusedBody) => void;
   /** How long the service may hold its answer back; it adds to the deadline of the call. */
@@ -37,7 +37,7 @@ export interface Call {
   /** Attempts at most, where it is not for the client to say. */
   readonly attempts?: number;
   /** The hint for a request that may have been carried out, and is not retried. */
-  readonly doubt?: string;
+  readonly unconfirmed?: string;
   /** True when a 404 means that what was asked for is the case already. */
   readonly goneIsDone?: boolean;
   /** True of a resource that each service has, so that a 404 in HTML is not from the service. */
@@ -48,14 +48,14 @@ export interface Call {
 }
 
 /** A body, made again for each attempt. */
-export interface Content {
+export interface RequestBody {
   readonly headers: Readonly<Record<string, string>>;
-  open(): Message['body'];
+  open(): HttpMessage['body'];
 }
 
-export interface Answer {
+export interface Reply {
   readonly status: number;
-  readonly headers: Response['headers'];
+  readonly headers: ReplyHead['headers'];
   /** The JSON that came, or what `receive` made of it; null where nothing was to come. */
   readonly body: unknown;
   readonly etag: string | null;
@@ -67,13 +67,13 @@ export interface Answer {
   readonly from: string | null;
   /** The user whose program answered; null where that is not visible or not checked. */
   readonly listener: number | null;
-  readonly reading: Reading;
+  readonly reading: ReplyLimits;
 }
 
 /** The state of an attempt, in addition to its call. */
 export interface Attempt {
-  readonly message: Message;
-  readonly reading: Reading;
+  readonly message: HttpMessage;
+  readonly reading: ReplyLimits;
   /** Milliseconds since the epoch by this host's clock. */
   readonly now: number;
   /** An earlier attempt may have been carried out. */
@@ -87,7 +87,7 @@ const maxRetryAfterMs = 300_000;
 const repeatedStatuses: readonly number[] = [408, 429];
 
 /** The request that a call becomes after so long, with the base address's path in front. */
-export function compose(call: Call, basePath: string, elapsedMs: number): Message {
+export function compose(call: Call, basePath: string, elapsedMs: number): HttpMessage {
   const authorization = call.bearer ? { authorization: `Bearer ${credential(call.bearer)}` } : {};
   const seconds = call.wait?.seconds ?? null;
   const left = seconds === null ? null : Math.max(0, Math.ceil(seconds - elapsedMs / 1000));
@@ -110,7 +110,7 @@ export function compose(call: Call, basePath: string, elapsedMs: number): Messag
 }
 
 /** Sends a call once. A failure that a retry may fix is an AttemptFailed, any other an error of the catalogue. */
-export async function attempt(connection: Connection, call: Call, circumstances: Attempt): Promise<Answer> {
+export async function attempt(connection: Connection, call: Call, circumstances: Attempt): Promise<Reply> {
   const { message, reading, now, perhapsDone } = circumstances;
   const response = await connection.send(message);
   const status = response.statusCode;
@@ -141,7 +141,7 @@ export async function attempt(connection: Connection, call: Call, circumstances:
   return answer(null);
 }
 
-function busy(response: Response, now: number, reason: string | null): AttemptFailed {
+function busy(response: ReplyHead, now: number, reason: string | null): AttemptFailed {
   const status = response.statusCode;
   // Relative to the Date of the reply, so that a wrong clock on this host makes no difference.
   const servedAt = Date.parse(header(response, 'date') ?? '');
@@ -153,7 +153,7 @@ function busy(response: Response, now: number, reason: string | null): AttemptFa
   const saysWhy = status === 503 && cause !== null;
   const name = limited && cause !== null ? '' : ` (${statusName(status)})`;
   const isWhole = retryAfterMs !== null && retryAfterMs < maxRetryAfterMs;
-  const later = limited && isWhole ? `in ${Math.ceil(retryAfterMs / 1000)} s` : 'later';
+  const when = limited && isWhole ? `in ${Math.ceil(retryAfterMs / 1000)} s` : 'later';
   const answered = `it answered ${status}${name}${cause === null ? '' : `: ${cause}`}`;
   return new AttemptFailed(saysWhy ? cause : answered, {
     retry: true,
@@ -163,20 +163,20 @@ function busy(response: Response, now: number, reason: string | null): AttemptFa
     perhapsDone: status !== 429 && status !== 503,
     heard: true,
     status,
-    remedy: limited || cause !== null ? `try again ${later}` : 'its log says why; try again later',
+    remedy: limited || cause !== null ? `try again ${when}` : 'its log says why; try again later',
     retryAfterMs,
   });
 }
 
 /** A 2xx without the whole content: no request names a range, and a reply without content is no answer. */
-function partial(response: Response, { url }: Reading): CpnError {
+function partial(response: ReplyHead, { url }: ReplyLimits): CpnError {
   discard(response);
   const status = response.statusCode;
   const remedy = 'check that --api names the control plane and nothing in front of it';
   return new BadReply(url, `is ${status} (${statusName(status)}), which is no whole answer`, remedy);
 }
 
-function redirect(response: Response, reading: Reading): CpnError | AttemptFailed {
+function redirect(response: ReplyHead, reading: ReplyLimits): CpnError | AttemptFailed {
   const { url, secrets } = reading;
   const host = findOtherHost(response, reading);
   if (host !== null) return intercepted(`it redirects to ${host}`);

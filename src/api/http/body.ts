@@ -2,7 +2,7 @@ import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { BadReply } from '../../core/errors/index.ts';
 import { AttemptFailed } from './attempt-failed.ts';
-import type { Reading, Response } from './connection.ts';
+import type { ReplyHead, ReplyLimits } from './connection.ts';
 import { hasPageType, intercepted, isPage } from './interception.ts';
 import { sanitizeForMessage } from './sanitize-for-message.ts';
 
@@ -13,12 +13,12 @@ const wrongService = 'check that --api names the control plane itself';
  * Reads a body that must be JSON, and never holds more of it than the cap. Anything else is a BadReply that shows nothing of
  * the body, for that may be a token. A body that breaks off is an AttemptFailed.
  */
-export async function readJson(response: Response, reading: Reading): Promise<unknown> {
+export async function readJson(response: ReplyHead, reading: ReplyLimits): Promise<unknown> {
   return parseJson(response, await readWhole(response, reading), reading);
 }
 
 /** Like {@link readJson}, and null for a body that is no JSON, or too long. */
-export async function readIfJson(response: Response, reading: Reading): Promise<unknown> {
+export async function readIfJson(response: ReplyHead, reading: ReplyLimits): Promise<unknown> {
   try {
     return await readJson(response, reading);
   } catch (error) {
@@ -28,12 +28,12 @@ export async function readIfJson(response: Response, reading: Reading): Promise<
 }
 
 /** Reads a body, inflated, and never holds more of it than the cap. One that breaks off is an AttemptFailed. */
-export async function readWhole(response: Response, reading: Reading): Promise<Buffer> {
+export async function readWhole(response: ReplyHead, reading: ReplyLimits): Promise<Buffer> {
   return inflated(response, await readBytes(response, reading), reading);
 }
 
 /** Parses the bytes of a body, which must be JSON; otherwise like {@link readJson}. */
-export function parseJson(response: Response, bytes: Buffer, reading: Reading): unknown {
+export function parseJson(response: ReplyHead, bytes: Buffer, reading: ReplyLimits): unknown {
   const type = mediaType(response);
   if (!isJson(type)) {
     if (isPage(response, bytes)) throw intercepted('it answered with HTML');
@@ -52,7 +52,7 @@ export function parseJson(response: Response, bytes: Buffer, reading: Reading): 
  * Accepts a 2xx in which nothing has to come: without a content type, with JSON, or without a body. Text and HTML are no answer of a
  * service that speaks JSON, also where they are empty: what was asked for is not done.
  */
-export async function readNothing(response: Response, reading: Reading): Promise<void> {
+export async function readNothing(response: ReplyHead, reading: ReplyLimits): Promise<void> {
   const type = mediaType(response);
   if (response.statusCode === 204 || type === '' || isJson(type)) return;
   const bytes = await readWhole(response, reading);
@@ -60,7 +60,7 @@ export async function readNothing(response: Response, reading: Reading): Promise
 }
 
 /** Reads JSON that older services leave out: null without it. Anything else is refused as by {@link readNothing}. */
-export async function readOptional(response: Response, reading: Reading): Promise<unknown> {
+export async function readOptional(response: ReplyHead, reading: ReplyLimits): Promise<unknown> {
   if (isJson(mediaType(response))) return readIfJson(response, reading);
   await readNothing(response, reading);
   discard(response);
@@ -68,7 +68,7 @@ export async function readOptional(response: Response, reading: Reading): Promis
 }
 
 /** Without its parameters; empty where a reply has none. */
-function mediaType(response: Response): string {
+function mediaType(response: ReplyHead): string {
   return header(response, 'content-type')?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
 }
 
@@ -87,17 +87,17 @@ export function isJson(type: string): boolean {
 }
 
 /** A header that came once; null when it didn't come, or more than once. */
-export function header(response: Response, name: string): string | null {
+export function header(response: ReplyHead, name: string): string | null {
   const value = response.headers[name];
   return typeof value === 'string' ? value : null;
 }
 
 /** Leaves the rest of a body unread; its connection ends with it. */
-export function discard(response: Response): void {
+export function discard(response: ReplyHead): void {
   response.body.on('error', () => {}).destroy();
 }
 
-async function readBytes(response: Response, reading: Reading): Promise<Buffer> {
+async function readBytes(response: ReplyHead, reading: ReplyLimits): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
   try {
@@ -112,7 +112,7 @@ async function readBytes(response: Response, reading: Reading): Promise<Buffer> 
   return Buffer.concat(chunks, length);
 }
 
-async function inflated(response: Response, bytes: Buffer, reading: Reading): Promise<Buffer> {
+async function inflated(response: ReplyHead, bytes: Buffer, reading: ReplyLimits): Promise<Buffer> {
   const coding = response.headers['content-encoding'];
   if (coding === undefined || coding === 'identity') return bytes;
   if (coding !== 'gzip') {
@@ -126,6 +126,6 @@ async function inflated(response: Response, bytes: Buffer, reading: Reading): Pr
   }
 }
 
-function tooLong({ url, maxBytes }: Reading): BadReply {
+function tooLong({ url, maxBytes }: ReplyLimits): BadReply {
   return new BadReply(url, `is longer than ${maxBytes} bytes`, wrongService);
 }

@@ -2,15 +2,15 @@ import { ForeignListener, Intercepted, Unreachable } from '../../core/errors/ind
 import { baseOf, type ServiceAddress } from '../../core/net/service-address.ts';
 import { isSocketAddress } from '../../core/net/socket-path.ts';
 import { backoffDelay } from '../../core/util/backoff.ts';
-import { type Answer, type Attempt, attempt, type Call, compose } from './attempt.ts';
+import { type Attempt, attempt, type Call, compose, type Reply } from './attempt.ts';
 import { AttemptFailed } from './attempt-failed.ts';
 import { type ClientOptions, withDefaults } from './client-options.ts';
 import { Connection, Spare } from './connection.ts';
 import { isGatewayFailure, isTimeoutLike, shortestTimeoutMs } from './gateway.ts';
 import { describeProxyFailure } from './proxy.ts';
-import { type Target, targetOf } from './target.ts';
+import { type ConnectionTarget, targetOf } from './target.ts';
 
-const usualDoubt = 'it may have been carried out all the same: look before you repeat it';
+const usualUnconfirmed = 'it may have been carried out all the same: look before you repeat it';
 
 const spare = new Spare();
 
@@ -30,7 +30,7 @@ export class HttpClient {
   readonly url: URL;
   /** The base address in messages. */
   readonly #shown: string;
-  readonly #target: Target;
+  readonly #target: ConnectionTarget;
   readonly #options: ReturnType<typeof withDefaults>;
 
   constructor(address: ServiceAddress, options: ClientOptions) {
@@ -41,7 +41,7 @@ export class HttpClient {
     this.#options = withDefaults(options);
   }
 
-  async call(asked: Call): Promise<Answer> {
+  async call(asked: Call): Promise<Reply> {
     const call = { ...asked, remedies: { ...this.#options.remedies, ...asked.remedies } };
     const signals = [this.#options.signal, ...(call.wait?.signal ? [call.wait.signal] : [])];
     for (const signal of signals) signal.throwIfAborted();
@@ -74,7 +74,7 @@ export class HttpClient {
     return this.#options.deadlineMs + (wait?.seconds ?? 0) * 1000;
   }
 
-  async #repeat(call: Call, connection: Connection, end: AbortSignal): Promise<Answer> {
+  async #repeat(call: Call, connection: Connection, end: AbortSignal): Promise<Reply> {
     const { clock, random, maxBodyBytes, onRetry } = this.#options;
     const { attempts = this.#options.attempts } = call;
     const deadlineMs = this.#deadlineOf(call);
@@ -107,14 +107,21 @@ export class HttpClient {
       perhapsDone ||= outcome.perhapsDone;
 
       const elapsedMs = clock.monotonic() - started;
-      const doubt = perhapsDone && !call.repeatable;
+      const isUnconfirmed = perhapsDone && !call.repeatable;
       const waitEnded = isLong && outcome.sent && (end.aborted || isTimeoutLike(outcome));
-      const ending = { number, elapsedMs, doubt: doubt ? (call.doubt ?? usualDoubt) : null, sent, waitEnded, outcome };
+      const ending = {
+        number,
+        elapsedMs,
+        unconfirmed: isUnconfirmed ? (call.unconfirmed ?? usualUnconfirmed) : null,
+        sent,
+        waitEnded,
+        outcome,
+      };
       const giveUp = (why: string) => this.#unreachable(why, ending);
       if (end.aborted)
         throw giveUp(outcome.proxied ? `made no connection within ${deadlineMs / 1000} s` : `${late}${before}`);
       const isOver = waitEnded && call.wait?.endsWithTimeout === true;
-      if (!outcome.retry || doubt || number >= attempts || isOver) throw giveUp(problem);
+      if (!outcome.retry || isUnconfirmed || number >= attempts || isOver) throw giveUp(problem);
       const delayMs = (outcome.retryAfterMs ?? 0) + backoffDelay(number, backoff, random());
       if (elapsedMs + delayMs >= deadlineMs) throw giveUp(`${problem}, and the next attempt would come too late`);
       onRetry({ attempt: number, delayMs, problem });
@@ -125,7 +132,7 @@ export class HttpClient {
     }
   }
 
-  #unreachable(why: string, { number, elapsedMs, doubt, sent, waitEnded, outcome }: Ending): Unreachable {
+  #unreachable(why: string, { number, elapsedMs, unconfirmed, sent, waitEnded, outcome }: CallEnding): Unreachable {
     const seconds = (elapsedMs / 1000).toFixed(1);
     const { proxy } = this.#target;
     const by = proxy === null ? '' : `, through the proxy ${proxy.url} (${proxy.from})`;
@@ -134,9 +141,9 @@ export class HttpClient {
     if (outcome.intercepted) return new Intercepted(url, why, sent, outcome.remedy);
     if (outcome.proxied && proxy !== null) return describeProxyFailure(url, proxy, why, outcome);
     if (outcome.foreign) return new ForeignListener(url, outcome.foreign);
-    return new Unreachable(url, `${why} (${spent})${doubt === null ? '' : `; ${doubt}`}`, {
+    return new Unreachable(url, `${why} (${spent})${unconfirmed === null ? '' : `; ${unconfirmed}`}`, {
       delivered: sent,
-      perhapsDone: doubt !== null,
+      perhapsDone: unconfirmed !== null,
       heard: outcome.heard,
       limited: outcome.limited ?? false,
       busy: outcome.busy ?? false,
@@ -144,17 +151,17 @@ export class HttpClient {
       lasting: !outcome.retry,
       waitEnded,
       // To try again is no remedy for what says by itself how to go on.
-      remedy: doubt === null || doubt === usualDoubt ? (outcome.remedy ?? null) : null,
+      remedy: unconfirmed === null || unconfirmed === usualUnconfirmed ? (outcome.remedy ?? null) : null,
     });
   }
 }
 
 /** How a call stood when it was given up. */
-interface Ending {
+interface CallEnding {
   readonly number: number;
   readonly elapsedMs: number;
   /** That it may have been carried out, and is not sent again; null where it was not. */
-  readonly doubt: string | null;
+  readonly unconfirmed: string | null;
   readonly sent: boolean;
   readonly waitEnded: boolean;
   /** Of the last attempt. */

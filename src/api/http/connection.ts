@@ -12,14 +12,14 @@ import { noteTrust } from '../../core/tls/trust-system.ts';
 import { withChain, withOtherTrust } from '../../core/tls/with-chain.ts';
 import { AttemptFailed } from './attempt-failed.ts';
 import { addressFinder } from './find-addresses.ts';
-import { type Connector, withListenerCheck } from './listener-check.ts';
-import { type Forwarding, forwardBy, refusal, toProxy, tunnel } from './proxy.ts';
+import { type SocketConnector, withListenerCheck } from './listener-check.ts';
+import { forwardBy, type ProxyForwarding, refusal, toProxy, tunnel } from './proxy.ts';
 import { connectSocket } from './socket-check.ts';
-import { isSameTarget, type Target } from './target.ts';
+import { type ConnectionTarget, isSameTarget } from './target.ts';
 import { controlPlaneAt } from './tls-server.ts';
 
 /** The limits for reading a reply, and the secrets that no message may show. */
-export interface Reading {
+export interface ReplyLimits {
   readonly url: string;
   /** Of the body, as it comes and again once inflated. */
   readonly maxBytes: number;
@@ -27,7 +27,7 @@ export interface Reading {
 }
 
 /** What goes over the wire in one attempt. */
-export interface Message {
+export interface HttpMessage {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -35,7 +35,7 @@ export interface Message {
   readonly body: string | Buffer | Readable | FormData | null;
 }
 
-export type Response = Pick<Dispatcher.ResponseData, 'statusCode' | 'headers' | 'body'>;
+export type ReplyHead = Pick<Dispatcher.ResponseData, 'statusCode' | 'headers' | 'body'>;
 
 const connectTimeoutMs = 10_000;
 /** A server must not delay an error that is known already. */
@@ -59,8 +59,8 @@ const spareMs = 4_000;
  * between other calls, a request that must not be sent twice never goes out on one that the server has just closed.
  */
 export class Connection {
-  readonly target: Target;
-  readonly #forwarding: Forwarding | null;
+  readonly target: ConnectionTarget;
+  readonly #forwarding: ProxyForwarding | null;
   readonly #end = new AbortController();
   readonly #client: Client;
   /** Null for plain http. */
@@ -74,7 +74,7 @@ export class Connection {
   #alert: Error | null = null;
 
   /** @param resolved the addresses of names for when the resolver fails */
-  constructor(target: Target, resolved: Resolved = {}) {
+  constructor(target: ConnectionTarget, resolved: Resolved = {}) {
     const { origin, proxy, authorities } = target;
     this.target = target;
     const isPlain = origin.startsWith('http:');
@@ -135,7 +135,7 @@ export class Connection {
   }
 
   /** Makes connections to the target, or to its proxy, and notes whose program accepts them. */
-  #createDialler(settings: buildConnector.BuildOptions): Connector {
+  #createDialler(settings: buildConnector.BuildOptions): SocketConnector {
     const { socketPath, check } = this.target;
     const note = (user: number | null) => {
       this.#listener = user;
@@ -166,7 +166,7 @@ export class Connection {
   }
 
   /** One request and the head of its reply; redirects are not followed. Fails with {@link AttemptFailed}. */
-  async send(message: Message): Promise<Response> {
+  async send(message: HttpMessage): Promise<ReplyHead> {
     try {
       const response = await this.#client.request(this.#forwarding?.rewrite(message) ?? message);
       if (this.#forwarding === null || response.statusCode !== 407) return response;
@@ -198,7 +198,7 @@ export class Spare {
   }
 
   /** Returns the open connection to the target, or null without one. */
-  take(target: Target): Connection | null {
+  take(target: ConnectionTarget): Connection | null {
     const left = this.#left;
     if (left === null || !isSameTarget(left.target, target)) return null;
     this.#left = null;

@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import { Refused } from '../../core/errors/index.ts';
 import { type AttemptFailed, useHttps } from './attempt-failed.ts';
 import { discard, header, parseJson, readWhole } from './body.ts';
-import type { Reading, Response } from './connection.ts';
+import type { ReplyHead, ReplyLimits } from './connection.ts';
 import { hasPageType, intercepted, isPage } from './interception.ts';
 import { sanitizeForMessage } from './sanitize-for-message.ts';
 
@@ -37,7 +37,7 @@ export interface FailedRequest {
 /** The body that a refusal came with. */
 export interface RefusedBody {
   readonly status: number;
-  readonly headers: Response['headers'];
+  readonly headers: ReplyHead['headers'];
   readonly bytes: Buffer;
 }
 
@@ -46,9 +46,9 @@ export interface RefusedBody {
  * an interception.
  */
 export async function refusedReply(
-  response: Response,
+  response: ReplyHead,
   asked: FailedRequest,
-  reading: Reading,
+  reading: ReplyLimits,
 ): Promise<Refused | AttemptFailed> {
   const status = response.statusCode;
   const bounded = { ...reading, maxBytes: maxRefusalBytes };
@@ -97,7 +97,7 @@ const maxBriefBytes = 4_096;
  * Why a service is busy, in its own words; null where it does not say so in a few bytes. What stands in
  * front of a service, such as a balancer, says it in other forms.
  */
-export async function readBriefReason(response: Response, reading: Reading): Promise<string | null> {
+export async function readBriefReason(response: ReplyHead, reading: ReplyLimits): Promise<string | null> {
   if (!/^application\/json\b/.test(header(response, 'content-type') ?? '')) {
     discard(response);
     return null;
@@ -109,7 +109,7 @@ export async function readBriefReason(response: Response, reading: Reading): Pro
   return reasonIn(body, reading);
 }
 
-function parseReason(response: Response, bytes: Buffer, reading: Reading): unknown {
+function parseReason(response: ReplyHead, bytes: Buffer, reading: ReplyLimits): unknown {
   try {
     return parseJson(response, bytes, reading);
   } catch {
@@ -123,7 +123,7 @@ export function statusName(status: number): string {
 }
 
 /** `{"message", "errors": {field: [rule]}}` as one line, or null where a reply has nothing of the kind. */
-function reasonIn(body: unknown, { secrets }: Reading): string | null {
+function reasonIn(body: unknown, { secrets }: ReplyLimits): string | null {
   if (!isRecord(body)) return null;
   const message =
     typeof body.message === 'string' ? sanitizeForMessage(body.message, secrets, 200).replace(/\.$/, '') : '';
@@ -148,7 +148,7 @@ function deletionIn(body: unknown): Refused['deleted'] {
     : null;
 }
 
-function fieldsIn(body: unknown, { secrets }: Reading): string[] {
+function fieldsIn(body: unknown, { secrets }: ReplyLimits): string[] {
   const fields = isRecord(body) && isRecord(body.errors) ? Object.keys(body.errors) : [];
   return fields.slice(0, 20).map((field) => sanitizeForMessage(field, secrets, 40));
 }

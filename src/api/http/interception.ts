@@ -1,6 +1,6 @@
 import { isSocketAddress } from '../../core/net/socket-path.ts';
 import { AttemptFailed } from './attempt-failed.ts';
-import type { Reading, Response } from './connection.ts';
+import type { ReplyHead, ReplyLimits } from './connection.ts';
 import { sanitizeForMessage } from './sanitize-for-message.ts';
 
 /**
@@ -13,16 +13,16 @@ export function intercepted(how: string): AttemptFailed {
 }
 
 /** True for a body with an HTML type and markup; some services send empty or plain text with that type. */
-export function isPage(response: Response, bytes: Buffer): boolean {
+export function isPage(response: ReplyHead, bytes: Buffer): boolean {
   return hasPageType(response) && new TextDecoder().decode(bytes.subarray(0, 256)).trimStart().startsWith('<');
 }
 
-export function hasPageType(response: Response): boolean {
+export function hasPageType(response: ReplyHead): boolean {
   return /^\s*(text\/html|application\/xhtml\+xml)\s*(;|$)/i.test([response.headers['content-type']].flat()[0] ?? '');
 }
 
 /** The host that a reply redirects to, where it is another one than was asked; null otherwise. */
-export function findOtherHost(response: Response, { url, secrets }: Reading): string | null {
+export function findOtherHost(response: ReplyHead, { url, secrets }: ReplyLimits): string | null {
   const [location] = [response.headers.location].flat();
   const target = location === undefined ? null : URL.parse(location, url);
   if (target === null || !/^https?:$/.test(target.protocol)) return null;

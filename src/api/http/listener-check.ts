@@ -13,7 +13,7 @@ import { AttemptFailed } from './attempt-failed.ts';
 import type { ExpectedUser } from './target.ts';
 import { readListeningSockets, readSockets } from './tcp-sockets.ts';
 
-export type Connector = ReturnType<typeof buildConnector>;
+export type SocketConnector = ReturnType<typeof buildConnector>;
 
 /**
  * Makes connections to a loopback address without TLS, and checks whose program accepted each before anything is sent: any local user can
@@ -24,10 +24,10 @@ export type Connector = ReturnType<typeof buildConnector>;
  * @param onUser receives the user whose program answers; null where it is not visible, as behind a DNAT rule
  */
 export function withListenerCheck(
-  dial: Connector,
+  dial: SocketConnector,
   { expected }: ExpectedUser,
   onUser: (user: number | null) => void,
-): Connector {
+): SocketConnector {
   return (options, done) => {
     const before = readListeningSockets();
     dial(options, (...[error, socket]) => {
@@ -70,9 +70,9 @@ function judge(socket: Socket, before: readonly TcpSocket[], expected: number | 
 export function findListeningUser({ url }: ServiceAddress, before?: number): ListeningUser | null {
   const user = findUser(url);
   if (user === null) return null;
-  const former = before === undefined || before === user ? null : describeUser(before);
+  const previousUser = before === undefined || before === user ? null : describeUser(before);
   const isLoginUser = !isPrivileged(user) && !isSystemUser(user);
-  return { user, description: describeUser(user), former, isLoginUser };
+  return { user, description: describeUser(user), previousUser, isLoginUser };
 }
 
 function findUser(url: string): number | null {

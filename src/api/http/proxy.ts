@@ -5,7 +5,7 @@ import type { HttpProxy } from '../../core/net/service-address.ts';
 import { AttemptFailed } from './attempt-failed.ts';
 import { proxyAt } from './tls-server.ts';
 
-type Connector = ReturnType<typeof buildConnector>;
+type SocketConnector = ReturnType<typeof buildConnector>;
 
 /**
  * Makes the connections to an https origin through a proxy: undici's CONNECT, and TLS with the origin inside. undici's own ProxyAgent keeps
@@ -15,7 +15,12 @@ type Connector = ReturnType<typeof buildConnector>;
  * @param dial connects to the proxy
  * @param secure negotiates TLS with the origin
  */
-export function tunnel(proxy: HttpProxy, dial: Connector, secure: Connector, withinMs: number): Connector {
+export function tunnel(
+  proxy: HttpProxy,
+  dial: SocketConnector,
+  secure: SocketConnector,
+  withinMs: number,
+): SocketConnector {
   return (options, done) => {
     const { hostname, port } = options;
     const target = `${isIPv6(hostname) ? `[${hostname}]` : hostname}:${port || '443'}`;
@@ -26,7 +31,7 @@ export function tunnel(proxy: HttpProxy, dial: Connector, secure: Connector, wit
   };
 }
 
-async function open(proxy: HttpProxy, target: string, connect: Connector, withinMs: number) {
+async function open(proxy: HttpProxy, target: string, connect: SocketConnector, withinMs: number) {
   const client = new Client(proxy.url, { connect, headersTimeout: withinMs });
   try {
     const { statusCode, socket } = await client.connect({
@@ -51,7 +56,7 @@ async function open(proxy: HttpProxy, target: string, connect: Connector, within
 }
 
 /** The connections to a proxy itself. The name in its certificate is that of its URL, whatever the request is for. */
-export function toProxy({ url }: HttpProxy, dial: Connector): Connector {
+export function toProxy({ url }: HttpProxy, dial: SocketConnector): SocketConnector {
   const server = url.startsWith('https:') ? proxyAt(url) : undefined;
   return (options, done) =>
     dial({ ...options, servername: '' }, (...[error, socket]) => {
@@ -67,12 +72,12 @@ interface Addressed {
 }
 
 /** How requests to a plain http origin are sent to a proxy (RFC 9112, section 3.2.2). */
-export interface Forwarding {
+export interface ProxyForwarding {
   readonly proxy: string;
   rewrite<Message extends Addressed>(message: Message): Message;
 }
 
-export function forwardBy(proxy: HttpProxy, origin: string): Forwarding {
+export function forwardBy(proxy: HttpProxy, origin: string): ProxyForwarding {
   const { host } = new URL(origin);
   return {
     proxy: proxy.url,

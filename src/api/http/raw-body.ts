@@ -1,7 +1,7 @@
 import { createReadStream, openAsBlob } from 'node:fs';
 import { basename } from 'node:path';
 import { FormData } from 'undici';
-import type { Content } from './attempt.ts';
+import type { RequestBody } from './attempt.ts';
 
 /** What a request carries. */
 export type RawBody =
@@ -17,7 +17,7 @@ export type FormPart =
   | { readonly name: string; readonly path: string };
 
 /** The body made ready to be sent, as often as it takes. Files are read while they are sent, and never held whole. */
-export async function openContent(body: RawBody): Promise<Content> {
+export async function openContent(body: RawBody): Promise<RequestBody> {
   switch (body.kind) {
     case 'json': {
       const text = JSON.stringify(body.value);

@@ -4,7 +4,7 @@ import { buildConnector } from 'undici';
 import { findOpenFolder, type SocketFolder } from '../../core/net/socket-trust.ts';
 import { describeUser } from '../describe-user.ts';
 import { AttemptFailed } from './attempt-failed.ts';
-import { type Connector, isPrivileged } from './listener-check.ts';
+import { isPrivileged, type SocketConnector } from './listener-check.ts';
 import type { ExpectedUser } from './target.ts';
 
 /** A Unix socket, as it is at its path now. */
@@ -30,7 +30,7 @@ export function connectSocket(
   { expected }: ExpectedUser,
   settings: buildConnector.BuildOptions,
   onUser: (user: number) => void,
-): Connector {
+): SocketConnector {
   return (options, done) => {
     const attempt = (work: () => void) => {
       try {

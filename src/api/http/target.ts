@@ -3,7 +3,7 @@ import { type HttpProxy, isCheckedByListener, type ServiceAddress } from '../../
 import { socketPathOf } from '../../core/net/socket-path.ts';
 
 /** Where the connections of a client lead. */
-export interface Target {
+export interface ConnectionTarget {
   readonly origin: string;
   readonly proxy: HttpProxy | null;
   /** The Unix socket to connect to, whatever the origin is; null for TCP. */
@@ -20,13 +20,13 @@ export interface ExpectedUser {
 }
 
 /** @param base the URL below which the requests are */
-export function targetOf(address: ServiceAddress, base: URL): Target {
+export function targetOf(address: ServiceAddress, base: URL): ConnectionTarget {
   const check = isCheckedByListener(address.url) ? { expected: address.listener ?? null } : null;
   const { authorities = null } = address;
   return { origin: base.origin, proxy: proxyOf(address), socketPath: socketPathOf(address.url), check, authorities };
 }
 
-export function isSameTarget(one: Target, other: Target): boolean {
+export function isSameTarget(one: ConnectionTarget, other: ConnectionTarget): boolean {
   return (
     one.origin === other.origin &&
     one.socketPath === other.socketPath &&

@@ -24,10 +24,10 @@ const mostPeers = 8;
 export const mtuChecks: readonly NetworkCheck[] = [{ subject: 'mtu', examine: examineMtu }];
 
 async function examineMtu(tools: DoctorTools, { state, desired, actual }: Evaluation): Promise<Finding[]> {
-  const { link, device, surroundings } = actual;
+  const { link, device, underlay } = actual;
   if (link === null || device === null) return [];
   const { pathMtu, fittedMtu } = desired;
-  const { underlayMtu } = surroundings;
+  const { underlayMtu } = underlay;
   if (underlayMtu !== null && link.mtu + overhead > underlayMtu) {
     const found = `${link.mtu}, with which its packets do not fit ${underlayMtu}, the MTU of the way out`;
     const remedy = `cpn set ${link.name} --mtu ${Math.max(576, underlayMtu - overheadV6)}`;
@@ -48,9 +48,10 @@ async function examineMtu(tools: DoctorTools, { state, desired, actual }: Evalua
   const findings = heard.map(async ({ publicKey, endpoint }) => {
     const peer = names.get(publicKey);
     const through = peer && (await tryOut(peer.address, `${peer.name} (${peer.address})`, link.mtu));
-    const around = familyOf(endpoint?.host ?? peer?.address ?? ('0.0.0.0' as Address)) === 4 ? overhead : overheadV6;
+    const outerOverhead =
+      familyOf(endpoint?.host ?? peer?.address ?? ('0.0.0.0' as Address)) === 4 ? overhead : overheadV6;
     // With the mark of WireGuard's own packets, because a full tunnel carries all others.
-    const outside = endpoint && (await tryOut(endpoint.host, endpoint.host, link.mtu + around, device.fwmark));
+    const outside = endpoint && (await tryOut(endpoint.host, endpoint.host, link.mtu + outerOverhead, device.fwmark));
     return [
       ...(through ? [checkTunnelEchoes(through, link.name, isAdaptive)] : []),
       ...(outside ? [checkOuterEchoes(outside, link.name)] : []),

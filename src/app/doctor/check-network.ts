@@ -8,7 +8,7 @@ import {
   checkInboundDrop,
   checkPorts,
   checkRules,
-  type ExaminedNetwork,
+  type MappedNetwork,
 } from '../../core/doctor/check-network.ts';
 import { checkOutside } from '../../core/doctor/check-outside.ts';
 import { checkStubs } from '../../core/doctor/check-stubs.ts';
@@ -36,44 +36,44 @@ import type { NetworkCheck } from './examination.ts';
 export const networkChecks: readonly NetworkCheck[] = [
   {
     subject: 'ports',
-    examine: async ({ inspector }, seen) => checkPorts(sceneOf(seen), await inspector.udpPorts()),
+    examine: async ({ inspector }, evaluation) => checkPorts(sceneOf(evaluation), await inspector.udpPorts()),
   },
   {
     subject: 'ports',
-    async examine(tools, seen) {
-      const isDialled = findOwnPeer(seen.state.membership.map, seen.state)?.endpoint != null;
-      if (seen.actual.link === null || !isDialled) return [];
-      const drops = await findDrops(tools, seen).catch(expectCpnError);
+    async examine(tools, evaluation) {
+      const isDialled = findOwnPeer(evaluation.state.membership.map, evaluation.state)?.endpoint != null;
+      if (evaluation.actual.link === null || !isDialled) return [];
+      const drops = await findDrops(tools, evaluation).catch(expectCpnError);
       const [inbound, unread] = drops instanceof CpnError ? [drops, []] : [drops.inbound, drops.unread.inbound];
-      return checkInboundDrop(sceneOf(seen), inbound, unread);
+      return checkInboundDrop(sceneOf(evaluation), inbound, unread);
     },
   },
   {
     subject: 'forwarding',
-    async examine(tools, seen) {
-      if (!seen.state.enabled) return [];
-      const rules = seen.actual.link === null ? [] : [checkRules(sceneOf(seen))];
-      if (!seen.desired.forwards) return rules;
-      const drops = seen.actual.link === null ? null : await findDrops(tools, seen);
-      const checks = checkForwarding(sceneOf(seen), drops?.forward ?? [], drops?.unread.forward);
+    async examine(tools, evaluation) {
+      if (!evaluation.state.enabled) return [];
+      const rules = evaluation.actual.link === null ? [] : [checkRules(sceneOf(evaluation))];
+      if (!evaluation.desired.forwards) return rules;
+      const drops = evaluation.actual.link === null ? null : await findDrops(tools, evaluation);
+      const checks = checkForwarding(sceneOf(evaluation), drops?.forward ?? [], drops?.unread.forward);
       return [...rules, ...checks];
     },
   },
   { subject: 'network', examine: examineProblems },
   {
     subject: 'network',
-    examine: async (tools, seen) => [
-      ...examineEnding(tools, seen),
-      ...examineMapAge(seen),
-      ...(await examineClones(tools, seen)),
-      ...(await examineEndpoints(tools, seen)),
-      ...checkConflicts(sceneOf(seen)),
-      ...checkForeignRoutes(sceneOf(seen)),
-      ...checkOutside(sceneOf(seen)),
-      ...checkAnswers(await readReturnPaths(tools.host, seen, anyClient), seen.desired, seen.actual),
+    examine: async (tools, evaluation) => [
+      ...examineEnding(tools, evaluation),
+      ...examineMapAge(evaluation),
+      ...(await examineClones(tools, evaluation)),
+      ...(await examineEndpoints(tools, evaluation)),
+      ...checkConflicts(sceneOf(evaluation)),
+      ...checkForeignRoutes(sceneOf(evaluation)),
+      ...checkOutside(sceneOf(evaluation)),
+      ...checkAnswers(await readReturnPaths(tools.host, evaluation, anyClient), evaluation.desired, evaluation.actual),
     ],
   },
-  { subject: 'dns', examine: async (_, seen) => checkStubs(sceneOf(seen)) },
+  { subject: 'dns', examine: async (_, evaluation) => checkStubs(sceneOf(evaluation)) },
   { subject: 'dns', examine: examineKeptResolvers },
   { subject: 'key', examine: async (_, { state }) => examineKey(state) },
 ];
@@ -81,16 +81,21 @@ export const networkChecks: readonly NetworkCheck[] = [
 /** Stands for all clients outside: no route but a default one leads there (the anycast range of RFC 7526, which is out of use). */
 const anyClient = parseAddress('192.88.99.1');
 
-function sceneOf({ state, desired, actual }: Evaluation): ExaminedNetwork {
+function sceneOf({ state, desired, actual }: Evaluation): MappedNetwork {
   const { self } = findSelf(state);
   return { map: state.membership.map, self, enabled: state.enabled, desired, actual };
 }
 
 /** What fails `cpn status --check` is a problem here too, and so both agree. */
-async function examineProblems(tools: Tools, seen: Evaluation): Promise<Finding[]> {
-  const notes = await tools.store.readNotes(seen.state.interface);
-  const { problems } = describeEvaluation(seen, notes, secondsNow(tools), await findPortConflict(tools, seen));
-  return describeProblems(problems, nameExamined(seen.state), countHandshakes(seen));
+async function examineProblems(tools: Tools, evaluation: Evaluation): Promise<Finding[]> {
+  const notes = await tools.store.readNotes(evaluation.state.interface);
+  const { problems } = describeEvaluation(
+    evaluation,
+    notes,
+    secondsNow(tools),
+    await findPortConflict(tools, evaluation),
+  );
+  return describeProblems(problems, nameExamined(evaluation.state), countHandshakes(evaluation));
 }
 
 function nameExamined({ interface: link, membership }: Evaluation['state']): ExaminedNames {
@@ -106,24 +111,24 @@ function examineEnding(tools: Tools, { state }: Evaluation): Finding[] {
   const ending = findExpiryWarning(state, tools.now());
   // One that is over is among the problems of the status.
   if (ending === null || ending.isOver) return [];
-  const looked = `how long this host may stay in ${printable(state.membership.map.name)}`;
-  return [noteFinding('network', looked, ending.found, ending.remedy)];
+  const checked = `how long this host may stay in ${printable(state.membership.map.name)}`;
+  return [noteFinding('network', checked, ending.found, ending.remedy)];
 }
 
 function examineMapAge({ state, desired, serviceTime }: Evaluation): Finding[] {
   const age = desired.isConnector ? describeMapAge(state, serviceTime) : null;
   if (age === null) return [];
-  const looked = `when the control plane last confirmed the map of ${state.interface}`;
+  const checked = `when the control plane last confirmed the map of ${state.interface}`;
   const finding = age.isOver ? problemFinding : noteFinding;
-  return [finding('network', looked, age.found, 'mend what is found about api, and check that "cpn run" runs')];
+  return [finding('network', checked, age.found, 'mend what is found about api, and check that "cpn run" runs')];
 }
 
 /** Clones of this host itself are among the problems of its status. A host with two uplinks looks like a copied peer: that is a note. */
 async function examineClones(tools: Tools, { state }: Evaluation): Promise<Finding[]> {
-  const looked = `whether a host of ${state.interface} is on two machines`;
+  const checked = `whether a host of ${state.interface} is on two machines`;
   const { alternating } = await tools.store.readNotes(state.interface);
   const warnings = findCloneWarnings(state, { sync: {}, alternating });
-  return warnings.map(({ found, remedy }) => noteFinding('network', looked, found, remedy));
+  return warnings.map(({ found, remedy }) => noteFinding('network', checked, found, remedy));
 }
 
 async function examineKeptResolvers({ host }: Tools, { state, desired }: Evaluation): Promise<Finding[]> {
@@ -146,17 +151,17 @@ const resolverDeadline = 2_000;
 /** More endpoints than these take the kernel too long. */
 const mostEndpoints = 1_000;
 
-async function examineEndpoints({ host }: Tools, seen: Evaluation): Promise<Finding[]> {
-  if (!seen.state.enabled) return [];
-  const scene = sceneOf(seen);
+async function examineEndpoints({ host }: Tools, evaluation: Evaluation): Promise<Finding[]> {
+  if (!evaluation.state.enabled) return [];
+  const scene = sceneOf(evaluation);
   const addresses = new Set(findUsedEndpoints(scene).map(({ used }) => used.host));
-  const unreachable = await withoutRoute(host, seen.state, [...addresses].slice(0, mostEndpoints));
+  const unreachable = await withoutRoute(host, evaluation.state, [...addresses].slice(0, mostEndpoints));
   return checkEndpoints(scene, new Set(unreachable));
 }
 
 function examineKey(state: Evaluation['state']): Finding[] {
-  const looked = `the key of ${state.interface}`;
+  const checked = `the key of ${state.interface}`;
   const pending = describeRotation(state);
-  if (pending !== null) return [noteFinding('key', looked, pending, `cpn reconcile ${state.interface}`)];
-  return [okFinding('key', looked, `is in use since ${state.keySince}; no change of it is under way`)];
+  if (pending !== null) return [noteFinding('key', checked, pending, `cpn reconcile ${state.interface}`)];
+  return [okFinding('key', checked, `is in use since ${state.keySince}; no change of it is under way`)];
 }

@@ -1,6 +1,6 @@
 import { checkAuthorities } from '../../core/doctor/check-authorities.ts';
 import { checkServiceCertificate } from '../../core/doctor/check-certificate.ts';
-import { checkOwnClock, checkServiceClock, type Moment } from '../../core/doctor/check-clock.ts';
+import { checkOwnClock, checkServiceClock, type NotedInstant } from '../../core/doctor/check-clock.ts';
 import { checkSync } from '../../core/doctor/check-sync.ts';
 import { type Finding, noteFinding, okFinding, problemFinding } from '../../core/doctor/finding.ts';
 import { CpnError, ForeignListener, Intercepted, ProxyFailed, Refused, Unreachable } from '../../core/errors/index.ts';
@@ -25,8 +25,8 @@ export const serviceChecks: readonly NetworkCheck[] = [
   { subject: 'api', examine: (tools, { state }) => examineService(tools, state) },
   { subject: 'api', examine: async (tools, { state }) => examineProxy(tools, state) },
   { subject: 'api', examine: async (tools, { state }) => examineAuthorities(tools, state) },
-  { subject: 'api', examine: async (_, seen) => examinePath(seen) },
-  { subject: 'clock', examine: async (tools, seen) => [await examineOwnClock(tools, seen)] },
+  { subject: 'api', examine: async (_, evaluation) => examinePath(evaluation) },
+  { subject: 'clock', examine: async (tools, evaluation) => [await examineOwnClock(tools, evaluation)] },
   { subject: 'dns', examine: (tools, { state }) => examineNames(tools, state) },
 ];
 
@@ -45,7 +45,7 @@ function examineAuthorities(tools: DoctorTools, { interface: link, service }: Jo
 
 async function examineService(tools: DoctorTools, state: Joined): Promise<Finding[]> {
   const { url } = state.service;
-  const looked = `the control plane at ${url}`;
+  const checked = `the control plane at ${url}`;
   const transport = describeTransport(url);
   try {
     const begun = tools.now().getTime() / 1000;
@@ -58,8 +58,8 @@ async function examineService(tools: DoctorTools, state: Joined): Promise<Findin
     const middle = begun + tookMs / 2000;
     const by = listener == null ? '' : `, from a program of ${listener}`;
     return [
-      okFinding('api', looked, `answers within ${Math.ceil(tookMs)} ms, ${transport}${by}`),
-      ...(listener === null ? [noteFinding('api', looked, unseenListener, httpsRemedy)] : []),
+      okFinding('api', checked, `answers within ${Math.ceil(tookMs)} ms, ${transport}${by}`),
+      ...(listener === null ? [noteFinding('api', checked, unseenListener, httpsRemedy)] : []),
       ...checkServiceCertificate(url, certificates, middle),
       ...(date === null ? [] : [checkServiceClock(url, middle, date)]),
       await examineToken(tools, state),
@@ -67,13 +67,13 @@ async function examineService(tools: DoctorTools, state: Joined): Promise<Findin
   } catch (error) {
     if (!(error instanceof Unreachable)) throw error;
     if (error instanceof ForeignListener) {
-      return [problemFinding('api', looked, `is not trusted: ${error.facts.problem}`, error.remedy ?? '')];
+      return [problemFinding('api', checked, `is not trusted: ${error.facts.problem}`, error.remedy ?? '')];
     }
     if (error instanceof Intercepted) {
       const problem = `${error.by} answers in its place: ${error.facts.problem}`;
-      return [problemFinding('api', looked, problem, error.remedy ?? '')];
+      return [problemFinding('api', checked, problem, error.remedy ?? '')];
     }
-    return [problemFinding('api', looked, `is unreachable: ${error.facts.problem}`, remedyOf(url, error))];
+    return [problemFinding('api', checked, `is unreachable: ${error.facts.problem}`, remedyOf(url, error))];
   }
 }
 
@@ -88,15 +88,15 @@ const httpsRemedy = 'https, or a Unix socket: cpn control-plane serve --listen u
 
 /** The saved proxy, by which this host reaches the control plane; where none is saved, one that the environment names and that is not used. */
 function examineProxy(tools: DoctorTools, { interface: link, service }: Joined): Finding[] {
-  const looked = `the proxy of ${link}`;
+  const checked = `the proxy of ${link}`;
   const proxy = proxyOf(service);
   if (proxy !== null)
-    return [okFinding('api', looked, `${proxy.url}, saved from ${proxy.from}; the daemon uses it too`)];
+    return [okFinding('api', checked, `${proxy.url}, saved from ${proxy.from}; the daemon uses it too`)];
   if (service.proxy !== undefined) return [];
   const named = tools.environmentProxy(service);
   if (named === null) return [];
   const found = `${named.from} names ${named.url}, which is not saved and not used: the connection is direct`;
-  return [noteFinding('api', looked, found, `cpn set ${link} --proxy ${named.url}, or --proxy none`)];
+  return [noteFinding('api', checked, found, `cpn set ${link} --proxy ${named.url}, or --proxy none`)];
 }
 
 /** A control plane, or the proxy to it, must not depend on a route of the network. */
@@ -120,12 +120,12 @@ function remedyOf(url: string, error: Unreachable): string {
 /** Reads the map of the host's own network. @throws Intercepted */
 async function examineToken(tools: DoctorTools, state: Joined): Promise<Finding> {
   const { map } = state.membership;
-  const looked = `this host's token for network ${map.name}`;
+  const checked = `this host's token for network ${map.name}`;
   const access = accessOf(state);
   if (access === null) {
     return noteFinding(
       'api',
-      looked,
+      checked,
       explainNoAccess(state) ?? 'there is none',
       'cpn join with the same key, and --token-file',
     );
@@ -133,26 +133,26 @@ async function examineToken(tools: DoctorTools, state: Joined): Promise<Finding>
   try {
     const service = await tools.connect(state, { deadlineMs: deadline, attempts: 1 });
     await service.readMap(access.network, access.token, map.revision);
-    return okFinding('api', looked, 'is good');
+    return okFinding('api', checked, 'is good');
   } catch (error) {
     if (!(error instanceof CpnError) || error instanceof Intercepted) throw error;
     // That the network was deleted is a problem already, with its remedy.
     if (error instanceof Refused && [404, 410].includes(error.status) && state.deletion !== undefined)
-      return noteFinding('api', looked, 'is refused since the network was deleted');
+      return noteFinding('api', checked, 'is refused since the network was deleted');
     // A 403 says who lets the host back in: it may be suspended, and needs no new key.
     if (error instanceof Refused && error.status === 403 && error.remedy !== null)
-      return problemFinding('api', looked, error.problem, error.remedy);
+      return problemFinding('api', checked, error.problem, error.remedy);
     const remedy =
       error instanceof Refused
         ? 'ask an admin whether this host is still in the network; else cpn join with a new key'
         : 'try again later, and see the log of the control plane';
-    return problemFinding('api', looked, error.message, remedy);
+    return problemFinding('api', checked, error.message, remedy);
   }
 }
 
 async function examineOwnClock(tools: DoctorTools, { state, actual }: Evaluation): Promise<Finding> {
   const { sync } = await tools.store.readNotes(state.interface);
-  const moments: Moment[] = [
+  const moments: NotedInstant[] = [
     { what: `the join of ${state.interface}`, at: Date.parse(state.createdAt) / 1000 },
     { what: `the key of ${state.interface}`, at: Date.parse(state.keySince) / 1000 },
     ...(sync.lastSuccess === null
@@ -169,16 +169,16 @@ async function examineNames(tools: DoctorTools, state: Joined): Promise<Finding[
   const names = namesOf(state);
   return Promise.all(
     names.map(async (name) => {
-      const looked = `the resolver's word for ${name}`;
+      const checked = `the resolver's word for ${name}`;
       const addresses = await tools.host.resolve(name, resolveDeadline);
-      if (addresses.length > 0) return okFinding('dns', looked, addresses.join(', '));
+      if (addresses.length > 0) return okFinding('dns', checked, addresses.join(', '));
       const known = addressesOf(name, state.resolved);
       const isPlain = new URL(state.service.url).hostname === name && state.service.url.startsWith('http:');
       const used = isPlain ? 'is used while no resolver answers' : 'is used';
       const meanwhile = known.length === 0 ? '' : `; ${known.join(', ')} from before ${used}`;
       return problemFinding(
         'dns',
-        looked,
+        checked,
         `there is none${meanwhile}`,
         `getent ahosts ${name}, and see /etc/resolv.conf`,
       );

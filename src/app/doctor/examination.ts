@@ -1,11 +1,11 @@
 import type { ServiceProbe } from '../../api/service.ts';
-import type { Finding, Subject } from '../../core/doctor/finding.ts';
+import type { Finding, FindingSubject } from '../../core/doctor/finding.ts';
 import type { CpnError } from '../../core/errors/index.ts';
 import type { Resolved } from '../../core/names/resolved-names.ts';
 import type { HttpProxy, ServiceAddress } from '../../core/net/service-address.ts';
 import type { Inspector } from '../../host/inspector.ts';
 import type { Joined, State } from '../../store/state/state.ts';
-import type { Folders, Listing } from '../../store/store.ts';
+import type { Folders, StoredNetworks } from '../../store/store.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';
 import type { Tools } from '../tools.ts';
 
@@ -29,7 +29,7 @@ export interface ExaminedNetwork {
 export interface DoctorInputs {
   /** The networks that are examined, of which some may not have been joined to the end. */
   readonly states: readonly State[];
-  readonly unreadable: Listing['unreadable'];
+  readonly unreadable: StoredNetworks['unreadable'];
   /** Why the list of networks cannot be read. */
   readonly failure: CpnError | null;
   readonly networks: readonly ExaminedNetwork[];
@@ -38,12 +38,12 @@ export interface DoctorInputs {
 /** A check of the host as a whole: looks, and has core/doctor judge. */
 export interface HostCheck {
   /** What is said to be looked at where the look itself fails. */
-  readonly subject: Subject;
-  examine(tools: DoctorTools, chart: DoctorInputs): Promise<readonly Finding[]>;
+  readonly subject: FindingSubject;
+  examine(tools: DoctorTools, inputs: DoctorInputs): Promise<readonly Finding[]>;
 }
 
 /** A check of one network that could be looked at. */
 export interface NetworkCheck {
-  readonly subject: Subject;
+  readonly subject: FindingSubject;
   examine(tools: DoctorTools, evaluation: Evaluation): Promise<readonly Finding[]>;
 }

@@ -1,4 +1,4 @@
-import { type Finding, notExamined, problemFinding, type Subject, subjects } from '../../core/doctor/finding.ts';
+import { type Finding, type FindingSubject, notExamined, problemFinding, subjects } from '../../core/doctor/finding.ts';
 import { CpnError, DiskFailed, expectCpnError, NotOurs } from '../../core/errors/index.ts';
 import { evaluateNetwork } from '../reconcile/evaluate-network.ts';
 import { isJoined, selectStates } from '../select.ts';
@@ -20,18 +20,18 @@ export interface Diagnosis extends Finding {
  * @throws NotJoined when `network` names none of this host's
  */
 export async function examine(tools: DoctorTools, network?: string): Promise<Diagnosis[]> {
-  const chart = await readInputs(tools, network);
+  const inputs = await readInputs(tools, network);
   const { unexamined } = tools.inspector;
-  const isExaminable = ({ subject }: { readonly subject: Subject }) => !unexamined.has(subject);
+  const isExaminable = ({ subject }: { readonly subject: FindingSubject }) => !unexamined.has(subject);
   const ofHost = hostChecks
     .filter(isExaminable)
-    .map(({ subject, examine: look }) => guarded(subject, null, () => look(tools, chart)));
+    .map(({ subject, examine: look }) => guarded(subject, null, () => look(tools, inputs)));
   const checks = [...serviceChecks, ...networkChecks, ...mtuChecks].filter(isExaminable);
   const left = [...unexamined].map((subject) => ({ ...notExamined(subject), interface: null }));
-  const ofNetworks = chart.networks.flatMap(({ state, evaluation: seen }) => {
+  const ofNetworks = inputs.networks.flatMap(({ state, evaluation }) => {
     const { interface: link } = state;
-    if (seen instanceof CpnError) return [guarded('network', link, () => Promise.reject(seen))];
-    return checks.map(({ subject, examine: look }) => guarded(subject, link, () => look(tools, seen)));
+    if (evaluation instanceof CpnError) return [guarded('network', link, () => Promise.reject(evaluation))];
+    return checks.map(({ subject, examine: look }) => guarded(subject, link, () => look(tools, evaluation)));
   });
   const found = [...left, ...(await Promise.all([...ofHost, ...ofNetworks])).flat()];
   const rank = ({ subject }: Finding) => subjects.indexOf(subject);
@@ -41,8 +41,8 @@ export async function examine(tools: DoctorTools, network?: string): Promise<Dia
 async function readInputs(tools: DoctorTools, network: string | undefined): Promise<DoctorInputs> {
   const { states, unreadable, failure } = await select(tools, network);
   const cases = states.filter(isJoined).map(async (state): Promise<ExaminedNetwork> => {
-    const seen = await evaluateNetwork(tools, state).catch(expectCpnError);
-    return { state, evaluation: seen };
+    const evaluation = await evaluateNetwork(tools, state).catch(expectCpnError);
+    return { state, evaluation: evaluation };
   });
   return { states, unreadable, failure, networks: await Promise.all(cases) };
 }
@@ -58,7 +58,7 @@ async function select(tools: DoctorTools, network: string | undefined): Promise<
 }
 
 async function guarded(
-  subject: Subject,
+  subject: FindingSubject,
   link: string | null,
   look: () => Promise<readonly Finding[]>,
 ): Promise<Diagnosis[]> {
@@ -66,9 +66,9 @@ async function guarded(
     return (await look()).map((finding) => ({ ...finding, interface: link }));
   } catch (error) {
     if (!(error instanceof CpnError)) throw error;
-    const looked = link === null ? `${subject} of this host` : `${subject} of ${link}`;
+    const checked = link === null ? `${subject} of this host` : `${subject} of ${link}`;
     const [found, remedy] = splitRemedy(error.message);
-    return [{ ...problemFinding(subject, looked, found, remedy), interface: link }];
+    return [{ ...problemFinding(subject, checked, found, remedy), interface: link }];
   }
 }
 

@@ -128,17 +128,17 @@ export async function undoDrain(tools: Tools, network: string | undefined): Prom
 }
 
 async function renewLanRoutes(tools: Tools, state: Joined): Promise<void> {
-  const { ways } = await tools.store.readNotes(state.interface);
-  if (ways === null) return;
-  await tools.store.amendNotes(state.interface, { ways: acceptDefaultRoute(ways) });
+  const { ways: lanRoutes } = await tools.store.readNotes(state.interface);
+  if (lanRoutes === null) return;
+  await tools.store.amendNotes(state.interface, { ways: acceptDefaultRoute(lanRoutes) });
   // A host that cannot be observed keeps what is known of them.
-  const seen = await evaluateNetwork(tools, state).catch(expectCpnError);
-  if (!(seen instanceof Error)) await checkLanRoutes(tools, seen);
+  const evaluation = await evaluateNetwork(tools, state).catch(expectCpnError);
+  if (!(evaluation instanceof Error)) await checkLanRoutes(tools, evaluation);
 }
 
-function explainWithdrawn(route: Prefix, { unloaded, ways }: Pick<Notes, 'unloaded' | 'ways'>): string {
+function explainWithdrawn(route: Prefix, { unloaded, ways: lanRoutes }: Pick<Notes, 'unloaded' | 'ways'>): string {
   if (unloaded !== null) return `${route} (the packet rules do not load)`;
-  return `${route} (${ways?.[route]?.gone ?? 'no host there answers the probes'})`;
+  return `${route} (${lanRoutes?.[route]?.gone ?? 'no host there answers the probes'})`;
 }
 
 async function selectConnectors(tools: Tools, network: string | undefined) {

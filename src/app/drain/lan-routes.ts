@@ -27,19 +27,19 @@ export async function updateLanRoutes(tools: Tools, { state, actual }: Evaluatio
   const notes = await tools.store.readNotes(state.interface);
   const before = notes.ways ?? initialLanRoutes(withdrawnBefore(state, self?.withdrawn ?? [], notes));
   // A platform that does not tell its routes forwards nothing.
-  if (self === undefined || routes.length === 0 || actual.surroundings.reached === undefined)
-    return { before, ways: before, since: context.since, routes };
-  const { ways, since } = trackLanRoutes(before, routes, {
+  if (self === undefined || routes.length === 0 || actual.underlay.reached === undefined)
+    return { before, lanRoutes: before, since: context.since, routes };
+  const { lanRoutes, since } = trackLanRoutes(before, routes, {
     ...context,
     dropped: new Map([...context.dropped].filter(([route]) => leavesRoute(map, self, route))),
-    surroundings: actual.surroundings,
-    isOnline: await isOnline(tools, state, actual.surroundings),
+    underlay: actual.underlay,
+    isOnline: await isOnline(tools, state, actual.underlay),
     withdrawn: self.withdrawn,
     now: tools.monotonic(),
   });
-  const isNew = JSON.stringify(ways) !== JSON.stringify(notes.ways ?? {});
-  if (isNew) await tools.store.amendNotes(state.interface, { ways });
-  return { before, ways, since, routes };
+  const isNew = JSON.stringify(lanRoutes) !== JSON.stringify(notes.ways ?? {});
+  if (isNew) await tools.store.amendNotes(state.interface, { ways: lanRoutes });
+  return { before, lanRoutes, since, routes };
 }
 
 /** What this connector took out of service for want of a way, before a reboot: all that it withdrew for no other reason. */
@@ -50,8 +50,8 @@ function withdrawnBefore(state: Joined, withdrawn: readonly Prefix[], { dead, un
   return withdrawn.filter((route) => !dead.includes(route));
 }
 
-async function isOnline({ host }: Tools, state: Joined, surroundings: Evaluation['actual']['surroundings']) {
-  const { uplinks, links } = surroundings;
+async function isOnline({ host }: Tools, state: Joined, underlay: Evaluation['actual']['underlay']) {
+  const { uplinks, links } = underlay;
   const isDown = (uplink: string) => links.some(({ name, isDown }) => name === uplink && isDown);
   if (uplinks.length > 0 && uplinks.every(isDown)) return false;
   const sources = await Promise.all(locateApi(state).map((address) => host.sourceAddress(address)));
@@ -59,14 +59,14 @@ async function isOnline({ host }: Tools, state: Joined, surroundings: Evaluation
 }
 
 /** The routes to whose LAN this host has no route of its own any more, and why. */
-export function findUnreachableLans(ways: LanRoutes | null): { readonly route: string; readonly why: string }[] {
-  return Object.entries(ways ?? {}).flatMap(([route, { gone }]) => (gone === null ? [] : [{ route, why: gone }]));
+export function findUnreachableLans(lanRoutes: LanRoutes | null): { readonly route: string; readonly why: string }[] {
+  return Object.entries(lanRoutes ?? {}).flatMap(([route, { gone }]) => (gone === null ? [] : [{ route, why: gone }]));
 }
 
 /** Describes the routes whose way is gone, and what becomes of them. */
-export function describeLanRoutes(state: Joined, ways: LanRoutes | null): string[] {
+export function describeLanRoutes(state: Joined, lanRoutes: LanRoutes | null): string[] {
   const self = findOwnPeer(state.membership.map, state);
-  return findUnreachableLans(ways).map(({ route, why }) => {
+  return findUnreachableLans(lanRoutes).map(({ route, why }) => {
     const isWithdrawn = self?.withdrawn.some((each) => each === route);
     const consequence = isWithdrawn
       ? 'the route is out of service here until there is one'

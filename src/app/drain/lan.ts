@@ -10,10 +10,10 @@ export interface Lan {
   readonly self: Peer;
   /** What this connector is there to serve, in service or not. */
   readonly routes: readonly Prefix[];
-  readonly targets: readonly Target[];
+  readonly targets: readonly LanTarget[];
 }
 
-export interface Target extends ProbeTarget {
+export interface LanTarget extends ProbeTarget {
   /** As people write it. */
   readonly name: string;
   /** Null where it takes a resolver to know. */
@@ -29,6 +29,6 @@ export function findLan(state: Joined): Lan | null {
   return { self, routes: assignedRoutes(map, self), targets: options.probes.map(describeTarget) };
 }
 
-function describeTarget(probe: ProbeTarget): Target {
+function describeTarget(probe: ProbeTarget): LanTarget {
   return { ...probe, name: formatProbeTarget(probe), address: tryParseAddress(probe.host) };
 }

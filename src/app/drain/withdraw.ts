@@ -19,7 +19,11 @@ const deadline = 10_000;
  */
 export function withdrawnBy(
   state: Joined,
-  { dead, ways, unloaded }: Pick<Notes, 'dead' | 'ways' | 'unloaded'> = { dead: [], ways: null, unloaded: null },
+  { dead, ways: lanRoutes, unloaded }: Pick<Notes, 'dead' | 'ways' | 'unloaded'> = {
+    dead: [],
+    ways: null,
+    unloaded: null,
+  },
 ): readonly Prefix[] {
   const { map } = state.membership;
   const self = findOwnPeer(state.membership.map, state);
@@ -28,7 +32,7 @@ export function withdrawnBy(
   const withdrawn =
     state.drained || unloaded !== null
       ? [...assigned, map.cidr]
-      : assigned.filter((route) => dead.includes(route) || ways?.[route]?.gone != null);
+      : assigned.filter((route) => dead.includes(route) || lanRoutes?.[route]?.gone != null);
   return withdrawn.toSorted(comparePrefixes);
 }
 

@@ -112,7 +112,7 @@ async function findAddressRefusal(
     state,
     others: othersOf(state, states),
     earlier,
-    around: actual,
+    observed: actual,
     sshClients: await tools.host.sshClients(),
     recalled: [],
     saved: null,

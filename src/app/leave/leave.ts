@@ -6,8 +6,8 @@ import { findOwnPeer } from '../../core/map/own-peer.ts';
 import { findOwnSkipped } from '../../core/map/skipped-peers.ts';
 import { findOurRules } from '../../core/routing/tunnel-rules.ts';
 import type { Joined, State } from '../../store/state/state.ts';
-import { type Access, accessOf, isTokenVoid } from '../access.ts';
-import { isJoined, type Selection, selectMeant } from '../select.ts';
+import { accessOf, isTokenVoid, type PeerAccess } from '../access.ts';
+import { isJoined, type SelectedNetworks, selectMeant } from '../select.ts';
 import { withExtensions } from '../service-features.ts';
 import type { Tools } from '../tools.ts';
 import { cleanUp, transferOwnership } from './cleanup.ts';
@@ -40,7 +40,7 @@ export async function takeDown(tools: Tools, network?: string, all = false): Pro
 /** The failure of one network is its own: the others have their turn before it is thrown. */
 async function forEachState<Result>(
   tools: Tools,
-  { states, unreadable }: Selection,
+  { states, unreadable }: SelectedNetworks,
   work: (state: State) => Promise<Result>,
 ): Promise<Result[]> {
   const results: Result[] = [];
@@ -66,7 +66,11 @@ async function forEachState<Result>(
  * @throws WrongUsage as {@link selectMeant}
  * @throws NotJoined where it names neither
  */
-export async function selectLeaving(tools: Tools, network: string | undefined, all: boolean): Promise<Selection> {
+export async function selectLeaving(
+  tools: Tools,
+  network: string | undefined,
+  all: boolean,
+): Promise<SelectedNetworks> {
   try {
     return await selectMeant(tools.store, network, all);
   } catch (error) {
@@ -189,7 +193,7 @@ function describeUnfinished({ interface: link, service, enrollment, keyPair }: S
 }
 
 /** Whether the network still has this host, which a service that never listed it does not tell. */
-async function isListed(service: PeerService, access: Access, state: Joined): Promise<boolean> {
+async function isListed(service: PeerService, access: PeerAccess, state: Joined): Promise<boolean> {
   const { membership } = state;
   try {
     const { map } = await service.readMap(access.network, access.token, null);

@@ -181,10 +181,10 @@ export async function setOptions(
   if (planned !== null) await checkInbound(tools, { ...planned, state });
   // What was doubted of the former control plane says nothing of this one.
   if (moved.length > 0) await tools.store.amendNotes(link, { held: null });
-  const later = (isReported || moved.length > 0) && state.enabled ? await readReported(tools, link) : [];
+  const reported = (isReported || moved.length > 0) && state.enabled ? await readReported(tools, link) : [];
   const unloaded = planned && (await findUnloaded(tools, planned));
   const made = withoutRules(planned?.changes ?? [], unloaded);
-  return { ...report(chosen, planned, [...moved, ...made, ...ports, ...later]), failure: unloaded };
+  return { ...report(chosen, planned, [...moved, ...made, ...ports, ...reported]), failure: unloaded };
 }
 
 /** Says that the other peers go on dialling a port that is no longer listened on; one that a router forwards was another before too. */
@@ -255,12 +255,12 @@ async function reportChanges(
 
 /** Tells the network again what it knew before options that this host does not have after all. */
 async function reportFormer(tools: Tools, known: Joined, reported: ResolvedChanges): Promise<void> {
-  const former = {
+  const previous = {
     ...(reported.name !== undefined && { name: known.membership.peer.name }),
     ...(reported.endpoint !== undefined && { endpoint: known.enrollment.endpoint }),
   };
   const outcome = 'the control plane still has the new name or endpoint of this host, and the host does not';
-  await reportChanges(tools, known, former).catch((error) => {
+  await reportChanges(tools, known, previous).catch((error) => {
     tools.warn(`${outcome}: ${expectCpnError(error).message}`);
   });
 }

@@ -37,8 +37,8 @@ export async function applyEvaluation(tools: Tools, planned: Evaluation, known: 
   await reachMoved(tools, planned);
   const left = dropReverted(receipt, steps);
   const applied: Joined = left === state.receipt ? state : { ...state, receipt: left };
-  const seen = await observeApplied(tools, planned, applied);
-  const pending = plan(desired, seen, secondsNow(tools))
+  const observed = await observeApplied(tools, planned, applied);
+  const pending = plan(desired, observed, secondsNow(tools))
     .filter((step) => !isHostsStep(step))
     .flatMap((step) => step.changes)
     .filter((change) => areLoaded || !needsRules(change));
@@ -53,8 +53,8 @@ export async function applyEvaluation(tools: Tools, planned: Evaluation, known: 
 
 /** What is there after the steps. What none of them could change is not read again: that takes longer than all else. */
 function observeApplied(tools: Tools, { steps, actual }: Evaluation, applied: Joined): Promise<Actual> {
-  const around = changesOnlyPeers(steps) ? actual : null;
-  return tools.host.observe({ ...observeOptionsFor(applied), around });
+  const previous = changesOnlyPeers(steps) ? actual : null;
+  return tools.host.observe({ ...observeOptionsFor(applied), previous });
 }
 
 /** Speaks to the peers that moved, where this host is behind NAT, which lets nothing in from the new endpoint before. */

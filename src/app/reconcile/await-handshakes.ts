@@ -56,11 +56,11 @@ export async function awaitHandshakes(
     const until = tools.monotonic() + (retryDelaysMs[Math.min(round, retryDelaysMs.length - 1)] ?? pollMs) / 1000;
     while (waiting.length > 0 && tools.monotonic() < until) {
       await tools.sleep(pollMs, signal);
-      const seen = await readTable(tools, link);
+      const observed = await readTable(tools, link);
       // The interface is gone where the network was taken down or left meanwhile.
-      if (seen === null) waiting = await findWaiting();
+      if (observed === null) waiting = await findWaiting();
       const hasAnswered = ({ peer: { publicKey }, latestHandshake }: AwaitedPeer) => {
-        const latest = seen?.get(publicKey)?.latestHandshake ?? null;
+        const latest = observed?.get(publicKey)?.latestHandshake ?? null;
         return latest !== null && (renewed.has(publicKey) || latestHandshake === null || latest > latestHandshake);
       };
       for (const { peer } of waiting.filter(hasAnswered)) {
@@ -88,12 +88,12 @@ export async function awaitHandshakes(
 export function findAwaitedPeers(
   map: NetworkMap,
   peers: readonly DesiredPeer[],
-  witnesses: readonly ConfirmingPeerKey[],
+  confirmingPeers: readonly ConfirmingPeerKey[],
 ): readonly AwaitedPeer[] {
   const byKey = new Map(map.peers.map((peer) => [peer.publicKey, peer]));
   const byId = new Map(map.peers.map((peer) => [peer.id, peer]));
   const wanted = new Map(peers.map((peer) => [peer.publicKey, peer]));
-  return witnesses.flatMap(({ publicKey, peer: id, latestHandshake }): AwaitedPeer[] => {
+  return confirmingPeers.flatMap(({ publicKey, peer: id, latestHandshake }): AwaitedPeer[] => {
     const peer = byKey.get(publicKey) ?? (id === undefined ? undefined : byId.get(id));
     const entry = peer && wanted.get(peer.publicKey);
     if (peer === undefined || entry === undefined) return [];
@@ -103,11 +103,11 @@ export function findAwaitedPeers(
 
 /** A peer that is put in again keeps where it was found. */
 async function renew(tools: Tools, link: string, waiting: readonly AwaitedPeer[]): Promise<void> {
-  const seen = await readTable(tools, link);
+  const observed = await readTable(tools, link);
   // A pass makes the interface again.
-  if (seen === null) return;
+  if (observed === null) return;
   const peers = waiting.map(({ wanted }) => {
-    return { ...wanted, endpoint: seen.get(wanted.publicKey)?.endpoint ?? wanted.endpoint };
+    return { ...wanted, endpoint: observed.get(wanted.publicKey)?.endpoint ?? wanted.endpoint };
   });
   await tools.host.apply({ do: 'renew-peers', link, peers, changes: [] });
 }

@@ -5,8 +5,8 @@ import type { Tools } from '../tools.ts';
 import type { Evaluation } from './evaluate-network.ts';
 
 /** Notes which routes of a connector have no way to their LAN now. A way that is back counts at once, which only the daemon waits for. */
-export async function checkLanRoutes(tools: Tools, seen: Evaluation): Promise<void> {
-  const dropped = await findDrops(tools, seen).then(
+export async function checkLanRoutes(tools: Tools, evaluation: Evaluation): Promise<void> {
+  const dropped = await findDrops(tools, evaluation).then(
     ({ routes }) => routes,
     (error: unknown) => {
       // Packet rules that cannot be read withdraw nothing.
@@ -14,5 +14,5 @@ export async function checkLanRoutes(tools: Tools, seen: Evaluation): Promise<vo
       throw error;
     },
   );
-  await updateLanRoutes(tools, seen, { settling: 0, since: new Map(), dropped });
+  await updateLanRoutes(tools, evaluation, { settling: 0, since: new Map(), dropped });
 }

@@ -96,7 +96,7 @@ export function recallRoutes(link: string): () => readonly Prefix[] {
   const { inputs, wanted } = last;
   return () => {
     const taken = new Set(wanted.taken);
-    return [...findNested(inputs.around, []), ...inputs.recalled].filter((prefix) => taken.has(prefix));
+    return [...findNested(inputs.observed, []), ...inputs.recalled].filter((prefix) => taken.has(prefix));
   };
 }
 
@@ -120,7 +120,7 @@ export function planInputs(
   const last = evaluations.get(link);
   const isSame = last !== undefined && sameData(last.inputs, inputs);
   const wanted = isSame ? last.wanted : desireNetwork(inputs);
-  const actual = { ...inputs.around, device };
+  const actual = { ...inputs.observed, device };
   const isSettled = isSame && last.settled !== undefined && sameData(last.settled, device);
   const steps = isSettled ? [] : plan(wanted.desired, actual, now, findMoved(wanted, inputs, device));
   const stays = isSettled || (steps.length === 0 && arePeersSettled(wanted.desired, actual));
@@ -145,18 +145,18 @@ function findMoved(
 }
 
 function desireNetwork(inputs: DesireInputs): DesiredNetwork {
-  const { state, others, around, saved, text, applied, label, unreachable, sessions } = inputs;
+  const { state, others, observed, saved, text, applied, label, unreachable, sessions } = inputs;
   const { self, map, listed } = findSelf(state);
   const { interface: link, keyPair, networkSecret, options, resolved, failed, labels, pathMtu } = state;
-  const routeTable = findRouteTable(state, others, around);
+  const routeTable = findRouteTable(state, others, observed);
   const constraints = constrainRoutes({ ...inputs, routeTable });
   const wanted = computeDesired(
     {
       ...{ link, map, self, keyPair, networkSecret, options, resolved, unreachable, failed, label, labels, pathMtu },
       sessions,
-      forwarding: describeForwarding(state, around, others),
+      forwarding: describeForwarding(state, observed, others),
       routeTable,
-      strict: options.strictTunnel ? findExceptions(around, routeTable) : null,
+      strict: options.strictTunnel ? findExceptions(observed, routeTable) : null,
       ...{ expired: inputs.expired, mapEnd: findMapEnd(state) },
     },
     constraints,
@@ -166,7 +166,7 @@ function desireNetwork(inputs: DesireInputs): DesiredNetwork {
   const taken = [maskPrefix(formatInterfaceAddress(desired.config.address)), ...desired.routes].filter(
     (prefix) => !isDefaultRoute(prefix),
   );
-  const { connected, routed } = around.surroundings;
+  const { connected, routed } = observed.underlay;
   const elsewhere = new PrefixIndex([...connected, ...routed].map((each) => [each.prefix, each]));
   const isShared = taken.some((prefix) => elsewhere.findWithin(prefix) !== null);
   return {
@@ -176,9 +176,9 @@ function desireNetwork(inputs: DesireInputs): DesiredNetwork {
     taken,
     isShared,
     tunnelledResolvers: findTunnelledResolvers(
-      constraints.surroundings,
+      constraints.underlay,
       constraints.stubResolvers ?? [],
-      constraints.inside,
+      constraints.tunnelPrefixes,
     ),
     moved: findMovedPeers(desired.config, applied ?? saved, { map, resolved }),
   };
@@ -199,11 +199,8 @@ export function findRouteTable(
   );
 }
 
-function findExceptions(
-  { surroundings, rules }: Pick<Actual, 'surroundings' | 'rules'>,
-  own: string | null,
-): StrictExceptions {
-  return { prefixes: strictlyOutside(surroundings), tables: findAcceptedTables(rules, own) };
+function findExceptions({ underlay, rules }: Pick<Actual, 'underlay' | 'rules'>, own: string | null): StrictExceptions {
+  return { prefixes: strictlyOutside(underlay), tables: findAcceptedTables(rules, own) };
 }
 
 /** Gathers what of this host's forwarding the packet rules of a network follow from. */

@@ -77,11 +77,13 @@ export interface EvaluationOptions {
 export async function evaluateNetwork(
   tools: Tools,
   state: Joined,
-  { actual: seen, disallowed = [], applied, acceptsUnread = false, silent = [] }: EvaluationOptions = {},
+  { actual: actualBefore, disallowed = [], applied, acceptsUnread = false, silent = [] }: EvaluationOptions = {},
 ): Promise<Evaluation> {
   const link = state.interface;
   const [actual, { states, text, saved }] = await Promise.all([
-    seen && isComplete(seen, state) ? seen : tools.host.observe({ ...observeOptionsFor(state), acceptsUnread }),
+    actualBefore && isComplete(actualBefore, state)
+      ? actualBefore
+      : tools.host.observe({ ...observeOptionsFor(state), acceptsUnread }),
     readKnown(tools, state),
   ]);
   if (actual.unread !== undefined && actual.device === null) throw new HostUnread(link, actual.unread);
@@ -96,11 +98,11 @@ export async function evaluateNetwork(
       `type: nft delete table ${table}, or join again with another --interface`,
     );
   }
-  const { device, timeouts: _, ...around } = actual;
+  const { device, timeouts: _, ...observed } = actual;
   const serviceTime = await readServiceTime(tools, state);
   const expired = findExpired(state, serviceTime);
   const inputs = {
-    ...{ state, around, text, saved, applied: applied ?? null, disallowed, expired },
+    ...{ state, observed, text, saved, applied: applied ?? null, disallowed, expired },
     others: othersOf(state, states),
     unreachable: await findUnreachable(tools.host, state, device),
     silent,
@@ -110,7 +112,7 @@ export async function evaluateNetwork(
   let planned = await planWithSessions(tools, inputs, device);
   const firewall = markOtherTimeouts(planned.wanted.desired.firewall, actual, serviceTime);
   if (firewall !== actual.firewall)
-    planned = await planWithSessions(tools, { ...inputs, around: { ...around, firewall } }, device);
+    planned = await planWithSessions(tools, { ...inputs, observed: { ...observed, firewall } }, device);
   const { wanted } = planned;
   const steps = withServiceTime(planned.steps, serviceTime);
   // The file, and what stays outside, follow from the whole host.
@@ -249,8 +251,8 @@ function concernsOf(state: State): readonly Prefix[] {
 }
 
 /** True where an observation made before an update has all that the update needs: the interface of a new route. */
-function isComplete({ surroundings, sysctls }: Actual, state: Joined): boolean {
-  const links = servedBy(state).flatMap(linkFinder(surroundings));
+function isComplete({ underlay, sysctls }: Actual, state: Joined): boolean {
+  const links = servedBy(state).flatMap(linkFinder(underlay));
   return links.filter(isPlainLinkName).every((link) => forwardingKey(link) in sysctls);
 }
 

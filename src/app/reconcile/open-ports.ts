@@ -22,10 +22,10 @@ export function refuseUnfixedPort({ openFirewall, listenPort }: Options): void {
 }
 
 /** Plans what firewall programs of this host are to let in for a network; queries them only where a port is to be open, or was opened. */
-export async function preparePorts(tools: Tools, state: State, { surroundings }: Actual): Promise<PortPlan> {
+export async function preparePorts(tools: Tools, state: State, { underlay }: Actual): Promise<PortPlan> {
   const { interface: link, options, enabled, openPorts: ours } = state;
   const port = enabled && options.openFirewall ? options.listenPort : null;
-  const ask = async (each: number) => (await tools.host.portStates?.(link, each, surroundings.uplinks)) ?? [];
+  const ask = async (each: number) => (await tools.host.portStates?.(link, each, underlay.uplinks)) ?? [];
   const states = port === null ? [] : await ask(port);
   if (port !== null && states.length === 0) {
     tools.warn(`neither ufw nor firewalld is on at this host: there is nothing that --open-firewall could open`);
@@ -34,9 +34,9 @@ export async function preparePorts(tools: Tools, state: State, { surroundings }:
     if (is !== 'refused') continue;
     tools.warn(`${at.by} has a rule that refuses UDP to port ${at.port}, which stays; take it away to let it in`);
   }
-  const former: PortState[] = [];
-  for (const each of new Set(ours.map((at) => at.port))) if (each !== port) former.push(...(await ask(each)));
-  return planPorts({ link, port, ours, states: [...states, ...former] });
+  const previous: PortState[] = [];
+  for (const each of new Set(ours.map((at) => at.port))) if (each !== port) previous.push(...(await ask(each)));
+  return planPorts({ link, port, ours, states: [...states, ...previous] });
 }
 
 /**

@@ -47,15 +47,15 @@ export const defaultConfirmMs = 20_000;
 export async function passNetwork(
   tools: Tools,
   link: string,
-  news: StateUpdate,
+  update: StateUpdate,
   options: PassOptions,
 ): Promise<Pass | null> {
   // An update has a map only where it is another one: then there is something to save.
-  if (news.map === null) {
+  if (update.map === null) {
     const known = await readJoined(tools, link);
     if (known === null) return null;
-    if (sameData(applyUpdate(known, news), known)) {
-      const looking = { acceptsUnread: true, silent: news.silent };
+    if (sameData(applyUpdate(known, update), known)) {
+      const looking = { acceptsUnread: true, silent: update.silent };
       const planned = known.enabled ? await evaluateNetwork(tools, known, looking) : null;
       const isLeft = known.deletion !== undefined && (await isOnHost(tools, known));
       const isSteady = planned === null ? !isLeft : planned.changes.length === 0 && planned.state === known;
@@ -63,21 +63,21 @@ export async function passNetwork(
       if (isDone) return unchangedPass(planned);
     }
   }
-  return tools.store.lock(() => passLocked(tools, link, news, options));
+  return tools.store.lock(() => passLocked(tools, link, update, options));
 }
 
-async function passLocked(tools: Tools, link: string, news: StateUpdate, options: PassOptions): Promise<Pass | null> {
+async function passLocked(tools: Tools, link: string, update: StateUpdate, options: PassOptions): Promise<Pass | null> {
   const stored = await readJoined(tools, link);
   if (stored === null) return null;
-  const { isRepeated = false, removed = [] } = news;
+  const { isRepeated = false, removed = [] } = update;
   const confirming = { ...options, isMapRepeated: isRepeated, removed };
-  const next = applyUpdate(stored, news);
+  const next = applyUpdate(stored, update);
   if (next.deletion !== undefined) return passDeleted(tools, stored, next);
   const known = withoutDeletion(stored);
   if (!known.enabled) return applyAndSave(tools, known, next, null, confirming);
   // What the steps make is recorded in the state on disk before: that must be one of a network that is up.
   if (known !== stored) await tools.store.write(known);
-  const planned = await evaluateNetwork(tools, next, { acceptsUnread: true, silent: news.silent });
+  const planned = await evaluateNetwork(tools, next, { acceptsUnread: true, silent: update.silent });
   if (known !== stored) return resume(tools, await applyAndSave(tools, known, next, planned, confirming));
   if (sameData(next, known) && isPostponed(planned, options)) return unchangedPass(planned);
   return applyAndSave(tools, known, next, planned, confirming);

@@ -11,10 +11,13 @@ export interface PortConflict {
   readonly holder: PortHolder | null;
 }
 
-type Inputs = Pick<Evaluation, 'state' | 'desired' | 'actual'>;
+type ConflictInputs = Pick<Evaluation, 'state' | 'desired' | 'actual'>;
 
 /** Finds what has the listen port of a network whose interface is missing or down; null where nothing has it. */
-export async function findPortConflict(tools: Tools, { state, desired, actual }: Inputs): Promise<PortConflict | null> {
+export async function findPortConflict(
+  tools: Tools,
+  { state, desired, actual }: ConflictInputs,
+): Promise<PortConflict | null> {
   const port = desired.config.listenPort;
   // Without routes of its own a platform shows a tunnel as down that has lost its address, and keeps its port.
   const isUp = actual.link?.up || (actual.isPlain === true && actual.device !== null);
@@ -58,7 +61,7 @@ export async function awaitFreePort({ host, sleep }: Tools, port: number): Promi
  *
  * @throws PortTaken
  */
-export async function refuseTakenPort(tools: Tools, planned: Inputs): Promise<void> {
+export async function refuseTakenPort(tools: Tools, planned: ConflictInputs): Promise<void> {
   const conflict = await findPortConflict(tools, planned);
   if (conflict === null || (await awaitFreePort(tools, conflict.port))) return;
   const { link } = planned.desired;

@@ -91,7 +91,7 @@ export async function reconcileNetworks(
     // This request confirms the deletion.
     if (update.deletedAt !== undefined && settled !== null && isJoined(settled)) await refresh(tools, settled);
     for (const skipped of describeAllSkipped(pass?.evaluation?.state.membership.map.skipped)) tools.warn(skipped);
-    for (const claim of pass?.evaluation ? describePinMismatches(pass.evaluation.state) : []) tools.warn(claim);
+    for (const warning of pass?.evaluation ? describePinMismatches(pass.evaluation.state) : []) tools.warn(warning);
     const unread = findUnread(pass?.evaluation);
     if (pass && unread)
       return { ...explainChanges(state, pass.evaluation), changes: pass.changes, unsynced: failure, failure: unread };
@@ -187,9 +187,9 @@ async function finishRotation(tools: Tools, link: string, withinMs: number): Pro
 }
 
 /** What is out of service here, and whether there is a network secret, may be news to the control plane. */
-async function reportState(tools: Tools, seen: Evaluation): Promise<void> {
-  const { state } = seen;
-  if (state.enrollment.type === 'connector') await checkLanRoutes(tools, seen);
+async function reportState(tools: Tools, evaluation: Evaluation): Promise<void> {
+  const { state } = evaluation;
+  if (state.enrollment.type === 'connector') await checkLanRoutes(tools, evaluation);
   const notes = await tools.store.readNotes(state.interface);
   const results = [await reportWithdrawn(tools, state, withdrawnBy(state, notes)), await reportSecret(tools, state)];
   for (const error of results) if (error !== null && error !== 'unknown') tools.warn(error.message);

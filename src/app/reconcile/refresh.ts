@@ -130,10 +130,10 @@ export async function refresh(
     // What the service states to be gone is believed at once; a map that merely lacks peers may be a slip.
     const expected = withoutRemoved(known, removed);
     // A map that drops most peers is applied under commit-confirm first. If that failed, it is held like one that drops all.
-    const isDoubted =
+    const needsConfirmation =
       map !== null &&
       (emptiesTunnel(expected, map, own) || movesRange(known, map) || (held !== null && dropsMost(expected, map, own)));
-    if (isDoubted) {
+    if (needsConfirmation) {
       const since = held?.since ?? tools.uptime();
       if (held === null || tools.uptime() - since < holdSeconds) {
         const failure = describeUnconfirmed(state, map, holdSeconds);
@@ -158,9 +158,16 @@ export async function refresh(
     const confirmedAt = serviceTimeOf(clock, { now: tools.now().getTime(), uptime: tools.uptime() });
     const answeredBy = answer.listener === undefined ? {} : { listener: answer.listener };
     const back = state.deletion !== undefined && map !== null ? { isBack: true as const } : {};
-    const news = await resolveNewNames(tools, state, map);
+    const update = await resolveNewNames(tools, state, map);
     return {
-      update: { ...news, ...answeredBy, isRepeated: isDoubted, removed, ...(isConfirmed && { confirmedAt }), ...back },
+      update: {
+        ...update,
+        ...answeredBy,
+        isRepeated: needsConfirmation,
+        removed,
+        ...(isConfirmed && { confirmedAt }),
+        ...back,
+      },
       notes,
       waited,
       ...(answer.refusesDeltas && { refusesDeltas: answer.refusesDeltas }),
@@ -212,12 +219,21 @@ async function refuseNewRange(tools: Tools, state: Joined, { cidr, name }: Netwo
   if (!movesRange(known, { ...known, cidr })) return;
   const saved = parseSaved(link, await tools.store.readConfig(link));
   const { states } = await tools.store.list();
-  const around = await tools.host.observe(observeOptionsFor(state));
+  const observed = await tools.host.observe(observeOptionsFor(state));
   const earlier = await readEarlier(tools, state, states);
   const sshClients = await tools.host.sshClients();
   const others = othersOf(state, states);
-  const ground = constrainRoutes({ state, others, earlier, around, sshClients, recalled: [], saved, disallowed: [] });
-  const reason = findRangeRefusal(cidr, ground);
+  const constraints = constrainRoutes({
+    state,
+    others,
+    earlier,
+    observed,
+    sshClients,
+    recalled: [],
+    saved,
+    disallowed: [],
+  });
+  const reason = findRangeRefusal(cidr, constraints);
   if (reason === null) return;
   const remedy = `the tunnel stays as it is; ask an admin why, and where that is meant to be, "cpn set ${link} --allow-route ${cidr}" lets it through`;
   throw new BadReply(service.url, `moves network ${name} from ${known.cidr} to ${cidr}, which ${reason}`, remedy);

@@ -17,15 +17,15 @@ export async function readReturnPaths(
   to: Address,
 ): Promise<ReturnPath[]> {
   if (desired.rules.length === 0 || actual.isPlain || familyOf(to) !== 4) return [];
-  const own = new Set(actual.surroundings.addresses.filter((each) => familyOf(each) === 4));
+  const own = new Set(actual.underlay.addresses.filter((each) => familyOf(each) === 4));
   const asked = [...own].slice(0, mostAddresses);
   return Promise.all(
     asked.map(async (from) => {
-      const [way, outside] = await Promise.all([
+      const [route, outside] = await Promise.all([
         host.route(to, { source: from }),
         host.route(to, { source: from, mark: tunnelMark }),
       ]);
-      return { from, way, outside };
+      return { from, route, outside };
     }),
   );
 }

@@ -43,7 +43,7 @@ export interface ConstraintInputs {
   readonly others: readonly Pick<State, 'interface' | 'createdAt'>[];
   readonly earlier: readonly EarlierNetwork[];
   /** The host without the WireGuard device, whose counters change all the time. */
-  readonly around: Omit<Actual, 'device'>;
+  readonly observed: Omit<Actual, 'device'>;
   /** Read only where a route or an address is to be added: see {@link evaluateNetwork}. */
   readonly sshClients: readonly SshClient[];
   /** Routes that led into the tunnel a moment ago. */
@@ -61,42 +61,42 @@ export function constrainRoutes({
   state,
   others,
   earlier,
-  around,
+  observed,
   sshClients,
   recalled,
   saved,
   disallowed,
   routeTable = null,
 }: ConstraintInputs): RouteConstraints {
-  const later = others.filter((other) => other.createdAt > state.createdAt).map((other) => other.interface);
+  const newerLinks = others.filter((other) => other.createdAt > state.createdAt).map((other) => other.interface);
   const { map, peer } = state.membership;
   const isBelieved = (prefix: Prefix) => !disallowed.includes(prefix);
-  const underlay = withoutLinks(around.surroundings, later);
+  const underlay = withoutLinks(observed.underlay, newerLinks);
   return {
-    surroundings: underlay,
+    underlay: underlay,
     stubResolvers: findStubResolvers(underlay, state.keptOutside),
     sshClients,
     // Without the host's routes nothing shows what is reached through the tunnel itself, and no prefix is added then.
-    api: around.unread === undefined ? locateApi(state) : [],
+    api: observed.unread === undefined ? locateApi(state) : [],
     isProxied: proxyOf(state.service) !== null,
-    inside: {
+    tunnelPrefixes: {
       range: map.cidr,
       own: peer.address,
-      present: [...findNested(around, later), ...recalled].filter(isBelieved),
+      present: [...findNested(observed, newerLinks), ...recalled].filter(isBelieved),
       accepted: saved === null ? [] : acceptedBy(saved).filter(isBelieved),
-      outside: [...state.keptOutside.map(({ address }) => address), ...thrownFrom(routeTable, around.throwRoutes)],
+      outside: [...state.keptOutside.map(({ address }) => address), ...thrownFrom(routeTable, observed.throwRoutes)],
       tunnelled: state.tunnelledResolvers.filter(({ route }) => isBelieved(route)),
     },
     taken: earlier.flatMap(({ by, config: { address, peers } }) => {
       const prefixes = [maskPrefix(formatInterfaceAddress(address)), ...peers.flatMap((each) => each.allowedIps)];
       return prefixes.map((prefix) => ({ prefix, by }));
     }),
-    later,
+    newerLinks,
     advertised: advertisedBy(map),
     allowed: state.options.allowRoutes,
     ...(routeTable !== null && {
       isSeparate: inTable(routeTable, () =>
-        placeRoutes({ routeTable, later, allowed: state.options.allowRoutes }, around),
+        placeRoutes({ routeTable, newerLinks, allowed: state.options.allowRoutes }, observed),
       ),
     }),
   };
@@ -112,8 +112,8 @@ function inTable(table: string, placement: () => RoutePlacement): (prefix: Prefi
 }
 
 /** A network that was joined later yields: its subnet and routes keep nothing away from this one. */
-function withoutLinks(surroundings: Underlay, links: readonly string[]): Underlay {
+function withoutLinks(underlay: Underlay, links: readonly string[]): Underlay {
   const isOther = ({ link }: { readonly link: string }) => !links.includes(link);
-  const { connected, routed } = surroundings;
-  return { ...surroundings, connected: connected.filter(isOther), routed: routed.filter(isOther) };
+  const { connected, routed } = underlay;
+  return { ...underlay, connected: connected.filter(isOther), routed: routed.filter(isOther) };
 }

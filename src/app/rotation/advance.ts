@@ -31,7 +31,7 @@ const mostConfirmingPeers = 64;
 
 /**
  * Brings a change of keys to its end from wherever it is. Each step is saved before it is taken, so that it can go on after any crash. It
- * is for the one that holds {@link Store.change}. The lock is held for its steps alone: while it waits for answers, passes go by newer
+ * is for the one that holds {@link HostStore.change}. The lock is held for its steps alone: while it waits for answers, passes go by newer
  * maps, because the peers may be changing their keys too.
  *
  * @param begin gives the change, under the lock, and whether it is new, so that no other host has received it; null for none
@@ -59,8 +59,8 @@ export async function advanceRotation(
     return { next, witnesses: isRotating(next) ? next.rotation.witnesses : state.rotation.witnesses };
   });
   if (begun === null) return null;
-  const { next, witnesses } = begun;
-  const asking = queryAll(tools, next.interface, witnesses);
+  const { next, witnesses: confirmingPeers } = begun;
+  const asking = queryAll(tools, next.interface, confirmingPeers);
   if (!isRotating(next)) return finishRollback(tools, asking, confirming);
   const isAnswerable = (await asking.find()).length > 0;
   if (isAnswerable) tools.progress('waiting for a peer to answer to the new key');
@@ -111,7 +111,7 @@ async function finishRollback(
 }
 
 /** Queries the confirming peers as in the wg-quick file: a pass may have changed the interface since. */
-function queryAll(tools: Tools, link: string, witnesses: readonly ConfirmingPeerKey[]): HandshakeQuery {
+function queryAll(tools: Tools, link: string, confirmingPeers: readonly ConfirmingPeerKey[]): HandshakeQuery {
   return {
     link,
     exclusively: (work) => tools.store.lock(work),
@@ -119,7 +119,7 @@ function queryAll(tools: Tools, link: string, witnesses: readonly ConfirmingPeer
       const state = await tools.store.read(link);
       const saved = parseSaved(link, await tools.store.readConfig(link));
       return state && isJoined(state) && state.enabled && saved
-        ? findAwaitedPeers(state.membership.map, saved.peers, witnesses)
+        ? findAwaitedPeers(state.membership.map, saved.peers, confirmingPeers)
         : [];
     },
   };
@@ -128,13 +128,13 @@ function queryAll(tools: Tools, link: string, witnesses: readonly ConfirmingPeer
 /** Has the new key listed; all that can be looked up and saved is, so that little is left between the others' change and ours. */
 async function announce(tools: Tools, state: Rotating, isNew: boolean): Promise<Evaluation> {
   const { rotation, interface: link } = state;
-  const next = (witnesses: readonly ConfirmingPeerKey[]): Rotating => ({
+  const next = (confirmingPeers: readonly ConfirmingPeerKey[]): Rotating => ({
     ...state,
     keyPair: rotation.keyPair,
-    rotation: { ...rotation, phase: 'confirming', keyPair: state.keyPair, witnesses },
+    rotation: { ...rotation, phase: 'confirming', keyPair: state.keyPair, witnesses: confirmingPeers },
   });
-  const looked = await evaluateNetwork(tools, next([]));
-  const planned = { ...looked, state: next(findConfirmingKeys(looked, secondsNow(tools))) };
+  const evaluation = await evaluateNetwork(tools, next([]));
+  const planned = { ...evaluation, state: next(findConfirmingKeys(evaluation, secondsNow(tools))) };
   tools.progress(`registering the new key of ${link}`);
   try {
     await registerKey(tools, state, rotation.keyPair.publicKey, rotation.proof);

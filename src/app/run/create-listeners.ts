@@ -49,7 +49,7 @@ export function createListeners(context: ListenerContext): readonly PassListener
     tools,
     link,
     interval,
-    (news) => update.addMap(news),
+    (stateUpdate) => update.addMap(stateUpdate),
     () => reports.reportIdle(),
     (messages) => prober.receive(messages),
   );

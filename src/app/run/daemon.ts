@@ -12,7 +12,7 @@ import { countCalls, NetworkController } from './network-controller.ts';
 import { StatusReporter } from './status-reporter.ts';
 import { TransitionLogger } from './transition-logger.ts';
 
-export interface RunOptions {
+export interface DaemonOptions {
   /** Seconds between two passes without another trigger, give or take a fifth; {@link defaultHoldSeconds} by default. */
   readonly interval?: number;
   /** Milliseconds within which a change that could cut the host off is confirmed; {@link defaultConfirmMs} by default. */
@@ -28,15 +28,15 @@ export interface RunOptions {
 }
 
 /** Reconciles every joined network of this host until `signal` aborts. @throws Locked when another daemon runs */
-export async function runDaemon(tools: Tools, options: RunOptions): Promise<void> {
+export async function runDaemon(tools: Tools, options: DaemonOptions): Promise<void> {
   await tools.host.check({ firewall: false });
-  await tools.store.claim(() => new Daemon(tools, options).run());
+  await tools.store.lockDaemon(() => new Daemon(tools, options).run());
 }
 
 /** One process for all networks: starts a controller for each, and passes host events, jumps of the clock and reloads to all of them. */
 class Daemon {
   readonly #tools: Tools;
-  readonly #options: RunOptions;
+  readonly #options: DaemonOptions;
   readonly #interval: number;
   readonly #networks = new Map<string, { readonly controller: NetworkController; readonly ended: Promise<void> }>();
   readonly #watches = new Map<string, Promise<Watch>>();
@@ -47,7 +47,7 @@ class Daemon {
   readonly #reporter: StatusReporter;
   #cleanup: Promise<void> | null = null;
 
-  constructor(tools: Tools, options: RunOptions) {
+  constructor(tools: Tools, options: DaemonOptions) {
     this.#tools = tools;
     this.#options = options;
     this.#interval = options.interval ?? defaultHoldSeconds;

@@ -63,7 +63,7 @@ export class MapFollower implements PassListener {
   /** The whole map was requested for the nonce of the network. A service may have none. */
   #isNonceRequested = false;
   /** The map that waits for a second, equal answer. */
-  #doubt: HeldMap | null = null;
+  #heldMap: HeldMap | null = null;
   /** The control plane, the peer and the token of the last request; null before the first. */
   #identity: string | null = null;
   /** The revision that the request under way names; undefined while there is none. */
@@ -164,38 +164,38 @@ export class MapFollower implements PassListener {
       const seconds = this.#hasAnswered && !needsNonce ? this.#nextHold() : 0;
       const wait = { seconds, signal: round, endsWithTimeout: true as const };
       const wholeMaps = tools.monotonic() < this.#wholeMapsUntil;
-      const options = { holdSeconds: this.#interval, wait, heldMap: this.#doubt, wholeMaps, needsNonce };
+      const options = { holdSeconds: this.#interval, wait, heldMap: this.#heldMap, wholeMaps, needsNonce };
       this.#polled = state.membership.map.revision;
       const refreshed = await refresh(tools, state, options);
-      const { update: news, notes, waited, failure, heldMap: doubt, messages = [], retryAfterMs } = refreshed;
+      const { update, notes, waited, failure, heldMap, messages = [], retryAfterMs } = refreshed;
       this.#polled = undefined;
       if (needsNonce && failure === null) this.#isNonceRequested = true;
       if (failure instanceof Unreachable && failure.waitEnded) return this.#checkAfter(seconds, failure);
-      this.#doubt = doubt;
+      this.#heldMap = heldMap;
       if (refreshed.refusesDeltas) this.#readWholeMaps();
-      else if (failure === null || doubt !== null) this.#halveHold();
+      else if (failure === null || heldMap !== null) this.#halveHold();
       this.#ended = null;
       this.#onMessages(messages);
       this.#isRefused = failure instanceof Refused;
       if (failure instanceof Refused && this.#failures === 0 && (await this.#isLeft())) return this.#pause();
       const isNew = this.#transitions.update(failure);
-      this.#hasAnswered = failure === null || doubt !== null;
+      this.#hasAnswered = failure === null || heldMap !== null;
       // At the same time: the pass need not wait for the disk.
       const [isApplied] = await Promise.all([
-        !isNews(news, state) || this.#apply(news),
+        !hasChanges(update, state) || this.#apply(update),
         failure === null || isNew || retryAfterMs !== undefined
           ? tools.store.amendNotes(this.#link, { ...notes, daemonFailure: this.#noteFailure(failure) })
           : null,
       ]);
-      if (doubt === null) {
+      if (heldMap === null) {
         // The next request confirms the deletion, and "cpn network delete" waits for that.
-        if (news.deletedAt !== undefined && isApplied) return restMs;
+        if (update.deletedAt !== undefined && isApplied) return restMs;
         if (retryAfterMs !== undefined) return restMs + retryAfterMs;
         if (failure !== null || !isApplied) return this.#pauseAfter(failure);
         this.#failures = 0;
         // Without a revision there is nothing to wait for: only the next answer tells whether the service waits.
         if (!waited && (seconds > 0 || state.membership.map.revision !== null)) return this.#pause();
-        if (news.map === null && messages.length === 0) await untilAborted(round, this.#onIdle());
+        if (update.map === null && messages.length === 0) await untilAborted(round, this.#onIdle());
       }
       const now = tools.monotonic() * 1000;
       this.#answers = [...this.#answers, now].slice(-pace.most);
@@ -275,7 +275,7 @@ function lacksNonce({ features, membership }: Joined): boolean {
 }
 
 /** True for another map, for a deletion, and for a confirmation of the present one that is to be saved. */
-function isNews({ map, confirmedAt, deletedAt }: StateUpdate, state: Joined): boolean {
+function hasChanges({ map, confirmedAt, deletedAt }: StateUpdate, state: Joined): boolean {
   return (
     map !== null || deletedAt !== undefined || (confirmedAt !== undefined && isConfirmationDue(state, confirmedAt))
   );

@@ -2,7 +2,7 @@ import type { Resolved } from '../../core/names/resolved-names.ts';
 import { noUpdate, type StateUpdate } from '../reconcile/state-update.ts';
 
 /** A map update, and the promise of whether a pass applied it. */
-interface Delivery {
+interface PendingDelivery {
   readonly update: StateUpdate;
   readonly applied: PromiseWithResolvers<boolean>;
 }
@@ -10,8 +10,8 @@ interface Delivery {
 /** Collects what the next pass takes into account in addition to the state on disk, and triggers that pass. */
 export class PendingUpdate {
   readonly trigger: (inMs?: number) => void;
-  #waiting: Delivery | null = null;
-  #taken: Delivery | null = null;
+  #waiting: PendingDelivery | null = null;
+  #taken: PendingDelivery | null = null;
   /** What a pass over a host that cannot be observed applied in part. */
   #partial: StateUpdate | null = null;
   #last: StateUpdate = noUpdate;

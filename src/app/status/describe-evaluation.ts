@@ -27,7 +27,7 @@ import { explainHosts } from '../../core/reconcile/plan-hosts.ts';
 import {
   type BypassRoute,
   describeBypassRoute,
-  findDetours,
+  findBypassRoutes,
   isRoutedInto,
   withoutSubnets,
 } from '../../core/routing/bypass-route.ts';
@@ -77,43 +77,43 @@ type EvaluatedStatus = Pick<
  * @param now seconds since the epoch
  */
 export function describeEvaluation(
-  seen: Evaluation,
+  evaluation: Evaluation,
   notes: Pick<Notes, 'sync' | 'silent' | 'troubles' | 'dead' | 'ways' | 'unloaded' | 'probed' | 'alternating'>,
   now: number,
   portConflict: PortConflict | null = null,
 ): EvaluatedStatus {
-  const { state, listed, desired, actual, changes } = seen;
+  const { state, listed, desired, actual, changes } = evaluation;
   const { pathMtu } = desired;
   const { map } = state.membership;
   // A network that was taken down is as it should be.
   const drift = state.enabled ? changes : [];
-  const peers = describePeers(seen, notes.silent, now);
+  const peers = describePeers(evaluation, notes.silent, now);
   const unanswered = findUnanswered(map, desired.config.peers, actual.device?.peers ?? [], notes.silent);
   const silentPeers = peers.filter(({ state, publicKey }) => state === 'stale' || unanswered.has(publicKey));
   const taken = desired.report.filter((route) => route.state === 'taken').map((route) => route.prefix);
-  const detours = findDetours([map.cidr, ...taken], actual, actual.surroundings);
-  const remoteDetours = findDetours([map.cidr, ...taken], actual, withoutSubnets(actual.surroundings));
+  const bypasses = findBypassRoutes([map.cidr, ...taken], actual, actual.underlay);
+  const remoteBypasses = findBypassRoutes([map.cidr, ...taken], actual, withoutSubnets(actual.underlay));
   const silence = {
     neverAnswered: findNeverAnswered(map, actual, state.failed),
     silent: new Set(silentPeers.map(({ name }) => name)),
   };
   const routes = desired.report.map((route) => ({
-    ...describeRoute(route, actual, silence, detours.get(route.prefix)),
+    ...describeRoute(route, actual, silence, bypasses.get(route.prefix)),
     remedy: route.state === 'refused' ? remedyOfRefused(route, state.interface) : null,
   }));
   const foreignRoutes = findForeignRoutes(desired, actual);
   const isProxied = proxyOf(state.service) !== null;
-  const outside = state.enabled ? reportOutside(state.interface, desired, actual.surroundings, isProxied) : noOutside;
+  const outside = state.enabled ? reportOutside(state.interface, desired, actual.underlay, isProxied) : noOutside;
   const withoutWay = describeLanRoutes(state, notes.ways);
-  const age = desired.isConnector ? describeMapAge(state, seen.serviceTime) : null;
+  const age = desired.isConnector ? describeMapAge(state, evaluation.serviceTime) : null;
   const names = explainHosts(desired, actual);
   const pending = describeRotation(state);
   const ending = findExpiryWarning(state, new Date(now * 1000));
   const secretMismatches = findSecretMismatches(state, actual);
   const deleted = describeDeletion(state);
-  const rangeDetour = detours.get(map.cidr);
-  const hidden = findHiddenPeers(map, state.membership.peer.address, actual.surroundings);
-  const isHidden = hidden.some(({ peer }) => hostPrefix(peer.address) === rangeDetour?.prefix);
+  const rangeBypass = bypasses.get(map.cidr);
+  const hidden = findHiddenPeers(map, state.membership.peer.address, actual.underlay);
+  const isHidden = hidden.some(({ peer }) => hostPrefix(peer.address) === rangeBypass?.prefix);
   const problems = findProblems({
     ...{ link: state.interface, enabled: state.enabled, hasInterface: actual.link !== null, unread: actual.unread },
     deletedAt: state.deletion?.at ?? null,
@@ -123,7 +123,7 @@ export function describeEvaluation(
     portMismatch: findPortMismatch(
       findOwnPeer(map, state)?.endpoint ?? null,
       actual.device?.listenPort ?? null,
-      actual.surroundings.addresses,
+      actual.underlay.addresses,
     ),
     clone: notes.sync.clonedSince === undefined ? null : describeOwnClone(state.interface, notes.sync.clonedSince),
     ending,
@@ -135,8 +135,8 @@ export function describeEvaluation(
     missingRoutes: routes.filter(
       (route) => route.state === 'missing' && (drift.length === 0 || route.reason !== notOnHost),
     ),
-    bypassed: remoteDetours,
-    subnetInside: isHidden || remoteDetours.has(map.cidr) ? null : (rangeDetour ?? null),
+    bypassed: remoteBypasses,
+    subnetInside: isHidden || remoteBypasses.has(map.cidr) ? null : (rangeBypass ?? null),
     foreignRoutes,
     outside,
     silentLans: notes.dead,
@@ -159,7 +159,7 @@ export function describeEvaluation(
     warnings: [
       ...(actual.unread === undefined ? [] : [new HostUnread(state.interface, actual.unread).message]),
       ...(listed ? [] : [describeMissing(state)]),
-      ...(rangeDetour ? [`${map.cidr}: ${describeBypassRoute(rangeDetour)}`] : []),
+      ...(rangeBypass ? [`${map.cidr}: ${describeBypassRoute(rangeBypass)}`] : []),
       ...hidden.map(describeHidden),
       ...describeProvidedConfig(state),
       ...describeAllSkipped(map.skipped),
@@ -177,12 +177,12 @@ export function describeEvaluation(
         : []),
       ...(pending === null ? [] : [pending]),
       ...secretMismatches.map(describeSecretMismatch),
-      ...desired.detours.map(
+      ...desired.relayedPeers.map(
         ({ peer, via }) => `${peer.name} does not answer here; its packets go through ${via.name}`,
       ),
       ...describeDialled(map, new Set(silentPeers.map(({ id }) => id))),
-      ...describeUnloaded(seen, notes),
-      ...describeOpenAddress(seen),
+      ...describeUnloaded(evaluation, notes),
+      ...describeOpenAddress(evaluation),
       ...desired.keptSessions.map((each) => describeKeptSession(each, state.membership.peer.address)),
       ...describeLan(state, notes),
       ...withoutWay,
@@ -202,7 +202,7 @@ function describePeers({ state, desired, actual }: Evaluation, silent: Notes['si
   const present = new Map(actual.device?.peers.map((peer) => [peer.publicKey, peer]));
   const secrets = viewSecrets(state, actual);
   const own = ownKeys(state);
-  const findClaim = pinMismatchFinder(state);
+  const findMismatch = pinMismatchFinder(state);
   const failed = new Set(state.failed.filter(({ back }) => !back).map(({ peer }) => peer));
   const { map } = state.membership;
   const relays = findRelays(map, desired.config.peers);
@@ -210,13 +210,17 @@ function describePeers({ state, desired, actual }: Evaluation, silent: Notes['si
   return map.peers
     .filter((peer) => !own.includes(peer.publicKey))
     .map((peer) => {
-      const seen = present.get(peer.publicKey);
+      const observed = present.get(peer.publicKey);
       const relay = relays.get(peer.publicKey);
       const direct =
-        seen === undefined ? 'never' : failed.has(peer.id) ? 'stale' : peerStateOf(seen, now, silent[peer.publicKey]);
+        observed === undefined
+          ? 'never'
+          : failed.has(peer.id)
+            ? 'stale'
+            : peerStateOf(observed, now, silent[peer.publicKey]);
       const isRelayed = direct === 'never' && relay !== undefined && present.has(relay) && !isStranded(peer, map);
       const endpointRefused = desired.lostEndpoints.get(peer.id) ?? null;
-      const endpoint = seen?.endpoint ?? (endpointRefused === null ? peer.endpoint : null);
+      const endpoint = observed?.endpoint ?? (endpointRefused === null ? peer.endpoint : null);
       return {
         id: peer.id,
         name: peer.name,
@@ -230,10 +234,10 @@ function describePeers({ state, desired, actual }: Evaluation, silent: Notes['si
         allowedIps: wanted.get(peer.publicKey)?.allowedIps ?? [],
         state: isRelayed ? 'relayed' : direct,
         via: isRelayed ? (names.get(relay) ?? null) : null,
-        latestHandshake: seen?.latestHandshake ?? null,
-        rxBytes: seen?.rxBytes ?? 0,
-        txBytes: seen?.txBytes ?? 0,
-        ...findClaim(peer.id),
+        latestHandshake: observed?.latestHandshake ?? null,
+        rxBytes: observed?.rxBytes ?? 0,
+        txBytes: observed?.txBytes ?? 0,
+        ...findMismatch(peer.id),
         secret: compareSecret(peer, secrets),
       };
     });
@@ -248,7 +252,7 @@ function describeRoute(
   { prefix, via, state, reason }: RouteReport,
   actual: Evaluation['actual'],
   { neverAnswered, silent }: Readonly<Record<'neverAnswered' | 'silent', ReadonlySet<string>>>,
-  detour: BypassRoute | undefined,
+  bypass: BypassRoute | undefined,
 ): Omit<RouteStatus, 'remedy'> {
   if (state === 'served') return { prefix, via: null, state: 'active', reason: 'served by this host' };
   if (state === 'withdrawn') return { prefix, via: null, state: 'standby', reason: 'out of service at this host' };
@@ -260,7 +264,7 @@ function describeRoute(
   if (!isRoutedInto(prefix, actual)) return { prefix, via, state: 'missing', reason: notOnHost };
   const isSilent = via !== null && silent.has(via);
   const reasons = new Set([
-    ...(detour ? [describeBypassRoute(detour)] : []),
+    ...(bypass ? [describeBypassRoute(bypass)] : []),
     ...(isSilent ? [noAnswer] : []),
     ...(reason === null ? [] : [reason]),
   ]);

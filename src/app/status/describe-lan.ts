@@ -2,7 +2,7 @@ import { findRouteTo } from '../../core/health/lan-health.ts';
 import type { Prefix } from '../../core/net/cidr.ts';
 import type { Joined } from '../../store/state/state.ts';
 import type { Notes } from '../../store/store.ts';
-import { findLan, type Lan, type Target } from '../drain/lan.ts';
+import { findLan, type Lan, type LanTarget } from '../drain/lan.ts';
 
 /** What a person should know of the LANs behind a connector, by its state and by what the daemon noted. */
 export function describeLan(state: Joined, { dead, probed }: Pick<Notes, 'dead' | 'probed'>): string[] {
@@ -18,7 +18,7 @@ export function describeLan(state: Joined, { dead, probed }: Pick<Notes, 'dead' 
   ];
 }
 
-function describeDead(route: Prefix, { self, routes }: Lan, targets: readonly Target[]): string {
+function describeDead(route: Prefix, { self, routes }: Lan, targets: readonly LanTarget[]): string {
   const behind = targets.filter(({ address }) => address !== null && findRouteTo(address, routes) === route);
   const asked =
     behind.length === 0 ? 'no target has an address' : `target ${behind.map(({ name }) => name).join(', ')}`;
@@ -29,7 +29,7 @@ function describeDead(route: Prefix, { self, routes }: Lan, targets: readonly Ta
 }
 
 function describeTarget(
-  { name, address }: Target,
+  { name, address }: LanTarget,
   { routes }: Lan,
   noted: Notes['probed'][string] | undefined,
 ): string | null {

@@ -10,19 +10,21 @@ import type { PeerStatus } from './network-status.ts';
 
 /** The pin mismatches that no user has accepted, a sentence each. */
 export function describePinMismatches({ membership, pins, options, interface: link }: Joined): string[] {
-  return findPinMismatches(membership.map, pins).map((claim) => describePinMismatch(claim, options.pin, link));
+  return findPinMismatches(membership.map, pins).map((mismatch) => describePinMismatch(mismatch, options.pin, link));
 }
 
 /** Looks up what `cpn status` tells of a peer's pin. */
 export function pinMismatchFinder({ membership, pins, options, interface: link }: Joined) {
-  const claims = new Map(findPinMismatches(membership.map, pins).map((claim) => [claim.claimed.peer, claim]));
+  const mismatches = new Map(
+    findPinMismatches(membership.map, pins).map((mismatch) => [mismatch.claimed.peer, mismatch]),
+  );
   return (id: PeerId): Pick<PeerStatus, 'pin' | 'claim' | 'claimedPublicKey'> => {
-    const claim = claims.get(id);
-    if (claim === undefined) return { pin: 'ok', claim: null, claimedPublicKey: null };
+    const mismatch = mismatches.get(id);
+    if (mismatch === undefined) return { pin: 'ok', claim: null, claimedPublicKey: null };
     return {
       pin: options.pin === 'strict' ? 'held' : 'changed',
-      claim: `${describeDifference(claim)}; if that is right, "${acceptCommand(claim, link)}"`,
-      claimedPublicKey: claim.claimed.publicKey,
+      claim: `${describeDifference(mismatch)}; if that is right, "${acceptCommand(mismatch, link)}"`,
+      claimedPublicKey: mismatch.claimed.publicKey,
     };
   };
 }

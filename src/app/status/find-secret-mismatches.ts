@@ -12,7 +12,7 @@ import type { Tools } from '../tools.ts';
 
 /** The side from which this host compares its network secret with those of its peers. */
 export function viewSecrets(state: Joined, { device }: Pick<Actual, 'device'>): SecretView {
-  return { map: state.membership.map, tag: ownTag(state), seen: device?.peers ?? [] };
+  return { map: state.membership.map, tag: ownTag(state), observed: device?.peers ?? [] };
 }
 
 /** Finds the peers with which no handshake comes about for want of one network secret. */

@@ -31,11 +31,11 @@ export function findPaths({ state, desired, actual }: Evaluated): PacketPaths {
   const { map } = state.membership;
   const self = findOwnPeer(map, state);
   if (self === undefined) return { forward: [], inbound: [] };
-  const { surroundings, device } = actual;
+  const { underlay, device } = actual;
   const { link, isConnector } = desired;
   return {
-    forward: isConnector ? forwardPaths({ link, map, self, surroundings }) : [],
-    inbound: inboundPaths({ self, device, listenPort: state.options.listenPort, surroundings }),
+    forward: isConnector ? forwardPaths({ link, map, self, underlay }) : [],
+    inbound: inboundPaths({ self, device, listenPort: state.options.listenPort, underlay }),
   };
 }
 

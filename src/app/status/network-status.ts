@@ -2,7 +2,7 @@ import type { CpnError } from '../../core/errors/index.ts';
 import type { InboundDrop } from '../../core/forward/foreign/find-inbound-drop.ts';
 import type { SecretMatch } from '../../core/health/compare-secrets.ts';
 import type { Reachability } from '../../core/health/compose-report.ts';
-import type { PeerState } from '../../core/health/peer-health.ts';
+import type { SessionState } from '../../core/health/peer-health.ts';
 import type { Id, PeerId } from '../../core/map/model.ts';
 import type { Problem } from '../../core/problems/problem.ts';
 import type { Change } from '../../core/reconcile/change.ts';
@@ -68,7 +68,7 @@ export interface PeerStatus {
   readonly endpointChoice: { readonly name: string; readonly addresses: readonly string[] } | null;
   readonly allowedIps: readonly string[];
   /** `relayed` where there was never a handshake, and packets for the peer go through the connector `via`. */
-  readonly state: PeerState | 'relayed';
+  readonly state: SessionState | 'relayed';
   /** Null where packets are handed to the peer itself. */
   readonly via: string | null;
   /** Seconds since the epoch. */

@@ -36,10 +36,10 @@ export async function readStatus(tools: Tools, network?: string): Promise<Networ
 async function readNetwork(tools: Tools, state: Joined): Promise<NetworkStatus> {
   const notes = await tools.store.readNotes(state.interface);
   try {
-    const seen = await evaluateSettled(tools, state);
-    const known = describeState(seen.state, notes);
-    const described = await describeNetwork(tools, seen, notes);
-    const local = explainNoAccess(seen.state);
+    const evaluation = await evaluateSettled(tools, state);
+    const known = describeState(evaluation.state, notes);
+    const described = await describeNetwork(tools, evaluation, notes);
+    const local = explainNoAccess(evaluation.state);
     const warnings = local === null ? described.warnings : [...described.warnings, local];
     // What hosts found while the tunnel was up is out of date.
     const outdated = described.state === 'down' ? { reachability: null } : {};
@@ -53,10 +53,10 @@ async function readNetwork(tools: Tools, state: Joined): Promise<NetworkStatus> 
 }
 
 /** Describes an evaluated network, with what packet rules of other programs do to it. */
-async function describeNetwork(tools: Tools, seen: Evaluation, notes: Notes) {
-  const evaluated = describeEvaluation(seen, notes, secondsNow(tools), await findPortConflict(tools, seen));
+async function describeNetwork(tools: Tools, evaluation: Evaluation, notes: Notes) {
+  const evaluated = describeEvaluation(evaluation, notes, secondsNow(tools), await findPortConflict(tools, evaluation));
   if (evaluated.state === 'down') return { ...evaluated, inbound: null };
-  const { inbound, drops } = await describeDrops(tools, seen, notes);
+  const { inbound, drops } = await describeDrops(tools, evaluation, notes);
   const problems = [...evaluated.problems, ...drops];
   const warnings = [...evaluated.warnings, ...drops.map(({ text }) => text)];
   return { ...evaluated, inbound, problems, state: stateOf(problems), warnings };
@@ -68,29 +68,29 @@ const pause = 100;
 
 /** A pass has changed the host before it saves what it changed: until then the one differs from the other, and there is no drift. */
 async function evaluateSettled(tools: Tools, state: Joined): Promise<Evaluation> {
-  const seen = await evaluateNetwork(tools, state, { acceptsUnread: true });
-  if (!state.enabled || seen.changes.length === 0) return seen;
+  const evaluation = await evaluateNetwork(tools, state, { acceptsUnread: true });
+  if (!state.enabled || evaluation.changes.length === 0) return evaluation;
   const isAtWork = await tools.store.isLocked();
   for (let waited = 0; waited < patience && (await tools.store.isLocked()); waited += pause) await tools.sleep(pause);
   const settled = await tools.store.read(state.interface);
-  if (settled === null || !isJoined(settled)) return seen;
+  if (settled === null || !isJoined(settled)) return evaluation;
   // A pass may have ended since the state was read.
-  return isAtWork || !sameData(settled, state) ? evaluateNetwork(tools, settled, { acceptsUnread: true }) : seen;
+  return isAtWork || !sameData(settled, state) ? evaluateNetwork(tools, settled, { acceptsUnread: true }) : evaluation;
 }
 
 /** Of a host that does not forward, the notes say whether there is reason to look. That the rules cannot be read hides nothing else. */
 async function describeDrops(
   tools: Tools,
-  seen: Evaluation,
+  evaluation: Evaluation,
   { inboundDropped }: Notes,
 ): Promise<{ readonly inbound: InboundDrop | null; readonly drops: readonly Problem[] }> {
   try {
-    const { forward, inbound } = await findDrops(tools, seen, inboundDropped ? 'at all' : 'at connectors');
-    const sentence = inbound === null ? [] : [describeInbound(inbound, seen.state.interface)];
+    const { forward, inbound } = await findDrops(tools, evaluation, inboundDropped ? 'at all' : 'at connectors');
+    const sentence = inbound === null ? [] : [describeInbound(inbound, evaluation.state.interface)];
     return { inbound, drops: [...forward, ...sentence].map(describeDropped) };
   } catch (error) {
     if (!(error instanceof CpnError)) throw error;
-    const { isConnector, forwards } = seen.desired;
+    const { isConnector, forwards } = evaluation.desired;
     const packets = isConnector ? 'packets to be forwarded' : 'packets to the listen port';
     const text = `whether ${packets} are dropped is unknown: ${error.message}`;
     return { inbound: null, drops: [describeUnknownDrops(text, forwards)] };

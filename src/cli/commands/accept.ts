@@ -1,4 +1,4 @@
-import type { Candidate } from '../../app/accept.ts';
+import type { PinnedPeer } from '../../app/accept.ts';
 import type { PassReport } from '../../app/reconcile/reconcile.ts';
 import { printable } from '../../core/errors/index.ts';
 import type { KnownPeer } from '../../core/pins/match-pins.ts';
@@ -27,13 +27,13 @@ export const accept: Command = {
     const tools = await openTools(input);
     await tools.host.check({ firewall: false });
     const peer = await findPeer(tools, input.argument('peer') ?? '', input.argument('network'));
-    const { name, mismatch: claim, interface: link } = peer;
-    if (claim === null) {
+    const { name, mismatch, interface: link } = peer;
+    if (mismatch === null) {
       if (input.switch('json')) printJson(describe(peer, []));
       note(`nothing to accept: ${printable(name)} matches its pin in ${link}`);
       return exitCodes.done;
     }
-    note(compare(claim));
+    note(compare(mismatch));
     if (!(await confirm(`Accept the new key and address of ${name} in ${link}?`, input))) return exitCodes.failed;
     const reports = await acceptPeer(tools, peer);
     if (input.switch('json')) printJson(describe(peer, reports));
@@ -54,12 +54,12 @@ function compare({ pin, claimed }: PinMismatch): string {
   return table(['', 'key', 'address', 'id', 'identity'], [row('pinned', pin), row('claimed', claimed)]);
 }
 
-function describe({ interface: link, id, name, mismatch: claim }: Candidate, reports: readonly PassReport[]) {
+function describe({ interface: link, id, name, mismatch }: PinnedPeer, reports: readonly PassReport[]) {
   return {
     interface: link,
     peer: { id, name },
-    accepted: claim !== null,
-    ...(claim && { public_key: claim.claimed.publicKey, address: claim.claimed.address }),
+    accepted: mismatch !== null,
+    ...(mismatch && { public_key: mismatch.claimed.publicKey, address: mismatch.claimed.address }),
     changes: reports.flatMap(({ changes }) => changes),
   };
 }

@@ -85,14 +85,14 @@ export const events: Command = {
   },
 };
 
-interface Wanted {
+interface EventFlags {
   readonly after: number | undefined;
   readonly limit: number;
   readonly types: readonly EventType[];
 }
 
 /** The events that are wanted, and the newest one where it is older than those. */
-async function read(input: Input, { after, ...wanted }: Wanted, options: AdminOptions = {}) {
+async function read(input: Input, { after, ...wanted }: EventFlags, options: AdminOptions = {}) {
   const service = await openAdmin(input, options);
   if (!(await service.describes('network-events'))) {
     throw new WrongUsage('this control plane keeps no events; "cpn audit" shows what users did');
@@ -103,7 +103,12 @@ async function read(input: Input, { after, ...wanted }: Wanted, options: AdminOp
   return { service, network, found, newest };
 }
 
-async function follow(input: Input, wanted: Wanted, signal: AbortSignal, show: (event: Event) => void): Promise<void> {
+async function follow(
+  input: Input,
+  wanted: EventFlags,
+  signal: AbortSignal,
+  show: (event: Event) => void,
+): Promise<void> {
   const { after, types } = wanted;
   const patience = {
     random: Math.random,

@@ -1,5 +1,5 @@
 import type { Network } from '../../api/service.ts';
-import type { Device } from '../../app/enroll-device.ts';
+import type { EnrolledDevice } from '../../app/enroll-device.ts';
 import { printable, WrongUsage } from '../../core/errors/index.ts';
 import type { ExportedFiles, Format } from '../../core/export/format.ts';
 import type { Options } from '../../core/map/options.ts';
@@ -114,7 +114,7 @@ async function exportDevice(input: Input, format: Format, recipient: Recipient):
   const { enrollDevice } = await import('../../app/enroll-device.ts');
   const { renderExport } = await import('../../core/export/format.ts');
   const { renderProfile } = await import('../../core/export/device-profile.ts');
-  const toFiles = ({ config, profile, range }: Device): ExportedFiles => {
+  const toFiles = ({ config, profile, range }: EnrolledDevice): ExportedFiles => {
     if (profile === null || format !== 'wg-quick') return renderExport(format, config, link);
     const presharedKey = config.peers[0]?.presharedKey?.reveal() ?? null;
     const own = { privateKey: config.privateKey.reveal(), address: config.address.address };

@@ -49,8 +49,8 @@ export const login: Command = {
     });
     if (before?.session && before.token.reveal() !== token.value.reveal()) {
       const at = withEnvironmentProxy(before.service, environment);
-      const former = await connectAdmin(at, before.token, { attempts: 1, deadlineMs: 5_000 });
-      await endSession(former, `the previous session at ${before.service.url} is still open`);
+      const previous = await connectAdmin(at, before.token, { attempts: 1, deadlineMs: 5_000 });
+      await endSession(previous, `the previous session at ${before.service.url} is still open`);
     }
     const email = profile.email ?? token.email;
     if (input.switch('json')) printJson({ email, role: profile.role, expires_at: token.expiresAt });
@@ -67,7 +67,12 @@ async function confirmAddress(service: ServiceAddress, before: Login | null): Pr
 }
 
 /** Stores the token once the service has accepted it; of the proxy only what `--proxy` named, because the variables may change. */
-async function keepLogin(input: Input, service: ServiceAddress, admin: AdminService, token: Token): Promise<Profile> {
+async function keepLogin(
+  input: Input,
+  service: ServiceAddress,
+  admin: AdminService,
+  token: LoginToken,
+): Promise<Profile> {
   const profile = await admin.profile();
   const { writeLogin } = await import('../../store/login-file.ts');
   await writeLogin(loginFolder(input), { service, token: token.value, session: token.email !== null }, warn);
@@ -84,14 +89,14 @@ async function endSession(admin: AdminService, otherwise: string): Promise<void>
 }
 
 /** A token, and who opened a session for it; null for one that was there before. */
-interface Token {
+interface LoginToken {
   readonly value: Secret;
   readonly expiresAt: string | null;
   readonly email: string | null;
   readonly remedies: Remedies;
 }
 
-async function obtainToken(input: Input, reached: ServiceAddress): Promise<Token> {
+async function obtainToken(input: Input, reached: ServiceAddress): Promise<LoginToken> {
   const tokenFile = input.text('token-file');
   if (tokenFile !== undefined) {
     const surplus = ['email', 'password-file'].find((flag) => input.has(flag));

@@ -9,7 +9,7 @@ import type { Input } from '../input/input.ts';
 import { terminalColumns } from '../output/fit.ts';
 import { noNetwork, note, print, printError, printJson, red, yellow } from '../output/output.ts';
 import { redraw } from '../output/redraw.ts';
-import { formerToJson, type Rates, statusToJson, statusToText } from '../output/show-status.ts';
+import { formerToJson, type PeerRates, statusToJson, statusToText } from '../output/show-status.ts';
 import { type Command, networkArgument } from '../parse/command.ts';
 
 export const status: Command = {
@@ -95,7 +95,7 @@ async function watch(tools: Tools, input: Input): Promise<number> {
   return exitCodes.done;
 }
 
-interface Reading {
+interface CounterReading {
   readonly rxBytes: number;
   readonly txBytes: number;
 }
@@ -106,14 +106,14 @@ interface Reading {
  * The function returned takes the networks and the time, in seconds of a clock that never jumps.
  */
 export function rateMeter() {
-  let last: { readonly at: number; readonly readings: ReadonlyMap<string, Reading> } | null = null;
+  let last: { readonly at: number; readonly readings: ReadonlyMap<string, CounterReading> } | null = null;
   return (networks: readonly Pick<NetworkStatus, 'interface' | 'peers'>[], at: number) => {
     const before = last;
     const named = networks.flatMap(({ interface: link, peers }) =>
-      peers.map((peer): [string, Reading] => [nameOf(link, peer), peer]),
+      peers.map((peer): [string, CounterReading] => [nameOf(link, peer), peer]),
     );
     last = { at, readings: new Map(named) };
-    return (link: string, peer: PeerStatus): Rates => {
+    return (link: string, peer: PeerStatus): PeerRates => {
       const known = before?.readings.get(nameOf(link, peer));
       const seconds = at - (before?.at ?? at);
       return {

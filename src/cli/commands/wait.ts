@@ -1,5 +1,5 @@
 import { printable, quote, WrongUsage } from '../../core/errors/index.ts';
-import type { Condition } from '../../core/health/readiness.ts';
+import type { ReadinessCondition } from '../../core/health/readiness.ts';
 import { openTools } from '../context.ts';
 import { exitCodes } from '../exit-code.ts';
 import { jsonFlag } from '../input/flags.ts';
@@ -37,12 +37,12 @@ export const wait: Command = {
     const networks = await waitFor(tools, network, condition, timeout);
     endStep(isReady(networks) ? 'done' : 'open');
     if (input.switch('json')) {
-      const seen = networks.map(({ interface: link, missing }) => ({
+      const readiness = networks.map(({ interface: link, missing }) => ({
         interface: link,
         ready: missing === null,
         ...(missing !== null && { missing }),
       }));
-      printJson({ networks: seen });
+      printJson({ networks: readiness });
     }
     if (isReady(networks)) return exitCodes.done;
     note(`${yellow('not ready')} after ${timeout} s: ${printable(describeMissing(networks))}`);
@@ -51,7 +51,7 @@ export const wait: Command = {
 };
 
 /** What is waited for and where. To the command line the CIDR after `--for route` is one more argument. */
-async function readCondition(input: Input): Promise<{ network: string | undefined; condition: Condition }> {
+async function readCondition(input: Input): Promise<{ network: string | undefined; condition: ReadinessCondition }> {
   const kind = parseChoice('--for', input.text('for') ?? 'address', conditions);
   const words = [input.argument('network'), input.argument('cidr')].filter((word) => word !== undefined);
   if (kind === 'route') return readRoute(words);
@@ -61,7 +61,9 @@ async function readCondition(input: Input): Promise<{ network: string | undefine
   return { network, condition: { for: kind } };
 }
 
-async function readRoute(words: readonly string[]): Promise<{ network: string | undefined; condition: Condition }> {
+async function readRoute(
+  words: readonly string[],
+): Promise<{ network: string | undefined; condition: ReadinessCondition }> {
   const { parsePrefix } = await import('../../core/net/cidr.ts');
   // A user who reads "--for route CIDR" as one flag puts the network after it.
   const cidr = words.findLast((word) => /^[0-9a-fA-F.:]+\/[0-9]+$/.test(word));

@@ -2,8 +2,8 @@ import type { Flag } from '../input/flags.ts';
 import type { Command } from '../parse/command.ts';
 
 /** What a shell offers in the place of a value. Interfaces are those of this host's state, by the names of its files. */
-export type Offer = { readonly of: 'words'; readonly words: readonly string[] } | { readonly of: Place };
-export type Place = 'files' | 'folders' | 'interfaces' | 'nothing';
+export type Offer = { readonly of: 'words'; readonly words: readonly string[] } | { readonly of: PathKind };
+export type PathKind = 'files' | 'folders' | 'interfaces' | 'nothing';
 
 /** A flag as it is typed, and what may follow it: null where nothing does. */
 export interface OfferedFlag {

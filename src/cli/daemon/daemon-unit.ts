@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { CpnError } from '../../core/errors/index.ts';
 import type { DaemonUnit } from '../../host/supervisor.ts';
-import type { Store } from '../../store/store.ts';
+import type { HostStore } from '../../store/store.ts';
 import { openUnit } from '../context.ts';
 import type { Input } from '../input/input.ts';
 import { usualJoinFile } from '../input/join-file.ts';
@@ -19,7 +19,7 @@ export async function enableDaemon(input: Input): Promise<boolean> {
 }
 
 /** Ends the daemon for good where no network is left to keep, and says so. */
-export async function disableIdleDaemon(input: Input, store: Store): Promise<void> {
+export async function disableIdleDaemon(input: Input, store: HostStore): Promise<void> {
   const { states, unreadable } = await store.list();
   if (states.length + unreadable.length > 0) return;
   await withUnit(input, async (unit) => {

@@ -28,7 +28,7 @@ export function confirmByName(question: string, names: readonly [string, ...stri
   return ask({ question, hint: expected, validate, isYes }, input);
 }
 
-interface Question {
+interface YesNoQuestion {
   readonly question: string;
   readonly hint: string;
   /** What is wrong with an answer; undefined for one that is taken. */
@@ -36,7 +36,7 @@ interface Question {
   readonly isYes: (answer: string) => boolean;
 }
 
-async function ask({ question, hint, validate, isYes }: Question, input: Input): Promise<boolean> {
+async function ask({ question, hint, validate, isYes }: YesNoQuestion, input: Input): Promise<boolean> {
   if (input.switch('yes')) return true;
   if (!hasTerminal())
     throw new WrongUsage(

@@ -2,7 +2,7 @@ import { printable } from '../../core/errors/index.ts';
 import type { Id } from '../../core/map/model.ts';
 
 /** What outlives the credentials of a user that made it; null where the service does not list it. */
-interface Made {
+interface MadeByUser {
   readonly users: readonly { readonly id: Id; readonly email: string; readonly role: string }[] | null;
   readonly keys:
     | readonly {
@@ -16,7 +16,7 @@ interface Made {
 const mostNamed = 20;
 
 /** Users and enrolment keys that a user made, in a line each with how to remove them; a stolen credential may have made them. */
-export function describeMade({ users, keys }: Made, maker: 'you' | 'the owner'): string[] {
+export function describeMade({ users, keys }: MadeByUser, maker: 'you' | 'the owner'): string[] {
   const userNames = (users ?? []).map(({ id, email, role }) => `${printable(email)} (${id}), ${role}`);
   return [
     ...describe(`users that ${maker} created or gave a role`, userNames, 'cpn user remove USER'),
@@ -25,7 +25,7 @@ export function describeMade({ users, keys }: Made, maker: 'you' | 'the owner'):
 }
 
 /** Each key with its network. */
-export function describeKeys(keys: NonNullable<Made['keys']>): string[] {
+export function describeKeys(keys: NonNullable<MadeByUser['keys']>): string[] {
   return keys.map(
     ({ id, name, network }) => `${printable(name)} (${id}) of ${printable(network.name)} (${network.id})`,
   );

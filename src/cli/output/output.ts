@@ -3,7 +3,7 @@ import { styleText } from 'node:util';
 import { CpnError, printable } from '../../core/errors/index.ts';
 import { cut, fitColumns, fold, type Narrowing, terminalColumns, widthOf } from './fit.ts';
 import { deliver } from './stdout.ts';
-import { type Ending, StepLine } from './step-line.ts';
+import { type StepEnding, StepLine } from './step-line.ts';
 
 /** Printed by a command for all networks where there is none. */
 export const noNetwork = 'no network is joined; join one with "cpn join"';
@@ -90,12 +90,12 @@ export function note(text: string): void {
 }
 
 /** The step that is under way from now on, and how the one before ended. */
-export function progress(step: string, before: Ending = 'done'): void {
+export function progress(step: string, before: StepEnding = 'done'): void {
   stepLine.begin(step, before);
 }
 
 /** Ends the step under way; whatever is printed as a result ends it as done. */
-export function endStep(ending: Ending = 'done'): void {
+export function endStep(ending: StepEnding = 'done'): void {
   stepLine.end(ending);
 }
 

@@ -7,10 +7,10 @@ import type { OutdatedProfiles } from './outdated-profiles.ts';
 import { type Cell, green, red, table, yellow } from './output.ts';
 
 /** What hosts observe of each peer, by its id as text; null where the control plane does not collect it. */
-type Health = ReadonlyMap<string, PeerHealth> | null;
+type HealthByPeer = ReadonlyMap<string, PeerHealth> | null;
 
 /** A column, and whether it stands in the table. */
-interface Column {
+interface PeerColumn {
   readonly title: string;
   readonly isShown: boolean;
   readonly cell: (peer: NetworkPeer) => Cell;
@@ -22,7 +22,7 @@ interface Column {
  */
 export function peerTable(
   peers: readonly NetworkPeer[],
-  health: Health,
+  health: HealthByPeer,
   now = new Date(),
   outdated: OutdatedProfiles = new Map(),
   isWide = false,
@@ -30,7 +30,7 @@ export function peerTable(
   const paths = findPaths(health);
   const of = ({ id }: NetworkPeer) => health?.get(String(id));
   const isOut = peers.some((peer) => outState(peer, now) !== null);
-  const columns: Column[] = [
+  const columns: PeerColumn[] = [
     { title: 'peer', isShown: true, cell: ({ id }) => String(id) },
     { title: 'name', isShown: true, cell: describeName },
     { title: 'type', isShown: true, cell: ({ peer_type }) => peer_type },
@@ -73,7 +73,11 @@ export function peerTable(
 const narrowing = { cut: { 'public key': 12, name: 16 } };
 
 /** The peers with what hosts observe of them, as scripts rely on it: null in each of these fields where nothing collects it. */
-export function peersToJson(peers: readonly NetworkPeer[], health: Health, outdated: OutdatedProfiles = new Map()) {
+export function peersToJson(
+  peers: readonly NetworkPeer[],
+  health: HealthByPeer,
+  outdated: OutdatedProfiles = new Map(),
+) {
   const paths = findPaths(health);
   return peers.map((peer) => {
     const observed = health?.get(String(peer.id));
@@ -94,7 +98,7 @@ function describeName({ id, name, dns_label }: NetworkPeer): string {
   return nameWithLabel({ id, name, ...(dns_label !== undefined && { label: dns_label }) });
 }
 
-function findPaths(health: Health): ReadonlyMap<string, PathState> {
+function findPaths(health: HealthByPeer): ReadonlyMap<string, PathState> {
   return findObservedPaths([...(health?.values() ?? [])]);
 }
 

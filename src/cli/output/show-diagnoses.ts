@@ -6,11 +6,11 @@ import { bold, dim, green, red, yellow } from './output.ts';
 export function diagnosesToJson(diagnoses: readonly Diagnosis[]) {
   return {
     healthy: diagnoses.every(({ verdict }) => verdict !== 'problem'),
-    findings: diagnoses.map(({ subject, interface: link, verdict, looked, found, remedy }) => ({
+    findings: diagnoses.map(({ subject, interface: link, verdict, checked, found, remedy }) => ({
       check: subject,
       interface: link,
       verdict,
-      looked_at: looked,
+      looked_at: checked,
       found,
       remedy,
     })),
@@ -27,8 +27,8 @@ export function diagnosesToText(diagnoses: readonly Diagnosis[], all: boolean): 
   return [...shown.map(describe), `${sum} in ${diagnoses.length} findings${dim(hidden)}`].join('\n');
 }
 
-function describe({ subject, verdict, looked, found, remedy }: Diagnosis): string {
-  const line = `${paint(verdict)} ${bold(subject)}  ${printable(looked)}: ${printable(found)}`;
+function describe({ subject, verdict, checked, found, remedy }: Diagnosis): string {
+  const line = `${paint(verdict)} ${bold(subject)}  ${printable(checked)}: ${printable(found)}`;
   return remedy === null ? line : `${line}\n        ${dim('→')} ${printable(remedy)}`;
 }
 

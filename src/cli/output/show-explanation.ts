@@ -30,8 +30,8 @@ export function explanationToText(explanation: Explanation): string {
 function conclude(address: string, stop: Check | null, checks: readonly Check[]): string {
   if (stop !== null) return `${red('dropped')} at ${stop.check}: ${printable(stop.remedy ?? stop.detail)}`;
   const open = checks.filter(({ ok }) => ok === null).map(({ check }) => check);
-  const doubt = checks.find(({ ok, remedy }) => ok === null && remedy !== null);
-  if (doubt) return `${yellow('unknown')} at ${doubt.check}: ${printable(doubt.remedy ?? '')}`;
+  const unknown = checks.find(({ ok, remedy }) => ok === null && remedy !== null);
+  if (unknown) return `${yellow('unknown')} at ${unknown.check}: ${printable(unknown.remedy ?? '')}`;
   const rest = open.length === 0 ? '' : `; unknown: ${open.join(', ')}`;
   return `${green('nothing')} blocks a packet to ${address}${rest}`;
 }

@@ -14,12 +14,12 @@ import { cut, fold, type Narrowing } from './fit.ts';
 import { bold, type Cell, describeBytes, dim, green, red, table, yellow } from './output.ts';
 
 /** Bytes a second of a peer; null where they are not known. */
-export interface Rates {
+export interface PeerRates {
   readonly received: number | null;
   readonly sent: number | null;
 }
 
-type FindRates = (link: string, peer: PeerStatus) => Rates;
+type FindRates = (link: string, peer: PeerStatus) => PeerRates;
 
 const unknownRates: FindRates = () => ({ received: null, sent: null });
 
@@ -139,7 +139,7 @@ export function statusToText(
   const isUp = status.state !== 'down';
   if (isUp && peers.length > 0) {
     const rows = peers.map((peer) => peerRow(peer, now, findRates(status.interface, peer)));
-    parts.push(withClaims((some) => table(peerHeader, some, narrowing, columns), rows, peers));
+    parts.push(withMismatches((some) => table(peerHeader, some, narrowing, columns), rows, peers));
   }
   if (isUp && routes.length > 0) {
     const rows = routes.map(({ prefix, via, state, reason, remedy }) => [
@@ -227,7 +227,7 @@ function foldFacts(facts: string, columns: number | null): string {
 }
 
 /** The table of the peers, with lines below those whose pin does not match, whose endpoint has a choice, or is not used. */
-function withClaims(
+function withMismatches(
   format: (rows: readonly Cell[][]) => string,
   rows: readonly Cell[][],
   peers: readonly PeerStatus[],
@@ -237,11 +237,11 @@ function withClaims(
   const starts = lines.flatMap((line, at) => (line.startsWith('    ') ? [] : [at]));
   return [
     header,
-    ...peers.flatMap((peer, at) => [...lines.slice(starts[at], starts[at + 1]), ...describeClaims(peer)]),
+    ...peers.flatMap((peer, at) => [...lines.slice(starts[at], starts[at + 1]), ...describeMismatches(peer)]),
   ].join('\n');
 }
 
-function describeClaims(peer: PeerStatus): string[] {
+function describeMismatches(peer: PeerStatus): string[] {
   return [
     ...(peer.claim === null ? [] : [red(`  ${peer.pin}: ${printable(peer.claim)}`)]),
     ...(peer.endpointChoice === null ? [] : [dim(`  ${describeChoice(peer.endpointChoice)}`)]),
@@ -258,7 +258,7 @@ const narrow: Narrowing = { cut: { peer: 12, via: 12 }, hide: ['type'] };
 
 const peerHeader = ['peer', 'type', 'address', 'state', 'handshake', 'endpoint', 'received', 'sent'];
 
-function peerRow(peer: PeerStatus, now: Date, { received, sent }: Rates): Cell[] {
+function peerRow(peer: PeerStatus, now: Date, { received, sent }: PeerRates): Cell[] {
   const paint = { connected: green, relayed: dim, idle: dim, stale: red, never: yellow }[peer.state];
   return [
     nameWithLabel({ id: peer.id, name: peer.name, ...(peer.label !== null && { label: peer.label }) }),

@@ -12,12 +12,12 @@ export const topics: Readonly<Record<string, readonly string[]>> = {
   shell: ['completion'],
 };
 
-type Row = readonly [left: string, right: string];
+type ScreenRow = readonly [left: string, right: string];
 
 const joinExample = 'cpn join file:key --api https://cp.example.net';
 
 /** The examples at the end of {@link showHelp}. */
-export const programExamples: readonly Row[] = [
+export const programExamples: readonly ScreenRow[] = [
   [joinExample, 'join a network with the key in a file'],
   ['cpn status', 'peers, routes and drift'],
   ['cpn help join', 'flags and examples of a command'],
@@ -35,12 +35,12 @@ export async function showStart(environment: NodeJS.ProcessEnv): Promise<void> {
 /** The screen of `cpn --help`: every command and group with its summary, by topic. Without yargs, which would take twice the time. */
 export function showHelp(commands: readonly Command[]): void {
   const columns = helpColumns();
-  const rowOf = (name: string): Row => {
+  const rowOf = (name: string): ScreenRow => {
     const command = commands.find((each) => each.name === name);
     return command ? [shapeOf(command), command.summary] : [name, groups[name] ?? ''];
   };
-  const lists: [string, readonly Row[]][] = [
-    ...Object.entries(topics).map(([topic, names]): [string, readonly Row[]] => [topic, names.map(rowOf)]),
+  const lists: [string, readonly ScreenRow[]][] = [
+    ...Object.entries(topics).map(([topic, names]): [string, readonly ScreenRow[]] => [topic, names.map(rowOf)]),
     ['flags of every command', commonFlags],
     ['examples', programExamples],
   ];
@@ -53,7 +53,7 @@ export function helpColumns(): number {
   return Math.min(110, process.stdout.columns || 110);
 }
 
-const commonFlags: readonly Row[] = [
+const commonFlags: readonly ScreenRow[] = [
   ['-h, --help', 'Show flags and examples'],
   ['--version', 'Show the version'],
 ];
@@ -74,7 +74,7 @@ function shapeOf({ name, argument }: Command): string {
 }
 
 /** Two columns; the second goes on in the next line where it would be wider than the screen. */
-function list(rows: readonly Row[], columns: number): string {
+function list(rows: readonly ScreenRow[], columns: number): string {
   const width = Math.max(...rows.map(([left]) => left.length));
   const room = Math.max(20, columns - width - 4);
   const lines = rows.flatMap(([left, right]) =>

@@ -2,7 +2,7 @@ import { printable } from '../../core/errors/index.ts';
 import { clearLine, unwrapped, wrapped } from './redraw.ts';
 
 /** How a step ended: `open` is one that came to nothing, and is no failure. */
-export type Ending = 'done' | 'failed' | 'open';
+export type StepEnding = 'done' | 'failed' | 'open';
 
 /** Where steps are shown: stderr, but for tests. */
 export interface Screen {
@@ -13,11 +13,11 @@ export interface Screen {
 
 /** Styles the mark and the rest of a line, as the screen allows. */
 export interface Paints {
-  readonly marks: Readonly<Record<Ending, (mark: string) => string>>;
+  readonly marks: Readonly<Record<StepEnding, (mark: string) => string>>;
   dim(text: string): string;
 }
 
-const marks: Readonly<Record<Ending, string>> = { done: '✓', failed: '✗', open: '–' };
+const marks: Readonly<Record<StepEnding, string>> = { done: '✓', failed: '✗', open: '–' };
 /** Milliseconds between two drawings of a step that goes on, which counts its seconds. */
 const pause = 1_000;
 
@@ -39,7 +39,7 @@ export class StepLine {
   }
 
   /** Shows that a step begins, and with it that the one before ended, and how. */
-  begin(step: string, before: Ending = 'done'): void {
+  begin(step: string, before: StepEnding = 'done'): void {
     this.end(before);
     const text = printable(step);
     if (!this.#screen.isLive()) {
@@ -52,7 +52,7 @@ export class StepLine {
   }
 
   /** Marks the step under way, if there is one. */
-  end(ending: Ending): void {
+  end(ending: StepEnding): void {
     if (this.#running === null) return;
     const { step, timer } = this.#running;
     clearInterval(timer);

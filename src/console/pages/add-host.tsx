@@ -9,7 +9,7 @@ import {
   isEndpoint,
   isLoopback,
   type JoinCommand,
-  type JoinRequest,
+  type JoinFields,
   makeJoinCommands,
   readServiceAddress,
 } from '../logic/peers/join-commands.ts';
@@ -28,7 +28,7 @@ export function AddHostPage({ id }: { readonly id: number }): JSX.Element {
   );
 }
 
-type Kind = PeerType | 'phone';
+type EnrolledKind = PeerType | 'phone';
 
 const kinds = [
   ['origin', 'a server'],
@@ -38,21 +38,21 @@ const kinds = [
 ] as const;
 
 /** What a key was made for, and the peers that the network had then. */
-interface Made {
+interface MadeKey {
   readonly key: NewEnrollmentKey;
   readonly type: PeerType;
   readonly before: ReadonlySet<number>;
 }
 
 function AddHost({ network }: { readonly network: Network }): JSX.Element {
-  const [kind, setKind] = useState<Kind>('origin');
+  const [kind, setKind] = useState<EnrolledKind>('origin');
   const [name, setName] = useState('');
   const [address, setAddress] = useState(ownUrl);
   const [endpoint, setEndpoint] = useState('');
   const [uses, setUses] = useState('1');
   const [hours, setHours] = useState('24');
   const [days, setDays] = useState('');
-  const [made, setMade] = useState<Made | null>(null);
+  const [made, setMade] = useState<MadeKey | null>(null);
   const api = readServiceAddress(address);
   const dialled = kind === 'origin' || kind === 'connector' ? endpoint.trim() : '';
   const problems = {
@@ -60,7 +60,7 @@ function AddHost({ network }: { readonly network: Network }): JSX.Element {
     ...(dialled !== '' && !isEndpoint(dialled) && { endpoint: ['must be HOST:PORT, such as 203.0.113.22:51820'] }),
   };
   const place = api === null || 'endpoint' in problems ? null : { api, ...(dialled !== '' && { endpoint: dialled }) };
-  const changeKind = (changed: Kind) => {
+  const changeKind = (changed: EnrolledKind) => {
     setKind(changed);
     setMade(null);
   };
@@ -152,9 +152,9 @@ const loopbackHint = 'Other hosts do not reach this address; type the one that t
 
 interface JoinCommandsProps {
   readonly network: Network;
-  readonly made: Made;
+  readonly made: MadeKey;
   /** Null while what is typed is no address, or no endpoint. */
-  readonly place: Pick<JoinRequest, 'api' | 'endpoint'> | null;
+  readonly place: Pick<JoinFields, 'api' | 'endpoint'> | null;
 }
 
 function JoinCommands({ network, made, place }: JoinCommandsProps): JSX.Element {

@@ -19,7 +19,7 @@ import {
   describeDetails,
   describeTarget,
   findNames,
-  type Names,
+  type NetworkNames,
 } from '../logic/events/describe-audit.ts';
 import { BusyButton } from '../parts/busy-button.tsx';
 import { download } from '../parts/download.ts';
@@ -182,7 +182,7 @@ function Entries({ filter, networks }: EntriesProps): JSX.Element {
   );
 }
 
-function listColumns(names: Names): readonly Column<AuditEntry>[] {
+function listColumns(names: NetworkNames): readonly Column<AuditEntry>[] {
   return [
     { title: 'Time', width: 2, cell: ({ at }) => <Time at={at} /> },
     { title: 'Who', width: 4, cell: (entry) => <Clipped text={describeActor(entry)} /> },

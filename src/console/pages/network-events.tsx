@@ -19,16 +19,16 @@ export function NetworkEventsPage({ id }: { readonly id: number }): JSX.Element 
   );
 }
 
-type Shown = EventType | 'all';
+type ShownEvents = EventType | 'all';
 
-const choices: readonly (readonly [Shown, string])[] = [
+const choices: readonly (readonly [ShownEvents, string])[] = [
   ['all', 'all'],
   ...(Object.entries(eventTypes) as [EventType, string][]),
 ];
 
 function Events({ id }: { readonly id: number }): JSX.Element {
   const { data, problem } = useLive(eventSource(id));
-  const [type, setType] = useState<Shown>('all');
+  const [type, setType] = useState<ShownEvents>('all');
   const events = data ?? [];
   const found = useMemo(
     () => events.filter((event) => type === 'all' || event.type === type).toReversed(),
@@ -50,7 +50,7 @@ function Events({ id }: { readonly id: number }): JSX.Element {
       {events.length > 0 && (
         <>
           <div class="search">
-            <Choice<Shown> label="Type" name="type" value={type} onChange={setType} options={choices} />
+            <Choice<ShownEvents> label="Type" name="type" value={type} onChange={setType} options={choices} />
             <p aria-live="polite">
               {found.length} of the last {events.length} events
             </p>

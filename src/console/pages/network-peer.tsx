@@ -203,13 +203,13 @@ function Traffic({ network, peer }: { readonly network: number; readonly peer: n
   );
 }
 
-interface ReachProps {
+interface PeerReachProps {
   readonly network: Network;
   readonly reach: Reach;
   readonly peer: Peer;
 }
 
-function Paths({ network, reach, peer }: ReachProps): JSX.Element {
+function Paths({ network, reach, peer }: PeerReachProps): JSX.Element {
   const [openedId, setOpenedId] = useState<number | null>(null);
   const pairs = useMemo(() => listAround(reach, peer.id), [reach, peer.id]);
   const opened = openedId === null ? undefined : reach.byId.get(openedId);
@@ -270,7 +270,7 @@ function describePath(reach: Reach, path: PeerPath | undefined, last: PeerPath |
 }
 
 /** The connectors that the peer uses. */
-function Routes({ network, reach, peer }: ReachProps): JSX.Element | null {
+function Routes({ network, reach, peer }: PeerReachProps): JSX.Element | null {
   const routes = reach.health.get(peer.id)?.routes.filter(({ connector }) => connector !== peer.id) ?? [];
   if (network.routes.length === 0 || routes.length === 0) return null;
   return (
@@ -294,7 +294,7 @@ function Routes({ network, reach, peer }: ReachProps): JSX.Element | null {
 }
 
 /** The LANs behind a connector. */
-function Served({ network, reach, peer }: ReachProps): JSX.Element {
+function Served({ network, reach, peer }: PeerReachProps): JSX.Element {
   const served = network.routes.filter((route) => findConnectors([peer], route).length > 0);
   const isOffline = reach.health.get(peer.id)?.state === 'offline';
   const lans = new Map(reach.health.get(peer.id)?.routes.map(({ route, lan }) => [route, lan]));

@@ -54,11 +54,11 @@ const typeChoices: readonly (readonly [PeerType | '', string])[] = [
   ...(Object.entries(peerTypes) as [PeerType, string][]),
 ];
 
-type Opened = { readonly action: 'change'; readonly peer: Peer } | { readonly action: BulkAction } | null;
+type OpenedDialog = { readonly action: 'change'; readonly peer: Peer } | { readonly action: BulkAction } | null;
 
 function Peers({ network }: { readonly network: Network }): JSX.Element {
   const { id, peers, revision } = network;
-  const [opened, setOpened] = useState<Opened>(null);
+  const [opened, setOpened] = useState<OpenedDialog>(null);
   const [selected, setSelected] = useState<ReadonlySet<string | number>>(new Set());
   // The network itself leaves out what is suspended or has expired.
   const unlisted = usePolled<Peer>(`api/networks/${id}/peers?suspended=true`, revision);

@@ -20,11 +20,11 @@ const roles: readonly (readonly [Role, string])[] = [
   ['owner', 'owner: also makes and changes owners'],
 ];
 
-type Opened = { readonly dialog: 'create' } | { readonly dialog: 'role' | 'remove'; readonly user: User } | null;
+type OpenedDialog = { readonly dialog: 'create' } | { readonly dialog: 'role' | 'remove'; readonly user: User } | null;
 
 export function UsersPage(): JSX.Element {
   const users = usePolled<User>('api/users');
-  const [opened, setOpened] = useState<Opened>(null);
+  const [opened, setOpened] = useState<OpenedDialog>(null);
   // The dialog of an earlier click may have another one in its place by now.
   const close = () => setOpened((present) => (present === opened ? null : present));
   const done = async (text: string) => {

@@ -4,7 +4,7 @@ import type { JSX } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import type { Peer } from '../../contract/peer.ts';
 import { cellShapes, nameCell, sizeCells, smallCell } from '../logic/matrix/cell-shape.ts';
-import { moveByKey, type Place } from '../logic/matrix/matrix-keys.ts';
+import { type CellPosition, moveByKey } from '../logic/matrix/matrix-keys.ts';
 import { type CellState, type Reach, stateOf } from '../logic/matrix/reach.ts';
 import { linkTo } from '../logic/page/route.ts';
 import { findVisibleRows, type VisibleRows } from '../logic/page/visible-rows.ts';
@@ -21,7 +21,7 @@ interface MatrixProps {
   readonly onOpen: (from: Peer, to: Peer) => void;
 }
 
-interface View {
+interface MatrixView {
   readonly rows: VisibleRows;
   readonly columns: VisibleRows;
 }
@@ -36,7 +36,7 @@ export function Matrix({ network, reach, rows, columns, onOpen }: MatrixProps): 
   const id = useId();
   // Of all peers: a filter does not resize what stays.
   const size = sizeCells(Math.max(reach.rows.length, reach.columns.length), innerWidth);
-  const [view, setView] = useState<View>(() => seeAll(size, rows.length, columns.length, 0, 0, 1200, 800));
+  const [view, setView] = useState<MatrixView>(() => seeAll(size, rows.length, columns.length, 0, 0, 1200, 800));
   // By ids: a row that comes above moves the place with its peers.
   const [at, setAt] = useState<{ readonly from: number; readonly to: number } | null>(null);
   const active = at && findPlace(rows, columns, at);
@@ -59,13 +59,13 @@ export function Matrix({ network, reach, rows, columns, onOpen }: MatrixProps): 
     };
   }, [size, rows.length, columns.length]);
 
-  const select = ({ row, column }: Place) => {
+  const select = ({ row, column }: CellPosition) => {
     const [from, to] = [rows[row], columns[column]];
     if (from === undefined || to === undefined) return;
     setAt({ from: from.id, to: to.id });
     reveal(place.current, cells.current, size, { row, column });
   };
-  const open = ({ row, column }: Place) => {
+  const open = ({ row, column }: CellPosition) => {
     const [from, to] = [rows[row], columns[column]];
     if (from === undefined || to === undefined) return;
     setAt({ from: from.id, to: to.id });
@@ -254,14 +254,14 @@ function seeAll(
   left: number,
   width: number,
   height: number,
-): View {
+): MatrixView {
   return {
     rows: findVisibleRows(rows, size, top, height, around),
     columns: findVisibleRows(columns, size, left, width, around),
   };
 }
 
-function isSameView(one: View, other: View): boolean {
+function isSameView(one: MatrixView, other: MatrixView): boolean {
   const is = (a: VisibleRows, b: VisibleRows) => a.first === b.first && a.end === b.end;
   return is(one.rows, other.rows) && is(one.columns, other.columns);
 }
@@ -270,13 +270,18 @@ function findPlace(
   rows: readonly Peer[],
   columns: readonly Peer[],
   { from, to }: { readonly from: number; readonly to: number },
-): Place | null {
+): CellPosition | null {
   const [row, column] = [rows.findIndex(({ id }) => id === from), columns.findIndex(({ id }) => id === to)];
   return row < 0 || column < 0 ? null : { row, column };
 }
 
 /** Scrolls until a cell is seen between the names. */
-function reveal(place: HTMLElement | null, cells: HTMLElement | null, size: number, { row, column }: Place): void {
+function reveal(
+  place: HTMLElement | null,
+  cells: HTMLElement | null,
+  size: number,
+  { row, column }: CellPosition,
+): void {
   if (place === null || cells === null) return;
   const [left, top] = [column * size, row * size];
   const [width, height] = [place.clientWidth - cells.offsetLeft, place.clientHeight - cells.offsetTop];

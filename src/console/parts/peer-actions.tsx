@@ -61,7 +61,7 @@ export function PeerDialog({ network, peer, action, onClose, onDone }: PeerDialo
   return action === 'suspend' ? <SuspendDialog {...props} /> : <RemoveDialog {...props} />;
 }
 
-interface DialogProps {
+interface PeerActionProps {
   readonly network: Network;
   readonly peer: Peer;
   readonly close: () => void;
@@ -71,7 +71,7 @@ interface DialogProps {
 const change = (network: Network, peer: Peer, fields: ChangePeer) =>
   call<Peer>('PATCH', `api/networks/${network.id}/peers/${peer.id}`, fields);
 
-function ChangePeerDialog({ network, peer, close, done }: DialogProps): JSX.Element {
+function ChangePeerDialog({ network, peer, close, done }: PeerActionProps): JSX.Element {
   const isConnector = peer.peer_type === 'connector';
   const [name, setName] = useState(peer.name);
   const [endpoint, setEndpoint] = useState(peer.endpoint ?? '');
@@ -159,7 +159,7 @@ function ChangePeerDialog({ network, peer, close, done }: DialogProps): JSX.Elem
   );
 }
 
-function SuspendDialog({ network, peer, close, done }: DialogProps): JSX.Element {
+function SuspendDialog({ network, peer, close, done }: PeerActionProps): JSX.Element {
   const isSuspended = peer.suspended_at !== undefined;
   const action = isSuspended ? 'Resume' : 'Suspend';
   const run = async () => {
@@ -180,7 +180,7 @@ function SuspendDialog({ network, peer, close, done }: DialogProps): JSX.Element
   );
 }
 
-function RemoveDialog({ network, peer, close, done }: DialogProps): JSX.Element {
+function RemoveDialog({ network, peer, close, done }: PeerActionProps): JSX.Element {
   const run = async () => {
     await call('DELETE', `api/networks/${network.id}/peers/${peer.id}`);
     announce(`${peer.name} is removed.`);

@@ -21,7 +21,7 @@ export interface Sorting {
 }
 
 /** Which rows are selected. */
-export interface Selection {
+export interface RowSelection {
   readonly selected: ReadonlySet<string | number>;
   readonly onChange: (selected: ReadonlySet<string | number>) => void;
 }
@@ -33,7 +33,7 @@ interface TableProps<Row> {
   readonly rows: readonly Row[];
   readonly keyOf: (row: Row) => string | number;
   readonly sorting?: Sorting;
-  readonly selection?: Selection;
+  readonly selection?: RowSelection;
   /** What a row is called, for its checkbox. */
   readonly nameOf?: (row: Row) => string;
 }
@@ -146,7 +146,7 @@ function Widths({
   );
 }
 
-interface SelectAllProps extends Selection {
+interface SelectAllProps extends RowSelection {
   readonly keys: readonly (string | number)[];
 }
 
@@ -166,7 +166,7 @@ function SelectAll({ keys, selected, onChange }: SelectAllProps): JSX.Element {
   );
 }
 
-interface SelectProps extends Selection {
+interface SelectProps extends RowSelection {
   readonly id: string | number;
   readonly name: string | number;
 }

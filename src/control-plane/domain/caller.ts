@@ -12,7 +12,7 @@ export interface UserCaller {
   /** Where the request came from. */
   readonly address: string;
   /** The callers of the operation: a change checks them again. */
-  readonly access: Exclude<Access, 'anyone'>;
+  readonly access: Exclude<AccessRule, 'anyone'>;
 }
 
 /** A peer, by its own access token, which is valid in its own network only. */
@@ -29,7 +29,7 @@ export interface PeerCaller {
   /** Where the request came from. */
   readonly address: string;
   /** The callers of the operation: a change checks them again. */
-  readonly access: Exclude<Access, 'anyone'>;
+  readonly access: Exclude<AccessRule, 'anyone'>;
 }
 
 export type Caller = UserCaller | PeerCaller;
@@ -38,7 +38,7 @@ export type Caller = UserCaller | PeerCaller;
  * The callers of an operation: anyone, or users of these roles, and with `peer` also a peer for itself. A personal token is accepted
  * unless `sessionOnly` is set.
  */
-export type Access =
+export type AccessRule =
   | 'anyone'
   | { readonly roles: readonly Role[]; readonly peer: boolean; readonly sessionOnly?: boolean };
 
@@ -46,18 +46,18 @@ const everyRole: readonly Role[] = ['owner', 'admin', 'member', 'viewer'];
 const editingRoles: readonly Role[] = ['owner', 'admin', 'member'];
 const administeringRoles: readonly Role[] = ['owner', 'admin'];
 
-export const readers = { roles: everyRole, peer: false } satisfies Access;
-export const readersAndPeer = { roles: everyRole, peer: true } satisfies Access;
-export const editors = { roles: editingRoles, peer: false } satisfies Access;
-export const editorsAndPeer = { roles: editingRoles, peer: true } satisfies Access;
-export const peerOnly = { roles: [], peer: true } satisfies Access;
-export const administrators = { roles: administeringRoles, peer: false } satisfies Access;
-export const administratorsInSession = { ...administrators, sessionOnly: true } satisfies Access;
-export const owners = { roles: ['owner'], peer: false } satisfies Access;
-export const readersInSession = { roles: everyRole, peer: false, sessionOnly: true } satisfies Access;
+export const readers = { roles: everyRole, peer: false } satisfies AccessRule;
+export const readersAndPeer = { roles: everyRole, peer: true } satisfies AccessRule;
+export const editors = { roles: editingRoles, peer: false } satisfies AccessRule;
+export const editorsAndPeer = { roles: editingRoles, peer: true } satisfies AccessRule;
+export const peerOnly = { roles: [], peer: true } satisfies AccessRule;
+export const administrators = { roles: administeringRoles, peer: false } satisfies AccessRule;
+export const administratorsInSession = { ...administrators, sessionOnly: true } satisfies AccessRule;
+export const owners = { roles: ['owner'], peer: false } satisfies AccessRule;
+export const readersInSession = { roles: everyRole, peer: false, sessionOnly: true } satisfies AccessRule;
 
 /** @throws Forbidden for a caller without access to the operation */
-export function checkAccess(caller: Caller, access: Exclude<Access, 'anyone'>): void {
+export function checkAccess(caller: Caller, access: Exclude<AccessRule, 'anyone'>): void {
   if (caller.kind === 'peer') {
     if (!access.peer) throw new Forbidden('the token of a peer may read its own network and change or remove itself');
     return;

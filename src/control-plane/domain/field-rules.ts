@@ -2,14 +2,14 @@ import { InvalidValue } from '../../core/errors/index.ts';
 import { InvalidRequest } from '../errors.ts';
 
 /** Reads one field of a request; undefined where it breaks a rule. */
-export type Read = <Value>(parse: () => Value) => Value | undefined;
+export type ReadField = <Value>(parse: () => Value) => Value | undefined;
 type Parsed<Fields> = { [Name in keyof Fields]: Exclude<Fields[Name], undefined> };
 
 /**
  * Reads several fields of a request, each by a parser that throws InvalidValue, and refuses the request once, with all
  * that was wrong with it. A parser gives no undefined: it stands for a field that broke its rules.
  */
-export function readFields<Fields extends object>(fields: (read: Read) => Fields): Parsed<Fields> {
+export function readFields<Fields extends object>(fields: (read: ReadField) => Fields): Parsed<Fields> {
   const broken: Record<string, string[]> = {};
   const parsed = fields((parse) => {
     try {

@@ -1,14 +1,14 @@
 import type { ChangeNetwork } from '../../contract/network.ts';
 import { InvalidValue } from '../../core/errors/index.ts';
 import type { Prefix } from '../../core/net/cidr.ts';
-import type { Read } from './field-rules.ts';
+import type { ReadField } from './field-rules.ts';
 import { parseRoutes } from './network-rules.ts';
 
 const most = 50;
 
 /** The routes of a network after a change: all that it names, or those there are, with what it adds and without what it removes. */
 export function readRoutes(
-  read: Read,
+  read: ReadField,
   network: { readonly range: Prefix; readonly routes: readonly Prefix[] },
   { routes, add_routes, remove_routes }: ChangeNetwork,
   allowPublic: boolean,

@@ -6,10 +6,10 @@ import type { Context } from '../service/context.ts';
 import {
   claimDeliveries,
   countDeliveries,
-  type Delivery,
   deleteDelivery,
   hasDueDelivery,
   postponeDelivery,
+  type WebhookDelivery,
 } from '../store/deliveries.ts';
 import { transact } from '../store/transact.ts';
 import { createSend } from './send-webhook.ts';
@@ -42,7 +42,7 @@ export function startDeliveries(
   const { host } = new URL(webhook.url.reveal());
   let [isFailing, isBroken] = [false, false];
 
-  const deliver = async (delivery: Delivery, at: Date) => {
+  const deliver = async (delivery: WebhookDelivery, at: Date) => {
     const { id, event_id: event, body, attempts } = delivery;
     const outcome = await send({ id: messageId(delivery), body }, at, ending.signal);
     if (outcome === null) {
@@ -110,7 +110,7 @@ export function startDeliveries(
 }
 
 /** Each attempt has the same, by whichever process. A restored backup repeats the number of an event, but not its time. */
-function messageId({ event_id, created_at }: Delivery): string {
+function messageId({ event_id, created_at }: WebhookDelivery): string {
   return `evt_${event_id}_${Date.parse(created_at)}`;
 }
 

@@ -12,10 +12,10 @@ import type { FailureLog } from './failure-log.ts';
 import { Judge } from './judge.ts';
 import { type JudgedNetwork, lostAtOf, type Observation, observeNetwork } from './observe.ts';
 import { type Presence, silentMs } from './presence.ts';
-import { findTransitions, type Subject, type Transitions } from './transitions.ts';
+import { type EventSubject, findTransitions, type Transitions } from './transitions.ts';
 
 /** A network as it is observed, and what follows from it. */
-export interface Evaluation {
+export interface HealthEvaluation {
   readonly observation: Observation;
   readonly judged: JudgedNetwork;
   /** When peers were seen is shown. */
@@ -36,10 +36,10 @@ interface NetworkState {
   timer?: NodeJS.Timeout | undefined;
   /** When the timer ends, in milliseconds of the monotonic clock. */
   dueAt: number;
-  pending?: Promise<Evaluation> | undefined;
+  pending?: Promise<HealthEvaluation> | undefined;
   /** What readers wait for. */
-  reading?: Promise<Evaluation> | undefined;
-  last?: { readonly evaluation: Evaluation; readonly at: number } | undefined;
+  reading?: Promise<HealthEvaluation> | undefined;
+  last?: { readonly evaluation: HealthEvaluation; readonly at: number } | undefined;
   /** How long the last evaluation took. */
   tookMs: number;
   isDirty: boolean;
@@ -119,7 +119,7 @@ export class Evaluator {
   }
 
   /** Evaluates a network now. Calls that come before it is read share the evaluation. @throws NotFound */
-  evaluate(network: number): Promise<Evaluation> {
+  evaluate(network: number): Promise<HealthEvaluation> {
     const state = this.#stateOf(network);
     state.pending ??= new Promise((resolve) => setImmediate(resolve)).then(async () => {
       state.pending = undefined;
@@ -137,7 +137,7 @@ export class Evaluator {
   }
 
   /** Evaluates a network for a reader: soon, however often readers come. @throws NotFound */
-  read(network: number): Promise<Evaluation> {
+  read(network: number): Promise<HealthEvaluation> {
     const state = this.#stateOf(network);
     const { tookMs, last } = state;
     const pauseMs =
@@ -152,7 +152,7 @@ export class Evaluator {
   }
 
   /** An evaluation that may be some seconds old; null for a network that is deleted. */
-  async readRecent(network: number): Promise<Evaluation | null> {
+  async readRecent(network: number): Promise<HealthEvaluation | null> {
     const { last, isDirty } = this.#networks.get(network) ?? {};
     if (last && !isDirty && performance.now() - last.at < replyAgeMs) return last.evaluation;
     return this.read(network).catch((error: unknown) => {
@@ -256,7 +256,7 @@ export class Evaluator {
     return true;
   }
 
-  #mayState(network: number): (subject: Subject, count?: number) => boolean {
+  #mayState(network: number): (subject: EventSubject, count?: number) => boolean {
     return (subject, count) => this.#eventLimits.hasRoom(network, subject, count);
   }
 
@@ -281,7 +281,7 @@ export class Evaluator {
     });
   }
 
-  async #evaluateNow(network: number): Promise<Evaluation> {
+  async #evaluateNow(network: number): Promise<HealthEvaluation> {
     const { db } = this.#context;
     const observation = await readSnapshot(db, (transaction) => observeNetwork(transaction, network));
     const judged = await this.#judge.judge(db, observation);

@@ -1,5 +1,5 @@
 import { createPeerChangeLimit } from '../service/peer-change-limit.ts';
-import { reportedPeers, type Subject } from './transitions.ts';
+import { type EventSubject, reportedPeers } from './transitions.ts';
 
 /**
  * Events about the state of one peer or route, and of all peers that only other hosts report of: so many at once, and
@@ -11,15 +11,15 @@ const reportedEvents = { most: 60, refillMs: 60_000 } as const;
 /** How many events may be stated about each subject of each network. */
 export interface EventLimits {
   /** Whether `count` more events may be stated now. */
-  readonly hasRoom: (network: number, subject: Subject, count?: number) => boolean;
+  readonly hasRoom: (network: number, subject: EventSubject, count?: number) => boolean;
   /** Counts the events that were stated. */
-  readonly take: (network: number, subjects: readonly Subject[]) => void;
+  readonly take: (network: number, subjects: readonly EventSubject[]) => void;
 }
 
 export function createEventLimits(now: () => number): EventLimits {
   const ofState = createPeerChangeLimit<string>(stateEvents.most, now, stateEvents.refillMs);
   const ofReported = createPeerChangeLimit<string>(reportedEvents.most, now, reportedEvents.refillMs);
-  const limitOf = (subject: Subject) => (subject === reportedPeers ? ofReported : ofState);
+  const limitOf = (subject: EventSubject) => (subject === reportedPeers ? ofReported : ofState);
   return {
     hasRoom: (network, subject, count) => limitOf(subject).hasRoom(`${network} ${subject}`, count),
     take: (network, subjects) => {

@@ -3,25 +3,25 @@ import type { PeerVerdict } from '../../core/health/verdict.ts';
 import { createLongPoll, type LongPoll } from '../push/long-poll.ts';
 import type { Context } from '../service/context.ts';
 import { readNetworkHealth } from '../store/health.ts';
-import type { Evaluation } from './evaluate.ts';
-import type { ObservedPeer } from './observe.ts';
+import type { HealthEvaluation } from './evaluate.ts';
+import type { StoredObservation } from './observe.ts';
 
 /** Waits for a revision of a network's health. */
 export function createHealthPoll({ db, healthNotifier }: Context): LongPoll {
   return createLongPoll({ db, notifier: healthNotifier }, ({ id }) => readNetworkHealth(db, id));
 }
 
-const texts = new WeakMap<Evaluation, Buffer>();
+const texts = new WeakMap<HealthEvaluation, Buffer>();
 
 /** The body of a reply, serialized once for all who read the network at the same time. */
-export function serializeHealth(evaluation: Evaluation): Buffer {
+export function serializeHealth(evaluation: HealthEvaluation): Buffer {
   const text = texts.get(evaluation) ?? Buffer.from(JSON.stringify({ data: toHealth(evaluation) }));
   texts.set(evaluation, text);
   return text;
 }
 
 /** The health of a network with all its peers and routes. */
-function toHealth(evaluation: Evaluation): Health {
+function toHealth(evaluation: HealthEvaluation): Health {
   const { observation, judged } = evaluation;
   const { network, peers } = observation;
   return {
@@ -36,7 +36,7 @@ function toHealth(evaluation: Evaluation): Health {
 }
 
 /** The health of one peer, as the peer itself reads it. */
-export function toOwnHealth(evaluation: Evaluation, id: number): Health {
+export function toOwnHealth(evaluation: HealthEvaluation, id: number): Health {
   const own = evaluation.observation.peers.find(({ peer }) => peer.id === id);
   const health = own && toPeerHealth(own, evaluation);
   return { peers: health ? [health] : [], routes: [] };
@@ -47,8 +47,8 @@ export function toReply({ state, reachableBy, witnesses, why }: PeerVerdict): Re
 }
 
 function toPeerHealth(
-  { peer, health, report }: ObservedPeer,
-  { judged, keepsPresence }: Evaluation,
+  { peer, health, report }: StoredObservation,
+  { judged, keepsPresence }: HealthEvaluation,
 ): PeerHealth | null {
   const verdict = judged.peers.get(peer.id);
   if (!verdict) return null;

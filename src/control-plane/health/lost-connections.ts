@@ -29,7 +29,7 @@ interface LossOptions extends LossTimes {
   readonly failures: Pick<FailureLog, 'note'>;
 }
 
-interface Following {
+interface FollowedNetwork {
   readonly network: number;
   /** Its requests that wait. */
   waiting: number;
@@ -67,7 +67,7 @@ export class LostConnections {
   readonly #presence: Pick<Presence, 'requestsOf' | 'expect'>;
   readonly #messages: Pick<PeerMessages, 'send'>;
   readonly #options: LossOptions;
-  readonly #following = new Map<number, Following>();
+  readonly #following = new Map<number, FollowedNetwork>();
   /** Those to ask about, by network. */
   readonly #due = new Map<number, Map<number, Loss | null>>();
   readonly #timers = new Set<NodeJS.Timeout>();
@@ -143,12 +143,12 @@ export class LostConnections {
     await this.#asking;
   }
 
-  #expectRequest(peer: number, following: Following, ms: number): void {
+  #expectRequest(peer: number, following: FollowedNetwork, ms: number): void {
     const loss = { at: this.#now(), requests: this.#presence.requestsOf(peer) };
     setTimer(following, ms, () => this.#onOverdue(peer, following, loss));
   }
 
-  #onOverdue(peer: number, following: Following, { at, requests }: Loss): void {
+  #onOverdue(peer: number, following: FollowedNetwork, { at, requests }: Loss): void {
     if (following.waiting > 0) return;
     const rest = this.#options.repeatMs - this.#askedAgo(peer);
     if (rest > 0) {
@@ -246,7 +246,7 @@ export class LostConnections {
   }
 }
 
-function setTimer(following: Following, ms: number, work: () => void): void {
+function setTimer(following: FollowedNetwork, ms: number, work: () => void): void {
   clearTimeout(following.timer);
   following.timer = setTimeout(work, ms);
   following.timer.unref();

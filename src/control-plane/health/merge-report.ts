@@ -105,7 +105,7 @@ function tidyPath({ via, rtt_ms, ...path }: PeerPath, isPeer: (id: number) => bo
   };
 }
 
-function replaceBy<Entry>(key: (entry: Entry) => unknown, before: readonly Entry[], later: readonly Entry[]): Entry[] {
-  const latest = new Map(later.map((entry) => [key(entry), entry]));
+function replaceBy<Entry>(key: (entry: Entry) => unknown, before: readonly Entry[], newer: readonly Entry[]): Entry[] {
+  const latest = new Map(newer.map((entry) => [key(entry), entry]));
   return [...before.filter((entry) => !latest.has(key(entry))), ...latest.values()];
 }

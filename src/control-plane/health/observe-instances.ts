@@ -79,7 +79,7 @@ async function stateClone(
     await savePeerHealth(transaction, peer, { instances: JSON.stringify(instances) });
     const [listed] = await listPeersAmong(transaction, network, { ids: [peer], withOwnRoutes: false });
     if (!begins || listed === undefined || instances === null) return;
-    const among = [instances.current, ...instances.former].flatMap(({ address }) => address ?? []);
+    const among = [instances.current, ...instances.previous].flatMap(({ address }) => address ?? []);
     const addresses = [...new Set(among)];
     const details = addresses.length > 0 ? { addresses } : {};
     await appendEvents(context, transaction, network, [

@@ -16,7 +16,7 @@ import type { Db } from '../store/tables.ts';
 import { type MergedReport, readReport } from './merge-report.ts';
 
 /** A peer that is in the map, with what is stored of its health. */
-export interface ObservedPeer {
+export interface StoredObservation {
   readonly peer: StoredPeer;
   readonly health: StoredHealth | undefined;
   readonly report: MergedReport;
@@ -28,7 +28,7 @@ export interface Observation {
   readonly revision: Revision;
   /** What the last events stated of the routes. */
   readonly routes: string;
-  readonly peers: readonly ObservedPeer[];
+  readonly peers: readonly StoredObservation[];
   /** Peers that are suspended or have expired since the last event stated something of them. */
   readonly unlisted: readonly number[];
 }
@@ -54,7 +54,7 @@ export function lostAtOf(health: StoredHealth | undefined): string | null {
 }
 
 /** When a peer made its last request, in milliseconds; null for never. */
-export type LastSeen = (peer: ObservedPeer) => number | null;
+export type LastSeen = (peer: StoredObservation) => number | null;
 
 export interface JudgedNetwork {
   readonly peers: ReadonlyMap<number, PeerVerdict>;
@@ -85,13 +85,14 @@ export function judgeNetwork(
   const announced = readAnnouncedRoutes(observation);
   const listed = new Set(observed.map(({ peer }) => peer.id));
   const facts = observed.map((each) => {
-    const seen = lastSeen(each);
+    const lastSeenAt = lastSeen(each);
     const paths = each.report.paths.filter(({ peer }) => listed.has(peer));
     const lost = each.health?.lost_at ?? null;
-    const lostAt = lost === null || (seen !== null && seen > Date.parse(lost)) ? null : Date.parse(lost) / 1000;
+    const lostAt =
+      lost === null || (lastSeenAt !== null && lastSeenAt > Date.parse(lost)) ? null : Date.parse(lost) / 1000;
     return {
       id: each.peer.id,
-      lastSeen: seen === null ? null : seen / 1000,
+      lastSeen: lastSeenAt === null ? null : lastSeenAt / 1000,
       announced: each.health?.announced ?? null,
       lostAt,
       probes: new Map(
@@ -111,7 +112,7 @@ export function judgeNetwork(
       })
       .map(({ id }) => id),
   );
-  const isSilent = ({ peer }: ObservedPeer) => peers.get(peer.id)?.isHeard !== true;
+  const isSilent = ({ peer }: StoredObservation) => peers.get(peer.id)?.isHeard !== true;
   const voters = observed.filter((each) => !isSilent(each));
   const connectors = observed.filter(({ peer }) => peer.peer_type === 'connector').toSorted(compareRank);
   const routes = network.routes.map((route) => {
@@ -140,7 +141,7 @@ interface Votes {
 }
 
 /** How each host reaches a route. A host that alone finds no connector, and reaches no other host, is probably cut off itself. */
-function readVotes(route: string, voters: readonly ObservedPeer[], serving: ReadonlySet<number>): Votes {
+function readVotes(route: string, voters: readonly StoredObservation[], serving: ReadonlySet<number>): Votes {
   const votes = voters.flatMap(({ peer, report }) => {
     const vote = serving.has(peer.id) ? undefined : report.routes.find((each) => each.route === route);
     if (vote === undefined) return [];
@@ -159,7 +160,7 @@ function readVotes(route: string, voters: readonly ObservedPeer[], serving: Read
 }
 
 /** The order in which hosts prefer connectors. */
-function compareRank({ peer: one }: ObservedPeer, { peer: other }: ObservedPeer): number {
+function compareRank({ peer: one }: StoredObservation, { peer: other }: StoredObservation): number {
   const since = ({ serving_since }: StoredPeer) => (serving_since === null ? Infinity : Date.parse(serving_since));
   if (one.priority !== other.priority) return other.priority - one.priority;
   if (since(one) !== since(other)) return since(one) - since(other);

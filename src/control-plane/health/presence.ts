@@ -50,7 +50,7 @@ interface Seen {
 export class Presence {
   readonly #context: Context;
   readonly #options: PresenceOptions;
-  readonly #seen = new Map<number, Seen>();
+  readonly #presence = new Map<number, Seen>();
   /** Peers to write as soon as possible. */
   readonly #returned = new Set<number>();
   #soon: NodeJS.Timeout | undefined;
@@ -76,25 +76,30 @@ export class Presence {
   ): void {
     const at = this.#now();
     const { version, platform } = readUserAgent(userAgent);
-    const seen = this.#seen.get(peerId) ?? {
+    const presence = this.#presence.get(peerId) ?? {
       ...{ network: networkId, at, version, platform, address, ...unwritten },
       instances: [],
     };
     if (instance !== undefined && instanceForm.test(instance)) {
       const kept = this.#options.days > 0 ? { address } : {};
-      seen.instances = addInstance(seen.instances, { id: instance, since: at, ...kept });
+      presence.instances = addInstance(presence.instances, { id: instance, since: at, ...kept });
       // A start that is new, or back, is written at once: other processes may know it.
-      if (seen.instance !== null && seen.instance !== instance) this.#writeSoon(peerId);
-      seen.instance = instance;
+      if (presence.instance !== null && presence.instance !== instance) this.#writeSoon(peerId);
+      presence.instance = instance;
     }
-    const { at: last } = seen;
-    Object.assign(seen, { at, address, version: version ?? seen.version, platform: platform ?? seen.platform });
+    const { at: last } = presence;
+    Object.assign(presence, {
+      at,
+      address,
+      version: version ?? presence.version,
+      platform: platform ?? presence.platform,
+    });
     // Another process may have stated that it is offline.
-    if (at - last > silentMs) seen.isOnline = false;
-    seen.requests += 1;
-    this.#seen.set(peerId, seen);
+    if (at - last > silentMs) presence.isOnline = false;
+    presence.requests += 1;
+    this.#presence.set(peerId, presence);
     // What is written already brings no news, as the requests of a peer that is suspended.
-    if (seen.isOnline || (seen.writtenAt !== null && at - seen.writtenAt < this.#options.flushMs)) return;
+    if (presence.isOnline || (presence.writtenAt !== null && at - presence.writtenAt < this.#options.flushMs)) return;
     this.#writeSoon(peerId);
   }
 
@@ -108,13 +113,13 @@ export class Presence {
 
   /** Milliseconds since the last request of a peer to this process; null for none, and until the first of them is stored. */
   silenceOf(peer: number): number | null {
-    const seen = this.#seen.get(peer);
-    return seen === undefined || seen.writtenAt === null ? null : this.#now() - seen.at;
+    const presence = this.#presence.get(peer);
+    return presence === undefined || presence.writtenAt === null ? null : this.#now() - presence.at;
   }
 
   /** How many requests of a peer this process received; it forgets silent peers. */
   requestsOf(peer: number): number {
-    return this.#seen.get(peer)?.requests ?? 0;
+    return this.#presence.get(peer)?.requests ?? 0;
   }
 
   /**
@@ -122,25 +127,25 @@ export class Presence {
    * request that waits here has lost another connection, and is seen after that.
    */
   expect(peer: number, lostAt: number, isWaiting = false): void {
-    const seen = this.#seen.get(peer);
-    if (!seen) return;
-    if (isWaiting) seen.at = Math.max(seen.at, lostAt + 1);
+    const presence = this.#presence.get(peer);
+    if (!presence) return;
+    if (isWaiting) presence.at = Math.max(presence.at, lostAt + 1);
     // As if nothing was written lately: then the next request is.
     const before = lostAt - this.#options.flushMs;
-    Object.assign(seen, { isOnline: false, writtenAt: seen.writtenAt && Math.min(seen.writtenAt, before) });
-    if (seen.at > lostAt) this.#writeSoon(peer);
+    Object.assign(presence, { isOnline: false, writtenAt: presence.writtenAt && Math.min(presence.writtenAt, before) });
+    if (presence.at > lostAt) this.#writeSoon(peer);
   }
 
   /** Since when a peer is cloned, in milliseconds since 1970; null where it is not. */
   clonedSince(peer: number): number | null {
-    const since = this.#seen.get(peer)?.clonedSince ?? null;
+    const since = this.#presence.get(peer)?.clonedSince ?? null;
     return since === null ? null : this.#context.now().getTime() - (this.#now() - since);
   }
 
   /** Notes what the last event stated of a peer. */
   setOnline(peer: number, isOnline: boolean): void {
-    const seen = this.#seen.get(peer);
-    if (seen) seen.isOnline = isOnline;
+    const presence = this.#presence.get(peer);
+    if (presence) presence.isOnline = isOnline;
   }
 
   /** Writes what is due. At most one write waits for the one under way, however long the database does not answer. */
@@ -169,14 +174,14 @@ export class Presence {
         return writtenAt === null || at > writtenAt;
       return at > writtenAt && minuteOf(peer, now) !== minuteOf(peer, writtenAt);
     };
-    const due = [...this.#seen].filter(isDue).sort(([one], [other]) => one - other);
+    const due = [...this.#presence].filter(isDue).sort(([one], [other]) => one - other);
     for (let first = 0; first < due.length; first += batch)
       await this.#writeBatch(due.slice(first, first + batch), now);
-    const networks = new Set(returned.flatMap((peer) => this.#seen.get(peer)?.network ?? []));
+    const networks = new Set(returned.flatMap((peer) => this.#presence.get(peer)?.network ?? []));
     // Not those that returned while this was written.
     for (const peer of returned) this.#returned.delete(peer);
     for (const network of networks) this.#options.onReturn(network);
-    for (const [peer, { at }] of this.#seen) if (now - at > 10 * minuteMs) this.#seen.delete(peer);
+    for (const [peer, { at }] of this.#presence) if (now - at > 10 * minuteMs) this.#presence.delete(peer);
     if (now - this.#prunedAt >= dayMs) await this.#prune(now);
   }
 
@@ -192,18 +197,18 @@ export class Presence {
       }
       return instants;
     });
-    for (const [peer, seen] of due) {
+    for (const [peer, presence] of due) {
       const at = written.get(peer) ?? now;
       // A request that arrived during the transaction is not stored yet.
-      seen.writtenAt = seen.at > at ? at : now;
+      presence.writtenAt = presence.at > at ? at : now;
     }
-    const found = due.flatMap(([peer, seen]) => {
-      const { network, instances } = seen;
-      seen.instances = [];
+    const found = due.flatMap(([peer, presence]) => {
+      const { network, instances } = presence;
+      presence.instances = [];
       return instances.length === 0 ? [] : [{ peer, network, instances }];
     });
     const cloned = await observeInstances(this.#context, found, now);
-    for (const [peer, seen] of due) if (cloned.has(peer)) seen.clonedSince = cloned.get(peer) ?? null;
+    for (const [peer, presence] of due) if (cloned.has(peer)) presence.clonedSince = cloned.get(peer) ?? null;
   }
 
   async #prune(now: number): Promise<void> {

@@ -11,17 +11,17 @@ import { createAddressCheck, findReceiver, hostOf, RefusedAddress, resolveName }
 import type { Webhook } from './webhook-settings.ts';
 
 /** One message, which may be sent several times under the same id. */
-export interface Message {
+export interface WebhookMessage {
   readonly id: string;
   /** JSON. */
   readonly body: string;
 }
 
 /** Null where the receiver accepted the message; else why not, without anything that is secret. */
-export type Outcome = null | { readonly reason: string; readonly retryAfterMs: number };
+export type WebhookOutcome = null | { readonly reason: string; readonly retryAfterMs: number };
 
 /** Makes one attempt. The signal ends it. */
-export type Send = (message: Message, at: Date, signal: AbortSignal) => Promise<Outcome>;
+export type Send = (message: WebhookMessage, at: Date, signal: AbortSignal) => Promise<WebhookOutcome>;
 
 const attemptMs = 10_000;
 /** A receiver must not delay an error that is known already. */

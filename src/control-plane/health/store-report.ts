@@ -35,7 +35,7 @@ export async function storeReport(
     ...(report.pin_mismatches ?? []),
     ...(report.probes ?? []).map(({ peer }) => peer),
   ];
-  const isNews = await transact(db, async (transaction) => {
+  const isNewer = await transact(db, async (transaction) => {
     await requireAuthor(context, transaction, caller);
     await reviseHealth(transaction, network, makeNonce(random));
     const stored = await findPeerHealth(transaction, peer);
@@ -61,7 +61,7 @@ export async function storeReport(
     return decisive(before) !== decisive(merged);
   });
   healthNotifier.notify(network);
-  return isNews;
+  return isNewer;
 }
 
 /** Adds the traffic since the report before, whose rates held until now. */

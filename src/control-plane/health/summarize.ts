@@ -2,8 +2,8 @@ import type { HealthSummary } from '../../contract/health.ts';
 import type { Caller } from '../domain/caller.ts';
 import type { Context } from '../service/context.ts';
 import { listNetworks } from '../service/networks.ts';
-import type { Page, Slice } from '../store/page.ts';
-import type { Evaluation, Evaluator } from './evaluate.ts';
+import type { Slice, StoredPage } from '../store/page.ts';
+import type { Evaluator, HealthEvaluation } from './evaluate.ts';
 
 /** What is down in each network of the caller's organization. A network that is deleted meanwhile is left out. */
 export async function summarizeNetworks(
@@ -11,7 +11,7 @@ export async function summarizeNetworks(
   evaluator: Pick<Evaluator, 'readRecent'>,
   caller: Caller,
   slice: Slice,
-): Promise<Page<HealthSummary>> {
+): Promise<StoredPage<HealthSummary>> {
   const page = await listNetworks(context, caller, slice);
   const entries: HealthSummary[] = [];
   // One after the other: a large organization does not hold up other requests.
@@ -22,7 +22,7 @@ export async function summarizeNetworks(
   return { ...page, entries };
 }
 
-function summarize({ observation, judged }: Evaluation): HealthSummary {
+function summarize({ observation, judged }: HealthEvaluation): HealthSummary {
   const stateOf = (id: number) => judged.peers.get(id)?.state;
   const states = observation.peers.flatMap(({ peer }) => stateOf(peer.id) ?? []);
   const routes = [...judged.routes.values()].map(({ state }) => state);

@@ -10,7 +10,7 @@ export interface TrafficHistory {
 }
 
 /** Bytes a second. */
-export interface Rates {
+export interface TrafficRates {
   readonly received: number;
   readonly sent: number;
 }
@@ -21,7 +21,7 @@ const longestHoldMs = 6 * 60_000;
 /** A host may report any number. Ten terabits a second fit into no interface. */
 const mostRate = 1.25e12;
 
-export function sumRates(paths: readonly Pick<PeerPath, 'rx_rate' | 'tx_rate'>[]): Rates {
+export function sumRates(paths: readonly Pick<PeerPath, 'rx_rate' | 'tx_rate'>[]): TrafficRates {
   const sum = (rates: readonly (number | undefined)[]) =>
     Math.min(
       mostRate,
@@ -38,7 +38,7 @@ export function sumRates(paths: readonly Pick<PeerPath, 'rx_rate' | 'tx_rate'>[]
  */
 export function addTraffic(
   before: TrafficHistory | null,
-  { received, sent }: Rates,
+  { received, sent }: TrafficRates,
   from: number,
   to: number,
 ): TrafficHistory | null {

@@ -17,13 +17,13 @@ export interface Transitions {
   readonly routes: string | null;
   readonly events: readonly NewEvent[];
   /** What the events count for. */
-  readonly subjects: readonly Subject[];
+  readonly subjects: readonly EventSubject[];
   /** Something is not stated because it may not be now. */
   readonly isHeldBack: boolean;
 }
 
 /** What of a network an event is about: the id of a peer, a route, or all peers that only other hosts report of. */
-export type Subject = number | string;
+export type EventSubject = number | string;
 export const reportedPeers = 'reported peers';
 
 /**
@@ -33,7 +33,7 @@ export const reportedPeers = 'reported peers';
 export function findTransitions(
   observation: Observation,
   judged: JudgedNetwork,
-  mayState: (subject: Subject, count?: number) => boolean,
+  mayState: (subject: EventSubject, count?: number) => boolean,
 ): Transitions {
   const changed = observation.peers.flatMap(({ peer, health }) => {
     const { state = 'unknown', isHeard = false } = judged.peers.get(peer.id) ?? {};
@@ -43,7 +43,7 @@ export function findTransitions(
     // A host that calls the control plane is back when it calls again: else one witness could state it of many.
     return announced === 'offline' && !isHeard && !isReported ? [] : [{ peer, state, isReported }];
   });
-  const reported: Subject[] = [];
+  const reported: EventSubject[] = [];
   const peers = changed.filter(({ peer, isReported }) => {
     const may = mayState(peer.id) && (!isReported || mayState(reportedPeers, reported.length + 1));
     if (may && isReported) reported.push(reportedPeers);
@@ -80,7 +80,7 @@ function findDialling({ peers }: Observation, connector: number): { readonly id:
 /** Peers in the details of one event. */
 const mostDialling = 50;
 
-function compareRoutes(observation: Observation, judged: JudgedNetwork, mayState: (subject: Subject) => boolean) {
+function compareRoutes(observation: Observation, judged: JudgedNetwork, mayState: (subject: EventSubject) => boolean) {
   const { network, peers } = observation;
   const names = new Map(peers.map(({ peer: { id, name } }) => [id, name]));
   const toPeer = (id: number | null) => (id === null ? null : { id, name: names.get(id) ?? null });

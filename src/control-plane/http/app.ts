@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest, RawServerDefault } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
-import type { Access, Caller, UserCaller } from '../domain/caller.ts';
+import type { AccessRule, Caller, UserCaller } from '../domain/caller.ts';
 
 /** The HTTP server that routes are added to; request and reply types come from their schemas. */
 export type App = FastifyInstance<
@@ -15,7 +15,7 @@ export type App = FastifyInstance<
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** Required: a route without it is an error at start. */
-    access?: Access;
+    access?: AccessRule;
     /** The route itself checks that a calling peer is still in its network, so its token may come from a cache. */
     looksUpPeers?: boolean;
     /** A peer of a deleted network gets a 410 with the id and the nonce of the network, where its request takes one. */

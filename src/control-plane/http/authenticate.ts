@@ -1,6 +1,6 @@
 import { Secret } from '../../core/crypto/secret.ts';
 import { createBoundedCache } from '../bounded-cache.ts';
-import { type Access, type Caller, checkAccess, type PeerCaller, readers } from '../domain/caller.ts';
+import { type AccessRule, type Caller, checkAccess, type PeerCaller, readers } from '../domain/caller.ts';
 import { hashToken } from '../domain/tokens.ts';
 import { Unauthenticated } from '../errors.ts';
 import type { LostConnections } from '../health/lost-connections.ts';
@@ -101,7 +101,7 @@ export async function authenticateRequest(context: Context, request: RequestFact
 interface RequestFacts extends BrowserRequest {
   readonly ip: string;
   readonly params: unknown;
-  readonly routeOptions: { readonly config: { readonly access?: Access; readonly statesDeletion?: boolean } };
+  readonly routeOptions: { readonly config: { readonly access?: AccessRule; readonly statesDeletion?: boolean } };
 }
 
 function readDeletion(header: string | string[] | undefined): DeletionRequest | null {

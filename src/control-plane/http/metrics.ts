@@ -9,7 +9,7 @@ import type { ServedCertificate } from './tls-files.ts';
 import type { Deadlines } from './transport.ts';
 
 /** What the control plane counts. No label is of a caller's making: routes are templates, methods those that Node parses. */
-export interface Metrics {
+export interface ServerMetrics {
   readonly contentType: string;
   /** All of it, as Prometheus reads it. */
   format(): Promise<string>;
@@ -26,7 +26,7 @@ export interface Metrics {
 export function createMetrics(
   context: Pick<Context, 'db' | 'readTime' | 'notifier'>,
   certificate: () => ServedCertificate | null,
-): Metrics {
+): ServerMetrics {
   const shared = processRegistry();
   const registry = new Registry();
   const registers = [registry];
@@ -149,7 +149,7 @@ export interface ListenAddress {
 }
 
 /** Serves the metrics, and nothing else, in plain HTTP to all clients of an address. */
-export async function serveMetrics(metrics: Metrics, { host, port }: ListenAddress, deadlines: Deadlines) {
+export async function serveMetrics(metrics: ServerMetrics, { host, port }: ListenAddress, deadlines: Deadlines) {
   const options = {
     headersTimeout: deadlines.headers,
     requestTimeout: deadlines.request,

@@ -17,7 +17,7 @@ import { serveConsole, serveGreeting } from './console.ts';
 import { describeRoutes, prepareDescription, serveDescriptionPage } from './description/describe-routes.ts';
 import { sendError } from './error-reply.ts';
 import { type Limits, limitFailures, limitRequests, limitUnreadReplies, limitUserChanges } from './limits.ts';
-import type { Metrics } from './metrics.ts';
+import type { ServerMetrics } from './metrics.ts';
 import { addAuditRoute } from './routes/audit.ts';
 import { addEnrollmentRoute } from './routes/enrollment.ts';
 import { addEnrollmentKeyRoutes } from './routes/enrollment-keys.ts';
@@ -43,7 +43,7 @@ export interface ServerContext {
   readonly limits: Limits;
   /** Whose X-Forwarded-For is believed. */
   readonly proxies: readonly Prefix[];
-  readonly metrics: Metrics;
+  readonly metrics: ServerMetrics;
   readonly presence: Presence;
   readonly acknowledgements: Acknowledgements;
   readonly losses: LostConnections;
@@ -57,8 +57,8 @@ export interface ServerContext {
 }
 
 /** Builds the HTTP server, not listening yet. The order of its hooks is the order of its defences. */
-export async function createServer(context: Context, surroundings: ServerContext): Promise<App> {
-  const { transport, limits, proxies, metrics, logger } = surroundings;
+export async function createServer(context: Context, serverContext: ServerContext): Promise<App> {
+  const { transport, limits, proxies, metrics, logger } = serverContext;
   const app = fastify({
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true }),
@@ -96,24 +96,24 @@ export async function createServer(context: Context, surroundings: ServerContext
     if (methods.length === 0) throw new NotFound('path');
     return reply.code(204).header('allow', methods.join(', ')).send();
   });
-  if (surroundings.console === null) serveGreeting(app);
-  else serveConsole(app, surroundings.console, context.publicUrls);
+  if (serverContext.console === null) serveGreeting(app);
+  else serveConsole(app, serverContext.console, context.publicUrls);
   const describe = prepareDescription(app);
   serveDescriptionPage(app, describe);
-  authenticate(app, context, surroundings.presence, surroundings.losses);
+  authenticate(app, context, serverContext.presence, serverContext.losses);
   limitUserChanges(app, limits.userChanges, context.steadyNow);
   limitUnreadReplies(app, limits.unreadBytes);
   await describeRoutes(app, describe);
   addHealthRoutes(app, context);
   const behindProxy = proxies.length > 0 ? 'behind a proxy' : null;
-  addMetricsRoute(app, metrics, surroundings.metricsElsewhere ? 'own address' : behindProxy);
+  addMetricsRoute(app, metrics, serverContext.metricsElsewhere ? 'own address' : behindProxy);
   const limitLogins = limitFailures(app, { max: limits.failedLogins, mostWaiting: 16, what: 'logins' });
   addSessionRoutes(app, context, limitLogins);
   const maps = createMapCache(context.db);
   const sendPage = createPageSender();
-  addNetworkRoutes(app, context, { ...surroundings, maps, sendPage });
+  addNetworkRoutes(app, context, { ...serverContext, maps, sendPage });
   addRemovalsRoute(app, context);
-  addNetworkHealthRoutes(app, context, surroundings.evaluator, surroundings.losses);
+  addNetworkHealthRoutes(app, context, serverContext.evaluator, serverContext.losses);
   addEnrollmentKeyRoutes(app, context, sendPage);
   addEnrollmentRoute(
     app,

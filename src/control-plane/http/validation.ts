@@ -47,8 +47,8 @@ function isObject(data: unknown): data is Record<string, unknown> {
 function brokenRules(issues: readonly z.core.$ZodIssue[]): Record<string, string[]> {
   const fields: Record<string, string[]> = {};
   for (const { path, message } of issues) {
-    const [field = 'body', ...inside] = path.map(String);
-    const rule = inside.length > 0 ? `item ${inside.join('.')} ${message}` : message;
+    const [field = 'body', ...rest] = path.map(String);
+    const rule = rest.length > 0 ? `item ${rest.join('.')} ${message}` : message;
     fields[field] = [...(fields[field] ?? []), rule];
   }
   return fields;

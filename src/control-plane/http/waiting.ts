@@ -4,7 +4,7 @@ import type { Caller } from '../domain/caller.ts';
 import { callerOf } from './app.ts';
 
 /** How a request waits. */
-export interface Wait {
+export interface RequestWait {
   /** Ends the wait. A request that does not wait has an aborted one. */
   readonly signal: AbortSignal;
   readonly isDisconnected: () => boolean;
@@ -22,7 +22,7 @@ export function createWaiting() {
     request: Pick<FastifyRequest, 'caller'>,
     response: Pick<FastifyReply, 'raw' | 'header'>,
     seconds: number | null,
-    work: (wait: Wait) => Promise<Result | null>,
+    work: (wait: RequestWait) => Promise<Result | null>,
   ): Promise<Result | null> => {
     const { signal, isDisconnected, end, release } = startWait(response.raw, seconds ?? 0);
     let isApplied = seconds !== null;

@@ -20,7 +20,7 @@ export interface MapText {
 }
 
 /** The caller has checked that the client may read the network. */
-export interface MapRequest {
+export interface MapRead {
   readonly id: number;
   readonly revision: ObservedRevision;
 }
@@ -28,9 +28,9 @@ export interface MapRequest {
 /** Serializes each reply once for all clients that request it. */
 export interface MapCache {
   /** The whole network; with `since`, also which peers are gone since then, as far as that is recorded. */
-  whole(request: MapRequest, since?: Revision | null): Promise<MapText>;
+  whole(request: MapRead, since?: Revision | null): Promise<MapText>;
   /** The changes since `base`; null where they are not recorded any more. */
-  delta(request: MapRequest, base: Revision): Promise<MapText | null>;
+  delta(request: MapRead, base: Revision): Promise<MapText | null>;
 }
 
 const maxTextBytes = 8 * 1024 * 1024;
@@ -66,7 +66,7 @@ interface CachedNetwork extends CachedRevision {
 }
 
 /** Serializes whole networks. Of a network in its cache it serializes only the peers that changed. */
-function createSerializer(db: Db): (request: MapRequest) => Promise<MapText> {
+function createSerializer(db: Db): (request: MapRead) => Promise<MapText> {
   const cache = new LRUCache<number, CachedNetwork>({ maxSize: maxNetworkBytes });
   const lock = createKeyedMutex();
   return ({ id, revision }) =>

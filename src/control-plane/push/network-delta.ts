@@ -45,8 +45,8 @@ export async function readDeltaOrAll(db: Db, id: number, base: Revision | null):
 export async function listRemoved(db: Db, id: number, base: Revision, at: Revision): Promise<number[]> {
   return readSnapshot(db, async (snapshot) => {
     const changes = (await listChanges(snapshot, id, base)) ?? [];
-    const later = new Set(changes.filter(({ revision }) => revision > at.revision).map(({ peer }) => peer));
-    const changed = new Set(changes.flatMap(({ peer }) => (peer === null || later.has(peer) ? [] : peer)));
+    const changedAgain = new Set(changes.filter(({ revision }) => revision > at.revision).map(({ peer }) => peer));
+    const changed = new Set(changes.flatMap(({ peer }) => (peer === null || changedAgain.has(peer) ? [] : peer)));
     if (changed.size === 0) return [];
     for (const [peer] of await listTokenMarks(snapshot, id, [...changed])) changed.delete(peer);
     return [...changed].sort((a, b) => a - b);

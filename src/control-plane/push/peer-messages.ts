@@ -1,7 +1,7 @@
 import { mostMessages, type PeerMessage, type PeerMessageKind } from '../../contract/message.ts';
 import type { PeerCaller } from '../domain/caller.ts';
 import { insertMessages, listAddressees, takeMessages } from '../store/peer-messages.ts';
-import type { Store } from '../store/store.ts';
+import type { ControlPlaneStore } from '../store/store.ts';
 import type { Db } from '../store/tables.ts';
 import { transact } from '../store/transact.ts';
 
@@ -9,7 +9,7 @@ import { transact } from '../store/transact.ts';
 const lifetimeMs = 15_000;
 
 /** What messages are stored with. */
-interface MessageContext extends Pick<Store, 'db' | 'announce'> {
+interface MessageContext extends Pick<ControlPlaneStore, 'db' | 'announce'> {
   readonly readTime: (db: Db) => Promise<Date>;
 }
 

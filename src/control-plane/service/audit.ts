@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { AuditEntry } from '../../contract/audit.ts';
 import type { Caller } from '../domain/caller.ts';
 import * as store from '../store/audit.ts';
-import { mapPage, type Page, type Slice } from '../store/page.ts';
+import { mapPage, type Slice, type StoredPage } from '../store/page.ts';
 import type { Db } from '../store/tables.ts';
 import type { Context } from './context.ts';
 
@@ -107,7 +107,7 @@ export async function readAudit(
   caller: Caller,
   filter: store.AuditFilter,
   slice: Slice,
-): Promise<Page<AuditEntry>> {
+): Promise<StoredPage<AuditEntry>> {
   return mapPage(await store.listEntries(db, caller.organizationId, filter, slice), toAuditEntry);
 }
 

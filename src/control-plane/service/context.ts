@@ -2,7 +2,7 @@ import type { EventType } from '../../contract/event.ts';
 import type { PasswordCost } from '../domain/passwords.ts';
 import type { Random } from '../domain/tokens.ts';
 import type { ChangeNotifier } from '../push/change-notifier.ts';
-import type { Store } from '../store/store.ts';
+import type { ControlPlaneStore } from '../store/store.ts';
 import type { Db } from '../store/tables.ts';
 import type { PeerChangeLimit } from './peer-change-limit.ts';
 
@@ -20,8 +20,8 @@ export interface Context {
   /** The same for the health and the events of a network. */
   readonly healthNotifier: ChangeNotifier;
   /** Does for the other processes on the database what the two notifiers do for this one. */
-  readonly announce: Store['announce'];
-  readonly isListening: Store['isListening'];
+  readonly announce: ControlPlaneStore['announce'];
+  readonly isListening: ControlPlaneStore['isListening'];
   /** The events that the webhook receives; empty without one. */
   readonly webhookTypes: ReadonlySet<EventType>;
   /** How often peers may change themselves. */

@@ -8,14 +8,14 @@ import { findPeer, type StoredPeer } from '../store/peers.ts';
 import type { Db } from '../store/tables.ts';
 import { isUnlisted } from './suspension.ts';
 
-type Asked = Pick<EnrollRequest, 'profile' | 'peer_type' | 'endpoint'>;
+type ProfileRequest = Pick<EnrollRequest, 'profile' | 'peer_type' | 'endpoint'>;
 
 /**
  * The profile of a device that enrols, as JSON: its connector with key and endpoint, and its routes. Null for any other peer.
  *
  * @throws InvalidRequest where the network cannot serve such a profile
  */
-export async function makeProfile(db: Db, networkId: number, asked: Asked): Promise<string | null> {
+export async function makeProfile(db: Db, networkId: number, asked: ProfileRequest): Promise<string | null> {
   const { profile } = asked;
   if (profile === undefined) return null;
   const network = await readNetwork(db, networkId);

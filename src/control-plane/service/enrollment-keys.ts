@@ -10,7 +10,7 @@ import { hashToken, mintToken, tokenPrefixes } from '../domain/tokens.ts';
 import { NotFound } from '../errors.ts';
 import * as store from '../store/enrollment-keys.ts';
 import type { StoredNetwork } from '../store/networks.ts';
-import { mapPage, type Page, type Slice } from '../store/page.ts';
+import { mapPage, type Slice, type StoredPage } from '../store/page.ts';
 import { transact } from '../store/transact.ts';
 import { record } from './audit.ts';
 import type { Context } from './context.ts';
@@ -84,7 +84,7 @@ export async function listKeys(
   caller: Caller,
   networkId: number,
   { all, slice }: { all: boolean; slice: Slice },
-): Promise<Page<EnrollmentKey>> {
+): Promise<StoredPage<EnrollmentKey>> {
   await requireNetwork(db, caller, networkId);
   return mapPage(await store.listKeys(db, networkId, all ? null : now().toISOString(), slice), toEnrollmentKey);
 }

@@ -35,7 +35,7 @@ async function expireIn(context: Context, network: number, now: string): Promise
 }
 
 /** Removes peers from their maps when they expire. */
-export interface Expiry {
+export interface ExpiryTimer {
   /** Runs now. To be called when a peer may expire earlier than any other. */
   reschedule(): void;
   stop(): Promise<void>;
@@ -49,7 +49,7 @@ export function startExpiry(
   expire: () => Promise<string | null>,
   now: () => Date,
   onFailure: (error: unknown) => void,
-): Expiry {
+): ExpiryTimer {
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> = Promise.resolve();
   let [isQueued, isStopped] = [false, false];

@@ -4,7 +4,7 @@ import { listKeysMadeBy, listUsersMadeBy, revokeKeysMadeBy } from '../store/made
 import type { Db } from '../store/tables.ts';
 
 /** What outlives the credentials of a user that made it. */
-export interface Made {
+export interface MadeByUser {
   readonly users_made: User[];
   readonly keys_made: EnrollmentKeyOfNetwork[];
 }
@@ -14,7 +14,7 @@ export async function listMadeBy(
   db: Db,
   who: { readonly organizationId: number; readonly userId: number },
   now: Date,
-): Promise<Made> {
+): Promise<MadeByUser> {
   return {
     users_made: await listUsersMadeBy(db, who),
     keys_made: await listKeysMadeBy(db, who, now.toISOString()),

@@ -10,7 +10,7 @@ import { toNetwork, toNetworkSummary } from '../push/to-contract.ts';
 import { makeNonce } from '../store/changes.ts';
 import { insertDeletion, listUnconfirmed } from '../store/deletions.ts';
 import * as store from '../store/networks.ts';
-import { mapPage, type Page, type Slice } from '../store/page.ts';
+import { mapPage, type Slice, type StoredPage } from '../store/page.ts';
 import { listEndpoints, listPeers } from '../store/peer-lists.ts';
 import type { Db } from '../store/tables.ts';
 import { transact } from '../store/transact.ts';
@@ -20,7 +20,7 @@ import { checkExpectedRoutes } from './expected-routes.ts';
 import { requireAuthor } from './require-author.ts';
 import { withRevision } from './with-revision.ts';
 
-export async function listNetworks({ db }: Context, caller: Caller, slice: Slice): Promise<Page<NetworkSummary>> {
+export async function listNetworks({ db }: Context, caller: Caller, slice: Slice): Promise<StoredPage<NetworkSummary>> {
   return mapPage(await store.listNetworks(db, caller.organizationId, slice), toNetworkSummary);
 }
 

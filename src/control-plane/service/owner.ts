@@ -10,9 +10,9 @@ import { transact } from '../store/transact.ts';
 import { insertOrganization, insertUser, isAnyUser, listOwners, setPasswordOfOwner } from '../store/users.ts';
 import { record, system } from './audit.ts';
 import type { Context } from './context.ts';
-import { listMadeBy, type Made } from './made-by-user.ts';
+import { listMadeBy, type MadeByUser } from './made-by-user.ts';
 
-export interface Owner {
+export interface OwnerCredentials {
   readonly email: string;
   readonly password: Secret;
 }
@@ -20,7 +20,7 @@ export interface Owner {
 /** Makes the first user, and its organization, when there is no user yet; true when it did. There is no default password. */
 export async function makeFirstOwner(
   { db, now, readTime, random, passwordCost }: Context,
-  owner: Owner | null,
+  owner: OwnerCredentials | null,
 ): Promise<boolean> {
   if (await isAnyUser(db)) return false;
   checkFirstOwner(owner);
@@ -48,7 +48,7 @@ export async function makeFirstOwner(
 }
 
 /** @throws WrongUsage where a database without users could not have this first owner */
-export function checkFirstOwner(owner: Owner | null): asserts owner is Owner {
+export function checkFirstOwner(owner: OwnerCredentials | null): asserts owner is OwnerCredentials {
   if (!owner) {
     throw new WrongUsage(
       'the control plane has no user yet; name its first owner with --owner-email and --owner-password-file',
@@ -61,12 +61,12 @@ export function checkFirstOwner(owner: Owner | null): asserts owner is Owner {
 }
 
 /** True when the database has users, and the named first owner is not an owner among them. */
-export async function isForeignOwner({ db }: Pick<Context, 'db'>, owner: Owner): Promise<boolean> {
+export async function isForeignOwner({ db }: Pick<Context, 'db'>, owner: OwnerCredentials): Promise<boolean> {
   return !(await listOwners(db)).includes(owner.email.toLowerCase());
 }
 
 /** What a control plane that is not serving works with. */
-type Tools = Pick<Context, 'db' | 'readTime' | 'random' | 'passwordCost'>;
+type OwnerTools = Pick<Context, 'db' | 'readTime' | 'random' | 'passwordCost'>;
 
 /** What a reset of an owner's password ended, and what it left. */
 export interface OwnerReset {
@@ -76,13 +76,13 @@ export interface OwnerReset {
   /** How many personal tokens are still valid. */
   readonly personalTokens: number;
   /** What the owner made, and a holder of its former password may have made. */
-  readonly made: Made;
+  readonly made: MadeByUser;
 }
 
 /** Gives an owner a new password, ends its sessions, and revokes its personal tokens unless they are to be kept. */
 export async function resetOwner(
-  { db, readTime, random, passwordCost }: Tools,
-  owner: Owner,
+  { db, readTime, random, passwordCost }: OwnerTools,
+  owner: OwnerCredentials,
   { keepsTokens }: { readonly keepsTokens: boolean },
 ): Promise<OwnerReset> {
   checkPassword(owner.password, '--password-file');

@@ -7,7 +7,7 @@ import { findKeyOfEntry } from '../store/audit.ts';
 import { findKeyOfEnrollment } from '../store/enrollments.ts';
 import { insertFormerIdentity } from '../store/former-identities.ts';
 import { returnAddress, type StoredNetwork } from '../store/networks.ts';
-import { mapPage, type Page, type Slice } from '../store/page.ts';
+import { mapPage, type Slice, type StoredPage } from '../store/page.ts';
 import { listPeerPage } from '../store/peer-lists.ts';
 import * as store from '../store/peers.ts';
 import { changedFields, record } from './audit.ts';
@@ -26,7 +26,7 @@ export async function listPeers(
   caller: Caller,
   networkId: number,
   { unlisted, slice }: { readonly unlisted: boolean; readonly slice: Slice },
-): Promise<Page<Peer>> {
+): Promise<StoredPage<Peer>> {
   const network = await requireNetwork(db, caller, networkId);
   if (unlisted && caller.kind === 'peer') throw new Forbidden('a peer may not list suspended peers');
   const filter = unlisted ? 'unlisted' : caller.kind === 'peer' ? 'listed' : 'all';

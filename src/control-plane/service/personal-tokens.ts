@@ -4,7 +4,7 @@ import type { UserCaller } from '../domain/caller.ts';
 import { hashToken, mintToken, tokenPrefixes } from '../domain/tokens.ts';
 import { InvalidRequest, NotFound, TooManyRequests } from '../errors.ts';
 import { countActionsOfActor } from '../store/audit.ts';
-import type { Page, Slice } from '../store/page.ts';
+import type { Slice, StoredPage } from '../store/page.ts';
 import * as store from '../store/personal-tokens.ts';
 import type { Db } from '../store/tables.ts';
 import { transact } from '../store/transact.ts';
@@ -19,7 +19,11 @@ const maxTokens = 100;
 const mostADay = 200;
 
 /** The personal tokens of the caller, never with their values. */
-export async function listTokens({ db }: Context, caller: UserCaller, slice: Slice): Promise<Page<PersonalToken>> {
+export async function listTokens(
+  { db }: Context,
+  caller: UserCaller,
+  slice: Slice,
+): Promise<StoredPage<PersonalToken>> {
   return store.listTokens(db, caller.userId, slice);
 }
 

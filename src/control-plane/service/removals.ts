@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PendingHost, RemovalStatus } from '../../contract/removal.ts';
 import type { Caller } from '../domain/caller.ts';
-import { findDeletion, listUnconfirmed, type Unconfirmed } from '../store/deletions.ts';
+import { findDeletion, listUnconfirmed, type UnconfirmedHost } from '../store/deletions.ts';
 import { findLastRemoval, listPending } from '../store/removals.ts';
 import type { Db } from '../store/tables.ts';
 import type { Context } from './context.ts';
@@ -54,6 +54,6 @@ async function readStatus(db: Db, caller: Caller, network: number): Promise<Remo
   return { revision, pending: revision === null ? [] : await listPending(db, network, revision) };
 }
 
-function toPendingHost({ deletion, ...host }: Unconfirmed): PendingHost {
+function toPendingHost({ deletion, ...host }: UnconfirmedHost): PendingHost {
   return { ...host, acknowledged_revision: null, deletion: deletion === 'applied' ? null : deletion };
 }

@@ -40,7 +40,7 @@ export interface LoginAttempt {
 }
 
 /** Opens a session. A wrong password and an unknown address are refused alike, after the same work. */
-export async function login(context: Context, attempt: LoginAttempt): Promise<Opened> {
+export async function login(context: Context, attempt: LoginAttempt): Promise<OpenedSession> {
   const { db, passwordCost } = context;
   const email = attempt.email.toLowerCase();
   const user = await findUserByEmail(db, email);
@@ -72,7 +72,7 @@ export async function login(context: Context, attempt: LoginAttempt): Promise<Op
 }
 
 /** A session, with its token, which is shown this once. */
-export interface Opened {
+export interface OpenedSession {
   readonly token: Secret;
   readonly expiresAt: string;
 }
@@ -91,7 +91,7 @@ export async function openSession(
   { now, random }: Context,
   transaction: Db,
   { userId, name, address, isSplit }: NewSession,
-): Promise<Opened & { readonly id: number }> {
+): Promise<OpenedSession & { readonly id: number }> {
   const token = isSplit ? mintSplitToken(random) : mintToken(tokenPrefixes.session, random);
   const at = now();
   const created_at = at.toISOString();

@@ -1,6 +1,6 @@
 import type { ChangePeer } from '../../contract/peer.ts';
 import { InvalidValue } from '../../core/errors/index.ts';
-import type { Read } from '../domain/field-rules.ts';
+import type { ReadField } from '../domain/field-rules.ts';
 import { Forbidden } from '../errors.ts';
 import type { StoredPeer } from '../store/peers.ts';
 
@@ -29,7 +29,7 @@ export function refuseUnlisted(peer: Suspension, now: Date): void {
 
 /** Whether a peer is suspended, and when it expires, after a change. One that expired is not back without a later instant. */
 export function readSuspension(
-  read: Read,
+  read: ReadField,
   { suspended, expires_at }: ChangePeer,
   peer: Pick<StoredPeer, 'suspended_at' | 'expires_at' | 'expired'>,
   now: Date,

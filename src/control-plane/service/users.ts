@@ -4,7 +4,7 @@ import type { Secret } from '../../core/crypto/secret.ts';
 import type { UserCaller } from '../domain/caller.ts';
 import { hashPassword } from '../domain/passwords.ts';
 import { Forbidden, InvalidRequest, NotFound } from '../errors.ts';
-import type { Page, Slice } from '../store/page.ts';
+import type { Slice, StoredPage } from '../store/page.ts';
 import { deleteTokens } from '../store/personal-tokens.ts';
 import { deleteSession, endSessions } from '../store/sessions.ts';
 import type { Db } from '../store/tables.ts';
@@ -15,10 +15,10 @@ import type { Context } from './context.ts';
 import { briefly, listMadeBy, revokeMadeBy } from './made-by-user.ts';
 import { proveIfGiven, provePassword, requireProof, wrongPassword } from './prove-password.ts';
 import { requireUser, type UserAuthor } from './require-author.ts';
-import { type Opened, openSession } from './sessions.ts';
+import { type OpenedSession, openSession } from './sessions.ts';
 
 /** The users of the caller's organization. */
-export async function listUsers({ db }: Context, caller: UserCaller, slice: Slice): Promise<Page<User>> {
+export async function listUsers({ db }: Context, caller: UserCaller, slice: Slice): Promise<StoredPage<User>> {
   return store.listUsers(db, caller.organizationId, slice);
 }
 
@@ -131,7 +131,7 @@ export async function changePassword(
   context: Context,
   caller: UserCaller,
   { current, next, keepsTokens, session }: NewPassword,
-): Promise<{ change: PasswordChange; opened: Opened | null }> {
+): Promise<{ change: PasswordChange; opened: OpenedSession | null }> {
   const { db, now, random, passwordCost } = context;
   const { address, credential, email, userId } = caller;
   const before = await provePassword(context, caller, current);

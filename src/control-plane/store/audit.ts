@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { type Insertable, type Selectable, type SelectQueryBuilder, sql } from 'kysely';
 import { searchWords } from '../domain/search-words.ts';
 import { countRows } from './database.ts';
-import { maxCounted, type Page, readPage, type Slice } from './page.ts';
+import { maxCounted, readPage, type Slice, type StoredPage } from './page.ts';
 import type { Db, Tables } from './tables.ts';
 
 export type StoredEntry = Selectable<Tables['audit_entries']>;
@@ -93,7 +93,7 @@ export async function listEntries(
   organizationId: number,
   { search, action, since, until }: AuditFilter,
   slice: Slice,
-): Promise<Page<StoredEntry>> {
+): Promise<StoredPage<StoredEntry>> {
   let list = db.selectFrom('audit_entries').selectAll().where('organization_id', '=', organizationId);
   if (since !== undefined) list = list.where('at', '>=', since);
   if (until !== undefined) list = list.where('at', '<', until);
@@ -120,7 +120,7 @@ async function searchPage(
   organizationId: number,
   list: SelectQueryBuilder<Tables, 'audit_entries', StoredEntry>,
   { after, skip, limit }: Slice,
-): Promise<Page<StoredEntry>> {
+): Promise<StoredPage<StoredEntry>> {
   const most = Math.max(skip + limit, after === null ? maxCounted : 0) + 1;
   const all = db.selectFrom('audit_entries').select('id').where('organization_id', '=', organizationId);
   const found = list.clearSelect().select('id').orderBy('id', 'desc');

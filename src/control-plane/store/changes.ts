@@ -20,12 +20,12 @@ export function isSameRevision(one: Revision, other: Revision): boolean {
 export const rememberedRevisions = 256;
 
 /** The peer that a revision changed; null for the network itself. */
-export interface Change extends Revision {
+export interface PeerRevision extends Revision {
   readonly peer: number | null;
 }
 
 /** Records what a revision changed, and deletes records that are too old. */
-export async function insertChange(db: Db, network: number, { revision, nonce, peer }: Change): Promise<void> {
+export async function insertChange(db: Db, network: number, { revision, nonce, peer }: PeerRevision): Promise<void> {
   await db.insertInto('changes').values({ network_id: network, revision, nonce, peer_id: peer }).execute();
   await db
     .deleteFrom('changes')
@@ -35,7 +35,7 @@ export async function insertChange(db: Db, network: number, { revision, nonce, p
 }
 
 /** The recorded changes of a network after a revision; null for a revision of another history. */
-export async function listChanges(db: Db, network: number, after: Revision): Promise<Change[] | null> {
+export async function listChanges(db: Db, network: number, after: Revision): Promise<PeerRevision[] | null> {
   const rows = await db
     .selectFrom('changes')
     .select(['revision', 'nonce', 'peer_id as peer'])

@@ -33,9 +33,9 @@ export async function clampInstants(db: Db, now: Date): Promise<void> {
   });
 }
 
-type Ending = 'enrollment_keys' | 'sessions' | 'personal_tokens';
+type ExpiringTable = 'enrollment_keys' | 'sessions' | 'personal_tokens';
 
-async function shortenIn(transaction: Db, table: Ending & keyof Tables, now: Date): Promise<void> {
+async function shortenIn(transaction: Db, table: ExpiringTable & keyof Tables, now: Date): Promise<void> {
   const at = now.toISOString();
   const earlier = new Date(now.getTime() - freshLoginMs - 1).toISOString();
   const early = await transaction

@@ -64,7 +64,7 @@ export async function findDeletion(db: Db, organization: number, network: number
 }
 
 /** A host of a deleted network whose tunnel may still be up. */
-export interface Unconfirmed {
+export interface UnconfirmedHost {
   readonly id: number;
   readonly name: string;
   readonly version: string | null;
@@ -73,7 +73,7 @@ export interface Unconfirmed {
 }
 
 /** The hosts of a deleted network that have not confirmed it. A peer that never made a request is no such host. */
-export async function listUnconfirmed(db: Db, network: number): Promise<Unconfirmed[]> {
+export async function listUnconfirmed(db: Db, network: number): Promise<UnconfirmedHost[]> {
   return db
     .selectFrom('deleted_peers')
     .select(['peer_id as id', 'name', 'version', 'last_seen', 'outcome as deletion'])

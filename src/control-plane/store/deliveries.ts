@@ -10,7 +10,7 @@ export async function insertDelivery(db: Db, event: Event): Promise<void> {
   await db.insertInto('deliveries').values({ event_id: id, body, created_at: at, attempts: 0, next_at: at }).execute();
 }
 
-export type Delivery = Selectable<Tables['deliveries']>;
+export type WebhookDelivery = Selectable<Tables['deliveries']>;
 
 export async function hasDueDelivery(db: Db, now: string): Promise<boolean> {
   return (await due(db, now, 1).executeTakeFirst()) !== undefined;
@@ -20,7 +20,7 @@ export async function hasDueDelivery(db: Db, now: string): Promise<boolean> {
 export async function claimDeliveries(
   transaction: Db,
   { now, until, limit }: { readonly now: string; readonly until: string; readonly limit: number },
-): Promise<Delivery[]> {
+): Promise<WebhookDelivery[]> {
   const rows = await due(transaction, now, limit)
     .$if(locksRows(transaction), (query) => query.forUpdate().skipLocked())
     .execute();
@@ -51,7 +51,7 @@ export async function deleteDelivery(db: Db, id: number): Promise<void> {
 /** Sets when a delivery is due again, unless another process has taken it since. */
 export async function postponeDelivery(
   db: Db,
-  { id, attempts }: Pick<Delivery, 'id' | 'attempts'>,
+  { id, attempts }: Pick<WebhookDelivery, 'id' | 'attempts'>,
   next_at: string,
 ): Promise<void> {
   await db.updateTable('deliveries').set({ next_at }).where('id', '=', id).where('attempts', '=', attempts).execute();

@@ -1,6 +1,6 @@
 import type { Insertable, Selectable } from 'kysely';
 import { locksRows } from './database.ts';
-import { type Page, readPage, type Slice } from './page.ts';
+import { readPage, type Slice, type StoredPage } from './page.ts';
 import type { Db, Tables } from './tables.ts';
 
 export type StoredKey = Selectable<Tables['enrollment_keys']>;
@@ -11,7 +11,7 @@ export async function listKeys(
   networkId: number,
   usableAt: string | null,
   slice: Slice,
-): Promise<Page<StoredKey>> {
+): Promise<StoredPage<StoredKey>> {
   const keys = db
     .selectFrom('enrollment_keys')
     .selectAll()

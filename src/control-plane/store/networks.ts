@@ -3,7 +3,7 @@ import type { Address, Prefix } from '../../core/net/cidr.ts';
 import { NotFound } from '../errors.ts';
 import { insertChange, type Revision } from './changes.ts';
 import { locksRows } from './database.ts';
-import { mapPage, type Page, readPage, type Slice } from './page.ts';
+import { mapPage, readPage, type Slice, type StoredPage } from './page.ts';
 import type { Db, Tables } from './tables.ts';
 
 export interface StoredNetwork extends Revision {
@@ -19,7 +19,7 @@ export interface StoredNetwork extends Revision {
 
 export type NetworkFields = Partial<Pick<StoredNetwork, 'name' | 'description' | 'routes' | 'map_max_age_seconds'>>;
 
-export async function listNetworks(db: Db, organizationId: number, slice: Slice): Promise<Page<StoredNetwork>> {
+export async function listNetworks(db: Db, organizationId: number, slice: Slice): Promise<StoredPage<StoredNetwork>> {
   const list = db.selectFrom('networks').selectAll().where('organization_id', '=', organizationId);
   return mapPage(await readPage(db, list, slice), toNetwork);
 }

@@ -12,7 +12,7 @@ export interface Slice {
 }
 
 /** A part of a list. */
-export interface Page<Entry> {
+export interface StoredPage<Entry> {
   readonly entries: readonly Entry[];
   /** The id of its last entry, where there are others after it. */
   readonly next: number | null;
@@ -32,7 +32,7 @@ export async function readPage<Tables, Name extends keyof Tables, Entry extends 
   list: SelectQueryBuilder<Tables, Name, Entry>,
   { after, skip, limit }: Slice,
   order: 'asc' | 'desc' = 'asc',
-): Promise<Page<Entry>> {
+): Promise<StoredPage<Entry>> {
   const id = sql.ref<number>('id');
   const rest = after === null ? list : list.where(id, order === 'asc' ? '>' : '<', after as never);
   const found = await rest
@@ -60,6 +60,6 @@ async function countUpToMax<Tables, Name extends keyof Tables, Entry>(
 }
 
 /** The page with each entry as `present` makes it. */
-export function mapPage<Stored, Shown>(page: Page<Stored>, present: (entry: Stored) => Shown): Page<Shown> {
+export function mapPage<Stored, Shown>(page: StoredPage<Stored>, present: (entry: Stored) => Shown): StoredPage<Shown> {
   return { ...page, entries: page.entries.map(present) };
 }

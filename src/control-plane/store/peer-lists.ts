@@ -1,5 +1,5 @@
 import type { ExpressionBuilder } from 'kysely';
-import { type Page, readPage, type Slice } from './page.ts';
+import { readPage, type Slice, type StoredPage } from './page.ts';
 import { peerColumns, type StoredPeer, tokenMarkOf } from './peers.ts';
 import type { Db, Tables } from './tables.ts';
 
@@ -22,7 +22,7 @@ export async function listPeerPage(
   networkId: number,
   which: PeerFilter,
   slice: Slice,
-): Promise<Page<StoredPeer>> {
+): Promise<StoredPage<StoredPeer>> {
   const list = db
     .selectFrom('peers')
     .select(peerColumns)

@@ -1,7 +1,7 @@
 import type { Insertable, Selectable } from 'kysely';
 import type { UserCaller } from '../domain/caller.ts';
 import { countRows } from './database.ts';
-import { type Page, readPage, type Slice } from './page.ts';
+import { readPage, type Slice, type StoredPage } from './page.ts';
 import type { Db, Tables } from './tables.ts';
 
 export type StoredToken = Omit<Selectable<Tables['personal_tokens']>, 'user_id' | 'token_hash'>;
@@ -11,7 +11,7 @@ export interface TokenHolder {
   readonly lastUsedAt: string | null;
 }
 
-export async function listTokens(db: Db, userId: number, slice: Slice): Promise<Page<StoredToken>> {
+export async function listTokens(db: Db, userId: number, slice: Slice): Promise<StoredPage<StoredToken>> {
   return readPage(db, db.selectFrom('personal_tokens').select(columns).where('user_id', '=', userId), slice);
 }
 

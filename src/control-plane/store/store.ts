@@ -3,7 +3,7 @@ import type { Db } from './tables.ts';
 /** What of a network changed: what hosts read, its health and events, or the messages for its hosts. */
 export type Topic = 'map' | 'health' | 'messages';
 
-export interface Store {
+export interface ControlPlaneStore {
   readonly db: Db;
   close(): Promise<void>;
   /** Announces a change of a network to the other processes on this database when the transaction commits. */

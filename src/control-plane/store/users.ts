@@ -1,7 +1,7 @@
 import type { Insertable, Selectable } from 'kysely';
 import type { Profile, Role } from '../../contract/auth.ts';
 import { locksRows } from './database.ts';
-import { type Page, readPage, type Slice } from './page.ts';
+import { readPage, type Slice, type StoredPage } from './page.ts';
 import type { Db, Tables } from './tables.ts';
 
 export type StoredUser = Pick<Selectable<Tables['users']>, 'id' | 'email' | 'role' | 'created_at'>;
@@ -32,7 +32,7 @@ export async function insertUnknownUser(db: Db, user: Insertable<Tables['users']
     .executeTakeFirst();
 }
 
-export async function listUsers(db: Db, organizationId: number, slice: Slice): Promise<Page<StoredUser>> {
+export async function listUsers(db: Db, organizationId: number, slice: Slice): Promise<StoredPage<StoredUser>> {
   const list = db.selectFrom('users').select(columns).where('organization_id', '=', organizationId);
   return readPage(db, list, slice);
 }

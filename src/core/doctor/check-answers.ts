@@ -10,30 +10,30 @@ import { type Finding, noteFinding, okFinding, problemFinding } from './finding.
 export function checkAnswers(paths: readonly ReturnPath[], desired: Desired, actual: Actual): Finding[] {
   const { link, rules } = desired;
   if (rules.length === 0 || actual.isPlain) return [];
-  const looked = `answers to clients outside the full tunnel of ${link}`;
+  const checked = `answers to clients outside the full tunnel of ${link}`;
   const taken = paths.filter((path) => isTakenByTunnel(path, link)).map(({ from }) => from);
   const found =
     taken.length > 0
       ? [
           problemFinding(
             'network',
-            looked,
+            checked,
             `those from ${taken.join(', ')} go into the tunnel, and are lost`,
             `cpn reconcile ${link}`,
           ),
         ]
-      : [okFinding('network', looked, 'go out by the routes of this host')];
+      : [okFinding('network', checked, 'go out by the routes of this host')];
   const begin = Math.min(...rules.map(({ priority }) => priority));
   const late = actual.rules
     .filter((rule) => rule.priority > begin && choosesByMark(rule))
     .map((rule) => {
       const what = `the rule "${rule.priority}: ${formatRule(rule)}" comes after the tunnel, which takes its packets`;
-      return noteFinding('network', looked, what, `give it a priority below ${begin}`);
+      return noteFinding('network', checked, what, `give it a priority below ${begin}`);
     });
   const forwards = actual.sysctls[allForwardingKey] === '1';
   if (!forwards || rules.some(({ mask }) => mask !== null)) return [...found, ...late];
   const containers = 'without nft, those of containers at published ports go into the tunnel';
-  return [...found, ...late, noteFinding('network', looked, containers, 'install nftables')];
+  return [...found, ...late, noteFinding('network', checked, containers, 'install nftables')];
 }
 
 /** True for a rule of another program that leads to a table by a mark. */

@@ -10,10 +10,10 @@ import { type Finding, okFinding, problemFinding } from './finding.ts';
  */
 export function checkAuthorities(link: string, authorities: readonly Certificate[], now: number): Finding[] {
   return authorities.map((authority) => {
-    const looked = `the CA "${authority.subject}" of ${link}`;
+    const checked = `the CA "${authority.subject}" of ${link}`;
     const found = judgeValidity([authority], now * 1000, `cpn set ${link} --ca-file FILE, with its successor too`);
     return found === null
-      ? okFinding('api', looked, `is accepted alone for the control plane, until ${instant(authority.validTo)}`)
-      : problemFinding('api', looked, found.problem, found.remedy);
+      ? okFinding('api', checked, `is accepted alone for the control plane, until ${instant(authority.validTo)}`)
+      : problemFinding('api', checked, found.problem, found.remedy);
   });
 }

@@ -10,15 +10,15 @@ const tolerance = 60;
  * @param serviceNow the same there
  */
 export function checkServiceClock(url: string, now: number, serviceNow: number): Finding {
-  const looked = `the clock, by the Date of ${url}`;
+  const checked = `the clock, by the Date of ${url}`;
   const ahead = Math.round(now - serviceNow);
-  if (Math.abs(ahead) <= tolerance) return okFinding('clock', looked, 'agrees within a minute');
+  if (Math.abs(ahead) <= tolerance) return okFinding('clock', checked, 'agrees within a minute');
   const how = `is ${describeSeconds(Math.abs(ahead))} ${ahead > 0 ? 'ahead' : 'behind'}`;
-  return problemFinding('clock', looked, how, 'timedatectl set-ntp true, or set the clock of whichever is wrong');
+  return problemFinding('clock', checked, how, 'timedatectl set-ntp true, or set the clock of whichever is wrong');
 }
 
 /** A moment that this host wrote down, or WireGuard did; all of them should be past. */
-export interface Moment {
+export interface NotedInstant {
   readonly what: string;
   /** Seconds since the epoch. */
   readonly at: number;
@@ -28,13 +28,13 @@ export interface Moment {
  * Judges the clock by what was written down with it: WireGuard's peers refuse handshakes with earlier timestamps than they saw
  * (TAI64N, section 5.1 of its paper), so that a clock which went back keeps the tunnel down.
  */
-export function checkOwnClock(moments: readonly Moment[], now: number): Finding {
-  const looked = 'the clock, by what was written down before';
+export function checkOwnClock(moments: readonly NotedInstant[], now: number): Finding {
+  const checked = 'the clock, by what was written down before';
   const latest = moments.toSorted((one, other) => other.at - one.at)[0];
-  if (latest === undefined || latest.at - now <= tolerance) return okFinding('clock', looked, 'never went back');
+  if (latest === undefined || latest.at - now <= tolerance) return okFinding('clock', checked, 'never went back');
   return problemFinding(
     'clock',
-    looked,
+    checked,
     `${latest.what} is ${describeSeconds(latest.at - now)} in the future: the clock went back, and peers refuse handshakes until it is past that`,
     'timedatectl set-ntp true, and then: cpn down, cpn up',
   );

@@ -1,7 +1,7 @@
 import { printable } from '../errors/index.ts';
 import type { Address } from '../net/cidr.ts';
 import { formatEndpoint, isLiteral, type SocketEndpoint } from '../net/endpoint.ts';
-import type { ExaminedNetwork } from './check-network.ts';
+import type { MappedNetwork } from './check-network.ts';
 import { type Finding, noteFinding, okFinding } from './finding.ts';
 
 /** Where this host sends to a peer. */
@@ -13,7 +13,7 @@ interface UsedEndpoint {
 }
 
 /** The endpoints in use: those that WireGuard has, and before it has one, those that it is given. */
-export function findUsedEndpoints({ map, desired, actual }: ExaminedNetwork): readonly UsedEndpoint[] {
+export function findUsedEndpoints({ map, desired, actual }: MappedNetwork): readonly UsedEndpoint[] {
   const learned = new Map(actual.device?.peers.map((peer) => [peer.publicKey, peer.endpoint]));
   const peers = new Map(map.peers.map((peer) => [peer.publicKey, peer]));
   return desired.config.peers.flatMap(({ publicKey, endpoint }) => {
@@ -32,13 +32,13 @@ const mostNamed = 5;
  *
  * @param unreachable addresses to which it has no route outside the tunnel
  */
-export function checkEndpoints(scene: ExaminedNetwork, unreachable: ReadonlySet<Address>): Finding[] {
+export function checkEndpoints(scene: MappedNetwork, unreachable: ReadonlySet<Address>): Finding[] {
   const { map, desired } = scene;
-  const looked = `the way to the endpoints of ${desired.link}`;
+  const checked = `the way to the endpoints of ${desired.link}`;
   const endpoints = findUsedEndpoints(scene);
   if (endpoints.length === 0) return [];
   const cutOff = endpoints.filter(({ used }) => unreachable.has(used.host));
-  if (cutOff.length === 0) return [okFinding('network', looked, 'there is a route to each')];
+  if (cutOff.length === 0) return [okFinding('network', checked, 'there is a route to each')];
   const named = cutOff.slice(0, mostNamed).map(({ name, given, used }) => {
     const text = formatEndpoint(used);
     return `${name} (${given === null || given === text ? text : `${given}, at ${used.host}`})`;
@@ -47,5 +47,5 @@ export function checkEndpoints(scene: ExaminedNetwork, unreachable: ReadonlySet<
   const isNamed = map.peers.some(({ endpoint }) => endpoint !== null && !isLiteral(endpoint));
   const other = isNamed ? ', or publish an address of the other family under the name' : '';
   const remedy = `give this host a route to ${cutOff[0]?.used.host}${other}`;
-  return [noteFinding('network', looked, printable(`there is none to ${named.join(', ')}${more}`), remedy)];
+  return [noteFinding('network', checked, printable(`there is none to ${named.join(', ')}${more}`), remedy)];
 }

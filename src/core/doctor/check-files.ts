@@ -69,16 +69,16 @@ export interface LockHolder {
  * @param holder null where no daemon ever wrote itself down
  */
 export function checkDaemon(holder: LockHolder | null, networks: number): Finding {
-  const looked = 'the daemon';
-  if (holder?.alive) return okFinding('daemon', looked, `cpn run is at work (pid ${holder.pid})`);
+  const checked = 'the daemon';
+  if (holder?.alive) return okFinding('daemon', checked, `cpn run is at work (pid ${holder.pid})`);
   const left =
     holder === null
       ? ''
       : `; the daemon with pid ${holder.pid} ended without a clean stop and left its lock, which blocks no process`;
-  if (networks === 0) return okFinding('daemon', looked, `is not needed: no network is joined${left}`);
+  if (networks === 0) return okFinding('daemon', checked, `is not needed: no network is joined${left}`);
   return noteFinding(
     'daemon',
-    looked,
+    checked,
     `is not running${left}; changes of a network and drift stay as they are until the next pass`,
     'systemctl enable --now cpn, or cpn run',
   );

@@ -47,22 +47,22 @@ export interface Kernel {
 
 /** Judges who is to do WireGuard's work. */
 export function checkKernel({ release, wireguard, tun }: Kernel, tools: readonly ToolFound[]): Finding {
-  const looked = `the wireguard module of Linux ${release}`;
-  if (wireguard) return okFinding('kernel', looked, 'is there');
+  const checked = `the wireguard module of Linux ${release}`;
+  if (wireguard) return okFinding('kernel', checked, 'is there');
   const stand = tools.find(({ tool, path }) => userspace.includes(tool) && path !== null);
   if (stand === undefined) {
     return problemFinding(
       'kernel',
-      looked,
+      checked,
       'is not there, and no WireGuard in user space either',
       'apt install wireguard-go',
     );
   }
   const instead = `is missing; ${stand.path} is used instead`;
-  if (tun) return noteFinding('kernel', looked, instead, 'boot a kernel with the module for more speed');
+  if (tun) return noteFinding('kernel', checked, instead, 'boot a kernel with the module for more speed');
   return problemFinding(
     'kernel',
-    looked,
+    checked,
     `${instead}, and needs /dev/net/tun, which is not there`,
     'modprobe tun, or give the container --device /dev/net/tun',
   );
@@ -70,11 +70,11 @@ export function checkKernel({ release, wireguard, tun }: Kernel, tools: readonly
 
 /** Judges whether this process may do what is to be done. */
 export function checkPrivilege(mayAdminister: boolean): Finding {
-  const looked = 'CAP_NET_ADMIN';
-  if (mayAdminister) return okFinding('privileges', looked, 'this process has it');
+  const checked = 'CAP_NET_ADMIN';
+  if (mayAdminister) return okFinding('privileges', checked, 'this process has it');
   return problemFinding(
     'privileges',
-    looked,
+    checked,
     'this process may not configure the network, nor see all of it',
     'sudo cpn doctor, or give the container or unit NET_ADMIN',
   );
@@ -94,14 +94,14 @@ const remedies: readonly (readonly [RegExp, string])[] = [
 
 /** Judges programs that change networks by themselves; `name (pid N)` each. That they run is no harm yet. */
 export function checkManagers(managers: readonly string[], prepared: readonly string[]): Finding[] {
-  const looked = 'programs that change networks by themselves';
-  if (managers.length === 0) return [okFinding('managers', looked, 'none runs here')];
+  const checked = 'programs that change networks by themselves';
+  if (managers.length === 0) return [okFinding('managers', checked, 'none runs here')];
   return managers.map((name) => {
     if (prepared.some((each) => name.startsWith(`${each} `))) {
-      return okFinding('managers', looked, `${name} runs here, and is configured to leave cpn's interfaces alone`);
+      return okFinding('managers', checked, `${name} runs here, and is configured to leave cpn's interfaces alone`);
     }
     const [, remedy] = remedies.find(([pattern]) => pattern.test(name)) ?? [];
-    return noteFinding('managers', looked, `${name} runs here`, remedy ?? 'if drift comes back, look there first');
+    return noteFinding('managers', checked, `${name} runs here`, remedy ?? 'if drift comes back, look there first');
   });
 }
 
@@ -118,10 +118,15 @@ const leastBytes = 16 * 1024 * 1024;
 const leastFiles = 16;
 
 export function checkSpace({ path, bytes, files }: Space): Finding {
-  const looked = `free space at ${path}`;
+  const checked = `free space at ${path}`;
   const found = `${Math.floor(bytes / 1024 / 1024)} MiB${files === null ? '' : `, ${files} files`}`;
   if (bytes < leastBytes || (files ?? leastFiles) < leastFiles) {
-    return problemFinding('disk', looked, `${found}: what is learned can soon not be kept`, `free some: df -h ${path}`);
+    return problemFinding(
+      'disk',
+      checked,
+      `${found}: what is learned can soon not be kept`,
+      `free some: df -h ${path}`,
+    );
   }
-  return okFinding('disk', looked, found);
+  return okFinding('disk', checked, found);
 }

@@ -11,9 +11,9 @@ export interface KeptResolver {
 /** Judges whether resolvers that are kept outside answer there: one behind the network's connector does not. */
 export function checkKeptResolvers(link: string, resolvers: readonly KeptResolver[]): Finding[] {
   return resolvers.map(({ address, route, answers }) => {
-    const looked = `the resolver ${address}, which stays outside the tunnel`;
-    if (answers) return okFinding('dns', looked, 'answers');
+    const checked = `the resolver ${address}, which stays outside the tunnel`;
+    if (answers) return okFinding('dns', checked, 'answers');
     const remedy = `cpn set ${link} --allow-route ${route}, if the resolver is behind the connector of that route`;
-    return problemFinding('dns', looked, 'does not answer there', remedy);
+    return problemFinding('dns', checked, 'does not answer there', remedy);
   });
 }

@@ -27,13 +27,13 @@ export function checkMeasured(link: string, pathMtu: PathMtu, fitted: number, pe
  * @param isAdaptive whether the daemon may change the MTU
  */
 export function checkTunnelEchoes({ target, full, passed }: Echoes, link: string, isAdaptive: boolean): Finding {
-  const looked = `packets of ${full} bytes to ${target} through ${link}`;
-  if (passed === null) return noteFinding('mtu', looked, 'it answers no ping, so that nothing can be tried out');
-  if (passed >= full) return okFinding('mtu', looked, 'pass');
+  const checked = `packets of ${full} bytes to ${target} through ${link}`;
+  if (passed === null) return noteFinding('mtu', checked, 'it answers no ping, so that nothing can be tried out');
+  if (passed >= full) return okFinding('mtu', checked, 'pass');
   const remedy = `cpn set ${link} --mtu ${Math.max(leastMtu, passed)}, on both ends`;
   return problemFinding(
     'mtu',
-    looked,
+    checked,
     `vanish, while those of up to ${passed} bytes pass: a black hole, in which downloads stall though pings work`,
     isAdaptive && passed >= leastPathMtu ? `"cpn run" lowers the MTU within minutes; without it: ${remedy}` : remedy,
   );
@@ -41,12 +41,12 @@ export function checkTunnelEchoes({ target, full, passed }: Echoes, link: string
 
 /** Judges echoes outside the tunnel as large as what carries the tunnel's largest; those may still pass in fragments. */
 export function checkOuterEchoes({ target, full, passed }: Echoes, link: string): Finding {
-  const looked = `packets of ${full} bytes, in which ${link}'s largest travel, to ${target}`;
-  if (passed === null) return noteFinding('mtu', looked, 'it answers no ping, so that nothing can be tried out');
-  if (passed >= full) return okFinding('mtu', looked, 'pass whole');
+  const checked = `packets of ${full} bytes, in which ${link}'s largest travel, to ${target}`;
+  if (passed === null) return noteFinding('mtu', checked, 'it answers no ping, so that nothing can be tried out');
+  if (passed >= full) return okFinding('mtu', checked, 'pass whole');
   return noteFinding(
     'mtu',
-    looked,
+    checked,
     `do not pass whole; those of up to ${passed} bytes do`,
     `cpn set ${link} --mtu ${Math.max(leastMtu, passed - overhead)} if the tunnel is slow`,
   );

@@ -16,7 +16,7 @@ import { findForeignRoutes } from '../routing/own-routes.ts';
 import { type Finding, noteFinding, okFinding, problemFinding } from './finding.ts';
 
 /** A network as this host has it, and this host in it. */
-export interface ExaminedNetwork {
+export interface MappedNetwork {
   readonly map: NetworkMap;
   readonly self: Peer;
   /** False after `cpn down`. */
@@ -26,35 +26,35 @@ export interface ExaminedNetwork {
 }
 
 /** Judges the port on which this host is to be heard, and whether the others can know of it. */
-export function checkPorts({ self, desired, actual }: ExaminedNetwork, open: ReadonlySet<number>): Finding[] {
+export function checkPorts({ self, desired, actual }: MappedNetwork, open: ReadonlySet<number>): Finding[] {
   const { link } = desired;
   const bound = actual.device?.listenPort ?? null;
-  const looked = `the UDP port of ${link}`;
+  const checked = `the UDP port of ${link}`;
   // The problems of the network name a port that keeps the interface from coming up.
   if (bound === null) return [];
   const listens = open.has(bound)
-    ? okFinding('ports', looked, `${bound} is open`)
+    ? okFinding('ports', checked, `${bound} is open`)
     : problemFinding(
         'ports',
-        looked,
+        checked,
         `WireGuard names ${bound}, and no process listens there`,
         `cpn down ${link}, cpn up ${link}`,
       );
-  return [listens, ...checkEndpoint(self, bound, actual.surroundings.addresses)];
+  return [listens, ...checkEndpoint(self, bound, actual.underlay.addresses)];
 }
 
 /** Judges where peers dial this host. Another port at its own address is among the problems of its status. */
 function checkEndpoint({ endpoint }: Peer, bound: number, own: readonly Address[]): Finding[] {
-  const looked = 'where the network tells peers to dial this host';
+  const checked = 'where the network tells peers to dial this host';
   if (endpoint === null) {
-    return [okFinding('ports', looked, 'nowhere: it dials them, and a NAT in between is no matter')];
+    return [okFinding('ports', checked, 'nowhere: it dials them, and a NAT in between is no matter')];
   }
   const dialled = formatEndpoint(endpoint);
-  if (!isLiteral(endpoint)) return [okFinding('ports', looked, `${dialled}, whose address is the resolver's word`)];
+  if (!isLiteral(endpoint)) return [okFinding('ports', checked, `${dialled}, whose address is the resolver's word`)];
   if (findPortMismatch(endpoint, bound, own) !== null) return [];
-  if (own.includes(endpoint.host)) return [okFinding('ports', looked, `${dialled}, which is this host itself`)];
+  if (own.includes(endpoint.host)) return [okFinding('ports', checked, `${dialled}, which is this host itself`)];
   const found = `${dialled}, which is no address of this host: there must be a router that maps it here`;
-  return [noteFinding('ports', looked, found, `forward UDP ${endpoint.port} there to port ${bound} of this host`)];
+  return [noteFinding('ports', checked, found, `forward UDP ${endpoint.port} there to port ${bound} of this host`)];
 }
 
 /**
@@ -64,23 +64,23 @@ function checkEndpoint({ endpoint }: Peer, bound: number, own: readonly Address[
  * @param unread rules whose effect is not known
  */
 export function checkInboundDrop(
-  { desired }: ExaminedNetwork,
+  { desired }: MappedNetwork,
   drop: InboundDrop | CpnError | null,
   unread: readonly Unread[] = [],
 ): Finding[] {
-  const looked = `what other packet rules do with UDP to the port of ${desired.link}`;
+  const checked = `what other packet rules do with UDP to the port of ${desired.link}`;
   if (drop instanceof CpnError) {
     const remedy = 'sudo cpn doctor, with nft installed';
-    return [noteFinding('ports', looked, `they cannot be read: ${printable(drop.message)}`, remedy)];
+    return [noteFinding('ports', checked, `they cannot be read: ${printable(drop.message)}`, remedy)];
   }
-  if (drop !== null) return [problemFinding('ports', looked, describeCause(drop), describeRemedy(drop, desired.link))];
+  if (drop !== null) return [problemFinding('ports', checked, describeCause(drop), describeRemedy(drop, desired.link))];
   const unknown = describeUnread(unread);
-  if (unknown !== null) return [noteFinding('ports', looked, unknown.found, unknown.remedy)];
-  return [okFinding('ports', looked, 'none is seen to drop it')];
+  if (unknown !== null) return [noteFinding('ports', checked, unknown.found, unknown.remedy)];
+  return [okFinding('ports', checked, 'none is seen to drop it')];
 }
 
 /** Judges the packet rules, which keep neighbours from the tunnel address. */
-export function checkRules({ self, desired, actual }: ExaminedNetwork): Finding {
+export function checkRules({ self, desired, actual }: MappedNetwork): Finding {
   const { link, firewall, forwards } = desired;
   const open = findOpenAddress(self.address, desired, actual);
   if (open !== null) return noteFinding('forwarding', `who reaches the address of ${link}`, open.found, open.remedy);
@@ -96,7 +96,7 @@ export function checkRules({ self, desired, actual }: ExaminedNetwork): Finding 
  * @param unread rules whose effect is not known
  */
 export function checkForwarding(
-  { desired, actual }: ExaminedNetwork,
+  { desired, actual }: MappedNetwork,
   drops: readonly string[],
   unread: readonly Unread[] = [],
 ): Finding[] {
@@ -109,36 +109,36 @@ export function checkForwarding(
     off.length === 0
       ? [okFinding('forwarding', switches.join(', '), 'is on')]
       : off.map((key) => problemFinding('forwarding', key, 'is off: what comes in there is not forwarded', remedy));
-  const looked = `what other packet rules do with what ${link} forwards`;
+  const checked = `what other packet rules do with what ${link} forwards`;
   const dropped = drops.map((drop) =>
-    problemFinding('forwarding', looked, printable(drop), 'let it through, as is said there'),
+    problemFinding('forwarding', checked, printable(drop), 'let it through, as is said there'),
   );
   if (dropped.length > 0) return [...on, ...dropped];
   const unknown = describeUnread(unread);
-  if (unknown !== null) return [...on, noteFinding('forwarding', looked, unknown.found, unknown.remedy)];
-  return [...on, okFinding('forwarding', looked, 'they let it through')];
+  if (unknown !== null) return [...on, noteFinding('forwarding', checked, unknown.found, unknown.remedy)];
+  return [...on, okFinding('forwarding', checked, 'they let it through')];
 }
 
 /** Judges the routes into the interface that are none of this network. */
-export function checkForeignRoutes({ desired, actual }: ExaminedNetwork): Finding[] {
+export function checkForeignRoutes({ desired, actual }: MappedNetwork): Finding[] {
   const { link } = desired;
-  const looked = `routes into ${link} that are not of its network`;
+  const checked = `routes into ${link} that are not of its network`;
   const found = findForeignRoutes(desired, actual).map(({ prefix, table, protocol, problem, remedy }) => {
     const what = `${prefix}${table === 'main' ? '' : ` of table ${table}`} (${protocol})`;
-    if (problem !== null) return problemFinding('network', looked, `${what}: ${problem}`, remedy);
-    return noteFinding('network', looked, what, `${remedy}, unless it is meant to be`);
+    if (problem !== null) return problemFinding('network', checked, `${what}: ${problem}`, remedy);
+    return noteFinding('network', checked, what, `${remedy}, unless it is meant to be`);
   });
-  return found.length > 0 ? found : [okFinding('network', looked, 'none')];
+  return found.length > 0 ? found : [okFinding('network', checked, 'none')];
 }
 
 /** Judges where this network and others, or the host's own surroundings, want the same addresses. */
-export function checkConflicts({ map, self, desired, actual }: ExaminedNetwork): Finding[] {
+export function checkConflicts({ map, self, desired, actual }: MappedNetwork): Finding[] {
   const { link } = desired;
-  const looked = `overlaps of ${link} with other networks of this host`;
-  const hidden = findHiddenPeers(map, self.address, actual.surroundings).map(({ peer, link: other }) =>
+  const checked = `overlaps of ${link} with other networks of this host`;
+  const hidden = findHiddenPeers(map, self.address, actual.underlay).map(({ peer, link: other }) =>
     problemFinding(
       'network',
-      looked,
+      checked,
       `${printable(peer.name)} is unreachable: this host has its address ${peer.address} itself, on ${other}`,
       `cpn leave ${link} or cpn leave ${other}, and join again for another address`,
     ),
@@ -148,11 +148,11 @@ export function checkConflicts({ map, self, desired, actual }: ExaminedNetwork):
     .map(({ prefix, reason }) =>
       noteFinding(
         'network',
-        looked,
+        checked,
         `${prefix} is left out: it ${reason}`,
         `cpn set ${link} --allow-route ${prefix}, if that is meant to be`,
       ),
     );
   const found = [...hidden, ...refused];
-  return found.length > 0 ? found : [okFinding('network', looked, 'no address')];
+  return found.length > 0 ? found : [okFinding('network', checked, 'no address')];
 }

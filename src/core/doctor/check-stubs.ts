@@ -1,17 +1,17 @@
 import { printable } from '../errors/index.ts';
 import type { ResolverStub } from '../host-state/actual.ts';
 import type { Address } from '../net/cidr.ts';
-import type { ExaminedNetwork } from './check-network.ts';
+import type { MappedNetwork } from './check-network.ts';
 import { type Finding, noteFinding, okFinding } from './finding.ts';
 
 /** Judges the local resolvers that pass queries on: which servers these are is what keeps the servers outside accepted routes. */
-export function checkStubs({ desired, actual }: ExaminedNetwork): Finding[] {
+export function checkStubs({ desired, actual }: MappedNetwork): Finding[] {
   const outside = new Set(desired.keptOutside.map(({ address }) => address));
-  return (actual.surroundings.stubs ?? []).map((stub) => judge(stub, outside));
+  return (actual.underlay.stubs ?? []).map((stub) => judge(stub, outside));
 }
 
 function judge(stub: ResolverStub, outside: ReadonlySet<Address>): Finding {
-  const { address, isListening, stranger, program, isStated, stated, seen } = stub;
+  const { address, isListening, stranger, program, isStated, stated, observed } = stub;
   if (!isListening)
     return noteFinding('dns', `the local resolver ${address}`, 'nothing listens there', 'see /etc/resolv.conf');
   if (stranger !== undefined) {
@@ -23,11 +23,11 @@ function judge(stub: ResolverStub, outside: ReadonlySet<Address>): Finding {
       'run it as root or as a system user (below 1000)',
     );
   }
-  const looked = `the local resolver ${address} (${program === null ? 'its program cannot be seen' : printable(program)})`;
-  const servers = [...new Set([...stated, ...seen])];
+  const checked = `the local resolver ${address} (${program === null ? 'its program cannot be seen' : printable(program)})`;
+  const servers = [...new Set([...stated, ...observed])];
   const list = servers.map((each) => (outside.has(each) ? `${each} (kept outside the tunnel)` : each)).join(', ');
-  if (isStated) return okFinding('dns', looked, list === '' ? 'names no other server' : `queries ${list}`);
+  if (isStated) return okFinding('dns', checked, list === '' ? 'names no other server' : `queries ${list}`);
   const found = list === '' ? 'its servers are not known' : `queries ${list}, and perhaps others`;
   const remedy = 'if an accepted route covers one of its servers, refuse that route with "cpn set --refuse-route CIDR"';
-  return noteFinding('dns', looked, found, remedy);
+  return noteFinding('dns', checked, found, remedy);
 }

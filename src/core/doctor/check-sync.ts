@@ -17,18 +17,18 @@ export interface LastSync {
 
 /** Reports how the daemon last received the map, because the environment and the CAs of this command may be others. */
 export function checkSync(link: string, { lastSuccess, error, refusal, daemonFailure }: LastSync): Finding[] {
-  const looked = `the last sync of ${link}`;
+  const checked = `the last sync of ${link}`;
   if (daemonFailure !== null) {
     const { since, lastSuccess: before } = daemonFailure;
     const last = before === null ? 'it had no success since it started' : `its last success was at ${minute(before)}`;
     const found = `fails since ${minute(since)}; ${last}: ${daemonFailure.error}`;
     // A refusal is the answer to every client of this host: the findings about the control plane have its remedy.
     return daemonFailure.error === refusal
-      ? [noteFinding('daemon', `${looked} by the daemon`, found, elsewhere)]
-      : [problemFinding('daemon', `${looked} by the daemon`, found, compare(link))];
+      ? [noteFinding('daemon', `${checked} by the daemon`, found, elsewhere)]
+      : [problemFinding('daemon', `${checked} by the daemon`, found, compare(link))];
   }
-  if (error !== null) return [noteFinding('daemon', looked, `failed: ${error}`, elsewhere)];
-  return lastSuccess === null ? [] : [okFinding('daemon', looked, `succeeded at ${minute(lastSuccess)}`)];
+  if (error !== null) return [noteFinding('daemon', checked, `failed: ${error}`, elsewhere)];
+  return lastSuccess === null ? [] : [okFinding('daemon', checked, `succeeded at ${minute(lastSuccess)}`)];
 }
 
 const elsewhere = 'see the control plane below';

@@ -1,5 +1,5 @@
 import { isProblem, type Problem, type ProblemCode } from '../problems/problem.ts';
-import { type Finding, noteFinding, okFinding, problemFinding, type Subject } from './finding.ts';
+import { type Finding, type FindingSubject, noteFinding, okFinding, problemFinding } from './finding.ts';
 
 /** The names of an examined network, made printable. */
 export interface ExaminedNames {
@@ -16,8 +16,8 @@ export interface HandshakeCount {
 /** What was examined for problems of these codes, and what stands there where none was found. */
 interface Examined {
   readonly codes: readonly ProblemCode[];
-  readonly subject: Subject;
-  readonly looked: string;
+  readonly subject: FindingSubject;
+  readonly checked: string;
   readonly well: string | null;
 }
 
@@ -35,40 +35,40 @@ export function describeProblems(
     {
       codes: ['taken-down', 'network-deleted', 'interface-missing', 'peer-unlisted', 'host-unread', 'drift'],
       subject: 'network',
-      looked: `${link}, the tunnel of network ${network}`,
+      checked: `${link}, the tunnel of network ${network}`,
       well: 'is as it should be',
     },
-    { codes: ['peer-silent'], subject: 'network', looked: `handshakes of ${link}`, well: handshakes },
+    { codes: ['peer-silent'], subject: 'network', checked: `handshakes of ${link}`, well: handshakes },
     {
       codes: ['port-mismatch'],
       subject: 'ports',
-      looked: 'where the network tells peers to dial this host',
+      checked: 'where the network tells peers to dial this host',
       well: null,
     },
-    { codes: ['route-missing'], subject: 'network', looked: `routes of ${network}`, well: null },
-    { codes: ['route-bypassed'], subject: 'network', looked: `routes that lead past ${link}`, well: 'none' },
-    { codes: ['key-held'], subject: 'network', looked: `the age of the key of ${link}`, well: null },
-    { codes: ['subnet-inside'], subject: 'network', looked: `the range of ${network}`, well: null },
+    { codes: ['route-missing'], subject: 'network', checked: `routes of ${network}`, well: null },
+    { codes: ['route-bypassed'], subject: 'network', checked: `routes that lead past ${link}`, well: 'none' },
+    { codes: ['key-held'], subject: 'network', checked: `the age of the key of ${link}`, well: null },
+    { codes: ['subnet-inside'], subject: 'network', checked: `the range of ${network}`, well: null },
     {
       codes: ['identity-cloned'],
       subject: 'network',
-      looked: `whether this host of ${link} is on two machines`,
+      checked: `whether this host of ${link} is on two machines`,
       well: null,
     },
-    { codes: ['lan-silent', 'lan-unreachable'], subject: 'forwarding', looked: `the LANs behind ${link}`, well: null },
+    { codes: ['lan-silent', 'lan-unreachable'], subject: 'forwarding', checked: `the LANs behind ${link}`, well: null },
     {
       codes: ['peer-expired'],
       subject: 'network',
-      looked: `how long this host may stay in ${network}`,
+      checked: `how long this host may stay in ${network}`,
       well: null,
     },
-    { codes: ['secret-mismatch'], subject: 'pins', looked: `the network secret of ${link}`, well: null },
-    { codes: ['pin-mismatch'], subject: 'pins', looked: `the pinned peers of ${link}`, well: 'are as pinned' },
-    { codes: ['sync-refused'], subject: 'api', looked: `the last sync of ${link}`, well: null },
+    { codes: ['secret-mismatch'], subject: 'pins', checked: `the network secret of ${link}`, well: null },
+    { codes: ['pin-mismatch'], subject: 'pins', checked: `the pinned peers of ${link}`, well: 'are as pinned' },
+    { codes: ['sync-refused'], subject: 'api', checked: `the last sync of ${link}`, well: null },
   ];
-  const found = table.flatMap(({ codes, subject, looked, well }) => {
-    const some = problems.filter(({ code }) => codes.includes(code)).map((each) => toFinding(each, subject, looked));
-    return some.length > 0 || well === null ? some : [okFinding(subject, looked, well)];
+  const found = table.flatMap(({ codes, subject, checked, well }) => {
+    const some = problems.filter(({ code }) => codes.includes(code)).map((each) => toFinding(each, subject, checked));
+    return some.length > 0 || well === null ? some : [okFinding(subject, checked, well)];
   });
   const isSilent = peers > 0 && heard === 0 && !problems.some(({ code }) => code === 'peer-silent');
   return isSilent
@@ -79,8 +79,8 @@ export function describeProblems(
     : found;
 }
 
-function toFinding(problem: Problem, subject: Subject, looked: string): Finding {
+function toFinding(problem: Problem, subject: FindingSubject, checked: string): Finding {
   const { text, remedy } = problem;
-  if (!isProblem(problem)) return noteFinding(subject, looked, text, remedy);
-  return problemFinding(subject, looked, text, remedy ?? 'see cpn status');
+  if (!isProblem(problem)) return noteFinding(subject, checked, text, remedy);
+  return problemFinding(subject, checked, text, remedy ?? 'see cpn status');
 }

@@ -9,7 +9,7 @@ const nextTries = {
 } as const;
 
 /** A change that was not confirmed. */
-interface Attempt {
+interface UnconfirmedChange {
   /** Of the newest map; null where the control plane sends none. */
   readonly revision: string | null;
   /** What the change removes of the network itself; null where it removes nothing. */
@@ -23,7 +23,7 @@ interface Attempt {
 export class NotConfirmed extends CpnError {
   override readonly name = 'NotConfirmed';
 
-  constructor(networkInterface: string, { revision, loss, again, withinMs }: Attempt) {
+  constructor(networkInterface: string, { revision, loss, again, withinMs }: UnconfirmedChange) {
     const map = revision ? `revision ${printable(revision)}` : 'the newest map';
     const what = again === 'later' ? "the host's current underlay" : map;
     const silence =

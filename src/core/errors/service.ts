@@ -23,7 +23,7 @@ export class Refused extends CpnError {
     what: string,
     reason: string,
     remedy: string | null,
-    { repeated = false, reasoned = true, fields = [], deleted = null }: Circumstances = {},
+    { repeated = false, reasoned = true, fields = [], deleted = null }: RefusalFacts = {},
   ) {
     const [cause, ...hints] = remedy === null ? reason.split('; ') : [reason, remedy];
     const problem = `${what} was refused (${status}): ${cause}`;
@@ -45,7 +45,7 @@ export interface StatedDeletion {
 }
 
 /** How a refusal came about. */
-interface Circumstances {
+interface RefusalFacts {
   readonly repeated?: boolean;
   readonly reasoned?: boolean;
   readonly fields?: readonly string[];

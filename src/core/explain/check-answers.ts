@@ -1,13 +1,14 @@
 import { isTakenByTunnel, type ReturnPath } from '../routing/return-path.ts';
 import { type Check, inconclusive, passes } from './check.ts';
 import { describeRefusal, describeRoute } from './check-route.ts';
-import type { View } from './view.ts';
+import type { NetworkOnHost } from './view.ts';
 
 /** Tells where answers to an address go, from each address of this host; none without a full tunnel. */
-export function checkAnswers(paths: readonly ReturnPath[], { desired: { link } }: View): Check[] {
+export function checkAnswers(paths: readonly ReturnPath[], { desired: { link } }: NetworkOnHost): Check[] {
   if (paths.length === 0) return [];
-  const details = paths.map(({ from, way }) => {
-    const where = way.link === null ? describeRefusal(way) : describeRoute({ ...way, source: null });
+  const details = paths.map(({ from, route: kernelRoute }) => {
+    const where =
+      kernelRoute.link === null ? describeRefusal(kernelRoute) : describeRoute({ ...kernelRoute, source: null });
     return `from ${from}: ${where}`;
   });
   const detail = details.join('; ');

@@ -7,10 +7,10 @@ import { type Address, hostPrefix } from '../net/cidr.ts';
 import { planFirewall, planForwardingOn, planSysctls } from '../reconcile/plan-forwarding.ts';
 import { type Check, inconclusive, passes, stops } from './check.ts';
 import { usesTunnel } from './check-route.ts';
-import type { Found } from './find-target.ts';
+import type { FoundTarget } from './find-target.ts';
 
 /** The ways of the peers' packets to an address behind a route that this host serves, and of the answers; none to any other. */
-export function findForwardPaths(address: Address, { view, target }: Found, there: KernelRoute): ForwardPath[] {
+export function findForwardPaths(address: Address, { view, target }: FoundTarget, there: KernelRoute): ForwardPath[] {
   if (target.is !== 'route' || usesTunnel(target) || there.link === null || there.local) return [];
   const { link } = view.desired;
   const [from, to] = [view.map.cidr, hostPrefix(address)];
@@ -25,7 +25,10 @@ export function findForwardPaths(address: Address, { view, target }: Found, ther
  *
  * @param drops what packet rules of other programs drop of it; null when that could not be read
  */
-export function checkForwarding({ view: { desired, actual, outdated } }: Found, drops: ForeignDrops | null): Check {
+export function checkForwarding(
+  { view: { desired, actual, outdated } }: FoundTarget,
+  drops: ForeignDrops | null,
+): Check {
   if (outdated !== null) return stops('firewall', outdated, '"cpn doctor" finds why the control plane is out of reach');
   const steps = [
     ...planFirewall(desired, actual),

@@ -5,14 +5,14 @@ import { peerStateOf } from '../health/peer-health.ts';
 import type { Address } from '../net/cidr.ts';
 import { type Check, inconclusive, passes, stops } from './check.ts';
 import { unreadRules } from './check-firewall.ts';
-import { findActualPeer, findWantedOwner, namePeer, type View } from './view.ts';
+import { findActualPeer, findWantedOwner, type NetworkOnHost, namePeer } from './view.ts';
 
 /** The ways by which the peers start a session with this host; none where they do not dial it. */
-export function findInboundPaths({ map, address, desired, actual }: View): InboundPath[] {
+export function findInboundPaths({ map, address, desired, actual }: NetworkOnHost): InboundPath[] {
   const self = map.peers.find((peer) => peer.address === address);
   if (self === undefined) return [];
-  const { device, surroundings } = actual;
-  return inboundPaths({ self, device, listenPort: desired.config.listenPort, surroundings });
+  const { device, underlay } = actual;
+  return inboundPaths({ self, device, listenPort: desired.config.listenPort, underlay });
 }
 
 /**
@@ -21,7 +21,7 @@ export function findInboundPaths({ map, address, desired, actual }: View): Inbou
  *
  * @param drops what such rules drop; null when they could not be read
  */
-export function checkInbound(address: Address, view: View, drops: ForeignDrops | null, now: number): Check[] {
+export function checkInbound(address: Address, view: NetworkOnHost, drops: ForeignDrops | null, now: number): Check[] {
   const [path] = findInboundPaths(view);
   if (path === undefined) return [];
   if (drops === null) return [inconclusive('firewall', unreadRules)];

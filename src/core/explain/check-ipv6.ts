@@ -3,10 +3,14 @@ import { isLoaded } from '../forward/nft-rules.ts';
 import type { KernelRoute } from '../host-state/kernel-route.ts';
 import { type Address, familyOf } from '../net/cidr.ts';
 import { type Check, stops } from './check.ts';
-import type { View } from './view.ts';
+import type { NetworkOnHost } from './view.ts';
 
 /** Says where a full tunnel rejects IPv6 that would leave outside of it; nothing for other packets. */
-export function checkIpv6(address: Address, { map, enabled, desired, actual }: View, there: KernelRoute): Check[] {
+export function checkIpv6(
+  address: Address,
+  { map, enabled, desired, actual }: NetworkOnHost,
+  there: KernelRoute,
+): Check[] {
   const exceptions = desired.ipv6?.exceptions ?? null;
   if (familyOf(address) === 4 || !enabled || exceptions === null) return [];
   if (there.link === null || there.local || exceptions.links.includes(there.link)) return [];

@@ -4,11 +4,11 @@ import type { Address } from '../net/cidr.ts';
 import { type RouteReport, remedyOfMissing, remedyOfRefused } from '../routing/route-report.ts';
 import { findOwnConnector, isStranded } from '../routing/via-connectors.ts';
 import { type Check, inconclusive, passes, stops } from './check.ts';
-import type { Found, Target } from './find-target.ts';
-import { findWantedOwner, namePeer, type View } from './view.ts';
+import type { FoundTarget, PacketTarget } from './find-target.ts';
+import { findWantedOwner, type NetworkOnHost, namePeer } from './view.ts';
 
 /** Tells what an address is in its network, and whether this host means to carry packets there, by a map that it may still read. */
-export function checkNetwork(address: Address, found: Found): Check {
+export function checkNetwork(address: Address, found: FoundTarget): Check {
   const check = checkTarget(address, found);
   const { refused } = found.view;
   if (check.ok !== true || refused === null) return check;
@@ -16,7 +16,7 @@ export function checkNetwork(address: Address, found: Found): Check {
   return inconclusive('network', detail, refused.error ?? 'see "cpn status"');
 }
 
-function checkTarget(address: Address, { view, target }: Found): Check {
+function checkTarget(address: Address, { view, target }: FoundTarget): Check {
   const { map, listed, enabled, deletedAt, desired } = view;
   const what = describeTarget(target, view);
   const no = (why: string, remedy: string) => stops('network', `${what}; ${why}`, remedy);
@@ -61,7 +61,7 @@ function checkTarget(address: Address, { view, target }: Found): Check {
   );
 }
 
-function describeTarget(target: Target, { map }: View): string {
+function describeTarget(target: PacketTarget, { map }: NetworkOnHost): string {
   const network = `network ${map.name}`;
   if (target.is === 'self') return `this host's own address in ${network}`;
   if (target.is === 'unassigned') return `in the range ${map.cidr} of ${network}`;
@@ -70,11 +70,11 @@ function describeTarget(target: Target, { map }: View): string {
 }
 
 /** Who gets the packets for a peer: itself, or a relay, and why that. */
-function describeWay(owner: string, peer: Peer, view: View): string {
+function describeWay(owner: string, peer: Peer, view: NetworkOnHost): string {
   if (owner === peer.publicKey) return 'reached directly';
   const relay = view.map.peers.find((each) => each.publicKey === owner);
-  const detoured = view.desired.detours.some((detour) => detour.peer.publicKey === peer.publicKey);
-  const why = detoured
+  const isRelayed = view.desired.relayedPeers.some((relayed) => relayed.peer.publicKey === peer.publicKey);
+  const why = isRelayed
     ? 'it does not answer directly'
     : peer.via
       ? describeDialled(peer, view)
@@ -83,14 +83,14 @@ function describeWay(owner: string, peer: Peer, view: View): string {
 }
 
 /** A peer that dials one connector has no other path, so that a failure of the connector is its own. */
-function describeDialled(peer: Peer, { map, failed }: View): string {
+function describeDialled(peer: Peer, { map, failed }: NetworkOnHost): string {
   const own = findOwnConnector(peer, map);
   if (own === null) return 'it dials a connector that is not known here';
   const state = failed.includes(own.id) ? ', which does not answer this host' : '';
   return `it dials ${own.name} alone${state}`;
 }
 
-function checkReport(address: Address, report: RouteReport, what: string, view: View): Check {
+function checkReport(address: Address, report: RouteReport, what: string, view: NetworkOnHost): Check {
   const { prefix, via, state, reason } = report;
   const no = (why: string, remedy: string) => stops('network', `${what}; ${why}`, remedy);
   if (state === 'served') return passes('network', `${what}, served by this host`);
@@ -117,6 +117,6 @@ function checkReport(address: Address, report: RouteReport, what: string, view: 
   );
 }
 
-function letThrough(report: RouteReport, { desired }: View): string {
+function letThrough(report: RouteReport, { desired }: NetworkOnHost): string {
   return remedyOfRefused(report, desired.link) ?? 'no option of this host lets it through; ask an admin';
 }

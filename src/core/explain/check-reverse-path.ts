@@ -3,7 +3,7 @@ import { looseFilter, sourceFilterKey } from '../host-state/sysctl-keys.ts';
 import { type Address, familyOf } from '../net/cidr.ts';
 import { type Check, inconclusive, passes, stops } from './check.ts';
 import { describeRefusal, describeRoute } from './check-route.ts';
-import type { View } from './view.ts';
+import type { NetworkOnHost } from './view.ts';
 
 /** The keys that make the reverse path filter of an interface: the larger value counts (ip-sysctl.rst). */
 export function reversePathKeys(link: string): { readonly all: string; readonly own: string } {
@@ -16,7 +16,7 @@ export function reversePathKeys(link: string): { readonly all: string; readonly 
  * @param back what the kernel would do with a packet from this host's own address to where the answer comes from: that is what
  *   the filter looks up; null where there is no lookup
  */
-export function checkReversePath(address: Address, view: View, back: KernelRoute | null): Check {
+export function checkReversePath(address: Address, view: NetworkOnHost, back: KernelRoute | null): Check {
   if (familyOf(address) === 6) return passes('rp_filter', 'IPv6 has none');
   const { link } = view.desired;
   const { all, own } = reversePathKeys(link);

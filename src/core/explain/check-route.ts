@@ -7,61 +7,66 @@ import { findForeignRoutes } from '../routing/own-routes.ts';
 import { placeRoutes } from '../routing/place-route.ts';
 import { isRouteTable } from '../routing/route-table.ts';
 import { type Check, inconclusive, passes, stops } from './check.ts';
-import type { Found, Target } from './find-target.ts';
-import type { View } from './view.ts';
+import type { FoundTarget, PacketTarget } from './find-target.ts';
+import type { NetworkOnHost } from './view.ts';
 
 /** True for what this host sends through the tunnel, when all is well. */
-export function usesTunnel(target: Target): boolean {
+export function usesTunnel(target: PacketTarget): boolean {
   if (target.is === 'self') return false;
   return target.is !== 'route' || (target.report.state !== 'served' && target.report.state !== 'withdrawn');
 }
 
 /** Tells where the kernel sends a packet to an address of a network, and whether that is where it should. */
-export function checkRoute(address: Address, { view, target }: Found, way: KernelRoute): Check {
+export function checkRoute(address: Address, { view, target }: FoundTarget, kernelRoute: KernelRoute): Check {
   const { link } = view.desired;
   const lack = describeLack(view);
   if (lack !== null && (usesTunnel(target) || target.is === 'self')) {
-    const instead = way.link === null || way.local ? '' : `: the packet ${describeRoute(way)}`;
+    const instead = kernelRoute.link === null || kernelRoute.local ? '' : `: the packet ${describeRoute(kernelRoute)}`;
     return stops('route', `${lack}${instead}`, '"cpn reconcile" makes the interface what it should be');
   }
-  const unserved = target.is === 'route' ? view.actual.surroundings.forwarded?.[target.report.prefix]?.why : null;
+  const unserved = target.is === 'route' ? view.actual.underlay.forwarded?.[target.report.prefix]?.why : null;
   if (unserved) return stops('route', `packets from ${link} are not forwarded: ${unserved}`, routeToLan);
-  if (way.link === null) return refused(way, target, link);
+  if (kernelRoute.link === null) return refused(kernelRoute, target, link);
   if (target.is === 'self') {
-    if (way.local) return passes('route', 'stays on this host');
-    return stops('route', `${link} does not have the address: the packet ${describeRoute(way)}`, reconcile);
+    if (kernelRoute.local) return passes('route', 'stays on this host');
+    return stops('route', `${link} does not have the address: the packet ${describeRoute(kernelRoute)}`, reconcile);
   }
   if (!usesTunnel(target)) {
     // A route that this host serves leads to its LAN, and never back into the tunnel.
-    if (way.link !== link) return passes('route', describeRoute(way));
-    return stops('route', `${describeRoute(way)}, back into the tunnel`, routeToLan);
+    if (kernelRoute.link !== link) return passes('route', describeRoute(kernelRoute));
+    return stops('route', `${describeRoute(kernelRoute)}, back into the tunnel`, routeToLan);
   }
-  if (way.link !== link) return checkDiversion(address, view, way);
-  if (way.source === null || way.source === view.address) return passes('route', describeRoute(way));
-  const problem = `${describeRoute(way)}; from ${way.source} instead of ${view.address}, which peers do not take`;
+  if (kernelRoute.link !== link) return checkDiversion(address, view, kernelRoute);
+  if (kernelRoute.source === null || kernelRoute.source === view.address)
+    return passes('route', describeRoute(kernelRoute));
+  const problem = `${describeRoute(kernelRoute)}; from ${kernelRoute.source} instead of ${view.address}, which peers do not take`;
   return stops('route', problem, reconcile);
 }
 
 /** Tells where the kernel sends what cpn has no part in. */
-export function describeElsewhere(way: KernelRoute): Check {
-  return way.link === null
-    ? stops('route', describeRefusal(way), 'give this host a route there')
-    : passes('route', way.local ? 'stays on this host' : describeRoute(way));
+export function describeElsewhere(kernelRoute: KernelRoute): Check {
+  return kernelRoute.link === null
+    ? stops('route', describeRefusal(kernelRoute), 'give this host a route there')
+    : passes('route', kernelRoute.local ? 'stays on this host' : describeRoute(kernelRoute));
 }
 
 /** Tells of a route of another program that leads into a tunnel what no peer of it takes; null where none does. */
-export function checkForeign(views: readonly View[], way: KernelRoute): Check | null {
-  if (way.link === null || way.local) return null;
-  const view = views.find(({ desired }) => desired.link === way.link);
+export function checkForeign(views: readonly NetworkOnHost[], kernelRoute: KernelRoute): Check | null {
+  if (kernelRoute.link === null || kernelRoute.local) return null;
+  const view = views.find(({ desired }) => desired.link === kernelRoute.link);
   const foreign = view && findForeignRoutes(view.desired, view.actual);
-  const route = foreign?.find(({ prefix, table }) => prefix === way.prefix && table === way.table);
+  const route = foreign?.find(({ prefix, table }) => prefix === kernelRoute.prefix && table === kernelRoute.table);
   if (route === undefined) return null;
-  return stops('route', `${describeRoute(way)}; no peer takes it there`, `"${route.remedy}" takes that route away`);
+  return stops(
+    'route',
+    `${describeRoute(kernelRoute)}; no peer takes it there`,
+    `"${route.remedy}" takes that route away`,
+  );
 }
 
 /** Where the kernel sends a packet that this network does not carry. */
-export function describeInstead(way: KernelRoute): Check {
-  return inconclusive('route', way.link === null ? describeRefusal(way) : describeRoute(way));
+export function describeInstead(kernelRoute: KernelRoute): Check {
+  return inconclusive('route', kernelRoute.link === null ? describeRefusal(kernelRoute) : describeRoute(kernelRoute));
 }
 
 /** `leaves by eth0 via 203.0.113.1 from 203.0.113.22, by the route to 192.168.50.0/24`. */
@@ -82,7 +87,7 @@ export function describeRefusal({ why }: RefusedRoute): string {
 }
 
 /** Why no packet can enter the interface or come from its address; null when some can. */
-function describeLack({ desired, actual, address: own }: View): string | null {
+function describeLack({ desired, actual, address: own }: NetworkOnHost): string | null {
   const { link } = desired;
   if (actual.link === null) return `there is no interface ${link}`;
   if (!actual.link.up) return `${link} is down`;
@@ -93,9 +98,9 @@ function describeLack({ desired, actual, address: own }: View): string | null {
 const reconcile = '"cpn reconcile" puts it right';
 const routeToLan = 'give this connector a route to its LAN';
 
-function refused(way: RefusedRoute, target: Target, link: string): Check {
-  const problem = describeRefusal(way);
-  if (way.why !== 'none') {
+function refused(route: RefusedRoute, target: PacketTarget, link: string): Check {
+  const problem = describeRefusal(route);
+  if (route.why !== 'none') {
     const place = usesTunnel(target) ? `the one into ${link}` : 'the one to the LAN';
     return stops('route', problem, `take away that route or rule, which stands before ${place}`);
   }
@@ -103,11 +108,11 @@ function refused(way: RefusedRoute, target: Target, link: string): Check {
 }
 
 /** Says who draws a packet away that belongs into the tunnel: another address, a rule, or a route. */
-function checkDiversion(address: Address, view: View, way: TakenRoute): Check {
+function checkDiversion(address: Address, view: NetworkOnHost, route: TakenRoute): Check {
   const { link } = view.desired;
-  if (way.local) return stops('route', 'this host has that address itself', 'take the address away from this host');
-  const instead = `${describeRoute(way)}, not into ${link}`;
-  if (way.prefix === null)
+  if (route.local) return stops('route', 'this host has that address itself', 'take the address away from this host');
+  const instead = `${describeRoute(route)}, not into ${link}`;
+  if (route.prefix === null)
     return stops(
       'route',
       instead,
@@ -115,9 +120,9 @@ function checkDiversion(address: Address, view: View, way: TakenRoute): Check {
     );
   const wanted = findWantedRoute(address, view);
   // Another route of the same prefix wins by its metric, a narrower one in any case.
-  if (wanted !== null && comesFirst(way.table, way.prefix, wanted, view))
-    return stops('route', instead, `take away the route to ${way.prefix} by ${way.link}, or narrow it`);
-  const rule = findForeignRule(address, way.table, view);
+  if (wanted !== null && comesFirst(route.table, route.prefix, wanted, view))
+    return stops('route', instead, `take away the route to ${route.prefix} by ${route.link}, or narrow it`);
+  const rule = findForeignRule(address, route.table, view);
   if (rule) {
     const because = `${instead}; the policy rule "${rule.priority}: ${formatRule(rule)}" leads there`;
     return stops('route', because, 'take away that rule, or narrow it');
@@ -126,14 +131,14 @@ function checkDiversion(address: Address, view: View, way: TakenRoute): Check {
 }
 
 /** True where that route wins by its length or metric, or because its table is asked before the one of accepted routes. */
-function comesFirst(table: string, prefix: Prefix, wanted: Prefix, { desired, actual }: View): boolean {
+function comesFirst(table: string, prefix: Prefix, wanted: Prefix, { desired, actual }: NetworkOnHost): boolean {
   const place = placeRoutes(desired, actual)(wanted);
   if (isRouteTable(place.table) && table === 'main') return lengthOf(prefix) > 0;
   return table === place.table && lengthOf(prefix) >= lengthOf(wanted);
 }
 
 /** A rule of another program that leads a packet without a source of its own to a table. */
-function findForeignRule(address: Address, table: string, { desired, actual }: View): Rule | undefined {
+function findForeignRule(address: Address, table: string, { desired, actual }: NetworkOnHost): Rule | undefined {
   return actual.rules.find(
     (rule) =>
       rule.table === table &&
@@ -145,7 +150,7 @@ function findForeignRule(address: Address, table: string, { desired, actual }: V
 }
 
 /** The prefix by which packets to the address should enter the tunnel. */
-function findWantedRoute(address: Address, { desired, actual }: View): Prefix | null {
+function findWantedRoute(address: Address, { desired, actual }: NetworkOnHost): Prefix | null {
   const subnets = (actual.link?.addresses ?? []).map((each) => maskPrefix(formatInterfaceAddress(each)));
   const covering = [...desired.routes, ...subnets].filter((prefix) => covers(prefix, address));
   return covering.toSorted((a, b) => lengthOf(b) - lengthOf(a))[0] ?? null;

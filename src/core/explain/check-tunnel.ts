@@ -8,12 +8,12 @@ import { formatEndpoint } from '../net/endpoint.ts';
 import { describeAge } from '../util/age.ts';
 import { type Check, inconclusive, passes, stops } from './check.ts';
 import { describeRefusal, describeRoute } from './check-route.ts';
-import { findActualPeer, findOwner, findWantedOwner, namePeer, type View } from './view.ts';
+import { findActualPeer, findOwner, findWantedOwner, type NetworkOnHost, namePeer } from './view.ts';
 
 const reconcile = '"cpn reconcile" puts it right';
 
 /** Tells which peer of WireGuard's own table gets the packet, and whether that is the one that should. */
-export function checkAllowedIps(address: Address, view: View): Check {
+export function checkAllowedIps(address: Address, view: NetworkOnHost): Check {
   const { desired, actual } = view;
   const wanted = findWantedOwner(address, view);
   if (actual.device === null) return stops('allowed_ips', `${desired.link} is no WireGuard interface`, reconcile);
@@ -31,23 +31,24 @@ export function checkAllowedIps(address: Address, view: View): Check {
 /**
  * Tells whether WireGuard's packets to the peer leave this host; nothing where no endpoint is known.
  *
- * @param way what the kernel does with them; null where it was not looked up
+ * @param kernelRoute what the kernel does with them; null where it was not looked up
  */
-export function checkEndpoint(address: Address, view: View, way: KernelRoute | null): Check[] {
+export function checkEndpoint(address: Address, view: NetworkOnHost, kernelRoute: KernelRoute | null): Check[] {
   const peer = findActualPeer(address, view);
-  if (!peer?.endpoint || way === null) return [];
+  if (!peer?.endpoint || kernelRoute === null) return [];
   const { link } = view.desired;
   const where = `${namePeer(peer.publicKey, view)} at ${formatEndpoint(peer.endpoint)}`;
   const { host } = peer.endpoint;
-  if (way.link === null)
-    return [stops('endpoint', `${where}: ${describeRefusal(way)}`, `give this host a route to ${host}`)];
-  if (way.link !== link || way.local) return [passes('endpoint', `${where}: ${describeRoute(way)}`)];
-  const loop = `${where}: ${describeRoute(way)}, back into the tunnel`;
+  if (kernelRoute.link === null)
+    return [stops('endpoint', `${where}: ${describeRefusal(kernelRoute)}`, `give this host a route to ${host}`)];
+  if (kernelRoute.link !== link || kernelRoute.local)
+    return [passes('endpoint', `${where}: ${describeRoute(kernelRoute)}`)];
+  const loop = `${where}: ${describeRoute(kernelRoute)}, back into the tunnel`;
   return [stops('endpoint', loop, `give this host a route to ${host} that does not lead into ${link}`)];
 }
 
 /** Tells whether the peer that gets the packet can be reached, as far as WireGuard's own table and the daemon know. */
-export function checkHandshake(address: Address, view: View, now: number): Check {
+export function checkHandshake(address: Address, view: NetworkOnHost, now: number): Check {
   const peer = findActualPeer(address, view);
   if (peer === null) return inconclusive('handshake', 'there is no such peer to ask');
   const name = namePeer(peer.publicKey, view);
@@ -56,7 +57,7 @@ export function checkHandshake(address: Address, view: View, now: number): Check
   const said = `${name}: ${describeHandshake(peer, now)}`;
   if (state === 'connected') return passes('handshake', said);
   const [trouble] = findSecretMismatches(
-    { map: view.map, tag: view.secretTag, seen: [peer] },
+    { map: view.map, tag: view.secretTag, observed: [peer] },
     view.map.peers.filter(({ publicKey }) => publicKey === peer.publicKey),
   );
   if (trouble) return stops('handshake', `${said}; ${trouble.detail}`, trouble.remedy);
@@ -67,15 +68,15 @@ export function checkHandshake(address: Address, view: View, now: number): Check
 }
 
 /** Tells how large a packet may be, and whether it still fits when WireGuard has wrapped it. */
-export function checkMtu(address: Address, view: View): Check {
-  const { link, surroundings } = view.actual;
+export function checkMtu(address: Address, view: NetworkOnHost): Check {
+  const { link, underlay } = view.actual;
   const { pathMtu } = view.desired;
   if (link === null) return inconclusive('mtu', 'there is no interface');
   const peer = findActualPeer(address, view);
   const measured = pathMtu === null ? '' : `, ${describePathMtu(pathMtu, view.map.peers)}`;
   const largest = `packets up to ${link.mtu} bytes${measured}`;
   if (!peer?.endpoint) return inconclusive('mtu', `${largest}; no endpoint is known, and so no way to it`);
-  const underlayMtu = surroundings.underlayMtu ?? findMtuToward(peer.endpoint.host, surroundings);
+  const underlayMtu = underlay.underlayMtu ?? findMtuToward(peer.endpoint.host, underlay);
   if (underlayMtu === null)
     return inconclusive(
       'mtu',

@@ -11,10 +11,10 @@ import { checkNetwork } from './check-network.ts';
 import { checkReversePath } from './check-reverse-path.ts';
 import { checkForeign, checkRoute, describeElsewhere, describeInstead, usesTunnel } from './check-route.ts';
 import { checkAllowedIps, checkEndpoint, checkHandshake, checkMtu } from './check-tunnel.ts';
-import { explainOutside, type Found, remedyOutside } from './find-target.ts';
-import type { View } from './view.ts';
+import { explainOutside, type FoundTarget, remedyOutside } from './find-target.ts';
+import type { NetworkOnHost } from './view.ts';
 
-/** The host's lookups for a packet, in addition to {@link View}. */
+/** The host's lookups for a packet, in addition to {@link NetworkOnHost}. */
 export interface PathFacts {
   /** What the kernel does with it. */
   readonly there: KernelRoute;
@@ -35,7 +35,7 @@ export interface PathFacts {
  */
 export function explainPath(
   address: Address,
-  found: Found,
+  found: FoundTarget,
   { there, back, outer, drops, answers }: PathFacts,
   now: number,
 ): Check[] {
@@ -59,7 +59,7 @@ export function explainPath(
 /** The checks of a packet that none of the networks carries. */
 export function explainOther(
   address: Address,
-  views: readonly View[],
+  views: readonly NetworkOnHost[],
   there: KernelRoute,
   answers: readonly ReturnPath[] = [],
 ): Check[] {
@@ -74,6 +74,6 @@ export function explainOther(
 }
 
 /** True for an address that only the default route of a network leads to: clients outside have such addresses too. */
-function isOfFullTunnel({ target }: Found): boolean {
+function isOfFullTunnel({ target }: FoundTarget): boolean {
   return target.is === 'route' && isDefaultRoute(target.report.prefix);
 }

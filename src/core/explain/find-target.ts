@@ -5,10 +5,10 @@ import { staysLocal } from '../routing/kept-outside.ts';
 import { findOutsideRoute, nameOutside, remedyOf } from '../routing/outside-report.ts';
 import type { RouteReport } from '../routing/route-report.ts';
 import { areStrict, isKeptOut } from '../routing/strict-rules.ts';
-import { findWantedOwner, type View } from './view.ts';
+import { findWantedOwner, type NetworkOnHost } from './view.ts';
 
 /** What an address is in a network. */
-export type Target =
+export type PacketTarget =
   | { readonly is: 'self' }
   | { readonly is: 'peer'; readonly peer: Peer }
   | { readonly is: 'route'; readonly report: RouteReport }
@@ -16,9 +16,9 @@ export type Target =
   | { readonly is: 'unassigned' };
 
 /** An address found in a network. */
-export interface Found<V extends View = View> {
+export interface FoundTarget<V extends NetworkOnHost = NetworkOnHost> {
   readonly view: V;
-  readonly target: Target;
+  readonly target: PacketTarget;
 }
 
 /**
@@ -27,7 +27,7 @@ export interface Found<V extends View = View> {
  *
  * @param views the network that has the right of way first
  */
-export function findNetwork<V extends View>(address: Address, views: readonly V[]): Found<V> | null {
+export function findNetwork<V extends NetworkOnHost>(address: Address, views: readonly V[]): FoundTarget<V> | null {
   const found = views.flatMap((view) => {
     const target = findTarget(address, view);
     return target === null ? [] : [{ view, target, rank: rank(address, target, view) }];
@@ -37,7 +37,7 @@ export function findNetwork<V extends View>(address: Address, views: readonly V[
 }
 
 /** What an address is in this network; null when the network has nothing to do with it. */
-function findTarget(address: Address, view: View): Target | null {
+function findTarget(address: Address, view: NetworkOnHost): PacketTarget | null {
   const { map } = view;
   if (address === view.address) return { is: 'self' };
   const peer = map.peers.find((each) => each.address === address);
@@ -52,7 +52,7 @@ function findTarget(address: Address, view: View): Target | null {
 }
 
 /** What a person may wonder about who knows of a full tunnel, of an address outside the network. */
-export function explainOutside(address: Address, view: View): string | null {
+export function explainOutside(address: Address, view: NetworkOnHost): string | null {
   const [narrow] = findReports(address, view).filter(({ prefix }) => !isDefaultRoute(prefix));
   const exception = narrow === undefined ? null : explainException(address, narrow, view);
   if (exception !== null) return exception;
@@ -60,9 +60,9 @@ export function explainOutside(address: Address, view: View): string | null {
   const [tunnel] = findReports(address, view).filter(({ prefix }) => isDefaultRoute(prefix));
   if (tunnel === undefined) return null;
   const { prefix, state } = tunnel;
-  const reason = tunnel.reason ?? view.actual.surroundings.forwarded?.[prefix]?.why ?? null;
+  const reason = tunnel.reason ?? view.actual.underlay.forwarded?.[prefix]?.why ?? null;
   if (state === 'taken') {
-    const route = findOutsideRoute(address, view.desired.rules, view.actual.surroundings);
+    const route = findOutsideRoute(address, view.desired.rules, view.actual.underlay);
     const by = route === null ? '' : `, because of the route ${nameOutside(route)}`;
     return `it stays outside the full tunnel of network ${view.map.name}${by}`;
   }
@@ -70,7 +70,7 @@ export function explainOutside(address: Address, view: View): string | null {
 }
 
 /** A full tunnel is one of IPv4. */
-function explainIpv6(address: Address, { map, enabled, desired: { ipv6 } }: View): string | null {
+function explainIpv6(address: Address, { map, enabled, desired: { ipv6 } }: NetworkOnHost): string | null {
   if (ipv6 === null || !enabled) return null;
   const isRejected = ipv6.exceptions !== null && !isIpv6Excepted(address, ipv6.exceptions);
   return isRejected
@@ -79,29 +79,29 @@ function explainIpv6(address: Address, { map, enabled, desired: { ipv6 } }: View
 }
 
 /** What sends an address into the full tunnel that an unexpected route of this host leads past it; null where none does. */
-export function remedyOutside(address: Address, views: readonly View[]): string | null {
+export function remedyOutside(address: Address, views: readonly NetworkOnHost[]): string | null {
   for (const { desired, actual } of views) {
     if (desired.rules.length === 0) continue;
-    const route = findOutsideRoute(address, desired.rules, actual.surroundings);
+    const route = findOutsideRoute(address, desired.rules, actual.underlay);
     if (route !== null && !route.isExpected) return remedyOf(desired.link);
   }
   return null;
 }
 
 /** Why an address in a route that is taken goes outside the tunnel; null where it does not. */
-function explainException(address: Address, { prefix, state }: RouteReport, view: View): string | null {
+function explainException(address: Address, { prefix, state }: RouteReport, view: NetworkOnHost): string | null {
   if (state !== 'taken') return null;
   const { map, desired, actual } = view;
   const within = `the route ${prefix} of network ${map.name}`;
   const kept = desired.keptOutside.find((each) => each.address === address);
   if (kept) return `it is in ${within}, and stays outside: ${kept.what}`;
-  const { connected } = actual.surroundings;
+  const { connected } = actual.underlay;
   const subnet = connected.find((each) => staysLocal(prefix, address, [each]));
   return subnet ? `it is in ${within}, and stays local: this host is in ${subnet.prefix} (${subnet.link})` : null;
 }
 
 /** The routes that the address is behind: those that carry it first, the narrowest first. */
-function findReports(address: Address, { map, listed, desired }: View): RouteReport[] {
+function findReports(address: Address, { map, listed, desired }: NetworkOnHost): RouteReport[] {
   const unlisted = (prefix: Prefix): RouteReport => ({ prefix, via: null, state: 'missing', reason: null });
   const reports = listed ? desired.report : map.routes.map(unlisted);
   return reports
@@ -109,7 +109,7 @@ function findReports(address: Address, { map, listed, desired }: View): RouteRep
     .toSorted((a, b) => weigh(carries(b), b.prefix) - weigh(carries(a), a.prefix));
 }
 
-function rank(address: Address, target: Target, view: View): number {
+function rank(address: Address, target: PacketTarget, view: NetworkOnHost): number {
   const serves = view.enabled && view.listed;
   if (target.is === 'unassigned') return weigh(false, view.map.cidr);
   if (target.is === 'route') return weigh(serves && carries(target.report), target.report.prefix);
@@ -126,8 +126,8 @@ function carries({ state }: RouteReport): boolean {
 }
 
 /** A full tunnel takes what has no other route, and not what it must not: see {@link tunnelRules}. */
-function staysOutside(address: Address, { desired, actual: { surroundings } }: View): boolean {
-  const { addresses, connected, routed } = surroundings;
+function staysOutside(address: Address, { desired, actual: { underlay } }: NetworkOnHost): boolean {
+  const { addresses, connected, routed } = underlay;
   const elsewhere = areStrict(desired.rules) ? [] : [...connected, ...routed];
   return (
     familyOf(address) === 6 ||

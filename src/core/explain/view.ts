@@ -6,7 +6,7 @@ import { type Address, covers, lengthOf, type Prefix } from '../net/cidr.ts';
 import type { Desired } from '../reconcile/desired.ts';
 
 /** A network of this host: its last map, what the host should be in it, and what it is. */
-export interface View {
+export interface NetworkOnHost {
   readonly map: NetworkMap;
   /** This host's own address in it. */
   readonly address: Address;
@@ -34,7 +34,7 @@ export interface View {
 }
 
 /** A peer of a WireGuard table, and the prefix by which it owns an address. */
-export interface Owner {
+export interface PrefixOwner {
   readonly publicKey: PublicKey;
   readonly prefix: Prefix;
 }
@@ -43,7 +43,7 @@ export interface Owner {
 export function findOwner(
   address: Address,
   peers: readonly { readonly publicKey: PublicKey; readonly allowedIps: readonly Prefix[] }[],
-): Owner | null {
+): PrefixOwner | null {
   const owners = peers.flatMap(({ publicKey, allowedIps }) =>
     allowedIps.filter((prefix) => covers(prefix, address)).map((prefix) => ({ publicKey, prefix })),
   );
@@ -51,18 +51,18 @@ export function findOwner(
 }
 
 /** The owner that the desired state gives an address. */
-export function findWantedOwner(address: Address, { desired }: View): Owner | null {
+export function findWantedOwner(address: Address, { desired }: NetworkOnHost): PrefixOwner | null {
   return findOwner(address, desired.config.peers);
 }
 
 /** The entry of WireGuard's table for the wanted owner of an address; null where there is none. */
-export function findActualPeer(address: Address, view: View): ActualPeer | null {
+export function findActualPeer(address: Address, view: NetworkOnHost): ActualPeer | null {
   const owner = findWantedOwner(address, view);
   return view.actual.device?.peers.find(({ publicKey }) => publicKey === owner?.publicKey) ?? null;
 }
 
 /** A peer as people know it: by its name, or by its key where the network has no such peer. */
-export function namePeer(publicKey: PublicKey, { map }: View): string {
+export function namePeer(publicKey: PublicKey, { map }: NetworkOnHost): string {
   return (
     map.peers.find((peer) => peer.publicKey === publicKey)?.name ?? `${publicKey}, which is no peer of ${map.name}`
   );

@@ -8,13 +8,13 @@ import { type ExpiringRange, findExpiringRanges, type TunnelPeer } from './expir
  */
 export type DeadlineRule =
   /** Refuses what a peer sends to this host or through it, or is sent through it, once the peer has expired. All ranges are of one family. */
-  | { readonly rule: 'refuse-expired'; readonly way: 'in' | 'out'; readonly ranges: readonly ExpiringRange[] }
+  | { readonly rule: 'refuse-expired'; readonly direction: 'in' | 'out'; readonly ranges: readonly ExpiringRange[] }
   /** Refuses what this host would forward out of the tunnel, or into it, once its map is out of date. */
-  | { readonly rule: 'refuse-outdated'; readonly way: 'in' | 'out'; readonly until: number }
+  | { readonly rule: 'refuse-outdated'; readonly direction: 'in' | 'out'; readonly until: number }
   /** Refuses then the probes of peers at this address, with an answer that only this rule gives: another connector takes over. */
-  | { readonly rule: 'refuse-probes'; readonly way: 'probe'; readonly at: Address; readonly until: number };
+  | { readonly rule: 'refuse-probes'; readonly direction: 'probe'; readonly at: Address; readonly until: number };
 
-const ways = ['in', 'out'] as const;
+const directions = ['in', 'out'] as const;
 
 /**
  * The rules for peers that expire; none where no peer does.
@@ -26,7 +26,7 @@ export function expiryRules({ peers }: NetworkMap, self: Peer, tunnel: readonly 
   if (expiring.length === 0) return [];
   const byFamily = Map.groupBy(findExpiringRanges(tunnel, expiring), ({ first }) => familyOf(first));
   return [...byFamily.values()].flatMap((ranges) =>
-    ways.map((way) => ({ rule: 'refuse-expired', way, ranges }) as const),
+    directions.map((direction) => ({ rule: 'refuse-expired', direction, ranges }) as const),
   );
 }
 
@@ -37,12 +37,12 @@ export function expiryRules({ peers }: NetworkMap, self: Peer, tunnel: readonly 
  */
 export function ageRules(until: number | null, at: Address): readonly DeadlineRule[] {
   if (until === null) return [];
-  const refusals = ways.map((way) => ({ rule: 'refuse-outdated', way, until }) as const);
-  return [...refusals, { rule: 'refuse-probes', way: 'probe', at, until }];
+  const refusals = directions.map((direction) => ({ rule: 'refuse-outdated', direction, until }) as const);
+  return [...refusals, { rule: 'refuse-probes', direction: 'probe', at, until }];
 }
 
 /** Those for packets as they arrive, which every host has, and those for packets that are forwarded. */
 export function splitDeadlines(rules: readonly DeadlineRule[]) {
-  const isEntering = ({ rule, way }: DeadlineRule) => rule === 'refuse-expired' && way === 'in';
+  const isEntering = ({ rule, direction }: DeadlineRule) => rule === 'refuse-expired' && direction === 'in';
   return { entering: rules.filter(isEntering), passing: rules.filter((rule) => !isEntering(rule)) };
 }

@@ -12,9 +12,9 @@ export function findEntrances(
   prefixes: readonly Prefix[],
   linksToward: (route: Prefix) => readonly string[],
 ): Entrance[] {
-  const ways = prefixes.map((prefix) => ({ prefix, by: linksToward(prefix).filter(isPlainLinkName).toSorted() }));
+  const entrances = prefixes.map((prefix) => ({ prefix, by: linksToward(prefix).filter(isPlainLinkName).toSorted() }));
   const groups = Map.groupBy(
-    ways.filter(({ by }) => by.length > 0),
+    entrances.filter(({ by }) => by.length > 0),
     ({ by }) => by.join(),
   );
   return [...groups.values()].map((group) => ({ by: group[0]?.by ?? [], from: group.map(({ prefix }) => prefix) }));

@@ -49,10 +49,10 @@ interface Deadline {
 function flatten(deadlines: readonly Deadline[]): ExpiringRange[] {
   const ranges: ExpiringRange[] = [];
   /** The prefixes around `next`, the longest one last. */
-  const around: { readonly prefix: Prefix; readonly at: number }[] = [];
+  const covering: { readonly prefix: Prefix; readonly at: number }[] = [];
   let next = 0n;
   const advancePast = (last: bigint) => {
-    const inner = around.at(-1);
+    const inner = covering.at(-1);
     if (inner && next <= last && inner.at !== never) {
       const family = familyOf(inner.prefix);
       ranges.push({ first: addressIn(family, next), last: addressIn(family, last), at: inner.at });
@@ -60,16 +60,16 @@ function flatten(deadlines: readonly Deadline[]): ExpiringRange[] {
     next = last + 1n;
   };
   const leaveBefore = (first: bigint) => {
-    for (let inner = around.at(-1); inner && rangeOf(inner.prefix).last < first; inner = around.at(-1)) {
+    for (let inner = covering.at(-1); inner && rangeOf(inner.prefix).last < first; inner = covering.at(-1)) {
       advancePast(rangeOf(inner.prefix).last);
-      around.pop();
+      covering.pop();
     }
   };
   for (const { prefix, at, isAddress } of deadlines) {
     const { first } = rangeOf(prefix);
     leaveBefore(first);
     advancePast(first - 1n);
-    around.push({ prefix, at: Math.min(at, isAddress ? (around.at(-1)?.at ?? never) : never) });
+    covering.push({ prefix, at: Math.min(at, isAddress ? (covering.at(-1)?.at ?? never) : never) });
   }
   leaveBefore(1n << 128n);
   return ranges;

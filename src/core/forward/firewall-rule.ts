@@ -16,31 +16,31 @@ export type FirewallRule =
   | Ipv6Rule
   | DeadlineRule
   /** Lowers the MSS of TCP connections that go into the tunnel, or come out of it, to what fits through it. */
-  | { readonly rule: 'clamp-mss'; readonly way: 'in' | 'out' }
+  | { readonly rule: 'clamp-mss'; readonly direction: 'in' | 'out' }
   /**
    * Refuses what another connector hands on for a peer that does not answer here either: two that both do not hear it would
    * send its packets to each other until these are too old.
    */
-  | ({ readonly rule: 'refuse-detour' } & Ends)
+  | ({ readonly rule: 'refuse-detour' } & RuleEnds)
   /**
    * What comes in by interfaces that forward for this connector alone, and would leave by one that was there before: answers to
    * connections that began elsewhere pass, and nothing else.
    */
   | { readonly rule: 'accept-passing-answers' | 'refuse-passing'; readonly by: Links; readonly toward: Links }
   /** Ends connections that began while their source was masqueraded, and is not any more, or the other way round. */
-  | ({ readonly rule: 'refuse-stale'; readonly masquerade: boolean } & Ends)
+  | ({ readonly rule: 'refuse-stale'; readonly masquerade: boolean } & RuleEnds)
   /** Lets in what was sent to this host itself, and is handed on by another program's rule: a container's published port. */
   | { readonly rule: 'accept-published' | 'accept-published-answers'; readonly at: Address }
   /** Lets through the answers in connections that began between these: out of the tunnel, into it, or from peer to peer. */
-  | ({ readonly rule: 'accept-answers'; readonly way: 'in' | 'out' | 'across' } & Ends)
+  | ({ readonly rule: 'accept-answers'; readonly direction: 'in' | 'out' | 'across' } & RuleEnds)
   /** Lets in the answers in connections that began behind this host, and to which another program gave its address: a container's. */
   | { readonly rule: 'accept-local-answers'; readonly outside: Links }
   /** Refuses the other answers that come out of the tunnel, or go into it. */
-  | { readonly rule: 'refuse-answers'; readonly way: 'in' | 'out' }
+  | { readonly rule: 'refuse-answers'; readonly direction: 'in' | 'out' }
   /** Lets through what goes from one peer to another. */
-  | ({ readonly rule: 'accept-relayed' } & Ends)
+  | ({ readonly rule: 'accept-relayed' } & RuleEnds)
   /** Lets through what goes from the network to the LAN. */
-  | ({ readonly rule: 'accept-inward' } & Ends)
+  | ({ readonly rule: 'accept-inward' } & RuleEnds)
   /**
    * Lets through what goes from the network out by the default routes of this host, to none of the special ranges, and the answers
    * to it.
@@ -49,11 +49,11 @@ export type FirewallRule =
       readonly rule: 'accept-exit' | 'accept-exit-answers';
       readonly by: Links;
       readonly except: readonly Prefix[];
-    } & Ends)
+    } & RuleEnds)
   /** Refuses what else comes from the tunnel: a peer reaches what is advertised, not all that this host could forward to. */
   | { readonly rule: 'refuse-rest' }
   /** Lets through what the LAN sends into the network, by the interfaces that its routes use. */
-  | ({ readonly rule: 'accept-outward'; readonly by: Links } & Ends)
+  | ({ readonly rule: 'accept-outward'; readonly by: Links } & RuleEnds)
   /** Refuses what bears an address of the network, or of a LAN, and came by another interface. */
   | { readonly rule: 'refuse-spoofed'; readonly from: readonly Prefix[] }
   /** Refuses the neighbours of this host: what else comes by these interfaces. */
@@ -61,9 +61,9 @@ export type FirewallRule =
   /** Ends connections into the tunnel that were masqueraded here, and that no route lets through any more. */
   | { readonly rule: 'refuse-known' }
   /** Gives packets from the tunnel to the LAN this host's address, so that the LAN needs no route back. */
-  | ({ readonly rule: 'masquerade' } & Ends)
+  | ({ readonly rule: 'masquerade' } & RuleEnds)
   /** Gives packets from the LAN into the tunnel this peer's address. */
-  | ({ readonly rule: 'masquerade-outward' } & Ends)
+  | ({ readonly rule: 'masquerade-outward' } & RuleEnds)
   /** Gives packets from one peer to another this peer's address. */
   | { readonly rule: 'masquerade-relayed'; readonly from: readonly Prefix[]; readonly except: Address }
   /** Leaves answers to the rules before masquerading. */
@@ -75,7 +75,7 @@ export type FirewallRule =
 type Links = readonly string[];
 
 /** Where packets come from and where they go, none of either overlapping another. */
-interface Ends {
+interface RuleEnds {
   readonly from: readonly Prefix[];
   readonly to: readonly Prefix[];
 }

@@ -18,8 +18,8 @@ export interface Forwarding {
   readonly self: Peer;
   readonly options: Pick<Options, 'masquerade' | 'acceptRoutes'>;
   /** Peers that do not answer here, and are reached through another connector. */
-  readonly detours: readonly Peer[];
-  readonly surroundings: Underlay;
+  readonly relayedPeers: readonly Peer[];
+  readonly underlay: Underlay;
   /** The interfaces that its routes use. */
   readonly ingress: readonly Ingress[];
   /** Rules that come before all that let packets through. */
@@ -37,12 +37,12 @@ export function forwardingRules({
   map,
   self,
   options: { masquerade, acceptRoutes },
-  detours,
-  surroundings,
+  relayedPeers,
+  underlay,
   ingress,
   deadlines = [],
 }: Forwarding): readonly FirewallRule[] {
-  const linksToward = linkFinder(surroundings);
+  const linksToward = linkFinder(underlay);
   const linksOf = (routes: readonly Prefix[], more: readonly string[]) =>
     [...new Set([...more, ...routes.flatMap(linksToward)])].filter(isPlainLinkName).toSorted();
   const ofFamily = (route: Prefix) => familyOf(route) === familyOf(map.cidr);
@@ -58,38 +58,38 @@ export function forwardingRules({
   const begins = widest(served.filter((route) => !isDefaultRoute(route)));
   const exits = widest(served.filter(isDefaultRoute));
   // A VPN may have put its own two halves before the default route of the host.
-  const halves = surroundings.routed.filter(({ prefix }) => isDefaultRoute(prefix)).map(({ link }) => link);
+  const halves = underlay.routed.filter(({ prefix }) => isDefaultRoute(prefix)).map(({ link }) => link);
   const doors = exits.length === 0 ? [] : linksOf(exits, halves);
   const connectors = map.peers.filter(({ id, type }) => type === 'connector' && id !== self.id);
-  const hasDetours = detours.length > 0 && connectors.length > 0;
-  const outside = linksOf(served, surroundings.uplinks);
+  const relays = relayedPeers.length > 0 && connectors.length > 0;
+  const outside = linksOf(served, underlay.uplinks);
   const inward = begins.length === 0 ? null : { from: members, to: begins };
   const exit = doors.length === 0 ? null : { by: doors, from: members, to: exits, except: specialOf(map.cidr) };
   const outward = begins.length === 0 ? null : { from: begins, to: there };
   const known = widest([...members, ...begins]);
   return [
-    { rule: 'clamp-mss', way: 'out' },
-    { rule: 'clamp-mss', way: 'in' },
+    { rule: 'clamp-mss', direction: 'out' },
+    { rule: 'clamp-mss', direction: 'in' },
     ...deadlines,
-    ...(hasDetours ? [{ rule: 'refuse-detour', from: addresses(connectors), to: addresses(detours) } as const] : []),
+    ...(relays ? [{ rule: 'refuse-detour', from: addresses(connectors), to: addresses(relayedPeers) } as const] : []),
     ...closings(ingress),
     ...(lan.length > 0 ? [{ rule: 'refuse-stale', masquerade, from: range, to: lan } as const] : []),
     ...(outward ? [{ rule: 'refuse-stale', masquerade, ...outward } as const] : []),
     // What comes from the tunnel.
     { rule: 'accept-published', at: self.address },
-    { rule: 'accept-answers', way: 'across', from: members, to: there },
-    ...(outward ? [{ rule: 'accept-answers', way: 'in', ...outward } as const] : []),
+    { rule: 'accept-answers', direction: 'across', from: members, to: there },
+    ...(outward ? [{ rule: 'accept-answers', direction: 'in', ...outward } as const] : []),
     { rule: 'accept-local-answers', outside },
-    { rule: 'refuse-answers', way: 'in' },
+    { rule: 'refuse-answers', direction: 'in' },
     { rule: 'accept-relayed', from: members, to: there },
     ...(inward ? [{ rule: 'accept-inward', ...inward } as const] : []),
     ...(exit ? [{ rule: 'accept-exit', ...exit } as const] : []),
     { rule: 'refuse-rest' },
     // What goes into it.
-    ...(inward ? [{ rule: 'accept-answers', way: 'out', ...inward } as const] : []),
+    ...(inward ? [{ rule: 'accept-answers', direction: 'out', ...inward } as const] : []),
     ...(exit ? [{ rule: 'accept-exit-answers', ...exit } as const] : []),
     { rule: 'accept-published-answers', at: self.address },
-    { rule: 'refuse-answers', way: 'out' },
+    { rule: 'refuse-answers', direction: 'out' },
     ...findEntrances(begins, linksToward).map(
       ({ by, from }) => ({ rule: 'accept-outward', by, from, to: there }) as const,
     ),

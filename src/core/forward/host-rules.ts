@@ -21,8 +21,8 @@ export interface HostRulesInputs {
   readonly self: Peer;
   readonly options: Pick<Options, 'masquerade' | 'acceptRoutes'>;
   /** Peers that do not answer here, and are reached through another connector. */
-  readonly detours: readonly Peer[];
-  readonly surroundings: Underlay;
+  readonly relayedPeers: readonly Peer[];
+  readonly underlay: Underlay;
   /** The interfaces that the routes of a connector use. */
   readonly ingress: readonly Ingress[];
   /** The routes into the tunnel. */
@@ -49,7 +49,7 @@ export interface HostRules {
 
 /** All packet rules of a host in one network, in their order: the one place that composes them. */
 export function hostRules(inputs: HostRulesInputs): HostRules {
-  const { link, map, self, surroundings, forwards } = inputs;
+  const { link, map, self, underlay, forwards } = inputs;
   const served = self.type === 'connector' ? assignedRoutes(map, self) : [];
   const ofFamily = served.filter((route) => familyOf(route) === familyOf(map.cidr) && !isDefaultRoute(route));
   const { entering, passing } = splitDeadlines(inputs.deadlines);
@@ -59,14 +59,14 @@ export function hostRules(inputs: HostRulesInputs): HostRules {
       : forwards
         ? localRules(self, passing)
         : [];
-  const internal = surroundings.links.flatMap(({ name, isInternal }) => (isInternal ? [name] : []));
-  const entrances = ofFamily.length === 0 ? [] : findEntrances(ofFamily, linkFinder(surroundings));
+  const internal = underlay.links.flatMap(({ name, isInternal }) => (isInternal ? [name] : []));
+  const entrances = ofFamily.length === 0 ? [] : findEntrances(ofFamily, linkFinder(underlay));
   const kept = findKeptSessions(inputs.sessions, {
     at: self.address,
     served: ofFamily,
     tunnelled: [map.cidr, ...inputs.routes],
     admitted: [...internal, ...entrances.flatMap(({ by }) => by)],
-    surroundings,
+    underlay,
   });
   const arrival = arrivalRules(
     {
@@ -79,7 +79,7 @@ export function hostRules(inputs: HostRulesInputs): HostRules {
       entrances,
       forwards,
       hasOtherFamily: inputs.routes.some((route) => familyOf(route) !== familyOf(map.cidr)),
-      addresses: surroundings.addresses,
+      addresses: underlay.addresses,
       kept,
       takesSourceRoutes: inputs.takesSourceRoutes,
     },

@@ -66,11 +66,11 @@ export interface Ingresses {
  */
 export function findIngresses(
   routes: readonly Prefix[],
-  surroundings: Underlay,
+  underlay: Underlay,
   { sysctls, receipt, others }: HostForwarding,
 ): Ingresses {
-  const { links, uplinks } = surroundings;
-  const linksToward = linkFinder(surroundings);
+  const { links, uplinks } = underlay;
+  const linksToward = linkFinder(underlay);
   const tunnels = new Set(others.map(({ link }) => link));
   const needed = new Set(
     routes.flatMap((route) => linksToward(route)).filter((link) => isPlainLinkName(link) && !tunnels.has(link)),

@@ -40,7 +40,7 @@ export const ownSubnet = 'this host is in this subnet';
 /** What the exceptions follow from. */
 export interface Ipv6Inputs {
   readonly link: string;
-  readonly surroundings: Underlay;
+  readonly underlay: Underlay;
   /** The addresses of the control planes of all networks of this host. */
   readonly api: readonly Address[];
   readonly endpoints: readonly SocketEndpoint[];
@@ -50,25 +50,8 @@ export interface Ipv6Inputs {
 }
 
 /** Finds what IPv6 stays possible on a host with a full tunnel. */
-export function findIpv6Exceptions({
-  link,
-  surroundings,
-  api,
-  endpoints,
-  ports,
-  isStrict,
-}: Ipv6Inputs): Ipv6Exceptions {
-  const {
-    links,
-    tunnels = [],
-    connected,
-    routed,
-    reached,
-    resolvers,
-    addresses,
-    gateways,
-    uplinks6 = [],
-  } = surroundings;
+export function findIpv6Exceptions({ link, underlay, api, endpoints, ports, isStrict }: Ipv6Inputs): Ipv6Exceptions {
+  const { links, tunnels = [], connected, routed, reached, resolvers, addresses, gateways, uplinks6 = [] } = underlay;
   // A VPN or a container has an interface of another kind, unless it is the way out.
   const announced = routed
     .filter(({ protocol }) => protocol === 'ra' || protocol === 'dhcp')

@@ -18,7 +18,7 @@ export interface SessionInputs {
   readonly tunnelled: readonly Prefix[];
   /** The interfaces other than the tunnel's that may reach the tunnel address. */
   readonly admitted: readonly string[];
-  readonly surroundings: Underlay;
+  readonly underlay: Underlay;
 }
 
 /**
@@ -27,8 +27,8 @@ export interface SessionInputs {
  */
 export function findKeptSessions(sessions: readonly SshClient[], inputs: SessionInputs): KeptSession[] {
   if (sessions.length === 0) return [];
-  const { at, served, tunnelled, admitted, surroundings } = inputs;
-  const linksToward = linkFinder(surroundings);
+  const { at, served, tunnelled, admitted, underlay } = inputs;
+  const linksToward = linkFinder(underlay);
   const isAdmitted = (address: Address) => {
     const links = linksToward(hostPrefix(address));
     return links.length > 0 && links.every((link) => admitted.includes(link));
@@ -36,8 +36,8 @@ export function findKeptSessions(sessions: readonly SshClient[], inputs: Session
   return sessions.flatMap(({ address, local }): KeptSession[] => {
     if (local === null || familyOf(local) !== familyOf(address)) return [];
     // A session of this host with itself goes through no network.
-    if (address === at || surroundings.addresses.includes(address)) return [];
-    const isInside = leadsInto(tunnelled, address, surroundings);
+    if (address === at || underlay.addresses.includes(address)) return [];
+    const isInside = leadsInto(tunnelled, address, underlay);
     const ends =
       local === at ? !isInside && !isAdmitted(address) : isInside && !served.some((prefix) => covers(prefix, local));
     return ends ? [{ address, local }] : [];

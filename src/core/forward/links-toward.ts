@@ -5,26 +5,26 @@ import { covers, familyOf, isDefaultRoute, lengthOf, type Prefix, rangeOf } from
  * Finds the interfaces by which this host reaches a route: those of its most specific route there, and those of routes to parts of it.
  * Those of its default routes too, where the others do not lead to the whole. Empty where it has none of all.
  */
-export function linkFinder(surroundings: Underlay): (route: Prefix) => readonly string[] {
-  const { connected, routed, uplinks, forwarded = {} } = surroundings;
-  const known = [...connected, ...routed].map((way) => ({
-    way,
-    family: familyOf(way.prefix),
-    length: lengthOf(way.prefix),
-    ...rangeOf(way.prefix),
+export function linkFinder(underlay: Underlay): (route: Prefix) => readonly string[] {
+  const { connected, routed, uplinks, forwarded = {} } = underlay;
+  const known = [...connected, ...routed].map((linkRoute) => ({
+    linkRoute,
+    family: familyOf(linkRoute.prefix),
+    length: lengthOf(linkRoute.prefix),
+    ...rangeOf(linkRoute.prefix),
   }));
   return (route) => {
     const { first, last } = rangeOf(route);
     const family = familyOf(route);
     const related = known.filter((each) => each.family === family);
-    const around = related.filter((each) => each.first <= first && last <= each.last);
-    const longest = around.reduce((length, each) => Math.max(length, each.length), 0);
-    const nearest = around.filter(({ length }) => length === longest);
+    const covering = related.filter((each) => each.first <= first && last <= each.last);
+    const longest = covering.reduce((length, each) => Math.max(length, each.length), 0);
+    const nearest = covering.filter(({ length }) => length === longest);
     const within = isDefaultRoute(route) ? [] : related.filter((each) => first <= each.first && each.last <= last);
-    const ways = [...nearest, ...within].map(({ way }) => way);
+    const linkRoutes = [...nearest, ...within].map(({ linkRoute }) => linkRoute);
     // The rules of this host may lead packets of the network elsewhere than its own.
-    const links = [...ways.map(({ link }) => link), ...(forwarded[route]?.links ?? [])];
-    return [...new Set(reachWhole(route, ways, surroundings) ? links : [...links, ...uplinks])];
+    const links = [...linkRoutes.map(({ link }) => link), ...(forwarded[route]?.links ?? [])];
+    return [...new Set(reachWhole(route, linkRoutes, underlay) ? links : [...links, ...uplinks])];
   };
 }
 

@@ -125,7 +125,7 @@ function writeRule(link: string, rule: FirewallRule): string {
   const [into, outOf] = [`oifname "${link}"`, `iifname "${link}"`];
   switch (rule.rule) {
     case 'clamp-mss':
-      return `${rule.way === 'out' ? into : outOf} tcp flags & (syn|rst) == syn tcp option maxseg size set rt mtu`;
+      return `${rule.direction === 'out' ? into : outOf} tcp flags & (syn|rst) == syn tcp option maxseg size set rt mtu`;
     case 'refuse-detour':
       return `${outOf} ${into} ${writeEnds(rule)} reject with icmpx host-unreachable`;
     case 'accept-passing-answers':
@@ -137,13 +137,13 @@ function writeRule(link: string, rule: FirewallRule): string {
     case 'accept-published':
       return `${outOf} ${writePublished(rule.at)} accept`;
     case 'accept-answers':
-      return `${writeDirection(link, rule.way)} ct direction reply ${writeOrigin(rule)} accept`;
+      return `${writeDirection(link, rule.direction)} ct direction reply ${writeOrigin(rule)} accept`;
     case 'accept-local-answers': {
       const except = rule.outside.length === 0 ? '' : ` oifname != ${writeLinks(rule.outside)}`;
       return `${outOf}${except} ct direction reply ${knownFromElsewhere} accept`;
     }
     case 'refuse-answers':
-      return `${rule.way === 'in' ? outOf : into} ct direction reply drop`;
+      return `${rule.direction === 'in' ? outOf : into} ct direction reply drop`;
     case 'accept-relayed':
       return `${outOf} ${into} ${writeEnds(rule)} accept`;
     case 'accept-inward':
@@ -182,9 +182,9 @@ function writeRule(link: string, rule: FirewallRule): string {
 const ipv4 = 'meta nfproto ipv4';
 const markOwn = `ct mark set ct mark | ${ownMark}`;
 
-function writeDirection(link: string, way: 'in' | 'out' | 'across'): string {
+function writeDirection(link: string, direction: 'in' | 'out' | 'across'): string {
   const [into, outOf] = [`oifname "${link}"`, `iifname "${link}"`];
-  return way === 'across' ? `${outOf} ${into}` : way === 'in' ? outOf : into;
+  return direction === 'across' ? `${outOf} ${into}` : direction === 'in' ? outOf : into;
 }
 
 /** The ends of a connection as its first packet had them, whichever way a packet goes and whatever addresses it bears now. */

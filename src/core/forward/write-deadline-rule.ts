@@ -33,7 +33,7 @@ export function writeDeadlineRule(link: string, rule: DeadlineRule): string {
     const probe = `${protocolOf(rule.at)} daddr ${rule.at} tcp dport ${probedPort}`;
     return `iifname "${link}" iifname != @${valid} ${probe} reject with ${answer}`;
   }
-  const [name, end] = rule.way === 'in' ? ['iifname', 'saddr'] : ['oifname', 'daddr'];
+  const [name, end] = rule.direction === 'in' ? ['iifname', 'saddr'] : ['oifname', 'daddr'];
   if (rule.rule === 'refuse-outdated') return `${name} "${link}" ${name} != @${valid} drop`;
   const first = firstOf(rule.ranges);
   const { expiring, unexpired } = rangeSets[familyOf(first)];
@@ -58,7 +58,7 @@ export function writeSets(link: string, rules: readonly FirewallRule[], now: num
     return seconds > 0 ? [`${element} timeout ${formatSeconds(seconds)}`] : [];
   };
   // The rules of both directions use the same sets.
-  const inward = rules.filter(isDeadlineRule).filter(({ way }) => way === 'in');
+  const inward = rules.filter(isDeadlineRule).filter(({ direction }) => direction === 'in');
   return inward.flatMap((rule) => {
     if (rule.rule === 'refuse-probes') return [];
     if (rule.rule === 'refuse-outdated') {

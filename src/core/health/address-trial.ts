@@ -7,7 +7,7 @@ import { isRenewed } from './peer-health.ts';
 export interface AddressTrial {
   readonly address: Address;
   /** Counters of the peers when an answer came last, or when the trial began. */
-  readonly baseline: ReadonlyMap<PublicKey, Counters>;
+  readonly baseline: ReadonlyMap<PublicKey, TrialCounters>;
   /** Only a new answer counts, and no earlier handshake: this host moved, or another address was silent. */
   readonly needsAnswer: boolean;
   /** How often nothing was sent yet when an answer was needed. */
@@ -33,7 +33,7 @@ interface Look {
   readonly answeredLast?: Address | null;
 }
 
-type Counters = Pick<ActualPeer, 'rxBytes' | 'txBytes' | 'latestHandshake'>;
+type TrialCounters = Pick<ActualPeer, 'rxBytes' | 'txBytes' | 'latestHandshake'>;
 
 /** Seconds for the first attempts: WireGuard repeats an unanswered handshake each 5 s (REKEY_TIMEOUT). */
 const firstPatience = 15;
@@ -46,7 +46,7 @@ const laterPatience = 90;
 const idlePause = 5;
 const mostIdleLooks = 3;
 
-const unheard: Counters = { rxBytes: 0, txBytes: 0, latestHandshake: null };
+const unheard: TrialCounters = { rxBytes: 0, txBytes: 0, latestHandshake: null };
 
 /** Begins with an address. Of a peer that never answered, all that was sent before is unanswered. */
 export function beginTrial(
@@ -54,7 +54,7 @@ export function beginTrial(
   peers: readonly ActualPeer[],
   { needsAnswer = false, failures = 0 }: Partial<Pick<AddressTrial, 'needsAnswer' | 'failures'>> = {},
 ): AddressTrial {
-  const baseline = peers.map((peer): [PublicKey, Counters] => {
+  const baseline = peers.map((peer): [PublicKey, TrialCounters] => {
     return [peer.publicKey, peer.latestHandshake === null ? unheard : peer];
   });
   return { address, baseline: new Map(baseline), needsAnswer, idleLooks: 0, unanswered: null, failures };
@@ -93,6 +93,6 @@ export function judgeTrial(
   if (left > 0) return { trial, isSilent: false, lookIn: left };
   if (txBytes > unanswered.txBytes) return { trial, isSilent: true, lookIn: null };
   // What was sent needed no answer, such as the last packet of a session, or WireGuard gave up.
-  const baseline = new Map(peers.map((peer): [PublicKey, Counters] => [peer.publicKey, peer]));
+  const baseline = new Map(peers.map((peer): [PublicKey, TrialCounters] => [peer.publicKey, peer]));
   return { trial: { ...trial, baseline, unanswered: null }, isSilent: false, lookIn: null };
 }

@@ -46,8 +46,8 @@ export function trackEndpoints(
 /** The peers whose packets come from two endpoints in turn, with these: two hosts may have the identity of the peer. */
 export function findAlternating(history: EndpointHistory, at: number): ReadonlyMap<PublicKey, readonly string[]> {
   return new Map(
-    [...history].flatMap(([publicKey, seen]) => {
-      const changes = seen.slice(1).filter((each) => at - each.at < windowSeconds);
+    [...history].flatMap(([publicKey, history]) => {
+      const changes = history.slice(1).filter((each) => at - each.at < windowSeconds);
       const last = changes.slice(-leastChanges);
       const endpoints = [...new Set(last.map(({ endpoint }) => endpoint))].sort();
       return last.length === leastChanges && endpoints.length === 2 ? [[publicKey, endpoints] as const] : [];

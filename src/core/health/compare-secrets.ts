@@ -16,7 +16,7 @@ export interface SecretView {
   /** The tag of this host's own secret; null where it has none. */
   readonly tag: string | null;
   /** What WireGuard holds of the peers; empty where there is no interface. */
-  readonly seen: readonly Pick<ActualPeer, 'publicKey' | 'latestHandshake' | 'rxBytes'>[];
+  readonly observed: readonly Pick<ActualPeer, 'publicKey' | 'latestHandshake' | 'rxBytes'>[];
 }
 
 const noHandshake = 'no handshake comes about';
@@ -37,7 +37,7 @@ export function compareSecret(peer: Peer, { map, tag }: Pick<SecretView, 'map' |
  */
 export function findSecretMismatches(view: SecretView, others: readonly Peer[]): SecretMismatch[] {
   const having = (match: SecretMatch) => others.filter((peer) => compareSecret(peer, view) === match);
-  const doubtful = listsTags(view.map) ? [] : others.filter((peer) => hasUnansweredHandshakes(peer, view));
+  const unanswered = listsTags(view.map) ? [] : others.filter((peer) => hasUnansweredHandshakes(peer, view));
   return [
     ...describeMismatch(having('missing_here'), {
       detail: ({ names, have }) => `${names} ${have} a network secret and this host has none: ${noHandshake}`,
@@ -51,7 +51,7 @@ export function findSecretMismatches(view: SecretView, others: readonly Peer[]):
       detail: ({ names, have }) => `${names} ${have} another network secret than this host: ${noHandshake}`,
       remedy: 'type on every host: cpn set --network-secret-file PATH, with the same file',
     }),
-    ...describeMismatch(doubtful, {
+    ...describeMismatch(unanswered, {
       detail: ({ names }) =>
         `${names} began handshakes of which none was completed: most likely a network secret on one side only, or two that differ`,
       remedy:
@@ -88,8 +88,8 @@ function listsTags({ peers }: NetworkMap): boolean {
   return peers.some(({ secretTag, identity }) => secretTag !== undefined || identity !== undefined);
 }
 
-function hasUnansweredHandshakes({ publicKey }: Peer, { seen }: SecretView): boolean {
-  const peer = seen.find((each) => each.publicKey === publicKey);
+function hasUnansweredHandshakes({ publicKey }: Peer, { observed }: SecretView): boolean {
+  const peer = observed.find((each) => each.publicKey === publicKey);
   return peer !== undefined && peer.latestHandshake === null && peer.rxBytes > 0;
 }
 

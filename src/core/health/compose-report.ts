@@ -118,11 +118,11 @@ function findPaths(observation: HostObservation): ObservedPath[] {
       const via = ids.get(relay);
       return isNumber(via) ? [{ rank: 3, path: { peer: id, path: 'relayed', via } }] : [];
     }
-    const seen = present.get(publicKey);
-    if (seen === undefined) return [];
-    const path = findState(observation, seen, silent.has(id));
+    const observed = present.get(publicKey);
+    if (observed === undefined) return [];
+    const path = findState(observation, observed, silent.has(id));
     if (path === null) return [];
-    return [{ rank: rankOf(peer, seen), path: { peer: id, path, ...measure(observation, seen) } }];
+    return [{ rank: rankOf(peer, observed), path: { peer: id, path, ...measure(observation, observed) } }];
   });
   const ranked = found.toSorted((one, other) => one.rank - other.rank || one.path.peer - other.path.peer);
   const most = Math.min(mostPaths, ranked.filter(({ rank }) => rank < 3).length + mostRelayed);
@@ -136,8 +136,8 @@ function rankOf({ type }: Peer, { rxBytes }: ActualPeer): number {
 }
 
 /** Null for a peer to which nothing was ever sent. */
-function findState({ activity, now, at }: HostObservation, seen: ActualPeer, isFailed: boolean): PathState | null {
-  const { publicKey, latestHandshake, txBytes } = seen;
+function findState({ activity, now, at }: HostObservation, observed: ActualPeer, isFailed: boolean): PathState | null {
+  const { publicKey, latestHandshake, txBytes } = observed;
   const active = activity.get(publicKey);
   if (latestHandshake === null) {
     if (txBytes === 0) return null;

@@ -2,7 +2,7 @@
 export interface Instances {
   readonly current: Instance;
   /** Earlier ones, the newest first. */
-  readonly former: readonly Instance[];
+  readonly previous: readonly Instance[];
   /** When an earlier one came back first and last, in milliseconds; absent where none did. */
   readonly returned?: { readonly first: number; readonly last: number };
 }
@@ -44,27 +44,27 @@ export interface InstanceUpdate {
  */
 export function observeInstance(known: Instances | null, { id, since, address }: Instance): InstanceUpdate {
   const next: Instance = { id, since, ...(address !== undefined && { address }) };
-  if (known === null) return { instances: { current: next, former: [] }, begins: false };
-  const { current, former, returned } = known;
+  if (known === null) return { instances: { current: next, previous: [] }, begins: false };
+  const { current, previous, returned } = known;
   if (id === current.id) return { instances: known, begins: false };
-  const isReturn = former.some((each) => each.id === id);
+  const isReturn = previous.some((each) => each.id === id);
   if (isReturn && since - current.since < lateMs) return { instances: known, begins: false };
-  const others = [current, ...former.filter((each) => each.id !== id)].slice(0, mostFormer);
-  if (!isReturn) return { instances: { ...known, current: next, former: others }, begins: false };
+  const others = [current, ...previous.filter((each) => each.id !== id)].slice(0, mostFormer);
+  if (!isReturn) return { instances: { ...known, current: next, previous: others }, begins: false };
   const isSame = returned !== undefined && since - returned.last < quietMs;
   const first = isSame ? returned.first : since;
-  return { instances: { current: next, former: others, returned: { first, last: since } }, begins: !isSame };
+  return { instances: { current: next, previous: others, returned: { first, last: since } }, begins: !isSame };
 }
 
 /** The same with no instant later than `now`: one that is was written by a clock that was ahead. */
 export function clampInstances(known: Instances, now: number): Instances {
-  const { current, former, returned } = known;
-  const isClean = [current, ...former].every(({ since }) => since <= now) && (returned?.last ?? now) <= now;
+  const { current, previous, returned } = known;
+  const isClean = [current, ...previous].every(({ since }) => since <= now) && (returned?.last ?? now) <= now;
   if (isClean) return known;
   const clamp = (instance: Instance) => ({ ...instance, since: Math.min(instance.since, now) });
   return {
     current: clamp(current),
-    former: former.map(clamp),
+    previous: previous.map(clamp),
     ...(returned && { returned: { first: Math.min(returned.first, now), last: Math.min(returned.last, now) } }),
   };
 }

@@ -17,7 +17,7 @@ export type LanRoutes = Readonly<Record<string, LanRoute>>;
 
 /** How ways are judged. Times are in seconds of a clock that never jumps. */
 export interface LanObservation {
-  readonly surroundings: Underlay;
+  readonly underlay: Underlay;
   /** The routes whose packets another program drops here, all of them, while another connector serves them; each with the reason. */
   readonly dropped: ReadonlyMap<Prefix, string>;
   /** False while this host does not reach the control plane: its peers notice that by themselves. */
@@ -42,30 +42,31 @@ export function trackLanRoutes(
   before: LanRoutes,
   routes: readonly Prefix[],
   judging: LanObservation,
-): { readonly ways: LanRoutes; readonly since: ReadonlyMap<string, number> } {
-  if (judging.surroundings.reached === undefined) return { ways: before, since: judging.since };
-  const ways: Record<string, LanRoute> = {};
+): { readonly lanRoutes: LanRoutes; readonly since: ReadonlyMap<string, number> } {
+  if (judging.underlay.reached === undefined) return { lanRoutes: before, since: judging.since };
+  const lanRoutes: Record<string, LanRoute> = {};
   const since = new Map<string, number>();
   for (const route of routes) {
     const known = before[route];
     const dropped = judging.dropped.get(route) ?? null;
-    const way = dropped === null ? findLanRoute(route, judging.surroundings) : null;
-    const isThere = way !== null && (way.isOwn || known?.isOwn !== true || isDefaultRoute(route));
-    const refused = judging.surroundings.forwarded?.[route]?.why ?? dropped;
+    const lanRoute = dropped === null ? findLanRoute(route, judging.underlay) : null;
+    const isThere = lanRoute !== null && (lanRoute.isOwn || known?.isOwn !== true || isDefaultRoute(route));
+    const refused = judging.underlay.forwarded?.[route]?.why ?? dropped;
     if (!isThere && refused !== null && judging.isOnline) {
-      ways[route] = loseForwarding(known, refused, judging.surroundings);
+      lanRoutes[route] = loseForwarding(known, refused, judging.underlay);
       continue;
     }
     if (!isThere) {
-      if (known) ways[route] = judging.isOnline && known.gone === null ? lose(known, way, judging.surroundings) : known;
+      if (known)
+        lanRoutes[route] = judging.isOnline && known.gone === null ? lose(known, lanRoute, judging.underlay) : known;
       continue;
     }
     const at = judging.since.get(route) ?? judging.now;
     const isSettling = known?.gone != null && judging.withdrawn.includes(route) && judging.now - at < judging.settling;
     if (isSettling) since.set(route, at);
-    ways[route] = { ...way, gone: isSettling ? known.gone : null };
+    lanRoutes[route] = { ...lanRoute, gone: isSettling ? known.gone : null };
   }
-  return { ways, since };
+  return { lanRoutes, since };
 }
 
 /** What is known before the first look: what is out of service here was without its way, and comes back with one of its own. */
@@ -75,30 +76,33 @@ export function initialLanRoutes(withdrawn: readonly Prefix[]): LanRoutes {
 }
 
 /** The routes whose way is gone. */
-export function findGone(ways: LanRoutes, routes: readonly Prefix[]): readonly Prefix[] {
-  return routes.filter((route) => ways[route]?.gone != null);
+export function findGone(lanRoutes: LanRoutes, routes: readonly Prefix[]): readonly Prefix[] {
+  return routes.filter((route) => lanRoutes[route]?.gone != null);
 }
 
 /** Lets the routes whose way is gone be served as soon as there is any way, be it by a default route alone. */
-export function acceptDefaultRoute(ways: LanRoutes): LanRoutes {
+export function acceptDefaultRoute(lanRoutes: LanRoutes): LanRoutes {
   return Object.fromEntries(
-    Object.entries(ways).map(([route, way]) => [route, way.gone === null ? way : { ...way, isOwn: false }]),
+    Object.entries(lanRoutes).map(([route, lanRoute]) => [
+      route,
+      lanRoute.gone === null ? lanRoute : { ...lanRoute, isOwn: false },
+    ]),
   );
 }
 
 type FoundRoute = Omit<LanRoute, 'gone'>;
 
 /** The way by interfaces that are up; null where there is none. */
-function findLanRoute(route: Prefix, surroundings: Underlay): FoundRoute | null {
-  const { reached = [], uplinks, forwarded = {} } = surroundings;
+function findLanRoute(route: Prefix, underlay: Underlay): FoundRoute | null {
+  const { reached = [], uplinks, forwarded = {} } = underlay;
   const kernels = forwarded[route];
   if (kernels && kernels.why !== null) return null;
-  const down = new Set(surroundings.links.filter(({ isDown }) => isDown).map(({ name }) => name));
+  const down = new Set(underlay.links.filter(({ isDown }) => isDown).map(({ name }) => name));
   const live = isDefaultRoute(route)
     ? []
     : reached.filter(({ prefix, link }) => !down.has(link) && (covers(prefix, route) || covers(route, prefix)));
   const links = [...new Set(live.map(({ link }) => link))];
-  if (reachWhole(route, live, surroundings)) return { isOwn: true, links };
+  if (reachWhole(route, live, underlay)) return { isOwn: true, links };
   // By a rule for packets of the network, and another table than the main one.
   const others = kernels?.links.filter((link) => !down.has(link) && !uplinks.includes(link)) ?? [];
   if (others.length > 0) return { isOwn: !isDefaultRoute(route), links: [...new Set([...links, ...others])] };
@@ -106,19 +110,19 @@ function findLanRoute(route: Prefix, surroundings: Underlay): FoundRoute | null 
 }
 
 /** An interface that is down is the cause, and the kernel's refusal follows from it. */
-function loseForwarding(known: LanRoute | undefined, refused: string, surroundings: Underlay): LanRoute {
+function loseForwarding(known: LanRoute | undefined, refused: string, underlay: Underlay): LanRoute {
   if (known === undefined) return { isOwn: false, links: [], gone: refused };
-  const live = new Set(surroundings.links.filter(({ isDown }) => !isDown).map(({ name }) => name));
+  const live = new Set(underlay.links.filter(({ isDown }) => !isDown).map(({ name }) => name));
   const dead = known.links.filter((link) => !live.has(link));
-  return { ...known, gone: dead.length === 0 ? refused : lose({ ...known, links: dead }, null, surroundings).gone };
+  return { ...known, gone: dead.length === 0 ? refused : lose({ ...known, links: dead }, null, underlay).gone };
 }
 
 /** @param left the way that it has instead, which is not enough */
-function lose(way: LanRoute, left: FoundRoute | null, { links }: Underlay): LanRoute {
-  const link = way.links.find((each) => left?.links.includes(each) !== true) ?? way.links[0];
-  if (link === undefined) return { ...way, gone: 'this host has no route there' };
+function lose(lanRoute: LanRoute, left: FoundRoute | null, { links }: Underlay): LanRoute {
+  const link = lanRoute.links.find((each) => left?.links.includes(each) !== true) ?? lanRoute.links[0];
+  if (link === undefined) return { ...lanRoute, gone: 'this host has no route there' };
   const present = links.find(({ name }) => name === link);
-  if (present === undefined) return { ...way, gone: `there is no interface ${link} any more` };
-  if (present.isDown) return { ...way, gone: `${link} is down, or has no carrier` };
-  return { ...way, gone: `the route there by ${link} is gone` };
+  if (present === undefined) return { ...lanRoute, gone: `there is no interface ${link} any more` };
+  if (present.isDown) return { ...lanRoute, gone: `${link} is down, or has no carrier` };
+  return { ...lanRoute, gone: `the route there by ${link} is gone` };
 }

@@ -95,7 +95,7 @@ export function isLasting({ state, answers }: Liveness, hasSession: boolean): bo
 }
 
 /** A handshake with it was forced, which starts the seconds for its answer if another connector can take over. */
-export function recordHandshake(liveness: Liveness, circumstances: Circumstances): Liveness {
+export function recordHandshake(liveness: Liveness, circumstances: ConnectorUse): Liveness {
   return needsHandshake(liveness, circumstances) ? { ...liveness, forced: 0 } : liveness;
 }
 
@@ -105,7 +105,7 @@ export function isNew({ answers, state }: Liveness): boolean {
 }
 
 /** What a connector is used for, and whether another can take over. */
-export interface Circumstances {
+export interface ConnectorUse {
   /** It carries packets, for want of a better one perhaps. */
   readonly inService: boolean;
   /** Another connector is heard, which shows that this host is not cut off itself. */
@@ -113,7 +113,7 @@ export interface Circumstances {
 }
 
 /** How a connector is looked at. */
-export interface ProbeObservation extends Circumstances {
+export interface ProbeObservation extends ConnectorUse {
   /** Since the last look. */
   readonly seconds: number;
   /** Seconds between two questions. */
@@ -158,14 +158,14 @@ function nextState({ state, well, answers, failures }: Liveness, inService: bool
  * True when a handshake is to be forced, to distinguish a new connector that does not answer from a dead one. Its session, where it has
  * one, is lost with that: only of one in service, that another can stand in for, is it worth it.
  */
-export function needsHandshake(liveness: Liveness, { inService, hasOther }: Circumstances): boolean {
+export function needsHandshake(liveness: Liveness, { inService, hasOther }: ConnectorUse): boolean {
   return (
     inService && hasOther && isNew(liveness) && liveness.silence >= renewAfter - inexact && liveness.forced === null
   );
 }
 
 /** True when a question went unanswered for so long that the counters are worth a look: something else may have come. */
-export function isDoubtful(liveness: Liveness, { every }: Pick<ProbeObservation, 'every'>): boolean {
+export function isUncertain(liveness: Liveness, { every }: Pick<ProbeObservation, 'every'>): boolean {
   const { silence, answers } = liveness;
   return isNew(liveness) || silence > (answers ? 1.5 * every : every);
 }

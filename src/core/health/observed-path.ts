@@ -2,7 +2,7 @@ import type { PathState } from '../../contract/health.ts';
 import type { Id } from '../map/model.ts';
 
 /** What a host reports of the others. */
-interface Reporter {
+interface ReportingHost {
   readonly state: 'online' | 'offline' | 'unknown';
   readonly paths: readonly { readonly peer: Id; readonly path: PathState }[];
 }
@@ -12,7 +12,7 @@ const observed = ['direct', 'relayed', 'down'] as const;
 const unobserved = ['stale', 'never'] as const;
 
 /** How most of the hosts that are online reach each peer, by its id as text; nothing for a peer of which none reports. */
-export function findObservedPaths(reporters: readonly Reporter[]): ReadonlyMap<string, PathState> {
+export function findObservedPaths(reporters: readonly ReportingHost[]): ReadonlyMap<string, PathState> {
   const counts = new Map<string, Map<PathState, number>>();
   for (const { paths } of reporters.filter(({ state }) => state === 'online')) {
     for (const { peer, path } of paths) {

@@ -84,8 +84,8 @@ export function nameUnderlay({ connected, gateways, uplinks, underlayMtu }: Unde
 }
 
 /** What was measured, where it limits the tunnel: on this underlay, and below the MTU that fits it otherwise. */
-export function findLimit(known: PathMtu | null, surroundings: Underlay, fitted: number): PathMtu | null {
-  if (known === null || known.mtu >= fitted || known.underlay !== nameUnderlay(surroundings)) return null;
+export function findLimit(known: PathMtu | null, underlay: Underlay, fitted: number): PathMtu | null {
+  if (known === null || known.mtu >= fitted || known.underlay !== nameUnderlay(underlay)) return null;
   return known.mtu < leastPathMtu ? { ...known, mtu: leastPathMtu } : known;
 }
 
@@ -100,7 +100,7 @@ export function describePathMtu(pathMtu: PathMtu, peers: readonly Pick<Peer, 'id
 }
 
 /** A path to a peer, as the daemon follows it. Times are in seconds of a clock that never jumps. */
-export interface PeerPath {
+export interface ProbedPath {
   readonly peer: PeerId;
   /** Where the peer's endpoint is: elsewhere is another path. */
   readonly host: Address | null;
@@ -125,7 +125,7 @@ export interface PathCounters {
 
 /** Seconds between two measurements of a path in use, and of one that seems to lose what is large. */
 const every = 600;
-const everyDoubtful = 60;
+const everyUncertain = 60;
 /** Seconds until a measurement that came to nothing is tried again, at first. */
 const retryAfter = 30;
 /** Seconds after which a path that could not be measured any more limits nothing: its peer may be gone for good. */
@@ -134,16 +134,16 @@ const keptFor = 1_800;
 const restBeforeRaise = 600;
 
 /** A path that was not measured yet. */
-export function newPath(peer: PeerId, host: Address | null): PeerPath {
+export function newPath(peer: PeerId, host: Address | null): ProbedPath {
   return { peer, host, counters: null, use: 'none', triedAt: null, failures: 0, size: null, measuredAt: 0 };
 }
 
 /** The path after one more look at its peer. What a path to another endpoint carries is not known. */
 export function trackPath(
-  known: PeerPath,
-  { host, rxBytes, txBytes }: PathCounters & Pick<PeerPath, 'host'>,
+  known: ProbedPath,
+  { host, rxBytes, txBytes }: PathCounters & Pick<ProbedPath, 'host'>,
   full: number,
-): PeerPath {
+): ProbedPath {
   const path = known.host === null || known.host === host ? known : newPath(known.peer, host);
   const counters = { rxBytes, txBytes };
   if (path.counters === null) return { ...path, host, counters };
@@ -157,28 +157,28 @@ export function trackPath(
 }
 
 /** The path after a measurement; null is one that came to nothing, and changes no size that is known. */
-export function recordMeasurement(path: PeerPath, size: number | null, now: number): PeerPath {
+export function recordMeasurement(path: ProbedPath, size: number | null, now: number): ProbedPath {
   const tried = { ...path, counters: null, use: 'none' as const, triedAt: now };
   if (size === null) return { ...tried, failures: path.failures + 1 };
   return { ...tried, failures: 0, size, measuredAt: now };
 }
 
 /** True when it is time to measure a path to a peer with a session. A path that is not used, and limits nothing, is left alone. */
-export function isPathDue({ triedAt, use, failures, size }: PeerPath, full: number, now: number): boolean {
+export function isPathDue({ triedAt, use, failures, size }: ProbedPath, full: number, now: number): boolean {
   if (triedAt === null) return true;
   if (use === 'none' && (size === null || size >= full)) return false;
-  const usual = use === 'unanswered' ? everyDoubtful : every;
+  const usual = use === 'unanswered' ? everyUncertain : every;
   const wait = failures === 0 ? usual : Math.min(every, retryAfter * 2 ** (failures - 1));
   return now - triedAt >= wait;
 }
 
 /** The path that limits the tunnel: the one of those not below the least MTU that carries the smallest packets. */
 export function findNarrowest(
-  paths: Iterable<PeerPath>,
+  paths: Iterable<ProbedPath>,
   full: number,
   now: number,
-): (PeerPath & { readonly size: number }) | null {
-  let narrowest: (PeerPath & { readonly size: number }) | null = null;
+): (ProbedPath & { readonly size: number }) | null {
+  let narrowest: (ProbedPath & { readonly size: number }) | null = null;
   for (const path of paths) {
     const { size, measuredAt } = path;
     if (size === null || size < leastPathMtu || size >= full || now - measuredAt > keptFor) continue;

@@ -8,17 +8,17 @@ export interface PeerActivity {
   /** When more bytes were last seen to be sent. */
   readonly sentAt: number;
   /** Bytes a second; null before they could be measured. */
-  readonly rates: Rates | null;
+  readonly rates: ActivityRates | null;
   /** Where the next measurement of the rates begins. */
-  readonly since: Counters;
+  readonly since: ActivityCounters;
 }
 
-interface Rates {
+interface ActivityRates {
   readonly rx: number;
   readonly tx: number;
 }
 
-interface Counters {
+interface ActivityCounters {
   readonly at: number;
   readonly rxBytes: number;
   readonly txBytes: number;

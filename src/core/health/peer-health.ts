@@ -1,7 +1,7 @@
 import type { ActualPeer } from '../host-state/actual.ts';
 
 /** The state of a peer, from WireGuard's own table alone. */
-export type PeerState = 'connected' | 'idle' | 'stale' | 'never';
+export type SessionState = 'connected' | 'idle' | 'stale' | 'never';
 
 /** Seconds after which a session's keys are refused (REJECT_AFTER_TIME, drivers/net/wireguard/messages.h). */
 const rejectAfter = 180;
@@ -45,7 +45,7 @@ export function peerStateOf(
   peer: Pick<ActualPeer, 'latestHandshake' | 'keepalive' | 'rxBytes'>,
   now: number,
   silentAt?: number,
-): PeerState {
+): SessionState {
   if (peer.latestHandshake === null) return 'never';
   if (peer.rxBytes === silentAt) return 'stale';
   if (isFresh(peer.latestHandshake, now)) return 'connected';

@@ -5,7 +5,7 @@ import { explainBypassRoute } from '../routing/bypass-route.ts';
 import { isFresh } from './peer-health.ts';
 
 /** What may be waited for. */
-export type Condition =
+export type ReadinessCondition =
   /** A program can bind to the interface's address. */
   | { readonly for: 'address' }
   /** Some peer answered, and the session lives. */
@@ -20,7 +20,7 @@ export type Condition =
  * @param now seconds since the epoch
  */
 export function findUnmet(
-  condition: Condition,
+  condition: ReadinessCondition,
   { link, address }: { readonly link: string; readonly address: InterfaceAddress['address'] },
   actual: Actual,
   now: number,

@@ -29,7 +29,7 @@ const keepaliveSize = 32;
 const mostAnswers = 2;
 
 /** The traffic of a peer after one more look at it. */
-export function trackTraffic(before: Traffic | undefined, peer: Counters, now: number): Traffic {
+export function trackTraffic(before: Traffic | undefined, peer: TrafficCounters, now: number): Traffic {
   const { rxBytes, txBytes, keepalive } = peer;
   // Counters that grew smaller are those of a peer that was taken out and added again.
   const known = before && txBytes >= before.txBytes && keepalive === before.keepalive ? before : undefined;
@@ -40,7 +40,7 @@ export function trackTraffic(before: Traffic | undefined, peer: Counters, now: n
   return { ...known, txBytes, askedAt: known.askedAt ?? asked };
 }
 
-type Counters = Pick<ActualPeer, 'rxBytes' | 'txBytes' | 'keepalive'>;
+type TrafficCounters = Pick<ActualPeer, 'rxBytes' | 'txBytes' | 'keepalive'>;
 
 /**
  * True when what was sent within `seconds` can be keepalives alone. WireGuard answers data and handshakes, but no keepalive

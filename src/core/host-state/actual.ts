@@ -37,11 +37,11 @@ export interface Actual {
   /** True where routes have neither a table nor a metric of their own. */
   readonly isPlain?: boolean;
   /**
-   * Why links, addresses, routes and rules could not be read; they are empty then, and `surroundings` too. WireGuard's own table is
+   * Why links, addresses, routes and rules could not be read; they are empty then, and `underlay` too. WireGuard's own table is
    * read all the same.
    */
   readonly unread?: string;
-  readonly surroundings: Underlay;
+  readonly underlay: Underlay;
 }
 
 /** The hosts file, as far as it matters to one network. */
@@ -197,7 +197,7 @@ export interface ResolverStub {
   /** The servers that its settings name. */
   readonly stated: readonly Address[];
   /** The servers to which it has a socket now. */
-  readonly seen: readonly Address[];
+  readonly observed: readonly Address[];
   /** The servers to which it has a socket with the address of a tunnel. */
   readonly tunnelled?: readonly Address[];
 }

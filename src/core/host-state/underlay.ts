@@ -10,21 +10,21 @@ export function findOutward({ connected, uplinks }: Pick<Underlay, 'connected' |
 }
 
 /** Names where this host is, as the peers outside see it: another name may mean another address in front of the same peer. */
-export function namePlace(surroundings: Underlay): string {
-  const { gateways, addresses, paths = {} } = surroundings;
-  const outward = findOutward(surroundings);
+export function namePlace(underlay: Underlay): string {
+  const { gateways, addresses, paths = {} } = underlay;
+  const outward = findOutward(underlay);
   const own = addresses.filter((address) => outward.some(({ prefix }) => covers(prefix, address)));
-  const ways = outward.map(({ prefix, link }) => `${prefix} ${link}`);
-  return [...gateways, ...own, ...ways, ...new Set(Object.values(paths))].toSorted().join(', ');
+  const links = outward.map(({ prefix, link }) => `${prefix} ${link}`);
+  return [...gateways, ...own, ...links, ...new Set(Object.values(paths))].toSorted().join(', ');
 }
 
 /**
  * False where the host has no route to an address of the underlay: its card has no carrier, say, or it wakes. True where that is not known.
  *
- * @param surroundings as of a pass that could read links and routes
+ * @param underlay as of a pass that could read links and routes
  */
-export function hasPathTo(address: Address, surroundings: Underlay): boolean {
-  const { uplinks, uplinks6, connected, routed, reached = [], links, paths = {} } = surroundings;
+export function hasPathTo(address: Address, underlay: Underlay): boolean {
+  const { uplinks, uplinks6, connected, routed, reached = [], links, paths = {} } = underlay;
   // A link without carrier keeps its addresses and routes.
   const down = new Set(links.filter(({ isDown }) => isDown).map(({ name }) => name));
   const isLive = (link: string) => !down.has(link);

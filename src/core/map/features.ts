@@ -55,7 +55,7 @@ export function sameFeatures(one: readonly Feature[] | null, other: readonly Fea
 }
 
 /** Where a feature stands in an OpenAPI description: an operation, and a header or a field of the body that it takes. */
-interface Place {
+interface FeaturePath {
   /** The names of the parts of the path differ between services. */
   readonly path: string;
   readonly method: string;
@@ -70,7 +70,7 @@ const readNetwork = { path: '/api/networks/{}', method: 'get' };
 const changeNetwork = { path: '/api/networks/{}', method: 'patch' };
 const changePeer = { path: '/api/networks/{}/peers/{}', method: 'patch' };
 
-const places: Readonly<Record<Feature, Place>> = {
+const places: Readonly<Record<Feature, FeaturePath>> = {
   'enroll-idempotently': { ...enroll, header: 'idempotency-key' },
   'enroll-identity': { ...enroll, header: 'peer-identity-key' },
   'enroll-identity-proof': { ...enroll, header: 'peer-identity-proof' },
@@ -95,7 +95,7 @@ const places: Readonly<Record<Feature, Place>> = {
   'peer-report': { path: `${changePeer.path}/report`, method: 'post' },
 };
 
-const adminPlaces: Readonly<Record<AdminFeature, Place>> = {
+const adminPlaces: Readonly<Record<AdminFeature, FeaturePath>> = {
   'enroll-profile': { ...enroll, field: 'profile' },
   'network-map-age': { ...changeNetwork, field: 'map_max_age_seconds' },
   'network-route-edits': { ...changeNetwork, field: 'add_routes' },
@@ -146,7 +146,7 @@ function readPaths(document: unknown, basePath: string): Map<string, unknown> | 
 const maxPath = 300;
 
 function isDescribed(
-  { path, method, header, field, replied }: Place,
+  { path, method, header, field, replied }: FeaturePath,
   items: Map<string, unknown>,
   document: unknown,
 ): boolean {
@@ -181,15 +181,15 @@ function takesHeader(holder: unknown, header: string, document: unknown): boolea
 /** Levels of `allOf` and its kind, and references that lead to references. */
 const maxDepth = 8;
 
-/** @param seen what was searched already: references may form a circle */
-function hasField(given: unknown, field: string, document: unknown, depth = 0, seen = new Set<unknown>()): boolean {
+/** @param visited what was searched already: references may form a circle */
+function hasField(given: unknown, field: string, document: unknown, depth = 0, visited = new Set<unknown>()): boolean {
   const schema = resolve(given, document);
-  if (!isRecord(schema) || seen.has(schema)) return false;
-  seen.add(schema);
+  if (!isRecord(schema) || visited.has(schema)) return false;
+  visited.add(schema);
   if (isRecord(schema.properties) && Object.hasOwn(schema.properties, field)) return true;
   if (depth >= maxDepth) return false;
   const parts = ['allOf', 'anyOf', 'oneOf'].flatMap((word) => member(schema, word) ?? []);
-  return parts.some((part) => hasField(part, field, document, depth + 1, seen));
+  return parts.some((part) => hasField(part, field, document, depth + 1, visited));
 }
 
 /** What a reference within the document leads to, by the rules of JSON pointers (RFC 6901); any other value as it is. */

@@ -2,10 +2,10 @@ import type { NetworkMap, SkippedPeer } from './model.ts';
 import type { OwnHost } from './own-peer.ts';
 import { ownKeys } from './own-peer.ts';
 
-type Described = Pick<SkippedPeer, 'id' | 'name' | 'reason'>;
+type SkippedFacts = Pick<SkippedPeer, 'id' | 'name' | 'reason'>;
 
 /** Describes one skipped peer. */
-export function describeSkipped({ id, name, reason }: Described): string {
+export function describeSkipped({ id, name, reason }: SkippedFacts): string {
   const known = [name, id === null ? null : `(${id})`].filter((part) => part !== null).join(' ');
   return `peer ${known || 'without name and id'} is skipped: ${reason}`;
 }
@@ -14,7 +14,7 @@ export function describeSkipped({ id, name, reason }: Described): string {
 const mostDescribed = 10;
 
 /** Describes the peers of a map that cannot be used. */
-export function describeAllSkipped(skipped: readonly Described[] = []): string[] {
+export function describeAllSkipped(skipped: readonly SkippedFacts[] = []): string[] {
   const more = skipped.length - mostDescribed;
   return [
     ...skipped.slice(0, mostDescribed).map(describeSkipped),

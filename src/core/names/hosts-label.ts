@@ -2,7 +2,7 @@ import { comparePeerIds, type PeerId } from '../map/model.ts';
 import { cutLabel, longestLabel, toLabel } from './label.ts';
 
 /** Something that is to have a name in the hosts file. */
-export interface Named {
+export interface NamedPeer {
   readonly id: PeerId;
   readonly name: string;
   /** The label that the service gives it; absent where that follows from the name. */
@@ -21,7 +21,7 @@ const mostLabels = 8;
  *
  * @param kind what one without a usable name is called, such as `peer`; its id follows
  */
-export function chooseLabels(named: readonly Named[], kind: string): string[] {
+export function chooseLabels(named: readonly NamedPeer[], kind: string): string[] {
   const taken = new Set<string>();
   return named.map((each) => {
     const chosen = chooseLabel(each, kind, (label) => !taken.has(label));
@@ -34,7 +34,7 @@ export function chooseLabels(named: readonly Named[], kind: string): string[] {
  * The labels of peers, the present one first, in the order of their ids. A label that a peer has had stays its own, also when the service
  * gives the name to another peer. Labels of peers that are held and not among `peers` stay taken.
  */
-export function assignLabels(peers: readonly Named[], held: readonly PeerLabels[]): PeerLabels[] {
+export function assignLabels(peers: readonly NamedPeer[], held: readonly PeerLabels[]): PeerLabels[] {
   const owners = new Map(held.flatMap(({ peer, labels }) => labels.map((label) => [label, peer] as const)));
   const before = new Map(held.map((each) => [each.peer, each]));
   const sorted = peers.toSorted((a, b) => comparePeerIds(a.id, b.id));
@@ -54,7 +54,7 @@ export function assignLabels(peers: readonly Named[], held: readonly PeerLabels[
  */
 export function keepLabels(
   held: readonly PeerLabels[],
-  { known, listed, used }: Readonly<Record<'known' | 'listed' | 'used', { readonly peers: readonly Named[] }>>,
+  { known, listed, used }: Readonly<Record<'known' | 'listed' | 'used', { readonly peers: readonly NamedPeer[] }>>,
 ): PeerLabels[] {
   const before = new Map([...held, ...assignLabels(known.peers, held)].map((each) => [each.peer, each]));
   const kept = listed.peers.flatMap(({ id }) => before.get(id) ?? []);
@@ -90,7 +90,7 @@ function suffixed(name: string, suffix: number, label: string, rule: LabelRule):
   return rule(whole) === label && [...whole].length <= 120 ? whole : label;
 }
 
-function chooseLabel({ id, name, label: given }: Named, kind: string, isFree: (label: string) => boolean): string {
+function chooseLabel({ id, name, label: given }: NamedPeer, kind: string, isFree: (label: string) => boolean): string {
   const label = given ?? (toLabel(name) || toLabel(`${kind}-${id}`));
   const number = cutLabel(toLabel(String(id)), longestId) || 'other';
   let chosen = label;

@@ -11,15 +11,15 @@ export interface TcpSocket {
   readonly inode: string;
 }
 
-export interface End {
+export interface SocketEnd {
   readonly address: Address;
   readonly port: number;
 }
 
 /** A connection of this process, by its two ends. */
 export interface ConnectionEnds {
-  readonly own: End;
-  readonly service: End;
+  readonly own: SocketEnd;
+  readonly service: SocketEnd;
 }
 
 /** The byte order of the host, in which the kernel prints the words of an address. */
@@ -41,7 +41,11 @@ export function parseTcpSockets(tables: string): TcpSocket[] {
  * The sockets that accept connections to an address and port. The kernel prefers a socket of that address to one of all addresses, and
  * then one of IPv4 to one of both families. Sockets of one rank share the connections (SO_REUSEPORT), so each of them counts.
  */
-export function findListeners(sockets: readonly TcpSocket[], { address, port }: End, order: ByteOrder): TcpSocket[] {
+export function findListeners(
+  sockets: readonly TcpSocket[],
+  { address, port }: SocketEnd,
+  order: ByteOrder,
+): TcpSocket[] {
   const all = familyOf(address) === 4 ? [allOfIpv4, allOfIpv6] : [allOfIpv6];
   const ranks = [formatAddress(address, order), ...all.map((each) => [each])];
   const found = ranks.map((addresses) => {
@@ -53,7 +57,8 @@ export function findListeners(sockets: readonly TcpSocket[], { address, port }: 
 
 /** The service's socket of a connection; undefined where it is not in this network namespace, or has another address (DNAT). */
 function findServiceSocket(sockets: readonly TcpSocket[], { own, service }: ConnectionEnds, order: ByteOrder) {
-  const format = ({ address, port }: End) => formatAddress(address, order).map((each) => `${each}:${formatPort(port)}`);
+  const format = ({ address, port }: SocketEnd) =>
+    formatAddress(address, order).map((each) => `${each}:${formatPort(port)}`);
   const [locals, remotes] = [format(service), format(own)];
   return sockets.find(
     ({ isListening, local, remote }) => !isListening && locals.includes(local) && remotes.includes(remote),
@@ -61,7 +66,7 @@ function findServiceSocket(sockets: readonly TcpSocket[], { own, service }: Conn
 }
 
 /** Who answers a connection on this host. */
-export type Listener =
+export type LoopbackListener =
   /** The uid of the socket that accepts connections there, or that accepted this one. */
   | { readonly kind: 'seen'; readonly user: number }
   /** Another socket listens now than before the connection was made: the connection may belong to neither. */
@@ -91,8 +96,8 @@ export function findListener(
   tables: SocketTables,
   isTrusted: (user: number) => boolean,
   order: ByteOrder,
-): Listener {
-  const choose = (found: readonly TcpSocket[]): Listener | null => {
+): LoopbackListener {
+  const choose = (found: readonly TcpSocket[]): LoopbackListener | null => {
     const chosen = found.find(({ user }) => !isTrusted(user)) ?? found[0];
     return chosen === undefined ? null : { kind: 'seen', user: chosen.user };
   };
@@ -107,7 +112,7 @@ export function findListener(
   return accepted.inode === '0' ? changed : { kind: 'seen', user: accepted.user };
 }
 
-const changed: Listener = { kind: 'changed' };
+const changed: LoopbackListener = { kind: 'changed' };
 
 const allOfIpv4 = '0'.repeat(8);
 const allOfIpv6 = '0'.repeat(32);

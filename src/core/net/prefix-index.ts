@@ -1,6 +1,6 @@
 import { type AddressRange, type Family, familyOf, lengthOf, type Prefix, rangeOf } from './cidr.ts';
 
-interface Entry<T> extends AddressRange {
+interface RangeEntry<T> extends AddressRange {
   readonly value: T;
 }
 
@@ -9,13 +9,13 @@ interface Entry<T> extends AddressRange {
  * part: so whatever overlaps one begins in it, or is one of the few wider ones that begin where it does or before.
  */
 export class PrefixIndex<T> {
-  readonly #sorted: Readonly<Record<Family, readonly Entry<T>[]>>;
+  readonly #sorted: Readonly<Record<Family, readonly RangeEntry<T>[]>>;
   /** By length and first address; of two that are the same the first given. */
   readonly #byPlace = new Map<string, T>();
   readonly #lengths: Readonly<Record<Family, readonly number[]>>;
 
   constructor(entries: Iterable<readonly [Prefix, T]>) {
-    const sorted: Record<Family, Entry<T>[]> = { 4: [], 6: [] };
+    const sorted: Record<Family, RangeEntry<T>[]> = { 4: [], 6: [] };
     const lengths: Record<Family, Set<number>> = { 4: new Set(), 6: new Set() };
     for (const [prefix, value] of entries) {
       const family = familyOf(prefix);

@@ -50,7 +50,7 @@ export function resolvePin(pin: Pin, received: Peer, isFree: boolean): Pin {
     (proven || goesByKey(pin.peer, pin)) && moved.publicKey === received.publicKey && pin.peer !== received.id;
   const named = isNamed ? { ...moved, peer: received.id } : moved;
   const claimed = agrees(named, received) ? null : knownOf(received);
-  return sameClaim(claimed, named.claimed) ? named : { ...named, claimed };
+  return isSamePeer(claimed, named.claimed) ? named : { ...named, claimed };
 }
 
 /** The pin of a peer that was never seen before: the received values are pinned. */
@@ -81,7 +81,7 @@ function goesByKey(id: Peer['id'], { publicKey }: Pick<Peer, 'publicKey'>): bool
   return id === publicKey;
 }
 
-function sameClaim(one: KnownPeer | null, other: KnownPeer | null): boolean {
+function isSamePeer(one: KnownPeer | null, other: KnownPeer | null): boolean {
   if (one === null || other === null) return one === other;
   const { peer, address, publicKey, identity, serial } = other;
   return (

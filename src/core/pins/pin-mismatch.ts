@@ -12,10 +12,13 @@ export interface PinMismatch {
 
 /** The mismatches of a map that no operator accepted yet, in the order of the pins. */
 export function findPinMismatches(map: NetworkMap, pins: readonly Pin[]): PinMismatch[] {
-  const claims = pins.flatMap((pin) => (pin.claimed ? [{ pin, claimed: pin.claimed }] : []));
-  if (claims.length === 0) return [];
+  const mismatches = pins.flatMap((pin) => (pin.claimed ? [{ pin, claimed: pin.claimed }] : []));
+  if (mismatches.length === 0) return [];
   const names = new Map<PeerId, string>(map.peers.map(({ id, name }) => [id, name]));
-  return claims.map((claim) => ({ name: names.get(claim.claimed.peer) ?? `peer ${claim.claimed.peer}`, ...claim }));
+  return mismatches.map((mismatch) => ({
+    name: names.get(mismatch.claimed.peer) ?? `peer ${mismatch.claimed.peer}`,
+    ...mismatch,
+  }));
 }
 
 /** The differences from the pin, as in `key B instead of A`. */
@@ -34,11 +37,11 @@ export function describeDifference({ pin, claimed }: Pick<PinMismatch, 'pin' | '
 }
 
 /** One sentence: what differs, which value is used, and what to do. */
-export function describePinMismatch(claim: PinMismatch, rule: PinRule, link: string): string {
-  const { name, pin } = claim;
-  const differing = `${name} (${pin.address}) changed without a signed proof: ${describeDifference(claim)}`;
+export function describePinMismatch(mismatch: PinMismatch, rule: PinRule, link: string): string {
+  const { name, pin } = mismatch;
+  const differing = `${name} (${pin.address}) changed without a signed proof: ${describeDifference(mismatch)}`;
   const used = rule === 'strict' ? 'keeping the pinned values' : 'using the new values';
-  return `${differing}; ${used}; verify the change, then type "${acceptCommand(claim, link)}"`;
+  return `${differing}; ${used}; verify the change, then type "${acceptCommand(mismatch, link)}"`;
 }
 
 /** The command that accepts it. */

@@ -116,10 +116,10 @@ function chooseRows(
 
 /** The map as the service sent it, but for peers that were left out. */
 function asReceived(map: NetworkMap, pins: readonly Pin[]): NetworkMap {
-  const claims = new Map(pins.flatMap(({ claimed }) => (claimed ? [[claimed.peer, claimed]] : [])));
+  const received = new Map(pins.flatMap(({ claimed }) => (claimed ? [[claimed.peer, claimed]] : [])));
   const used = new Map(
     map.peers.map((peer) => {
-      const claimed = claims.get(peer.id);
+      const claimed = received.get(peer.id);
       if (claimed === undefined || matchesPeer(claimed, peer)) return [peer, peer];
       return [peer, { ...peer, publicKey: claimed.publicKey, address: claimed.address }];
     }),

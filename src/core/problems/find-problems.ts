@@ -182,9 +182,9 @@ function findRouteProblems(facts: NetworkFacts): Problem[] {
       const remedy = remedyOfMissing(why) ?? `cpn reconcile ${link}`;
       return problem('route-missing', `${prefix}: ${why}`, `${prefix} is not reached: ${why}`, remedy);
     }),
-    ...[...bypassed].map(([prefix, detour]) => {
-      const text = `${detour.prefix} of ${prefix} leads to ${detour.link}`;
-      const remedy = `ip route delete ${detour.prefix} dev ${detour.link}, unless it is meant to be`;
+    ...[...bypassed].map(([prefix, bypass]) => {
+      const text = `${bypass.prefix} of ${prefix} leads to ${bypass.link}`;
+      const remedy = `ip route delete ${bypass.prefix} dev ${bypass.link}, unless it is meant to be`;
       return problem('route-bypassed', text, text, remedy);
     }),
     ...foreignRoutes.flatMap((route) =>

@@ -28,16 +28,22 @@ export type ChangeValue =
   | readonly string[]
   | { readonly [field: string]: string | number | null | readonly string[] };
 
-type Kind = Change['kind'];
+type ChangeKind = Change['kind'];
 
-export function added(kind: Kind, target: string, after: ChangeValue, reason: string): Change {
+export function added(kind: ChangeKind, target: string, after: ChangeValue, reason: string): Change {
   return { action: 'add', kind, target, before: null, after, reason };
 }
 
-export function removed(kind: Kind, target: string, before: ChangeValue, reason: string): Change {
+export function removed(kind: ChangeKind, target: string, before: ChangeValue, reason: string): Change {
   return { action: 'remove', kind, target, before, after: null, reason };
 }
 
-export function updated(kind: Kind, target: string, before: ChangeValue, after: ChangeValue, reason: string): Change {
+export function updated(
+  kind: ChangeKind,
+  target: string,
+  before: ChangeValue,
+  after: ChangeValue,
+  reason: string,
+): Change {
   return { action: 'update', kind, target, before, after, reason };
 }

@@ -29,15 +29,15 @@ import { findOuterResolvers } from '../routing/tunnelled-resolvers.ts';
 import { aliasOf, type Desired, type DesiredInputs, findRoutes } from './desired.ts';
 
 /** Works out what the host should be: who is reached how, without what the guard refuses. */
-export function computeDesired(intent: DesiredInputs, ground: RouteConstraints): Desired {
+export function computeDesired(intent: DesiredInputs, constraints: RouteConstraints): Desired {
   const { link, self, keyPair, options, failed } = intent;
-  const { map: listed, inside } = withoutInside(intent.map);
+  const { map: listed, nested } = withoutInside(intent.map);
   const map = withoutRemoved(listed, intent.expired ?? []);
-  const { refuse, findOutside } = judgeRoutes(ground);
+  const { refuse, findOutside } = judgeRoutes(constraints);
   const rangeRefused = refuse(map.cidr);
   // A range of one address is this host's own: the network's is not known.
   const takesRange = rangeRefused === null && lengthOf(map.cidr) < 32;
-  const { connected } = ground.surroundings;
+  const { connected } = constraints.underlay;
   const isInside = insideFinder({ map, self, options, takesRange, connected }, refuse);
   const unreachable = new Set(intent.unreachable);
   const { resolved, avoided } = usableFirst(
@@ -45,7 +45,7 @@ export function computeDesired(intent: DesiredInputs, ground: RouteConstraints):
     (address) => !unreachable.has(address) && !isInside(address),
   );
   const verdicts = checkEndpoints(
-    { map, self, options, allowed: ground.allowed, resolved, takesRange, connected },
+    { map, self, options, allowed: constraints.allowed, resolved, takesRange, connected },
     refuse,
   );
   const topology = reachPeers({
@@ -59,7 +59,7 @@ export function computeDesired(intent: DesiredInputs, ground: RouteConstraints):
   const isConnector = self.type === 'connector';
   const rejectsIpv6 = canRejectIpv6(intent) && !options.allowIpv6Outside;
   const judged = topology.routes.flatMap((route) =>
-    reportRoute(route, { map, failed, trapped: verdicts.trapped }, refuse),
+    reportRoute(route, { map, failed, tunnelled: verdicts.tunnelled }, refuse),
   );
   const outside = judged.filter(({ state }) => state === 'taken').flatMap(({ prefix }) => findOutside(prefix));
   const keptOutside = [...new Map(outside.map((each) => [each.address, each])).values()];
@@ -84,27 +84,27 @@ export function computeDesired(intent: DesiredInputs, ground: RouteConstraints):
   }));
   const routes = findRoutes({ address, peers });
   const isFull = routes.some(isDefaultRoute);
-  const { surroundings } = ground;
-  const outer = findOuterResolvers(surroundings, [...routes, maskPrefix(formatInterfaceAddress(address))], keptOutside);
-  const isDnsInside = outer.length < surroundings.resolvers.length && outer.every(isLoopback);
+  const { underlay } = constraints;
+  const outer = findOuterResolvers(underlay, [...routes, maskPrefix(formatInterfaceAddress(address))], keptOutside);
+  const isDnsInside = outer.length < underlay.resolvers.length && outer.every(isLoopback);
   const explained = reports.map((each) =>
     each.state === 'taken' && isDefaultRoute(each.prefix)
       ? { ...each, reason: explainFullTunnel(rejectsIpv6, isDnsInside) }
       : each,
   );
   const served = assignedRoutes(map, self).filter((route) => familyOf(route) === familyOf(map.cidr));
-  const ingresses = findIngresses(served, surroundings, intent.forwarding);
+  const ingresses = findIngresses(served, underlay, intent.forwarding);
   const { ingress } = ingresses;
   // Or a host that forwards on its own account, as for containers, and can be given packet rules.
   const forwards = isConnector || (intent.forwarding.sysctls[allForwardingKey] === '1' && hasNft);
-  const { detours } = topology;
+  const { relayedPeers } = topology;
   const ipv6 =
     isFull && rejectsIpv6
       ? findIpv6Exceptions({
           link,
-          surroundings,
+          underlay,
           ...{ endpoints: reached.endpoints, ports: reached.ports },
-          api: [...ground.api, ...reached.api],
+          api: [...constraints.api, ...reached.api],
           isStrict: intent.strict !== null,
         })
       : null;
@@ -116,10 +116,10 @@ export function computeDesired(intent: DesiredInputs, ground: RouteConstraints):
   ];
   const takesSourceRoutes = intent.forwarding.sysctls[sourceRouteKey] === '1';
   const passing = { ingress, routes, forwards, vrf, others, ipv6, sessions, deadlines, takesSourceRoutes };
-  const given = { link, map, self, options, detours, surroundings, ...passing };
+  const given = { link, map, self, options, relayedPeers, underlay, ...passing };
   const packetRules = isConnector || hasNft ? hostRules(given) : null;
-  const fittedMtu = fitMtu(surroundings.underlayMtu);
-  const pathMtu = options.mtu === null ? findLimit(intent.pathMtu, surroundings, fittedMtu) : null;
+  const fittedMtu = fitMtu(underlay.underlayMtu);
+  const pathMtu = options.mtu === null ? findLimit(intent.pathMtu, underlay, fittedMtu) : null;
   return {
     link,
     alias: aliasOf(map),
@@ -133,15 +133,15 @@ export function computeDesired(intent: DesiredInputs, ground: RouteConstraints):
       peers,
     },
     routes,
-    former: [],
-    allowed: ground.allowed,
+    previous: [],
+    allowed: constraints.allowed,
     routeTable: intent.routeTable,
     keptOutside,
-    later: ground.later,
+    newerLinks: constraints.newerLinks,
     rules: isFull
       ? rulesOf(
           intent.strict,
-          { ...ground, surroundings: { ...surroundings, resolvers: outer } },
+          { ...constraints, underlay: { ...underlay, resolvers: outer } },
           packetRules?.rules.some(isReturnPathRule) ?? false,
         )
       : [],
@@ -158,8 +158,8 @@ export function computeDesired(intent: DesiredInputs, ground: RouteConstraints):
       ...(isFull && { [markedSourceKey]: '1' }),
     },
     hosts: intent.label === null ? null : renderBlock(link, map, intent.label, intent.labels),
-    report: [...(rangeRefused === null ? [] : [reportRefused(map.cidr, rangeRefused)]), ...inside, ...explained],
-    detours: detours.flatMap((peer) => (topology.relay ? [{ peer, via: topology.relay }] : [])),
+    report: [...(rangeRefused === null ? [] : [reportRefused(map.cidr, rangeRefused)]), ...nested, ...explained],
+    relayedPeers: relayedPeers.flatMap((peer) => (topology.relay ? [{ peer, via: topology.relay }] : [])),
     lostEndpoints: verdicts.lost,
     resolved,
     avoided,
@@ -176,13 +176,13 @@ function withOutside(report: RouteReport, outside: readonly KeptOutside[]): Rout
 }
 
 /** The map without routes that would give one peer's addresses to another, and what is said of those. */
-function withoutInside(map: NetworkMap): { map: NetworkMap; inside: RouteReport[] } {
-  const inside = map.routes.flatMap((prefix) => {
+function withoutInside(map: NetworkMap): { map: NetworkMap; nested: RouteReport[] } {
+  const nested = map.routes.flatMap((prefix) => {
     const reason = findRangeOverlap(prefix, map);
     return reason === null ? [] : [reportRefused(prefix, reason)];
   });
-  if (inside.length === 0) return { map, inside };
-  return { map: { ...map, routes: map.routes.filter((prefix) => findRangeOverlap(prefix, map) === null) }, inside };
+  if (nested.length === 0) return { map, nested };
+  return { map: { ...map, routes: map.routes.filter((prefix) => findRangeOverlap(prefix, map) === null) }, nested };
 }
 
 /**
@@ -200,8 +200,8 @@ function canRejectIpv6({ forwarding: { hasNft, sysctls } }: DesiredInputs): bool
 
 const noneReached: ReachedOutside = { api: [], endpoints: [], ports: [] };
 
-function rulesOf(strict: StrictExceptions | null, ground: RouteConstraints, marksOutside: boolean): Rule[] {
-  const rules = tunnelRules(ground, marksOutside);
+function rulesOf(strict: StrictExceptions | null, constraints: RouteConstraints, marksOutside: boolean): Rule[] {
+  const rules = tunnelRules(constraints, marksOutside);
   return strict === null ? rules : strictRules(rules, strict);
 }
 

@@ -80,7 +80,7 @@ export interface Desired extends TunnelRoutes {
   readonly hosts: string | null;
   readonly report: readonly RouteReport[];
   /** Peers that do not answer directly, and the connector that their packets go through meanwhile. */
-  readonly detours: readonly { readonly peer: Peer; readonly via: Peer }[];
+  readonly relayedPeers: readonly { readonly peer: Peer; readonly via: Peer }[];
   /** Why an endpoint is not used, by its peer. */
   readonly lostEndpoints: ReadonlyMap<PeerId, string>;
   /** The addresses of names, the one to use first. */
@@ -121,7 +121,7 @@ export function aliasOf(map: NetworkMap): string {
 export function withFormerRoutes(desired: Desired, last: TunnelConfig | null): Desired {
   if (last === null) return desired;
   const wanted = new Set(desired.routes);
-  return { ...desired, former: findRoutes(last).filter((prefix) => !wanted.has(prefix)) };
+  return { ...desired, previous: findRoutes(last).filter((prefix) => !wanted.has(prefix)) };
 }
 
 /** The same host with the tunnel of an earlier file; its policy rules are those of now. */

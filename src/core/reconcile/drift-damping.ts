@@ -80,7 +80,7 @@ function nameOf({ kind, target, after }: Change): string {
 /** What a pass over a network works towards, and the host around it. */
 export interface Aimed {
   readonly desired: Desired;
-  readonly actual: Pick<Actual, 'rules' | 'routes' | 'surroundings'>;
+  readonly actual: Pick<Actual, 'rules' | 'routes' | 'underlay'>;
 }
 
 /**

@@ -11,7 +11,7 @@ export interface Tunnel {
 }
 
 /** The peers of the map in use, and of the map to be applied. */
-export interface Listing {
+export interface ComparedPeers {
   readonly known: readonly Peer[];
   readonly newest: readonly Peer[];
   /** Whether a peer that is no longer listed counts as removed by the service, and not as lost. */
@@ -28,7 +28,7 @@ export function presentTunnel({ link, device }: Pick<Actual, 'link' | 'device'>,
  * What of the network itself a change takes away, in words: this host's own address, the network's range, or more than half of the
  * peers. Null for any other change.
  */
-export function findMeshLoss(before: Tunnel, after: Tunnel, listing: Listing): string | null {
+export function findMeshLoss(before: Tunnel, after: Tunnel, listing: ComparedPeers): string | null {
   if (before.address.address !== after.address.address) return `this host's own address ${before.address.address}`;
   const range = rangeOf(before);
   if (!covers(rangeOf(after), range)) return `the network's range ${range}`;
@@ -54,7 +54,7 @@ export function isReached(address: Peer['address'], { peers }: Pick<Tunnel, 'pee
 }
 
 /** Finds the listed peer of a key, be it under a newer key; null for a peer that is no longer listed, undefined for an unknown key. */
-function findSuccessors({ known, newest }: Listing): (publicKey: Peer['publicKey']) => Peer | null | undefined {
+function findSuccessors({ known, newest }: ComparedPeers): (publicKey: Peer['publicKey']) => Peer | null | undefined {
   const before = new Map(known.map((peer) => [peer.publicKey, peer]));
   const byKey = new Map(newest.map((peer) => [peer.publicKey, peer]));
   const byId = new Map(newest.map((peer) => [peer.id, peer]));

@@ -11,7 +11,7 @@ import type { Desired } from './desired.ts';
 import type { DeviceChange, Step } from './step.ts';
 
 /** Further inputs to the plan of a peer. */
-export interface Moment {
+export interface PlanContext {
   /** Seconds since the epoch. */
   readonly now: number;
   /** Peers whose endpoint is another than the one that was applied last. */
@@ -19,7 +19,7 @@ export interface Moment {
 }
 
 /** Sets key, port and mark where they differ, and adds or updates the peers that differ; names no other peer. */
-export function planDevice({ link, config, keyPair }: Desired, { device }: Actual, moment: Moment): Step[] {
+export function planDevice({ link, config, keyPair }: Desired, { device }: Actual, moment: PlanContext): Step[] {
   const changes: Change[] = [];
   const keyDiffers = device?.publicKey !== keyPair.publicKey;
   if (keyDiffers && device !== null) {
@@ -148,7 +148,7 @@ function nameOf(allowedIps: readonly Prefix[]): string {
 function planPeer(
   peer: DesiredPeer,
   actual: ActualPeer | null,
-  { now, moved }: Moment,
+  { now, moved }: PlanContext,
 ): { set: DeviceChange; change: Change } | null {
   if (actual === null) {
     return { set: peer, change: added('peer', peer.publicKey, describe(peer), 'a peer of the network is missing') };

@@ -3,7 +3,7 @@ import { acceptedMetric } from '../host-state/marks.ts';
 import { familyOf, isDefaultRoute, type Prefix } from '../net/cidr.ts';
 import { formatInterfaceAddress, type InterfaceAddress, onLinkRange } from '../net/interface-address.ts';
 import { type RouteStanding, routeClassifier } from '../routing/own-routes.ts';
-import { type Place, placeRoutes, type RoutePlacement, usualMetric } from '../routing/place-route.ts';
+import { placeRoutes, type RoutePlacement, type TableAndMetric, usualMetric } from '../routing/place-route.ts';
 import { added, type Change, removed, updated } from './change.ts';
 import type { Desired } from './desired.ts';
 import { planOutside } from './plan-outside.ts';
@@ -25,8 +25,8 @@ export function planSettings(desired: Desired, actual: Actual): Step[] {
   const isUsed = desired.routes.some((prefix) => place(prefix).table === desired.routeTable);
   const rules = [...planPair(desired.routeTable, isUsed, actual), ...planRules(desired, actual)];
   // An address is outside before the route to it is there, and until that route is gone.
-  const outside: Planned[] = planOutside(desired, actual, place);
-  const commands: Planned[] = [
+  const outside: PlannedCommand[] = planOutside(desired, actual, place);
+  const commands: PlannedCommand[] = [
     ...(actual.link === null ? [[{ set: 'alias', value: desired.alias }, null] as const] : []),
     ...planMtu(desired, actual),
     ...planAddresses(desired, actual.link),
@@ -50,21 +50,21 @@ export function planSettings(desired: Desired, actual: Actual): Step[] {
 }
 
 /** A command and the change it makes; what follows from making the interface is no change of its own. */
-type Planned = readonly [LinkCommand, Change | null];
+type PlannedCommand = readonly [LinkCommand, Change | null];
 type Classify = (route: Route) => RouteStanding;
 
-function adds([command]: Planned): boolean {
+function adds([command]: PlannedCommand): boolean {
   return 'add' in command;
 }
 
-function planMtu({ link, config: { mtu } }: Desired, actual: Actual): Planned[] {
+function planMtu({ link, config: { mtu } }: Desired, actual: Actual): PlannedCommand[] {
   if (actual.link?.mtu === mtu) return [];
   const before = actual.link?.mtu;
   const change = before === undefined ? null : updated('interface', link, { mtu: before }, { mtu }, 'the MTU differs');
   return [[{ set: 'mtu', value: mtu }, change]];
 }
 
-function planUp({ link }: Desired, actual: Actual): Planned[] {
+function planUp({ link }: Desired, actual: Actual): PlannedCommand[] {
   if (actual.link?.up) return [];
   const change = actual.link && updated('interface', link, { state: 'down' }, { state: 'up' }, 'the interface is down');
   return [[{ set: 'up' }, change]];
@@ -74,10 +74,10 @@ function planUp({ link }: Desired, actual: Actual): Planned[] {
  * Removals come first here: of two addresses in one subnet the kernel makes the second a secondary one, and drops the
  * secondaries with the primary.
  */
-function planAddresses({ link, config }: Desired, actual: Link | null): Planned[] {
+function planAddresses({ link, config }: Desired, actual: Link | null): PlannedCommand[] {
   const present = actual?.addresses.filter(({ address }) => !address.startsWith('fe80:')) ?? [];
   const surplus = present.filter((address) => !isSameAddress(address, config.address));
-  const removals = surplus.map((address): Planned => {
+  const removals = surplus.map((address): PlannedCommand => {
     const target = formatInterfaceAddress(address);
     return [{ remove: 'address', address }, removed('address', target, link, 'not the address of this peer')];
   });
@@ -91,7 +91,7 @@ function planAddresses({ link, config }: Desired, actual: Link | null): Planned[
  * The kernel makes the route to the range of an address with the address or when the interface goes up (fib_add_ifaddr in
  * net/ipv4/fib_frontend.c), and never again.
  */
-function planRange(desired: Desired, actual: Actual, classify: Classify): Planned[] {
+function planRange(desired: Desired, actual: Actual, classify: Classify): PlannedCommand[] {
   const { address } = desired.config;
   const range = onLinkRange(address);
   const isMade = actual.link?.up && actual.link.addresses.some((each) => isSameAddress(each, address));
@@ -100,7 +100,7 @@ function planRange(desired: Desired, actual: Actual, classify: Classify): Planne
   return [planRoute(desired, actual, classify, { add: 'route', prefix: range, source: address.address }, reason)];
 }
 
-function planRoutes(desired: Desired, actual: Actual, place: RoutePlacement, classify: Classify): Planned[] {
+function planRoutes(desired: Desired, actual: Actual, place: RoutePlacement, classify: Classify): PlannedCommand[] {
   const { link, routes, config } = desired;
   // With its last IPv4 address an interface loses all its IPv4 routes (fib_disable_ip in net/ipv4/fib_frontend.c).
   const keepsAddress = actual.link?.addresses.some((each) => isSameAddress(each, config.address)) ?? false;
@@ -120,7 +120,7 @@ function planRoutes(desired: Desired, actual: Actual, place: RoutePlacement, cla
   const moved = new Map(surplus.filter(isMoved).map((route) => [route.prefix, route]));
   const additions = [...wanted]
     .filter((prefix) => !kept.has(prefix))
-    .map((prefix): Planned => {
+    .map((prefix): PlannedCommand => {
       const { table, metric } = place(prefix);
       const command: AddRoute = { add: 'route', prefix, table, metric };
       const before = moved.get(prefix);
@@ -129,7 +129,7 @@ function planRoutes(desired: Desired, actual: Actual, place: RoutePlacement, cla
         ? addition
         : [command, describeMove(before, { table, metric }, desired)];
     });
-  const removals = surplus.map((route): Planned => {
+  const removals = surplus.map((route): PlannedCommand => {
     const { prefix, protocol, table, metric, tos } = route;
     const key = { ...(metric !== null && { metric }), ...(tos !== undefined && { tos }) };
     const command: LinkCommand = { remove: 'route', prefix, protocol, table, ...key };
@@ -152,7 +152,7 @@ function isPlain({ tos, deviation }: Route): boolean {
 }
 
 /** Of a route that comes to another table, its metric is of no interest. */
-function describeMove(before: Route, { table, metric }: Place, { allowed }: Desired): Change {
+function describeMove(before: Route, { table, metric }: TableAndMetric, { allowed }: Desired): Change {
   const { prefix } = before;
   if (before.table !== table) {
     const other =
@@ -164,8 +164,14 @@ function describeMove(before: Route, { table, metric }: Place, { allowed }: Desi
   return updated('route', prefix, { metric: before.metric }, { metric }, why);
 }
 
-function planRoute(desired: Desired, actual: Actual, classify: Classify, command: AddRoute, reason: string): Planned {
-  const { link, later } = desired;
+function planRoute(
+  desired: Desired,
+  actual: Actual,
+  classify: Classify,
+  command: AddRoute,
+  reason: string,
+): PlannedCommand {
+  const { link, newerLinks } = desired;
   const { prefix, table = 'main' } = command;
   const inPlace = actual.routes.filter((route) => route.prefix === prefix && route.table === table);
   const altered = inPlace.find((route) => classify(route) === 'altered');
@@ -174,7 +180,7 @@ function planRoute(desired: Desired, actual: Actual, classify: Classify, command
     const replaces = altered.metric ?? usualMetric(prefix);
     return [{ ...command, replaces }, updated('route', prefix, altered.deviation, nameTarget(link, table), why)];
   }
-  const holder = table === 'main' ? findHolder(prefix, later, actual) : null;
+  const holder = table === 'main' ? findHolder(prefix, newerLinks, actual) : null;
   if (holder === null) return [command, added('route', prefix, nameTarget(link, table), reason)];
   const right = 'the network that was joined earlier has the right of way';
   return [{ ...command, replaces: holder.metric }, updated('route', prefix, holder.link, link, right)];
@@ -183,10 +189,10 @@ function planRoute(desired: Desired, actual: Actual, classify: Classify, command
 type AddRoute = Extract<LinkCommand, { add: 'route' }>;
 
 /** The later network's interface that this very prefix leads into; the kernel takes no second route to it with this metric. */
-function findHolder(prefix: Prefix, later: readonly string[], { surroundings }: Actual) {
-  const ways: Underlay['routed'] = [...surroundings.routed, ...surroundings.connected];
-  const way = ways.find((each) => each.prefix === prefix && later.includes(each.link));
-  return way ? { link: way.link, metric: way.metric ?? usualMetric(prefix) } : null;
+function findHolder(prefix: Prefix, newerLinks: readonly string[], { underlay }: Actual) {
+  const candidates: Underlay['routed'] = [...underlay.routed, ...underlay.connected];
+  const routed = candidates.find((each) => each.prefix === prefix && newerLinks.includes(each.link));
+  return routed ? { link: routed.link, metric: routed.metric ?? usualMetric(prefix) } : null;
 }
 
 function nameTarget(link: string, table: string): string {

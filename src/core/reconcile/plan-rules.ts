@@ -1,9 +1,9 @@
 import type { Actual } from '../host-state/actual.ts';
 import { mainPriority, rulePriority, tunnelTable } from '../host-state/marks.ts';
 import { formatRule, isNop, type Rule, sameRule } from '../host-state/policy-rule.ts';
-import { findPairOf, isOfPair, pairOf } from '../routing/route-table.ts';
+import { findPairOf, isOfPair, rulePairOf } from '../routing/route-table.ts';
 import { usualPriority } from '../routing/strict-rules.ts';
-import { findOurRules, findPairs, mainRule, type Pair, rulesBehind, tunnelRule } from '../routing/tunnel-rules.ts';
+import { findOurRules, findPairs, mainRule, type RulePair, rulesBehind, tunnelRule } from '../routing/tunnel-rules.ts';
 import { added, type Change, removed } from './change.ts';
 import type { Desired } from './desired.ts';
 import type { LinkCommand } from './step.ts';
@@ -30,7 +30,7 @@ export function planRules({ rules }: Pick<Desired, 'rules'>, actual: Pick<Actual
 /** The rules that lead to the table of accepted routes, for as long as one is to be in it. */
 export function planPair(table: string | null, isUsed: boolean, { rules }: Pick<Actual, 'rules'>): PlannedRule[] {
   if (table === null) return [];
-  const wanted = isUsed ? pairOf(table) : [];
+  const wanted = isUsed ? rulePairOf(table) : [];
   const reason = 'a local network comes before an accepted route';
   const additions = wanted
     .filter((rule) => !rules.some((present) => sameRule(present, rule)))
@@ -60,7 +60,7 @@ function findTunnelRules(rules: readonly Rule[]): Rule[] {
 }
 
 /** True when wg-quick's pair does what ours would: asked after what is kept out, before the main table, with none of ours in place. */
-function isInPlace([tunnel, main]: Pair, rules: readonly Rule[]): boolean {
+function isInPlace([tunnel, main]: RulePair, rules: readonly Rule[]): boolean {
   const ours = rules.some((rule) => sameRule(rule, tunnelRule)) && rules.some((rule) => sameRule(rule, mainRule));
   return !ours && main.priority > rulePriority.resolver && tunnel.priority < mainPriority;
 }

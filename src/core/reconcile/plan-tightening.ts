@@ -1,14 +1,14 @@
 import type { Actual, Device } from '../host-state/actual.ts';
 import type { DesiredPeer } from '../wg-quick/tunnel-config.ts';
 import type { Desired } from './desired.ts';
-import { type Moment, planDevice, planPeerRemoval } from './plan-device.ts';
+import { type PlanContext, planDevice, planPeerRemoval } from './plan-device.ts';
 import type { Step } from './step.ts';
 
 /**
  * What WireGuard's own table is enough for, where the rest of the host cannot be observed: peers and prefixes that the network takes away
  * go, and a prefix that is in the table moves to the peer that has it now. No other prefix comes into the tunnel.
  */
-export function planTightening(desired: Desired, actual: Actual, moment: Moment): Step[] {
+export function planTightening(desired: Desired, actual: Actual, moment: PlanContext): Step[] {
   const { device } = actual;
   if (device === null) return [];
   const tightened = tighten(desired, device);
@@ -25,7 +25,7 @@ function tighten(desired: Desired, device: Device): Desired {
 }
 
 /** Gives WireGuard the peers again that `before` has, after {@link planTightening} took them away. */
-export function planRestoration(desired: Desired, before: Device, actual: Actual, moment: Moment): Step[] {
+export function planRestoration(desired: Desired, before: Device, actual: Actual, moment: PlanContext): Step[] {
   const restored = peersAlone(desired, before, before.peers);
   return [...planDevice(restored, actual, moment), ...planPeerRemoval(restored, actual)];
 }

@@ -14,33 +14,33 @@ export interface BypassRoute {
  * The widest part of `prefix` for which this host has a more specific route past the tunnel, which the kernel prefers; null
  * when all of it goes one way. A full tunnel is meant to take only what has no other route, and has no detours.
  */
-export function findBypassRoute(prefix: Prefix, surroundings: Underlay): BypassRoute | null {
+export function findBypassRoute(prefix: Prefix, underlay: Underlay): BypassRoute | null {
   if (isDefaultRoute(prefix)) return null;
-  const parts = otherRoutes(surroundings).filter(
+  const parts = otherRoutes(underlay).filter(
     (other) => lengthOf(other.prefix) > lengthOf(prefix) && covers(prefix, other.prefix),
   );
   return parts.toSorted((a, b) => lengthOf(a.prefix) - lengthOf(b.prefix))[0] ?? null;
 }
 
 /** Of these prefixes, those that lead into the interface, each with the part of it that a more specific route diverts. */
-export function findDetours(
+export function findBypassRoutes(
   prefixes: readonly Prefix[],
   actual: Pick<Actual, 'routes' | 'rules' | 'onLink'>,
-  surroundings: Underlay,
+  underlay: Underlay,
 ): ReadonlyMap<Prefix, BypassRoute> {
   return new Map(
     prefixes
       .filter((prefix) => isRoutedInto(prefix, actual))
       .flatMap((prefix): [Prefix, BypassRoute][] => {
-        const detour = findBypassRoute(prefix, surroundings);
-        return detour ? [[prefix, detour]] : [];
+        const bypass = findBypassRoute(prefix, underlay);
+        return bypass ? [[prefix, bypass]] : [];
       }),
   );
 }
 
 /** The same host without its local subnets: such a one within a route is expected to stay local. */
-export function withoutSubnets(surroundings: Underlay): Underlay {
-  return { ...surroundings, connected: [] };
+export function withoutSubnets(underlay: Underlay): Underlay {
+  return { ...underlay, connected: [] };
 }
 
 /** A detour as a part of the prefix that was just named. */
@@ -55,16 +55,16 @@ export function isRoutedInto(prefix: Prefix, actual: Pick<Actual, 'routes' | 'ru
 
 /** Says why not every packet to `prefix` is sent into the interface `link`; null when all are. */
 export function explainBypassRoute(prefix: Prefix, link: string, actual: Actual): string | null {
-  const thrown = actual.throwRoutes?.find((way) => covers(way.prefix, prefix));
+  const thrown = actual.throwRoutes?.find((route) => covers(route.prefix, prefix));
   if (thrown && findOwn(actual).some(({ table }) => table === thrown.table)) return `${prefix} stays outside ${link}`;
-  const ways = findOwn(actual).filter((way) => covers(way.prefix, prefix));
-  if (ways.length === 0) return `no route to ${prefix} leads into ${link}`;
-  const past = otherRoutes(actual.surroundings).find(
-    (way) => covers(way.prefix, prefix) && ways.every((own) => isPreferred(way, own)),
+  const routes = findOwn(actual).filter((route) => covers(route.prefix, prefix));
+  if (routes.length === 0) return `no route to ${prefix} leads into ${link}`;
+  const past = otherRoutes(actual.underlay).find(
+    (route) => covers(route.prefix, prefix) && routes.every((own) => isPreferred(route, own)),
   );
   if (past) return `${prefix} leads to ${past.link}, by the route to ${past.prefix}`;
-  const detour = findBypassRoute(prefix, withoutSubnets(actual.surroundings));
-  return detour && `of ${prefix}, ${detour.prefix} leads to ${detour.link}`;
+  const bypass = findBypassRoute(prefix, withoutSubnets(actual.underlay));
+  return bypass && `of ${prefix}, ${bypass.prefix} leads to ${bypass.link}`;
 }
 
 /** The main table comes before one of accepted routes. In one table the longer prefix wins, and of two equal ones the lower metric. */

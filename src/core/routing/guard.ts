@@ -18,7 +18,7 @@ import { guardShare, type RouteGuard } from './public-prefixes.ts';
 
 /** Everything that a route into the tunnel must not take away from this host. */
 export interface RouteConstraints {
-  readonly surroundings: Underlay;
+  readonly underlay: Underlay;
   /** The servers that local stubs were seen to query. */
   readonly stubResolvers?: readonly Address[];
   readonly sshClients: readonly SshClient[];
@@ -27,11 +27,11 @@ export interface RouteConstraints {
   /** True where they are those of a proxy. */
   readonly isProxied?: boolean;
   /** What is reached through the tunnel itself, and so is not taken away by it. */
-  readonly inside: TunnelPrefixes;
+  readonly tunnelPrefixes: TunnelPrefixes;
   /** What the other networks of this host have taken. */
   readonly taken: readonly { readonly prefix: Prefix; readonly by: string }[];
   /** The interfaces of networks that this host joined later than this one: they stand back. */
-  readonly later: readonly string[];
+  readonly newerLinks: readonly string[];
   /** All that the network leads to, of which the public part must not be most of the internet. */
   readonly advertised: readonly Prefix[];
   /** Prefixes that a person lets through. */
@@ -65,13 +65,13 @@ export interface RouteJudgement {
  *
  * @param range the network's own range
  */
-export function judgeRoutes(constraints: RouteConstraints, range = constraints.inside.range): RouteJudgement {
-  const { advertised, allowed, surroundings } = constraints;
+export function judgeRoutes(constraints: RouteConstraints, range = constraints.tunnelPrefixes.range): RouteJudgement {
+  const { advertised, allowed, underlay } = constraints;
   const refuseShare = guardShare(advertised, allowed);
   const findOverlap = guardOverlaps(constraints, range);
   const refuseAny: RouteGuard = (prefix) => findKindRefusal(prefix) ?? refuseShare(prefix) ?? findOverlap(prefix);
   const kept = findKept(constraints, refuseAny);
-  const isLost = (prefix: Prefix, address: Address) => !staysLocal(prefix, address, surroundings.connected);
+  const isLost = (prefix: Prefix, address: Address) => !staysLocal(prefix, address, underlay.connected);
   const separable = describeSeparable(kept, constraints);
   const findOutside = (prefix: Prefix) => {
     if (allowed.includes(prefix) || constraints.isSeparate?.(prefix) !== true) return [];
@@ -110,13 +110,13 @@ const separableKinds: ReadonlySet<string> = new Set([resolver, sshClient]);
  */
 export function findAddressConflict(
   address: Address,
-  { surroundings, sshClients, api, isProxied = false, allowed }: RouteConstraints,
+  { underlay, sshClients, api, isProxied = false, allowed }: RouteConstraints,
   endpoints: readonly Address[],
 ) {
   const prefix = hostPrefix(address);
   if (allowed.includes(prefix)) return null;
   const needed: ProtectedAddresses = [
-    ...protectedAddresses({ ...surroundings, sshClients, api, isProxied }),
+    ...protectedAddresses({ ...underlay, sshClients, api, isProxied }),
     ["a peer's endpoint", endpoints],
   ];
   return findKindRefusal(prefix) ?? findCovered(prefix, needed, () => true);
@@ -144,14 +144,14 @@ const findKindRefusal = memoizeByString((prefix: Prefix): string | null => {
 });
 
 /** A local subnet within a route takes nothing away from it but itself. In the network's own range it would hide peers. */
-function guardOverlaps({ surroundings, taken }: RouteConstraints, range: Prefix): RouteGuard {
+function guardOverlaps({ underlay, taken }: RouteConstraints, range: Prefix): RouteGuard {
   // The full tunnel of another network takes only what has no other route.
   const others = taken.filter(({ prefix }) => !isDefaultRoute(prefix));
   const index = new PrefixIndex(others.map((each) => [each.prefix, each]));
-  const routed = new Map(surroundings.routed.toReversed().map((each) => [each.prefix, each]));
+  const routed = new Map(underlay.routed.toReversed().map((each) => [each.prefix, each]));
   return (prefix) => {
     const conflicts = prefix === range ? overlaps : covers;
-    const subnet = surroundings.connected.find((connected) => conflicts(connected.prefix, prefix));
+    const subnet = underlay.connected.find((connected) => conflicts(connected.prefix, prefix));
     if (subnet) return `overlaps ${subnet.prefix}, which this host is in (${subnet.link})`;
     const other = index.findOverlap(prefix);
     if (other) return `overlaps ${other.prefix} of ${other.by}`;
@@ -173,18 +173,18 @@ type ProtectedAddresses = readonly (readonly [what: string, addresses: readonly 
 
 /** What this host reaches outside the tunnel now. */
 function findKept(
-  { api, isProxied = false, inside, surroundings, stubResolvers = [], sshClients, allowed }: RouteConstraints,
+  { api, isProxied = false, tunnelPrefixes, underlay, stubResolvers = [], sshClients, allowed }: RouteConstraints,
   refuseAny: RouteGuard,
 ): ProtectedAddresses {
-  const { range } = inside;
+  const { range } = tunnelPrefixes;
   const takesRange = allowed.includes(range) || refuseAny(range) === null;
-  const isServer = (address: Address) => !isServerInside(address, inside, surroundings, takesRange);
+  const isServer = (address: Address) => !isServerInside(address, tunnelPrefixes, underlay, takesRange);
   return protectedAddresses({
     api: api.filter(isServer),
     isProxied,
-    gateways: surroundings.gateways,
-    resolvers: [...new Set([...surroundings.resolvers, ...stubResolvers])].filter(isServer),
-    sshClients: sshClients.filter((each) => !isSessionInside(each, inside, surroundings, takesRange)),
+    gateways: underlay.gateways,
+    resolvers: [...new Set([...underlay.resolvers, ...stubResolvers])].filter(isServer),
+    sshClients: sshClients.filter((each) => !isSessionInside(each, tunnelPrefixes, underlay, takesRange)),
   });
 }
 

@@ -28,9 +28,9 @@ export function findStubResolvers(
   underlay: Pick<Underlay, 'stubs' | 'resolvers'>,
   remembered: readonly KeptOutside[],
 ): readonly Address[] {
-  const seen = underlay.stubs?.flatMap(({ seen }) => seen) ?? [];
+  const observed = underlay.stubs?.flatMap(({ observed }) => observed) ?? [];
   const known = areResolversUnknown(underlay) ? remembered.filter(({ what }) => what === resolver) : [];
-  return [...new Set([...seen, ...known.map(({ address }) => address)])];
+  return [...new Set([...observed, ...known.map(({ address }) => address)])];
 }
 
 /** True where a subnet of this host, narrower than `prefix`, has the address: the kernel prefers that, whatever the table. */

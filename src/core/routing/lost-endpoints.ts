@@ -15,7 +15,7 @@ export interface EndpointConflicts {
   /** Why a peer's endpoint is not used, by the peer. */
   readonly lost: ReadonlyMap<PeerId, string>;
   /** Why a route is not taken: all connectors that serve it are reached inside it. */
-  readonly trapped: ReadonlyMap<Prefix, string>;
+  readonly tunnelled: ReadonlyMap<Prefix, string>;
 }
 
 /** Inputs of {@link checkEndpoints} in addition to {@link RouteConstraints}. */
@@ -46,7 +46,7 @@ export function checkEndpoints(question: EndpointInputs, refuse: RouteGuard): En
   const isIn = (prefix: Prefix, host: Address) => covers(prefix, host) && !staysLocal(prefix, host, connected);
   const { index, hosts } = locateAll(map, resolved);
   const lost = new Map<PeerId, string>();
-  const trapped = new Map<Prefix, string>();
+  const tunnelled = new Map<Prefix, string>();
   const lose = (prefix: Prefix, why: string, keeps: readonly Peer[] = []) => {
     for (const [peer, host] of hosts) {
       if (peer.id === self.id || peer.endpoint === null || lost.has(peer.id) || keeps.includes(peer)) continue;
@@ -63,9 +63,9 @@ export function checkEndpoints(question: EndpointInputs, refuse: RouteGuard): En
     const able = servers.find((peer) => !isIn(prefix, hosts.get(peer) ?? outside));
     if (able !== undefined) lose(prefix, `lies in the route ${prefix} of ${able.name}`);
     else if (allowed.includes(prefix)) lose(prefix, `lies in the route ${prefix} of ${first.name}`, servers);
-    else trapped.set(prefix, `covers the endpoint of ${first.name}, which serves it (${hosts.get(first)})`);
+    else tunnelled.set(prefix, `covers the endpoint of ${first.name}, which serves it (${hosts.get(first)})`);
   }
-  return { lost, trapped };
+  return { lost, tunnelled };
 }
 
 /**

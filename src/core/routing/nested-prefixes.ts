@@ -32,11 +32,12 @@ export interface TunnelPrefixes {
  * tunnel is none of them: it takes only what has no other way.
  */
 export function findNested(
-  actual: Pick<Actual, 'link' | 'routes' | 'rules' | 'surroundings'>,
-  later: readonly string[],
+  actual: Pick<Actual, 'link' | 'routes' | 'rules' | 'underlay'>,
+  newerLinks: readonly string[],
 ): Prefix[] {
-  const { connected, routed } = actual.surroundings;
-  const others = later.length === 0 ? [] : [...connected, ...routed].filter(({ link }) => later.includes(link));
+  const { connected, routed } = actual.underlay;
+  const others =
+    newerLinks.length === 0 ? [] : [...connected, ...routed].filter(({ link }) => newerLinks.includes(link));
   return [...ownRoutePrefixes(actual), ...others.map(({ prefix }) => prefix)].filter(
     (prefix) => !isDefaultRoute(prefix),
   );
@@ -56,14 +57,14 @@ export function acceptedBy({ address, peers }: TunnelConfig): readonly Prefix[] 
  */
 export function isServerInside(
   address: Address,
-  inside: TunnelPrefixes,
-  surroundings: Underlay,
+  tunnelPrefixes: TunnelPrefixes,
+  underlay: Underlay,
   takesRange: boolean,
 ): boolean {
-  if (takesRange && isPrivate(inside.range) && covers(inside.range, address)) return true;
-  if (inside.outside.includes(address)) return false;
-  const before = inside.tunnelled.filter((each) => each.address === address).map(({ route }) => route);
-  return leadsInto([...inside.present, ...inside.accepted, ...before], address, surroundings);
+  if (takesRange && isPrivate(tunnelPrefixes.range) && covers(tunnelPrefixes.range, address)) return true;
+  if (tunnelPrefixes.outside.includes(address)) return false;
+  const before = tunnelPrefixes.tunnelled.filter((each) => each.address === address).map(({ route }) => route);
+  return leadsInto([...tunnelPrefixes.present, ...tunnelPrefixes.accepted, ...before], address, underlay);
 }
 
 /**
@@ -74,22 +75,22 @@ export function isServerInside(
  */
 export function isSessionInside(
   { address, local }: SshClient,
-  inside: TunnelPrefixes,
-  surroundings: Underlay,
+  tunnelPrefixes: TunnelPrefixes,
+  underlay: Underlay,
   takesRange: boolean,
 ): boolean {
-  const { range, own, present, accepted, outside } = inside;
+  const { range, own, present, accepted, outside } = tunnelPrefixes;
   if (local === own) return true;
-  if (local !== null && covers(range, local) && !surroundings.addresses.includes(local)) return true;
+  if (local !== null && covers(range, local) && !underlay.addresses.includes(local)) return true;
   if (takesRange && accepted.includes(range) && covers(range, address)) return true;
   if (outside.includes(address)) return false;
-  return leadsInto(present, address, surroundings);
+  return leadsInto(present, address, underlay);
 }
 
-/** True where the longest route to an address is one of `ways`, as the kernel decides. Two that are equally long prove nothing. */
-export function leadsInto(ways: readonly Prefix[], address: Address, { connected, routed }: Underlay): boolean {
+/** True where the longest route to an address is one of `prefixes`, as the kernel decides. Two that are equally long prove nothing. */
+export function leadsInto(prefixes: readonly Prefix[], address: Address, { connected, routed }: Underlay): boolean {
   const past = [...connected, ...routed].map(({ prefix }) => prefix);
-  return longest(ways, address) > longest(past, address);
+  return longest(prefixes, address) > longest(past, address);
 }
 
 /** The length of the longest prefix that covers the address; 0 where only a default route may. */

@@ -20,7 +20,7 @@ export function routeClassifier(desired: PlannedRoutes, placeOf: RoutePlacement)
 
 function classifyRoute(
   route: Route,
-  { config, former }: PlannedRoutes,
+  { config, previous }: PlannedRoutes,
   wanted: ReadonlySet<Prefix>,
   placeOf: RoutePlacement,
 ): RouteStanding {
@@ -38,7 +38,7 @@ function classifyRoute(
   if (table !== 'main' && table !== tunnelTable && !isRouteTable(table)) return 'foreign';
   if (isOurs) return 'surplus';
   // On our own interface wg-quick's routes (`boot`) stand for ours.
-  const isMadeForOurs = table === tunnelTable || isWanted || former.includes(prefix);
+  const isMadeForOurs = table === tunnelTable || isWanted || previous.includes(prefix);
   return protocol === 'boot' && isMadeForOurs ? 'surplus' : 'foreign';
 }
 
@@ -57,7 +57,7 @@ function classifyInPlace({ protocol, deviation, tos, metric, isOutdone }: Route,
   return isOurs || metric < wanted ? 'surplus' : 'foreign';
 }
 
-type PlannedRoutes = Pick<TunnelRoutes, 'config' | 'routes' | 'former'>;
+type PlannedRoutes = Pick<TunnelRoutes, 'config' | 'routes' | 'previous'>;
 
 /** A route into our interface that is none of ours: it stays until a person removes it. */
 export interface ForeignRoute {

@@ -7,13 +7,13 @@ import type { KeptOutside } from './kept-outside.ts';
 import { findOurRules } from './tunnel-rules.ts';
 
 /** Where a route into the interface stands, and with which metric. */
-export interface Place {
+export interface TableAndMetric {
   readonly table: string;
   readonly metric: number;
 }
 
 /** Says where a route into the interface belongs. */
-export type RoutePlacement = (prefix: Prefix) => Place;
+export type RoutePlacement = (prefix: Prefix) => TableAndMetric;
 
 /** The routes into an interface that a pass works towards. */
 export interface TunnelRoutes {
@@ -22,7 +22,7 @@ export interface TunnelRoutes {
   /** Prefixes that lead into the interface in addition to the range of its own address. */
   readonly routes: readonly Prefix[];
   /** Prefixes of the last wg-quick file that no longer lead into the interface: wg-quick's routes to them are removed. */
-  readonly former: readonly Prefix[];
+  readonly previous: readonly Prefix[];
   /** Prefixes that an operator allows, which come before equal ones of the host. */
   readonly allowed: readonly Prefix[];
   /** The routing table for accepted routes; null where they are in the main table. */
@@ -30,7 +30,7 @@ export interface TunnelRoutes {
   /** Addresses in routes of that table that are kept outside the tunnel. */
   readonly keptOutside: readonly KeptOutside[];
   /** Interfaces of this host's later networks, whose routes to the same prefixes are taken over. */
-  readonly later: readonly string[];
+  readonly newerLinks: readonly string[];
 }
 
 /**
@@ -39,15 +39,15 @@ export interface TunnelRoutes {
  * would lose the route to something that is no local network, and for what a person lets through, it is the main table.
  */
 export function placeRoutes(
-  desired: Pick<TunnelRoutes, 'routeTable' | 'later' | 'allowed'>,
-  host: Pick<Actual, 'rules' | 'routes' | 'surroundings'>,
+  desired: Pick<TunnelRoutes, 'routeTable' | 'newerLinks' | 'allowed'>,
+  host: Pick<Actual, 'rules' | 'routes' | 'underlay'>,
 ): RoutePlacement {
   const { routeTable } = desired;
   // Rules of others may be asked before ours, or be meant to be asked before the main table.
   const own = routeTable !== null && findOurRules(host.rules).length === host.rules.length ? routeTable : null;
-  const shadows = own === null ? null : indexShadows(host.surroundings, desired.later);
+  const shadows = own === null ? null : indexShadows(host.underlay, desired.newerLinks);
   // A lookup finds our own route there, and not the wider one that is the reason for it.
-  const stays = host.surroundings.isSampled ? findInMain(host.routes) : none;
+  const stays = host.underlay.isSampled ? findInMain(host.routes) : none;
   return (prefix) => {
     if (isDefaultRoute(prefix)) return { table: tunnelTable, metric: usualMetric(prefix) };
     const inMain = { table: 'main', metric: metricOf(prefix, desired) };
@@ -64,13 +64,13 @@ function findInMain(routes: Actual['routes']): ReadonlySet<Prefix> {
 }
 
 /** Tells of a prefix whether the main table leads it elsewhere as a whole, by a route that is no local network's. */
-function indexShadows({ connected, routed, refusing = [] }: Underlay, later: readonly string[]) {
+function indexShadows({ connected, routed, refusing = [] }: Underlay, newerLinks: readonly string[]) {
   // Programs that configure a network card make the route to its subnet themselves; it is the local network's all the same.
   const local = new Set(connected.map(({ prefix, link }) => `${prefix} ${link}`));
   const isLocal = ({ prefix, link }: Underlay['routed'][number]) => local.has(`${prefix} ${link}`);
   const wide = [
-    ...routed.filter((way) => lengthOf(way.prefix) > 0 && (later.includes(way.link) || !isLocal(way))),
-    ...connected.filter(({ link }) => later.includes(link)),
+    ...routed.filter((routed) => lengthOf(routed.prefix) > 0 && (newerLinks.includes(routed.link) || !isLocal(routed))),
+    ...connected.filter(({ link }) => newerLinks.includes(link)),
   ].map(({ prefix }) => prefix);
   const index = new PrefixIndex([...wide, ...refusing].map((prefix) => [prefix, prefix]));
   return (prefix: Prefix) => index.findCover(prefix) !== null;

@@ -44,9 +44,9 @@ function placesOf({ routes }: NetworkMap): ReadonlyMap<Prefix, number> {
 export function ownRoutes(
   { map, self, acceptRoutes }: NetworkView,
   ranked: readonly Peer[],
-  way: { readonly direct: ReadonlySet<Peer>; readonly relay: Peer | null },
+  path: { readonly direct: ReadonlySet<Peer>; readonly relay: Peer | null },
 ): RouteOwner[] {
-  const { direct, relay } = way;
+  const { direct, relay } = path;
   const serving = findServing(
     map,
     ranked.filter((peer) => direct.has(peer) || relay !== null),

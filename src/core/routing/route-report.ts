@@ -12,17 +12,17 @@ export interface RouteReport {
   readonly reason: string | null;
 }
 
-interface Network {
+interface ReportedNetwork {
   readonly map: NetworkMap;
   readonly failed: readonly PeerFailure[];
   /** Why routes are refused that the guard lets through, because of where their connectors are reached. */
-  readonly trapped: ReadonlyMap<Prefix, string>;
+  readonly tunnelled: ReadonlyMap<Prefix, string>;
 }
 
 /** Tells what became of a route: one entry for what is done with it, and one for each connector that would take over. */
 export function reportRoute(
   { prefix, via, hop, standby, note }: RouteOwner,
-  { map, failed, trapped }: Network,
+  { map, failed, tunnelled }: ReportedNetwork,
   refuse: RouteGuard,
 ): RouteReport[] {
   const name = via?.name ?? null;
@@ -30,7 +30,7 @@ export function reportRoute(
   if (note === 'withdrawn here') return [{ prefix, via: null, state: 'withdrawn', reason: null }];
   if (note === 'not accepted') return [{ prefix, via: name, state: 'refused', reason: 'not accepted' }];
   if (hop === null) return [{ prefix, via: name, state: 'missing', reason: note && explainMissing(prefix, map) }];
-  const reason = refuse(prefix) ?? trapped.get(prefix) ?? null;
+  const reason = refuse(prefix) ?? tunnelled.get(prefix) ?? null;
   if (reason !== null) return [{ prefix, via: name, state: 'refused', reason }];
   const health = (peer: Peer | null) => {
     const failure = failed.find((each) => each.peer === peer?.id);

@@ -3,7 +3,7 @@ import { makeRule, type Rule, sameRule } from '../host-state/policy-rule.ts';
 import type { Receipt } from '../host-state/receipt.ts';
 
 /** What is known of a network of this host. */
-interface Owner {
+interface TableOwner {
   readonly interface: string;
   readonly createdAt: string;
   readonly receipt: Receipt;
@@ -13,9 +13,9 @@ interface Owner {
  * The routing table for the accepted routes of a network: the one in its receipt, else the lowest that no other network has. Networks
  * that have none yet get theirs in the order in which they were joined, so that any two of them agree. Null where all tables are taken.
  *
- * @param seen the tables that routes into the interface are in: an earlier version, which knows of no tables, forgets the receipt's
+ * @param lines the tables that routes into the interface are in: an earlier version, which knows of no tables, forgets the receipt's
  */
-export function assignTable(link: string, networks: readonly Owner[], seen: readonly string[]): string | null {
+export function assignTable(link: string, networks: readonly TableOwner[], lines: readonly string[]): string | null {
   const taken = new Map<string, string>();
   const byAge = networks.toSorted((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));
   for (const network of byAge) {
@@ -24,7 +24,7 @@ export function assignTable(link: string, networks: readonly Owner[], seen: read
   }
   for (const { interface: owner } of byAge) {
     if ([...taken.values()].includes(owner)) continue;
-    const own = owner === link ? seen.filter(isRouteTable) : [];
+    const own = owner === link ? lines.filter(isRouteTable) : [];
     const free = [...own, ...allTables].find((table) => !taken.has(table));
     if (free !== undefined) taken.set(free, owner);
   }
@@ -33,11 +33,11 @@ export function assignTable(link: string, networks: readonly Owner[], seen: read
 
 const allTables = Array.from({ length: routeTables.count }, (_, index) => String(routeTables.first + index));
 
-function keyOf({ createdAt, interface: link }: Owner): string {
+function keyOf({ createdAt, interface: link }: TableOwner): string {
   return `${createdAt} ${link}`;
 }
 
-function writtenTables({ receipt }: Owner): string[] {
+function writtenTables({ receipt }: TableOwner): string[] {
   return receipt.flatMap((entry) => (entry.made === 'rules' && entry.table ? [entry.table] : [])).filter(isRouteTable);
 }
 
@@ -50,7 +50,7 @@ export function isRouteTable(table: string | null): boolean {
  * The rules that lead to a network's table, the one that is asked first in front: after whatever the main table has a route for other
  * than its default route, which is where a local network has its route.
  */
-export function pairOf(table: string): readonly [main: Rule, own: Rule] {
+export function rulePairOf(table: string): readonly [main: Rule, own: Rule] {
   const priority = routeTables.firstPriority + 2 * (Number(table) - routeTables.first);
   return [makeRule(priority, { table: 'main', suppress: 0 }), makeRule(priority + 1, { table })];
 }
@@ -63,7 +63,7 @@ export function isOfPair(rule: Rule): boolean {
 
 /** The rules in place for this table, in the order in which they go: the way into the table first. */
 export function findPairOf(table: string, rules: readonly Rule[]): Rule[] {
-  const [main, own] = pairOf(table);
+  const [main, own] = rulePairOf(table);
   return [own, main].flatMap((each) => rules.filter((rule) => rule.protocol === routeProtocol && sameRule(rule, each)));
 }
 

@@ -18,7 +18,7 @@ export interface Topology {
   /** The connector through which this host meets those that it cannot reach directly; null where it needs none. */
   readonly relay: Peer | null;
   /** Peers that do not answer directly, and are reached through the relay until they do. */
-  readonly detours: readonly Peer[];
+  readonly relayedPeers: readonly Peer[];
 }
 
 /**
@@ -36,11 +36,11 @@ const natKeepalive = 25;
  * connector's own address, whomever it holds for active: a relay therefore gives what it relays
  * its own address.
  */
-export function reachPeers(standpoint: NetworkView): Topology {
-  const { map, self } = standpoint;
-  if (map.peers.some((peer) => peer.given)) return reachProvided(standpoint, assignedRoutes(map, self));
+export function reachPeers(view: NetworkView): Topology {
+  const { map, self } = view;
+  if (map.peers.some((peer) => peer.given)) return reachProvided(view, assignedRoutes(map, self));
   const others = map.peers.filter((peer) => peer.id !== self.id);
-  const ranking = rankConnectors(standpoint.failed);
+  const ranking = rankConnectors(view.failed);
   const direct = others.filter((peer) => isDirect(peer, self, map));
   const silent = direct.filter((peer) => peer.type !== 'connector' && !dialsOnly(peer, self) && ranking.isSilent(peer));
   const relays = direct.filter((peer) => peer.type === 'connector' && !peer.withdrawn.includes(map.cidr));
@@ -49,18 +49,18 @@ export function reachPeers(standpoint: NetworkView): Topology {
   const left = others.filter((peer) => peer.via && !direct.includes(peer) && !dialled.has(peer));
   // With an endpoint of our own the other peers are direct, and a relay is for those alone that do not answer.
   const relay = self.endpoint === null || silent.length > 0 || left.length > 0 ? best : null;
-  const detours = relay !== null && !ranking.isSilent(relay) ? silent : [];
-  const way = { direct: new Set(direct), relay };
+  const relayedPeers = relay !== null && !ranking.isSilent(relay) ? silent : [];
+  const path = { direct: new Set(direct), relay };
   const relayed = [
     ...(self.endpoint === null
-      ? relayedPrefixes(standpoint, others, new Set([...direct, ...dialled.keys()]))
+      ? relayedPrefixes(view, others, new Set([...direct, ...dialled.keys()]))
       : left.map((peer) => hostPrefix(peer.address))),
-    ...detours.map((peer) => hostPrefix(peer.address)),
+    ...relayedPeers.map((peer) => hostPrefix(peer.address)),
   ];
   const dialling = Map.groupBy(dialled.keys(), (peer) => dialled.get(peer));
-  const routes = ownRoutes(standpoint, others.toSorted(ranking.compare), way);
+  const routes = ownRoutes(view, others.toSorted(ranking.compare), path);
   const carried = Map.groupBy(routes, (route) => route.hop);
-  const detoured = new Set(detours);
+  const viaRelay = new Set(relayedPeers);
   const reaches = direct
     .toSorted((a, b) => comparePeerIds(a.id, b.id))
     .map((peer) => ({
@@ -68,14 +68,14 @@ export function reachPeers(standpoint: NetworkView): Topology {
       endpoint: peer.endpoint,
       // A connector keeps its own address even while it does not answer: there it is asked whether it is back.
       allowedIps: [
-        ...(detoured.has(peer) ? [] : [hostPrefix(peer.address)]),
+        ...(viaRelay.has(peer) ? [] : [hostPrefix(peer.address)]),
         ...(peer === relay ? relayed : []),
         ...(dialling.get(peer) ?? []).map(({ address }) => hostPrefix(address)),
         ...(carried.get(peer) ?? []).map((route) => route.prefix),
       ].toSorted(comparePrefixes),
       keepalive: self.endpoint === null && peer.endpoint !== null ? natKeepalive : null,
     }));
-  return { reaches, routes, relay, detours };
+  return { reaches, routes, relay, relayedPeers };
 }
 
 function relayedPrefixes(
@@ -111,7 +111,7 @@ function reachProvided({ map, self, acceptRoutes }: NetworkView, own: readonly P
     allowedIps: (peer.given?.allowedIps ?? []).filter((prefix) => !declined.has(prefix)).toSorted(comparePrefixes),
     keepalive: peer.given?.keepalive ?? null,
   }));
-  return { reaches, routes, relay: null, detours: [] };
+  return { reaches, routes, relay: null, relayedPeers: [] };
 }
 
 /**

@@ -19,15 +19,15 @@ export const markedSourceKey = 'net.ipv4.conf.all.src_valid_mark';
  * @param marksOutside whether packet rules of ours mark connections that began outside
  */
 export function tunnelRules(
-  { surroundings, api }: Pick<RouteConstraints, 'surroundings' | 'api'>,
+  { underlay, api }: Pick<RouteConstraints, 'underlay' | 'api'>,
   marksOutside: boolean,
 ): Rule[] {
   return [
     makeRule(rulePriority.end, {}),
     ...(marksOutside ? [outsideRule] : []),
-    ...hosts(surroundings.addresses).map((from) => makeRule(rulePriority.source, { from, goto: rulePriority.end })),
+    ...hosts(underlay.addresses).map((from) => makeRule(rulePriority.source, { from, goto: rulePriority.end })),
     ...hosts(api).map((to) => makeRule(rulePriority.service, { to, goto: rulePriority.end })),
-    ...hosts(surroundings.resolvers).map((to) => makeRule(rulePriority.resolver, { to, goto: rulePriority.end })),
+    ...hosts(underlay.resolvers).map((to) => makeRule(rulePriority.resolver, { to, goto: rulePriority.end })),
     mainRule,
     tunnelRule,
     lastRule,
@@ -53,7 +53,7 @@ function hosts(addresses: readonly Address[]): Prefix[] {
 }
 
 /** The same rules with wg-quick's pair in the place of two of them: what goes past the tunnel continues behind it. */
-export function rulesBehind([tunnel]: Pair, rules: readonly Rule[]): Rule[] {
+export function rulesBehind([tunnel]: RulePair, rules: readonly Rule[]): Rule[] {
   const end = tunnel.priority + 1;
   return rules
     .filter((rule) => !sameRule(rule, mainRule) && !sameRule(rule, tunnelRule))
@@ -72,17 +72,17 @@ export function findOurRules(rules: readonly Rule[]): Rule[] {
 }
 
 /** Wg-quick's two rules for our table, the one made first in front. */
-export type Pair = readonly [tunnel: Rule, main: Rule];
+export type RulePair = readonly [tunnel: Rule, main: Rule];
 
 /**
  * The pairs of rules that wg-quick made: it names neither priority nor protocol, and the kernel puts the second of them in front of
  * the first (fib_default_rule_pref in net/core/fib_rules.c).
  */
-export function findPairs(rules: readonly Rule[]): Pair[] {
+export function findPairs(rules: readonly Rule[]): RulePair[] {
   const unmarked = rules.filter((rule) => rule.protocol !== routeProtocol);
   return unmarked
     .filter((rule) => sameWords(rule, tunnelRule))
-    .flatMap((tunnel): Pair[] => {
+    .flatMap((tunnel): RulePair[] => {
       const main = unmarked.find((rule) => rule.priority === tunnel.priority - 1 && sameWords(rule, mainRule));
       return main === undefined ? [] : [[tunnel, main]];
     });

@@ -21,20 +21,20 @@ const most = 64;
  * @param stubResolvers the servers that local stubs query
  */
 export function findTunnelledResolvers(
-  surroundings: Underlay,
+  underlay: Underlay,
   stubResolvers: readonly Address[],
   { range, present, accepted, outside, tunnelled }: TunnelPrefixes,
 ): readonly TunnelledResolver[] {
   // Where the settings of a stub name all its servers, these are among the resolvers.
-  const unstated = (surroundings.stubs ?? []).filter(({ isStated }) => !isStated);
+  const unstated = (underlay.stubs ?? []).filter(({ isStated }) => !isStated);
   const inUse = unstated.flatMap((stub) => stub.tunnelled ?? []);
-  const all = [...surroundings.resolvers, ...stubResolvers, ...inUse];
+  const all = [...underlay.resolvers, ...stubResolvers, ...inUse];
   const named = new Set(all.filter((address) => !outside.includes(address)));
-  const known = areResolversUnknown(surroundings) ? tunnelled : tunnelled.filter(({ address }) => named.has(address));
+  const known = areResolversUnknown(underlay) ? tunnelled : tunnelled.filter(({ address }) => named.has(address));
   const found = new Map(known.map((each) => [each.address, each]));
   const routes = [...present, ...accepted].filter((prefix) => !covers(range, prefix));
   for (const address of named) {
-    if (!leadsInto(routes, address, surroundings)) continue;
+    if (!leadsInto(routes, address, underlay)) continue;
     const [route] = routes.filter((prefix) => covers(prefix, address)).toSorted((a, b) => lengthOf(b) - lengthOf(a));
     if (route !== undefined) found.set(address, { address, route });
   }
@@ -45,11 +45,11 @@ export function findTunnelledResolvers(
 
 /** The resolvers to which no route but the default one leads into the tunnel. */
 export function findOuterResolvers(
-  surroundings: Underlay,
+  underlay: Underlay,
   routes: readonly Prefix[],
   keptOutside: readonly KeptOutside[],
 ): readonly Address[] {
   const taken = routes.filter((prefix) => !isDefaultRoute(prefix));
   const kept = new Set(keptOutside.map(({ address }) => address));
-  return surroundings.resolvers.filter((each) => kept.has(each) || !leadsInto(taken, each, surroundings));
+  return underlay.resolvers.filter((each) => kept.has(each) || !leadsInto(taken, each, underlay));
 }

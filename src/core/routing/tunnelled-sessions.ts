@@ -9,11 +9,11 @@ import { findNested, leadsInto } from './nested-prefixes.ts';
 export function findTunnelledSessions(
   sessions: readonly SshClient[],
   own: Address,
-  actual: Pick<Actual, 'link' | 'routes' | 'rules' | 'surroundings' | 'throwRoutes'>,
+  actual: Pick<Actual, 'link' | 'routes' | 'rules' | 'underlay' | 'throwRoutes'>,
 ): SshClient[] {
   if (actual.link === null) return [];
   const tunnelled = findNested(actual, []);
   const isOutside = (address: Address) => (actual.throwRoutes ?? []).some(({ prefix }) => covers(prefix, address));
-  const isBehind = (address: Address) => leadsInto(tunnelled, address, actual.surroundings) && !isOutside(address);
+  const isBehind = (address: Address) => leadsInto(tunnelled, address, actual.underlay) && !isOutside(address);
   return sessions.filter(({ address, local }) => local === own || isBehind(address));
 }

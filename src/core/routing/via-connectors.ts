@@ -31,7 +31,7 @@ export function isStranded(peer: Peer, map: Pick<NetworkMap, 'peers'>): boolean 
   return peer.via != null && peer.via.connector !== null && findOwnConnector(peer, map) === null;
 }
 
-interface Inputs {
+interface ConnectorInputs {
   readonly map: NetworkMap;
   readonly self: Peer;
   /** The peers that this host exchanges packets with itself. */
@@ -45,7 +45,13 @@ interface Inputs {
  * The connector that gets the packets for each peer that dials one alone. Left to the relay are peers whose connector this host does not
  * reach: the relay may reach it. A connector leaves none to another one, so that no packet goes round in circles.
  */
-export function findDialledConnectors({ map, self, direct, isSilent, relay }: Inputs): ReadonlyMap<Peer, Peer> {
+export function findDialledConnectors({
+  map,
+  self,
+  direct,
+  isSilent,
+  relay,
+}: ConnectorInputs): ReadonlyMap<Peer, Peer> {
   const reached = new Set(direct);
   const isUsable = (own: Peer) => {
     if (!reached.has(own)) return false;

@@ -37,9 +37,9 @@ const serverUsages = ['1.3.6.1.5.5.7.3.1', '2.5.29.37.0'];
  */
 export function readSentChain(sent: SentCertificate): Certificate[] {
   const chain: Certificate[] = [];
-  const seen = new Set<SentCertificate>();
-  for (let next: SentCertificate | undefined = sent; next?.raw && !seen.has(next); next = next.issuerCertificate) {
-    seen.add(next);
+  const visited = new Set<SentCertificate>();
+  for (let next: SentCertificate | undefined = sent; next?.raw && !visited.has(next); next = next.issuerCertificate) {
+    visited.add(next);
     const certificate = readCertificate(next.raw);
     if (certificate === null || chain.length === longestChain) break;
     chain.push(certificate);

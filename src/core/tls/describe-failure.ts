@@ -28,14 +28,14 @@ export interface TlsFailure {
   readonly remedy: string;
 }
 
-interface Observed {
+interface ObservedFailure {
   readonly code: string;
   readonly server: TlsServer;
   readonly chain: readonly Certificate[];
   readonly now: number;
 }
 
-type Describe = (observed: Observed) => TlsFailure;
+type Describe = (observed: ObservedFailure) => TlsFailure;
 
 /**
  * Describes an error of a TLS handshake or of the verification of a certificate. All clients of TLS use this one table.
@@ -112,7 +112,10 @@ const describeOtherName: Describe = ({ code, server, chain }) => {
 };
 
 /** The issuer is not in `--ca-file`. While that file is set, the CAs of the machine do not count. */
-function describeOtherAuthority({ code, server, chain }: Observed, authorities: readonly Certificate[]): TlsFailure {
+function describeOtherAuthority(
+  { code, server, chain }: ObservedFailure,
+  authorities: readonly Certificate[],
+): TlsFailure {
   const issuer = chain.at(-1)?.issuer;
   const named = issuer === undefined ? 'another CA' : `"${issuer}"`;
   const trusted = nameAuthorities(authorities);

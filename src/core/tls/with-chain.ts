@@ -16,7 +16,7 @@ export class UnacceptedCertificate extends Error {
 }
 
 type Done<Socket> = (...result: [error: Error, socket: null] | [error: null, socket: Socket]) => void;
-type Connector<Options, Socket> = (options: Options, done: Done<Socket>) => void;
+type SocketConnector<Options, Socket> = (options: Options, done: Done<Socket>) => void;
 
 interface Closable {
   destroy(): unknown;
@@ -29,9 +29,9 @@ interface Closable {
  * @param other trusts other issuers
  */
 export function withOtherTrust<Options, Socket>(
-  connect: Connector<Options, Socket>,
-  other: Connector<Options, Socket>,
-): Connector<Options, Socket> {
+  connect: SocketConnector<Options, Socket>,
+  other: SocketConnector<Options, Socket>,
+): SocketConnector<Options, Socket> {
   return (options, done) =>
     connect(options, (...[error, socket]) => {
       if (error === null) done(null, socket);
@@ -50,10 +50,10 @@ export function withOtherTrust<Options, Socket>(
  * trusted than when the connection began, and the connector connects once more
  */
 export function withChain<Options, Socket extends Closable>(
-  connect: Connector<Options, Socket>,
-  inspect: Connector<Options, Socket>,
+  connect: SocketConnector<Options, Socket>,
+  inspect: SocketConnector<Options, Socket>,
   noteTrust: () => () => boolean,
-): Connector<Options, Socket> {
+): SocketConnector<Options, Socket> {
   const connectTrusting: typeof connect = (options, done) => {
     const trustMore = noteTrust();
     connect(options, (...[error, socket]) => {

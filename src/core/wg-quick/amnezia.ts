@@ -1,5 +1,5 @@
 import type { InvalidValue } from '../errors/index.ts';
-import { type Value, wrong } from './provided-sections.ts';
+import { type ProvidedValue, wrong } from './provided-sections.ts';
 import type { Remarks } from './remarks.ts';
 
 /** Packets that AmneziaWG sends in addition. A WireGuard peer drops them. */
@@ -21,14 +21,14 @@ export const amneziaKeys: readonly string[] = [...added, ...changing.keys()];
  *
  * @throws InvalidValue where its peers send other packets than WireGuard does: no handshake could succeed
  */
-export function checkAmnezia(settings: ReadonlyMap<string, Value>, remarks: Remarks): void {
+export function checkAmnezia(settings: ReadonlyMap<string, ProvidedValue>, remarks: Remarks): void {
   const fatal = [...settings].filter(([key, { text }]) => changing.get(key)?.test(text) === false);
   if (fatal.length > 0) throw refusal(fatal);
   if (settings.size > 0)
     remarks.add(`${listOf([...settings])}: settings of AmneziaWG that WireGuard does without, and not used`);
 }
 
-function refusal(fatal: readonly Setting[]): InvalidValue {
+function refusal(fatal: readonly AmneziaSetting[]): InvalidValue {
   const verb = fatal.length === 1 ? 'changes' : 'change';
   return wrong(
     'the text',
@@ -36,8 +36,8 @@ function refusal(fatal: readonly Setting[]): InvalidValue {
   );
 }
 
-type Setting = readonly [string, Value];
+type AmneziaSetting = readonly [string, ProvidedValue];
 
-function listOf(settings: readonly Setting[]): string {
+function listOf(settings: readonly AmneziaSetting[]): string {
   return settings.map(([key, { line }]) => `${key} of line ${line}`).join(', ');
 }

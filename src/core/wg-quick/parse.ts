@@ -19,7 +19,7 @@ export function parseConfig(text: string): TunnelConfig {
   return { ...readInterface(first), peers: rest.map(readPeer) };
 }
 
-interface Section {
+interface ParsedSection {
   readonly name: string;
   readonly line: number;
   readonly values: ReadonlyMap<string, string>;
@@ -31,7 +31,7 @@ export const allowedKeys = {
   Peer: ['PublicKey', 'PresharedKey', 'AllowedIPs', 'Endpoint', 'PersistentKeepalive'],
 } as const satisfies Record<string, readonly string[]>;
 
-function readSections(text: string): Section[] {
+function readSections(text: string): ParsedSection[] {
   const sections: { name: string; line: number; values: Map<string, string> }[] = [];
   for (const [index, line] of text.split('\n').entries()) {
     const number = index + 1;
@@ -59,7 +59,7 @@ function readSections(text: string): Section[] {
   return sections;
 }
 
-function readInterface(section: Section): Omit<TunnelConfig, 'peers'> {
+function readInterface(section: ParsedSection): Omit<TunnelConfig, 'peers'> {
   const port = section.values.get('ListenPort');
   const mark = section.values.get('FwMark');
   return {
@@ -71,7 +71,7 @@ function readInterface(section: Section): Omit<TunnelConfig, 'peers'> {
   };
 }
 
-function readPeer(section: Section): DesiredPeer {
+function readPeer(section: ParsedSection): DesiredPeer {
   const { values } = section;
   const endpoint = values.get('Endpoint');
   const keepalive = values.get('PersistentKeepalive');
@@ -89,7 +89,7 @@ function readPeer(section: Section): DesiredPeer {
   };
 }
 
-function need({ name, line, values }: Section, key: string): string {
+function need({ name, line, values }: ParsedSection, key: string): string {
   const value = values.get(key);
   if (value === undefined)
     throw new InvalidValue('wg-quick file', undefined, `has no ${key} in the [${name}] of line ${line}`);

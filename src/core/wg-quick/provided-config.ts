@@ -4,7 +4,7 @@ import { familyOf, tryParseAddress } from '../net/cidr.ts';
 import type { InterfaceAddress } from '../net/interface-address.ts';
 import { amneziaKeys, checkAmnezia } from './amnezia.ts';
 import { type ProvidedPeer, type SkippedSection, tryPeer } from './provided-peer.ts';
-import { readSections, type Section, wrong } from './provided-sections.ts';
+import { type ProvidedSection, readSections, wrong } from './provided-sections.ts';
 import { Remarks } from './remarks.ts';
 
 /** What a service's wg-quick text says, as far as it is for this host. */
@@ -47,7 +47,7 @@ export function parseProvidedConfig(text: string): ProvidedConfig {
 }
 
 /** The name servers and search domains; what is neither is left out. */
-function readDns({ values }: Section, remarks: Remarks): readonly string[] {
+function readDns({ values }: ProvidedSection, remarks: Remarks): readonly string[] {
   const given = values.get('DNS') ?? [];
   const names = given.flatMap(({ text }) => splitWords(text));
   const usable = names.filter((name) => name.length <= 253 && /^[A-Za-z0-9_.:-]+$/.test(name)).slice(0, mostNames);
@@ -57,7 +57,7 @@ function readDns({ values }: Section, remarks: Remarks): readonly string[] {
 
 const mostNames = 16;
 
-function readTable({ values }: Section, remarks: Remarks): boolean {
+function readTable({ values }: ProvidedSection, remarks: Remarks): boolean {
   const table = values.get('Table')?.at(-1);
   const text = table?.text.toLowerCase() ?? 'auto';
   if (text !== 'auto' && text !== 'off') {
@@ -68,7 +68,7 @@ function readTable({ values }: Section, remarks: Remarks): boolean {
 }
 
 /** The address with the range that it is in. A bare one is alone in its range, as wg-quick has it. */
-function readAddress({ values }: Section, remarks: Remarks): InterfaceAddress | null {
+function readAddress({ values }: ProvidedSection, remarks: Remarks): InterfaceAddress | null {
   const given = values.get('Address') ?? [];
   const all = given.flatMap(({ text, line }) => splitWords(text).map((address) => ({ text: address, line })));
   const ipv4 = all.filter(({ text }) => !text.includes(':'));
@@ -88,7 +88,7 @@ function readAddress({ values }: Section, remarks: Remarks): InterfaceAddress | 
 }
 
 /** A blank such as `YOUR_PRIVATE_KEY` is filled in by us. */
-function readOwnKey({ values }: Section): PublicKey | null {
+function readOwnKey({ values }: ProvidedSection): PublicKey | null {
   const text = values.get('PrivateKey')?.at(-1)?.text ?? '';
   return /^[A-Za-z0-9+/]{43}=$/.test(text) ? keyPairOf(new Secret(text)).publicKey : null;
 }

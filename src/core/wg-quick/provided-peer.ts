@@ -4,7 +4,7 @@ import { InvalidValue } from '../errors/index.ts';
 import { type Prefix, parseRange } from '../net/cidr.ts';
 import type { Endpoint } from '../net/endpoint.ts';
 import { parseProvidedEndpoint } from './provided-endpoint.ts';
-import { readAll, readLast, type Section, wrong } from './provided-sections.ts';
+import { type ProvidedSection, readAll, readLast, wrong } from './provided-sections.ts';
 
 /** A `[Peer]` of a service's text. The endpoint may be a name, which we resolve. */
 export interface ProvidedPeer {
@@ -21,7 +21,7 @@ export interface SkippedSection {
   readonly reason: string;
 }
 
-export function tryPeer(section: Section): ProvidedPeer | SkippedSection {
+export function tryPeer(section: ProvidedSection): ProvidedPeer | SkippedSection {
   try {
     return readPeer(section);
   } catch (error) {
@@ -31,7 +31,7 @@ export function tryPeer(section: Section): ProvidedPeer | SkippedSection {
   }
 }
 
-function readPeer(section: Section): ProvidedPeer {
+function readPeer(section: ProvidedSection): ProvidedPeer {
   const publicKey = readLast(section, 'PublicKey', (text) => parsePeerKey(text));
   if (publicKey === null) throw wrong(`line ${section.line}`, 'begins a [Peer] that has no PublicKey');
   return {

@@ -3,23 +3,23 @@ import { allowedKeys } from './parse.ts';
 import type { Remarks } from './remarks.ts';
 
 /** One `[Peer]`, or all `[Interface]`s of a text together. */
-export interface Section {
+export interface ProvidedSection {
   readonly line: number;
   /** The values of each key that is read, in the order of their lines. */
-  readonly values: Map<string, Value[]>;
+  readonly values: Map<string, ProvidedValue[]>;
 }
 
-export interface Value {
+export interface ProvidedValue {
   readonly text: string;
   readonly line: number;
 }
 
 export interface Sections {
   /** Null where the text has no `[Interface]`. */
-  readonly own: Section | null;
-  readonly peers: readonly Section[];
+  readonly own: ProvidedSection | null;
+  readonly peers: readonly ProvidedSection[];
   /** The other keys of the interface that were asked for, each with its last value. */
-  readonly others: ReadonlyMap<string, Value>;
+  readonly others: ReadonlyMap<string, ProvidedValue>;
 }
 
 /** What wg-quick(8) reads itself in an `[Interface]`. It hands all other lines to wg(8). */
@@ -56,13 +56,13 @@ export function readSections(text: string, remarks: Remarks, otherKeys: readonly
 type Name = keyof typeof readKeys;
 
 class SectionReader implements Sections {
-  own: Section | null = null;
-  readonly peers: Section[] = [];
-  readonly others = new Map<string, Value>();
+  own: ProvidedSection | null = null;
+  readonly peers: ProvidedSection[] = [];
+  readonly others = new Map<string, ProvidedValue>();
   readonly #remarks: Remarks;
   readonly #otherKeys: readonly string[];
   /** Undefined before the first heading; null in a section that is skipped. */
-  #current: { readonly section: Section; readonly name: Name } | null | undefined;
+  #current: { readonly section: ProvidedSection; readonly name: Name } | null | undefined;
   /** True where wg-quick reads the heading as `[Interface]`. */
   #isForQuick = false;
 
@@ -80,7 +80,7 @@ class SectionReader implements Sections {
   }
 
   #begin(heading: string, content: string, line: number): void {
-    const section = { line, values: new Map<string, Value[]>() };
+    const section = { line, values: new Map<string, ProvidedValue[]>() };
     this.#isForQuick = content.toLowerCase() === '[interface]';
     if (heading === 'peer') {
       this.peers.push(section);
@@ -114,7 +114,7 @@ class SectionReader implements Sections {
     else throw wrong(`line ${line}`, notALine);
   }
 
-  #keep({ values }: Section, key: string, value: Value): void {
+  #keep({ values }: ProvidedSection, key: string, value: ProvidedValue): void {
     const before = values.get(key) ?? [];
     if (before.length > 0 && ![...lists, ...ignored].includes(key))
       this.#remarks.add(`line ${value.line} has ${key} once more, and the last one counts`);
@@ -122,7 +122,7 @@ class SectionReader implements Sections {
     values.set(key, before);
   }
 
-  #addOther(name: Name, key: string, value: Value): void {
+  #addOther(name: Name, key: string, value: ProvidedValue): void {
     const other = name === 'Interface' ? findKey(this.#otherKeys, key) : undefined;
     if (other !== undefined) this.others.set(other, value);
     else this.#remarks.add(describeUnused(key, value.line));
@@ -169,7 +169,7 @@ const hooks = ['preup', 'postup', 'predown', 'postdown'];
  * The values of a key by their parser: of all lines, because one wrong value fails the text in wg, too. Whatever the parser says, no
  * value is in the error.
  */
-export function readAll<T>({ values }: Section, key: string, parse: (text: string) => T): T[] {
+export function readAll<T>({ values }: ProvidedSection, key: string, parse: (text: string) => T): T[] {
   return (values.get(key) ?? []).map(({ text, line }) => {
     try {
       return parse(text);
@@ -181,7 +181,7 @@ export function readAll<T>({ values }: Section, key: string, parse: (text: strin
 }
 
 /** The value that counts of a key that is no list; null where the key is not there. */
-export function readLast<T>(section: Section, key: string, parse: (text: string) => T): T | null {
+export function readLast<T>(section: ProvidedSection, key: string, parse: (text: string) => T): T | null {
   return readAll(section, key, parse).at(-1) ?? null;
 }
 

@@ -1,10 +1,10 @@
 import type { Route } from '../../core/host-state/actual.ts';
 import { kernelProtocol } from '../../core/host-state/marks.ts';
 import type { Prefix } from '../../core/net/cidr.ts';
-import type { Shown, ShownRoute } from './ip/show.ts';
+import type { ShownByIp, ShownRoute } from './ip/show.ts';
 
 /** The routes of all tables that lead into an interface, without those that the kernel made. */
-export function findRoutes({ links, routes }: Shown, name: string): Route[] {
+export function findRoutes({ links, routes }: ShownByIp, name: string): Route[] {
   const own = links.find((link) => link.name === name)?.addresses.map(({ address }) => address) ?? [];
   const into = routes.filter((route) => route.links.includes(name) && route.protocol !== kernelProtocol);
   const least = leastMetrics(routes);
@@ -24,7 +24,7 @@ export function findRoutes({ links, routes }: Shown, name: string): Route[] {
 }
 
 /** The ranges of an interface's addresses that lead into it. With a VRF the kernel's own routes are in another table than the main one. */
-export function findOnLink({ links, routes }: Shown, name: string): Prefix[] {
+export function findOnLink({ links, routes }: ShownByIp, name: string): Prefix[] {
   const link = links.find((each) => each.name === name);
   const ranges = new Set(link?.addresses.map(({ subnet }) => subnet));
   const own = link?.addresses.map(({ address }) => address) ?? [];

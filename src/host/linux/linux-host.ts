@@ -30,7 +30,7 @@ import { readForwarded, renderForwarded } from './ip/forwarded-routes.ts';
 import { listRoutes, readLarge } from './ip/large-tables.ts';
 import { readPaths, renderPaths } from './ip/own-paths.ts';
 import { getRoute } from './ip/route-get.ts';
-import { type Answer, runBatch } from './ip/route-lookups.ts';
+import { type LookupResult, runBatch } from './ip/route-lookups.ts';
 import { showInput } from './ip/show.ts';
 import { watchEvents, watchFirewall } from './monitor/events.ts';
 import { readPortStates } from './nft/firewall-programs.ts';
@@ -86,7 +86,7 @@ export function linuxHost(run: Run = runHere, start: Start = startHere): Require
       const takeSeen = (link: string) => caches.takeSeen(link);
       return watchDevices(run, listener, { everyMs, outputCache: new OutputCache(), takeSeen });
     },
-    foreignDrops: (link, ways) => readForeignDrops(run, caches.ruleset, parseLinkName(link), ways),
+    foreignDrops: (link, paths) => readForeignDrops(run, caches.ruleset, parseLinkName(link), paths),
     portStates: (link, port, links) => readPortStates(run, parseLinkName(link), port, links),
     conflictingProcesses: findConflictingProcesses,
   };
@@ -94,12 +94,12 @@ export function linuxHost(run: Run = runHere, start: Start = startHere): Require
 
 /** Runs two processes, and a third for the packet rules, in parallel; or the one for WireGuard alone. */
 async function observe(run: Run, options: ObserveOptions, caches: ObservationCache): Promise<Actual> {
-  const { link, firewall, sysctls, served = [], hosts, around = null, acceptsUnread = false } = options;
+  const { link, firewall, sysctls, served = [], hosts, previous = null, acceptsUnread = false } = options;
   parseLinkName(link);
   const cache = caches.of(link);
-  const known = around && (await observeDevice(run, link, caches));
+  const known = previous && (await observeDevice(run, link, caches));
   cache.settle();
-  if (around !== null && known !== null) return { ...around, device: known };
+  if (previous !== null && known !== null) return { ...previous, device: known };
   const [device, view, rules, values, hostsFile] = await Promise.all([
     readDevice(run, link, cache),
     readView(run, cache, caches, options).catch((error) => {
@@ -114,11 +114,11 @@ async function observe(run: Run, options: ObserveOptions, caches: ObservationCac
   if (device === null) caches.forget(link);
   // Without forwarding the kernel refuses whatever comes in, and says nothing of routes.
   const isForwarding = values[forwardingKey(link)] === '1';
-  const resolvers = readResolvers(view.surroundings.addresses, caches.stubOwners);
-  const { forwarded, ...seen } = view.surroundings;
-  const surroundings = { ...seen, ...(isForwarding && forwarded && { forwarded }), ...resolvers };
-  const ways = served.flatMap(linkFinder(surroundings)).filter(isPlainLinkName);
-  const unread = [...new Set(ways.map(forwardingKey))].filter((key) => !(key in values));
+  const resolvers = readResolvers(view.underlay.addresses, caches.stubOwners);
+  const { forwarded, ...connected } = view.underlay;
+  const underlay = { ...connected, ...(isForwarding && forwarded && { forwarded }), ...resolvers };
+  const links = served.flatMap(linkFinder(underlay)).filter(isPlainLinkName);
+  const unread = [...new Set(links.map(forwardingKey))].filter((key) => !(key in values));
   const all = unread.length === 0 ? values : { ...values, ...(await readSysctls(unread)) };
   return {
     ...view,
@@ -128,7 +128,7 @@ async function observe(run: Run, options: ObserveOptions, caches: ObservationCac
     sysctls: all,
     isSealed: areSysctlsSealed(),
     hosts: hostsFile,
-    surroundings,
+    underlay,
   };
 }
 
@@ -141,7 +141,7 @@ async function observeDevice(run: Run, link: string, caches: ObservationCache): 
 
 const emptyView: LinkView = {
   ...{ link: null, routes: [], onLink: [], rules: [] },
-  surroundings: {
+  underlay: {
     ...{ addresses: [], connected: [], routed: [], gateways: [], uplinks: [], links: [] },
     underlayMtu: null,
   },
@@ -175,23 +175,23 @@ async function readView(
   const { text, refused, answers } = await readLarge(run, { asked, more }, listing, large);
   const view = withAnswers(parseOutput('ip', text, read), options, answers);
   if (listing.isWhole) return view;
-  const refusing = [...(view.surroundings.refusing ?? []), ...refused];
-  return { ...view, surroundings: { ...view.surroundings, refusing, isSampled: true } };
+  const refusing = [...(view.underlay.refusing ?? []), ...refused];
+  return { ...view, underlay: { ...view.underlay, refusing, isSampled: true } };
 }
 
 /** Adds what the kernel answered: of packets of this host first, then of those that come out of the tunnel. */
 function withAnswers(
   view: LinkView,
   { link, forwarding, destinations = [] }: ObserveOptions,
-  answers: readonly Answer[],
+  answers: readonly LookupResult[],
 ): LinkView {
   const isAsked = forwarding !== undefined && view.link?.up === true;
-  const surroundings = {
-    ...view.surroundings,
+  const underlay = {
+    ...view.underlay,
     ...(destinations.length > 0 && { paths: readPaths(destinations, answers) }),
     ...(isAsked && { forwarded: readForwarded(link, forwarding, answers.slice(destinations.length)) }),
   };
-  return { ...view, surroundings };
+  return { ...view, underlay };
 }
 
 /** ENODEV, and the errors for an interface that is not WireGuard: with the kernel module, and without it. */

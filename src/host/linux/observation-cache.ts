@@ -4,7 +4,7 @@ import { memoizeLast } from '../../core/util/memo.ts';
 import { OutputCache } from '../process/output-cache.ts';
 import { dumpReader } from '../wireguard/dump.ts';
 import { digestDump } from '../wireguard/watch-devices.ts';
-import { type Shown, shownReader } from './ip/show.ts';
+import { type ShownByIp, shownReader } from './ip/show.ts';
 import { findOnLink, findRoutes } from './link-routes.ts';
 import type { OwnerCache } from './resolvers.ts';
 import { RouteCache } from './route-cache.ts';
@@ -36,9 +36,9 @@ export class ObservationCache {
   /** The digest of an interface's WireGuard table in an observation since the last call; undefined where there was none. */
   takeSeen(link: string): string | undefined {
     const cache = this.#links.get(link);
-    const text = cache?.seen ?? null;
+    const text = cache?.previous ?? null;
     if (cache === undefined || text === null) return undefined;
-    cache.seen = null;
+    cache.previous = null;
     return digestDump(link, text);
   }
 
@@ -50,7 +50,7 @@ export class ObservationCache {
 
 /** What `ip` shows of one interface and around it. */
 interface LinkView extends Pick<Actual, 'link' | 'routes' | 'onLink' | 'rules' | 'throwRoutes'> {
-  readonly surroundings: Omit<Underlay, 'resolvers' | 'stubs'>;
+  readonly underlay: Omit<Underlay, 'resolvers' | 'stubs'>;
 }
 
 class LinkCache {
@@ -63,16 +63,16 @@ class LinkCache {
   /** What `wg` last printed. */
   last: string | null = null;
   /** The same of the last observation, until the watch of devices takes it. */
-  seen: string | null = null;
+  previous: string | null = null;
   /** Notes that what `wg` last printed is part of an observation. */
   settle(): void {
-    this.seen = this.last;
+    this.previous = this.last;
   }
 
   /** Of the output of `ip`. */
   readonly readView: (text: string) => LinkView;
 
-  constructor(name: string, readShown: (text: string) => Shown) {
+  constructor(name: string, readShown: (text: string) => ShownByIp) {
     this.readView = memoizeLast((text) => {
       const shown = readShown(text);
       return {
@@ -81,7 +81,7 @@ class LinkCache {
         onLink: findOnLink(shown, name),
         throwRoutes: shown.throwRoutes,
         rules: shown.rules.filter((rule) => !isKernelRule(rule)),
-        surroundings: gatherUnderlay(name, shown),
+        underlay: gatherUnderlay(name, shown),
       };
     });
   }
@@ -89,7 +89,7 @@ class LinkCache {
 
 export type { LinkCache, LinkView };
 
-function findLink({ links }: Shown, name: string): Link | null {
+function findLink({ links }: ShownByIp, name: string): Link | null {
   const link = links.find((each) => each.name === name);
   if (!link) return null;
   const { mtu, up, alias, master } = link;

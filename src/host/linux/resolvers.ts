@@ -87,7 +87,7 @@ function describeStub(
 ): ResolverStub & { readonly forwarders: readonly Forwarder[] } {
   const { inodes, stranger } = findListening({ datagrams, streams }, address, port);
   if (stranger !== null) {
-    const unknown = { program: null, isStated: false, stated: [], seen: [], forwarders: [] };
+    const unknown = { program: null, isStated: false, stated: [], observed: [], forwarders: [] };
     return { address, isListening: true, stranger, ...unknown };
   }
   const pid = findOwner(inodes, owners);
@@ -110,7 +110,7 @@ function describeStub(
 }
 
 /**
- * The servers to which a program has sockets: `seen` from an address of this host outside its tunnels, `tunnelled` from another one.
+ * The servers to which a program has sockets: `observed` from an address of this host outside its tunnels, `tunnelled` from another one.
  *
  * @param inodes the sockets of the program
  */
@@ -118,7 +118,7 @@ export function findServers(
   rows: readonly SocketRow[],
   inodes: ReadonlySet<string>,
   own: readonly Address[],
-): Required<Pick<ResolverStub, 'seen' | 'tunnelled'>> {
+): Required<Pick<ResolverStub, 'observed' | 'tunnelled'>> {
   const reach = (isWanted: (local: Address) => boolean) => {
     const found = rows.flatMap(({ inode, local, remote, remotePort }) =>
       inodes.has(inode) && dnsPorts.has(remotePort) && remote !== null && local !== null && isWanted(local)
@@ -128,11 +128,11 @@ export function findServers(
     const servers = [...new Set(found)].filter((each) => !isHere(each, own));
     return servers.toSorted().slice(0, mostServers);
   };
-  return { seen: reach((local) => own.includes(local)), tunnelled: reach((local) => !isHere(local, own)) };
+  return { observed: reach((local) => own.includes(local)), tunnelled: reach((local) => !isHere(local, own)) };
 }
 
 /** The sockets that take queries at an address. */
-export interface Listening {
+export interface ListeningSockets {
   readonly inodes: readonly string[];
   /** The user of a socket there that does not count; null where one counts, or there is none. */
   readonly stranger: number | null;
@@ -143,7 +143,7 @@ export interface Listening {
  * TCP socket counts only where there is no UDP socket. A socket that no system user made does not count: where its port may be bound
  * without rights, such as 5335, or 53 with ip_unprivileged_port_start=0, any user could name addresses that stay outside the tunnel.
  */
-export function findListening({ datagrams, streams }: Sockets, address: Address, port: number): Listening {
+export function findListening({ datagrams, streams }: Sockets, address: Address, port: number): ListeningSockets {
   const isOpen = (row: SocketRow) =>
     row.localPort === port && row.remote === null && row.inode !== '0' && (row.local === address || row.local === null);
   const open = [datagrams.filter(isOpen), streams.filter(isOpen)].find((rows) => rows.length > 0) ?? [];

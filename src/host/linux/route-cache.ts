@@ -1,7 +1,7 @@
 import { isDefaultRoute, lengthOf, type Prefix } from '../../core/net/cidr.ts';
 import { PrefixIndex } from '../../core/net/prefix-index.ts';
 import { readPrefix } from '../read-address.ts';
-import type { Listing } from './ip/large-tables.ts';
+import type { ListedRoutes } from './ip/large-tables.ts';
 
 /** Milliseconds for which a listing is used while the events of the host are followed. */
 const listingMs = 60_000;
@@ -13,7 +13,7 @@ const largeMs = 600_000;
  * routes in question; a listing is used again for a minute, until an event shows that it may be outdated.
  */
 export class RouteCache {
-  #listings = new Map<string, { readonly listing: Listing; readonly at: number }>();
+  #listings = new Map<string, { readonly listing: ListedRoutes; readonly at: number }>();
   readonly #concerns = new Map<string, PrefixIndex<Prefix>>();
   /** By interface: whether it takes all traffic, for which any route of another program matters. */
   readonly #isFull = new Map<string, boolean>();
@@ -35,7 +35,7 @@ export class RouteCache {
     this.invalidate();
   }
 
-  async list(link: string, read: () => Promise<Listing>): Promise<Listing> {
+  async list(link: string, read: () => Promise<ListedRoutes>): Promise<ListedRoutes> {
     const known = this.#listings.get(link);
     if (this.#isFollowed && known && performance.now() - known.at < listingMs) return known.listing;
     const at = performance.now();

@@ -3,12 +3,12 @@ import type { HostLink, Underlay } from '../../core/host-state/actual.ts';
 import { aliasMark, kernelProtocol } from '../../core/host-state/marks.ts';
 import { type Address, familyOf, lengthOf } from '../../core/net/cidr.ts';
 import { findInternalLinks } from './internal-links.ts';
-import type { Shown } from './ip/show.ts';
+import type { ShownByIp } from './ip/show.ts';
 
 /** Describes the host around the interface `link`. */
 export function gatherUnderlay(
   link: string,
-  { links, routes, refusing }: Shown,
+  { links, routes, refusing }: ShownByIp,
 ): Omit<Underlay, 'resolvers' | 'stubs'> {
   const others = links.filter((each) => each.name !== link && !each.loopback);
   const defaults = routes.filter(
@@ -54,7 +54,7 @@ export function gatherUnderlay(
 }
 
 /** A bridge that has no carrier has no member now: the containers behind it may come back at any time. */
-function describeLink({ name, kind, mtu, up, carrier }: Shown['links'][number]): HostLink {
+function describeLink({ name, kind, mtu, up, carrier }: ShownByIp['links'][number]): HostLink {
   const isDown = !up || !(carrier || kind === 'bridge');
   return { name, kind: kindOf(kind), mtu, ...(isDown && { isDown }) };
 }
@@ -76,7 +76,7 @@ function isLinkLocal(text: string): boolean {
 }
 
 /** With a VRF the kernel's own routes are in another table than the main one. */
-function isKernelsOrMain({ table, protocol }: Shown['routes'][number]): boolean {
+function isKernelsOrMain({ table, protocol }: ShownByIp['routes'][number]): boolean {
   return table === 'main' || protocol === kernelProtocol;
 }
 

@@ -12,7 +12,7 @@ import {
   maxOutput,
   maxStderr,
   publishCheckpoint,
-  type RunOptions,
+  type ToolOptions,
 } from './run-options.ts';
 import type { ShellPool, StandingShell } from './shell-pool.ts';
 
@@ -25,7 +25,7 @@ export async function runInShell(
   path: string,
   tool: Tool,
   args: readonly string[],
-  options: RunOptions,
+  options: ToolOptions,
 ): Promise<string | null> {
   if (!pooled.has(tool) || platform !== 'linux') return null;
   const { outputCache, input = '', deadlineMs = defaultDeadlineMs, allowExitCodes = [] } = options;

@@ -3,7 +3,7 @@ import type { Secret } from '../../core/crypto/secret.ts';
 import type { Tool } from './find-tool.ts';
 import type { OutputCache } from './output-cache.ts';
 
-export interface RunOptions {
+export interface ToolOptions {
   /** What the tool reads on stdin. The words of a Secret are redacted in its error output. */
   readonly input?: string | Secret;
   /** {@link defaultDeadlineMs} if absent. */

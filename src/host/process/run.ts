@@ -11,12 +11,12 @@ import {
   maxOutput,
   maxStderr,
   publishCheckpoint,
-  type RunOptions,
+  type ToolOptions,
 } from './run-options.ts';
 import { type Shell, ShellPool } from './shell-pool.ts';
 
 /** Runs a tool to its end and returns its stdout. @throws MissingTool @throws CommandFailed */
-export type Run = (tool: Tool, args: readonly string[], options?: RunOptions) => Promise<string>;
+export type Run = (tool: Tool, args: readonly string[], options?: ToolOptions) => Promise<string>;
 
 /** A tool that runs until it is closed. */
 export interface Child {

@@ -98,14 +98,14 @@ export class ShellPool {
 }
 
 /** How a tool ended in a shell: the exit code, null after its deadline, and what it printed. */
-export interface Answer {
+export interface ToolResult {
   readonly exitCode: number | null;
   readonly stdout: AnonymousFile;
   readonly stderr: AnonymousFile;
 }
 
 /** How a run ended: with the shell's line, or why there is none. */
-type Outcome = { readonly said: number } | 'overdue' | 'gone';
+type ShellOutcome = { readonly said: number } | 'overdue' | 'gone';
 
 export class StandingShell {
   readonly #shell: Shell;
@@ -113,7 +113,7 @@ export class StandingShell {
   /** What the file of the tool's input holds; null after a write that failed. */
   #input: string | null = '';
   #isGone = false;
-  #hear: (outcome: Outcome) => void = () => {};
+  #hear: (outcome: ShellOutcome) => void = () => {};
 
   static async open(start: StartShell): Promise<StandingShell> {
     const files = [openAnonymousFile(), openAnonymousFile(), openAnonymousFile()] as const;
@@ -147,12 +147,12 @@ export class StandingShell {
     input: string | Secret,
     deadlineMs: number,
     maxBytes = maxOutput,
-  ): Promise<Answer | null> {
+  ): Promise<ToolResult | null> {
     const [stdin, stdout, stderr] = this.#files;
     const text = input instanceof Secret ? input.reveal() : input;
     if (text !== this.#input) this.#write(stdin, text);
     const overdue = setTimeout(() => this.#end('overdue'), deadlineMs);
-    const outcome = await new Promise<Outcome>((resolve) => {
+    const outcome = await new Promise<ShellOutcome>((resolve) => {
       this.#hear = resolve;
       this.#shell.write(`${command.length} ${Math.ceil(maxBytes / 512)}\n${command.join('\n')}\n`);
     });

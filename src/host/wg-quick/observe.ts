@@ -83,7 +83,7 @@ export async function observe(context: PortableContext, { link, hosts }: Observe
     firewall: null,
     sysctls: {},
     hosts: hosts ? await readHosts(link) : null,
-    surroundings: readUnderlay(
+    underlay: readUnderlay(
       observed.kernelName,
       observed.interfaces,
       await findOtherTunnels(context, link, observed.interfaces),

@@ -32,9 +32,9 @@ export function dumpReader(): (text: string) => Device {
     const [heading = '', ...lines] = text.split('\n').filter((line) => line !== '');
     // Each peer has one line, so that as many lines that are all known are the same ones.
     const isSame = lines.length === known.size && lines.every((line) => known.has(line));
-    const seen = isSame ? known : new Map(lines.map((line) => [line, known.get(line) ?? parsePeer(line)]));
-    const device = { ...parseHeading(heading), peers: [...seen.values()] };
-    known = seen;
+    const observed = isSame ? known : new Map(lines.map((line) => [line, known.get(line) ?? parsePeer(line)]));
+    const device = { ...parseHeading(heading), peers: [...observed.values()] };
+    known = observed;
     return device;
   });
 }

@@ -19,7 +19,7 @@ export interface CachedFile<T> {
   readonly isSynced: boolean;
 }
 
-interface Entry<T> extends CachedFile<T> {
+interface CacheEntry<T> extends CachedFile<T> {
   /** Null where the file may change again without another stamp. */
   readonly stamp: Stamp | null;
   readonly bytes: Buffer;
@@ -34,7 +34,7 @@ const granularityMs = 3000;
  */
 export class FileCache<T> {
   readonly #parse: (path: string, text: string) => T;
-  readonly #entries = new Map<string, Entry<T>>();
+  readonly #entries = new Map<string, CacheEntry<T>>();
 
   /** @param parse must not throw */
   constructor(parse: (path: string, text: string) => T) {
@@ -49,7 +49,7 @@ export class FileCache<T> {
    * @throws UnreadableFile when it is no regular file
    */
   async read(path: string, judge: (stats: Stats) => void = () => {}): Promise<CachedFile<T> | null> {
-    const read = (file: number, stats: Stats): Entry<T> => {
+    const read = (file: number, stats: Stats): CacheEntry<T> => {
       judge(stats);
       const known = this.#entries.get(path);
       if (known?.stamp && isSame(known.stamp, stats)) return known;
@@ -78,7 +78,7 @@ export class FileCache<T> {
     this.#entries.delete(path);
   }
 
-  #decode(path: string, bytes: Buffer, stamp: Stamp | null): Entry<T> {
+  #decode(path: string, bytes: Buffer, stamp: Stamp | null): CacheEntry<T> {
     const text = bytes.toString('utf8');
     return { stamp, bytes, text, value: this.#parse(path, text), isSynced: false };
   }

@@ -11,26 +11,26 @@ import { formatState, parseState, versionOf } from './state-file.ts';
 import { stateVersion } from './state-schema.ts';
 
 /** The state that was read of one network. */
-export interface Reading {
+export interface StateReading {
   readonly state: State;
   /** Why the file was not used, when the state is that of the previous copy. */
   readonly damage: UnreadableFile | null;
 }
 
 /** The state in a text, or why there is none. */
-type Verdict = { readonly state: State } | { readonly damage: UnreadableFile; readonly later: boolean };
+type CopyVerdict = { readonly state: State } | { readonly damage: UnreadableFile; readonly isNewerVersion: boolean };
 
 /**
  * Reads the state at `path`, or where that is damaged its previous copy; null when there is none.
  *
  * @throws UnreadableFile when no copy is good, or the file is of a later version: then an earlier copy would be a step back
  */
-export async function readState(path: string): Promise<Reading | null> {
+export async function readState(path: string): Promise<StateReading | null> {
   const file = await readOwn(path);
   if (file === null) return null;
   const { value: verdict } = file;
   if ('state' in verdict) return { state: verdict.state, damage: null };
-  const previous = verdict.later ? null : await readPrevious(path);
+  const previous = verdict.isNewerVersion ? null : await readPrevious(path);
   if (previous === null) throw verdict.damage;
   return { state: previous.state, damage: verdict.damage };
 }
@@ -50,7 +50,7 @@ export async function writeState(path: string, state: State): Promise<Unreadable
     if (!file.isSynced) await settleFile(path);
   } else {
     if (file === null) await setStrayAside(path);
-    else if ('damage' in file.value && file.value.later) throw file.value.damage;
+    else if ('damage' in file.value && file.value.isNewerVersion) throw file.value.damage;
     else await keepCopy(path, 'state' in file.value ? previousOf(path) : damagedOf(path), file.text);
     // The rename wakes the watches of this very process, which read the file before it is synced.
     files.expect(path, bytes, text, { state }, false);
@@ -63,7 +63,7 @@ export async function writeState(path: string, state: State): Promise<Unreadable
 /** Sets a damaged file aside, and puts its previous copy in its place. Does nothing where the file is good. */
 export async function mendState(path: string): Promise<void> {
   const file = await readOwn(path);
-  if (file === null || 'state' in file.value || file.value.later) return;
+  if (file === null || 'state' in file.value || file.value.isNewerVersion) return;
   const previous = await readPrevious(path);
   if (previous === null) return;
   await keepCopy(path, damagedOf(path), file.text);
@@ -88,7 +88,7 @@ export async function holdsStates(folder: string): Promise<boolean> {
   return (await listFolder(folder)).some((name) => /\.json(\.previous)?$/.test(name));
 }
 
-async function readOwn(path: string): Promise<CachedFile<Verdict> | null> {
+async function readOwn(path: string): Promise<CachedFile<CopyVerdict> | null> {
   return files.read(path, (stats) => refuseForeign(path, stats));
 }
 
@@ -106,7 +106,7 @@ async function setStrayAside(path: string): Promise<void> {
 
 const files = new FileCache(examine);
 
-function examine(path: string, text: string): Verdict {
+function examine(path: string, text: string): CopyVerdict {
   try {
     const state = parseState(text);
     const name = `${state.interface}.json`;
@@ -116,10 +116,10 @@ function examine(path: string, text: string): Verdict {
     const version = versionOf(text);
     if (version !== null && version > stateVersion) {
       const remedy = `use the cpn that wrote it; this one reads version ${stateVersion}`;
-      return { damage: new UnreadableFile(path, `is of version ${version}`, remedy), later: true };
+      return { damage: new UnreadableFile(path, `is of version ${version}`, remedy), isNewerVersion: true };
     }
     const remedy = 'it holds the private key: restore it from a backup, or move it away and join again';
-    return { damage: new UnreadableFile(path, 'is damaged', remedy, error), later: false };
+    return { damage: new UnreadableFile(path, 'is damaged', remedy, error), isNewerVersion: false };
   }
 }
 

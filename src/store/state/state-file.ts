@@ -62,19 +62,26 @@ function formatPeer({ given, proof, ...peer }: Peer): string {
     ...{ id, identity, label, name, priority },
     proof: proof && sorted(proof),
     ...{ publicKey, routes, secretTag, servingSince, type, unlisted, via, withdrawn },
-  } satisfies Row<Peer>);
+  } satisfies FileRow<Peer>);
 }
 
 function formatPin({ address, claimed, identity, peer, publicKey, serial }: Pin): string {
-  return JSON.stringify({ address, claimed: sorted(claimed), identity, peer, publicKey, serial } satisfies Row<Pin>);
+  return JSON.stringify({
+    address,
+    claimed: sorted(claimed),
+    identity,
+    peer,
+    publicKey,
+    serial,
+  } satisfies FileRow<Pin>);
 }
 
 function formatLabels({ labels, peer }: PeerLabels): string {
-  return JSON.stringify({ labels, peer } satisfies Row<PeerLabels>);
+  return JSON.stringify({ labels, peer } satisfies FileRow<PeerLabels>);
 }
 
 /** Every field: one that is missing here would be missing from the file. */
-type Row<T> = Readonly<Record<keyof T, unknown>>;
+type FileRow<T> = Readonly<Record<keyof T, unknown>>;
 
 /**
  * Parses what {@link formatState} wrote; throws for anything else. A public key that the map lists is taken as it is there, because to

@@ -47,8 +47,8 @@ describe('one deadline bounds the whole call', () => {
     const failure = await failureOf(connectAdminService(address, token, { deadlineMs }).listNetworks());
     expect(failure.message).not.toContain('carried out');
     const service = connectAdminService(address, token, { deadlineMs });
-    const doubt = await failureOf(service.createNetwork({ name: 'n', private_cidr: '10.77.0.0/16' }));
-    expect(doubt.message).toContain('may have been carried out');
+    const unconfirmed = await failureOf(service.createNetwork({ name: 'n', private_cidr: '10.77.0.0/16' }));
+    expect(unconfirmed.message).toContain('may have been carried out');
   });
 
   test('closes the connection', async () => {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
-import { type Connector, findListeningUser, withListenerCheck } from '../../../src/api/http/listener-check.ts';
+import { findListeningUser, type SocketConnector, withListenerCheck } from '../../../src/api/http/listener-check.ts';
 
 /** A program of this user that listens at an address; returns its port. */
 async function listen(host: string): Promise<number> {
@@ -17,7 +17,7 @@ async function userOf(hostname: string, port: number): Promise<number | null> {
     const socket = connect({ host: hostname, port }, () => done(null, socket));
     socket.on('error', (error) => done(error, null));
     onTestFinished(() => void socket.destroy());
-  }) as Connector;
+  }) as SocketConnector;
   const users: (number | null)[] = [];
   const check = withListenerCheck(dial, { expected: null } as never, (user) => users.push(user));
   await new Promise<void>((resolve, reject) => {

@@ -40,8 +40,8 @@ const cases: [string, (desk: Desk) => Promise<unknown> | undefined][] = [
       const listed = peers.map((each) => (each.id === 1 ? { ...each, endpoint: moved } : each));
       desk.answers = [answerWith({ ...rest, peers: listed })];
       await reconcileNetworks(desk.tools);
-      const { surroundings } = desk.actual;
-      desk.actual = { ...desk.actual, surroundings: { ...surroundings, addresses: [moved.host] } };
+      const { underlay } = desk.actual;
+      desk.actual = { ...desk.actual, underlay: { ...underlay, addresses: [moved.host] } };
     },
   ],
   [
@@ -59,7 +59,7 @@ const cases: [string, (desk: Desk) => Promise<unknown> | undefined][] = [
       const routed = [
         { prefix: prefix('192.168.50.0/25'), link: 'eth0', gateway: null, protocol: 'static', metric: 0 },
       ];
-      desk.actual = { ...desk.actual, surroundings: { ...desk.actual.surroundings, routed: routed as never } };
+      desk.actual = { ...desk.actual, underlay: { ...desk.actual.underlay, routed: routed as never } };
     },
   ],
   [
@@ -238,7 +238,7 @@ it('a subnet of this host within the range of the network is a note', async () =
   for (const { id } of edges)
     desk.touch(Number(id), { latestHandshake: Math.floor(desk.tools.now().getTime() / 1000) });
   const connected = [{ prefix: prefix('10.77.0.128/25'), link: 'wlan0' }];
-  desk.actual = { ...desk.actual, surroundings: { ...desk.actual.surroundings, connected: connected as never } };
+  desk.actual = { ...desk.actual, underlay: { ...desk.actual.underlay, connected: connected as never } };
   const [status] = await readStatus(desk.tools);
   expect(status).toMatchObject({ state: 'up', problems: [{ code: 'subnet-inside', severity: 'note' }] });
   expect(await problemsOf(tools)).toEqual([]);

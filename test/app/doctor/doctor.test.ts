@@ -30,7 +30,7 @@ it('a host that expires within days is a note, with what to do', async () => {
   expect(found).toContainEqual(
     expect.objectContaining({
       ...{ subject: 'network', verdict: 'note' },
-      looked: 'how long this host may stay in office',
+      checked: 'how long this host may stay in office',
       found: expect.stringContaining('expires within a day'),
       remedy: expect.stringMatching(/cpn peer update \d+ 1 --expires 90d/),
     }),
@@ -154,7 +154,7 @@ describe('a check-up', () => {
     expect(problemsOf(await examine({ ...tools, probeService: inDays(13.5) }))).toMatchObject([
       {
         subject: 'api',
-        looked: expect.stringMatching(/^the TLS certificate of /),
+        checked: expect.stringMatching(/^the TLS certificate of /),
         found: expect.stringMatching(/^expires on .*, in 13 days$/),
         remedy: expect.stringContaining('let the operator of the control plane renew it'),
       },
@@ -198,7 +198,7 @@ describe('the MTU', () => {
       };
       const { desk, tools } = await startDesk();
       desk.echoes = echoes;
-      const [problem] = problemsOf(await examine(tools)).filter(({ looked }) => looked.includes('through cpn0'));
+      const [problem] = problemsOf(await examine(tools)).filter(({ checked }) => checked.includes('through cpn0'));
       const [, mtu] = /--mtu (\d+)/.exec(problem?.remedy ?? '') ?? [];
       expect(Math.max(576, limit) - Number(mtu)).toBeLessThanOrEqual(limit < 576 ? 0 : 8);
       expect(Number(mtu)).toBeLessThanOrEqual(Math.max(576, limit));
@@ -211,7 +211,7 @@ describe('the MTU', () => {
     const { device } = desk.actual;
     if (device !== null) desk.actual = { ...desk.actual, device: { ...device, fwmark: 0xca6c } };
     desk.echoes = (to, bytes, mark) => to.startsWith('10.77.') || mark === 0xca6c || bytes <= 1420;
-    const outside = (await examine(tools)).filter(({ looked }) => looked.includes('largest travel'));
+    const outside = (await examine(tools)).filter(({ checked }) => checked.includes('largest travel'));
     expect(outside.map(({ verdict }) => verdict)).toEqual(['ok']);
   });
 
@@ -222,7 +222,7 @@ describe('the MTU', () => {
     expect((await mtuOf())[0]?.remedy).toMatch(
       /^"cpn run" lowers the MTU within minutes; without it: cpn set cpn0 --mtu 1\d+/,
     );
-    const underlay = nameUnderlay(desk.actual.surroundings);
+    const underlay = nameUnderlay(desk.actual.underlay);
     const pathMtu = { mtu: 1296, peer: 2, underlay, measuredAt: '2026-11-22T12:00:00.000Z' };
     await tools.store.write({ ...(await desk.state()), pathMtu });
     await reconcileNetworks(tools);

@@ -5,7 +5,7 @@ import { bringUp, reconcileNetworks } from '../../../src/app/reconcile/reconcile
 import { readStatus } from '../../../src/app/status/status.ts';
 import type { Tools } from '../../../src/app/tools.ts';
 import { NotJoined, Refused, WrongUsage } from '../../../src/core/errors/index.ts';
-import { address, surroundings } from '../../core/samples.ts';
+import { address, underlay } from '../../core/samples.ts';
 import type { Desk } from '../desk.ts';
 import { one, range, serving, startServing, two } from '../serving.ts';
 
@@ -139,7 +139,7 @@ describe('a drained connector', () => {
     const gone = 'there is no interface eth7 any more';
     await tools.store.amendNotes('cpn0', { ways: { [one]: { isOwn: true, links: ['eth7'], gone } } });
     const around = (uplinks: string[]) => {
-      desk.actual = { ...desk.actual, surroundings: { ...surroundings, reached: [], uplinks } };
+      desk.actual = { ...desk.actual, underlay: { ...underlay, reached: [], uplinks } };
     };
     around([]);
     const reasons = [`${one} (${gone})`];
@@ -155,7 +155,7 @@ describe('a drained connector', () => {
     const gone = 'eth1 is down, or has no carrier';
     await tools.store.amendNotes('cpn0', { ways: { [one]: { isOwn: true, links: ['eth1'], gone } } });
     const reached = [one, two].map((prefix) => ({ prefix, link: 'eth1' }));
-    desk.actual = { ...desk.actual, surroundings: { ...surroundings, reached } };
+    desk.actual = { ...desk.actual, underlay: { ...underlay, reached } };
     expect(await undoDrain(tools, undefined)).toMatchObject([{ withdrawn: [], reasons: [], failure: null }]);
     expect(desk.withdrawn).toEqual([all, []]);
   });
@@ -166,7 +166,7 @@ describe('a drained connector', () => {
     const gone = 'eth1 is down, or has no carrier';
     await tools.store.amendNotes('cpn0', { ways: { [one]: { isOwn: true, links: ['eth1'], gone } } });
     const reached = [one, two].map((prefix) => ({ prefix, link: 'eth1' }));
-    desk.actual = { ...desk.actual, surroundings: { ...surroundings, reached } };
+    desk.actual = { ...desk.actual, underlay: { ...underlay, reached } };
     const reportable: unknown[] = [];
     const lock: Tools['store']['lock'] = async (work) => {
       const result = await tools.store.lock(work);

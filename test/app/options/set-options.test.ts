@@ -9,7 +9,7 @@ import { parsePrefix } from '../../../src/core/net/cidr.ts';
 import { parseEndpoint } from '../../../src/core/net/endpoint.ts';
 import { parseProxy } from '../../../src/core/net/proxy.ts';
 import type { Joined } from '../../../src/store/state/state.ts';
-import type { Store } from '../../../src/store/store.ts';
+import type { HostStore } from '../../../src/store/store.ts';
 import { dialled, options, peer } from '../../core/samples.ts';
 import { answerWith, Desk, fail, joinedTo, mapAt } from '../desk.ts';
 import { one, serving, startServing, two } from '../serving.ts';
@@ -195,7 +195,7 @@ describe('setting the description of this host', () => {
     const desk = await startDesk();
     await desk.tools.store.write({ ...(await desk.state()), features: null });
     let isLocked = false;
-    const lock: Store['lock'] = async (work) => {
+    const lock: HostStore['lock'] = async (work) => {
       // It would wait for itself.
       if (isLocked) throw new Error('locked twice');
       isLocked = true;

@@ -117,7 +117,7 @@ export class Site {
     const on = (link: string) => ({ ...(this.#links.get(link) ?? bare), sysctls: this.#sysctls });
     return {
       ...this.#desk.tools.host,
-      observe: async ({ link, around = null }) => ({ ...(around ?? on(link)), device: on(link).device }),
+      observe: async ({ link, previous: around = null }) => ({ ...(around ?? on(link)), device: on(link).device }),
       device: async (link) => on(link).device,
       links: async () => new Set([...this.#links].flatMap(([link, { link: found }]) => (found ? [link] : []))),
       triggerHandshake: async (address) => this.#answer(address),

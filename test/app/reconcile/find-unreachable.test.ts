@@ -66,8 +66,8 @@ describe('a name with several addresses', () => {
     ['a route that this host takes', '192.168.50.7'],
     ['the range of the network', '10.77.0.9'],
     ['the tunnel, as the address of a peer', '10.77.0.2'],
-  ])('is not used at an address in %s while there is another', async (_, inside) => {
-    const desk = await start([address(inside), four]);
+  ])('is not used at an address in %s while there is another', async (_, tunnelPrefixes) => {
+    const desk = await start([address(tunnelPrefixes), four]);
     const { desired } = await evaluateNetwork(desk.tools, await desk.state());
     expect(desired.config.peers[0]?.endpoint?.host).toBe(four);
     expect(desired.routes).toContain(prefix('192.168.50.0/24'));

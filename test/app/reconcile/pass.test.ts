@@ -16,7 +16,7 @@ const relay = peer(2, { type: 'connector', endpoint: dialled(2) });
 const before = mapAt('"1"', [relay]);
 /** Moves a route onto this host, and so may cut it off. */
 const after = mapAt('"2"', [relay], { routes: [parsePrefix('192.168.50.0/24'), parsePrefix('192.168.60.0/24')] });
-const news = { map: after, resolved: null };
+const update = { map: after, resolved: null };
 const options = { withinMs: 20_000 };
 const gone = new Unreachable('https://203.0.113.99', 'gone', { delivered: false, heard: false, retryAfterMs: null });
 
@@ -130,7 +130,7 @@ describe('a pass', () => {
     const desk = await settledDesk();
     desk.sshClients = [{ address: parseAddress('192.168.50.7'), local: parseAddress('203.0.113.22') }];
     const routed = [{ prefix: parsePrefix('192.168.50.0/25'), link: 'eth1' }];
-    desk.actual = { ...desk.actual, surroundings: { ...desk.actual.surroundings, routed } };
+    desk.actual = { ...desk.actual, underlay: { ...desk.actual.underlay, routed } };
     const pass = await passNetwork(desk.tools, 'cpn0', noUpdate, options);
     expect(pass?.evaluation?.desired.report).toMatchObject([
       { state: 'taken', reason: '192.168.50.7 stays outside: an SSH client' },
@@ -145,7 +145,7 @@ describe('a pass', () => {
     await passNetwork(desk.tools, 'cpn0', noUpdate, options);
     expect(desk.sessionReads).toBe(0);
     desk.answers = [answerWith(after)];
-    const pass = await passNetwork(desk.tools, 'cpn0', news, options);
+    const pass = await passNetwork(desk.tools, 'cpn0', update, options);
     expect(pass?.evaluation?.desired.report).toContainEqual(
       expect.objectContaining({ prefix: '192.168.60.0/24', reason: '192.168.60.7 stays outside: an SSH client' }),
     );
@@ -179,7 +179,7 @@ describe('a pass', () => {
 
   it.each([
     ['without an update', noUpdate],
-    ['with a map that was refused before', news],
+    ['with a map that was refused before', update],
   ])('leaves drift when `mayRepair` forbids the repair, %s', async (_, update) => {
     const desk = await settledDesk();
     await desk.tools.store.write({ ...(await desk.state()), refused: identifyMap(after) });
@@ -221,7 +221,7 @@ describe('a newer map that could cut the host off', () => {
   ])('is kept when the control plane still %s', async (_, answer) => {
     const desk = await settledDesk();
     desk.answers = [answer];
-    await passNetwork(desk.tools, 'cpn0', news, options);
+    await passNetwork(desk.tools, 'cpn0', update, options);
     expect(routesOf(desk)).toEqual(['192.168.50.0/24', '192.168.60.0/24']);
     expect((await desk.state()).membership.map.revision).toBe('"2"');
     expect(await desk.tools.store.readConfig('cpn0')).toContain('192.168.60.0/24');
@@ -230,7 +230,7 @@ describe('a newer map that could cut the host off', () => {
   it('is confirmed over a connection that the next long poll uses again', async () => {
     const desk = await settledDesk();
     desk.answers = [answerWith(after)];
-    await passNetwork(desk.tools, 'cpn0', news, options);
+    await passNetwork(desk.tools, 'cpn0', update, options);
     expect(desk.patience).toEqual({ deadlineMs: 5_000, connection: 'leave' });
   });
 
@@ -238,7 +238,7 @@ describe('a newer map that could cut the host off', () => {
     const desk = await settledDesk();
     desk.answers = [fail(gone)];
     desk.alive.add('10.77.0.2');
-    await passNetwork(desk.tools, 'cpn0', news, options);
+    await passNetwork(desk.tools, 'cpn0', update, options);
     expect((await desk.state()).membership.map.revision).toBe('"2"');
   });
 
@@ -250,7 +250,7 @@ describe('a newer map that could cut the host off', () => {
         throw gone;
       },
     ];
-    await passNetwork(desk.tools, 'cpn0', news, options);
+    await passNetwork(desk.tools, 'cpn0', update, options);
     expect((await desk.state()).membership.map.revision).toBe('"2"');
   });
 
@@ -259,7 +259,7 @@ describe('a newer map that could cut the host off', () => {
     const begun = desk.seconds;
     desk.answers = [fail(gone)];
     desk.tools.host.isTcpReachable = async () => desk.seconds - begun < 0.25;
-    await expect(passNetwork(desk.tools, 'cpn0', news, options)).rejects.toBeInstanceOf(NotConfirmed);
+    await expect(passNetwork(desk.tools, 'cpn0', update, options)).rejects.toBeInstanceOf(NotConfirmed);
   });
 
   it('is rolled back although a peer still sends: it may receive nothing from this host', async () => {
@@ -272,7 +272,7 @@ describe('a newer map that could cut the host off', () => {
         throw gone;
       },
     ];
-    await expect(passNetwork(desk.tools, 'cpn0', news, options)).rejects.toBeInstanceOf(NotConfirmed);
+    await expect(passNetwork(desk.tools, 'cpn0', update, options)).rejects.toBeInstanceOf(NotConfirmed);
   });
 
   it('is rolled back when the peers stop responding, and not retried', async () => {
@@ -280,14 +280,14 @@ describe('a newer map that could cut the host off', () => {
     const config = await desk.tools.store.readConfig('cpn0');
     const { routes, link } = desk.actual;
     desk.answers = [fail(gone)];
-    await expect(passNetwork(desk.tools, 'cpn0', news, options)).rejects.toBeInstanceOf(NotConfirmed);
+    await expect(passNetwork(desk.tools, 'cpn0', update, options)).rejects.toBeInstanceOf(NotConfirmed);
     expect(desk.actual).toMatchObject({ routes, link });
     expect(await desk.tools.store.readConfig('cpn0')).toBe(config);
     expect(await desk.state()).toMatchObject({ refused: '"2"', membership: { map: { revision: '"1"' } } });
 
     desk.steps.length = 0;
     desk.answers = [answerWith(after)];
-    expect(await passNetwork(desk.tools, 'cpn0', news, options)).toMatchObject({ changes: [] });
+    expect(await passNetwork(desk.tools, 'cpn0', update, options)).toMatchObject({ changes: [] });
     expect(desk.steps).toEqual([]);
   });
 
@@ -295,20 +295,20 @@ describe('a newer map that could cut the host off', () => {
     const desk = await settledDesk();
     const { device, routes } = desk.actual;
     desk.refuses = (step) => step.do === 'configure-link' && step.commands.some((command) => 'add' in command);
-    await expect(passNetwork(desk.tools, 'cpn0', news, options)).rejects.toBeInstanceOf(CommandFailed);
+    await expect(passNetwork(desk.tools, 'cpn0', update, options)).rejects.toBeInstanceOf(CommandFailed);
     // What came before the refused step was done, and is undone.
     expect(desk.steps.map((step) => step.do)).toEqual(['configure-device', 'configure-device']);
     expect(desk.actual).toMatchObject({ device, routes });
     desk.refuses = () => false;
     desk.answers = [answerWith(after)];
-    await passNetwork(desk.tools, 'cpn0', news, options);
+    await passNetwork(desk.tools, 'cpn0', update, options);
     expect((await desk.state()).membership.map.revision).toBe('"2"');
   });
 
   it('is tried as soon as it is another one', async () => {
     const desk = await settledDesk();
     desk.answers = [fail(gone)];
-    await expect(passNetwork(desk.tools, 'cpn0', news, options)).rejects.toBeInstanceOf(NotConfirmed);
+    await expect(passNetwork(desk.tools, 'cpn0', update, options)).rejects.toBeInstanceOf(NotConfirmed);
     desk.answers = [answerWith(after)];
     await passNetwork(desk.tools, 'cpn0', { map: { ...after, revision: '"3"' }, resolved: null }, options);
     expect(await desk.state()).toMatchObject({ refused: null, membership: { map: { revision: '"3"' } } });
@@ -323,7 +323,7 @@ describe('a newer map that could cut the host off', () => {
         throw gone;
       },
     ];
-    await expect(passNetwork(desk.tools, 'cpn0', news, { ...options, signal: stop.signal })).rejects.toThrow(
+    await expect(passNetwork(desk.tools, 'cpn0', update, { ...options, signal: stop.signal })).rejects.toThrow(
       'before the daemon stopped; its next start tries again',
     );
     expect(routesOf(desk)).toEqual(['192.168.50.0/24']);
@@ -339,7 +339,7 @@ describe('a newer map that could cut the host off', () => {
         return { map: null, waited: false };
       },
     ];
-    await passNetwork(desk.tools, 'cpn0', news, options);
+    await passNetwork(desk.tools, 'cpn0', update, options);
     expect(seen).toEqual(['"1"', 2]);
   });
 });
@@ -424,7 +424,7 @@ describe('a change that takes away the network itself', () => {
   }
 
   const drift = (desk: Desk) => {
-    desk.actual = { ...desk.actual, surroundings: { ...desk.actual.surroundings, connected } };
+    desk.actual = { ...desk.actual, underlay: { ...desk.actual.underlay, connected } };
   };
   /** The tunnel without the counters of WireGuard. */
   const hostOf = ({ actual: { link, device, routes } }: Desk) => {

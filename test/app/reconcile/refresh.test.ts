@@ -7,7 +7,7 @@ import type { NetworkMap } from '../../../src/core/map/model.ts';
 import { renderConfig } from '../../../src/core/wg-quick/render.ts';
 import type { TunnelConfig } from '../../../src/core/wg-quick/tunnel-config.ts';
 import type { Joined } from '../../../src/store/state/state.ts';
-import { address, keyPair, network, options, peer, prefix, surroundings } from '../../core/samples.ts';
+import { address, keyPair, network, options, peer, prefix, underlay } from '../../core/samples.ts';
 import { answerRemoving, answerWith, Desk, joinedTo, mapAt, self } from '../desk.ts';
 
 const known = mapAt('"1"', [peer(2)]);
@@ -138,16 +138,16 @@ describe('a network that moves to another range', () => {
   async function refreshTwice(
     range: string,
     {
-      around = {},
+      observed = {},
       sshClients = [],
       state: changes = {},
-    }: { around?: Partial<Underlay>; sshClients?: readonly SshClient[]; state?: Partial<Joined> } = {},
+    }: { observed?: Partial<Underlay>; sshClients?: readonly SshClient[]; state?: Partial<Joined> } = {},
   ) {
     const state = joinedTo(known, changes);
     const desk = await Desk.with(state);
     await desk.tools.store.writeConfig('cpn0', renderConfig(up));
     desk.sshClients = sshClients;
-    desk.actual = { ...desk.actual, surroundings: { ...surroundings, ...around } };
+    desk.actual = { ...desk.actual, underlay: { ...underlay, ...observed } };
     desk.answers = [answerWith(movedTo(range))];
     const first = await refresh(desk.tools, state);
     await desk.tools.store.amendNotes('cpn0', first.notes);
@@ -168,9 +168,9 @@ describe('a network that moves to another range', () => {
   const resolvers = [address('10.9.9.5')];
   const sshClients = [{ address: address('10.9.9.5'), local: address('203.0.113.22') }];
   it.each<[string, string, Parameters<typeof refreshTwice>[1]]>([
-    ['10.0.0.0/8', 'covers a resolver (10.9.9.5)', { around: { resolvers } }],
+    ['10.0.0.0/8', 'covers a resolver (10.9.9.5)', { observed: { resolvers } }],
     ['10.0.0.0/8', 'covers an SSH client (10.9.9.5)', { sshClients }],
-    ['10.0.0.0/8', 'covers the default gateway (10.1.1.1)', { around: { gateways: [address('10.1.1.1')] } }],
+    ['10.0.0.0/8', 'covers the default gateway (10.1.1.1)', { observed: { gateways: [address('10.1.1.1')] } }],
     [
       '10.0.0.0/8',
       'covers the control plane (10.9.9.9)',
@@ -179,7 +179,7 @@ describe('a network that moves to another range', () => {
     [
       '10.0.0.0/8',
       'overlaps 10.5.0.0/24, which this host is in (eth0)',
-      { around: { connected: [{ prefix: prefix('10.5.0.0/24'), link: 'eth0' }] } },
+      { observed: { connected: [{ prefix: prefix('10.5.0.0/24'), link: 'eth0' }] } },
     ],
     ['0.0.0.0/1', 'is half of the default route', {}],
     ['0.0.0.0/4', 'overlaps unspecified addresses', {}],
@@ -194,7 +194,7 @@ describe('a network that moves to another range', () => {
 
   it('is no matter for a resolver and a control plane in the range that it has', async () => {
     const host = {
-      around: { resolvers: [address('10.77.0.2')] },
+      observed: { resolvers: [address('10.77.0.2')] },
       state: { service: { url: 'https://10.77.0.9', insecureHttp: false } },
     };
     expect((await refreshTwice('10.77.0.0/16', host))[1]).toEqual({ cidr: '10.77.0.0/16', failure: undefined });
@@ -202,7 +202,7 @@ describe('a network that moves to another range', () => {
 
   it('is taken where a person lets it through, once it is said twice', async () => {
     const allowed = { ...options, allowRoutes: [prefix('10.0.0.0/8')] };
-    const [first, second] = await refreshTwice('10.0.0.0/8', { around: { resolvers }, state: { options: allowed } });
+    const [first, second] = await refreshTwice('10.0.0.0/8', { observed: { resolvers }, state: { options: allowed } });
     expect([first?.cidr, second?.cidr]).toEqual([undefined, '10.0.0.0/8']);
   });
 

@@ -27,7 +27,7 @@ async function startDesk(): Promise<Desk> {
 }
 
 function observe(desk: Desk, changes: Partial<Underlay>): void {
-  desk.actual = { ...desk.actual, surroundings: { ...desk.actual.surroundings, ...changes } };
+  desk.actual = { ...desk.actual, underlay: { ...desk.actual.underlay, ...changes } };
 }
 
 async function pass(desk: Desk, map: NetworkMap | null = null): Promise<void> {
@@ -78,16 +78,16 @@ describe('a resolver that is reached through an accepted route', () => {
   it('is remembered of a local resolver without readable settings, whose socket to it has the tunnel address', async () => {
     const desk = await startDesk();
     const stub = { address: address('127.0.0.1'), isListening: true, program: 'dnscrypt-proxy', isStated: false };
-    const use = (servers: { seen: Address[]; tunnelled: Address[] }) =>
+    const use = (servers: { observed: Address[]; tunnelled: Address[] }) =>
       observe(desk, { resolvers: [stub.address], stubs: [{ ...stub, stated: [], ...servers }] });
-    use({ seen: [], tunnelled: [resolver] });
+    use({ observed: [], tunnelled: [resolver] });
     await pass(desk);
     // While the route is gone, its queries go out by another address.
-    use({ seen: [resolver], tunnelled: [] });
+    use({ observed: [resolver], tunnelled: [] });
     await pass(desk, withoutRoute('"2"'));
     await pass(desk, withRoute('"3"'));
     expect([routesOf(desk), throwsOf(desk)]).toEqual([[lan], []]);
-    use({ seen: [], tunnelled: [] });
+    use({ observed: [], tunnelled: [] });
     await pass(desk);
     expect((await desk.state()).tunnelledResolvers).toEqual(tunnelled);
   });

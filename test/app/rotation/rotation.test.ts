@@ -415,9 +415,9 @@ describe('after a change', () => {
     await rotateKeys(desk.tools, undefined);
     const state = await desk.state();
     const outdated = { ...map, revision: '"0"' };
-    const news = { map: outdated, resolved: null };
-    expect(applyUpdate(state, { ...news, requestedAs: older.publicKey })).toBe(state);
-    expect(applyUpdate(state, { ...news, requestedAs: newer.publicKey }).membership.map.revision).toBe('"0"');
+    const update = { map: outdated, resolved: null };
+    expect(applyUpdate(state, { ...update, requestedAs: older.publicKey })).toBe(state);
+    expect(applyUpdate(state, { ...update, requestedAs: newer.publicKey }).membership.map.revision).toBe('"0"');
   });
 
   it('an interface that wg-quick made with the other key is ours while the change is not over', async () => {

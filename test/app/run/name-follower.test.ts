@@ -84,14 +84,14 @@ describe('an answer', () => {
   });
 
   it('inside a route of the tunnel takes neither the route away nor the endpoint', async () => {
-    const inside = address('192.168.50.10');
+    const tunnelPrefixes = address('192.168.50.10');
     expect((await look()).desired.routes).toContain('192.168.50.0/24');
     for (let time = 0; time < 20; time += 1) {
-      desk.names['edge.example.net'] = [inside, address(`192.168.50.${100 + time}`)];
+      desk.names['edge.example.net'] = [tunnelPrefixes, address(`192.168.50.${100 + time}`)];
       expect(await follow()).toBeNull();
       desk.seconds += interval;
     }
-    desk.names['edge.example.net'] = [inside, moved];
+    desk.names['edge.example.net'] = [tunnelPrefixes, moved];
     expect(await follow()).toEqual({ 'edge.example.net': [moved, old] });
   });
 
@@ -241,7 +241,7 @@ describe('a name with addresses of both families', () => {
 
 describe('an address that the resolver gave once for the control plane', () => {
   const honest = address('203.0.113.1');
-  const inside = address('192.168.50.7');
+  const tunnelPrefixes = address('192.168.50.7');
   const service = { url: 'https://control.example.net', insecureHttp: false };
   const hostname = 'control.example.net';
 
@@ -267,7 +267,7 @@ describe('an address that the resolver gave once for the control plane', () => {
     if (resolved) await passNetwork(desk.tools, 'cpn0', { map: null, resolved }, { withinMs: 1 });
   }
 
-  it.each([[[honest, inside]], [[inside, honest]]])(
+  it.each([[[honest, tunnelPrefixes]], [[tunnelPrefixes, honest]]])(
     'costs no route after the next answer without it',
     async (answer) => {
       await startDeceived(answer);
@@ -280,15 +280,15 @@ describe('an address that the resolver gave once for the control plane', () => {
   );
 
   it('stays refused while the service answers there, or answered there last', async () => {
-    await startDeceived([honest, inside]);
+    await startDeceived([honest, tunnelPrefixes]);
     await hear([honest]);
     expect(await routes()).toBe(false);
-    await reachAt(inside);
+    await reachAt(tunnelPrefixes);
     await hear([moved]);
-    expect((await desk.state()).resolved[hostname]).toEqual([moved, inside]);
+    expect((await desk.state()).resolved[hostname]).toEqual([moved, tunnelPrefixes]);
     await reachAt(undefined);
     await hear([honest]);
-    expect((await desk.state()).resolved[hostname]).toEqual([honest, inside]);
+    expect((await desk.state()).resolved[hostname]).toEqual([honest, tunnelPrefixes]);
     await reachAt(honest);
     await hear([]);
     expect(await routes()).toBe(false);

@@ -8,12 +8,12 @@ import { dialled, options, peer, prefix } from '../../core/samples.ts';
 import { Desk, joinedTo, mapAt } from '../desk.ts';
 
 const linkLocal = prefix('169.254.7.0/24');
-const inside = prefix('10.77.0.128/25');
+const tunnelPrefixes = prefix('10.77.0.128/25');
 const pieces = [prefix('20.0.0.0/7'), prefix('24.0.0.0/5'), prefix('32.0.0.0/6')];
 
 it('a join and cpn status report the routes that are left out, the reason and the remedy', async () => {
   const connector = peer(2, { type: 'connector', endpoint: dialled(2) });
-  const map = mapAt('"1"', [connector], { routes: [linkLocal, inside, ...pieces] });
+  const map = mapAt('"1"', [connector], { routes: [linkLocal, tunnelPrefixes, ...pieces] });
   const desk = await Desk.with(joinedTo(map));
   await desk.tools.store.forget('cpn0', []);
   desk.enrols = ({ publicKey, name }) => {

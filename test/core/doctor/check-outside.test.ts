@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { checkOutside } from '../../../src/core/doctor/check-outside.ts';
 import type { Underlay } from '../../../src/core/host-state/actual.ts';
 import { ipv6Key } from '../../../src/core/host-state/sysctl-keys.ts';
-import { address, bare, desireFor, dialled, ground, network, peer, prefix, surroundings } from '../samples.ts';
+import { address, bare, desireFor, dialled, network, peer, prefix, underlay, usualConstraints } from '../samples.ts';
 
 /** What doctor says of a laptop with a full tunnel: `verdict found`. */
 function examine(changes: Partial<Underlay>, isStrict = false): string[] {
@@ -16,16 +16,16 @@ function examine(changes: Partial<Underlay>, isStrict = false): string[] {
       forwarding: { sysctls: { [ipv6Key]: '0' }, receipt: [], others: [], hasNft: true },
       ...(isStrict && { strict: { prefixes: [prefix('192.168.1.0/24')], tables: [] } }),
     },
-    { ...ground, allowed: [prefix('0.0.0.0/0')], surroundings: around },
+    { ...usualConstraints, allowed: [prefix('0.0.0.0/0')], underlay: around },
   );
-  const actual = { ...bare, surroundings: around };
+  const actual = { ...bare, underlay: around };
   return checkOutside({ map, self, enabled: true, desired, actual }).map(({ verdict, found }) => `${verdict} ${found}`);
 }
 
 const subnet = (text: string, link = 'eth0') => ({ prefix: prefix(text), link });
 const own = subnet('2001:db8:7::/64');
 const laptop: Underlay = {
-  ...surroundings,
+  ...underlay,
   addresses: [address('192.168.1.22')],
   connected: [subnet('192.168.1.0/24')],
   routed: [],

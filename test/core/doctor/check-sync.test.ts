@@ -11,7 +11,7 @@ describe('checkSync', () => {
     const daemonFailure = { error: 'unknown issuer', since, lastSuccess };
     const [finding] = checkSync('cpn0', { lastSuccess: since, error: null, daemonFailure });
     expect(finding).toMatchObject({
-      ...{ subject: 'daemon', verdict: 'problem', looked: 'the last sync of cpn0 by the daemon' },
+      ...{ subject: 'daemon', verdict: 'problem', checked: 'the last sync of cpn0 by the daemon' },
       found: 'fails since 2030-03-01 12:00 UTC; its last success was at 2030-03-01 11:00 UTC: unknown issuer',
       remedy: expect.stringMatching(/"cpn set cpn0" saves --ca-file and --proxy for both, and "systemctl restart cpn"/),
     });
@@ -58,7 +58,7 @@ describe('checkAuthorities', () => {
 
   it('has name and end of each CA, and a problem where it ends soon or has ended', () => {
     expect(check(90)).toMatchObject({
-      ...{ verdict: 'ok', looked: 'the CA "Office Root" of cpn0' },
+      ...{ verdict: 'ok', checked: 'the CA "Office Root" of cpn0' },
       found: 'is accepted alone for the control plane, until 2030-05-30 12:00 UTC',
     });
     expect(check(3)).toMatchObject({ verdict: 'problem', found: expect.stringContaining('in 3 days') });

@@ -16,7 +16,7 @@ import {
   checkForwarding,
   checkPorts,
   checkRules,
-  type ExaminedNetwork,
+  type MappedNetwork,
 } from '../../../src/core/doctor/check-network.ts';
 import { firewallMarks } from '../../../src/core/forward/nft-rules.ts';
 import type { KernelRoute } from '../../../src/core/host-state/kernel-route.ts';
@@ -29,13 +29,13 @@ import {
   bare,
   desireFor,
   dialled,
-  ground,
   keyPair,
   network,
   options,
   peer,
   prefix,
-  surroundings,
+  underlay,
+  usualConstraints,
 } from '../samples.ts';
 
 const tool = (name: string, path: string | null = `/usr/bin/${name}`): ToolFound => {
@@ -48,7 +48,7 @@ describe('answers to clients outside a full tunnel', () => {
   const map = network([peer(1, { type: 'connector', endpoint: dialled(1) }), laptop], {
     routes: [prefix('0.0.0.0/0')],
   });
-  const full = desireFor(laptop, map, {}, { ...ground, allowed: [prefix('0.0.0.0/0')] });
+  const full = desireFor(laptop, map, {}, { ...usualConstraints, allowed: [prefix('0.0.0.0/0')] });
   const route = (link: string): KernelRoute => ({
     link,
     local: false,
@@ -67,15 +67,15 @@ describe('answers to clients outside a full tunnel', () => {
     ['go into the tunnel, as the host has no other route', inside, nowhere, 'ok'],
     ['go into the tunnel by a route that a peer serves', inside, inside, 'ok'],
     ['are refused by the host', nowhere, nowhere, 'ok'],
-  ])('that %s', (_what, way, without, verdict) => {
-    expect(checkAnswers([{ from, way, outside: without }], full, bare)).toMatchObject([{ verdict }]);
+  ])('that %s', (_what, route, without, verdict) => {
+    expect(checkAnswers([{ from, route, outside: without }], full, bare)).toMatchObject([{ verdict }]);
   });
 
   it('include those of containers, which only packet rules keep outside', () => {
     const actual = { ...bare, sysctls: { [allForwardingKey]: '1' } };
-    const paths = [{ from, way: outside, outside }];
+    const paths = [{ from, route: outside, outside }];
     expect(checkAnswers(paths, full, actual)).toMatchObject([{ verdict: 'ok' }, { verdict: 'note' }]);
-    const rules = tunnelRules(ground, true);
+    const rules = tunnelRules(usualConstraints, true);
     expect(checkAnswers(paths, { ...full, rules }, actual)).toMatchObject([{ verdict: 'ok' }]);
   });
 
@@ -245,9 +245,9 @@ describe('the MTU', () => {
 /** This host, number 1, with its interface up on port 51820. */
 function scene(
   self: Partial<Peer> = {},
-  changes: Partial<ExaminedNetwork> = {},
+  changes: Partial<MappedNetwork> = {},
   listenPort: number | null = 51820,
-): ExaminedNetwork {
+): MappedNetwork {
   const own = peer(1, self);
   const map = network([own, peer(2)]);
   const device = { publicKey: keyPair(1).publicKey, listenPort: 51820, fwmark: null, peers: [] };
@@ -269,7 +269,7 @@ describe('ports', () => {
 
   it('other than the endpoint at an own address are left to the problems of the status', () => {
     const found = checkPorts(scene({ endpoint: { host: address('203.0.113.22'), port: 1 } }), open);
-    expect(found.map(({ looked }) => looked)).toEqual(['the UDP port of cpn0']);
+    expect(found.map(({ checked }) => checked)).toEqual(['the UDP port of cpn0']);
   });
 
   it('without a listener, or without an interface', () => {
@@ -317,14 +317,14 @@ describe('forwarding', () => {
 describe('networks', () => {
   it('that claim the same addresses are reported', () => {
     const connected = [{ prefix: prefix('10.77.0.2/32'), link: 'cpn1' }];
-    const overlapping = { ...surroundings, connected };
+    const overlapping = { ...underlay, connected };
     const { desired, ...rest } = scene();
     const refused = { prefix: prefix('192.168.50.0/24'), via: null, state: 'refused' as const };
     const report = [
       { ...refused, reason: 'covers a resolver (192.168.50.1)' },
       { ...refused, reason: 'not accepted' },
     ];
-    const seen = { ...rest, desired: { ...desired, report }, actual: { ...bare, surroundings: overlapping } };
+    const seen = { ...rest, desired: { ...desired, report }, actual: { ...bare, underlay: overlapping } };
     expect(checkConflicts(seen)).toMatchObject([
       { verdict: 'problem', found: expect.stringContaining('peer-2 is unreachable') },
       { verdict: 'note', remedy: 'cpn set cpn0 --allow-route 192.168.50.0/24, if that is meant to be' },

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type Check, findStop } from '../../../src/core/explain/check.ts';
-import type { View } from '../../../src/core/explain/view.ts';
+import type { NetworkOnHost } from '../../../src/core/explain/view.ts';
 import type { ActualPeer } from '../../../src/core/host-state/actual.ts';
 import type { KernelRoute } from '../../../src/core/host-state/kernel-route.ts';
 import type { Rule } from '../../../src/core/host-state/policy-rule.ts';
@@ -11,7 +11,7 @@ import { address, dialled, keyPair, network, peer, prefix } from '../samples.ts'
 import { away, check, connector, explain, heard, into, now, office, viewOf, withFilter } from './samples.ts';
 
 describe('the route', () => {
-  const stop = (to: string, view: View, there: KernelRoute) => findStop(explain(to, view, there));
+  const stop = (to: string, view: NetworkOnHost, there: KernelRoute) => findStop(explain(to, view, there));
 
   it('stops a packet that a narrower route, a rule, a refusal or an own address draws away', () => {
     const view = viewOf(office);
@@ -119,8 +119,8 @@ describe('the route', () => {
 });
 
 describe('WireGuard', () => {
-  const way = into('10.77.0.0/24');
-  const owning = (number: number, allowedIps: readonly Prefix[]): View => {
+  const kernelRoute = into('10.77.0.0/24');
+  const owning = (number: number, allowedIps: readonly Prefix[]): NetworkOnHost => {
     const view = viewOf(office);
     const { device } = view.actual;
     const peers = device?.peers.map((each) =>
@@ -130,20 +130,25 @@ describe('WireGuard', () => {
   };
 
   it('stops an address that no peer owns, or that the wrong peer owns', () => {
-    expect(check(explain('192.168.50.9', owning(1, []), way), 'allowed_ips')).toMatchObject({
+    expect(check(explain('192.168.50.9', owning(1, []), kernelRoute), 'allowed_ips')).toMatchObject({
       ok: false,
       detail: 'no peer of cpn0 has it among its allowed IPs; it should be edge-1',
     });
     expect(
-      check(explain('10.77.0.1', owning(2, [prefix('10.77.0.1/32'), prefix('10.77.0.2/32')]), way), 'allowed_ips')?.ok,
+      check(
+        explain('10.77.0.1', owning(2, [prefix('10.77.0.1/32'), prefix('10.77.0.2/32')]), kernelRoute),
+        'allowed_ips',
+      )?.ok,
     ).toBe(true);
-    expect(check(explain('192.168.50.9', owning(2, [prefix('192.168.50.0/25')]), way), 'allowed_ips')).toMatchObject({
+    expect(
+      check(explain('192.168.50.9', owning(2, [prefix('192.168.50.0/25')]), kernelRoute), 'allowed_ips'),
+    ).toMatchObject({
       ok: false,
       detail: '192.168.50.0/25 belongs to edge-2; it should be edge-1',
     });
   });
 
-  it.each<[string, Partial<ActualPeer>, Partial<View>, boolean | null, RegExp]>([
+  it.each<[string, Partial<ActualPeer>, Partial<NetworkOnHost>, boolean | null, RegExp]>([
     [
       'was idle',
       { latestHandshake: now - 900, keepalive: null },
@@ -169,16 +174,16 @@ describe('WireGuard', () => {
       false,
       /no endpoint is known$/,
     ],
-  ])('reports a peer that %s', (_, seen, changes, ok, detail) => {
+  ])('reports a peer that %s', (_, observed, changes, ok, detail) => {
     const view = viewOf(office);
-    const checks = explain('10.77.0.1', { ...view, actual: heard(view.actual, seen), ...changes }, way);
+    const checks = explain('10.77.0.1', { ...view, actual: heard(view.actual, observed), ...changes }, kernelRoute);
     expect(check(checks, 'handshake')).toMatchObject({ ok, detail: expect.stringMatching(detail) });
   });
 
   it('cannot send to a peer at whose endpoint no route leads, or one that leads back into the tunnel', () => {
     const view = viewOf(office);
-    const outer = (outer: KernelRoute | null, seen: Partial<ActualPeer> = {}) =>
-      explain('10.77.0.1', { ...view, actual: heard(view.actual, seen) }, way, { outer });
+    const outer = (outer: KernelRoute | null, observed: Partial<ActualPeer> = {}) =>
+      explain('10.77.0.1', { ...view, actual: heard(view.actual, observed) }, kernelRoute, { outer });
     const checks = outer({ link: null, why: 'none' });
     expect(findStop(checks)).toEqual({
       check: 'endpoint',
@@ -201,9 +206,9 @@ describe('WireGuard', () => {
 
   it('reports a network secret on one side only, which stops every handshake, unless a session still lives', () => {
     const tagged = network(office.peers.map((each) => ({ ...each, secretTag: '00112233445566ff' })));
-    const handshake = (map: NetworkMap, seen: Partial<ActualPeer>, secretTag: string | null) => {
+    const handshake = (map: NetworkMap, observed: Partial<ActualPeer>, secretTag: string | null) => {
       const view = { ...viewOf(map), secretTag };
-      const checks = explain('10.77.0.1', { ...view, actual: heard(view.actual, seen) }, way);
+      const checks = explain('10.77.0.1', { ...view, actual: heard(view.actual, observed) }, kernelRoute);
       return check(checks, 'handshake');
     };
     const silence = { latestHandshake: null, rxBytes: 0, txBytes: 148 };
@@ -226,8 +231,8 @@ describe('WireGuard', () => {
         connected: [{ prefix: prefix('203.0.113.0/24'), link: 'eth0' }],
         links: [{ name: 'eth0', kind: 'card' as const, mtu }],
       };
-      const around = { ...actual, surroundings: { ...actual.surroundings, connected: [], underlayMtu, ...lan } };
-      return check(explain('10.77.0.1', { ...view, actual: around }, way), 'mtu')?.ok;
+      const around = { ...actual, underlay: { ...actual.underlay, connected: [], underlayMtu, ...lan } };
+      return check(explain('10.77.0.1', { ...view, actual: around }, kernelRoute), 'mtu')?.ok;
     };
     expect(over(1480, '203.0.113.11')).toBe(true);
     expect(over(1479, '203.0.113.11')).toBeNull();
@@ -240,7 +245,7 @@ describe('WireGuard', () => {
     expect(over(null, '198.51.100.11', 1480)).toBeNull();
     const pathMtu = { mtu: 1420, peer: 1, underlay: '', measuredAt: '2026-11-22T12:00:00.000Z' };
     const limited = { ...view, desired: { ...view.desired, pathMtu }, actual: heard(view.actual, {}) };
-    expect(check(explain('10.77.0.1', limited, way), 'mtu')?.detail).toMatch(
+    expect(check(explain('10.77.0.1', limited, kernelRoute), 'mtu')?.detail).toMatch(
       /^packets up to 1420 bytes, measured to \S+ on 2026-11-22/,
     );
   });
@@ -276,7 +281,7 @@ it('a peer that dials a connector alone is relayed by it, and the check names it
   const second = peer(2, { type: 'connector', name: 'edge-2', endpoint: dialled(12) });
   const phone = peer(5, { name: 'phone', via: { connector: 2 } });
   const map = network([connector, second, peer(3), phone]);
-  const detailOf = (view: View) => check(explain('10.77.0.5', view, into('10.77.0.0/24')), 'network')?.detail;
+  const detailOf = (view: NetworkOnHost) => check(explain('10.77.0.5', view, into('10.77.0.0/24')), 'network')?.detail;
   const what = 'phone (origin) of network office, relayed by';
   expect(detailOf(viewOf(map))).toBe(`${what} edge-2, as it dials edge-2 alone`);
   const failed = { failed: [2] };

@@ -22,8 +22,8 @@ const remedy = '"cpn set cpn0 --open-firewall" or "ufw allow 51820/udp" lets it 
 
 /** What the connector, which others dial, says of the way to `to`. */
 const seen = viewOf(office, {}, {}, { listenPort: 51820 }, connector);
-const surroundings = { ...bare.surroundings, uplinks: ['eth0'] };
-const view: typeof seen = { ...seen, actual: { ...seen.actual, surroundings } };
+const underlay = { ...bare.underlay, uplinks: ['eth0'] };
+const view: typeof seen = { ...seen, actual: { ...seen.actual, underlay } };
 const silent = { ...view, actual: heard(view.actual, { latestHandshake: null, rxBytes: 0 }) };
 const check = (to: string, drops: ForeignDrops | null, at = view) =>
   explain(to, at, into('10.77.0.0/24', { source: connector.address }), { drops }).find(

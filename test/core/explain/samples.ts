@@ -1,13 +1,13 @@
 import type { Check } from '../../../src/core/explain/check.ts';
 import { explainPath, type PathFacts } from '../../../src/core/explain/explain-path.ts';
 import { findNetwork } from '../../../src/core/explain/find-target.ts';
-import type { View } from '../../../src/core/explain/view.ts';
+import type { NetworkOnHost } from '../../../src/core/explain/view.ts';
 import type { Actual, ActualPeer } from '../../../src/core/host-state/actual.ts';
 import type { KernelRoute, TakenRoute } from '../../../src/core/host-state/kernel-route.ts';
 import type { NetworkMap, Peer } from '../../../src/core/map/model.ts';
 import type { Options } from '../../../src/core/map/options.ts';
 import { plan } from '../../../src/core/reconcile/plan.ts';
-import { address, bare, desireFor, dialled, ground, network, options, peer, prefix } from '../samples.ts';
+import { address, bare, desireFor, dialled, network, options, peer, prefix, usualConstraints } from '../samples.ts';
 import { simulate } from '../simulate.ts';
 
 export const now = 1_800_000_000;
@@ -21,12 +21,12 @@ export const office = network([connector, second, self, laptop]);
 /** A network in which this host, `self`, is all that it should be, with every peer heard a while ago. */
 export function viewOf(
   map: NetworkMap,
-  changes: Partial<View> = {},
-  on: Partial<typeof ground> = {},
+  changes: Partial<NetworkOnHost> = {},
+  on: Partial<typeof usualConstraints> = {},
   given: Partial<Options> = {},
   me: Peer = self,
-): View {
-  const desired = desireFor(me, map, { options: { ...options, ...given } }, { ...ground, ...on });
+): NetworkOnHost {
+  const desired = desireFor(me, map, { options: { ...options, ...given } }, { ...usualConstraints, ...on });
   const actual = heard(simulate(bare, plan(desired, bare, now)), {
     latestHandshake: now - 30,
     rxBytes: 500,
@@ -72,7 +72,12 @@ export const away = (range: string, changes: Partial<TakenRoute> = {}) =>
   into(range, { link: 'eth0', source: address('203.0.113.22'), protocol: 'static', ...changes });
 
 /** The checks of the way to an address in the network of `view`. */
-export function explain(to: string, view: View, there: KernelRoute, answers: Partial<PathFacts> = {}): Check[] {
+export function explain(
+  to: string,
+  view: NetworkOnHost,
+  there: KernelRoute,
+  answers: Partial<PathFacts> = {},
+): Check[] {
   const found = findNetwork(address(to), [view]);
   if (found === null) throw new Error(`${to} is in no network`);
   return explainPath(

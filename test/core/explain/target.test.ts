@@ -3,7 +3,7 @@ import { findStop } from '../../../src/core/explain/check.ts';
 import { findForwardPaths } from '../../../src/core/explain/check-firewall.ts';
 import { explainOther } from '../../../src/core/explain/explain-path.ts';
 import { findNetwork } from '../../../src/core/explain/find-target.ts';
-import type { View } from '../../../src/core/explain/view.ts';
+import type { NetworkOnHost } from '../../../src/core/explain/view.ts';
 import type { ForwardDrop } from '../../../src/core/forward/foreign/find-drops.ts';
 import type { KernelRoute } from '../../../src/core/host-state/kernel-route.ts';
 import { tunnelRule } from '../../../src/core/routing/tunnel-rules.ts';
@@ -51,8 +51,8 @@ describe('the path to a peer', () => {
   });
 
   it('stays here for the own address', () => {
-    const way = into('10.77.0.3/32', { link: 'lo', local: true, table: '255' });
-    expect(verdicts(explain('10.77.0.3', viewOf(office), way))).toEqual([
+    const kernelRoute = into('10.77.0.3/32', { link: 'lo', local: true, table: '255' });
+    expect(verdicts(explain('10.77.0.3', viewOf(office), kernelRoute))).toEqual([
       ['network', true],
       ['route', true],
     ]);
@@ -96,7 +96,7 @@ describe('the path to a route', () => {
     expect(checks[0]?.detail).toBe('behind 192.168.50.0/24 of network office, by edge-1 (active); standby: edge-2');
   });
 
-  it.each<[string, View, RegExp, RegExp]>([
+  it.each<[string, NetworkOnHost, RegExp, RegExp]>([
     [
       'what the guard refuses',
       viewOf(office, {}, { api: [address(lan)] }),
@@ -136,15 +136,15 @@ describe('the path to a route', () => {
 
   it('ends in the LAN of the host that serves it, whose forwarding is checked', () => {
     const view = viewOf(office, {}, {}, {}, connector);
-    const way = away('192.168.50.0/24', { link: 'eth1' });
-    const seen = explain(lan, view, way, { drops: { forward: [], inbound: null } });
+    const kernelRoute = away('192.168.50.0/24', { link: 'eth1' });
+    const seen = explain(lan, view, kernelRoute, { drops: { forward: [], inbound: null } });
     expect(verdicts(seen)).toEqual([
       ['network', true],
       ['route', true],
       ['firewall', true],
     ]);
     const found = findNetwork(address(lan), [view]);
-    const paths = found && findForwardPaths(address(lan), found, way);
+    const paths = found && findForwardPaths(address(lan), found, kernelRoute);
     expect(paths).toMatchObject([
       { iif: 'cpn0', oif: 'eth1', from: '10.77.0.0/24', to: '192.168.50.9/32', state: 'new' },
       { iif: 'eth1', oif: 'cpn0', from: '192.168.50.9/32', to: '10.77.0.0/24', state: 'established' },
@@ -159,17 +159,17 @@ describe('the path to a route', () => {
       paths: paths ?? [],
       some: [],
     };
-    expect(findStop(explain(lan, view, way, { drops: { forward: [drop], inbound: null } }))).toMatchObject({
+    expect(findStop(explain(lan, view, kernelRoute, { drops: { forward: [drop], inbound: null } }))).toMatchObject({
       check: 'firewall',
       detail: expect.stringMatching(/nft table ip filter, probably made by docker \(its policy is drop\)$/),
       remedy: 'let it through',
     });
-    expect(verdicts(explain(lan, view, way))).toContainEqual(['firewall', null]);
+    expect(verdicts(explain(lan, view, kernelRoute))).toContainEqual(['firewall', null]);
     const unread = { forward: [{ kind: 'set', family: 'ip', table: 'geo', name: 'bad' } as const], inbound: [] };
-    const unclear = explain(lan, view, way, { drops: { forward: [], inbound: null, unread } });
+    const unclear = explain(lan, view, kernelRoute, { drops: { forward: [], inbound: null, unread } });
     expect(verdicts(unclear)).toContainEqual(['firewall', null]);
     const flushed = { ...view, actual: { ...view.actual, firewall: null } };
-    expect(findStop(explain(lan, flushed, way))).toMatchObject({
+    expect(findStop(explain(lan, flushed, kernelRoute))).toMatchObject({
       check: 'firewall',
       remedy: expect.stringContaining('cpn reconcile'),
     });
@@ -179,7 +179,7 @@ describe('the path to a route', () => {
 
 describe('of several networks', () => {
   const lab = { ...network([connector, self], { id: 8, name: 'lab', cidr: prefix('10.77.0.0/16') }) };
-  const pick = (to: string, ...views: View[]) => findNetwork(address(to), views)?.view.map.name;
+  const pick = (to: string, ...views: NetworkOnHost[]) => findNetwork(address(to), views)?.view.map.name;
 
   it('the one counts that carries the address, and of those the narrowest', () => {
     const refused = viewOf(
@@ -233,8 +233,10 @@ describe('a full tunnel', () => {
     const there = into('0.0.0.0/0', { table: '8349' });
     const outside = away('0.0.0.0/0', { gateway: address('203.0.113.1') });
     const from = address('203.0.113.22');
-    const answersBy = (way: KernelRoute) =>
-      explain('8.8.8.8', view, there, { answers: [{ from, way, outside }] }).find((each) => each.check === 'answers');
+    const answersBy = (kernelRoute: KernelRoute) =>
+      explain('8.8.8.8', view, there, { answers: [{ from, route: kernelRoute, outside }] }).find(
+        (each) => each.check === 'answers',
+      );
     expect(answersBy(outside)).toEqual({
       check: 'answers',
       ok: true,
@@ -242,7 +244,7 @@ describe('a full tunnel', () => {
       remedy: null,
     });
     expect(answersBy(there)).toMatchObject({ ok: null, remedy: expect.stringContaining('cpn doctor') });
-    const other = explainOther(address('198.51.100.53'), [view], outside, [{ from, way: there, outside }]);
+    const other = explainOther(address('198.51.100.53'), [view], outside, [{ from, route: there, outside }]);
     expect(other.at(-1)).toMatchObject({ check: 'answers', ok: null });
   });
 

@@ -3,7 +3,7 @@ import { expiryRules } from '../../../src/core/forward/deadline-rules.ts';
 import { type HostRulesInputs, hostRules } from '../../../src/core/forward/host-rules.ts';
 import { packetRules } from '../../../src/core/forward/nft-rules.ts';
 import type { SshClient, Underlay } from '../../../src/core/host-state/actual.ts';
-import { address, network, peer, prefix, surroundings } from '../samples.ts';
+import { address, network, peer, prefix, underlay } from '../samples.ts';
 
 const [lan, annex, everything] = ['192.168.50.0/24', '192.168.60.0/24', '0.0.0.0/0'].map(prefix) as [
   never,
@@ -13,15 +13,15 @@ const [lan, annex, everything] = ['192.168.50.0/24', '192.168.60.0/24', '0.0.0.0
 const server = peer(3);
 const connector = peer(1, { type: 'connector', routes: [lan] });
 const map = network([connector, server], { routes: [lan, annex] });
-const around: Underlay = {
-  ...surroundings,
+const covering: Underlay = {
+  ...underlay,
   connected: [
-    ...surroundings.connected,
+    ...underlay.connected,
     { prefix: lan, link: 'eth1' },
     { prefix: prefix('172.18.0.0/16'), link: 'docker0' },
   ],
   routed: [],
-  links: [...surroundings.links, { name: 'docker0', kind: 'bridge', isInternal: true }],
+  links: [...underlay.links, { name: 'docker0', kind: 'bridge', isInternal: true }],
 };
 
 /** The rules for arriving packets as nft gets them, without their comments; of a host that forwards nothing by default. */
@@ -29,7 +29,7 @@ function textsOf(changes: Partial<HostRulesInputs> = {}): string[] {
   const { self = server } = changes;
   const options = { masquerade: true, acceptRoutes: true };
   const forwards = self.type === 'connector';
-  const given = { link: 'cpn0', map, self, options, detours: [], surroundings: around, ingress: [], routes: [] };
+  const given = { link: 'cpn0', map, self, options, relayedPeers: [], underlay: covering, ingress: [], routes: [] };
   const none = { vrf: undefined, others: [], ipv6: null, sessions: [], deadlines: [], takesSourceRoutes: false };
   const { rules } = hostRules({ ...given, forwards, ...none, ...changes });
   return packetRules({ link: 'cpn0', rules })
@@ -109,8 +109,8 @@ describe('the rules for arriving packets', () => {
   });
 
   it('name no interface that nft could not take', () => {
-    const links = [...around.links, { name: 'odd"name', kind: 'bridge', isInternal: true } as const];
-    expect(textsOf({ surroundings: { ...around, links } })).toEqual(textsOf());
+    const links = [...covering.links, { name: 'odd"name', kind: 'bridge', isInternal: true } as const];
+    expect(textsOf({ underlay: { ...covering, links } })).toEqual(textsOf());
   });
 });
 

@@ -76,8 +76,8 @@ describe('what expires with a peer', () => {
         );
         for (let host = 0; host < 16; host += 1) {
           const at = address(`10.0.0.${host}`);
-          const around = prefixes.filter(({ prefix }) => covers(prefix, at));
-          const owner = around.toSorted((a, b) => lengthOf(b.prefix) - lengthOf(a.prefix))[0]?.owner;
+          const covering = prefixes.filter(({ prefix }) => covers(prefix, at));
+          const owner = covering.toSorted((a, b) => lengthOf(b.prefix) - lengthOf(a.prefix))[0]?.owner;
           const number = BigInt(host);
           const here = found.filter(({ first, last }) => numberOf(first) <= number && number <= numberOf(last));
           expect(here.map((each) => each.at)).toEqual(owner === 2 || owner === 4 ? [owner] : []);

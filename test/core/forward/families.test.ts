@@ -4,7 +4,7 @@ import { type HostRulesInputs, hostRules } from '../../../src/core/forward/host-
 import { packetRules } from '../../../src/core/forward/nft-rules.ts';
 import { timeoutsOf, writeSets } from '../../../src/core/forward/write-deadline-rule.ts';
 import type { Underlay } from '../../../src/core/host-state/actual.ts';
-import { address, network, peer, prefix, surroundings } from '../samples.ts';
+import { address, network, peer, prefix, underlay } from '../samples.ts';
 
 type Names = Readonly<Record<'range' | 'at' | 'peer' | 'own' | 'lan' | 'all', string>>;
 
@@ -48,8 +48,8 @@ const toSix = (text: string) => text.replace(anyWord, (word) => new Map(words).g
 
 /** The routes of both families: those of the other one are no business of a network. */
 const routes = [four.lan, four.all, six.lan, six.all].map((each) => prefix(each));
-const around: Underlay = {
-  ...surroundings,
+const covering: Underlay = {
+  ...underlay,
   connected: [four.lan, six.lan].map((each) => ({ prefix: prefix(each), link: 'eth1' })),
   routed: [],
   addresses: [four.own, six.own].map((each) => address(each)),
@@ -64,8 +64,8 @@ function textsOf(names: Names, type: 'connector' | 'origin', changes: Partial<Ho
   const forwards = type === 'connector';
   const deadlines = [...expiryRules(map, self, []), ...ageRules(forwards ? 7_000 : null, self.address)];
   const { rules } = hostRules({
-    ...{ link: 'cpn0', map, self, options: { masquerade: true, acceptRoutes: true }, detours: [], ingress: [] },
-    ...{ surroundings: around, routes: [], forwards, vrf: undefined, others: [], ipv6: null, sessions: [] },
+    ...{ link: 'cpn0', map, self, options: { masquerade: true, acceptRoutes: true }, relayedPeers: [], ingress: [] },
+    ...{ underlay: covering, routes: [], forwards, vrf: undefined, others: [], ipv6: null, sessions: [] },
     ...{ deadlines, takesSourceRoutes: false, ...changes },
   });
   return [

@@ -4,7 +4,7 @@ import { type Forwarding, forwardingRules } from '../../../src/core/forward/forw
 import { packetRules } from '../../../src/core/forward/nft-rules.ts';
 import type { Underlay } from '../../../src/core/host-state/actual.ts';
 import { overlaps, type Prefix } from '../../../src/core/net/cidr.ts';
-import { desireFor, dialled, network, networksWithExit, peer, prefix, surroundings } from '../samples.ts';
+import { desireFor, dialled, network, networksWithExit, peer, prefix, underlay } from '../samples.ts';
 
 const [lan, annex] = [prefix('192.168.50.0/24'), prefix('192.168.60.0/24')];
 const self = peer(1, { type: 'connector', endpoint: dialled(1), routes: [lan] });
@@ -13,9 +13,9 @@ const laptop = peer(3);
 const map = network([self, other, laptop], { routes: [lan, annex] });
 
 /** A host in the LAN, with the way to the internet on another interface. */
-const around: Underlay = {
-  ...surroundings,
-  connected: [...surroundings.connected, { prefix: lan, link: 'eth1' }],
+const covering: Underlay = {
+  ...underlay,
+  connected: [...underlay.connected, { prefix: lan, link: 'eth1' }],
   routed: [],
 };
 const masquerading = { masquerade: true, acceptRoutes: true };
@@ -23,7 +23,7 @@ const plain = { ...masquerading, masquerade: false };
 
 /** The rules as nft gets them, without their comments. */
 function textsOf(changes: Partial<Forwarding> = {}): string[] {
-  const given = { map, self, options: masquerading, detours: [], surroundings: around, ingress: [], ...changes };
+  const given = { map, self, options: masquerading, relayedPeers: [], underlay: covering, ingress: [], ...changes };
   return packetRules({ link: 'cpn0', rules: forwardingRules(given) }).map(({ chain, text }) => `${chain}: ${text}`);
 }
 
@@ -87,7 +87,7 @@ describe('the packet rules of a connector', () => {
 
   it('let a LAN in by the interfaces that lead to it, and not where there are none', () => {
     const entrances = (changes: Partial<Underlay>) =>
-      textsOf({ surroundings: { ...around, ...changes } })
+      textsOf({ underlay: { ...covering, ...changes } })
         .filter((text) => /^forward: iifname (?!!).* oifname "cpn0" ip saddr .* accept$/.test(text))
         .filter((text) => !text.startsWith('forward: iifname "cpn0"'));
     expect(entrances({ connected: [] })).toEqual([
@@ -102,11 +102,11 @@ describe('the packet rules of a connector', () => {
   });
 
   it('refuse, before anything is accepted, what other connectors hand on for peers that do not answer here either', () => {
-    const detour = textsOf({ detours: [laptop] }).filter((text) => !textsOf().includes(text));
+    const detour = textsOf({ relayedPeers: [laptop] }).filter((text) => !textsOf().includes(text));
     expect(detour).toEqual([
       'forward: iifname "cpn0" oifname "cpn0" ip saddr 10.77.0.2/32 ip daddr 10.77.0.3/32 reject with icmpx host-unreachable',
     ]);
-    const verdicts = textsOf({ detours: [laptop] }).map((text) => text.split(' ').at(-1));
+    const verdicts = textsOf({ relayedPeers: [laptop] }).map((text) => text.split(' ').at(-1));
     expect(verdicts.indexOf('host-unreachable')).toBeLessThan(verdicts.indexOf('accept'));
   });
 
@@ -163,7 +163,7 @@ describe('the packet rules of a connector', () => {
       textsOf({
         map: { ...map, routes },
         self: { ...self, routes: null },
-        surroundings: { ...around, ...changes },
+        underlay: { ...covering, ...changes },
       }).filter(
         (text) =>
           / daddr (\{ )?(0\.0\.0\.0|128\.0\.0\.0)\/[01].* accept$/.test(text) &&
@@ -212,7 +212,7 @@ describe('the packet rules of a connector', () => {
       fc.property(networksWithExit, fc.nat(), (any, at) => {
         const chosen = any.peers[at % any.peers.length] ?? self;
         const connector = { ...chosen, type: 'connector' as const };
-        const given = { options: masquerading, detours: any.peers, surroundings: around, ingress: [] };
+        const given = { options: masquerading, relayedPeers: any.peers, underlay: covering, ingress: [] };
         const rules = forwardingRules({ map: any, self: connector, ...given });
         for (const rule of rules) {
           if ('from' in rule) expect(isDisjoint(rule.from) && rule.from.length > 0).toBe(true);

@@ -5,7 +5,7 @@ import type { OwnedResource, Receipt } from '../../../src/core/host-state/receip
 import { plan } from '../../../src/core/reconcile/plan.ts';
 import { planCleanup } from '../../../src/core/reconcile/plan-cleanup.ts';
 import { dropReverted, recordSteps } from '../../../src/core/reconcile/record-receipt.ts';
-import { bare, desireFor, dialled, ground, network, peer, prefix, surroundings } from '../samples.ts';
+import { bare, desireFor, dialled, network, peer, prefix, underlay, usualConstraints } from '../samples.ts';
 import { simulate } from '../simulate.ts';
 
 const now = 1_800_000_000;
@@ -14,21 +14,21 @@ const self = peer(1, { type: 'connector', endpoint: dialled(1) });
 const map = network([self], { routes: [lan] });
 /** Interfaces of the kind that any program may make. */
 const linksOf = (...names: string[]) => names.map((name) => ({ name, kind: 'other' as HostLink['kind'] }));
-const around = {
-  ...surroundings,
-  connected: [...surroundings.connected, { prefix: lan, link: 'eth1' }],
+const covering = {
+  ...underlay,
+  connected: [...underlay.connected, { prefix: lan, link: 'eth1' }],
   routed: [],
   links: linksOf('eth0', 'eth1'),
 };
 const key = (link: string) => `net.ipv4.conf.${link}.forwarding`;
 const off = { 'net.ipv4.ip_forward': '0', [key('eth0')]: '0', [key('eth1')]: '0' };
 const on = { 'net.ipv4.ip_forward': '1', [key('eth0')]: '1', [key('eth1')]: '1' };
-const router: Actual = { ...bare, surroundings: around, sysctls: off };
+const router: Actual = { ...bare, underlay: covering, sysctls: off };
 
 /** A pass: what is desired of this host, the steps to there, what it is then, and what is written down. */
 function pass(actual: Actual, receipt: Receipt, routes = [lan], others: HostForwarding['others'] = []) {
   const forwarding = { sysctls: actual.sysctls, receipt, others, hasNft: true };
-  const here = { ...ground, surroundings: actual.surroundings };
+  const here = { ...usualConstraints, underlay: actual.underlay };
   const desired = desireFor(self, { ...map, routes }, { forwarding }, here);
   const steps = plan(desired, actual, now);
   const noted = recordSteps(receipt, steps, actual);
@@ -56,7 +56,7 @@ describe('the forwarding of a connector', () => {
 
   it('stays closed to the interfaces that were there, and to no later one', () => {
     const first = pass(router, []);
-    const later = { ...first.actual, surroundings: { ...around, links: [...around.links, ...linksOf('docker0')] } };
+    const later = { ...first.actual, underlay: { ...covering, links: [...covering.links, ...linksOf('docker0')] } };
     const second = pass(later, first.receipt);
     expect(second.steps).toEqual([]);
     expect(closedOf(second)).toEqual(closedOf(first));
@@ -65,8 +65,8 @@ describe('the forwarding of a connector', () => {
   it('is closed to a network card that comes later, as at boot, and to a later uplink', () => {
     const first = pass(router, []);
     const card = { name: 'eth2', kind: 'card' as const };
-    const later = { ...around, links: [...around.links, ...linksOf('ppp0', 'tun0'), card], uplinks: ['ppp0'] };
-    const second = pass({ ...first.actual, surroundings: later }, first.receipt);
+    const later = { ...covering, links: [...covering.links, ...linksOf('ppp0', 'tun0'), card], uplinks: ['ppp0'] };
+    const second = pass({ ...first.actual, underlay: later }, first.receipt);
     expect(closedOf(second)).toEqual([['eth1', ['eth0', 'eth1', 'eth2', 'ppp0']]]);
     expect(changesOf(second)).toEqual(['firewall inet cpn_cpn0 ']);
   });
@@ -102,12 +102,12 @@ describe('the forwarding of a connector', () => {
   it('follows the routes of the host, and closes what it opened', () => {
     const first = pass(router, []);
     const moved = {
-      ...around,
-      connected: [...surroundings.connected, { prefix: lan, link: 'eth2' }],
+      ...covering,
+      connected: [...underlay.connected, { prefix: lan, link: 'eth2' }],
       links: linksOf('eth0', 'eth1', 'eth2'),
     };
     const sysctls = { ...first.actual.sysctls, [key('eth2')]: '0' };
-    const second = pass({ ...first.actual, surroundings: moved, sysctls }, first.receipt);
+    const second = pass({ ...first.actual, underlay: moved, sysctls }, first.receipt);
     expect(changesOf(second)).toEqual([
       `sysctl ${key('eth1')} 0`,
       'firewall inet cpn_cpn0 ',
@@ -119,9 +119,9 @@ describe('the forwarding of a connector', () => {
   });
 
   it('uses one interface for both where there is one', () => {
-    const only = { ...surroundings, routed: [], links: linksOf('eth0') };
+    const only = { ...underlay, routed: [], links: linksOf('eth0') };
     const first = pass(
-      { ...router, surroundings: only, sysctls: { 'net.ipv4.ip_forward': '0', [key('eth0')]: '0' } },
+      { ...router, underlay: only, sysctls: { 'net.ipv4.ip_forward': '0', [key('eth0')]: '0' } },
       [],
       [prefix('0.0.0.0/0')],
     );
@@ -130,19 +130,19 @@ describe('the forwarding of a connector', () => {
 
   it('leaves traffic between two ports of a bridge to the bridge', () => {
     const bridge = { name: 'eth1', kind: 'bridge' as const };
-    const first = pass({ ...router, surroundings: { ...around, links: [...linksOf('eth0'), bridge] } }, []);
+    const first = pass({ ...router, underlay: { ...covering, links: [...linksOf('eth0'), bridge] } }, []);
     expect(closedOf(first)).toEqual([['eth1', ['eth0']]]);
   });
 
   it('keeps what comes in by a bridge from every other bridge', () => {
     const bridges = ['eth1', 'br0'].map((name) => ({ name, kind: 'bridge' as const }));
-    const first = pass({ ...router, surroundings: { ...around, links: [...linksOf('eth0'), ...bridges] } }, []);
+    const first = pass({ ...router, underlay: { ...covering, links: [...linksOf('eth0'), ...bridges] } }, []);
     expect(closedOf(first)).toEqual([['eth1', ['br0', 'eth0']]]);
   });
 
   it('stays on where a route has moved, and with it all, while another connector of this host may need it', () => {
     const first = pass(router, []);
-    const moved = { ...around, connected: [{ prefix: lan, link: 'eth2' }], links: linksOf('eth0', 'eth1', 'eth2') };
+    const moved = { ...covering, connected: [{ prefix: lan, link: 'eth2' }], links: linksOf('eth0', 'eth1', 'eth2') };
     const sysctls = { ...first.actual.sysctls, [key('eth2')]: '0' };
     const find = (isConnector: boolean) => {
       const forwarding = { ...noForwarding, sysctls, receipt: first.receipt, others: [{ link: 'cpn2', isConnector }] };
@@ -154,7 +154,7 @@ describe('the forwarding of a connector', () => {
 
     const whole: OwnedResource = { made: 'sysctl', key: 'net.ipv4.ip_forward', before: '0', after: '1' };
     const reverts = (forwards: Readonly<Record<string, string>>, isConnector: boolean) =>
-      findIngresses([lan], around, {
+      findIngresses([lan], covering, {
         ...{ ...noForwarding, sysctls: forwards, receipt: [whole] },
         others: [{ link: 'cpn2', isConnector }],
       }).revertsAll;
@@ -163,12 +163,12 @@ describe('the forwarding of a connector', () => {
 
   it('keeps clear of the tunnels of other networks, into which it forwards only where these are connectors too', () => {
     const links = linksOf('eth0', 'eth1', 'cpn1', 'cpn2');
-    const withTunnels = { ...around, links, routed: [{ prefix: prefix('172.20.0.0/14'), link: 'cpn1' }] };
+    const withTunnels = { ...covering, links, routed: [{ prefix: prefix('172.20.0.0/14'), link: 'cpn1' }] };
     const others = [
       { link: 'cpn1', isConnector: false },
       { link: 'cpn2', isConnector: true },
     ];
-    const first = pass({ ...router, surroundings: withTunnels }, [], [lan, prefix('172.20.0.0/14')], others);
+    const first = pass({ ...router, underlay: withTunnels }, [], [lan, prefix('172.20.0.0/14')], others);
     expect(closedOf(first)).toEqual([['eth1', ['cpn1', 'eth0', 'eth1']]]);
   });
 
@@ -196,7 +196,7 @@ describe('the forwarding of a connector', () => {
     expect(alone.actual.sysctls).toMatchObject({ ...off, [key('eth1')]: '1', [key('cpn0')]: '1' });
     expect(JSON.stringify(alone.receipt)).not.toContain('ip_forward"');
     expect(pass(alone.actual, alone.receipt).steps).toEqual([]);
-    const docker = { ...former, surroundings: { ...around, links: [...linksOf('docker0'), ...around.links] } };
+    const docker = { ...former, underlay: { ...covering, links: [...linksOf('docker0'), ...covering.links] } };
     const withDocker = pass(docker, [old]);
     expect(withDocker.actual.sysctls).toMatchObject(on);
     expect(withDocker.receipt).toContainEqual(old);
@@ -251,8 +251,12 @@ describe('a host that is no connector', () => {
 });
 
 it('odd names of interfaces are left out', () => {
-  const odd = { ...around, connected: [{ prefix: lan, link: 'e"; drop' }], links: linksOf('eth0', 'e"; drop', 'br*') };
+  const odd = {
+    ...covering,
+    connected: [{ prefix: lan, link: 'e"; drop' }],
+    links: linksOf('eth0', 'e"; drop', 'br*'),
+  };
   expect(findIngresses([lan], odd, noForwarding).ingress).toEqual([]);
-  const sure = findIngresses([lan], { ...odd, connected: around.connected }, noForwarding).ingress;
+  const sure = findIngresses([lan], { ...odd, connected: covering.connected }, noForwarding).ingress;
   expect(sure.map(({ closed }) => closed)).toEqual([['eth0', 'eth1']]);
 });

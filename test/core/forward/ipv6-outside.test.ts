@@ -7,10 +7,10 @@ import {
 } from '../../../src/core/forward/ipv6-outside.ts';
 import { boundsForwarding, packetRules, rejectsIpv6 } from '../../../src/core/forward/nft-rules.ts';
 import type { Underlay } from '../../../src/core/host-state/actual.ts';
-import { address, prefix, surroundings } from '../samples.ts';
+import { address, prefix, underlay } from '../samples.ts';
 
 const host: Underlay = {
-  ...surroundings,
+  ...underlay,
   addresses: [address('2001:db8:7::22')],
   connected: [{ prefix: prefix('2001:db8:7::/64'), link: 'eth0' }],
   routed: [],
@@ -26,11 +26,11 @@ const host: Underlay = {
   resolvers: [address('2001:db8:53::1'), address('9.9.9.9')],
 };
 const inputs: Ipv6Inputs = {
-  ...{ link: 'cpn0', surroundings: host, api: [address('2001:db8:a::1')], endpoints: [], ports: [] },
+  ...{ link: 'cpn0', underlay: host, api: [address('2001:db8:a::1')], endpoints: [], ports: [] },
   isStrict: false,
 };
 const excepted = (changes: Partial<Underlay>, isStrict = false) =>
-  findIpv6Exceptions({ ...inputs, isStrict, surroundings: { ...host, ...changes } }).prefixes.map((each) =>
+  findIpv6Exceptions({ ...inputs, isStrict, underlay: { ...host, ...changes } }).prefixes.map((each) =>
     String(each.prefix),
   );
 const always = ['2001:db8:7::/64', '2001:db8:a::1/128', '2001:db8:53::1/128'];
@@ -51,7 +51,7 @@ describe('IPv6 that a full tunnel does not reject', () => {
       prefix: prefix('fd00::/64'),
       link,
     }));
-    const used = { ...inputs, surroundings: { ...host, connected: [...host.connected, ...others] } };
+    const used = { ...inputs, underlay: { ...host, connected: [...host.connected, ...others] } };
     expect(findIpv6Exceptions(used).links).toEqual(['cpn0', 'cpn1', 'docker0', 'lo', 'tailscale0']);
   });
 

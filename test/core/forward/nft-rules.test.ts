@@ -63,7 +63,7 @@ describe('a packet rule', () => {
 });
 
 describe('a table of ours', () => {
-  const firewall = { link: 'cpn0', rules: [{ rule: 'refuse-rest' }, { rule: 'clamp-mss', way: 'out' }] as const };
+  const firewall = { link: 'cpn0', rules: [{ rule: 'refuse-rest' }, { rule: 'clamp-mss', direction: 'out' }] as const };
   const marks = firewallMarks(firewall);
 
   it('counts as present unless its absence is certain', () => {

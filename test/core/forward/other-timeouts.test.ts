@@ -9,7 +9,7 @@ const peer = (text: string, at: number) => ({ first: address(text) as Address, l
 const ranges = [peer('10.77.0.2', 100_000), peer('10.77.0.3', 20_000)];
 const firewall = {
   link: 'cpn0',
-  rules: [{ rule: 'refuse-expired', way: 'in', ranges } as const, ...ageRules(60_000, address('10.77.0.1'))],
+  rules: [{ rule: 'refuse-expired', direction: 'in', ranges } as const, ...ageRules(60_000, address('10.77.0.1'))],
 };
 const loaded = firewallMarks(firewall);
 const observed = (timeouts: Record<string, number>, now = 50_000) =>

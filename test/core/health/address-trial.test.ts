@@ -26,8 +26,8 @@ function peer(rxBytes: number, txBytes: number, age: number | null = null): Actu
 /** Looks at these seconds, with what was sent by then, and returns whether the peer is silent and when to look again. */
 function follow(begun: AddressTrial, looks: readonly (readonly [number, ActualPeer])[], choices = 2) {
   let trial = begun;
-  return looks.map(([now, seen]) => {
-    const verdict = judgeTrial(trial, [seen], { now, wall: wall + now, choices });
+  return looks.map(([now, observed]) => {
+    const verdict = judgeTrial(trial, [observed], { now, wall: wall + now, choices });
     trial = verdict.trial;
     return [verdict.isSilent, verdict.lookIn];
   });

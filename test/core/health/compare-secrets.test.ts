@@ -26,8 +26,8 @@ const heard = (number: number, rxBytes: number, latestHandshake: number | null =
 });
 
 /** The sentences about these peers. */
-function diagnose(tag: string | null, others: readonly Peer[], seen: ReturnType<typeof heard>[] = []): string[] {
-  const view = { map: network([peer(1), ...others]), tag, seen };
+function diagnose(tag: string | null, others: readonly Peer[], observed: ReturnType<typeof heard>[] = []): string[] {
+  const view = { map: network([peer(1), ...others]), tag, observed };
   return findSecretMismatches(view, others).map(describeSecretMismatch);
 }
 

@@ -77,6 +77,6 @@ describe('instances of a peer', () => {
 
   it('remembers a bounded number', () => {
     const { known } = observe(...Array.from({ length: 100 }, (_, index) => `i${index}`));
-    expect(known?.former).toHaveLength(7);
+    expect(known?.previous).toHaveLength(7);
   });
 });

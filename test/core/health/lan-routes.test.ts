@@ -8,7 +8,7 @@ import {
   trackLanRoutes,
 } from '../../../src/core/health/lan-routes.ts';
 import type { Underlay } from '../../../src/core/host-state/actual.ts';
-import { prefix, surroundings } from '../samples.ts';
+import { prefix, underlay } from '../samples.ts';
 
 const lan = prefix('192.168.50.0/24');
 const half = prefix('192.168.50.128/25');
@@ -16,7 +16,7 @@ const onLan = { prefix: lan, link: 'eth1' };
 
 /** A host with a default route by eth0, that reaches these subnets. */
 function around(reached: Underlay['reached'], changes: Partial<Underlay> = {}): Underlay {
-  return { ...surroundings, reached, ...changes } as Underlay;
+  return { ...underlay, reached, ...changes } as Underlay;
 }
 const atLan = around([onLan]);
 const links = (...down: readonly string[]): Underlay['links'] =>
@@ -24,7 +24,7 @@ const links = (...down: readonly string[]): Underlay['links'] =>
 const offline = { uplinks: [] };
 
 const usual: LanObservation = {
-  surroundings: atLan,
+  underlay: atLan,
   dropped: new Map(),
   isOnline: true,
   withdrawn: [],
@@ -33,9 +33,9 @@ const usual: LanObservation = {
   settling: 5,
 };
 const follow = (before: LanRoutes, to: Underlay, changes: Partial<LanObservation> = {}, routes = [lan]) =>
-  trackLanRoutes(before, routes, { ...usual, surroundings: to, ...changes });
-const begun = follow({}, atLan).ways;
-const reasonAt = (to: Underlay, before: LanRoutes = begun) => follow(before, to).ways[lan]?.gone;
+  trackLanRoutes(before, routes, { ...usual, underlay: to, ...changes });
+const begun = follow({}, atLan).lanRoutes;
+const reasonAt = (to: Underlay, before: LanRoutes = begun) => follow(before, to).lanRoutes[lan]?.gone;
 
 describe('the path to the LAN behind a route', () => {
   it.each([
@@ -59,91 +59,91 @@ describe('the path to the LAN behind a route', () => {
 
   it('is gone where another program drops the packets there, unless its interface is the cause', () => {
     const dropped = new Map([[lan, 'nft table ip filter drops what this host forwards there']]);
-    const way = (to: Underlay, before = begun) => follow(before, to, { dropped }).ways[lan];
-    expect(way(atLan)).toEqual({ isOwn: true, links: ['eth1'], gone: dropped.get(lan) });
-    expect(way(atLan, {})?.gone).toBe(dropped.get(lan));
-    expect(way(around([onLan], { links: links('eth1') }))?.gone).toBe('eth1 is down, or has no carrier');
-    const back = follow({ [lan]: way(atLan) as never }, atLan, { withdrawn: [lan] });
-    expect([back.ways[lan]?.gone, back.since.get(lan)]).toEqual([dropped.get(lan), 100]);
+    const lanRoute = (to: Underlay, before = begun) => follow(before, to, { dropped }).lanRoutes[lan];
+    expect(lanRoute(atLan)).toEqual({ isOwn: true, links: ['eth1'], gone: dropped.get(lan) });
+    expect(lanRoute(atLan, {})?.gone).toBe(dropped.get(lan));
+    expect(lanRoute(around([onLan], { links: links('eth1') }))?.gone).toBe('eth1 is down, or has no carrier');
+    const back = follow({ [lan]: lanRoute(atLan) as never }, atLan, { withdrawn: [lan] });
+    expect([back.lanRoutes[lan]?.gone, back.since.get(lan)]).toEqual([dropped.get(lan), 100]);
   });
 
   it('may be the default route alone, and is gone with that', () => {
-    const { ways } = follow({}, around([]));
-    expect(ways[lan]).toEqual({ isOwn: false, links: [], gone: null });
-    expect(reasonAt(around([], offline), ways)).toBe('this host has no route there');
+    const { lanRoutes } = follow({}, around([]));
+    expect(lanRoutes[lan]).toEqual({ isOwn: false, links: [], gone: null });
+    expect(reasonAt(around([], offline), lanRoutes)).toBe('this host has no route there');
   });
 
   it('stays the default route where containers or a VPN come to a part of it, and go', () => {
-    const { ways } = follow({}, around([]));
+    const { lanRoutes } = follow({}, around([]));
     const part = { prefix: half, link: 'br-1234' };
-    const met = follow(ways, around([part])).ways;
+    const met = follow(lanRoutes, around([part])).lanRoutes;
     expect(met[lan]).toEqual({ isOwn: false, links: ['br-1234'], gone: null });
-    expect(follow(met, around([])).ways).toEqual(ways);
-    expect(follow({}, around([part])).ways).toEqual(met);
+    expect(follow(met, around([])).lanRoutes).toEqual(lanRoutes);
+    expect(follow({}, around([part])).lanRoutes).toEqual(met);
   });
 
   it('is not a part by containers where its own is gone, and the reason names its own', () => {
     const part = { prefix: half, link: 'br-1234' };
-    const both = follow({}, around([part, onLan])).ways;
+    const both = follow({}, around([part, onLan])).lanRoutes;
     expect(reasonAt(around([part], { links: links('eth1') }), both)).toBe('eth1 is down, or has no carrier');
   });
 
   it('may be parts by containers where there is no default route, and then the default route', () => {
-    const { ways } = follow({}, around([{ prefix: half, link: 'br-1234' }], offline));
-    expect(ways[lan]).toEqual({ isOwn: false, links: ['br-1234'], gone: null });
-    expect(reasonAt(around([]), ways)).toBeNull();
-    expect(reasonAt(around([], offline), ways)).toBe('there is no interface br-1234 any more');
+    const { lanRoutes } = follow({}, around([{ prefix: half, link: 'br-1234' }], offline));
+    expect(lanRoutes[lan]).toEqual({ isOwn: false, links: ['br-1234'], gone: null });
+    expect(reasonAt(around([]), lanRoutes)).toBeNull();
+    expect(reasonAt(around([], offline), lanRoutes)).toBe('there is no interface br-1234 any more');
   });
 
   it('of a default route that is served is the default route', () => {
     const exit = prefix('0.0.0.0/0');
-    const { ways } = follow({}, atLan, {}, [exit]);
-    expect(ways[exit]).toEqual({ isOwn: false, links: [], gone: null });
-    expect(findGone(follow(ways, around([onLan], offline), {}, [exit]).ways, [exit])).toEqual([exit]);
+    const { lanRoutes } = follow({}, atLan, {}, [exit]);
+    expect(lanRoutes[exit]).toEqual({ isOwn: false, links: [], gone: null });
+    expect(findGone(follow(lanRoutes, around([onLan], offline), {}, [exit]).lanRoutes, [exit])).toEqual([exit]);
   });
 
   it('is not judged where it was never there, if the host is offline, or if the platform does not report it', () => {
-    expect(follow({}, around([], offline)).ways).toEqual({});
-    expect(follow(begun, around([]), { isOnline: false }).ways).toEqual(begun);
-    expect(follow(begun, surroundings).ways).toBe(begun);
+    expect(follow({}, around([], offline)).lanRoutes).toEqual({});
+    expect(follow(begun, around([]), { isOnline: false }).lanRoutes).toEqual(begun);
+    expect(follow(begun, underlay).lanRoutes).toBe(begun);
   });
 });
 
 describe('a path that is back', () => {
-  const gone = follow(begun, around([], { links: links('eth1') })).ways;
+  const gone = follow(begun, around([], { links: links('eth1') })).lanRoutes;
   const withdrawn = [lan];
 
   it('settles for a while before its route is served, and not longer', () => {
     const first = follow(gone, atLan, { withdrawn });
-    expect([findGone(first.ways, [lan]), [...first.since]]).toEqual([[lan], [[lan, 100]]]);
-    const soon = follow(first.ways, atLan, { withdrawn, since: first.since, now: 104 });
-    expect([findGone(soon.ways, [lan]), [...soon.since]]).toEqual([[lan], [[lan, 100]]]);
-    const later = follow(soon.ways, atLan, { withdrawn, since: soon.since, now: 105 });
-    expect([later.ways, later.since.size]).toEqual([begun, 0]);
+    expect([findGone(first.lanRoutes, [lan]), [...first.since]]).toEqual([[lan], [[lan, 100]]]);
+    const soon = follow(first.lanRoutes, atLan, { withdrawn, since: first.since, now: 104 });
+    expect([findGone(soon.lanRoutes, [lan]), [...soon.since]]).toEqual([[lan], [[lan, 100]]]);
+    const later = follow(soon.lanRoutes, atLan, { withdrawn, since: soon.since, now: 105 });
+    expect([later.lanRoutes, later.since.size]).toEqual([begun, 0]);
   });
 
   it('settles from the start where it was gone again meanwhile', () => {
     const first = follow(gone, atLan, { withdrawn });
-    const again = follow(first.ways, around([]), { withdrawn, since: first.since, now: 103 });
+    const again = follow(first.lanRoutes, around([]), { withdrawn, since: first.since, now: 103 });
     expect(again.since.size).toBe(0);
-    expect(follow(again.ways, atLan, { withdrawn, since: again.since, now: 106 }).since.get(lan)).toBe(106);
+    expect(follow(again.lanRoutes, atLan, { withdrawn, since: again.since, now: 106 }).since.get(lan)).toBe(106);
   });
 
   it('is served at once if its loss was never reported', () => {
-    expect(follow(gone, atLan).ways).toEqual(begun);
+    expect(follow(gone, atLan).lanRoutes).toEqual(begun);
   });
 
   it('has its own route again: the default route alone is not enough, also after a reboot', () => {
-    expect(findGone(follow(gone, around([]), { withdrawn }).ways, [lan])).toEqual([lan]);
+    expect(findGone(follow(gone, around([]), { withdrawn }).lanRoutes, [lan])).toEqual([lan]);
     const booted = initialLanRoutes([lan]);
-    expect(findGone(follow(booted, around([]), { withdrawn, settling: 0 }).ways, [lan])).toEqual([lan]);
-    expect(findGone(follow(booted, atLan, { withdrawn, settling: 0 }).ways, [lan])).toEqual([]);
+    expect(findGone(follow(booted, around([]), { withdrawn, settling: 0 }).lanRoutes, [lan])).toEqual([lan]);
+    expect(findGone(follow(booted, atLan, { withdrawn, settling: 0 }).lanRoutes, [lan])).toEqual([]);
   });
 
   it('may be any if an operator accepts it', () => {
     const any = acceptDefaultRoute(gone);
-    expect(findGone(follow(any, around([], offline), { withdrawn, settling: 0 }).ways, [lan])).toEqual([lan]);
-    expect(follow(any, around([]), { withdrawn, settling: 0 }).ways).toEqual(follow({}, around([])).ways);
+    expect(findGone(follow(any, around([], offline), { withdrawn, settling: 0 }).lanRoutes, [lan])).toEqual([lan]);
+    expect(follow(any, around([]), { withdrawn, settling: 0 }).lanRoutes).toEqual(follow({}, around([])).lanRoutes);
     expect(acceptDefaultRoute(begun)).toEqual(begun);
   });
 });
@@ -157,35 +157,38 @@ describe('what the kernel does with packets of the network', () => {
 
   it('counts where this host itself reaches the LAN', () => {
     const refused = around([onLan], { forwarded: { [lan]: noRoute } });
-    expect(follow(begun, refused).ways[lan]?.gone).toBe(noRoute.why);
+    expect(follow(begun, refused).lanRoutes[lan]?.gone).toBe(noRoute.why);
   });
 
   it('counts from the first look on', () => {
-    expect(follow({}, exit({ [everything]: noRoute }), {}, [everything]).ways[everything]).toEqual({
+    expect(follow({}, exit({ [everything]: noRoute }), {}, [everything]).lanRoutes[everything]).toEqual({
       ...{ isOwn: false, links: [], gone: noRoute.why },
     });
   });
 
   it('does not count while this host is offline', () => {
     const seen = follow({}, exit({ [everything]: noRoute }), { isOnline: false }, [everything]);
-    expect(seen.ways[everything]).toBeUndefined();
+    expect(seen.lanRoutes[everything]).toBeUndefined();
   });
 
   it('is a way for a default route by another table than the main one, also after it was out of service', () => {
     const served = exit({ [everything]: by('eth1') });
-    expect(follow({}, served, {}, [everything]).ways[everything]).toEqual({
+    expect(follow({}, served, {}, [everything]).lanRoutes[everything]).toEqual({
       isOwn: false,
       links: ['eth1'],
       gone: null,
     });
     const lost = initialLanRoutes([everything]);
-    expect(follow(lost, served, {}, [everything]).ways[everything]?.gone).toBeNull();
+    expect(follow(lost, served, {}, [everything]).lanRoutes[everything]?.gone).toBeNull();
   });
 
   it('is a way for a LAN by another table, and none by a link that is down', () => {
     const served = { forwarded: { [lan]: by('eth1') } };
-    expect(follow({}, around([], { ...served, links: links() })).ways[lan]).toMatchObject({ isOwn: true, gone: null });
+    expect(follow({}, around([], { ...served, links: links() })).lanRoutes[lan]).toMatchObject({
+      isOwn: true,
+      gone: null,
+    });
     const down = around([], { ...served, ...offline, links: links('eth1') });
-    expect(follow({}, down).ways[lan]).toBeUndefined();
+    expect(follow({}, down).lanRoutes[lan]).toBeUndefined();
   });
 });

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
-  isDoubtful,
   isLasting,
+  isUncertain,
   type Liveness,
   needsHandshake,
   recordAnswer,
@@ -68,13 +68,13 @@ describe('the liveness of a connector', () => {
 
   it('is in doubt before that, so that counters are read', () => {
     const doubted = look(trusted, 1, false);
-    expect(isDoubtful(doubted, pace)).toBe(true);
-    expect(isDoubtful(look(trusted, 60, true), pace)).toBe(false);
+    expect(isUncertain(doubted, pace)).toBe(true);
+    expect(isUncertain(look(trusted, 60, true), pace)).toBe(false);
     expect(look(recordAnswer(doubted, 'traffic'), 1, false).state).toBe('trusted');
   });
 
   it('is not in doubt until half a pace after the answer is due, or a whole one of a mute peer', () => {
-    const doubt = (silence: number, answers: boolean) => isDoubtful({ ...trusted, silence, answers }, { every: 2 });
+    const doubt = (silence: number, answers: boolean) => isUncertain({ ...trusted, silence, answers }, { every: 2 });
     expect([doubt(3, true), doubt(3.1, true)]).toEqual([false, true]);
     expect([doubt(2, false), doubt(2.1, false)]).toEqual([false, true]);
   });
@@ -161,9 +161,9 @@ describe('the liveness of a connector', () => {
   });
 
   it('of a new one is in doubt at once, and ends later where it is heard again a second after the first time', () => {
-    expect(isDoubtful(asked, pace)).toBe(true);
+    expect(isUncertain(asked, pace)).toBe(true);
     const mute = round(round(round(asked, 'traffic'), null), 'traffic');
-    expect(isDoubtful({ ...mute, silence: 0.5 }, pace)).toBe(false);
+    expect(isUncertain({ ...mute, silence: 0.5 }, pace)).toBe(false);
     expect(secondsToSilence(mute)).toBe(14.5);
   });
 

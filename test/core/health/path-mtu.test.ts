@@ -10,12 +10,12 @@ import {
   nameUnderlay,
   newPath,
   type PathMtu,
-  type PeerPath,
+  type ProbedPath,
   recordMeasurement,
   searchSize,
   trackPath,
 } from '../../../src/core/health/path-mtu.ts';
-import { address, desireFor, ground, network, options, peer, prefix, surroundings } from '../samples.ts';
+import { address, desireFor, network, options, peer, prefix, underlay, usualConstraints } from '../samples.ts';
 
 /** Searches where `passes` decides on each packet; also tells how many packets were sent. */
 function search(passes: (bytes: number) => boolean, guesses: readonly number[] = guessSizes(null), full = 1420) {
@@ -38,7 +38,7 @@ function search(passes: (bytes: number) => boolean, guesses: readonly number[] =
 const measured = (mtu: number): PathMtu => ({
   mtu,
   peer: 2,
-  underlay: nameUnderlay(surroundings),
+  underlay: nameUnderlay(underlay),
   measuredAt: '2026-11-22T12:00:00.000Z',
 });
 
@@ -111,18 +111,18 @@ describe('the largest packet that passes', () => {
 });
 
 describe('a measured MTU', () => {
-  const on = (changes: Partial<typeof surroundings>) => ({ ...surroundings, ...changes });
+  const on = (changes: Partial<typeof underlay>) => ({ ...underlay, ...changes });
 
   it('limits the tunnel on the underlay where it was measured', () => {
-    const wanted = (pathMtu: PathMtu | null, around = surroundings, mtu: number | null = null) => {
+    const wanted = (pathMtu: PathMtu | null, around = underlay, mtu: number | null = null) => {
       const self = peer(1);
       const desired = desireFor(
         self,
         network([self, peer(2)]),
         { pathMtu, options: { ...options, mtu } },
         {
-          ...ground,
-          surroundings: around,
+          ...usualConstraints,
+          underlay: around,
         },
       );
       return [desired.config.mtu, desired.pathMtu?.mtu ?? null, desired.fittedMtu];
@@ -132,16 +132,16 @@ describe('a measured MTU', () => {
     expect(wanted(measured(1310), on({ gateways: [address('203.0.113.1')] }))).toEqual([1420, null, 1420]);
     expect(wanted(measured(1310), on({ underlayMtu: 1400 }))).toEqual([1320, null, 1320]);
     // What a person chose stays.
-    expect(wanted(measured(1310), surroundings, 1400)).toEqual([1400, null, 1420]);
+    expect(wanted(measured(1310), underlay, 1400)).toEqual([1400, null, 1420]);
     // From a file that was edited.
     expect(wanted(measured(68))).toEqual([leastPathMtu, leastPathMtu, 1420]);
-    expect(findLimit(measured(1420), surroundings, 1420)).toBeNull();
+    expect(findLimit(measured(1420), underlay, 1420)).toBeNull();
   });
 
   it('holds while interfaces of containers and resolvers come and go', () => {
     const docker = { prefix: prefix('172.17.0.0/16'), link: 'docker0' };
-    const more = on({ connected: [docker, ...surroundings.connected], resolvers: [] });
-    expect(nameUnderlay(more)).toBe(nameUnderlay(surroundings));
+    const more = on({ connected: [docker, ...underlay.connected], resolvers: [] });
+    expect(nameUnderlay(more)).toBe(nameUnderlay(underlay));
     expect(nameUnderlay(on({ uplinks: [], gateways: [] }))).toBe('203.0.113.0/24 eth0, 1500');
   });
 });
@@ -151,9 +151,9 @@ describe('a path', () => {
   const at = (rxBytes: number, txBytes: number, where = host) => ({ host: where, rxBytes, txBytes });
   const fresh = newPath(2, host);
   /** A path that was measured at second 0, after these bytes were received and sent. */
-  const used = (size: number | null, ...[rxBytes, txBytes]: [number, number]): PeerPath =>
+  const used = (size: number | null, ...[rxBytes, txBytes]: [number, number]): ProbedPath =>
     trackPath(trackPath(recordMeasurement(fresh, size, 0), at(0, 0), 1420), at(rxBytes, txBytes), 1420);
-  const dueAt = (path: PeerPath) => [0, 29, 30, 59, 60, 599, 600].find((now) => isPathDue(path, 1420, now)) ?? null;
+  const dueAt = (path: ProbedPath) => [0, 29, 30, 59, 60, 599, 600].find((now) => isPathDue(path, 1420, now)) ?? null;
 
   it('is measured at once, and again after ten minutes in use', () => {
     expect(dueAt(fresh)).toBe(0);

@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
 import { hasPathTo } from '../../../src/core/host-state/underlay.ts';
-import { address, prefix, surroundings } from '../samples.ts';
+import { address, prefix, underlay } from '../samples.ts';
 
 const far = address('198.51.100.7');
-const without = { ...surroundings, gateways: [], uplinks: [], connected: [], routed: [] };
+const without = { ...underlay, gateways: [], uplinks: [], connected: [], routed: [] };
 
-const down = { ...surroundings, links: surroundings.links.map((link) => ({ ...link, isDown: true as const })) };
+const down = { ...underlay, links: underlay.links.map((link) => ({ ...link, isDown: true as const })) };
 
 test.each([
-  ['a default route', surroundings, far, true],
+  ['a default route', underlay, far, true],
   ['neither a default route nor a subnet', without, far, false],
   ['a subnet that has it', { ...without, connected: [{ prefix: prefix('198.51.100.0/24'), link: 'eth0' }] }, far, true],
   ['a route to it', { ...without, routed: [{ prefix: prefix('198.51.100.0/24'), link: 'eth1' }] }, far, true],
@@ -23,11 +23,11 @@ test.each([
   ],
   ['a default route by a link that is down', down, far, false],
   ['the subnet of a link that is down', { ...down, uplinks: [] }, address('203.0.113.7'), false],
-  ['the subnet of a live link', { ...surroundings, uplinks: [] }, address('203.0.113.7'), true],
+  ['the subnet of a live link', { ...underlay, uplinks: [] }, address('203.0.113.7'), true],
   ['a refusal of the kernel', { ...without, paths: { [far]: 'Network is unreachable' } }, far, false],
   ['a path through a tunnel alone', { ...without, paths: { [far]: 'cpn0 - 10.77.0.3' } }, far, false],
-  ['no IPv6 default route', { ...surroundings, uplinks6: [] }, address('2001:db8::7'), false],
-  ['unknown IPv6 routes', surroundings, address('2001:db8::7'), true],
+  ['no IPv6 default route', { ...underlay, uplinks6: [] }, address('2001:db8::7'), false],
+  ['unknown IPv6 routes', underlay, address('2001:db8::7'), true],
 ])('a host with %s', (_, underlay, to, has) => {
   expect(hasPathTo(to, underlay)).toBe(has);
 });

@@ -7,21 +7,21 @@ import {
   address,
   desireFor,
   dialled,
-  ground,
   keyPair,
   network,
   options,
   peer,
   prefix,
-  surroundings,
+  underlay,
+  usualConstraints,
 } from '../samples.ts';
 
 const connector = peer(1, { type: 'connector', endpoint: dialled(1) });
 const laptop = peer(3, { type: 'admin_device' });
 const office = network([connector, laptop]);
 const lan = {
-  ...ground,
-  surroundings: { ...surroundings, connected: [{ prefix: prefix('192.168.50.0/24'), link: 'wlan0' }] },
+  ...usualConstraints,
+  underlay: { ...underlay, connected: [{ prefix: prefix('192.168.50.0/24'), link: 'wlan0' }] },
 };
 
 describe('what a host should be', () => {
@@ -49,7 +49,7 @@ describe('what a host should be', () => {
       laptop,
       network([connector, laptop, far]),
       {},
-      { ...ground, surroundings: { ...surroundings, connected } },
+      { ...usualConstraints, underlay: { ...underlay, connected } },
     );
     expect(desired.config.address.length).toBe(32);
     expect(desired.config.peers[0]?.allowedIps).toEqual(['10.77.0.200/32', '192.168.50.0/24']);
@@ -101,7 +101,7 @@ describe('what a host should be', () => {
     [null, 1420],
   ])('fits the MTU to an underlay of %s', (underlayMtu, mtu) => {
     expect(
-      desireFor(laptop, office, {}, { ...ground, surroundings: { ...surroundings, underlayMtu } }).config.mtu,
+      desireFor(laptop, office, {}, { ...usualConstraints, underlay: { ...underlay, underlayMtu } }).config.mtu,
     ).toBe(mtu);
   });
 

@@ -11,7 +11,7 @@ import {
   type Repairs,
 } from '../../../src/core/reconcile/drift-damping.ts';
 import { tunnelRule } from '../../../src/core/routing/tunnel-rules.ts';
-import { desireFor, dialled, ground, network, peer, prefix, surroundings } from '../samples.ts';
+import { desireFor, dialled, network, peer, prefix, underlay, usualConstraints } from '../samples.ts';
 
 const route = [removed('route', '192.168.50.0/24', 'cpn0', 'gone')];
 const other = [removed('peer', 'abc', null, 'gone')];
@@ -100,13 +100,13 @@ const laptop = peer(1);
 
 /** What a pass of one of the two works towards with this around it. */
 function aim(self: Peer, around: Partial<Underlay> = {}): Aimed {
-  const there = { ...surroundings, ...around };
-  const on = { ...ground, surroundings: there };
+  const there = { ...underlay, ...around };
+  const on = { ...usualConstraints, underlay: there };
   const desired = desireFor(self, network([laptop, edge]), { routeTable: '8350' }, on);
-  return { desired, actual: { rules: [], routes: [], surroundings: there } };
+  return { desired, actual: { rules: [], routes: [], underlay: there } };
 }
 
-const inLan = { connected: [...surroundings.connected, { prefix: lan, link: 'eth1' }] };
+const inLan = { connected: [...underlay.connected, { prefix: lan, link: 'eth1' }] };
 
 describe('the aim of two passes', () => {
   test.each<[string, Peer, Partial<Underlay>]>([
@@ -130,7 +130,7 @@ describe('the aim of two passes', () => {
   });
 
   test('is the same whatever else comes and goes', () => {
-    const more = { links: [...surroundings.links, { name: 'veth7', kind: 'other' } as const] };
+    const more = { links: [...underlay.links, { name: 'veth7', kind: 'other' } as const] };
     expect(haveSameAim(aim(laptop), aim(laptop, more))).toBe(true);
   });
 });

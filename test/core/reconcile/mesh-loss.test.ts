@@ -1,14 +1,25 @@
 import { describe, expect, it } from 'vitest';
 import type { NetworkMap } from '../../../src/core/map/model.ts';
 import {
+  type ComparedPeers,
   dropsMost,
   findMeshLoss,
-  type Listing,
   presentTunnel,
   type Tunnel,
 } from '../../../src/core/reconcile/mesh-loss.ts';
 import { plan } from '../../../src/core/reconcile/plan.ts';
-import { address, bare, desireFor, dialled, ground, keyPair, network, peer, prefix, surroundings } from '../samples.ts';
+import {
+  address,
+  bare,
+  desireFor,
+  dialled,
+  keyPair,
+  network,
+  peer,
+  prefix,
+  underlay,
+  usualConstraints,
+} from '../samples.ts';
 import { simulate } from '../simulate.ts';
 
 /** A host that can be dialled, and so has each of the others as a peer. */
@@ -16,7 +27,7 @@ const self = peer(1, { endpoint: dialled(1) });
 const hub = peer(2, { type: 'connector', endpoint: dialled(2) });
 const office = network([self, hub, peer(3), peer(4), peer(5)]);
 const before = desireFor(self, office).config;
-const listing = (newest: NetworkMap, isBelieved = true, known = office): Listing => ({
+const listing = (newest: NetworkMap, isBelieved = true, known = office): ComparedPeers => ({
   known: known.peers,
   newest: newest.peers,
   isBelieved,
@@ -37,7 +48,12 @@ describe('the mesh loss of a change', () => {
 
   it('is the range, or this host’s own address', () => {
     const connected = [{ prefix: prefix('10.77.0.128/25'), link: 'eth1' }];
-    const overlapped = desireFor(self, office, {}, { ...ground, surroundings: { ...surroundings, connected } }).config;
+    const overlapped = desireFor(
+      self,
+      office,
+      {},
+      { ...usualConstraints, underlay: { ...underlay, connected } },
+    ).config;
     expect(lossOf(overlapped)).toBe("the network's range 10.77.0.0/24");
     expect(lossOf(desireFor(self, { ...office, cidr: prefix('10.77.0.0/25') }).config)).toMatch(/range/);
     expect(lossOf(desireFor(self, { ...office, cidr: prefix('10.77.0.0/16') }).config)).toBeNull();

@@ -22,13 +22,13 @@ import {
   bare,
   desireFor,
   dialled,
-  ground,
   keyPair,
   network,
   networksWithExit,
   options,
   peer,
   prefix,
+  usualConstraints,
 } from '../samples.ts';
 import { simulate } from '../simulate.ts';
 
@@ -60,7 +60,7 @@ const desires = fc
       self,
       map,
       { options: { ...options, masquerade, acceptRoutes }, label, routeTable },
-      { ...ground, allowed },
+      { ...usualConstraints, allowed },
     );
   });
 
@@ -211,9 +211,9 @@ describe('a plan', () => {
   it('takes over routes of a network that joined later, and none of another program', () => {
     const elsewhere = (link: string, kind: 'routed' | 'connected'): Actual => {
       const way = { prefix: prefix('192.168.50.0/24'), link };
-      return { ...bare, surroundings: { ...bare.surroundings, [kind]: [way] } };
+      return { ...bare, underlay: { ...bare.underlay, [kind]: [way] } };
     };
-    const desired = desireFor(laptop, office, {}, { ...ground, later: ['cpn1'] });
+    const desired = desireFor(laptop, office, {}, { ...usualConstraints, newerLinks: ['cpn1'] });
     for (const kind of ['routed', 'connected'] as const) {
       const steps = plan(desired, elsewhere('cpn1', kind), now);
       expect(steps.at(-1)).toMatchObject({
@@ -274,9 +274,9 @@ describe('a plan', () => {
   });
 
   it('takes over the route to its range from a network joined later', () => {
-    const desired = desireFor(laptop, office, {}, { ...ground, later: ['cpn1'] });
-    const connected = [...bare.surroundings.connected, { prefix: prefix('10.77.0.0/24'), link: 'cpn1' }];
-    const actual: Actual = { ...settled(desired), onLink: [], surroundings: { ...bare.surroundings, connected } };
+    const desired = desireFor(laptop, office, {}, { ...usualConstraints, newerLinks: ['cpn1'] });
+    const connected = [...bare.underlay.connected, { prefix: prefix('10.77.0.0/24'), link: 'cpn1' }];
+    const actual: Actual = { ...settled(desired), onLink: [], underlay: { ...bare.underlay, connected } };
     const steps = plan(desired, actual, now);
     expect(steps).toMatchObject([{ commands: [{ prefix: '10.77.0.0/24', source: '10.77.0.3', replaces: 0 }] }]);
     expect(changes(steps)).toMatchObject([{ action: 'update', before: 'cpn1', after: 'cpn0' }]);
@@ -304,7 +304,7 @@ describe('a plan', () => {
   describe('the metric of a route', () => {
     const lan = prefix('192.168.50.0/24');
     const desired = desireFor(laptop, office);
-    const allowing = desireFor(laptop, office, {}, { ...ground, allowed: [lan] });
+    const allowing = desireFor(laptop, office, {}, { ...usualConstraints, allowed: [lan] });
     const withRoutes = (...routes: Actual['routes']): Actual => ({ ...settled(desired), routes });
     const route = (metric: number | null, protocol = '157') => ({ prefix: lan, table: 'main', protocol, metric });
 
@@ -349,7 +349,7 @@ describe('a plan', () => {
 
     it('of a default route is the usual one: its table has no other', () => {
       const everything = network([connector, laptop], { routes: [prefix('0.0.0.0/0')] });
-      const full = desireFor(laptop, everything, {}, { ...ground, allowed: [prefix('0.0.0.0/0')] });
+      const full = desireFor(laptop, everything, {}, { ...usualConstraints, allowed: [prefix('0.0.0.0/0')] });
       expect(settled(full).routes).toMatchObject([{ table: '8349', metric: 0 }]);
     });
 
@@ -403,7 +403,7 @@ describe('a plan', () => {
 
   it('goes back to the tunnel of an earlier file, with its default route only where rules keep the rest out', () => {
     const exit = prefix('0.0.0.0/0');
-    const full = { ...ground, allowed: [exit] };
+    const full = { ...usualConstraints, allowed: [exit] };
     const earlier = desireFor(laptop, { ...office, routes: [exit, prefix('192.168.50.0/24')] }, {}, full);
     const hosts = desireFor(laptop, { ...office, routes: [] });
     expect(restoreConfig(hosts, earlier.config)).toEqual({
@@ -475,11 +475,11 @@ describe('a receipt', () => {
   it('has the rules of a full tunnel for as long as there is one', () => {
     const exit = prefix('0.0.0.0/0');
     const map = network([connector, laptop], { routes: [exit, prefix('192.168.50.0/24')] });
-    const full = desireFor(laptop, map, {}, { ...ground, allowed: [exit] });
+    const full = desireFor(laptop, map, {}, { ...usualConstraints, allowed: [exit] });
     const entered = recordSteps([], plan(full, bare, now), bare);
     expect(entered.map(({ made }) => made)).toContain('rules');
     const up = simulate(bare, plan(full, bare, now));
-    const fewer = desireFor(laptop, { ...map, routes: [exit] }, {}, { ...ground, allowed: [exit] });
+    const fewer = desireFor(laptop, { ...map, routes: [exit] }, {}, { ...usualConstraints, allowed: [exit] });
     expect(recordSteps(entered, plan(fewer, up, now), up)).toBe(entered);
     const split = desireFor(laptop, map);
     expect(recordSteps(entered, plan(split, up, now), up).map(({ made }) => made)).not.toContain('rules');

@@ -59,7 +59,7 @@ class World {
       if (isForLan) return way;
       if (next.address !== destination && next.type !== 'connector') return null;
       const wasRelayed = this.map.peers.some((each) => each.type === 'connector' && each.address === source);
-      const isDetoured = this.#topologies.get(next)?.detours.some((each) => each.address === destination);
+      const isDetoured = this.#topologies.get(next)?.relayedPeers.some((each) => each.address === destination);
       if (wasRelayed && isDetoured) return null;
       source = next.address;
       at = next;

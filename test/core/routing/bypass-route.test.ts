@@ -8,7 +8,7 @@ import {
   isRoutedInto,
   ownRoutePrefixes,
 } from '../../../src/core/routing/bypass-route.ts';
-import { address, bare, prefix, prefixes, surroundings } from '../samples.ts';
+import { address, bare, prefix, prefixes, underlay } from '../samples.ts';
 
 const lan = prefix('192.168.50.0/24');
 const to = (text: string, metric = 20_000) => ({ prefix: prefix(text), link: 'eth1', metric });
@@ -21,7 +21,7 @@ function routing(...routed: { prefix: typeof lan; link: string; metric?: number 
     link: { name: 'cpn0', mtu: 1420, up: true, alias: 'cpn:7', addresses },
     routes: [{ prefix: lan, table: 'main', protocol: '157', metric: 10_000 }],
     onLink: [prefix('10.77.0.0/24')],
-    surroundings: { ...surroundings, connected: [], routed },
+    underlay: { ...underlay, connected: [], routed },
   };
 }
 
@@ -34,20 +34,20 @@ describe('a part of a route that leads elsewhere', () => {
     ['no wider route', [to('192.168.0.0/16')], undefined],
     ['no route outside it', [to('192.168.51.0/25'), to('fd07::/64')], undefined],
   ])('is %s', (_what, routed, part) => {
-    expect(findBypassRoute(lan, { ...surroundings, connected: [], routed })?.prefix).toBe(part);
-    expect(findBypassRoute(lan, { ...surroundings, connected: routed, routed: [] })?.prefix).toBe(part);
+    expect(findBypassRoute(lan, { ...underlay, connected: [], routed })?.prefix).toBe(part);
+    expect(findBypassRoute(lan, { ...underlay, connected: routed, routed: [] })?.prefix).toBe(part);
   });
 
   it('is none of a full tunnel, which takes what has no other route', () => {
-    expect(findBypassRoute(prefix('0.0.0.0/0'), surroundings)).toBeNull();
-    expect(findBypassRoute(prefix('128.0.0.0/1'), surroundings)).toBeNull();
+    expect(findBypassRoute(prefix('0.0.0.0/0'), underlay)).toBeNull();
+    expect(findBypassRoute(prefix('128.0.0.0/1'), underlay)).toBeNull();
   });
 
   it('is found exactly where the kernel would prefer it', () => {
     fc.assert(
       fc.property(prefixes, prefixes, (ours, theirs) => {
         const found = findBypassRoute(ours, {
-          ...surroundings,
+          ...underlay,
           connected: [],
           routed: [{ prefix: theirs, link: 'eth1' }],
         });

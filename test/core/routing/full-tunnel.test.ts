@@ -11,12 +11,12 @@ import type { RouteConstraints } from '../../../src/core/routing/guard.ts';
 import { reportOutside } from '../../../src/core/routing/outside-report.ts';
 import { isOfPair } from '../../../src/core/routing/route-table.ts';
 import { findOurRules, mainRule, tunnelRule, tunnelRules } from '../../../src/core/routing/tunnel-rules.ts';
-import { address, bare, desireFor, dialled, ground, network, peer, prefix, surroundings } from '../samples.ts';
+import { address, bare, desireFor, dialled, network, peer, prefix, underlay, usualConstraints } from '../samples.ts';
 import { simulate } from '../simulate.ts';
 
 const now = 1_800_000_000;
 const everything = prefix('0.0.0.0/0');
-const allowing = (...texts: string[]): RouteConstraints => ({ ...ground, allowed: texts.map(prefix) });
+const allowing = (...texts: string[]): RouteConstraints => ({ ...usualConstraints, allowed: texts.map(prefix) });
 const connector = peer(1, { type: 'connector', endpoint: dialled(1) });
 const laptop = peer(3, { type: 'admin_device' });
 const exit = network([connector, laptop], { routes: [everything] });
@@ -59,11 +59,16 @@ describe('a full tunnel', () => {
     const lan = prefix('192.168.50.0/24');
     const both = network([connector, laptop], { routes: [everything, lan] });
     const desire = (...resolvers: (typeof inner)[]) => {
-      const around = { ...allowing('0.0.0.0/0'), surroundings: { ...surroundings, resolvers } };
-      return desireFor(laptop, both, {}, { ...around, inside: { ...ground.inside, present: [lan] } });
+      const around = { ...allowing('0.0.0.0/0'), underlay: { ...underlay, resolvers } };
+      return desireFor(
+        laptop,
+        both,
+        {},
+        { ...around, tunnelPrefixes: { ...usualConstraints.tunnelPrefixes, present: [lan] } },
+      );
     };
     const listed = (desired: typeof full) =>
-      reportOutside('cpn0', desired, surroundings).entries.flatMap(({ prefix: each, why }) =>
+      reportOutside('cpn0', desired, underlay).entries.flatMap(({ prefix: each, why }) =>
         why === 'a resolver' ? [each] : [],
       );
     const reasonOf = ({ report }: typeof full) => report.find(({ prefix: each }) => each === everything)?.reason;
@@ -140,7 +145,9 @@ describe('a full tunnel', () => {
 
   it('of another network takes the default route', () => {
     const taken = [{ prefix: everything, by: 'network lab (cpn1)' }];
-    expect(desireFor(laptop, network([connector, laptop]), {}, { ...ground, taken }).report[0]?.state).toBe('taken');
+    expect(desireFor(laptop, network([connector, laptop]), {}, { ...usualConstraints, taken }).report[0]?.state).toBe(
+      'taken',
+    );
   });
 
   it('is made of two halves where those are allowed by name', () => {
@@ -167,10 +174,7 @@ describe('a full tunnel', () => {
   it('keeps out this host’s addresses, the control plane and the resolvers: IPv4 ones, each once', () => {
     const addresses = ['203.0.113.22', '2001:db8::22', '192.168.1.2'].map(address);
     const resolvers = ['127.0.0.53', '198.51.100.53', '198.51.100.53'].map(address);
-    const rules = tunnelRules(
-      { surroundings: { ...surroundings, addresses, resolvers }, api: [address('192.0.2.80')] },
-      true,
-    );
+    const rules = tunnelRules({ underlay: { ...underlay, addresses, resolvers }, api: [address('192.0.2.80')] }, true);
     expect(rules.map((rule) => `${rule.priority} ${formatRule(rule)}`)).toEqual([
       '31575 from all nop',
       '31570 from all fwmark 0x10000000/0x10000000 goto 31575',
@@ -208,8 +212,8 @@ describe('the rules of a full tunnel', () => {
   });
 
   it('follow this host’s addresses, the new before the old', () => {
-    const moved = { ...surroundings, addresses: [address('203.0.113.23')] };
-    const desired = desireFor(laptop, exit, {}, { ...allowing('0.0.0.0/0'), surroundings: moved });
+    const moved = { ...underlay, addresses: [address('203.0.113.23')] };
+    const desired = desireFor(laptop, exit, {}, { ...allowing('0.0.0.0/0'), underlay: moved });
     expect(targets(desired, actual)).toEqual([
       'add rule 31570: from 203.0.113.23/32 goto 31575',
       'remove rule 31570: from 203.0.113.22/32 goto 31575',
@@ -245,8 +249,8 @@ describe('the rules of a full tunnel', () => {
   });
 
   it('of an earlier version are replaced, the new before the old', () => {
-    const former = (rule: Rule): Rule => (rule.goto === null ? rule : { ...rule, goto: null, table: 'main' });
-    const rules = full.rules.filter(({ priority }) => priority < rulePriority.end).map(former);
+    const previous = (rule: Rule): Rule => (rule.goto === null ? rule : { ...rule, goto: null, table: 'main' });
+    const rules = full.rules.filter(({ priority }) => priority < rulePriority.end).map(previous);
     const steps = plan(full, withRules(rules), now);
     expectTargets(withRules(rules), steps);
     expect(steps.flatMap((step) => step.changes.map(({ action, target }) => `${action} ${target}`))).toEqual([

@@ -9,15 +9,15 @@ import {
   type RouteConstraints,
 } from '../../../src/core/routing/guard.ts';
 import { findNested } from '../../../src/core/routing/nested-prefixes.ts';
-import { address, ground, network, prefix, surroundings } from '../samples.ts';
+import { address, network, prefix, underlay, usualConstraints } from '../samples.ts';
 
-const on = (changes: Partial<RouteConstraints>): RouteConstraints => ({ ...ground, ...changes });
+const on = (changes: Partial<RouteConstraints>): RouteConstraints => ({ ...usualConstraints, ...changes });
 const ssh = (client: string, local = '203.0.113.22') => ({ address: address(client), local: address(local) });
 
 describe('the guard', () => {
   it('lets an ordinary route pass', () => {
-    expect(findRefusal(prefix('192.168.50.0/24'), ground)).toBeNull();
-    expect(findRefusal(prefix('fd12::/64'), ground)).toBeNull();
+    expect(findRefusal(prefix('192.168.50.0/24'), usualConstraints)).toBeNull();
+    expect(findRefusal(prefix('fd12::/64'), usualConstraints)).toBeNull();
   });
 
   it.each([
@@ -40,13 +40,13 @@ describe('the guard', () => {
     ['0.0.0.0/8', 'unspecified'],
     ['240.0.0.0/4', 'reserved'],
   ])('refuses %s as %s', (text, kind) => {
-    expect(findRefusal(prefix(text), ground)).toContain(kind);
+    expect(findRefusal(prefix(text), usualConstraints)).toContain(kind);
   });
 
   it.each(['203.0.113.0/24', '203.0.113.128/25'])(
     'refuses %s, which is a connected subnet or a part of one',
     (text) => {
-      expect(findRefusal(prefix(text), ground)).toBe('overlaps 203.0.113.0/24, which this host is in (eth0)');
+      expect(findRefusal(prefix(text), usualConstraints)).toBe('overlaps 203.0.113.0/24, which this host is in (eth0)');
     },
   );
 
@@ -55,7 +55,7 @@ describe('the guard', () => {
     const inSubnet = on({ api: [address('203.0.113.5')], sshClients: [ssh('203.0.113.7')] });
     expect(findRefusal(wide, inSubnet)).toBeNull();
     expect(findRefusal(wide, on({ api: [address('203.0.112.5')] }))).toBe('covers the control plane (203.0.112.5)');
-    expect(findRefusal(wide, on({ surroundings: { ...surroundings, gateways: [address('203.0.112.1')] } }))).toBe(
+    expect(findRefusal(wide, on({ underlay: { ...underlay, gateways: [address('203.0.112.1')] } }))).toBe(
       'covers the default gateway (203.0.112.1)',
     );
   });
@@ -63,8 +63,8 @@ describe('the guard', () => {
   it('refuses a range of the network that a narrower connected subnet lies in: it would hide peers', () => {
     const range = prefix('203.0.112.0/20');
     const reason = 'overlaps 203.0.113.0/24, which this host is in (eth0)';
-    expect(findRefusal(range, on({ inside: { ...ground.inside, range } }))).toBe(reason);
-    expect(findRangeRefusal(range, ground)).toBe(reason);
+    expect(findRefusal(range, on({ tunnelPrefixes: { ...usualConstraints.tunnelPrefixes, range } }))).toBe(reason);
+    expect(findRangeRefusal(range, usualConstraints)).toBe(reason);
   });
 
   it('refuses what another network has', () => {
@@ -73,15 +73,15 @@ describe('the guard', () => {
   });
 
   it('refuses a prefix that the host routes elsewhere, and accepts one that is only within it', () => {
-    expect(findRefusal(prefix('172.31.0.0/16'), ground)).toBe('leads to eth1 on this host already');
-    expect(findRefusal(prefix('172.31.5.0/24'), ground)).toBeNull();
+    expect(findRefusal(prefix('172.31.0.0/16'), usualConstraints)).toBe('leads to eth1 on this host already');
+    expect(findRefusal(prefix('172.31.5.0/24'), usualConstraints)).toBeNull();
   });
 
   it.each<[string, Partial<RouteConstraints>]>([
     ['the control plane', { api: [address('198.51.100.1')] }],
-    ['the default gateway', { surroundings: { ...surroundings, connected: [], gateways: [address('198.51.100.1')] } }],
-    ['a resolver', { surroundings: { ...surroundings, resolvers: [address('198.51.100.1')] } }],
-    ['an SSH client', { surroundings: { ...surroundings, resolvers: [] }, sshClients: [ssh('198.51.100.1')] }],
+    ['the default gateway', { underlay: { ...underlay, connected: [], gateways: [address('198.51.100.1')] } }],
+    ['a resolver', { underlay: { ...underlay, resolvers: [address('198.51.100.1')] } }],
+    ['an SSH client', { underlay: { ...underlay, resolvers: [] }, sshClients: [ssh('198.51.100.1')] }],
   ])('refuses what covers %s', (what, changes) => {
     expect(findRefusal(prefix('198.51.100.0/24'), on(changes))).toBe(`covers ${what} (198.51.100.1)`);
     expect(findRefusal(prefix('192.0.2.0/24'), on(changes))).toBeNull();
@@ -95,60 +95,64 @@ describe('the guard', () => {
 });
 
 describe('what is reached through the tunnel itself', () => {
-  const { inside } = ground;
-  const { range, own } = inside;
+  const { tunnelPrefixes } = usualConstraints;
+  const { range, own } = tunnelPrefixes;
   const route = prefix('192.168.50.0/24');
   const wider = prefix('192.168.0.0/16');
   const server = address('192.168.50.53');
-  const around = (changes: Partial<Underlay>): Underlay => ({ ...surroundings, ...changes });
+  const around = (changes: Partial<Underlay>): Underlay => ({ ...underlay, ...changes });
   const resolvedBy = (...resolvers: string[]) => around({ resolvers: resolvers.map(address) });
-  const reachedFrom = (...sshClients: SshClient[]) => ({ sshClients, surroundings: around({ resolvers: [] }) });
+  const reachedFrom = (...sshClients: SshClient[]) => ({ sshClients, underlay: around({ resolvers: [] }) });
   /** The tunnel is up, and leads there. */
-  const up = { ...inside, present: [range, route], accepted: [range, route] };
+  const up = { ...tunnelPrefixes, present: [range, route], accepted: [range, route] };
   /** It is down, and only the file tells where it led. */
-  const down = { ...inside, accepted: [range, route] };
+  const down = { ...tunnelPrefixes, accepted: [range, route] };
 
   it.each([
-    ['at the first join', inside],
+    ['at the first join', tunnelPrefixes],
     ['while it is up', up],
     ['while it is down', down],
   ])('is, in the range, no matter for resolver and control plane %s', (_, known) => {
-    const ground = on({ surroundings: resolvedBy('10.77.0.2'), api: [address('10.77.0.9')], inside: known });
-    expect(findRefusal(range, ground)).toBeNull();
-    expect(findRefusal(prefix('10.77.0.2/32'), ground)).toBeNull();
-    expect(findRefusal(prefix('10.76.0.0/14'), ground)).toBeNull();
+    const usualConstraints = on({
+      underlay: resolvedBy('10.77.0.2'),
+      api: [address('10.77.0.9')],
+      tunnelPrefixes: known,
+    });
+    expect(findRefusal(range, usualConstraints)).toBeNull();
+    expect(findRefusal(prefix('10.77.0.2/32'), usualConstraints)).toBeNull();
+    expect(findRefusal(prefix('10.76.0.0/14'), usualConstraints)).toBeNull();
   });
 
   it('is, behind a connector, no matter for resolver and control plane, once the route was taken', () => {
-    const outside = { surroundings: resolvedBy(server), api: [] };
-    const api = { surroundings: resolvedBy(), api: [server] };
+    const outside = { underlay: resolvedBy(server), api: [] };
+    const api = { underlay: resolvedBy(), api: [server] };
     expect(findRefusal(route, on(outside))).toBe('covers a resolver (192.168.50.53)');
     expect(findRefusal(route, on(api))).toBe('covers the control plane (192.168.50.53)');
     for (const known of [up, down]) {
-      expect(findRefusal(route, on({ ...outside, inside: known }))).toBeNull();
-      expect(findRefusal(route, on({ ...api, inside: known }))).toBeNull();
-      expect(findRefusal(wider, on({ ...outside, inside: known }))).toBeNull();
+      expect(findRefusal(route, on({ ...outside, tunnelPrefixes: known }))).toBeNull();
+      expect(findRefusal(route, on({ ...api, tunnelPrefixes: known }))).toBeNull();
+      expect(findRefusal(wider, on({ ...outside, tunnelPrefixes: known }))).toBeNull();
     }
   });
 
   it('is not what the host has a longer or an equal route to elsewhere', () => {
     for (const past of ['192.168.50.53/32', '192.168.50.0/24']) {
       const routed = [{ prefix: prefix(past), link: 'eth0' }];
-      const elsewhere = on({ surroundings: around({ resolvers: [server], routed }), inside: up });
+      const elsewhere = on({ underlay: around({ resolvers: [server], routed }), tunnelPrefixes: up });
       expect(findRefusal(wider, elsewhere)).toBe('covers a resolver (192.168.50.53)');
     }
   });
 
   it.each([
-    ['to this host’s own address, from a peer', ssh('10.77.0.2', own), [inside, up, down]],
-    ['to this host’s own address, from a LAN', ssh('192.168.50.10', own), [inside, up, down]],
+    ['to this host’s own address, from a peer', ssh('10.77.0.2', own), [tunnelPrefixes, up, down]],
+    ['to this host’s own address, from a LAN', ssh('192.168.50.10', own), [tunnelPrefixes, up, down]],
     ['to another address of this host, from a peer', ssh('10.77.0.2'), [up, down]],
     ['to another address of this host, from a LAN', ssh('192.168.50.10'), [up]],
   ])('is no matter for a session %s', (_, session, states) => {
     for (const known of states) {
-      const ground = on({ ...reachedFrom(session), inside: known });
+      const usualConstraints = on({ ...reachedFrom(session), tunnelPrefixes: known });
       for (const each of [range, route, wider, hostPrefix(session.address)])
-        expect(findRefusal(each, ground)).toBeNull();
+        expect(findRefusal(each, usualConstraints)).toBeNull();
     }
   });
 
@@ -157,40 +161,40 @@ describe('what is reached through the tunnel itself', () => {
     for (const each of [range, hostPrefix(left.address)]) {
       expect(findRefusal(each, on(reachedFrom(left)))).toBeNull();
       const addresses = [address('10.77.0.9')];
-      const alive = on({ surroundings: around({ addresses }), sshClients: [left] });
+      const alive = on({ underlay: around({ addresses }), sshClients: [left] });
       expect(findRefusal(each, alive)).toMatch(/^covers (an SSH client|an address of)/);
     }
   });
 
   it('is not a session that may have come outside', () => {
     const fromLan = reachedFrom(ssh('192.168.50.10'));
-    expect(findRefusal(route, on({ ...fromLan, inside: down }))).toBe('covers an SSH client (192.168.50.10)');
+    expect(findRefusal(route, on({ ...fromLan, tunnelPrefixes: down }))).toBe('covers an SSH client (192.168.50.10)');
     expect(findRefusal(route, on(reachedFrom({ ...ssh('192.168.50.10'), local: null })))).toMatch(/SSH/);
     expect(findRefusal(range, on(reachedFrom(ssh('10.77.0.2'))))).toBe('covers an SSH client (10.77.0.2)');
-    const outside = on({ ...reachedFrom(ssh('198.51.100.7')), inside: up });
+    const outside = on({ ...reachedFrom(ssh('198.51.100.7')), tunnelPrefixes: up });
     expect(findRefusal(prefix('198.51.100.0/24'), outside)).toBe('covers an SSH client (198.51.100.7)');
   });
 
   it('never exempts a claimed range outside private address space', () => {
-    const claimed = { ...inside, range: prefix('8.0.0.0/5') };
-    const ground = on({ surroundings: resolvedBy('8.8.8.8'), inside: claimed });
-    expect(findRefusal(claimed.range, ground)).toBe('covers a resolver (8.8.8.8)');
+    const claimed = { ...tunnelPrefixes, range: prefix('8.0.0.0/5') };
+    const usualConstraints = on({ underlay: resolvedBy('8.8.8.8'), tunnelPrefixes: claimed });
+    expect(findRefusal(claimed.range, usualConstraints)).toBe('covers a resolver (8.8.8.8)');
   });
 
   it('is nothing in a range that is refused itself', () => {
-    const claimed = { ...inside, range: prefix('10.0.0.0/8') };
+    const claimed = { ...tunnelPrefixes, range: prefix('10.0.0.0/8') };
     const connected = [{ prefix: prefix('10.5.0.0/24'), link: 'eth0' }];
     const sshClients = [ssh('10.9.9.7')];
     const resolvers = [address('10.9.9.53')];
-    const ground = on({ surroundings: around({ connected, resolvers }), sshClients, inside: claimed });
-    expect(findRefusal(claimed.range, ground)).toMatch(/overlaps/);
-    expect(findRefusal(prefix('10.9.9.53/32'), ground)).toBe('covers a resolver (10.9.9.53)');
-    expect(findRefusal(prefix('10.9.9.7/32'), ground)).toBe('covers an SSH client (10.9.9.7)');
+    const usualConstraints = on({ underlay: around({ connected, resolvers }), sshClients, tunnelPrefixes: claimed });
+    expect(findRefusal(claimed.range, usualConstraints)).toMatch(/overlaps/);
+    expect(findRefusal(prefix('10.9.9.53/32'), usualConstraints)).toBe('covers a resolver (10.9.9.53)');
+    expect(findRefusal(prefix('10.9.9.7/32'), usualConstraints)).toBe('covers an SSH client (10.9.9.7)');
   });
 
   it('is never the default gateway', () => {
-    const ground = on({ surroundings: around({ gateways: [address('10.77.0.254')] }), inside: up });
-    expect(findRefusal(range, ground)).toBe('covers the default gateway (10.77.0.254)');
+    const usualConstraints = on({ underlay: around({ gateways: [address('10.77.0.254')] }), tunnelPrefixes: up });
+    expect(findRefusal(range, usualConstraints)).toBe('covers the default gateway (10.77.0.254)');
   });
 });
 
@@ -209,8 +213,8 @@ describe('what the tunnel leads to', () => {
       protocol: '7',
       metric: 0,
     }));
-    const routed = [{ prefix: prefix('10.9.0.0/16'), link: 'cpn1' }, ...surroundings.routed];
-    const actual = { link, routes, rules: [], surroundings: { ...surroundings, routed } };
+    const routed = [{ prefix: prefix('10.9.0.0/16'), link: 'cpn1' }, ...underlay.routed];
+    const actual = { link, routes, rules: [], underlay: { ...underlay, routed } };
     expect(findNested(actual, [])).toEqual(['192.168.50.0/24', '10.77.0.0/24']);
     expect(findNested(actual, ['cpn1'])).toEqual(['192.168.50.0/24', '10.77.0.0/24', '10.9.0.0/16']);
     expect(findNested({ ...actual, link: { ...link, up: false } }, [])).toEqual(['192.168.50.0/24']);
@@ -239,8 +243,8 @@ describe('an address of this host', () => {
   });
 
   it('may be one of a subnet that it is in, where another network overlaps it', () => {
-    expect(findAddressConflict(address('203.0.113.77'), ground, [])).toBeNull();
-    expect(findAddressConflict(address('10.77.0.5'), ground, [])).toBeNull();
+    expect(findAddressConflict(address('203.0.113.77'), usualConstraints, [])).toBeNull();
+    expect(findAddressConflict(address('10.77.0.5'), usualConstraints, [])).toBeNull();
   });
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { explainOutside, findNetwork } from '../../../src/core/explain/find-target.ts';
-import type { View } from '../../../src/core/explain/view.ts';
+import type { NetworkOnHost } from '../../../src/core/explain/view.ts';
 import type { Actual } from '../../../src/core/host-state/actual.ts';
 import { makeRule } from '../../../src/core/host-state/policy-rule.ts';
 import { parseEndpoint } from '../../../src/core/net/endpoint.ts';
@@ -12,7 +12,7 @@ import { explainBypassRoute } from '../../../src/core/routing/bypass-route.ts';
 import { judgeRoutes, type RouteConstraints } from '../../../src/core/routing/guard.ts';
 import { thrownFrom } from '../../../src/core/routing/kept-outside.ts';
 import { placeRoutes } from '../../../src/core/routing/place-route.ts';
-import { address, bare, desireFor, dialled, ground, network, peer, prefix, surroundings } from '../samples.ts';
+import { address, bare, desireFor, dialled, network, peer, prefix, underlay, usualConstraints } from '../samples.ts';
 import { simulate } from '../simulate.ts';
 
 const now = 1_800_000_000;
@@ -25,15 +25,15 @@ const client = address('192.168.50.7');
 
 /** A host whose accepted routes are in table 8350, as far as its rules and routes let them. */
 function on(changes: Partial<RouteConstraints> = {}, host: Pick<Actual, 'rules'> = bare): RouteConstraints {
-  const constraints = { ...ground, ...changes };
+  const constraints = { ...usualConstraints, ...changes };
   const place = placeRoutes(
-    { routeTable: '8350', later: [], allowed: constraints.allowed },
-    { routes: [], ...host, surroundings: constraints.surroundings },
+    { routeTable: '8350', newerLinks: [], allowed: constraints.allowed },
+    { routes: [], ...host, underlay: constraints.underlay },
   );
   return { ...constraints, isSeparate: (each) => place(each).table === '8350' };
 }
 
-const resolvedBy = (...resolvers: (typeof resolver)[]) => ({ surroundings: { ...surroundings, resolvers } });
+const resolvedBy = (...resolvers: (typeof resolver)[]) => ({ underlay: { ...underlay, resolvers } });
 const session = { address: client, local: address('203.0.113.22') };
 const desire = (constraints: RouteConstraints, map = office) =>
   desireFor(laptop, map, { routeTable: '8350' }, constraints);
@@ -82,9 +82,9 @@ describe('a resolver and an SSH client in an accepted route', () => {
     const routed = [{ prefix: prefix('192.168.0.0/16'), link: 'eth1' }];
     const reason = 'covers a resolver (192.168.50.53)';
     expect(reasonOf(on(server))).toBeNull();
-    expect(reasonOf({ ...ground, ...server })).toBe(reason);
+    expect(reasonOf({ ...usualConstraints, ...server })).toBe(reason);
     expect(reasonOf(on(server, foreign))).toBe(reason);
-    expect(reasonOf(on({ surroundings: { ...server.surroundings, routed } }))).toBe(reason);
+    expect(reasonOf(on({ underlay: { ...server.underlay, routed } }))).toBe(reason);
     expect(judgeRoutes(on(server)).refuse(prefix('192.168.50.53/32'))).toBe(reason);
     expect(reasonOf(on({ ...server, allowed: [prefix('192.168.0.0/16')] }))).toBe(reason);
     // Of IPv6 no address is kept outside.
@@ -108,21 +108,21 @@ describe('a resolver and an SSH client in an accepted route', () => {
   });
 
   it('stay outside after they were, though the tunnel leads there by now', () => {
-    const { range } = ground.inside;
-    const up = { ...ground.inside, present: [range, lan], accepted: [range, lan] };
-    const seen = { ...resolvedBy(resolver), sshClients: [session] };
-    expect(judgeRoutes(on({ ...seen, inside: up })).findOutside(lan)).toEqual([]);
+    const { range } = usualConstraints.tunnelPrefixes;
+    const up = { ...usualConstraints.tunnelPrefixes, present: [range, lan], accepted: [range, lan] };
+    const observed = { ...resolvedBy(resolver), sshClients: [session] };
+    expect(judgeRoutes(on({ ...observed, tunnelPrefixes: up })).findOutside(lan)).toEqual([]);
     const outside = [resolver, client];
-    const kept = judgeRoutes(on({ ...seen, inside: { ...up, outside } })).findOutside(lan);
+    const kept = judgeRoutes(on({ ...observed, tunnelPrefixes: { ...up, outside } })).findOutside(lan);
     expect(kept.map((each) => each.address)).toEqual(outside);
-    const own = { address: client, local: ground.inside.own };
-    expect(judgeRoutes(on({ sshClients: [own], inside: { ...up, outside } })).findOutside(lan)).toEqual([]);
+    const own = { address: client, local: usualConstraints.tunnelPrefixes.own };
+    expect(judgeRoutes(on({ sshClients: [own], tunnelPrefixes: { ...up, outside } })).findOutside(lan)).toEqual([]);
   });
 
   it('do not save a route that costs the host its gateway or its control plane', () => {
     expect(reasonOf(on({ api: [resolver], ...resolvedBy(resolver) }))).toBe('covers the control plane (192.168.50.53)');
     const gateways = [resolver];
-    expect(reasonOf(on({ surroundings: { ...surroundings, resolvers: [], gateways } }))).toBe(
+    expect(reasonOf(on({ underlay: { ...underlay, resolvers: [], gateways } }))).toBe(
       'covers the default gateway (192.168.50.53)',
     );
   });
@@ -150,13 +150,19 @@ describe('a resolver and an SSH client in an accepted route', () => {
   });
 
   it('are explained, and not waited for', () => {
-    const view = { map: office, address: laptop.address, listed: true, enabled: true, desired: keepsOut } as View;
-    const seen = { ...view, actual: settled };
-    expect(findNetwork(resolver, [seen])).toBeNull();
-    expect(explainOutside(resolver, seen)).toBe(
+    const view = {
+      map: office,
+      address: laptop.address,
+      listed: true,
+      enabled: true,
+      desired: keepsOut,
+    } as NetworkOnHost;
+    const observed = { ...view, actual: settled };
+    expect(findNetwork(resolver, [observed])).toBeNull();
+    expect(explainOutside(resolver, observed)).toBe(
       'it is in the route 192.168.50.0/24 of network office, and stays outside: a resolver',
     );
-    expect(findNetwork(address('192.168.50.9'), [seen])?.target.is).toBe('route');
+    expect(findNetwork(address('192.168.50.9'), [observed])?.target.is).toBe('route');
     expect(explainBypassRoute(prefix('192.168.50.53/32'), 'cpn0', settled)).toBe('192.168.50.53/32 stays outside cpn0');
     expect(explainBypassRoute(lan, 'cpn0', settled)).toBeNull();
   });
@@ -164,15 +170,15 @@ describe('a resolver and an SSH client in an accepted route', () => {
 
 describe('a local subnet within an accepted route', () => {
   const wide = prefix('172.16.0.0/12');
-  const connected = [...surroundings.connected, { prefix: prefix('172.20.0.0/16'), link: 'br-1' }];
-  const around = { ...surroundings, connected };
+  const connected = [...underlay.connected, { prefix: prefix('172.20.0.0/16'), link: 'br-1' }];
+  const around = { ...underlay, connected };
   const map = { ...office, routes: [wide] };
   const near = peer(4, { endpoint: parseEndpoint('172.20.0.5:51820') });
 
   it('stays local, and the route is taken', () => {
-    const desired = desire(on({ surroundings: around }), map);
+    const desired = desire(on({ underlay: around }), map);
     expect(desired.report).toEqual([{ prefix: wide, via: 'dc', state: 'taken', reason: null }]);
-    const actual = { ...settled, surroundings: around };
+    const actual = { ...settled, underlay: around };
     const seen = {
       map,
       address: laptop.address,
@@ -180,7 +186,7 @@ describe('a local subnet within an accepted route', () => {
       enabled: true,
       desired,
       actual,
-    } as Partial<View> as View;
+    } as Partial<NetworkOnHost> as NetworkOnHost;
     expect(explainOutside(address('172.20.0.9'), seen)).toBe(
       'it is in the route 172.16.0.0/12 of network office, and stays local: this host is in 172.20.0.0/16 (br-1)',
     );
@@ -190,10 +196,10 @@ describe('a local subnet within an accepted route', () => {
 
   it('keeps the endpoints that are in it', () => {
     const peers = [...map.peers, near];
-    expect(desire(on({ surroundings: around }), { ...map, peers }).lostEndpoints.size).toBe(0);
+    expect(desire(on({ underlay: around }), { ...map, peers }).lostEndpoints.size).toBe(0);
     expect(desire(on(), { ...map, peers }).lostEndpoints.size).toBe(1);
     const within = peer(1, { name: 'dc', type: 'connector', endpoint: parseEndpoint('172.20.0.5:51820') });
-    const trapped = desire(on({ surroundings: around }), { ...map, peers: [within, laptop] });
-    expect(trapped.report).toMatchObject([{ state: 'taken' }]);
+    const tunnelled = desire(on({ underlay: around }), { ...map, peers: [within, laptop] });
+    expect(tunnelled.report).toMatchObject([{ state: 'taken' }]);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseEndpoint } from '../../../src/core/net/endpoint.ts';
-import { address, desireFor, dialled, ground, network, options, peer, prefix, surroundings } from '../samples.ts';
+import { address, desireFor, dialled, network, options, peer, prefix, underlay, usualConstraints } from '../samples.ts';
 
 const route = prefix('192.168.50.0/24');
 const dc = peer(1, { name: 'dc', type: 'connector', endpoint: dialled(1) });
@@ -29,7 +29,7 @@ describe('an endpoint in an advertised route', () => {
   });
 
   it('loses where a person lets the route through, and where it is a name', () => {
-    const allowed = { ...ground, allowed: [route] };
+    const allowed = { ...usualConstraints, allowed: [route] };
     expect(desireFor(laptop, office(), {}, allowed)).toMatchObject({ report: taken });
     expect(desireFor(laptop, office(), {}, allowed).lostEndpoints.size).toBe(1);
     const named = network([dc, laptop, liar('liar.example:51820')]);
@@ -42,7 +42,7 @@ describe('an endpoint in an advertised route', () => {
 
   it('is used by a host that does not take the route: in the LAN itself, serving it, or not wanting any', () => {
     const connected = [{ prefix: route, link: 'eth1' }];
-    const inLan = { ...ground, surroundings: { ...surroundings, connected } };
+    const inLan = { ...usualConstraints, underlay: { ...underlay, connected } };
     const unwanted = { options: { ...options, acceptRoutes: false } };
     for (const desired of [
       desireFor(laptop, office(), {}, inLan),
@@ -63,10 +63,14 @@ describe('an endpoint in an advertised route', () => {
 
   it('is used where no connector serves the route, and with a full tunnel', () => {
     for (const allowed of [[], [route]]) {
-      expect(desireFor(laptop, network([web, laptop, liar()]), {}, { ...ground, allowed }).lostEndpoints.size).toBe(0);
+      expect(
+        desireFor(laptop, network([web, laptop, liar()]), {}, { ...usualConstraints, allowed }).lostEndpoints.size,
+      ).toBe(0);
     }
     const exit = { ...office(), routes: [prefix('0.0.0.0/0')] };
-    expect(desireFor(laptop, exit, {}, { ...ground, allowed: [prefix('0.0.0.0/0')] }).lostEndpoints.size).toBe(0);
+    expect(
+      desireFor(laptop, exit, {}, { ...usualConstraints, allowed: [prefix('0.0.0.0/0')] }).lostEndpoints.size,
+    ).toBe(0);
   });
 
   it('loses for a connector too, where another serves the route', () => {
@@ -88,10 +92,10 @@ describe('an endpoint in an advertised route', () => {
 
 describe('a route in which all its connectors are reached', () => {
   const inside = { ...dc, endpoint: parseEndpoint('192.168.50.1:51820') };
-  const trapped = { ...network([inside, laptop, web, liar()]), routes: [route, prefix('192.168.60.0/24')] };
+  const tunnelled = { ...network([inside, laptop, web, liar()]), routes: [route, prefix('192.168.60.0/24')] };
 
   it('is refused alone: without its connector there would be no route, and no relay', () => {
-    const desired = desireFor(laptop, trapped);
+    const desired = desireFor(laptop, tunnelled);
     expect(desired.report).toMatchObject([
       { prefix: route, state: 'refused', reason: 'covers the endpoint of dc, which serves it (192.168.50.1)' },
       { prefix: '192.168.60.0/24', via: 'dc', state: 'taken' },
@@ -102,7 +106,7 @@ describe('a route in which all its connectors are reached', () => {
   });
 
   it('is taken if an operator allows it; other endpoints still lose', () => {
-    const desired = desireFor(laptop, trapped, {}, { ...ground, allowed: [route] });
+    const desired = desireFor(laptop, tunnelled, {}, { ...usualConstraints, allowed: [route] });
     expect(desired.report).toMatchObject([{ state: 'taken' }, { state: 'taken' }]);
     expect(endpointOf(desired, 1)).toEqual({ host: '192.168.50.1', port: 51820 });
     expect([...desired.lostEndpoints]).toEqual([[4, '192.168.50.99:51820 lies in the route 192.168.50.0/24 of dc']]);
@@ -122,7 +126,7 @@ describe('an endpoint in the range of the network', () => {
 
   it('is used where the range cannot be taken, because the host is in that very LAN', () => {
     const connected = [{ prefix: prefix('10.77.0.0/24'), link: 'eth1' }];
-    const desired = desireFor(laptop, loop, {}, { ...ground, surroundings: { ...surroundings, connected } });
+    const desired = desireFor(laptop, loop, {}, { ...usualConstraints, underlay: { ...underlay, connected } });
     expect(endpointOf(desired, 4)).toEqual({ host: '10.77.0.200', port: 51820 });
     expect(desired.lostEndpoints.size).toBe(0);
   });

@@ -6,10 +6,10 @@ import { rulePriority } from '../../../src/core/host-state/marks.ts';
 import { formatRule } from '../../../src/core/host-state/policy-rule.ts';
 import { findHollowing, listOutside, strictlyOutside } from '../../../src/core/routing/outside.ts';
 import { findOutsideRoute, reportOutside } from '../../../src/core/routing/outside-report.ts';
-import { pairOf } from '../../../src/core/routing/route-table.ts';
+import { rulePairOf } from '../../../src/core/routing/route-table.ts';
 import { findAcceptedTables, strictRules } from '../../../src/core/routing/strict-rules.ts';
 import { tunnelRules } from '../../../src/core/routing/tunnel-rules.ts';
-import { address, prefix, prefixes, surroundings } from '../samples.ts';
+import { address, prefix, prefixes, underlay } from '../samples.ts';
 
 const rogue = address('192.168.1.66');
 const by = (text: string, changes: Partial<RoutedPrefix> = {}): RoutedPrefix => ({
@@ -21,7 +21,7 @@ const onLink = (text: string, protocol = 'dhcp'): RoutedPrefix => ({ prefix: pre
 /** A laptop in a private LAN. */
 function laptop(routed: readonly RoutedPrefix[], connected: readonly string[] = []): Underlay {
   return {
-    ...surroundings,
+    ...underlay,
     addresses: [address('192.168.1.22')],
     gateways: [address('192.168.1.1')],
     connected: ['192.168.1.0/24', ...connected].map((text) => ({ prefix: prefix(text), link: 'eth0' })),
@@ -140,7 +140,7 @@ describe('what a strict tunnel leaves outside', () => {
 
 describe('the rules of a strict tunnel', () => {
   const api = [address('198.51.100.80')];
-  const rules = tunnelRules({ surroundings: { ...laptop([]), resolvers: [address('9.9.9.9')] }, api }, false);
+  const rules = tunnelRules({ underlay: { ...laptop([]), resolvers: [address('9.9.9.9')] }, api }, false);
   const strict = strictRules(rules, { prefixes: [prefix('192.168.1.0/24')], tables: ['8350', '8351'] });
 
   it('lead to the main table for the exceptions alone, before any other rule of ours that leads to it', () => {
@@ -156,11 +156,11 @@ describe('the rules of a strict tunnel', () => {
       '2147483647 not from all fwmark 0x209d lookup 8349',
     ]);
     const before = strict.filter(({ priority }) => priority < rulePriority.end).map(({ priority }) => priority);
-    expect(Math.max(...before)).toBeLessThan(pairOf('8350')[0].priority);
+    expect(Math.max(...before)).toBeLessThan(rulePairOf('8350')[0].priority);
   });
 
   it('lead to the tables of all networks of this host, and not to those that only they lead to', () => {
-    expect(findAcceptedTables([...pairOf('8352'), ...strict], '8350')).toEqual(['8350', '8352']);
+    expect(findAcceptedTables([...rulePairOf('8352'), ...strict], '8350')).toEqual(['8350', '8352']);
     expect(findAcceptedTables(strict, null)).toEqual([]);
   });
 
@@ -177,10 +177,7 @@ describe('the rules of a strict tunnel', () => {
 });
 
 it('a report names the proxy to the control plane where there is one', () => {
-  const rules = tunnelRules(
-    { surroundings: { ...surroundings, resolvers: [] }, api: [address('198.51.100.80')] },
-    false,
-  );
+  const rules = tunnelRules({ underlay: { ...underlay, resolvers: [] }, api: [address('198.51.100.80')] }, false);
   const why = (isProxied?: boolean) =>
     reportOutside('cpn0', { rules, ipv6: null }, laptop([]), isProxied).entries.find(
       (entry) => entry.prefix === '198.51.100.80/32',
@@ -189,9 +186,9 @@ it('a report names the proxy to the control plane where there is one', () => {
 });
 
 it('a strict tunnel is suggested for an address outside a full tunnel, and nowhere else', () => {
-  const rules = tunnelRules({ surroundings, api: [] }, false);
+  const rules = tunnelRules({ underlay, api: [] }, false);
   const on = (given: typeof rules) =>
-    ({ desired: { link: 'cpn0', rules: given }, actual: { surroundings: laptop([], ['203.0.113.0/24']) } }) as never;
+    ({ desired: { link: 'cpn0', rules: given }, actual: { underlay: laptop([], ['203.0.113.0/24']) } }) as never;
   const wan = address('203.0.113.9');
   expect(remedyOutside(wan, [on([]), on(rules)])).toBe(
     '"cpn set cpn0 --strict-tunnel" sends these addresses into the tunnel',
@@ -205,7 +202,7 @@ it('a report of very many routes lists the widest, and counts the others', () =>
   );
   const { entries, omitted } = reportOutside(
     'cpn0',
-    { rules: tunnelRules({ surroundings, api: [] }, false), ipv6: null },
+    { rules: tunnelRules({ underlay, api: [] }, false), ipv6: null },
     laptop(many),
   );
   expect(entries.length + omitted).toBe(302);
@@ -216,7 +213,7 @@ it('a report has a public route first, however many private or special ones a DH
   const many = Array.from({ length: 300 }, (_, index) => by(`${index % 2 ? '10.1' : '169.254'}.${index >> 1}.0/25`));
   const { entries } = reportOutside(
     'cpn0',
-    { rules: tunnelRules({ surroundings: { ...surroundings, resolvers: [] }, api: [] }, false), ipv6: null },
+    { rules: tunnelRules({ underlay: { ...underlay, resolvers: [] }, api: [] }, false), ipv6: null },
     laptop([...many, by('198.41.0.4/32')]),
   );
   expect(entries[0]?.prefix).toBe('198.41.0.4/32');

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { checkForeignRoutes } from '../../../src/core/doctor/check-network.ts';
 import { checkForeign } from '../../../src/core/explain/check-route.ts';
-import type { View } from '../../../src/core/explain/view.ts';
+import type { NetworkOnHost } from '../../../src/core/explain/view.ts';
 import type { Actual, Route } from '../../../src/core/host-state/actual.ts';
 import { acceptedMetric, tunnelTable } from '../../../src/core/host-state/marks.ts';
 import { withFormerRoutes } from '../../../src/core/reconcile/desired.ts';
 import { plan } from '../../../src/core/reconcile/plan.ts';
 import { describeForeignRoute, findForeignRoutes, routeClassifier } from '../../../src/core/routing/own-routes.ts';
 import { placeRoutes } from '../../../src/core/routing/place-route.ts';
-import { bare, desireFor, dialled, ground, network, peer, prefix } from '../samples.ts';
+import { bare, desireFor, dialled, network, peer, prefix, usualConstraints } from '../samples.ts';
 import { simulate } from '../simulate.ts';
 
 const now = 1_800_000_000;
@@ -80,7 +80,7 @@ describe('a route into our interface that is none of ours', () => {
   });
 
   it('is what stops a packet that it leads into the tunnel', () => {
-    const view = { desired, actual: withRoutes(route('0.0.0.0/0')) } as unknown as View;
+    const view = { desired, actual: withRoutes(route('0.0.0.0/0')) } as unknown as NetworkOnHost;
     const way = { link: 'cpn0', local: false, source: null, gateway: null, table: 'main', protocol: 'boot' };
     expect(checkForeign([view], { ...way, prefix: prefix('0.0.0.0/0') })).toMatchObject({
       ok: false,
@@ -122,7 +122,7 @@ describe('a route that contradicts one of ours', () => {
 
   it('is a default route in the main table while a full tunnel has one in its own', () => {
     const exit = network([connector, laptop], { routes: [prefix('0.0.0.0/0')] });
-    const full = desireFor(laptop, exit, {}, { ...ground, allowed: [prefix('0.0.0.0/0')] });
+    const full = desireFor(laptop, exit, {}, { ...usualConstraints, allowed: [prefix('0.0.0.0/0')] });
     const on = simulate(bare, plan(full, bare, now));
     const actual = { ...on, routes: [...on.routes, route('0.0.0.0/0')] };
     expect(changes(actual, full)).toMatchObject([{ action: 'remove', target: '0.0.0.0/0' }]);

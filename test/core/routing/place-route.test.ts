@@ -8,9 +8,9 @@ import { recordSteps } from '../../../src/core/reconcile/record-receipt.ts';
 import type { Step } from '../../../src/core/reconcile/step.ts';
 import { explainBypassRoute, isRoutedInto } from '../../../src/core/routing/bypass-route.ts';
 import { placeRoutes } from '../../../src/core/routing/place-route.ts';
-import { assignTable, findPairOf, isOfPair, pairOf } from '../../../src/core/routing/route-table.ts';
+import { assignTable, findPairOf, isOfPair, rulePairOf } from '../../../src/core/routing/route-table.ts';
 import { mainRule, tunnelRule } from '../../../src/core/routing/tunnel-rules.ts';
-import { address, bare, desireFor, dialled, ground, network, peer, prefix, surroundings } from '../samples.ts';
+import { address, bare, desireFor, dialled, network, peer, prefix, underlay, usualConstraints } from '../samples.ts';
 import { simulate } from '../simulate.ts';
 
 const now = 1_800_000_000;
@@ -19,16 +19,16 @@ const connector = peer(1, { type: 'connector', endpoint: dialled(1) });
 const laptop = peer(3, { type: 'admin_device' });
 const office = network([connector, laptop]);
 const desired = desireFor(laptop, office, { routeTable: '8350' });
-const allowing = desireFor(laptop, office, { routeTable: '8350' }, { ...ground, allowed: [lan] });
+const allowing = desireFor(laptop, office, { routeTable: '8350' }, { ...usualConstraints, allowed: [lan] });
 const inOwn = { table: '8350', metric: 0 };
 const inMain = { table: 'main', metric: 10_000 };
 
-const host: Actual = { ...bare, surroundings: { ...surroundings, connected: [], routed: [] } };
-const around = (changes: Partial<Actual['surroundings']>): Actual => ({
+const host: Actual = { ...bare, underlay: { ...underlay, connected: [], routed: [] } };
+const around = (changes: Partial<Actual['underlay']>): Actual => ({
   ...host,
-  surroundings: { ...host.surroundings, ...changes },
+  underlay: { ...host.underlay, ...changes },
 });
-const way = (text: string, link = 'eth1') => ({ prefix: prefix(text), link });
+const routed = (text: string, link = 'eth1') => ({ prefix: prefix(text), link });
 const others = (rule: Partial<Rule>): Rule => ({ ...makeRule(100, { table: '100' }), protocol: '0', ...rule });
 const settle = (from: Actual, wanted = desired) => simulate(from, plan(wanted, from, now));
 const changes = (steps: readonly Step[]) => steps.flatMap((step) => step.changes);
@@ -36,23 +36,23 @@ const changes = (steps: readonly Step[]) => steps.flatMap((step) => step.changes
 describe('an accepted route', () => {
   it.each([
     ['nothing', {}],
-    ['a wider local network', { connected: [way('192.168.0.0/16')] }],
+    ['a wider local network', { connected: [routed('192.168.0.0/16')] }],
     [
       'a wider local network whose route a program made',
-      { connected: [way('192.168.0.0/16')], routed: [way('192.168.0.0/16')] },
+      { connected: [routed('192.168.0.0/16')], routed: [routed('192.168.0.0/16')] },
     ],
-    ['a narrower route, another prefix', { routed: [way('192.168.50.0/25'), way('192.168.48.0/23')] }],
-    ['the default route', { routed: [way('0.0.0.0/0')] }],
+    ['a narrower route, another prefix', { routed: [routed('192.168.50.0/25'), routed('192.168.48.0/23')] }],
+    ['the default route', { routed: [routed('0.0.0.0/0')] }],
   ])('is in the table of its network on a host with %s', (_what, changed) => {
     expect(placeRoutes(desired, around(changed))(lan)).toEqual(inOwn);
   });
 
   it.each([
-    ['a wider static route', { routed: [way('192.168.0.0/16')] }],
-    ['half of the default route', { routed: [way('128.0.0.0/1')] }],
+    ['a wider static route', { routed: [routed('192.168.0.0/16')] }],
+    ['half of the default route', { routed: [routed('128.0.0.0/1')] }],
     [
       'a wider route by another interface than the local network of that prefix',
-      { connected: [way('192.168.0.0/16')], routed: [way('192.168.0.0/16', 'eth0')] },
+      { connected: [routed('192.168.0.0/16')], routed: [routed('192.168.0.0/16', 'eth0')] },
     ],
     ['a wider blackhole', { refusing: [prefix('192.168.0.0/16')] }],
     ['an unreachable default route', { refusing: [prefix('0.0.0.0/0')] }],
@@ -61,8 +61,8 @@ describe('an accepted route', () => {
   });
 
   it('is in the main table while there is a later network that has not stood back yet', () => {
-    const earlier = { ...desired, later: ['cpn1'] };
-    expect(placeRoutes(earlier, around({ connected: [way('192.168.0.0/16', 'cpn1')] }))(lan)).toEqual(inMain);
+    const earlier = { ...desired, newerLinks: ['cpn1'] };
+    expect(placeRoutes(earlier, around({ connected: [routed('192.168.0.0/16', 'cpn1')] }))(lan)).toEqual(inMain);
   });
 
   it.each([
@@ -83,7 +83,7 @@ describe('an accepted route', () => {
     expect(withRules(others({ priority: 40_000 }))).toEqual(inMain);
     const quick = [others({ ...mainRule, protocol: '0', priority: 32_764 })];
     quick.push(others({ ...tunnelRule, protocol: '0', priority: 32_765 }));
-    expect(withRules(...quick, ...pairOf('8350'), ...pairOf('8351'), mainRule, tunnelRule)).toEqual(inOwn);
+    expect(withRules(...quick, ...rulePairOf('8350'), ...rulePairOf('8351'), mainRule, tunnelRule)).toEqual(inOwn);
   });
 
   it('is in the main table where it is let through, of IPv6, or the platform has but that table', () => {
@@ -97,7 +97,7 @@ describe('the plan of accepted routes', () => {
   it('makes the routes before the rules, the main table’s rule first, and names each', () => {
     const steps = plan(desired, host, now);
     const commands = steps.flatMap((step) => (step.do === 'configure-link' ? step.commands : []));
-    const [main, own] = pairOf('8350');
+    const [main, own] = rulePairOf('8350');
     expect(commands.slice(-3)).toMatchObject([
       { add: 'route', prefix: lan, table: '8350' },
       { add: 'rule', rule: main },
@@ -116,7 +116,7 @@ describe('the plan of accepted routes', () => {
     rules: [],
     routes: tables.map(([table, metric, protocol]) => ({ prefix: lan, table, metric, protocol })),
   });
-  const overIt = { ...up.surroundings, routed: [way('192.168.0.0/16')] };
+  const overIt = { ...up.underlay, routed: [routed('192.168.0.0/16')] };
 
   it.each([
     ['what wg-quick made', desired, inTables(['main', 0, 'boot']), '8350', 'a local network comes first'],
@@ -126,7 +126,7 @@ describe('the plan of accepted routes', () => {
     [
       'a host with a wider static route now',
       desired,
-      { ...up, surroundings: overIt },
+      { ...up, underlay: overIt },
       'main',
       'another rule or route would come before its table',
     ],
@@ -151,7 +151,7 @@ describe('the plan of accepted routes', () => {
       },
     ]);
     expect(changes(steps).filter(({ kind }) => kind !== 'route')).toMatchObject(
-      pairOf('8350').map(() => ({ action: table === 'main' ? 'remove' : 'add', kind: 'rule' })),
+      rulePairOf('8350').map(() => ({ action: table === 'main' ? 'remove' : 'add', kind: 'rule' })),
     );
     let moment = actual;
     for (const step of steps) {
@@ -166,7 +166,7 @@ describe('the plan of accepted routes', () => {
   });
 
   it('puts back a rule that is gone, and takes away a second route that an interruption left', () => {
-    const [main, own] = pairOf('8350');
+    const [main, own] = rulePairOf('8350');
     for (const lost of [main, own]) {
       const kept = up.rules.filter((rule) => formatRule(rule) !== formatRule(lost));
       expect(plan(desired, { ...up, rules: kept }, now)).toMatchObject([{ commands: [{ add: 'rule', rule: lost }] }]);
@@ -179,10 +179,10 @@ describe('the plan of accepted routes', () => {
   it('leaves the route of a routing daemon, and the rules of another network', () => {
     const routes = [{ prefix: lan, table: 'main', metric: 20, protocol: 'bird' }];
     expect(plan(desired, { ...up, routes }, now)).toEqual([]);
-    const both = { ...up, rules: [...up.rules, ...pairOf('8351')] };
+    const both = { ...up, rules: [...up.rules, ...rulePairOf('8351')] };
     expect(plan(desired, both, now)).toEqual([]);
     const none = desireFor(laptop, { ...office, routes: [] }, { routeTable: '8350' });
-    expect(settle(both, none).rules).toEqual(pairOf('8351'));
+    expect(settle(both, none).rules).toEqual(rulePairOf('8351'));
   });
 
   it('goes with a full tunnel of this or another network, whose rules come after', () => {
@@ -191,7 +191,7 @@ describe('the plan of accepted routes', () => {
       laptop,
       exit,
       { routeTable: '8350' },
-      { ...ground, surroundings: host.surroundings, allowed: [prefix('0.0.0.0/0')] },
+      { ...usualConstraints, underlay: host.underlay, allowed: [prefix('0.0.0.0/0')] },
     );
     const tunnel: Actual = { ...host, sysctls: { 'net.ipv4.conf.all.src_valid_mark': '0' } };
     const after = settle(tunnel, full);
@@ -199,36 +199,36 @@ describe('the plan of accepted routes', () => {
     expect(after.routes.map(({ table }) => table).sort()).toEqual(['8349', '8350']);
     const ofOthers = { ...up, rules: [...up.rules, ...full.rules] };
     expect(plan(desired, ofOthers, now)).toEqual([]);
-    expect(Math.max(...pairOf('8399').map(({ priority }) => priority))).toBeLessThan(
+    expect(Math.max(...rulePairOf('8399').map(({ priority }) => priority))).toBeLessThan(
       Math.min(...full.rules.map(({ priority }) => priority)),
     );
     const split = desireFor(laptop, office, { routeTable: '8350' });
-    expect(settle(after, split).rules).toEqual(expect.arrayContaining([...pairOf('8350')]));
+    expect(settle(after, split).rules).toEqual(expect.arrayContaining([...rulePairOf('8350')]));
     expect(settle(after, split).rules).toHaveLength(2);
   });
 });
 
 describe('what leads past an accepted route in its own table', () => {
   const up = settle(host);
-  const seen = (...connected: ReturnType<typeof way>[]) => ({
+  const seen = (...connected: ReturnType<typeof routed>[]) => ({
     ...up,
-    surroundings: { ...up.surroundings, connected },
+    underlay: { ...up.underlay, connected },
   });
   it.each([
     ['192.168.50.0/24', [], null],
-    ['192.168.50.0/24', [way('192.168.0.0/16')], '192.168.50.0/24 leads to eth1, by the route to 192.168.0.0/16'],
-    ['192.168.50.0/24', [way('192.168.50.0/24')], '192.168.50.0/24 leads to eth1, by the route to 192.168.50.0/24'],
+    ['192.168.50.0/24', [routed('192.168.0.0/16')], '192.168.50.0/24 leads to eth1, by the route to 192.168.0.0/16'],
+    ['192.168.50.0/24', [routed('192.168.50.0/24')], '192.168.50.0/24 leads to eth1, by the route to 192.168.50.0/24'],
     // A local subnet within the route stays local, and is no reason to wait.
-    ['192.168.50.0/24', [way('192.168.50.0/25')], null],
-    ['192.168.50.9/32', [way('192.168.50.0/25')], '192.168.50.9/32 leads to eth1, by the route to 192.168.50.0/25'],
-    ['192.168.50.0/24', [way('192.168.51.0/24')], null],
-    ['10.77.0.9/32', [way('10.0.0.0/8')], null],
+    ['192.168.50.0/24', [routed('192.168.50.0/25')], null],
+    ['192.168.50.9/32', [routed('192.168.50.0/25')], '192.168.50.9/32 leads to eth1, by the route to 192.168.50.0/25'],
+    ['192.168.50.0/24', [routed('192.168.51.0/24')], null],
+    ['10.77.0.9/32', [routed('10.0.0.0/8')], null],
   ])('%s with %j', (asked, connected, why) => {
     expect(explainBypassRoute(prefix(asked), 'cpn0', seen(...connected))).toBe(why);
   });
 
   it('is everything without the rule that leads to the table', () => {
-    const [main] = pairOf('8350');
+    const [main] = rulePairOf('8350');
     expect(isRoutedInto(lan, { ...up, rules: [main] })).toBe(false);
     expect(explainBypassRoute(lan, 'cpn0', { ...up, rules: [main] })).toBe(
       'no route to 192.168.50.0/24 leads into cpn0',
@@ -276,12 +276,12 @@ describe('the table of a network', () => {
     expect(receipt.filter(({ made }) => made === 'rules')).toHaveLength(1);
     const up = simulate(host, steps);
     expect(recordSteps(receipt, plan(desired, { ...up, rules: [] }, now), up)).toBe(receipt);
-    const shared = { ...up, rules: [...up.rules, ...pairOf('8351'), mainRule, tunnelRule] };
-    expect(simulate(shared, planCleanup(receipt, shared)).rules).toEqual([...pairOf('8351'), mainRule, tunnelRule]);
+    const shared = { ...up, rules: [...up.rules, ...rulePairOf('8351'), mainRule, tunnelRule] };
+    expect(simulate(shared, planCleanup(receipt, shared)).rules).toEqual([...rulePairOf('8351'), mainRule, tunnelRule]);
   });
 
   it('identifies its rules by priority, selector and protocol', () => {
-    const [main, own] = pairOf('8351');
+    const [main, own] = rulePairOf('8351');
     expect([main, own].map(isOfPair)).toEqual([true, true]);
     const strangers = [
       { ...own, protocol: '0' },

@@ -7,13 +7,13 @@ import {
   address,
   desireFor,
   dialled,
-  ground,
   keyPair,
   network,
   options,
   peer,
   prefix,
-  surroundings,
+  underlay,
+  usualConstraints,
 } from '../samples.ts';
 
 const presharedKey = new Secret(keyPair(90).publicKey);
@@ -48,7 +48,7 @@ describe('a map of a ready wg-quick text', () => {
   test('has no relay and no relayed peer: a provided topology is used as it is', () => {
     const desired = desireFor(self, map, { failed: [{ peer: 3, back: false }] });
     expect(allowed(desired)).toEqual(allowed(desireFor(self, map)));
-    expect(desired.detours).toEqual([]);
+    expect(desired.relayedPeers).toEqual([]);
   });
 
   test('brings no route that is declined', () => {
@@ -58,7 +58,7 @@ describe('a map of a ready wg-quick text', () => {
   });
 
   test('brings no route that the guard refuses, and all of the others', () => {
-    const ssh = { ...ground, sshClients: [{ address: address('192.168.50.7'), local: null }] };
+    const ssh = { ...usualConstraints, sshClients: [{ address: address('192.168.50.7'), local: null }] };
     const desired = desireFor(self, map, {}, ssh);
     expect(allowed(desired)).toEqual({ 2: ['10.77.0.0/24'], 3: ['10.77.0.3/32'] });
     expect(desired.report).toMatchObject([{ state: 'refused', reason: 'covers an SSH client (192.168.50.7)' }]);
@@ -66,7 +66,7 @@ describe('a map of a ready wg-quick text', () => {
 
   test('brings not even its range where that would cut the host off', () => {
     const lan = [{ prefix: prefix('10.77.0.0/25'), link: 'eth0' }];
-    const desired = desireFor(self, map, {}, { ...ground, surroundings: { ...surroundings, connected: lan } });
+    const desired = desireFor(self, map, {}, { ...usualConstraints, underlay: { ...underlay, connected: lan } });
     expect(allowed(desired)).toEqual({ 2: ['192.168.50.0/24'], 3: [] });
     expect(desired.config.address.length).toBe(32);
   });
@@ -79,7 +79,7 @@ describe('a map of a ready wg-quick text', () => {
     };
     const wide = network([whole as typeof gate, self], { routes: [prefix('0.0.0.0/0')] });
     expect(desireFor(self, wide).config.peers[0]?.allowedIps).toEqual([]);
-    const allowed = { ...ground, allowed: [prefix('0.0.0.0/0')] };
+    const allowed = { ...usualConstraints, allowed: [prefix('0.0.0.0/0')] };
     expect(desireFor(self, wide, {}, allowed).config.peers[0]?.allowedIps).toEqual(['0.0.0.0/0']);
   });
 });

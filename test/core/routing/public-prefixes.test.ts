@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { findRefusal, type RouteConstraints } from '../../../src/core/routing/guard.ts';
-import { ground, prefix } from '../samples.ts';
+import { prefix, usualConstraints } from '../samples.ts';
 
-const on = (changes: Partial<RouteConstraints>): RouteConstraints => ({ ...ground, ...changes });
+const on = (changes: Partial<RouteConstraints>): RouteConstraints => ({ ...usualConstraints, ...changes });
 
 describe('public ranges that are the default route in pieces', () => {
   const judge = (routes: readonly string[], changes: Partial<RouteConstraints> = {}) => {
@@ -53,8 +53,8 @@ describe('public ranges that are the default route in pieces', () => {
 
   it('may be the range of the network itself, which is refused then', () => {
     const range = prefix('64.0.0.0/4');
-    const inside = { ...ground.inside, range };
-    expect(findRefusal(range, on({ advertised: [range], inside }))).toMatch(/default route/);
-    expect(findRefusal(prefix('64.1.2.3/32'), on({ advertised: [range], inside }))).toBeNull();
+    const inside = { ...usualConstraints.tunnelPrefixes, range };
+    expect(findRefusal(range, on({ advertised: [range], tunnelPrefixes: inside }))).toMatch(/default route/);
+    expect(findRefusal(prefix('64.1.2.3/32'), on({ advertised: [range], tunnelPrefixes: inside }))).toBeNull();
   });
 });

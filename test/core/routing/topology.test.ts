@@ -155,9 +155,9 @@ describe('the topology', () => {
     const map = network([connector, second, laptop, phone]);
     const topology = reach(map, connector, { failed: failures([3]) });
     expect([allowedIps(topology, 3), allowedIps(topology, 5)]).toEqual([[], ['10.77.0.3/32', '10.77.0.5/32']]);
-    expect(topology.detours.map(({ id }) => id)).toEqual([3]);
+    expect(topology.relayedPeers.map(({ id }) => id)).toEqual([3]);
     const lost = reach(map, connector, { failed: failures([3, 5]) });
-    expect([allowedIps(lost, 3), lost.detours]).toEqual([['10.77.0.3/32'], []]);
+    expect([allowedIps(lost, 3), lost.relayedPeers]).toEqual([['10.77.0.3/32'], []]);
   });
 
   it('gives every prefix one owner, and every reachable peer exactly one path, for any failures', () => {
@@ -180,10 +180,10 @@ describe('the topology', () => {
           if (other.id === self.id) continue;
           const direct = self.endpoint !== null || other.endpoint !== null;
           const ways = topology.reaches.filter(({ allowedIps: ips }) => ips.includes(hostPrefix(other.address)));
-          const detoured = topology.detours.includes(other);
-          if (direct) expect(ways.map(({ peer: way }) => way.id)).toEqual([detoured ? topology.relay?.id : other.id]);
+          const viaRelay = topology.relayedPeers.includes(other);
+          if (direct) expect(ways.map(({ peer: path }) => path.id)).toEqual([viaRelay ? topology.relay?.id : other.id]);
           else if (topology.relay !== null && !takesRange)
-            expect(ways.map(({ peer: way }) => way.id)).toEqual([topology.relay.id]);
+            expect(ways.map(({ peer: path }) => path.id)).toEqual([topology.relay.id]);
           else expect(ways).toEqual([]);
         }
       }),

@@ -2,13 +2,13 @@ import { expect, it } from 'vitest';
 import type { SshClient } from '../../../src/core/host-state/actual.ts';
 import { plan } from '../../../src/core/reconcile/plan.ts';
 import { findTunnelledSessions } from '../../../src/core/routing/tunnelled-sessions.ts';
-import { address, bare, desireFor, dialled, ground, network, peer, prefix, surroundings } from '../samples.ts';
+import { address, bare, desireFor, dialled, network, peer, prefix, underlay, usualConstraints } from '../samples.ts';
 import { simulate } from '../simulate.ts';
 
 const dc = peer(2, { type: 'connector', endpoint: dialled(2) });
 const self = peer(1);
 const map = network([self, dc], { routes: [prefix('192.168.50.0/24')] });
-const up = simulate(bare, plan(desireFor(self, map, {}, ground), bare, 1_800_000_000));
+const up = simulate(bare, plan(desireFor(self, map, {}, usualConstraints), bare, 1_800_000_000));
 
 const [outside, inLan] = ['203.0.113.22', '172.16.0.2'];
 const cases: [string, client: string, local: string | null, ends: boolean][] = [
@@ -32,6 +32,6 @@ it('a client does not count that a subnet of this host or a throw route leads el
   const find = (host: typeof up) => findTunnelledSessions([session], self.address, host);
   const connected = [{ prefix: prefix('192.168.50.0/25'), link: 'eth0' }];
   expect(find(up)).toEqual([session]);
-  expect(find({ ...up, surroundings: { ...surroundings, connected } })).toEqual([]);
+  expect(find({ ...up, underlay: { ...underlay, connected } })).toEqual([]);
   expect(find({ ...up, throwRoutes: [{ prefix: prefix('192.168.50.7/32'), table: '8350' }] })).toEqual([]);
 });

@@ -51,7 +51,7 @@ describe('a peer that dials a connector alone', () => {
   it('is not handed by one connector to another, even if both miss it', () => {
     expect(ownersOf(reach(office, edge, silent(2)), phone)).toEqual([2]);
     const missing = reach(office, second, silent(5));
-    expect([ownersOf(missing, phone), missing.detours]).toEqual([[5], []]);
+    expect([ownersOf(missing, phone), missing.relayedPeers]).toEqual([[5], []]);
   });
 
   it('is left to the relay, and to connectors that it may dial, if the network has no such connector', () => {

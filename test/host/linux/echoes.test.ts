@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { CommandFailed } from '../../../src/core/errors/index.ts';
 import { parseAddress } from '../../../src/core/net/cidr.ts';
 import { linuxHost } from '../../../src/host/linux/linux-host.ts';
-import type { RunOptions } from '../../../src/host/process/run-options.ts';
+import type { ToolOptions } from '../../../src/host/process/run-options.ts';
 
 it('sends echoes that must not be fragmented', async () => {
   const host = linuxHost();
@@ -27,7 +27,7 @@ it('gives echoes the mark of WireGuard packets, where there is one', async () =>
 });
 
 it('allows only echoes to exceed the MTU of the interface, and removes their routes', async () => {
-  const inputs: RunOptions['input'][] = [];
+  const inputs: ToolOptions['input'][] = [];
   let fails = false;
   const host = linuxHost(async (tool, _, { input } = {}) => {
     inputs.push(input);

@@ -7,7 +7,7 @@ import type { ActualPeer } from '../../../src/core/host-state/actual.ts';
 import { sourceFilterKey } from '../../../src/core/host-state/sysctl-keys.ts';
 import { comparePrefixes, hostPrefix, maskPrefix, parseAddress, parsePrefix } from '../../../src/core/net/cidr.ts';
 import type { LinkCommand, Step } from '../../../src/core/reconcile/step.ts';
-import { pairOf } from '../../../src/core/routing/route-table.ts';
+import { rulePairOf } from '../../../src/core/routing/route-table.ts';
 import type { DesiredPeer } from '../../../src/core/wg-quick/tunnel-config.ts';
 import type { ObserveOptions } from '../../../src/host/host.ts';
 import { Machine } from '../machine.ts';
@@ -84,7 +84,7 @@ describe('a real Linux host', () => {
       })),
     );
     // The tunnel's own subnets and default routes are not around it.
-    expect(actual.surroundings).toMatchObject({ connected: [], gateways: [], underlayMtu: null });
+    expect(actual.underlay).toMatchObject({ connected: [], gateways: [], underlayMtu: null });
 
     await host.observe(everything);
     expect(machine.spawned).toHaveLength(3);
@@ -220,20 +220,20 @@ describe('a real Linux host', () => {
       replaces,
     });
     await machine.host.apply(settle(taken('10.2.0.0/16', 0), taken('10.3.0.0/16', 10_000)));
-    const { routes, surroundings } = await machine.host.observe(question);
+    const { routes, underlay } = await machine.host.observe(question);
     expect(routes.map(({ prefix }) => prefix).sort(comparePrefixes)).toEqual([
       '10.1.0.0/16',
       '10.2.0.0/16',
       '10.3.0.0/16',
     ]);
     expect(routes.map(({ metric }) => metric)).toEqual([10_000, 10_000, 10_000]);
-    expect(surroundings.routed).toEqual([]);
+    expect(underlay.routed).toEqual([]);
   });
 
   test('prefers a local network of any length to accepted routes, and observes other routes to them', async () => {
     await using machine = await startTunnel({ add: 'route', prefix: parsePrefix('10.1.5.0/24'), table: '8350' });
     const { host } = machine;
-    const pair = pairOf('8350');
+    const pair = rulePairOf('8350');
     await host.apply(settle(...pair.map((rule) => ({ add: 'rule', rule }) as const)));
     expect((await host.observe(question)).rules).toEqual(pair);
     await machine.sh('ip link add lan type veth peer name end; ip link set end up; ip link set lan up');
@@ -256,10 +256,10 @@ describe('a real Linux host', () => {
       'ip route del throw 10.1.5.0/24; ip route add blackhole 10.1.0.0/16; ip route add prohibit default metric 9',
     );
     expect(await way()).toContain('Invalid argument');
-    const { routes, surroundings } = await host.observe(question);
+    const { routes, underlay } = await host.observe(question);
     expect(routes).toEqual([{ prefix: '10.1.5.0/24', table: '8350', protocol: '157', metric: 0 }]);
-    expect(surroundings.routed).toMatchObject([{ prefix: '10.0.0.0/9', link: 'lan' }]);
-    expect([...(surroundings.refusing ?? [])].sort(comparePrefixes)).toEqual(['0.0.0.0/0', '10.1.0.0/16']);
+    expect(underlay.routed).toMatchObject([{ prefix: '10.0.0.0/9', link: 'lan' }]);
+    expect([...(underlay.refusing ?? [])].sort(comparePrefixes)).toEqual(['0.0.0.0/0', '10.1.0.0/16']);
     await host.apply(settle(...pair.map((rule) => ({ remove: 'rule', rule }) as const)));
     expect((await host.observe(question)).rules).toEqual([]);
   });
@@ -302,7 +302,7 @@ describe('a real Linux host', () => {
     const firewall = (link: string, to: string): Firewall => ({
       link,
       rules: [
-        { rule: 'clamp-mss', way: 'out' },
+        { rule: 'clamp-mss', direction: 'out' },
         { rule: 'masquerade', from: [parsePrefix('10.77.0.0/24')], to: [parsePrefix(to)] },
         { rule: 'masquerade', from: [parsePrefix('fd77::/64')], to: [parsePrefix('fd07::/64')] },
       ],

@@ -43,7 +43,7 @@ describe('the servers of a local resolver', () => {
     const text = row(outside, '350200C0:0035', 7) + row(tunnel, '3532A8C0:0035', 8) + row(tunnel, '3632A8C0:0035', 9);
     const rows = parseSockets(text, new Set([53]), 'LE');
     expect(findServers(rows, new Set(['7', '8']), [parseAddress('192.0.2.22')])).toEqual({
-      seen: ['192.0.2.53'],
+      observed: ['192.0.2.53'],
       tunnelled: ['192.168.50.53'],
     });
   });

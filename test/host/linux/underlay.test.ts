@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { InvalidValue } from '../../../src/core/errors/index.ts';
 import { type Address, maskPrefix } from '../../../src/core/net/cidr.ts';
 import { parseLinkName } from '../../../src/core/net/link-name.ts';
-import type { Shown, ShownLink, ShownRoute } from '../../../src/host/linux/ip/show.ts';
+import type { ShownByIp, ShownLink, ShownRoute } from '../../../src/host/linux/ip/show.ts';
 import { mayAdminister } from '../../../src/host/linux/privilege.ts';
 import { parseSshClients } from '../../../src/host/linux/ssh-clients.ts';
 import { parseResolvers } from '../../../src/host/linux/stubs/settings.ts';
@@ -157,7 +157,7 @@ describe('gatherSurroundings', () => {
     link({ name: 'cpn0', mtu: 1280 }, '10.77.0.5/24'),
   ];
   const gather = (...routes: ShownRoute[]) =>
-    gatherUnderlay('cpn0', { links, routes, rules: [], refusing: [], throwRoutes: [] } satisfies Shown);
+    gatherUnderlay('cpn0', { links, routes, rules: [], refusing: [], throwRoutes: [] } satisfies ShownByIp);
 
   test('names the subnets of other links, but for loopback and link-local ones', () => {
     expect(gather().connected).toEqual([
@@ -169,7 +169,7 @@ describe('gatherSurroundings', () => {
 
   test('names the addresses outside our tunnels, but for loopback and link-local ones', () => {
     const another = link({ name: 'cpn1', alias: 'cpn:8' }, '10.78.0.5/24');
-    const shown: Shown = { links: [...links, another], routes: [], rules: [], refusing: [], throwRoutes: [] };
+    const shown: ShownByIp = { links: [...links, another], routes: [], rules: [], refusing: [], throwRoutes: [] };
     expect(gatherUnderlay('cpn0', shown).addresses).toEqual(['192.0.2.10', '2001:db8::2', '198.51.100.2']);
   });
 

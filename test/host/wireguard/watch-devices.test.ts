@@ -121,7 +121,7 @@ describe('watching WireGuard tables', () => {
     const watch = await host.watchDevices((event) => events.push(event), 50);
     const around = await host.observe(question);
     port = 2;
-    await host.observe({ ...question, around });
+    await host.observe({ ...question, previous: around });
     port = 1;
     await vi.waitUntil(() => events.length > 0, bounded);
     await watch.close();

@@ -21,12 +21,12 @@ import { DiskFailed, NotOurs, UnreadableFile } from '../../../src/core/errors/in
 import { fileStore } from '../../../src/store/file-store.ts';
 import { readLogin, writeLogin } from '../../../src/store/login-file.ts';
 import { formatState } from '../../../src/store/state/state-file.ts';
-import type { Folders, Store } from '../../../src/store/store.ts';
+import type { Folders, HostStore } from '../../../src/store/store.ts';
 import { foldersIn, state } from '../samples.ts';
 
 let root: string;
 let folders: Folders;
-let store: Store;
+let store: HostStore;
 let warnings: string[];
 /** What an attacker would have us read or write. */
 let victim: string;

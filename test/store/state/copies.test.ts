@@ -7,12 +7,12 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { DiskFailed, UnreadableFile } from '../../../src/core/errors/index.ts';
 import { fileStore } from '../../../src/store/file-store.ts';
 import { formatState } from '../../../src/store/state/state-file.ts';
-import type { Folders, Store } from '../../../src/store/store.ts';
+import type { Folders, HostStore } from '../../../src/store/store.ts';
 import { state } from '../samples.ts';
 
 let root: string;
 let folders: Folders;
-let store: Store;
+let store: HostStore;
 let damages: string[];
 
 const older = { ...state, enabled: false };

@@ -1,7 +1,7 @@
 import type { PublicKey } from '../../../core/crypto/keys.ts';
 import {
-  isDoubtful,
   isNew,
+  isUncertain,
   needsHandshake,
   recordAnswer,
   recordClosed,
@@ -207,10 +207,10 @@ export class ConnectorProber {
       // The counters of a peer that is removed and added start at 0.
       if (each.begun === null) continue;
       const before = each.rxBytes;
-      const seen = traffic.get(each.peer.publicKey);
-      const rxBytes = seen?.rxBytes ?? 0;
-      each.hasSession = seen !== undefined && this.#hasSession(seen);
-      each.rxBytes = isDoubtful(each.liveness, each) ? rxBytes : null;
+      const observed = traffic.get(each.peer.publicKey);
+      const rxBytes = observed?.rxBytes ?? 0;
+      each.hasSession = observed !== undefined && this.#hasSession(observed);
+      each.rxBytes = isUncertain(each.liveness, each) ? rxBytes : null;
       if (before !== null && rxBytes > before) each.liveness = recordAnswer(each.liveness, 'traffic');
     }
   }

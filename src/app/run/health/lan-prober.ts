@@ -9,7 +9,7 @@ import {
 import type { Address } from '../../../core/net/cidr.ts';
 import type { Joined } from '../../../store/state/state.ts';
 import type { Notes } from '../../../store/store.ts';
-import { findLan, type Lan, type Target } from '../../drain/lan.ts';
+import { findLan, type Lan, type LanTarget } from '../../drain/lan.ts';
 import type { Pass } from '../../reconcile/pass.ts';
 import type { Tools } from '../../tools.ts';
 import { CoalescingTimer } from '../coalescing-timer.ts';
@@ -22,7 +22,7 @@ const rest = 500;
 const deadline = 1_500;
 
 /** The result of a probe, or why it failed. */
-interface Outcome extends Probe {
+interface ProbeOutcome extends Probe {
   readonly noted: Notes['probed'][string] | null;
   readonly error: CpnError | null;
 }
@@ -86,7 +86,7 @@ export class LanProber implements PassListener {
     await this.#set(initialLanHealth(known), this.#lan === null ? {} : probed);
   }
 
-  async #round(targets: readonly Target[]): Promise<void> {
+  async #round(targets: readonly LanTarget[]): Promise<void> {
     void this.#finder.lookUp(targets).catch((error) => void this.#transitions.update(error));
     const round = await Promise.all(targets.map((target) => this.#probe(target)));
     // Meanwhile a pass may have found the network down, or with other routes.
@@ -99,7 +99,7 @@ export class LanProber implements PassListener {
     await this.#set(next, Object.fromEntries(noted));
   }
 
-  async #probe(target: Target): Promise<Outcome> {
+  async #probe(target: LanTarget): Promise<ProbeOutcome> {
     const address = this.#finder.find(target);
     const outcome = { target: target.name, address: address ?? null, isGood: null, noted: null, error: null };
     if (address === undefined) return outcome;
@@ -147,12 +147,12 @@ class ProbeTargetFinder {
   }
 
   /** The last address of a target: null if its name has none, undefined before the first lookup. */
-  find({ address, host }: Target): Address | null | undefined {
+  find({ address, host }: LanTarget): Address | null | undefined {
     return address ?? this.#found.get(host);
   }
 
   /** Resolves the names among the targets, one call at a time. A name without an address keeps its last one. */
-  async lookUp(targets: readonly Target[]): Promise<void> {
+  async lookUp(targets: readonly LanTarget[]): Promise<void> {
     const names = new Set(targets.filter(({ address }) => address === null).map(({ host }) => host));
     if (this.#isBusy) return;
     this.#isBusy = true;

@@ -10,23 +10,23 @@ import type { Tools } from '../../tools.ts';
 const mostPeers = 8;
 
 /** A peer with a session. */
-export interface Candidate {
+export interface MeasuredPeer {
   readonly peer: Peer;
-  readonly seen: ActualPeer;
+  readonly observed: ActualPeer;
 }
 
 /** The peers with a session at `now`: first the one that limits the MTU, then connectors, then those with the most traffic. */
-export function findCandidates({ state, desired, actual }: Evaluation, now: number): readonly Candidate[] {
+export function findCandidates({ state, desired, actual }: Evaluation, now: number): readonly MeasuredPeer[] {
   const fresh = (actual.device?.peers ?? []).filter(({ latestHandshake }) => isFresh(latestHandshake, now));
   const keys = new Set(fresh.map(({ publicKey }) => publicKey));
   const listed = state.membership.map.peers.filter(({ publicKey }) => keys.has(publicKey));
   const peers = new Map(listed.map((peer) => [peer.publicKey, peer]));
-  const rank = ({ peer }: Candidate) => (peer.id === desired.pathMtu?.peer ? 2 : peer.type === 'connector' ? 1 : 0);
-  const traffic = ({ seen }: Candidate) => seen.rxBytes + seen.txBytes;
+  const rank = ({ peer }: MeasuredPeer) => (peer.id === desired.pathMtu?.peer ? 2 : peer.type === 'connector' ? 1 : 0);
+  const traffic = ({ observed }: MeasuredPeer) => observed.rxBytes + observed.txBytes;
   return fresh
-    .flatMap((seen) => {
-      const peer = peers.get(seen.publicKey);
-      return peer === undefined ? [] : [{ peer, seen }];
+    .flatMap((observed) => {
+      const peer = peers.get(observed.publicKey);
+      return peer === undefined ? [] : [{ peer, observed }];
     })
     .toSorted((one, other) => rank(other) - rank(one) || traffic(other) - traffic(one))
     .slice(0, mostPeers);
@@ -36,7 +36,7 @@ export function findCandidates({ state, desired, actual }: Evaluation, now: numb
 export async function measurePaths(
   tools: Tools,
   { state, desired, actual }: Evaluation,
-  due: readonly Candidate[],
+  due: readonly MeasuredPeer[],
   signal: AbortSignal,
 ): Promise<ReadonlyMap<PeerId, number | null>> {
   const { fittedMtu: full, pathMtu } = desired;

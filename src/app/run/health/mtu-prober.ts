@@ -7,7 +7,7 @@ import {
   nameUnderlay,
   newPath,
   type PathMtu,
-  type PeerPath,
+  type ProbedPath,
   recordMeasurement,
   trackPath,
 } from '../../../core/health/path-mtu.ts';
@@ -18,7 +18,7 @@ import { secondsNow, type Tools } from '../../tools.ts';
 import type { PassListener } from '../pass-listener.ts';
 import type { PendingUpdate } from '../pending-update.ts';
 import { TransitionLogger } from '../transition-logger.ts';
-import { type Candidate, findCandidates, measurePaths } from './measure-paths.ts';
+import { findCandidates, type MeasuredPeer, measurePaths } from './measure-paths.ts';
 
 /**
  * Measures the path MTU of the peers with echoes through the tunnel, and finds the MTU that follows: at the start, for a new session or
@@ -30,9 +30,9 @@ export class MtuProber implements PassListener {
   readonly #update: PendingUpdate;
   readonly #transitions: TransitionLogger;
   #evaluation: Evaluation | null = null;
-  #candidates: readonly Candidate[] = [];
+  #candidates: readonly MeasuredPeer[] = [];
   #underlay = '';
-  #paths = new Map<PeerId, PeerPath>();
+  #paths = new Map<PeerId, ProbedPath>();
   /** The peers to which not even packets of the least MTU pass. */
   readonly #failing = new Set<PeerId>();
   /** What the state should contain: null for no limit, undefined where it is right. */
@@ -67,7 +67,7 @@ export class MtuProber implements PassListener {
       this.reset();
       return;
     }
-    const underlay = nameUnderlay(this.#evaluation.actual.surroundings);
+    const underlay = nameUnderlay(this.#evaluation.actual.underlay);
     if (underlay !== this.#underlay) {
       this.#underlay = underlay;
       this.#set(undefined);
@@ -99,7 +99,7 @@ export class MtuProber implements PassListener {
   }
 
   /** None while a pass is about to change the MTU under the echoes. */
-  #findDue(): readonly Candidate[] {
+  #findDue(): readonly MeasuredPeer[] {
     if (this.#evaluation === null || this.#wanted !== undefined) return [];
     const { fittedMtu } = this.#evaluation.desired;
     const now = this.#tools.monotonic();
@@ -118,15 +118,15 @@ export class MtuProber implements PassListener {
       const path = newPath(pathMtu.peer, null);
       this.#paths.set(pathMtu.peer, { ...path, size: pathMtu.mtu, measuredAt: this.#tools.monotonic() });
     }
-    for (const { peer, seen } of this.#candidates) {
-      const host = seen.endpoint?.host ?? null;
-      const { rxBytes, txBytes } = seen;
+    for (const { peer, observed } of this.#candidates) {
+      const host = observed.endpoint?.host ?? null;
+      const { rxBytes, txBytes } = observed;
       const known = this.#paths.get(peer.id) ?? newPath(peer.id, host);
       this.#paths.set(peer.id, trackPath(known, { host, rxBytes, txBytes }, fittedMtu));
     }
   }
 
-  async #measure(evaluation: Evaluation, due: readonly Candidate[], signal: AbortSignal): Promise<void> {
+  async #measure(evaluation: Evaluation, due: readonly MeasuredPeer[], signal: AbortSignal): Promise<void> {
     const place = this.#place;
     let sizes: ReadonlyMap<PeerId, number | null> = new Map();
     try {

@@ -26,7 +26,7 @@ const atOnce = 32;
 const reportPatience = { deadlineMs: 5_000, attempts: 2 } as const;
 
 /** A peer that packets are handed to directly. */
-interface Target {
+interface ProbedPeer {
   readonly peer: Peer & { readonly id: number };
   /** WireGuard's entry before the probe. */
   readonly before: ActualPeer;
@@ -106,7 +106,7 @@ export class PeerProber implements PassListener {
     this.#onReported(probes);
   }
 
-  async #findAnswering(targets: readonly Target[]) {
+  async #findAnswering(targets: readonly ProbedPeer[]) {
     const { host, sleep } = this.#tools;
     const answered = new Set<number>();
     /** Silence of others proves nothing: the lock was taken, or they have no endpoint. */
@@ -116,21 +116,23 @@ export class PeerProber implements PassListener {
     });
     await Promise.all(tcp);
     const findSilent = () => targets.filter(({ peer }) => !answered.has(peer.id));
-    const collect = async (isLife: (seen: ActualPeer, before: ActualPeer) => boolean) => {
+    const collect = async (isLife: (observed: ActualPeer, before: ActualPeer) => boolean) => {
       if (findSilent().length === 0) return;
       const traffic = await readTraffic(this.#tools, this.#link);
       for (const { peer, before } of findSilent()) {
-        const seen = traffic.get(peer.publicKey);
-        if (seen !== undefined && isLife(seen, before)) answered.add(peer.id);
+        const observed = traffic.get(peer.publicKey);
+        if (observed !== undefined && isLife(observed, before)) answered.add(peer.id);
       }
     };
     // Anything that came from a peer is as good as an answer.
-    await collect((seen, before) => seen.rxBytes > before.rxBytes || seen.latestHandshake !== before.latestHandshake);
+    await collect(
+      (observed, before) => observed.rxBytes > before.rxBytes || observed.latestHandshake !== before.latestHandshake,
+    );
     for (let round = 0; round < handshakes && findSilent().length > 0; round += 1) {
       const peers = await renewPeers(this.#tools, this.#link, (known) =>
         findSilent().flatMap(({ peer }) => {
-          const seen = known.get(peer.publicKey);
-          return seen === undefined || seen.endpoint === null ? [] : [seen];
+          const observed = known.get(peer.publicKey);
+          return observed === undefined || observed.endpoint === null ? [] : [observed];
         }),
       );
       for (const { publicKey } of peers) renewed.add(publicKey);
@@ -138,7 +140,7 @@ export class PeerProber implements PassListener {
       for (let reading = 0; reading < readings && findSilent().length > 0; reading += 1) {
         if (this.#ending.signal.aborted) return { answered, renewed };
         await sleep(pollMs, this.#ending.signal);
-        await collect((seen) => seen.latestHandshake !== null && seen.rxBytes > 0);
+        await collect((observed) => observed.latestHandshake !== null && observed.rxBytes > 0);
       }
     }
     return { answered, renewed };
@@ -150,7 +152,7 @@ function findTargets(
   { state, desired }: Evaluation,
   asked: ReadonlySet<number>,
   traffic: ReadonlyMap<PublicKey, ActualPeer>,
-): readonly Target[] {
+): readonly ProbedPeer[] {
   const direct = new Map(desired.config.peers.map(({ publicKey, allowedIps }) => [publicKey, allowedIps]));
   return state.membership.map.peers.flatMap((peer) => {
     const before = traffic.get(peer.publicKey);

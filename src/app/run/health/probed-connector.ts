@@ -1,8 +1,8 @@
 import {
   inexact,
-  isDoubtful,
   isLasting,
   isNew,
+  isUncertain,
   type Liveness,
   needsHandshake,
   renewAfter,
@@ -95,7 +95,7 @@ export function isOverdue(connector: ProbedConnector): boolean {
 
 /** Reading the counters costs a process: at once for a connector that may be dead, with each probe for others. */
 export function needsCounters(connector: ProbedConnector): boolean {
-  return isDoubtful(connector.liveness, connector) && (connector.liveness.answers || isDue(connector));
+  return isUncertain(connector.liveness, connector) && (connector.liveness.answers || isDue(connector));
 }
 
 /** The number for one that falls silent now, if it ever answered. */
@@ -132,7 +132,7 @@ function findConnectors(
   const endpoints = new Map(actual.device?.peers.map(({ publicKey, endpoint }) => [publicKey, endpoint]));
   const isCutOff = ({ publicKey }: Peer) => {
     const endpoint = endpoints.get(publicKey);
-    return actual.unread === undefined && endpoint != null && !hasPathTo(endpoint.host, actual.surroundings);
+    return actual.unread === undefined && endpoint != null && !hasPathTo(endpoint.host, actual.underlay);
   };
   return connectors.map((peer) => ({ peer, inService: isServing(peer), isProbed, isCutOff: isCutOff(peer) }));
 }

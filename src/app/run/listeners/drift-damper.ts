@@ -17,7 +17,7 @@ import type { PassListener } from '../pass-listener.ts';
 const heldFor = 600;
 
 /** Changes, and the desired state that they work towards. */
-interface Planned extends Aimed {
+interface PlannedChanges extends Aimed {
   readonly changes: readonly Change[];
 }
 
@@ -33,7 +33,7 @@ export class DriftDamper implements PassListener {
   /** What the last pass worked towards. */
   #last: Aimed | null = null;
   /** The repair that was allowed last. */
-  #begun: Planned | null = null;
+  #begun: PlannedChanges | null = null;
   /** Drifts whose repair was rolled back, and until when it is not tried again. */
   readonly #heldBack = new Map<string, number>();
   /** Why the present drift is not repaired. */
@@ -45,7 +45,7 @@ export class DriftDamper implements PassListener {
   }
 
   /** Seconds for which this repair is postponed; 0 allows it now. */
-  pauseBefore(planned: Planned): number {
+  pauseBefore(planned: PlannedChanges): number {
     const drift = planned.changes;
     const now = this.#tools.monotonic();
     const heldUntil = drift.some(isProtective) ? undefined : this.#heldBack.get(nameOf(drift));

@@ -38,14 +38,14 @@ export class LanRouteListener implements PassListener {
     if (evaluation === null) return;
     const { log } = this.#tools;
     const known = { settling, since: this.#since, dropped: this.#dropped() };
-    const { before, ways, since, routes } = await updateLanRoutes(this.#tools, evaluation, known);
+    const { before, lanRoutes, since, routes } = await updateLanRoutes(this.#tools, evaluation, known);
     this.#since = since;
-    this.#links = new Set(Object.values(ways).flatMap(({ links }) => links));
+    this.#links = new Set(Object.values(lanRoutes).flatMap(({ links }) => links));
     const wasGone = findGone(before, routes);
-    const gone = findGone(ways, routes);
+    const gone = findGone(lanRoutes, routes);
     for (const route of routes) {
       const facts = { interface: this.#link, route };
-      const reason = ways[route]?.gone;
+      const reason = lanRoutes[route]?.gone;
       if (gone.includes(route) && !wasGone.includes(route)) {
         log.warn({ ...facts, reason }, 'the path to the LAN behind a route is gone');
       } else if (wasGone.includes(route) && !gone.includes(route)) {

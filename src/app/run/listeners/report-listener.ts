@@ -132,9 +132,9 @@ export class ReportListener implements PassListener {
     const peers = actual.device?.peers ?? [];
     const at = this.#tools.monotonic();
     this.#activity = trackActivity(this.#activity, peers, at);
-    const { dead, ways, sync } = await this.#tools.store.readNotes(this.#link);
+    const { dead, ways: lanRoutes, sync } = await this.#tools.store.readNotes(this.#link);
     this.#isAway = sync.error !== null;
-    const unserved = Object.entries(ways ?? {}).filter(([, { gone }]) => gone !== null);
+    const unserved = Object.entries(lanRoutes ?? {}).filter(([, { gone }]) => gone !== null);
     return composeReport({
       ...{ map: membership.map, self: { id: membership.peer.id, keys: ownKeys(state) } },
       ...{ reached: desired.config.peers, routes: desired.report },

@@ -54,7 +54,7 @@ export class RoamingListener implements PassListener {
    * same; one that goes may come back elsewhere.
    */
   onEvent({ isDefault, kind, link, removed }: HostEvent): boolean {
-    const isUplink = link !== null && this.#evaluation?.actual.surroundings.uplinks.includes(link) === true;
+    const isUplink = link !== null && this.#evaluation?.actual.underlay.uplinks.includes(link) === true;
     const isUrgent = isDefault === true || isUplink;
     if (isDefault && !removed && link !== this.#link) this.#probeNext();
     else if ((removed || kind === 'link') && isUrgent) this.#onMove();
@@ -64,7 +64,7 @@ export class RoamingListener implements PassListener {
   onPass({ evaluation }: Pass): void {
     this.#evaluation = evaluation;
     const before = this.#place;
-    this.#place = evaluation && namePlace(evaluation.actual.surroundings);
+    this.#place = evaluation && namePlace(evaluation.actual.underlay);
     if (evaluation === null) this.#isDue = false;
     else if (before !== null && before !== this.#place) this.#probeNext();
     if (this.#isDue) this.#wake();
@@ -97,7 +97,7 @@ export class RoamingListener implements PassListener {
     const answers = await answering;
     const silent = probed.filter((_, index) => !answers[index]);
     const renewed = silent.length === 0 ? [] : await this.#renew(silent, before);
-    const nameOf = ([{ name }]: Found) => name;
+    const nameOf = ([{ name }]: FoundPeer) => name;
     const answered = probed.filter((_, index) => answers[index]).map(nameOf);
     const facts = { interface: this.#link, peers: peers.length, answered, renewed: renewed.map(nameOf) };
     const now = this.#tools.monotonic();
@@ -107,12 +107,12 @@ export class RoamingListener implements PassListener {
   }
 
   /** The peers with a session or a keepalive that are reached directly, connectors first. */
-  #findPeers({ state, desired }: Evaluation, known: ReadonlyMap<PublicKey, ActualPeer>): Found[] {
+  #findPeers({ state, desired }: Evaluation, known: ReadonlyMap<PublicKey, ActualPeer>): FoundPeer[] {
     const now = secondsNow(this.#tools);
     const wanted = new Map(desired.config.peers.map((peer) => [peer.publicKey, peer]));
-    const rank = ([{ type }]: Found) => (type === 'connector' ? 0 : 1);
+    const rank = ([{ type }]: FoundPeer) => (type === 'connector' ? 0 : 1);
     return state.membership.map.peers
-      .flatMap((peer): Found[] => {
+      .flatMap((peer): FoundPeer[] => {
         const actual = known.get(peer.publicKey);
         const isDirect = wanted.get(peer.publicKey)?.allowedIps.includes(hostPrefix(peer.address)) ?? false;
         return actual !== undefined && isDirect && isInUse(actual, now) ? [[peer, actual]] : [];
@@ -121,7 +121,10 @@ export class RoamingListener implements PassListener {
   }
 
   /** Forces a handshake with the peers that sent nothing since the probe: a firewall may drop the answer of a peer that did. */
-  async #renew(silent: readonly Found[], before: ReadonlyMap<PublicKey, ActualPeer>): Promise<readonly Found[]> {
+  async #renew(
+    silent: readonly FoundPeer[],
+    before: ReadonlyMap<PublicKey, ActualPeer>,
+  ): Promise<readonly FoundPeer[]> {
     const isSilent = new Set(silent.map(([{ publicKey }]) => publicKey));
     const renewed = await renewPeers(this.#tools, this.#link, (known) =>
       [...known.values()].filter(
@@ -137,7 +140,7 @@ export class RoamingListener implements PassListener {
 }
 
 /** A peer of the map, and its entry in WireGuard. */
-type Found = readonly [Peer, ActualPeer];
+type FoundPeer = readonly [Peer, ActualPeer];
 
 function isInUse({ endpoint, latestHandshake, keepalive }: ActualPeer, now: number): boolean {
   if (endpoint === null || latestHandshake === null) return false;

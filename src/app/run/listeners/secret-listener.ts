@@ -6,7 +6,7 @@ import type { PassListener } from '../pass-listener.ts';
 import { TransitionLogger } from '../transition-logger.ts';
 
 /** The last successful report, which is not repeated. */
-interface Report {
+interface SecretReport {
   readonly tag: string | null;
   /** The map that did not contain the tag yet; the next one may. */
   readonly revision: string | null;
@@ -18,7 +18,7 @@ interface Report {
 export class SecretListener implements PassListener {
   readonly #tools: Tools;
   readonly #transitions: TransitionLogger;
-  #reported: Report | null = null;
+  #reported: SecretReport | null = null;
   #isSending = false;
 
   constructor(tools: Tools, link: string) {

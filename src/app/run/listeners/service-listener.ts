@@ -6,7 +6,7 @@ import type { Tools } from '../../tools.ts';
 import type { PassListener } from '../pass-listener.ts';
 import { TransitionLogger } from '../transition-logger.ts';
 
-interface Report {
+interface ServiceReport {
   readonly state: Joined;
   readonly withdrawn: readonly Prefix[];
 }
@@ -16,7 +16,7 @@ export class ServiceListener implements PassListener {
   readonly #tools: Tools;
   readonly #link: string;
   readonly #transitions: TransitionLogger;
-  #next: Report | null = null;
+  #next: ServiceReport | null = null;
   #isSending = false;
 
   constructor(tools: Tools, link: string) {
@@ -50,7 +50,7 @@ export class ServiceListener implements PassListener {
     }
   }
 
-  #take(): Report | null {
+  #take(): ServiceReport | null {
     const report = this.#next;
     this.#next = null;
     return report;

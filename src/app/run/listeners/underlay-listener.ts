@@ -4,7 +4,7 @@ import type { PassListener } from '../pass-listener.ts';
 /** Detects that the host is in another network: names may resolve differently there, and connections are dead. */
 export class UnderlayListener implements PassListener {
   readonly #onChange: () => void;
-  #last: Observed | null = null;
+  #last: ObservedPaths | null = null;
 
   /**
    * @param onChange called when subnets, gateways or resolvers of the host differ from the last pass, or the path to the control plane,
@@ -16,7 +16,7 @@ export class UnderlayListener implements PassListener {
 
   onPass({ evaluation }: Pass): void {
     if (evaluation === null) return;
-    const { connected, gateways, resolvers, paths = {} } = evaluation.actual.surroundings;
+    const { connected, gateways, resolvers, paths = {} } = evaluation.actual.underlay;
     const before = this.#last;
     const now = { network: JSON.stringify([connected, gateways, resolvers]), paths: new Map(Object.entries(paths)) };
     this.#last = now;
@@ -24,13 +24,13 @@ export class UnderlayListener implements PassListener {
   }
 }
 
-interface Observed {
+interface ObservedPaths {
   readonly network: string;
   readonly paths: ReadonlyMap<string, string>;
 }
 
 /** A new address of the control plane has no path to compare, and does not count. */
-function isOther(before: Observed, now: Observed): boolean {
+function isOther(before: ObservedPaths, now: ObservedPaths): boolean {
   return (
     before.network !== now.network ||
     [...now.paths].some(([address, path]) => (before.paths.get(address) ?? path) !== path)

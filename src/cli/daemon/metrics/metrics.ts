@@ -6,7 +6,7 @@ import { setNetworkMetrics } from './network-metrics.ts';
 import { setPeerMetrics } from './peer-metrics.ts';
 
 /** The metrics of a daemon. */
-export interface Metrics {
+export interface DaemonMetrics {
   readonly meter: Meter;
   /**
    * All of it as Prometheus reads it. The file for node_exporter has nothing of the process, as that tells of itself under the
@@ -15,26 +15,26 @@ export interface Metrics {
   format(networks: readonly NetworkStatus[], to: 'scrape' | 'file'): Promise<string>;
 }
 
-/** The media type of what {@link Metrics.format} gives. */
+/** The media type of what {@link DaemonMetrics.format} gives. */
 export const contentType = Registry.PROMETHEUS_CONTENT_TYPE;
 
 /** Metrics of one daemon, with nothing counted yet. */
-export function createMetrics(): Metrics {
+export function createMetrics(): DaemonMetrics {
   const counts = new Registry();
   return {
     meter: countIn(counts),
     format(networks, to) {
       // A new registry each time: networks and peers that were removed disappear.
-      const seen = new Registry();
+      const registry = new Registry();
       const build = { name: 'cpn_build_info', help: 'The version of cpn and of the Node it runs on.' };
-      new Gauge({ ...build, labelNames: ['version', 'node'], registers: [seen] }).set(
+      new Gauge({ ...build, labelNames: ['version', 'node'], registers: [registry] }).set(
         { version, node: process.versions.node },
         1,
       );
-      setNetworkMetrics(seen, networks);
-      setPeerMetrics(seen, networks);
-      if (to === 'scrape') setProcessMetrics(seen);
-      return Registry.merge([seen, counts]).metrics();
+      setNetworkMetrics(registry, networks);
+      setPeerMetrics(registry, networks);
+      if (to === 'scrape') setProcessMetrics(registry);
+      return Registry.merge([registry, counts]).metrics();
     },
   };
 }

@@ -3,7 +3,7 @@ import type { NetworkStatus } from '../../../app/status/network-status.ts';
 import { readStatus } from '../../../app/status/status.ts';
 import type { Tools } from '../../../app/tools.ts';
 import type { ListenAddress } from '../../input/listen-address.ts';
-import { contentType, type Metrics } from './metrics.ts';
+import { contentType, type DaemonMetrics } from './metrics.ts';
 import { type MetricsServer, serveMetrics } from './serve.ts';
 
 /** Where the metrics of a daemon are published. */
@@ -25,7 +25,7 @@ const everyTry = 5_000;
 /** Publishes the metrics, concurrently with the daemon, until `signal` aborts. */
 export async function publishMetrics(
   tools: Tools,
-  metrics: Metrics,
+  metrics: DaemonMetrics,
   { listen, file }: Outlets,
   signal: AbortSignal,
 ): Promise<void> {

@@ -16,13 +16,13 @@ export interface MetricsServer {
 }
 
 /** What is served: its media type, and the text of this moment. */
-interface Page {
+interface ServedPage {
   readonly contentType: string;
   format(): Promise<string>;
 }
 
 /** Serves /metrics in plain http, without authentication, and nothing else. @throws MetricsFailed */
-export async function serveMetrics(address: ListenAddress, page: Page): Promise<MetricsServer> {
+export async function serveMetrics(address: ListenAddress, page: ServedPage): Promise<MetricsServer> {
   const server = http.createServer({ ...deadlines, maxHeaderSize: 8_192 }, (request, response) => {
     void answer(request, response, address, page);
   });
@@ -44,7 +44,7 @@ async function answer(
   request: IncomingMessage,
   response: ServerResponse,
   at: ListenAddress,
-  page: Page,
+  page: ServedPage,
 ): Promise<void> {
   const say = (status: number, text: string, type = 'text/plain; charset=utf-8') => {
     response.writeHead(status, { 'content-type': type, 'x-content-type-options': 'nosniff' }).end(text);

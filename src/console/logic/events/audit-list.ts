@@ -7,7 +7,7 @@ export interface AuditList {
 }
 
 /** Reads the newest entries, or those before an id, up to a limit. */
-type Read = (limit: number, before?: number) => Promise<readonly AuditEntry[]>;
+type ReadEntries = (limit: number, before?: number) => Promise<readonly AuditEntry[]>;
 
 /** Entries of a request that fills the page. */
 const pageSize = 200;
@@ -15,7 +15,7 @@ const pageSize = 200;
 const fewEntries = 20;
 
 /** Reads the newest entries: back to the first of the list, or a page if more came. */
-export async function readNewer({ entries }: AuditList, read: Read): Promise<readonly AuditEntry[]> {
+export async function readNewer({ entries }: AuditList, read: ReadEntries): Promise<readonly AuditEntry[]> {
   const [known] = entries;
   if (known === undefined) return read(pageSize);
   const few = await read(fewEntries);
@@ -30,7 +30,7 @@ export function addNewer(list: AuditList, came: readonly AuditEntry[]): AuditLis
 }
 
 /** Reads the entries before the last of the list. */
-export const readOlder = ({ entries }: AuditList, read: Read): Promise<readonly AuditEntry[]> =>
+export const readOlder = ({ entries }: AuditList, read: ReadEntries): Promise<readonly AuditEntry[]> =>
   read(pageSize, entries.at(-1)?.id);
 
 /** Adds what {@link readOlder} read for `asked`, unless the list began again meanwhile. */

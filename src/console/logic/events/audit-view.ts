@@ -1,7 +1,7 @@
 import type { AuditEntry } from '../../../contract/audit.ts';
 import { printableLines } from '../../../core/errors/printable.ts';
 import type { Query } from '../page/route.ts';
-import { describeDetails, type Names } from './describe-audit.ts';
+import { describeDetails, type NetworkNames } from './describe-audit.ts';
 
 /** What the audit page shows: words, a group of actions, and for how many hours. */
 export interface AuditView {
@@ -59,7 +59,7 @@ const header = [
 ];
 
 /** The entries as a table for spreadsheets (RFC 4180), with a byte order mark, by which they recognise UTF-8. */
-export function toCsv(entries: readonly AuditEntry[], names: Names): string {
+export function toCsv(entries: readonly AuditEntry[], names: NetworkNames): string {
   const rows = entries.map(({ id, at, actor, action, target, address, details }) => [
     ...[id, at, actor.kind, actor.name, actor.id, action, target.kind, target.name, target.id],
     ...[address, describeDetails({ details }, names)],

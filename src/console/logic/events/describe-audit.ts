@@ -16,13 +16,13 @@ export function describeTarget({ target: { kind, id, name } }: Pick<AuditEntry, 
 }
 
 /** What networks are called, by their ids. */
-export type Names = ReadonlyMap<number, string>;
+export type NetworkNames = ReadonlyMap<number, string>;
 
 /** The names of networks, including deleted ones. */
 export function findNames(
   networks: readonly { readonly id: number; readonly name: string }[],
   entries: readonly AuditEntry[],
-): Names {
+): NetworkNames {
   const targets = entries.flatMap(({ target: { kind, id, name } }) =>
     kind === 'network' && id !== null && name !== null ? [[id, name] as const] : [],
   );
@@ -31,7 +31,7 @@ export function findNames(
 }
 
 /** The fields that were set, in one line, as `cpn audit` has them. */
-export function describeDetails({ details }: Pick<AuditEntry, 'details'>, names: Names = new Map()): string {
+export function describeDetails({ details }: Pick<AuditEntry, 'details'>, names: NetworkNames = new Map()): string {
   return Object.entries(details)
     .map(([field, value]) => {
       const name = field === 'network' && typeof value === 'number' ? names.get(value) : undefined;

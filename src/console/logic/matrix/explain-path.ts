@@ -17,7 +17,7 @@ export interface Remedy {
 }
 
 /** Why a peer reaches another, or does not. */
-export interface Explanation {
+export interface PathExplanation {
   readonly state: CellState;
   readonly summary: string;
   readonly facts: readonly (readonly [name: string, value: string])[];
@@ -25,7 +25,7 @@ export interface Explanation {
 }
 
 /** Explains a cell of the matrix from what both hosts and the other ones report. */
-export function explainPath(network: Pick<Network, 'peers'>, reach: Reach, from: Peer, to: Peer): Explanation {
+export function explainPath(network: Pick<Network, 'peers'>, reach: Reach, from: Peer, to: Peer): PathExplanation {
   const state = stateOf(reach, from.id, to.id);
   const path = reach.pathOf(from.id, to.id);
   const last = reach.lastPathOf(from.id, to.id);
@@ -121,7 +121,7 @@ export function explainPeer(
   network: Pick<Network, 'private_cidr' | 'routes' | 'peers'>,
   reach: Reach,
   peer: Peer,
-): Omit<Explanation, 'state'> {
+): Omit<PathExplanation, 'state'> {
   const health = reach.health.get(peer.id);
   if (isDevice(peer, health)) return describeDevice(network, reach, peer);
   const witnesses = listWitnesses(network, reach, peer);

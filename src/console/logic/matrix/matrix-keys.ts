@@ -1,5 +1,5 @@
 /** A place in the matrix. */
-export interface Place {
+export interface CellPosition {
   readonly row: number;
   readonly column: number;
 }
@@ -13,11 +13,11 @@ export interface Extent {
 
 /** The place to which a key leads, as in any grid; null for a key of something else. */
 export function moveByKey(
-  { row, column }: Place,
+  { row, column }: CellPosition,
   { rows, columns, page }: Extent,
   { key, ctrlKey }: { readonly key: string; readonly ctrlKey: boolean },
-): Place | null {
-  const to = (nextRow: number, nextColumn: number): Place => ({
+): CellPosition | null {
+  const to = (nextRow: number, nextColumn: number): CellPosition => ({
     row: Math.max(0, Math.min(rows - 1, nextRow)),
     column: Math.max(0, Math.min(columns - 1, nextColumn)),
   });

@@ -8,12 +8,12 @@ export interface Sample {
 }
 
 /** The samples of hosts that this page saw, the oldest first. */
-export type Rates = ReadonlyMap<number, readonly Sample[]>;
+export type RateSamples = ReadonlyMap<number, readonly Sample[]>;
 
 const mostSamples = 60;
 
 /** Adds the reports that are newer than those before. An offline host has no rate. */
-export function addSamples(before: Rates, { peers }: Health): Rates {
+export function addSamples(before: RateSamples, { peers }: Health): RateSamples {
   return new Map(
     peers.flatMap((peer): [number, readonly Sample[]][] => {
       if (peer.state === 'offline') return [];
@@ -44,7 +44,7 @@ function isSame(last: Sample | undefined, next: Sample): boolean {
 }
 
 /** The hosts with the most traffic now. */
-export function findBusiest(rates: Rates, most: number): readonly (readonly [number, readonly Sample[]])[] {
+export function findBusiest(rates: RateSamples, most: number): readonly (readonly [number, readonly Sample[]])[] {
   const now = (samples: readonly Sample[]) => (samples.at(-1)?.received ?? 0) + (samples.at(-1)?.sent ?? 0);
   return [...rates].toSorted(([, one], [, other]) => now(other) - now(one)).slice(0, most);
 }

@@ -1,5 +1,5 @@
 /** A page of the console, and the network that it is about. */
-export type Route =
+export type ConsoleRoute =
   | { readonly page: 'networks' | 'audit' | 'users' | 'account' | 'unknown' }
   | { readonly page: NetworkPage; readonly network: number }
   | { readonly page: 'peer'; readonly network: number; readonly peer: number };
@@ -10,7 +10,7 @@ export type NetworkPage = 'network' | 'peers' | 'events' | 'add-host' | 'keys';
 export type Query = Readonly<Record<string, string>>;
 
 /** Reads the part of the URL after `#`. */
-export function parseRoute(hash: string): Route {
+export function parseRoute(hash: string): ConsoleRoute {
   const [path = ''] = hash.split('?');
   const [first = '', id = '', page = '', ...rest] = path.replace(/^#?\/?/, '').split('/');
   if (first === 'networks' && page === 'peer' && isId(id) && rest.length === 1 && isId(rest[0])) {
@@ -36,12 +36,12 @@ export function readQuery(hash: string): Query {
 }
 
 /** The link to a page, and to what of it is shown. */
-export function linkTo(route: Route, query: Query = {}): string {
+export function linkTo(route: ConsoleRoute, query: Query = {}): string {
   const asked = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== '')).toString();
   return `${linkToPage(route)}${asked === '' ? '' : `?${asked}`}`;
 }
 
-function linkToPage(route: Route): string {
+function linkToPage(route: ConsoleRoute): string {
   if (!('network' in route)) return `#/${route.page}`;
   if (route.page === 'peer') return `#/networks/${route.network}/peer/${route.peer}`;
   return `#/networks/${route.network}${route.page === 'network' ? '' : `/${route.page}`}`;

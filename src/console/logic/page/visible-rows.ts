@@ -13,9 +13,9 @@ export function findVisibleRows(
   rowHeight: number,
   scrolled: number,
   height: number,
-  around = usualAround,
+  margin = usualAround,
 ): VisibleRows {
-  const first = Math.max(0, Math.min(count, Math.floor(scrolled / rowHeight)) - around);
-  const end = Math.min(count, Math.ceil((scrolled + height) / rowHeight) + around);
+  const first = Math.max(0, Math.min(count, Math.floor(scrolled / rowHeight)) - margin);
+  const end = Math.min(count, Math.ceil((scrolled + height) / rowHeight) + margin);
   return { first, end: Math.max(first, end) };
 }

@@ -12,8 +12,8 @@ export function changeRoutes(
   const isSame = wanted === null || routes === undefined ? wanted === (routes ?? null) : isSameSet(wanted, routes);
   if (isSame) return {};
   // The connector takes routes out of service on its own: they count as its routes.
-  const seen = routes === undefined ? null : [...routes, ...withdrawn.filter((each) => each !== range)];
-  return { routes: wanted === null ? null : [...wanted], expected_routes: seen };
+  const routesShown = routes === undefined ? null : [...routes, ...withdrawn.filter((each) => each !== range)];
+  return { routes: wanted === null ? null : [...wanted], expected_routes: routesShown };
 }
 
 const isSameSet = (a: readonly string[], b: readonly string[]) => a.toSorted().join() === b.toSorted().join();

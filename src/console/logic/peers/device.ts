@@ -28,15 +28,15 @@ export function describeDevice(
   const { profile } = peer;
   const connector = profile === undefined ? undefined : reach.byId.get(profile.connector);
   const isOffline = connector !== undefined && reach.health.get(connector.id)?.state === 'offline';
-  const seen = findLastHandshake(reach, peer);
+  const handshake = findLastHandshake(reach, peer);
   const outdated = findOutdated(network, peer);
   const optional: (readonly [string, string | null])[] = [
     ['Connector', profile === undefined ? null : describeConnector(connector, isOffline)],
-    ['Last handshake', seen === null ? 'none is reported' : `${formatExact(seen.at)}, at ${seen.host}`],
+    ['Last handshake', handshake === null ? 'none is reported' : `${formatExact(handshake.at)}, at ${handshake.host}`],
     ['Profile', profile === undefined ? null : outdated.length === 0 ? 'current' : `outdated: ${outdated.join('; ')}`],
   ];
   return {
-    summary: summarize(peer, connector, isOffline, seen),
+    summary: summarize(peer, connector, isOffline, handshake),
     facts: optional.flatMap(([name, value]) => (value === null ? [] : [[name, value] as const])),
     remedies: [],
   };
@@ -57,16 +57,16 @@ function summarize(
   { name, profile }: Peer,
   connector: Peer | undefined,
   isOffline: boolean,
-  seen: LastHandshake | null,
+  handshake: LastHandshake | null,
 ): string {
   if (profile !== undefined && connector === undefined)
     return `The connector of ${name} is gone, so ${name} reaches nothing. Add it again through another connector, then remove this peer.`;
   if (isOffline)
     return `The only connector of ${name}, ${connector?.name}, is offline, so ${name} reaches nothing. WireGuard alone cannot move it to another connector.`;
-  if (seen === null) return `${name} has not connected yet. Turn the tunnel on in its WireGuard app.`;
-  if (seen.path === 'direct') return `${name} is connected to ${seen.host}.`;
-  if (seen.path === 'down')
-    return `${name} does not answer ${seen.host}. The device is off, asleep, or its tunnel is off.`;
+  if (handshake === null) return `${name} has not connected yet. Turn the tunnel on in its WireGuard app.`;
+  if (handshake.path === 'direct') return `${name} is connected to ${handshake.host}.`;
+  if (handshake.path === 'down')
+    return `${name} does not answer ${handshake.host}. The device is off, asleep, or its tunnel is off.`;
   return `${name} is not connected at the moment. The device is off, asleep, or sends nothing.`;
 }
 

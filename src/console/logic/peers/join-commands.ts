@@ -1,6 +1,6 @@
 import type { PeerType } from '../../../contract/peer.ts';
 
-export interface JoinRequest {
+export interface JoinFields {
   /** Where the host reaches the control plane; see {@link readServiceAddress}. */
   readonly api: string;
   readonly token: string;
@@ -20,7 +20,7 @@ export interface JoinCommand {
 }
 
 /** The commands that enrol a host, for each kind of host. */
-export function makeJoinCommands(request: JoinRequest): readonly JoinCommand[] {
+export function makeJoinCommands(request: JoinFields): readonly JoinCommand[] {
   const flags = ['--api', quote(request.api), ...(isInsecure(request.api) ? ['--insecure-http'] : [])];
   const endpoint = request.endpoint === undefined ? [] : ['--endpoint', quote(request.endpoint)];
   // Without the key: other users of the host see the arguments of a process, and the shell's history keeps what is typed.
@@ -54,7 +54,7 @@ const resources =
   '--network host --cap-add NET_ADMIN --device /dev/net/tun -v cpn:/var/lib/cpn -v wireguard:/etc/wireguard';
 const container = (options: string, command: string) => `sudo podman run ${options} ${resources} cpn ${command}`;
 
-function renderCloudInit({ api, token, type, endpoint }: JoinRequest): string {
+function renderCloudInit({ api, token, type, endpoint }: JoinFields): string {
   return `#cloud-config
 write_files:
   - path: /etc/cpn/join.conf

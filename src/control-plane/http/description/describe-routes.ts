@@ -113,7 +113,7 @@ const always = [429, 500, 503];
 function completeSchema(route: RouteOptions): void {
   const access = route.config?.access;
   if (access === undefined) return;
-  const schema: FastifySchema & Described = route.schema ?? {};
+  const schema: FastifySchema & DescribedRoute = route.schema ?? {};
   if (!schema.operationId || !schema.summary || !schema.response || schema.hide)
     throw new Error(`${route.method} ${route.url} has no operationId, summary or response`);
   const changes = route.method !== 'GET' && route.method !== 'HEAD';
@@ -141,7 +141,7 @@ function completeSchema(route: RouteOptions): void {
 }
 
 /** What @fastify/swagger reads of a schema. */
-interface Described {
+interface DescribedRoute {
   readonly operationId?: string;
   readonly summary?: string;
   readonly hide?: boolean;

@@ -5,18 +5,18 @@ import { html, join, type Markup } from './markup.ts';
 /** What the page reads of an OpenAPI 3.1 document. */
 export interface Description {
   readonly info: { readonly title: string; readonly version: string; readonly description?: string };
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly paths: Readonly<Record<string, Readonly<Record<string, DescribedOperation>>>>;
   readonly components: { readonly schemas?: Readonly<Record<string, Schema>> };
 }
 
-interface Operation {
+interface DescribedOperation {
   readonly operationId: string;
   readonly summary: string;
   readonly description?: string;
   readonly parameters?: readonly Parameter[];
-  readonly requestBody?: { readonly content: Content };
+  readonly requestBody?: { readonly content: MediaTypes };
   readonly security?: readonly Readonly<Record<string, unknown>>[];
-  readonly responses: Readonly<Record<string, Response>>;
+  readonly responses: Readonly<Record<string, DescribedResponse>>;
   readonly 'x-roles'?: readonly string[];
 }
 
@@ -28,12 +28,12 @@ interface Parameter {
   readonly schema: Schema;
 }
 
-interface Response {
+interface DescribedResponse {
   readonly description: string;
-  readonly content?: Content;
+  readonly content?: MediaTypes;
 }
 
-type Content = Readonly<Record<string, { readonly schema: Schema }>>;
+type MediaTypes = Readonly<Record<string, { readonly schema: Schema }>>;
 
 /**
  * Renders the description as a page without scripts. A viewer from a library would run its scripts at the origin of the console, with
@@ -62,7 +62,7 @@ ${join(schemas, ([name, schema]) => html`<section id="schema-${name}"><h3>${name
   return page.text;
 }
 
-function describeOperation(call: string, operation: Operation): Markup {
+function describeOperation(call: string, operation: DescribedOperation): Markup {
   const { operationId, summary, description = '', parameters = [], requestBody, responses } = operation;
   return html`<section id="${operationId}">
 <h3><code>${call}</code></h3>
@@ -83,7 +83,7 @@ const credentials: Readonly<Record<string, string>> = {
   peer: 'the token of a peer',
 };
 
-function describeAccess({ security = [], 'x-roles': roles = [] }: Operation): string {
+function describeAccess({ security = [], 'x-roles': roles = [] }: DescribedOperation): string {
   if (security.length === 0) return 'anyone.';
   const accepted = security.flatMap((each) => Object.keys(each)).map((name) => credentials[name] ?? name);
   return `${accepted.join(', ')}.${roles.length > 0 ? ` Roles: ${roles.join(', ')}.` : ''}`;
@@ -98,7 +98,7 @@ function describeParameters(parameters: readonly Parameter[]): Markup {
   return html`<table><tr><th>parameter</th><th>in</th><th>type</th><th></th></tr>${rows}</table>`;
 }
 
-function describeContent(content: Content): Markup {
+function describeContent(content: MediaTypes): Markup {
   return join(
     Object.entries(content),
     ([type, { schema }]) => html`<div><code>${type}</code> ${describeSchema(schema)}</div>`,

@@ -9,12 +9,12 @@ type Json = { [name: string]: unknown };
 export function cleanUpDescription(document: Json): Json {
   const opened = JSON.parse(JSON.stringify(document, (name, value) => (isClosure(name, value) ? undefined : value)));
   for (const path of Object.values<Json>(opened.paths)) {
-    for (const operation of Object.values(path)) cleanUpOperation(operation as Operation);
+    for (const operation of Object.values(path)) cleanUpOperation(operation as GeneratedOperation);
   }
   return mergeSchemas(opened);
 }
 
-interface Operation {
+interface GeneratedOperation {
   parameters?: { in: string; name: string }[];
   responses: Record<string, Json>;
 }
@@ -23,7 +23,7 @@ function isClosure(name: string, value: unknown): boolean {
   return name === 'additionalProperties' && value === false;
 }
 
-function cleanUpOperation({ parameters = [], responses }: Operation): void {
+function cleanUpOperation({ parameters = [], responses }: GeneratedOperation): void {
   for (const parameter of parameters) {
     if (parameter.in === 'header') parameter.name = headerName(parameter.name);
   }

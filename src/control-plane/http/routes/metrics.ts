@@ -4,7 +4,7 @@ import { Refusal } from '../../../contract/reply.ts';
 import { isLoopback } from '../../../core/net/loopback.ts';
 import { Forbidden } from '../../errors.ts';
 import type { App } from '../app.ts';
-import type { Metrics } from '../metrics.ts';
+import type { ServerMetrics } from '../metrics.ts';
 
 /** Why the metrics are not at the address of the API; null where loopback clients get them there. */
 type Elsewhere = 'own address' | 'behind a proxy' | null;
@@ -15,7 +15,7 @@ const refusals: Readonly<Record<NonNullable<Elsewhere>, string>> = {
     'with --trust-proxy, the metrics are not served here, because a proxy on this machine would open them to its clients; serve them at an address of their own with --metrics HOST:PORT',
 };
 
-export function addMetricsRoute(app: App, metrics: Metrics, elsewhere: Elsewhere): void {
+export function addMetricsRoute(app: App, metrics: ServerMetrics, elsewhere: Elsewhere): void {
   app.route({
     method: 'GET',
     url: '/metrics',

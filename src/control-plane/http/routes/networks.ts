@@ -21,8 +21,8 @@ interface NetworkRoutesContext extends MapReads {
   readonly sendPage: SendPage;
 }
 
-export function addNetworkRoutes(app: App, context: Context, surroundings: NetworkRoutesContext): void {
-  const { sendPage } = surroundings;
+export function addNetworkRoutes(app: App, context: Context, serverContext: NetworkRoutesContext): void {
+  const { sendPage } = serverContext;
   app.route({
     method: 'GET',
     url: '/api/networks',
@@ -58,7 +58,7 @@ export function addNetworkRoutes(app: App, context: Context, surroundings: Netwo
     },
   });
 
-  addReadNetworkRoute(app, context, surroundings);
+  addReadNetworkRoute(app, context, serverContext);
 
   app.route({
     method: 'PATCH',

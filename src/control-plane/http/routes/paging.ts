@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { InvalidRequest } from '../../errors.ts';
-import type { Page, Slice } from '../../store/page.ts';
+import type { Slice, StoredPage } from '../../store/page.ts';
 import { digits } from './parts.ts';
 
 /** The entries of a reply at most, and of one that does not name another number. */
@@ -29,14 +29,14 @@ export const PageQuery = z.object({
 export const paging = `Without parameters the whole list comes, up to ${maxEntries} entries; links.next is the rest of a longer one.`;
 
 /** A page, by its number or by the entry before it. */
-interface Asked {
+interface PageRequest {
   readonly page?: number | undefined;
   readonly per_page?: number | undefined;
   readonly after?: number | undefined;
 }
 
 /** The part of a list that a query selects. */
-export function readSlice({ page, per_page, after }: Asked): Slice {
+export function readSlice({ page, per_page, after }: PageRequest): Slice {
   const limit = per_page ?? (page === undefined ? maxEntries : defaultEntries);
   const skip = ((page ?? 1) - 1) * limit;
   if (skip > maxSkipped) {
@@ -48,8 +48,8 @@ export function readSlice({ page, per_page, after }: Asked): Slice {
 
 /** The reply with a page. `toNext` makes the query of the next page, without its size. */
 export function toPageReply<Entry>(
-  { entries, next, total }: Page<Entry>,
-  asked: Asked,
+  { entries, next, total }: StoredPage<Entry>,
+  asked: PageRequest,
   toNext: (id: number) => Readonly<Record<string, string | number>> = (id) => ({ after: id }),
 ) {
   const { limit: per_page, after } = readSlice(asked);

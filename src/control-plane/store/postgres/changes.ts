@@ -19,7 +19,7 @@ interface Keepalive {
 /** Sends a notification by the connections that {@link announce} uses. */
 export type Notify = (channel: string, payload: string) => Promise<unknown>;
 
-interface Listening {
+interface ListenOptions {
   readonly target: DatabaseTarget;
   readonly name: string;
   readonly events: ListenerEvents;
@@ -32,7 +32,7 @@ interface Listening {
 export type ListenerEvents = Pick<StoreEvents, 'notify' | 'notifyAll' | 'lost'>;
 
 /** Receives the changes that other processes commit. */
-export interface Listener {
+export interface ChangeListener {
   /** The sender in the announcements of this process, which it ignores itself. */
   readonly name: string;
   close(): Promise<void>;
@@ -63,7 +63,7 @@ export async function listen(
   events: ListenerEvents,
   notify: Notify,
   keepalive: Keepalive = usualKeepalive,
-): Promise<Listener> {
+): Promise<ChangeListener> {
   const name = randomUUID();
   const end = new AbortController();
   const listening = { target, name, events, notify, keepalive, signal: end.signal };
@@ -89,7 +89,7 @@ const topics = new Map(Object.entries(channels).map(([topic, channel]) => [chann
 const shortestPauseMs = 100;
 const longestPauseMs = 5_000;
 
-async function keepListening(listening: Listening, first: Client): Promise<void> {
+async function keepListening(listening: ListenOptions, first: Client): Promise<void> {
   const { events, signal } = listening;
   let client: Client | null = first;
   for (let failures = 0; !signal.aborted; ) {
@@ -112,7 +112,7 @@ async function keepListening(listening: Listening, first: Client): Promise<void>
   }
 }
 
-async function connect(listening: Listening): Promise<Client> {
+async function connect(listening: ListenOptions): Promise<Client> {
   const { target, name, events, keepalive, signal } = listening;
   const client = new Client({ ...connectionConfig(target), query_timeout: keepalive.patienceMs });
   client.on('notification', ({ channel, payload = '' }) => {
@@ -139,7 +139,7 @@ async function connect(listening: Listening): Promise<Client> {
 }
 
 /** Resolves with the reason when notifications do not arrive any more, or the signal aborts; by then the connection is closed. */
-async function untilLost(client: Client, listening: Listening): Promise<string> {
+async function untilLost(client: Client, listening: ListenOptions): Promise<string> {
   const { keepalive, signal } = listening;
   const ended = new AbortController();
   client.once('end', () => ended.abort());
@@ -173,7 +173,7 @@ const ownChannel = (name: string) => `cpn_listener_${name.replaceAll('-', '')}`;
  * Notifies this process of a nonce, through the pool. Nothing else is sent on the listener's connection meanwhile: behind a pooler a query
  * there may bring what would not come by itself.
  */
-async function notifyOwn(client: Client, { name, notify }: Listening, patienceMs: number, signal: AbortSignal) {
+async function notifyOwn(client: Client, { name, notify }: ListenOptions, patienceMs: number, signal: AbortSignal) {
   const [channel, nonce] = [ownChannel(name), randomUUID()];
   const arrival = Promise.withResolvers<true>();
   let lastAt = performance.now();

@@ -16,11 +16,11 @@ export interface DatabaseTarget {
   readonly user?: string;
   readonly password?: Secret;
   /** False for a connection in the clear. */
-  readonly tls: false | TlsFiles;
+  readonly tls: false | DatabaseTlsFiles;
 }
 
 /** Paths of PEM files; without `ca`, the certificate authorities that Node and this machine trust. */
-interface TlsFiles {
+interface DatabaseTlsFiles {
   readonly ca?: string;
   readonly cert?: string;
   readonly key?: string;

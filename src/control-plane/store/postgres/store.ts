@@ -11,7 +11,7 @@ import type { Secret } from '../../../core/crypto/secret.ts';
 import { WrongUsage } from '../../../core/errors/index.ts';
 import { UnusableDatabase } from '../../errors.ts';
 import { migrate } from '../migrations/migrate.ts';
-import type { Store, StoreEvents } from '../store.ts';
+import type { ControlPlaneStore, StoreEvents } from '../store.ts';
 import type { Db, Tables } from '../tables.ts';
 import { AnnouncedChanges } from './announced-changes.ts';
 import { announce, type ListenerEvents, listen, notifyBy } from './changes.ts';
@@ -20,7 +20,7 @@ import { explainStart } from './errors.ts';
 import { createPatientPool, createPool } from './pool.ts';
 
 /** Opens a PostgreSQL database, which other processes may use too, and brings its tables up to date. */
-export async function openPostgres(url: Secret, events: StoreEvents): Promise<Store> {
+export async function openPostgres(url: Secret, events: StoreEvents): Promise<ControlPlaneStore> {
   const target = parseDatabaseUrl(url);
   if (await prepare(target)) events.openToOthers(target.database);
   const db = new Kysely<Tables>({ dialect: postgresDialect(createPool(target)) });

@@ -65,14 +65,14 @@ function adapt(database: DatabaseSync): SqliteDatabase {
     };
     return {
       reader: statement.columns().length > 0,
-      all: (parameters) => attempt(() => statement.all(...(parameters as Value[]))),
+      all: (parameters) => attempt(() => statement.all(...(parameters as SqliteValue[]))),
       run: (parameters) => {
         // A full disk has ended the transaction already (SQLite's lang_transaction, 3); an error of this would hide the one of the disk.
         if (sql === 'rollback' && !database.isTransaction) return unchanged;
-        return attempt(() => statement.run(...(parameters as Value[])));
+        return attempt(() => statement.run(...(parameters as SqliteValue[])));
       },
       // Two may read from it at once, each at its own pace.
-      iterate: (parameters) => database.prepare(sql).iterate(...(parameters as Value[])),
+      iterate: (parameters) => database.prepare(sql).iterate(...(parameters as SqliteValue[])),
     };
   };
   return {
@@ -88,7 +88,7 @@ function adapt(database: DatabaseSync): SqliteDatabase {
   };
 }
 
-type Value = string | number | null;
+type SqliteValue = string | number | null;
 
 const unchanged = { changes: 0, lastInsertRowid: 0 };
 

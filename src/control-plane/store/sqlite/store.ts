@@ -2,14 +2,14 @@ import { Kysely } from 'kysely';
 import { CpnError } from '../../../core/errors/index.ts';
 import { NewerDatabase, Unavailable, UnusableFile } from '../../errors.ts';
 import { migrate } from '../migrations/migrate.ts';
-import type { Store } from '../store.ts';
+import type { ControlPlaneStore } from '../store.ts';
 import type { Db, Tables } from '../tables.ts';
 import { requireDatabaseIn, requireRegularFile, takeDataFolder } from './data-folder.ts';
 import { isOfDisk, isPassing } from './errors.ts';
 import { durable, openSqlite, sqliteDialect } from './sqlite.ts';
 
 /** Opens the database in a folder, which no other process may use meanwhile, and brings its tables up to date. */
-export async function openStore(folder: string): Promise<Store> {
+export async function openStore(folder: string): Promise<ControlPlaneStore> {
   const { database, release } = takeDataFolder(folder);
   try {
     const db = new Kysely<Tables>({ dialect: sqliteDialect(openSqlite(database, durable)) });

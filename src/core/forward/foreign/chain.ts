@@ -25,19 +25,19 @@ export interface FilterChain {
 export type Hook = 'prerouting' | 'forward' | 'postrouting' | 'input';
 
 export interface FilterRule {
-  readonly conditions: readonly Condition[];
-  readonly verdict: Verdict;
+  readonly conditions: readonly RuleCondition[];
+  readonly verdict: RuleVerdict;
 }
 
 /** `none` leaves a packet to the next rule; `unknown` ends its path through the chain with an unknown result. */
-export type Verdict =
+export type RuleVerdict =
   | { readonly does: 'accept' | 'drop' | 'reject' | 'return' | 'none' | 'unknown' }
   | { readonly does: 'jump' | 'goto'; readonly chain: string };
 
-export type Condition =
+export type RuleCondition =
   /** The names may end in `*`. */
   | { readonly on: 'iif' | 'oif'; readonly not: boolean; readonly names: readonly string[] }
-  | { readonly on: 'from' | 'to'; readonly not: boolean; readonly ranges: readonly AddressRange[] }
+  | { readonly on: 'from' | 'to'; readonly not: boolean; readonly ranges: readonly ComparedRange[] }
   | { readonly on: 'state'; readonly not: boolean; readonly states: readonly string[] }
   /** Names as in protocols(5), such as `udp`. */
   | { readonly on: 'protocol'; readonly not: boolean; readonly names: readonly string[] }
@@ -65,7 +65,7 @@ export interface NamedSet {
 }
 
 /** Both ends belong to it. */
-export interface AddressRange {
+export interface ComparedRange {
   readonly first: bigint;
   readonly last: bigint;
 }
@@ -96,7 +96,7 @@ export function findUnread({ conditions, verdict }: FilterRule, path: PacketPath
   });
 }
 
-export function isDropping({ does }: Verdict): boolean {
+export function isDropping({ does }: RuleVerdict): boolean {
   return does === 'drop' || does === 'reject';
 }
 
@@ -120,14 +120,14 @@ export function isAboutPath({ conditions }: FilterRule, path: PacketPath, link: 
  * The addresses of a path's far end that a rule is surely for, where it is for some of them alone; null where it is not. Only of a rule
  * that closes a network to all interfaces but its own, as docker's are: others may be an operator's will.
  */
-export function matchSome({ conditions, verdict }: FilterRule, path: PacketPath): readonly AddressRange[] | null {
+export function matchSome({ conditions, verdict }: FilterRule, path: PacketPath): readonly ComparedRange[] | null {
   const bridge = path.toward ?? path.oif;
   const isOfBridge = conditions.some(
     (condition) => condition.on === 'iif' && condition.not && bridge !== null && condition.names.includes(bridge),
   );
   if (!isOfBridge) return null;
   const whole = rangeOf(path.to);
-  const ranges: AddressRange[] = [];
+  const ranges: ComparedRange[] = [];
   for (const condition of conditions) {
     const answer = evaluateCondition(condition, path, verdict);
     if (answer === 'yes') continue;
@@ -137,7 +137,7 @@ export function matchSome({ conditions, verdict }: FilterRule, path: PacketPath)
   return ranges.length > 0 ? ranges : null;
 }
 
-function evaluateCondition(condition: Condition, path: PacketPath, verdict: Verdict): RuleMatch {
+function evaluateCondition(condition: RuleCondition, path: PacketPath, verdict: RuleVerdict): RuleMatch {
   switch (condition.on) {
     case 'iif':
     case 'oif':
@@ -177,13 +177,13 @@ function matchName(name: string | null, names: readonly string[]): RuleMatch {
   return names.some(fits) ? 'yes' : 'no';
 }
 
-function matchRange(prefix: Prefix, ranges: readonly AddressRange[]): RuleMatch {
+function matchRange(prefix: Prefix, ranges: readonly ComparedRange[]): RuleMatch {
   const whole = rangeOf(prefix);
   if (ranges.some((range) => encloses(range, whole))) return 'yes';
   return ranges.some(({ first, last }) => first <= whole.last && whole.first <= last) ? 'maybe' : 'no';
 }
 
-function encloses(outer: AddressRange, inner: AddressRange): boolean {
+function encloses(outer: ComparedRange, inner: ComparedRange): boolean {
   return outer.first <= inner.first && inner.last <= outer.last;
 }
 

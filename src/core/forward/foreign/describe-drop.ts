@@ -1,6 +1,6 @@
 import { printable } from '../../errors/index.ts';
 import { addressAt, type Prefix } from '../../net/cidr.ts';
-import type { AddressRange, NamedSet, Unread } from './chain.ts';
+import type { ComparedRange, NamedSet, Unread } from './chain.ts';
 import type { ForwardDrop } from './find-drops.ts';
 import type { InboundDrop } from './find-inbound-drop.ts';
 
@@ -21,7 +21,7 @@ export function nameTable({ family, table, isLegacy }: Pick<ForwardDrop, 'family
   return isLegacy ? `table ${table} of iptables-legacy` : `nft table ${family} ${table}`;
 }
 
-function listRanges(ranges: readonly AddressRange[]): string {
+function listRanges(ranges: readonly ComparedRange[]): string {
   const texts = ranges.map(({ first, last }) =>
     first === last ? addressAt(first) : `${addressAt(first)}-${addressAt(last)}`,
   );

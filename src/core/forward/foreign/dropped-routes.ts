@@ -12,8 +12,8 @@ export function findDroppedRoutes(
   const whole = drops.filter(({ some, letsPublished = false }) => some.length === 0 && !letsPublished);
   const find = (path: ForwardPath) => whole.find((drop) => drop.paths.some((each) => isSame(each, path)));
   const [out, back] = [byRoute(paths, 'new', 'to'), byRoute(paths, 'established', 'from')];
-  for (const [route, ways] of [...out, ...back]) {
-    const [first, ...others] = ways.map(find);
+  for (const [route, pathsBetween] of [...out, ...back]) {
+    const [first, ...others] = pathsBetween.map(find);
     if (first === undefined || others.includes(undefined)) continue;
     dropped.set(route, `${nameTable(first)} drops what this host forwards there: ${first.reason}`);
   }
@@ -21,8 +21,8 @@ export function findDroppedRoutes(
 }
 
 function byRoute(paths: readonly ForwardPath[], state: ForwardPath['state'], end: 'from' | 'to') {
-  const ways = paths.filter((path) => path.state === state && path.from !== path.to);
-  return Map.groupBy(ways, (path) => path[end]);
+  const pathsBetween = paths.filter((path) => path.state === state && path.from !== path.to);
+  return Map.groupBy(pathsBetween, (path) => path[end]);
 }
 
 const isSame = (a: ForwardPath, b: ForwardPath) =>

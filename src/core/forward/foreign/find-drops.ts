@@ -1,7 +1,7 @@
 import { printable } from '../../errors/index.ts';
 import { tableOf } from '../nft-rules.ts';
 import {
-  type AddressRange,
+  type ComparedRange,
   evaluateRule,
   type FilterChain,
   type FilterRule,
@@ -33,7 +33,7 @@ export interface ForwardDrop {
   /** The ways that it closes. */
   readonly paths: readonly ForwardPath[];
   /** The addresses to which it closes them, where those are not all. */
-  readonly some: readonly AddressRange[];
+  readonly some: readonly ComparedRange[];
 }
 
 /**
@@ -63,7 +63,7 @@ export function findForwardDrops(
 /** Receives a set that was not read. */
 export type OnUnread = (set: NamedSet) => void;
 
-interface Question {
+interface DropSearch {
   readonly onUnread: OnUnread;
   readonly link: string;
   readonly paths: readonly ForwardPath[];
@@ -71,11 +71,11 @@ interface Question {
   readonly hasDocker: boolean;
 }
 
-function findInChain(table: FilterTable, base: FilterChain, question: Question): ForwardDrop[] {
+function findInChain(table: FilterTable, base: FilterChain, question: DropSearch): ForwardDrop[] {
   const { link, paths, hasDocker, onUnread } = question;
-  const closed = new Map<string, ForwardDrop & { readonly paths: ForwardPath[]; readonly some: AddressRange[] }>();
+  const closed = new Map<string, ForwardDrop & { readonly paths: ForwardPath[]; readonly some: ComparedRange[] }>();
   for (const path of paths) {
-    const traversal = new Traversal(table, link, pathAt(base, path), onUnread);
+    const traversal = new PathTraversal(table, link, pathAt(base, path), onUnread);
     const end = traversal.through(base);
     if (traversal.mayLet) continue;
     const isDropped = end.is === 'dropped' || (end.is === 'passed' && base.policy === 'drop');
@@ -118,7 +118,7 @@ function findInChain(table: FilterTable, base: FilterChain, question: Question):
 const publishedPass = ', but for published ports';
 
 /** `let` for what is let through, and where the result is unknown. */
-type End =
+type PathEnd =
   | { readonly is: 'let' | 'passed' }
   | { readonly is: 'dropped'; readonly by: FilterChain; readonly rejects: boolean };
 
@@ -126,13 +126,13 @@ type End =
 const deepest = 16;
 
 /** The way of one path's packets through one table; each chain is looked at once, however many rules lead to it. */
-class Traversal {
+class PathTraversal {
   readonly #table: FilterTable;
   readonly #link: string;
   readonly #path: PacketPath;
-  readonly #ends = new Map<string, End>();
+  readonly #ends = new Map<string, PathEnd>();
   /** Addresses of the path to which surely no packet goes on, and the chain that drops those. */
-  readonly some: { ranges: AddressRange[]; by: FilterChain | null } = { ranges: [], by: null };
+  readonly some: { ranges: ComparedRange[]; by: FilterChain | null } = { ranges: [], by: null };
   /** The packets were dropped because they came in by another interface than that of the network they are for. */
   isOfBridge = false;
   /** A rule with a set that was not read may let the packets through. */
@@ -146,7 +146,7 @@ class Traversal {
     this.#path = path;
   }
 
-  through(chain: FilterChain, depth = 0): End {
+  through(chain: FilterChain, depth = 0): PathEnd {
     const known = this.#ends.get(chain.name);
     if (known) return known;
     if (depth > deepest) return { is: 'let' };
@@ -157,7 +157,7 @@ class Traversal {
     return end;
   }
 
-  #follow(chain: FilterChain, depth: number): End {
+  #follow(chain: FilterChain, depth: number): PathEnd {
     for (const rule of chain.rules) {
       const { verdict } = rule;
       const answer = evaluateRule(rule, this.#path);
@@ -179,7 +179,7 @@ class Traversal {
         return { is: 'dropped', by: chain, rejects: verdict.does === 'reject' };
       }
       const next = this.#table.chains.get(verdict.chain);
-      const end: End = next ? this.through(next, depth + 1) : { is: 'let' };
+      const end: PathEnd = next ? this.through(next, depth + 1) : { is: 'let' };
       if (end.is !== 'passed' || verdict.does === 'goto') return end;
     }
     return { is: 'passed' };

@@ -51,7 +51,7 @@ function findOnPath(tables: readonly FilterTable[], path: InboundPath, onUnread:
   for (const table of tables) {
     for (const base of table.chains.values()) {
       if (base.hook !== 'input' && base.hook !== 'prerouting') continue;
-      const ends = new Traversal(table, pathAt(base, path), onUnread).through(base);
+      const ends = new InboundTraversal(table, pathAt(base, path), onUnread).through(base);
       if (ends.mayAccept || (ends.mayPass && base.policy === 'accept')) continue;
       return describe(table, base, ends, path);
     }
@@ -59,7 +59,12 @@ function findOnPath(tables: readonly FilterTable[], path: InboundPath, onUnread:
   return null;
 }
 
-function describe(table: FilterTable, base: FilterChain, { mayPass, drops }: Ends, { port }: InboundPath): InboundDrop {
+function describe(
+  table: FilterTable,
+  base: FilterChain,
+  { mayPass, drops }: ChainEnds,
+  { port }: InboundPath,
+): InboundDrop {
   const last = drops.at(-1);
   const culprit = mayPass || last === undefined ? null : last;
   const chain = culprit?.chain ?? base;
@@ -77,7 +82,7 @@ function describe(table: FilterTable, base: FilterChain, { mayPass, drops }: End
 }
 
 /** All that may become of the packets in a chain. */
-interface Ends {
+interface ChainEnds {
   /** Also where the outcome is not known. */
   readonly mayAccept: boolean;
   /** They may come to the end of the chain, or to a rule that returns. */
@@ -86,16 +91,16 @@ interface Ends {
   readonly drops: readonly { readonly chain: FilterChain; readonly rejects: boolean }[];
 }
 
-const unknown: Ends = { mayAccept: true, mayPass: true, drops: [] };
+const unknown: ChainEnds = { mayAccept: true, mayPass: true, drops: [] };
 
 /** As deep as the kernel lets chains lead to chains (NFT_JUMP_STACK_SIZE in net/netfilter/nf_tables.h). */
 const deepest = 16;
 
 /** Follows the packets of one way through one table, by each rule that may be for them. */
-class Traversal {
+class InboundTraversal {
   readonly #table: FilterTable;
   readonly #path: InboundPath;
-  readonly #ends = new Map<string, Ends>();
+  readonly #ends = new Map<string, ChainEnds>();
   readonly #onUnread: OnUnread;
 
   constructor(table: FilterTable, path: InboundPath, onUnread: OnUnread) {
@@ -104,7 +109,7 @@ class Traversal {
     this.#path = path;
   }
 
-  through(chain: FilterChain, depth = 0): Ends {
+  through(chain: FilterChain, depth = 0): ChainEnds {
     const known = this.#ends.get(chain.name);
     if (known) return known;
     // The kernel takes no rings; one that is shown all the same ends here.
@@ -114,10 +119,10 @@ class Traversal {
     return ends;
   }
 
-  #follow(chain: FilterChain, depth: number): Ends {
+  #follow(chain: FilterChain, depth: number): ChainEnds {
     let mayAccept = false;
     let mayReturn = false;
-    const drops: Ends['drops'][number][] = [];
+    const drops: ChainEnds['drops'][number][] = [];
     for (const rule of chain.rules) {
       const answer = evaluateInbound(rule, this.#path);
       if (answer === 'no') continue;
@@ -133,7 +138,7 @@ class Traversal {
     return { mayAccept, mayPass: true, drops };
   }
 
-  #endsOf({ verdict }: FilterRule, chain: FilterChain, depth: number): Ends {
+  #endsOf({ verdict }: FilterRule, chain: FilterChain, depth: number): ChainEnds {
     switch (verdict.does) {
       case 'accept':
         return { mayAccept: true, mayPass: false, drops: [] };

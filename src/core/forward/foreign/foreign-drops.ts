@@ -34,12 +34,12 @@ export interface UnreadRules {
 export function findForeignDrops(
   tables: readonly (FilterTable | null)[],
   link: string,
-  ways: PacketPaths,
+  paths: PacketPaths,
 ): ForeignDrops {
   const lasting = tables.filter((table) => table !== null).filter((table) => !isReloading(table));
   const [forwardSets, inboundSets] = [new Set<NamedSet>(), new Set<NamedSet>()];
-  const forward = findForwardDrops(lasting, link, ways.forward, (set) => forwardSets.add(set));
-  const inbound = findInboundDrop(lasting, ways.inbound, (set) => inboundSets.add(set));
+  const forward = findForwardDrops(lasting, link, paths.forward, (set) => forwardSets.add(set));
+  const inbound = findInboundDrop(lasting, paths.inbound, (set) => inboundSets.add(set));
   const legacy: readonly Unread[] = tables.includes(null) ? [{ kind: 'legacy' }] : [];
   const unread = { forward: [...forwardSets, ...legacy], inbound: [...inboundSets, ...legacy] };
   return unread.forward.length + unread.inbound.length === 0 ? { forward, inbound } : { forward, inbound, unread };

@@ -16,7 +16,7 @@ export interface InboundInputs {
   readonly device: Pick<Device, 'listenPort'> | null;
   /** The listen port that was chosen; null where the kernel chooses it. */
   readonly listenPort: number | null;
-  readonly surroundings: Underlay;
+  readonly underlay: Underlay;
 }
 
 const anywhere = restorePrefix('0.0.0.0/0');
@@ -25,16 +25,16 @@ const anywhere = restorePrefix('0.0.0.0/0');
  * The ways by which other hosts start a session with this one over IPv4, one for each interface that their packets may come in by.
  * None without an endpoint: peers do not dial this host then, and answers to what it sends come in by any stateful firewall.
  */
-export function inboundPaths({ self, device, listenPort, surroundings }: InboundInputs): InboundPath[] {
+export function inboundPaths({ self, device, listenPort, underlay }: InboundInputs): InboundPath[] {
   const { endpoint } = self;
   const port = listenPort ?? device?.listenPort ?? null;
   if (endpoint === null || port === null) return [];
   if (isLiteral(endpoint) && familyOf(endpoint.host) !== 4) return [];
-  const own = isLiteral(endpoint) && surroundings.addresses.includes(endpoint.host) ? endpoint.host : null;
+  const own = isLiteral(endpoint) && underlay.addresses.includes(endpoint.host) ? endpoint.host : null;
   const to = own === null ? anywhere : hostPrefix(own);
   // Where both ports are the same, no rule of this host turns one into the other.
   const isRedirected = endpoint.port === port ? { isRedirected: false } : {};
-  return linksToward(own, surroundings).map((iif) => ({
+  return linksToward(own, underlay).map((iif) => ({
     ...{ iif, oif: '', from: anywhere, to, state: 'new', port },
     ...isRedirected,
   }));

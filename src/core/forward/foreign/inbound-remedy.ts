@@ -2,7 +2,7 @@ import type { FilterChain, FilterTable } from './chain.ts';
 import { endPanicMode, type FirewallProgram, iptablesOf, isPanicking, panicMode } from './remedy.ts';
 
 /** The chains by which packets met their end. */
-interface Place {
+interface DropPlace {
   readonly table: FilterTable;
   /** The chain at the hook. */
   readonly base: FilterChain;
@@ -25,7 +25,7 @@ export function nameInboundProgram(table: FilterTable, culprit: FilterChain): Fi
 /** The command that lets UDP to a port in; null where a name in it would not be safe to type. */
 export function adviseAdmission(
   author: FirewallProgram | null,
-  { table, base, culprit }: Place,
+  { table, base, culprit }: DropPlace,
   port: number,
 ): string | null {
   switch (author) {

@@ -32,16 +32,16 @@ export interface ForwardingNetwork {
   readonly link: string;
   readonly map: NetworkMap;
   readonly self: Peer;
-  readonly surroundings: Underlay;
+  readonly underlay: Underlay;
 }
 
 /**
  * The ways that packets must be able to take through a connector: from the network to each route that it is there to serve, and back
  * as answers; and from peer to peer where some meet only through a connector. What a LAN begins by itself is left to its operator.
  */
-export function forwardPaths({ link, map, self, surroundings }: ForwardingNetwork): ForwardPath[] {
+export function forwardPaths({ link, map, self, underlay }: ForwardingNetwork): ForwardPath[] {
   const { cidr } = map;
-  const linksToward = linkFinder(surroundings);
+  const linksToward = linkFinder(underlay);
   const routes = assignedRoutes(map, self).flatMap((route) => {
     const links = linksToward(route);
     return (links.length > 0 ? links : [null]).flatMap((lan): ForwardPath[] => [

@@ -63,7 +63,7 @@ export function nameProgram(table: FilterTable, culprit: FilterChain, closesBrid
 }
 
 /** Where packets are dropped. */
-interface Place {
+interface DropPlace {
   readonly table: FilterTable;
   /** The chain at the hook. */
   readonly base: FilterChain;
@@ -73,7 +73,7 @@ interface Place {
 }
 
 /** What to type so that packets of the tunnel are let through: this host's own table refuses what is not advertised. */
-export function adviseRemedy(author: FirewallProgram | null, place: Place): string {
+export function adviseRemedy(author: FirewallProgram | null, place: DropPlace): string {
   const { table, base, link } = place;
   const { family, name } = table;
   const iptables = iptablesOf(table);
@@ -107,11 +107,11 @@ export function adviseRemedy(author: FirewallProgram | null, place: Place): stri
 const allowDirect = '"allow-direct-routing": true in /etc/docker/daemon.json (Docker 28.2)';
 
 /** Commands that accept the packets before the rule that drops them, at the head of its chain. */
-function insertAll(place: Place, tool: 'iptables' | 'nft'): string {
+function insertAll(place: DropPlace, tool: 'iptables' | 'nft'): string {
   return [...new Set(place.paths.map((path) => insertOne(path, place, tool)))].join(' && ');
 }
 
-function insertOne(path: ForwardPath, { table, base }: Place, tool: 'iptables' | 'nft'): string {
+function insertOne(path: ForwardPath, { table, base }: DropPlace, tool: 'iptables' | 'nft'): string {
   const { iif, oif, from, to, state } = path;
   const isIncoming = base.hook === 'prerouting';
   const end = isIncoming && state === 'established' ? null : to;

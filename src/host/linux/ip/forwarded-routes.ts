@@ -1,8 +1,8 @@
 import type { ForwardedPackets } from '../../../core/forward/forwarded-packets.ts';
 import type { ForwardedRoute } from '../../../core/host-state/actual.ts';
 import type { Address, Prefix } from '../../../core/net/cidr.ts';
-import { asList, type Entry, isEntry } from './json-entry.ts';
-import type { Answer } from './route-lookups.ts';
+import { asList, isEntry, type JsonEntry } from './json-entry.ts';
+import type { LookupResult } from './route-lookups.ts';
 
 /** Looks up what the kernel does with packets that come in by `link`, which must be up and forward (inet_rtm_getroute in net/ipv4/route.c). */
 export function renderForwarded(link: string, { source, destinations }: ForwardedPackets): readonly string[] {
@@ -13,7 +13,7 @@ export function renderForwarded(link: string, { source, destinations }: Forwarde
 export function readForwarded(
   link: string,
   { destinations }: ForwardedPackets,
-  answers: readonly Answer[],
+  answers: readonly LookupResult[],
 ): Readonly<Record<Prefix, ForwardedRoute>> {
   const verdicts = new Map(
     addressesOf(destinations).map((address, index) => [address, readVerdict(link, answers[index])]),
@@ -31,10 +31,10 @@ function addressesOf(destinations: ForwardedPackets['destinations']): readonly A
   return [...new Set(destinations.flatMap(({ addresses }) => addresses))];
 }
 
-type Verdict = { readonly leaves: string } | { readonly why: string };
+type ForwardVerdict = { readonly leaves: string } | { readonly why: string };
 
 /** Null where the answer says nothing of the others: an address of this host, or a kernel that judges the source. */
-function readVerdict(link: string, answer: Answer | undefined): Verdict | null {
+function readVerdict(link: string, answer: LookupResult | undefined): ForwardVerdict | null {
   if (answer === undefined) return null;
   if ('refusal' in answer) {
     const [, why] = refusals.find(([text]) => answer.refusal.includes(text)) ?? [];
@@ -55,7 +55,7 @@ const refusals: readonly (readonly [string, string])[] = [
   ['Invalid argument', 'a route or a rule of this host drops packets of the network there'],
 ];
 
-function parseEntry(json: string): Entry {
+function parseEntry(json: string): JsonEntry {
   try {
     return asList(JSON.parse(json)).find(isEntry) ?? {};
   } catch {

@@ -3,9 +3,9 @@ import type { Address } from '../../../core/net/cidr.ts';
 import { readAddress } from '../../read-address.ts';
 
 /** A JSON object in the output of `ip` or `nft`. */
-export type Entry = Readonly<Record<string, unknown>>;
+export type JsonEntry = Readonly<Record<string, unknown>>;
 
-export function isEntry(value: unknown): value is Entry {
+export function isEntry(value: unknown): value is JsonEntry {
   return typeof value === 'object' && value !== null;
 }
 
@@ -30,7 +30,7 @@ export function protocolName(protocol: unknown): string {
 }
 
 /** An IPv6 gateway of an IPv4 route is printed as `via`. */
-export function readGateway({ gateway, via }: Entry): Address | null {
+export function readGateway({ gateway, via }: JsonEntry): Address | null {
   const text = gateway ?? (isEntry(via) ? via.host : undefined);
   return typeof text === 'string' ? readAddress(text) : null;
 }

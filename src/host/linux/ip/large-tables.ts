@@ -4,11 +4,11 @@ import { isRouteTable } from '../../../core/routing/route-table.ts';
 import { isTooLong, parseOutput, stderrOf } from '../../process/command-error.ts';
 import { OutputCache } from '../../process/output-cache.ts';
 import type { Run } from '../../process/run.ts';
-import { asList, type Entry, invalidIpOutput, isEntry } from './json-entry.ts';
+import { asList, invalidIpOutput, isEntry, type JsonEntry } from './json-entry.ts';
 import {
-  type Answer,
   defaultProbes,
   isRefused,
+  type LookupResult,
   mostAtOnce,
   probesOf,
   readAnswers,
@@ -22,9 +22,9 @@ const isAbsent = (error: unknown) => /not supported|FIB table does not exist|Can
  * Routes as far as the kernel itself selects them, which takes it a walk through all tables but prints little. Within a batch `ip` does
  * not ask the kernel to select, and so each of these is a process.
  */
-export interface Listing {
-  readonly four: readonly Entry[];
-  readonly six: readonly Entry[];
+export interface ListedRoutes {
+  readonly four: readonly JsonEntry[];
+  readonly six: readonly JsonEntry[];
   /** False where the main table has too many routes to be listed: then only those of some protocols are here. */
   readonly isWhole: boolean;
 }
@@ -34,7 +34,7 @@ const listedProtocols = ['3', '4', '9', '16'];
 const kernelsProtocol = '2';
 
 /** Lists the routes of a host with large tables that lead into `link`, and those that no routing daemon made. */
-export async function listRoutes(run: Run, link: string): Promise<Listing> {
+export async function listRoutes(run: Run, link: string): Promise<ListedRoutes> {
   const [four, six] = await Promise.all([listFamily(run, '-4', link), listFamily(run, '-6', link)]);
   return { four: four.entries, six: six.entries, isWhole: four.isWhole && six.isWhole };
 }
@@ -56,7 +56,7 @@ async function listFamily(run: Run, family: '-4' | '-6', link: string) {
 }
 
 /** Lists the routes of one of our own tables. */
-async function listTable(run: Run, table: string): Promise<readonly Entry[]> {
+async function listTable(run: Run, table: string): Promise<readonly JsonEntry[]> {
   return (await show(run, '-4', ['table', table], { table }, false)) ?? [];
 }
 
@@ -69,9 +69,9 @@ async function show(
   run: Run,
   family: '-4' | '-6',
   selector: readonly string[],
-  selected: Entry,
+  selected: JsonEntry,
   isBounded = true,
-): Promise<readonly Entry[] | null> {
+): Promise<readonly JsonEntry[] | null> {
   const args = ['-json', '-details', '-Numeric', family, 'route', 'show', ...selector];
   try {
     const text = await run('ip', args, isBounded ? { maxBytes: mostAtOnce } : { outputCache: new OutputCache() });
@@ -83,7 +83,7 @@ async function show(
   }
 }
 
-function complete(entry: Entry, selected: Entry, family: '-4' | '-6'): Entry {
+function complete(entry: JsonEntry, selected: JsonEntry, family: '-4' | '-6'): JsonEntry {
   const { dev, ...others } = selected;
   const whole = family === '-4' ? '0.0.0.0/0' : '::/0';
   return {
@@ -94,7 +94,7 @@ function complete(entry: Entry, selected: Entry, family: '-4' | '-6'): Entry {
   };
 }
 
-function parseEntries(text: string): readonly Entry[] {
+function parseEntries(text: string): readonly JsonEntry[] {
   if (text.trim() === '') return [];
   try {
     return asList(JSON.parse(text.replace(/\p{Cc}/gu, ' '))).filter(isEntry);
@@ -109,7 +109,7 @@ export interface LargeView {
   /** Of the prefixes in question those that the kernel refuses packets to. */
   readonly refused: readonly Prefix[];
   /** The answers to further lines of the batch. */
-  readonly answers: readonly Answer[];
+  readonly answers: readonly LookupResult[];
 }
 
 /**
@@ -121,7 +121,7 @@ export interface LargeView {
 export async function readLarge(
   run: Run,
   { asked, more }: { readonly asked: readonly Prefix[]; readonly more: readonly string[] },
-  { four, six }: Listing,
+  { four, six }: ListedRoutes,
   outputCache: OutputCache,
 ): Promise<LargeView> {
   const probes = asked.flatMap((prefix) => probesOf(prefix).map((address) => ({ address, prefix })));
@@ -142,7 +142,7 @@ export async function readLarge(
   const found = parseOutput('ip', stdout, () =>
     lookups.flatMap(({ address }, index) => readLookup(address, answers[index])),
   );
-  const merge = (family: 4 | 6, listed: readonly Entry[]) =>
+  const merge = (family: 4 | 6, listed: readonly JsonEntry[]) =>
     JSON.stringify(distinct([...found.filter((each) => each.family === family).map((each) => each.entry), ...listed]));
   const others = four.filter(({ table }) => !own.tables.includes(String(table)));
   const text = [links, merge(4, [...others, ...own.entries]), merge(6, six), rules, ''].join('\n');
@@ -161,7 +161,7 @@ function split(lines: readonly string[], stdout: string, stderr: string) {
 }
 
 /** The tables that our rules lead to, or that had routes of ours when these were listed. */
-async function readOwnTables(run: Run, rules: readonly Entry[], listed: readonly Entry[]) {
+async function readOwnTables(run: Run, rules: readonly JsonEntry[], listed: readonly JsonEntry[]) {
   const named = [...rules.filter(({ protocol }) => String(protocol) === routeProtocol), ...listed];
   const isOwn = (table: string) => table === tunnelTable || isRouteTable(table);
   const tables = [...new Set(named.map(({ table }) => String(table)))].filter(isOwn);
@@ -169,7 +169,7 @@ async function readOwnTables(run: Run, rules: readonly Entry[], listed: readonly
   return { tables, entries: entries.flat() };
 }
 
-function readLookup(address: Address, answer: Answer | undefined): { family: 4 | 6; entry: Entry }[] {
+function readLookup(address: Address, answer: LookupResult | undefined): { family: 4 | 6; entry: JsonEntry }[] {
   if (answer === undefined || 'refusal' in answer) return [];
   const family = familyOf(address);
   const [entry] = parseEntries(answer.json).map((each) => complete(each, {}, family === 4 ? '-4' : '-6'));
@@ -177,8 +177,8 @@ function readLookup(address: Address, answer: Answer | undefined): { family: 4 |
 }
 
 /** One route may be listed, and found by several lookups. */
-function distinct(entries: readonly Entry[]): readonly Entry[] {
-  const keyOf = ({ dst, table = '254', metric, tos, protocol, dev, gateway, via, type = '1', nexthops }: Entry) =>
+function distinct(entries: readonly JsonEntry[]): readonly JsonEntry[] {
+  const keyOf = ({ dst, table = '254', metric, tos, protocol, dev, gateway, via, type = '1', nexthops }: JsonEntry) =>
     JSON.stringify([
       String(dst).replace(/\/(?:32|128)$/, ''),
       String(table),

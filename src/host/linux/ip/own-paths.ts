@@ -1,6 +1,6 @@
 import type { Address } from '../../../core/net/cidr.ts';
-import { asList, type Entry, isEntry, readGateway } from './json-entry.ts';
-import type { Answer } from './route-lookups.ts';
+import { asList, isEntry, type JsonEntry, readGateway } from './json-entry.ts';
+import type { LookupResult } from './route-lookups.ts';
 
 /** Looks up how the kernel sends packets of this host to each of these addresses: by all policy rules and tables. */
 export function renderPaths(addresses: readonly Address[]): readonly string[] {
@@ -10,7 +10,7 @@ export function renderPaths(addresses: readonly Address[]): readonly string[] {
 /** Reads the answers to {@link renderPaths}, one for each address, as `interface gateway source`. */
 export function readPaths(
   addresses: readonly Address[],
-  answers: readonly Answer[],
+  answers: readonly LookupResult[],
 ): Readonly<Record<Address, string>> {
   return Object.fromEntries(
     addresses.flatMap((address, index) => {
@@ -20,13 +20,13 @@ export function readPaths(
   );
 }
 
-function describe(answer: Answer): string {
+function describe(answer: LookupResult): string {
   if ('refusal' in answer) return answer.refusal;
   const [entry = {}] = parse(answer.json);
   return [entry.dev, readGateway(entry) ?? '-', entry.prefsrc ?? '-'].join(' ');
 }
 
-function parse(json: string): readonly Entry[] {
+function parse(json: string): readonly JsonEntry[] {
   try {
     return asList(JSON.parse(json)).filter(isEntry);
   } catch {

@@ -4,7 +4,15 @@ import type { PacketOrigin } from '../../host.ts';
 import { parseOutput, stderrOf } from '../../process/command-error.ts';
 import type { Run } from '../../process/run.ts';
 import { readAddress, readPrefix } from '../../read-address.ts';
-import { asList, type Entry, invalidIpOutput, isEntry, protocolName, readGateway, tableName } from './json-entry.ts';
+import {
+  asList,
+  invalidIpOutput,
+  isEntry,
+  type JsonEntry,
+  protocolName,
+  readGateway,
+  tableName,
+} from './json-entry.ts';
 
 /** Numbers, because a host may rename tables and protocols; details, which include the type. */
 const getArgs = ['-json', '-details', '-Numeric', '-batch', '-'];
@@ -59,7 +67,7 @@ const refusals: readonly (readonly [string, RefusedRoute['why']])[] = [
   ['Invalid argument', 'blackhole'],
 ];
 
-function parseLine(line: string): Entry | undefined {
+function parseLine(line: string): JsonEntry | undefined {
   try {
     return asList(JSON.parse(line)).find(isEntry);
   } catch {

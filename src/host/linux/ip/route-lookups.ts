@@ -22,7 +22,7 @@ import { showArgs } from './show.ts';
 export const mostAtOnce = 2 * 1024 * 1024;
 
 /** What the kernel answered to one line of a batch: a line of JSON, or why there is none (rtnetlink errors, as strerror(3) has them). */
-export type Answer = { readonly json: string } | { readonly refusal: string };
+export type LookupResult = { readonly json: string } | { readonly refusal: string };
 
 /**
  * Addresses that only a default route or a half of it leads to (RFC 1122 and RFC 6890): no routing protocol announces them, and the
@@ -48,7 +48,7 @@ export function renderLookup(address: Address): string {
  *
  * @throws InvalidValue where a line has neither output nor error
  */
-export function readAnswers(lines: readonly string[], stdout: string, stderr: string): readonly Answer[] {
+export function readAnswers(lines: readonly string[], stdout: string, stderr: string): readonly LookupResult[] {
   const refusals = new Map<number, string>();
   let error = '';
   for (const line of stderr.split('\n')) {
@@ -59,7 +59,7 @@ export function readAnswers(lines: readonly string[], stdout: string, stderr: st
   const printed = stdout.split('\n').filter((line) => line.trim() !== '');
   if (printed.length + refusals.size !== lines.length) throw invalidIpOutput('has not a line for each command');
   let next = 0;
-  return lines.map((_, index): Answer => {
+  return lines.map((_, index): LookupResult => {
     const refusal = refusals.get(index);
     if (refusal !== undefined) return { refusal };
     next += 1;
@@ -77,7 +77,7 @@ export async function runBatch(
   lines: readonly string[],
   more: readonly string[],
   outputCache: OutputCache,
-): Promise<{ readonly text: string; readonly answers: readonly Answer[] }> {
+): Promise<{ readonly text: string; readonly answers: readonly LookupResult[] }> {
   const input = [...lines, ...more, ''].join('\n');
   if (more.length === 0) {
     const text = await run('ip', showArgs, { input, outputCache, maxBytes: mostAtOnce });
@@ -98,6 +98,6 @@ export async function runBatch(
 }
 
 /** True where a packet is refused, and not only without a route. */
-export function isRefused(answer: Answer): boolean {
+export function isRefused(answer: LookupResult): boolean {
   return 'refusal' in answer && !answer.refusal.includes('Network is unreachable');
 }

@@ -8,9 +8,9 @@ import { memoizeLast } from '../../../core/util/memo.ts';
 import { readAddress, readPrefix } from '../../read-address.ts';
 import {
   asList,
-  type Entry,
   invalidIpOutput,
   isEntry,
+  type JsonEntry,
   numberOf,
   protocolName,
   readGateway,
@@ -18,7 +18,7 @@ import {
 } from './json-entry.ts';
 
 /** What `ip` prints of all links, of the routes of all tables, and of the IPv4 policy rules. */
-export interface Shown {
+export interface ShownByIp {
   readonly links: readonly ShownLink[];
   readonly routes: readonly ShownRoute[];
   readonly rules: readonly Rule[];
@@ -83,12 +83,12 @@ rule show
 `;
 
 /** Parses what `ip` prints for {@link showInput}: four lines, each a JSON array (ip-address(8), ip-route(8), ip-rule(8)). */
-export function parseShown(text: string): Shown {
+export function parseShown(text: string): ShownByIp {
   return shownReader()(text);
 }
 
 /** Parses successive outputs: only the lines that differ from the last output's. */
-export function shownReader(): (text: string) => Shown {
+export function shownReader(): (text: string) => ShownByIp {
   const readLinks = memoizeLast((line) =>
     parseList(line)
       .filter((entry) => typeof entry.ifname === 'string')
@@ -120,7 +120,7 @@ function readRoutes(line: string, whole: string): readonly ShownRoute[] {
     .map((entry) => readRoute(entry, everything));
 }
 
-function readLink(entry: Entry): ShownLink {
+function readLink(entry: JsonEntry): ShownLink {
   const flags = asList(entry.flags);
   const info = isEntry(entry.linkinfo) ? entry.linkinfo : {};
   const data = isEntry(info.info_data) ? info.info_data : {};
@@ -140,43 +140,43 @@ function readLink(entry: Entry): ShownLink {
   };
 }
 
-function readLinkAddress({ local, address: other, prefixlen }: Entry): ShownAddress[] {
+function readLinkAddress({ local, address: other, prefixlen }: JsonEntry): ShownAddress[] {
   const address = readAddress(String(local));
   if (address === null) return [];
   const length = numberOf(prefixlen, 'prefixlen');
   return [{ address, length, subnet: readPrefix(`${readAddress(String(other)) ?? address}/${length}`) }];
 }
 
-function isUnicast({ type, dst }: Entry): boolean {
+function isUnicast({ type, dst }: JsonEntry): boolean {
   return (type === undefined || type === '1' || type === 'unicast') && typeof dst === 'string';
 }
 
 /** Blackhole, unreachable and prohibit end the search; a `throw` continues with the next rule. Numbers as in linux/rtnetlink.h. */
-function isRefusing({ type, table, dst }: Entry): boolean {
+function isRefusing({ type, table, dst }: JsonEntry): boolean {
   const kinds = ['6', '7', '8', 'blackhole', 'unreachable', 'prohibit'];
   return kinds.includes(String(type)) && tableName(table ?? 'main') === 'main' && typeof dst === 'string';
 }
 
 /** RTN_THROW. */
-function isOwnThrow({ type, table, protocol, dst }: Entry): boolean {
+function isOwnThrow({ type, table, protocol, dst }: JsonEntry): boolean {
   const isThrow = type === '9' || type === 'throw';
   return isThrow && `${protocol}` === routeProtocol && isRouteTable(tableName(table)) && typeof dst === 'string';
 }
 
-function readThrow({ dst, table }: Entry): ThrowRoute {
+function readThrow({ dst, table }: JsonEntry): ThrowRoute {
   return { prefix: readPrefix(String(dst)), table: tableName(table) };
 }
 
-function readDestination(whole: string): (entry: Entry) => Prefix {
+function readDestination(whole: string): (entry: JsonEntry) => Prefix {
   return ({ dst }) => (dst === 'default' ? maskPrefix(whole) : readPrefix(String(dst)));
 }
 
 /** Our own routes for a type of service are temporary, and only echoes take them. */
-function isForEchoes({ tos, protocol }: Entry): boolean {
+function isForEchoes({ tos, protocol }: JsonEntry): boolean {
   return tos !== undefined && protocol === routeProtocol;
 }
 
-function readRoute(entry: Entry, whole: Prefix): ShownRoute {
+function readRoute(entry: JsonEntry, whole: Prefix): ShownRoute {
   const hops = [entry, ...asList(entry.nexthops).filter(isEntry)];
   const [metrics] = asList(entry.metrics).filter(isEntry);
   return {
@@ -193,7 +193,7 @@ function readRoute(entry: Entry, whole: Prefix): ShownRoute {
 }
 
 /** Parses an IPv4 rule as `ip -json -details -Numeric rule show` prints it (print_rule in ip/iprule.c of iproute2). */
-function readRule(entry: Entry): Rule {
+function readRule(entry: JsonEntry): Rule {
   const { priority, src, srclen, dst, dstlen, fwmark, fwmask, table, protocol } = entry;
   const { goto, suppress_prefixlen: suppress } = entry;
   return {
@@ -222,7 +222,7 @@ function readSelector(address: unknown, length: unknown): Prefix | null {
   return readPrefix(length === undefined ? String(address) : `${address}/${numberOf(length, 'a prefix length')}`);
 }
 
-function parseList(line: string): readonly Entry[] {
+function parseList(line: string): readonly JsonEntry[] {
   try {
     // `ip` prints control characters of a link's alias as they are, which JSON forbids.
     const value: unknown = JSON.parse(line.replace(/\p{Cc}/gu, ' '));

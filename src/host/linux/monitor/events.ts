@@ -31,7 +31,7 @@ const nftMonitor: Monitor = {
   isLossReport: isFirewallLossReport,
 };
 
-type Listener = (event: HostEvent) => void;
+type HostEventListener = (event: HostEvent) => void;
 
 interface WatchOptions {
   readonly backoff?: Backoff;
@@ -41,7 +41,7 @@ interface WatchOptions {
 
 /** {@link Host.watch} through one `ip monitor`. */
 export function watchEvents(
-  listener: Listener,
+  listener: HostEventListener,
   start: Start = startHere,
   { backoff, relevant = () => true }: WatchOptions = {},
 ): Promise<Watch> {
@@ -50,7 +50,11 @@ export function watchEvents(
 }
 
 /** {@link Host.watchFirewall} through one `nft monitor`. */
-export function watchFirewall(listener: Listener, start: Start = startHere, backoff?: Backoff): Promise<Watch> {
+export function watchFirewall(
+  listener: HostEventListener,
+  start: Start = startHere,
+  backoff?: Backoff,
+): Promise<Watch> {
   return runMonitor(nftMonitor, listener, start, backoff);
 }
 

@@ -1,5 +1,5 @@
 import type { FilterChain, FilterRule, FilterTable, Hook, NamedSet } from '../../../core/forward/foreign/chain.ts';
-import { asList, type Entry, isEntry } from '../ip/json-entry.ts';
+import { asList, isEntry, type JsonEntry } from '../ip/json-entry.ts';
 import { readObjects } from './own-table.ts';
 import type { SetOf } from './rule-conditions.ts';
 import { readRuleStatements } from './rule-statements.ts';
@@ -30,7 +30,7 @@ export function parseFilterTables(text: string, listedSets: readonly string[] = 
     const own = chains.get(keyOf({ family, table: name }, '')) ?? [];
     const read = own.map((chain): [string, FilterChain] => {
       const listed = rules.get(keyOf(chain, chain.name)) ?? [];
-      const statements = (rule: Entry): FilterRule[] => readRuleStatements(asList(rule.expr), setOf);
+      const statements = (rule: JsonEntry): FilterRule[] => readRuleStatements(asList(rule.expr), setOf);
       return [
         String(chain.name),
         {
@@ -47,7 +47,7 @@ export function parseFilterTables(text: string, listedSets: readonly string[] = 
 }
 
 /** The sets of a listing, by {@link keyOf}; those in `listed` have all their elements. */
-function readSets(objects: readonly Entry[], listed: readonly Entry[]): Map<string, ReturnType<SetOf>> {
+function readSets(objects: readonly JsonEntry[], listed: readonly JsonEntry[]): Map<string, ReturnType<SetOf>> {
   const sets = new Map<string, ReturnType<SetOf>>();
   for (const kind of ['set', 'map'] as const) {
     for (const set of entriesOf(objects, kind)) {
@@ -62,23 +62,23 @@ function readSets(objects: readonly Entry[], listed: readonly Entry[]): Map<stri
   return sets;
 }
 
-function entriesOf(objects: readonly Entry[], kind: string): Entry[] {
+function entriesOf(objects: readonly JsonEntry[], kind: string): JsonEntry[] {
   return objects.flatMap((object) => (isEntry(object[kind]) ? [object[kind]] : []));
 }
 
 /** A name can contain any character but NUL. */
-function keyOf({ family, table }: Entry, name: unknown): string {
+function keyOf({ family, table }: JsonEntry, name: unknown): string {
   return [family, table, name].map(String).join('\0');
 }
 
 const hooks: readonly Hook[] = ['prerouting', 'forward', 'postrouting', 'input'];
 
-function hookOf({ type, hook }: Entry): Hook | null {
+function hookOf({ type, hook }: JsonEntry): Hook | null {
   return type === 'filter' ? (hooks.find((each) => each === hook) ?? null) : null;
 }
 
 /** nft 1.0.6 prints the name of the table for any flag, which is then taken for `dormant`. */
-function isDormant({ name, flags }: Entry): boolean {
+function isDormant({ name, flags }: JsonEntry): boolean {
   const words = [flags].flat();
   return words.includes('dormant') || words.includes(name);
 }

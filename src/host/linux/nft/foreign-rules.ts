@@ -23,7 +23,7 @@ export async function readForeignDrops(
   run: Run,
   outputCache: OutputCache,
   link: string,
-  ways: PacketPaths,
+  paths: PacketPaths,
 ): Promise<ForeignDrops> {
   const [listing, legacy] = await Promise.all([run('nft', rulesetArgs, { outputCache }), readLegacyTables(run)]);
   const listedSets: string[] = [];
@@ -31,7 +31,7 @@ export async function readForeignDrops(
   const endsAt = performance.now() + readingMs;
   for (let round = 1; ; round += 1) {
     const tables = parseOutput('nft', listing, (text) => parseFilterTables(text, listedSets));
-    const drops = findForeignDrops([...tables, ...legacy], link, ways);
+    const drops = findForeignDrops([...tables, ...legacy], link, paths);
     const { forward = [], inbound = [] } = drops.unread ?? {};
     const sets = [...forward, ...inbound]
       .filter((each) => each.kind !== 'legacy')

@@ -1,12 +1,12 @@
 import type {
-  AddressRange,
-  Condition,
+  ComparedRange,
   FilterChain,
   FilterRule,
   FilterTable,
   Hook,
   PortRange,
-  Verdict,
+  RuleCondition,
+  RuleVerdict,
 } from '../../../core/forward/foreign/chain.ts';
 import { protocolNames, readAddressRange } from './rule-conditions.ts';
 import { nonTerminalTargets } from './rule-statements.ts';
@@ -54,7 +54,7 @@ export function parseLegacyTables(text: string): FilterTable[] {
 
 /** None for a rule that leaves packets to the next one. */
 function readRule(words: readonly string[]): FilterRule[] {
-  const conditions: Condition[] = [];
+  const conditions: RuleCondition[] = [];
   let not = false;
   for (let at = 0; at < words.length; ) {
     const [option = '', ...rest] = words.slice(at);
@@ -76,7 +76,7 @@ function readRule(words: readonly string[]): FilterRule[] {
   return [];
 }
 
-function readTarget(target: string, isGoto: boolean): Verdict | null {
+function readTarget(target: string, isGoto: boolean): RuleVerdict | null {
   if (isGoto) return { does: 'goto', chain: target };
   for (const does of ['accept', 'drop', 'reject', 'return'] as const)
     if (target === does.toUpperCase()) return { does };
@@ -85,9 +85,9 @@ function readTarget(target: string, isGoto: boolean): Verdict | null {
   return { does: 'jump', chain: target };
 }
 
-const unknown: Condition = { on: 'unknown' };
+const unknown: RuleCondition = { on: 'unknown' };
 
-function readOption(option: string, values: readonly string[], not: boolean): Condition[] {
+function readOption(option: string, values: readonly string[], not: boolean): RuleCondition[] {
   const [value = ''] = values;
   const list = value.split(',');
   switch (option) {
@@ -100,7 +100,7 @@ function readOption(option: string, values: readonly string[], not: boolean): Co
       return [
         range === null
           ? unknown
-          : { on: option === '-s' ? 'from' : 'to', not, ranges: [range] satisfies AddressRange[] },
+          : { on: option === '-s' ? 'from' : 'to', not, ranges: [range] satisfies ComparedRange[] },
       ];
     }
     case '-p':

@@ -2,7 +2,7 @@ import { InvalidValue } from '../../../core/errors/index.ts';
 import type { Firewall } from '../../../core/forward/firewall-rule.ts';
 import { type Chain, chains, packetRules, tableOf } from '../../../core/forward/nft-rules.ts';
 import { writeSets } from '../../../core/forward/write-deadline-rule.ts';
-import { asList, type Entry, isEntry } from '../ip/json-entry.ts';
+import { asList, isEntry, type JsonEntry } from '../ip/json-entry.ts';
 
 /**
  * Renders the transaction for `nft -f -` (nft(8)) that replaces our table.
@@ -62,7 +62,7 @@ export function parseTimeouts(text: string): Readonly<Record<string, number>> {
 }
 
 function readTimeout(set: string, given: unknown): [string, number] {
-  const { val, timeout, expires }: Entry = isEntry(given) && isEntry(given.elem) ? given.elem : { val: given };
+  const { val, timeout, expires }: JsonEntry = isEntry(given) && isEntry(given.elem) ? given.elem : { val: given };
   // Without `expires` in its last second.
   const left = timeout === undefined ? Number.POSITIVE_INFINITY : Number(expires ?? 0);
   return [`${set} ${firstOf(val)}`, left];
@@ -75,7 +75,7 @@ function firstOf(value: unknown): string {
 }
 
 /** Parses the output of `nft --json`: objects with one key each, such as `chain` or `rule`. @throws InvalidValue */
-export function readObjects(text: string): Entry[] {
+export function readObjects(text: string): JsonEntry[] {
   try {
     const { nftables } = JSON.parse(text);
     if (Array.isArray(nftables)) return nftables.filter(isEntry);

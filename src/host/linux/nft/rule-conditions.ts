@@ -1,7 +1,7 @@
-import type { AddressRange, Condition, NamedSet, PortRange } from '../../../core/forward/foreign/chain.ts';
+import type { ComparedRange, NamedSet, PortRange, RuleCondition } from '../../../core/forward/foreign/chain.ts';
 import { rangeOf } from '../../../core/net/cidr.ts';
 import { readAddress, readPrefix } from '../../read-address.ts';
-import { asList, type Entry, isEntry } from '../ip/json-entry.ts';
+import { asList, isEntry, type JsonEntry } from '../ip/json-entry.ts';
 
 /** The elements of a named set or map; null where it is missing or unsupported. */
 export type SetOf = (name: string) => readonly unknown[] | UnreadSet | null;
@@ -17,10 +17,10 @@ export function isUnread(elements: readonly unknown[] | UnreadSet): elements is 
   return 'hasRanges' in elements;
 }
 
-const unknown: Condition = { on: 'unknown' };
+const unknown: RuleCondition = { on: 'unknown' };
 
 /** Parses a match (libnftables-json(5)) into alternatives: all conditions of one list must hold. */
-export function readMatch({ op, left, right }: Entry, setOf: SetOf): (readonly Condition[])[] {
+export function readMatch({ op, left, right }: JsonEntry, setOf: SetOf): (readonly RuleCondition[])[] {
   if (op !== '==' && op !== '!=' && op !== 'in') return [[unknown]];
   const not = op === '!=';
   const values = readValues(right, setOf);
@@ -33,7 +33,7 @@ export function readMatch({ op, left, right }: Entry, setOf: SetOf): (readonly C
 }
 
 /** The conditions for a field, or a concatenation of fields, to have one value; null where unsupported. */
-export function readCondition(field: unknown, value: unknown, setOf: SetOf): readonly Condition[] | null {
+export function readCondition(field: unknown, value: unknown, setOf: SetOf): readonly RuleCondition[] | null {
   const fields = isEntry(field) ? asList(field.concat) : [];
   if (fields.length === 0) {
     const values = readValues(value, setOf);
@@ -44,14 +44,14 @@ export function readCondition(field: unknown, value: unknown, setOf: SetOf): rea
 }
 
 /** The conditions for a field to have a value in a set that was not read. */
-export function readUnread(field: unknown, { set, hasRanges }: UnreadSet, not: boolean): Condition[] {
+export function readUnread(field: unknown, { set, hasRanges }: UnreadSet, not: boolean): RuleCondition[] {
   const { protocol, field: name } = isEntry(field) && isEntry(field.payload) ? field.payload : {};
   if (protocol === 'ip6' || protocol === 'icmpv6') return [{ on: 'nothing' }];
   const end = protocol === 'ip' && !hasRanges && !not ? (addressFields[String(name)] ?? null) : null;
   return [...impliedProtocol(protocol), { on: 'unread', set, end }];
 }
 
-function readField(field: unknown, values: readonly unknown[], not: boolean): Condition[] {
+function readField(field: unknown, values: readonly unknown[], not: boolean): RuleCondition[] {
   const { meta, ct, payload } = isEntry(field) ? field : {};
   if (isEntry(meta)) return readMeta(meta.key, values, not);
   if (isEntry(ct) && ct.key === 'state' && values.every(isText)) return [{ on: 'state', not, states: values }];
@@ -60,7 +60,7 @@ function readField(field: unknown, values: readonly unknown[], not: boolean): Co
   return isEntry(payload) ? readPayload(payload, values, not) : [unknown];
 }
 
-function readPayload({ protocol, field }: Entry, values: readonly unknown[], not: boolean): Condition[] {
+function readPayload({ protocol, field }: JsonEntry, values: readonly unknown[], not: boolean): RuleCondition[] {
   if (protocol === 'ip6' || protocol === 'icmpv6') return [{ on: 'nothing' }];
   if (protocol === 'ip') {
     if (field === 'protocol') return [readProtocol(values, not)];
@@ -74,13 +74,13 @@ function readPayload({ protocol, field }: Entry, values: readonly unknown[], not
 }
 
 /** A match of a field of a protocol implies that protocol. */
-function impliedProtocol(protocol: unknown): Condition[] {
+function impliedProtocol(protocol: unknown): RuleCondition[] {
   return transports.has(String(protocol)) ? [{ on: 'protocol', not: false, names: [String(protocol)] }] : [];
 }
 
 const transports = new Set(['udp', 'tcp', 'udplite', 'sctp', 'dccp', 'icmp']);
 
-function readProtocol(values: readonly unknown[], not: boolean): Condition {
+function readProtocol(values: readonly unknown[], not: boolean): RuleCondition {
   const names = values.map((value) => (isText(value) ? value : protocolNames[String(value)]));
   return names.every((name) => name !== undefined) ? { on: 'protocol', not, names } : unknown;
 }
@@ -88,7 +88,7 @@ function readProtocol(values: readonly unknown[], not: boolean): Condition {
 /** Protocols that some versions of nft print as numbers. */
 export const protocolNames: Readonly<Record<string, string>> = { 1: 'icmp', 6: 'tcp', 17: 'udp', 58: 'ipv6-icmp' };
 
-function readPorts(values: readonly unknown[], not: boolean): Condition {
+function readPorts(values: readonly unknown[], not: boolean): RuleCondition {
   const ranges = values.map(readPortRange);
   return ranges.every((range) => range !== null) ? { on: 'port', not, ranges } : unknown;
 }
@@ -108,7 +108,7 @@ const interfaceKeys: Readonly<Record<string, 'iif' | 'oif'>> = {
   oifname: 'oif',
 };
 
-function readMeta(key: unknown, values: readonly unknown[], not: boolean): Condition[] {
+function readMeta(key: unknown, values: readonly unknown[], not: boolean): RuleCondition[] {
   if (key === 'l4proto') return [readProtocol(values, not)];
   if (!values.every(isText)) return [unknown];
   const direction = interfaceKeys[String(key)];
@@ -130,7 +130,7 @@ function withoutTimeout(element: unknown): unknown {
   return isEntry(element) && isEntry(element.elem) ? element.elem.val : element;
 }
 
-export function readAddressRange(value: unknown): AddressRange | null {
+export function readAddressRange(value: unknown): ComparedRange | null {
   const { prefix, range } = isEntry(value) ? value : {};
   const [first, last] = isEntry(prefix) ? [`${prefix.addr}/${prefix.len}`] : Array.isArray(range) ? range : [value];
   const [low, high] = [readAddressOrPrefix(first), last === undefined ? undefined : readAddressOrPrefix(last)];
@@ -138,7 +138,7 @@ export function readAddressRange(value: unknown): AddressRange | null {
   return { first: low.first, last: (high ?? low).last };
 }
 
-function readAddressOrPrefix(value: unknown): AddressRange | null {
+function readAddressOrPrefix(value: unknown): ComparedRange | null {
   if (!isText(value)) return null;
   const [address = ''] = value.split('/', 1);
   if (readAddress(address) !== address) return null;

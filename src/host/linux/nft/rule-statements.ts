@@ -1,5 +1,5 @@
-import type { Condition, FilterRule, Verdict } from '../../../core/forward/foreign/chain.ts';
-import { asList, type Entry, isEntry } from '../ip/json-entry.ts';
+import type { FilterRule, RuleCondition, RuleVerdict } from '../../../core/forward/foreign/chain.ts';
+import { asList, isEntry, type JsonEntry } from '../ip/json-entry.ts';
 import { isUnread, readCondition, readMatch, readUnread, type SetOf } from './rule-conditions.ts';
 
 /** A rule with more alternatives gets an unknown condition. */
@@ -9,7 +9,7 @@ const maxAlternatives = 4096;
  * Parses the statements of a rule (libnftables-json(5)) into rules without alternatives: a verdict map gives one rule for each element.
  */
 export function readRuleStatements(statements: readonly unknown[], setOf: SetOf): FilterRule[] {
-  let alternatives: readonly (readonly Condition[])[] = [[]];
+  let alternatives: readonly (readonly RuleCondition[])[] = [[]];
   for (const statement of statements.filter(isEntry)) {
     const verdict = readVerdict(statement);
     if (verdict) return alternatives.map((conditions) => ({ conditions, verdict }));
@@ -23,14 +23,14 @@ export function readRuleStatements(statements: readonly unknown[], setOf: SetOf)
   return [];
 }
 
-function combine(alternatives: readonly (readonly Condition[])[], rules: readonly FilterRule[]): FilterRule[] {
+function combine(alternatives: readonly (readonly RuleCondition[])[], rules: readonly FilterRule[]): FilterRule[] {
   if (alternatives.length * rules.length > maxAlternatives) return [unreadableRule];
   return alternatives.flatMap((before) =>
     rules.map(({ conditions, verdict }) => ({ conditions: [...before, ...conditions], verdict })),
   );
 }
 
-function readVerdict(statement: Entry): Verdict | null {
+function readVerdict(statement: JsonEntry): RuleVerdict | null {
   for (const does of ['accept', 'drop', 'reject', 'return'] as const) if (does in statement) return { does };
   if ('queue' in statement) return { does: 'unknown' };
   if ('continue' in statement) return { does: 'none' };
@@ -54,14 +54,14 @@ export const nonTerminalTargets = new Set(
 const nonMatching = new Set(['counter', 'log', 'mangle', 'notrack', 'last', 'comment', 'ct helper', 'ct timeout']);
 
 /** Alternatives: all conditions of one list must hold. */
-function readConditions(statement: Entry, setOf: SetOf): (readonly Condition[])[] {
+function readConditions(statement: JsonEntry, setOf: SetOf): (readonly RuleCondition[])[] {
   if (isEntry(statement.match)) return readMatch(statement.match, setOf);
   if (isEntry(statement.xt)) return [readExtension(statement.xt)];
   return [Object.keys(statement).every((name) => nonMatching.has(name)) ? [] : [{ on: 'unknown' }]];
 }
 
 /** A condition of an iptables extension, of which nft prints at most the name. */
-function readExtension({ type, name }: Entry): Condition[] {
+function readExtension({ type, name }: JsonEntry): RuleCondition[] {
   if (type === 'target' || type === 'watcher' || name === 'comment') return [];
   return [{ on: type === 'match' && (name === 'conntrack' || name === 'state') ? 'some state' : 'unknown' }];
 }
@@ -69,7 +69,7 @@ function readExtension({ type, name }: Entry): Condition[] {
 /** It may match any packet, with any verdict. */
 const unreadableRule: FilterRule = { conditions: [{ on: 'unknown' }], verdict: { does: 'unknown' } };
 
-function readVerdictMap({ key, data }: Entry, setOf: SetOf): FilterRule[] {
+function readVerdictMap({ key, data }: JsonEntry, setOf: SetOf): FilterRule[] {
   const elements = typeof data === 'string' ? setOf(data.replace(/^@/, '')) : isEntry(data) ? asList(data.set) : [];
   if (elements === null) return [unreadableRule];
   if (isUnread(elements)) return [{ conditions: readUnread(key, elements, false), verdict: { does: 'unknown' } }];

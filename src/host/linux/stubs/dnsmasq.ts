@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { mostFiles, readForwarder, readNameservers, type SettingsFiles, type StubSettings } from './settings.ts';
 
 /** An option of the command line or of a file. */
-type Setting = readonly [name: string, value: string];
+type DnsmasqSetting = readonly [name: string, value: string];
 
 /** The options that matter, by the letters that stand for them on the command line. */
 const letters: Readonly<Record<string, string>> = {
@@ -49,19 +49,19 @@ export function readDnsmasq(argv: readonly string[], files: SettingsFiles): Stub
 /** All options; not whole where a file or the output of a script is missing. */
 function readSettings(argv: readonly string[], files: SettingsFiles) {
   const given = readOptions(argv.slice(1));
-  const pending: Setting[] = [...given];
+  const pending: DnsmasqSetting[] = [...given];
   if (!given.some(([name]) => name === 'conf-file')) pending.push(['conf-file', usualFile]);
-  const settings: Setting[] = [];
-  const seen = new Set<string>();
+  const settings: DnsmasqSetting[] = [];
+  const visited = new Set<string>();
   let isWhole = true;
   for (let next = pending.shift(); next !== undefined; next = pending.shift()) {
     const [name, value] = next;
     settings.push(next);
     if (name === 'conf-script') isWhole = false;
     for (const path of listFiles(next, files)) {
-      if (seen.has(path)) continue;
-      if (seen.size >= mostFiles) return { settings, isWhole: false };
-      seen.add(path);
+      if (visited.has(path)) continue;
+      if (visited.size >= mostFiles) return { settings, isWhole: false };
+      visited.add(path);
       const text = files.read(path);
       if (text === '' && name !== 'conf-dir' && ![usualFile, '/dev/null'].includes(value)) isWhole = false;
       pending.push(...text.split('\n').flatMap(readLine));
@@ -70,31 +70,31 @@ function readSettings(argv: readonly string[], files: SettingsFiles) {
   return { settings, isWhole };
 }
 
-function listFiles([name, value]: Setting, files: SettingsFiles): string[] {
+function listFiles([name, value]: DnsmasqSetting, files: SettingsFiles): string[] {
   if (name === 'conf-dir') return listFolder(value, files);
   return name === 'conf-file' || name === 'servers-file' ? [value] : [];
 }
 
-function readOptions(words: readonly string[]): Setting[] {
-  return words.flatMap((word, at): Setting[] => {
+function readOptions(words: readonly string[]): DnsmasqSetting[] {
+  return words.flatMap((word, at): DnsmasqSetting[] => {
     const following = words[at + 1] ?? '';
     const [, name, , inline] = /^--([a-z0-9-]+)(=(.*))?$/s.exec(word) ?? [];
     if (name !== undefined) return [[name, inline ?? following]];
     if (!/^-[^-]/.test(word)) return [];
     const begin = [...word].findIndex((letter, index) => index > 0 && !flags.has(letter));
     const grouped = word.slice(1, begin < 0 ? undefined : begin);
-    const single = [...grouped].flatMap((letter): Setting[] => nameOf(letter, ''));
+    const single = [...grouped].flatMap((letter): DnsmasqSetting[] => nameOf(letter, ''));
     return begin < 0 ? single : [...single, ...nameOf(word[begin] ?? '', word.slice(begin + 1) || following)];
   });
 }
 
-function nameOf(letter: string, value: string): Setting[] {
+function nameOf(letter: string, value: string): DnsmasqSetting[] {
   const name = letters[letter];
   return name === undefined ? [] : [[name, value]];
 }
 
 /** A line of dnsmasq.conf: `server="192.0.2.53" # comment`. Within quotes `#` begins no comment. */
-function readLine(line: string): Setting[] {
+function readLine(line: string): DnsmasqSetting[] {
   const text = line.replace(/"([^"]*)"|(?:^|\s)#.*$/g, (_, quoted: string | undefined) => quoted ?? '');
   const [, name, value = ''] = /^\s*([a-z0-9-]+)\s*(?:=\s*(.*?))?\s*$/.exec(text) ?? [];
   return name === undefined ? [] : [[name, value]];

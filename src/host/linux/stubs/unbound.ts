@@ -11,15 +11,15 @@ const words =
 /** Reads the settings of unbound(8) from the files that its command line names. */
 export function readUnbound(argv: readonly string[], files: SettingsFiles): StubSettings {
   const pending = [findMain(argv)];
-  const seen = new Set<string>();
+  const visited = new Set<string>();
   /** Files that a pattern found, which may be empty. */
   const matched = new Set<string>();
   const forwarders: Forwarder[] = [];
   let isComplete = true;
   for (let path = pending.shift(); path !== undefined; path = pending.shift()) {
-    if (seen.has(path)) continue;
-    if (seen.size >= mostFiles) return { forwarders, isComplete: false };
-    seen.add(path);
+    if (visited.has(path)) continue;
+    if (visited.size >= mostFiles) return { forwarders, isComplete: false };
+    visited.add(path);
     const text = files.read(path);
     if (text === '' && !matched.has(path)) isComplete = false;
     for (const [, name, quoted = ''] of text.matchAll(words)) {

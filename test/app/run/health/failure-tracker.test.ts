@@ -120,10 +120,10 @@ describe('a connector that is probed', () => {
       asked.push([address, desk.seconds]);
       return isTcpReachable(address, deadlineMs);
     };
-    const { surroundings } = desk.actual;
-    const cutOff = { ...surroundings, uplinks: [], connected: [], routed: [], gateways: [] };
-    const pass = async (health: FailureTracker, around: typeof surroundings) => {
-      desk.actual = { ...desk.actual, surroundings: around };
+    const { underlay } = desk.actual;
+    const cutOff = { ...underlay, uplinks: [], connected: [], routed: [], gateways: [] };
+    const pass = async (health: FailureTracker, around: typeof underlay) => {
+      desk.actual = { ...desk.actual, underlay: around };
       await take(desk, health, member.membership.map);
     };
     let returned = 0;
@@ -136,7 +136,7 @@ describe('a connector that is probed', () => {
       40: async (health) => {
         desk.alive.add('10.77.0.2').add('10.77.0.3');
         returned = desk.seconds;
-        await pass(health, surroundings);
+        await pass(health, underlay);
       },
     });
     expect(reported).toEqual([]);

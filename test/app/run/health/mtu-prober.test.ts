@@ -171,13 +171,13 @@ it('starts over on another underlay, and keeps nothing of the one before', async
   limits[edge.address] = 1300;
   const { mtu } = await pass();
   const { actual } = desk;
-  const elsewhere = { ...actual.surroundings, gateways: [address('192.0.2.254')] };
+  const elsewhere = { ...actual.underlay, gateways: [address('192.0.2.254')] };
   limits[edge.address] = 1420;
-  desk.actual = { ...actual, surroundings: elsewhere };
+  desk.actual = { ...actual, underlay: elsewhere };
   expect(await pass(1)).toEqual({ mtu: 1420, planned: [] });
   expect(sent[edge.address]?.at(-1)).toBe(1420);
   // Back there, the former measurement applies at once.
-  desk.actual = { ...desk.actual, surroundings: actual.surroundings };
+  desk.actual = { ...desk.actual, underlay: actual.underlay };
   limits[edge.address] = 1300;
   expect((await pass(1)).mtu).toBe(mtu);
   await end();

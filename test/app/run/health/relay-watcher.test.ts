@@ -55,13 +55,13 @@ it('a host that answers no packets is unreachable, until it sends one', async ()
 
 it('a host that left the network and came back starts without its former traffic', async () => {
   const desk = await up();
-  const seen = await evaluateNetwork(desk.tools, connector);
+  const evaluation = await evaluateNetwork(desk.tools, connector);
   const reported = await watch(desk, 60, {
     5: () => desk.touch(4, { txBytes: 200 }),
     10: async (watcher) => {
-      watcher.follow({ ...seen, state: withoutHost });
+      watcher.follow({ ...evaluation, state: withoutHost });
       await desk.tools.sleep(30_000);
-      watcher.follow(seen);
+      watcher.follow(evaluation);
     },
   });
   expect(reported).toEqual([]);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { DriftDamper } from '../../../../src/app/run/listeners/drift-damper.ts';
 import type { Actual } from '../../../../src/core/host-state/actual.ts';
 import { added, type Change, removed } from '../../../../src/core/reconcile/change.ts';
-import { desireFor, dialled, ground, network, peer, surroundings } from '../../../core/samples.ts';
+import { desireFor, dialled, network, peer, underlay, usualConstraints } from '../../../core/samples.ts';
 import { Desk, joinedTo, mapAt } from '../../desk.ts';
 import { passOf } from '../pass-of.ts';
 
@@ -12,7 +12,7 @@ const route = [removed('route', '192.168.50.0/24', 'cpn0', 'gone')];
 /** What every pass of a test works towards. */
 const aimed = {
   desired: desireFor(peer(1), network([peer(1)])),
-  actual: { rules: [], surroundings } as unknown as Actual,
+  actual: { rules: [], underlay } as unknown as Actual,
 };
 const planned = (changes: readonly Change[]) => ({ ...aimed, changes });
 
@@ -53,10 +53,10 @@ describe('drift that keeps coming back', () => {
   it('is not a change that follows from another network or underlay: such a change never waits, even between repairs', async () => {
     const desk = await Desk.with(state);
     const watch = new DriftDamper(desk.tools, 'cpn0');
-    const smaller = { ...surroundings, underlayMtu: 1400 };
+    const smaller = { ...underlay, underlayMtu: 1400 };
     const elsewhere = {
       ...aimed,
-      desired: desireFor(peer(1), network([peer(1)]), {}, { ...ground, surroundings: smaller }),
+      desired: desireFor(peer(1), network([peer(1)]), {}, { ...usualConstraints, underlay: smaller }),
     };
     for (const place of [aimed, elsewhere, aimed, elsewhere, aimed, elsewhere]) {
       expect(watch.pauseBefore({ ...place, changes: route })).toBe(0);

@@ -93,7 +93,7 @@ describe('a drop of forwarded packets by another program', () => {
       link: 'cpn0',
       map,
       self: map.peers[0] as Peer,
-      surroundings: desk.actual.surroundings,
+      underlay: desk.actual.underlay,
     });
     const [route] = map.routes;
     desk.drops = forward({ ...by('a'), paths: paths.filter(({ state }) => state === 'new') });
@@ -165,7 +165,7 @@ describe('a drop of UDP to the listen port by rules of other programs', () => {
   /** An origin that others dial, or one that they do not, with its tunnel up. */
   async function dialled(endpoint: typeof dialledAt | null) {
     const { desk, watch, look } = await watchOver('origin', endpoint);
-    desk.actual = { ...desk.actual, surroundings: { ...desk.actual.surroundings, uplinks: ['eth0'] } };
+    desk.actual = { ...desk.actual, underlay: { ...desk.actual.underlay, uplinks: ['eth0'] } };
     const { steps } = await evaluateNetwork(desk.tools, await desk.state());
     for (const step of steps) await desk.tools.host.apply(step);
     let looks = 0;
@@ -206,7 +206,7 @@ describe('a drop of UDP to the listen port by rules of other programs', () => {
     await change();
     expect(looks()).toBe(2);
     desk.drops = { forward: [], inbound };
-    desk.actual = { ...desk.actual, surroundings: { ...desk.actual.surroundings, uplinks: ['wlan0'] } };
+    desk.actual = { ...desk.actual, underlay: { ...desk.actual.underlay, uplinks: ['wlan0'] } };
     expect(await look()).toEqual([starts]);
   });
 

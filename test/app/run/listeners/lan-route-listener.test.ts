@@ -8,7 +8,7 @@ import { LanRouteListener } from '../../../../src/app/run/listeners/lan-route-li
 import type { Peer } from '../../../../src/core/map/model.ts';
 import type { Prefix } from '../../../../src/core/net/cidr.ts';
 import type { Joined } from '../../../../src/store/state/state.ts';
-import { address, dialled, peer, surroundings } from '../../../core/samples.ts';
+import { address, dialled, peer, underlay } from '../../../core/samples.ts';
 import { Desk } from '../../desk.ts';
 import { mapWithout, one, range, serving, two } from '../../serving.ts';
 import { passOf } from '../pass-of.ts';
@@ -20,7 +20,7 @@ async function watchOver(state: Joined = serving(), reached = lan) {
   const desk = await Desk.with(state);
   desk.sourceAddressTo = () => address('203.0.113.22');
   const see = (now: typeof lan) => {
-    desk.actual = { ...desk.actual, surroundings: { ...surroundings, reached: now } };
+    desk.actual = { ...desk.actual, underlay: { ...underlay, reached: now } };
   };
   see(reached);
   await passNetwork(desk.tools, 'cpn0', noUpdate, { withinMs: 1 });
@@ -110,9 +110,9 @@ describe('a connector', () => {
     await pass();
     see(lan.slice(1));
     await pass();
-    const { ways } = await desk.tools.store.readNotes('cpn0');
+    const { ways: lanRoutes } = await desk.tools.store.readNotes('cpn0');
     const what = `this host has no way to the LAN behind ${one} (the route there by eth1 is gone); `;
-    expect(describeLanRoutes(serving(), ways)).toEqual([
+    expect(describeLanRoutes(serving(), lanRoutes)).toEqual([
       `${what}the control plane still has the route in service here, and others send to it`,
     ]);
   });

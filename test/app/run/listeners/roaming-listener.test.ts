@@ -4,7 +4,7 @@ import { passNetwork } from '../../../../src/app/reconcile/pass.ts';
 import { noUpdate } from '../../../../src/app/reconcile/state-update.ts';
 import { RoamingListener } from '../../../../src/app/run/listeners/roaming-listener.ts';
 import type { Underlay } from '../../../../src/core/host-state/actual.ts';
-import { address, dialled, peer, prefix, surroundings } from '../../../core/samples.ts';
+import { address, dialled, peer, prefix, underlay } from '../../../core/samples.ts';
 import { Desk, joinedTo, mapAt } from '../../desk.ts';
 import { passOf } from '../pass-of.ts';
 
@@ -14,19 +14,19 @@ const joined = joinedTo(mapAt('"1"', [edge, hub]));
 
 /** Another LAN than that of the samples. */
 const cafe: Underlay = {
-  ...surroundings,
+  ...underlay,
   addresses: [address('10.1.0.7')],
   connected: [{ prefix: prefix('10.1.0.0/24'), link: 'eth0' }],
   gateways: [address('10.1.0.1')],
 };
-const asleep: Underlay = { ...surroundings, addresses: [], connected: [], gateways: [], uplinks: [] };
+const asleep: Underlay = { ...underlay, addresses: [], connected: [], gateways: [], uplinks: [] };
 
 /** A host with sessions to both peers, which do not answer yet, and a listener after the first pass. */
 async function start() {
   const desk = await Desk.with(joined);
   const nudged: string[] = [];
   desk.onHandshakeTrigger = (to) => void nudged.push(to);
-  desk.sourceAddressTo = () => (desk.actual.surroundings.uplinks.length > 0 ? address('10.1.0.7') : null);
+  desk.sourceAddressTo = () => (desk.actual.underlay.uplinks.length > 0 ? address('10.1.0.7') : null);
   await passNetwork(desk.tools, 'cpn0', noUpdate, { withinMs: 1 });
   const latestHandshake = Math.floor(desk.tools.now().getTime() / 1000);
   for (const number of [2, 3])
@@ -37,8 +37,8 @@ async function start() {
   });
   const stop = new AbortController();
   const watching = watch.run(stop.signal);
-  const pass = async (around: Underlay = desk.actual.surroundings) => {
-    desk.actual = { ...desk.actual, surroundings: around };
+  const pass = async (around: Underlay = desk.actual.underlay) => {
+    desk.actual = { ...desk.actual, underlay: around };
     desk.steps.length = 0;
     watch.onPass(passOf(await evaluateNetwork(desk.tools, await desk.state())));
     for (let turn = 0; turn < 5; turn += 1) {
@@ -120,14 +120,14 @@ it('logs once while the default route does not settle, unless a session had to b
   desk.alive.add(hub.address).add(edge.address);
   const levels = async (times: number) => (await logged(times)).map(({ level }) => level);
   await pass(cafe);
-  await pass(surroundings);
+  await pass(underlay);
   expect(await levels(2)).toEqual(['info', 'debug']);
   desk.alive.delete(hub.address);
   await pass(cafe);
   expect(await levels(3)).toEqual(['info', 'debug', 'info']);
   desk.alive.add(hub.address);
   desk.seconds += 30;
-  await pass(surroundings);
+  await pass(underlay);
   expect((await levels(4)).at(-1)).toBe('info');
   await end();
 });

@@ -1,13 +1,13 @@
 import { countCalls, NetworkController } from '../../../../src/app/run/network-controller.ts';
 import { readStatus } from '../../../../src/app/status/status.ts';
-import { createMetrics, type Metrics } from '../../../../src/cli/daemon/metrics/metrics.ts';
+import { createMetrics, type DaemonMetrics } from '../../../../src/cli/daemon/metrics/metrics.ts';
 import { removed } from '../../../../src/core/reconcile/change.ts';
 import { answerWith, Desk, joinedTo, mapAt } from '../../../app/desk.ts';
 import { dialled, peer } from '../../../core/samples.ts';
 import { eventually } from '../../../lab/eventually.ts';
 
 /** A desk on which a daemon kept a network for a while, counted, with a connector that has a peer behind it. */
-export async function watchedDesk(): Promise<{ desk: Desk; metrics: Metrics }> {
+export async function watchedDesk(): Promise<{ desk: Desk; metrics: DaemonMetrics }> {
   const connector = peer(2, { type: 'connector', endpoint: dialled(2), name: 'gate "1"\\\n' });
   const map = mapAt('"1"', [connector, peer(3)]);
   const desk = await Desk.with(joinedTo(map));

@@ -3,8 +3,8 @@ import { type InboundInputs, inboundPaths } from '../../../../src/core/forward/f
 import { parseEndpoint } from '../../../../src/core/net/endpoint.ts';
 import { address, bare, prefix } from '../../samples.ts';
 
-const surroundings: InboundInputs['surroundings'] = {
-  ...bare.surroundings,
+const underlay: InboundInputs['underlay'] = {
+  ...bare.underlay,
   addresses: [address('203.0.113.5'), address('192.168.1.5')],
   connected: [
     { prefix: prefix('203.0.113.0/24'), link: 'eth0' },
@@ -21,7 +21,7 @@ const ways = (endpoint: string | null, changes: Partial<InboundInputs> = {}) =>
     self: { endpoint: endpoint === null ? null : parseEndpoint(endpoint) },
     device: { listenPort: 51820 },
     listenPort: 51820,
-    surroundings,
+    underlay,
     ...changes,
   }).map(({ iif, to, port, isRedirected }) => [iif, to, port, isRedirected]);
 
@@ -41,8 +41,8 @@ describe('the inbound paths of a session', () => {
   it('lead anywhere by the default routes where the endpoint is a router, or a name', () => {
     expect(ways('198.51.100.9:51820')).toEqual([['eth0', '0.0.0.0/0', 51820, false]]);
     expect(ways('edge.example.net:51820')).toEqual([['eth0', '0.0.0.0/0', 51820, false]]);
-    const island = { ...surroundings, uplinks: [] };
-    expect(ways('198.51.100.9:51820', { surroundings: island }).map(([iif]) => iif)).toEqual(['eth0', 'eth1']);
+    const island = { ...underlay, uplinks: [] };
+    expect(ways('198.51.100.9:51820', { underlay: island }).map(([iif]) => iif)).toEqual(['eth0', 'eth1']);
   });
 
   it('lead to the listen port, also where a router or a rule maps another one to it', () => {

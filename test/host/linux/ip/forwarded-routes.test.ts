@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseAddress } from '../../../../src/core/net/cidr.ts';
 import { readForwarded, renderForwarded } from '../../../../src/host/linux/ip/forwarded-routes.ts';
-import type { Answer } from '../../../../src/host/linux/ip/route-lookups.ts';
+import type { LookupResult } from '../../../../src/host/linux/ip/route-lookups.ts';
 import { prefix } from '../../../core/samples.ts';
 
 const lan = prefix('192.168.50.0/24');
@@ -9,11 +9,11 @@ const packets = {
   source: parseAddress('10.77.0.9'),
   destinations: [{ route: lan, addresses: ['192.168.50.129', '192.168.50.254'].map((each) => parseAddress(each)) }],
 };
-const leaves = (dev: string, type = '1'): Answer => ({
+const leaves = (dev: string, type = '1'): LookupResult => ({
   json: `[{"type":"${type}","dst":"192.168.50.129","from":"10.77.0.9","dev":"${dev}","table":"254","iif":"cpn0"}]`,
 });
-const refuses = (refusal: string): Answer => ({ refusal });
-const verdictOf = (...answers: Answer[]) => readForwarded('cpn0', packets, answers)[lan];
+const refuses = (refusal: string): LookupResult => ({ refusal });
+const verdictOf = (...answers: LookupResult[]) => readForwarded('cpn0', packets, answers)[lan];
 
 describe('what the kernel does with packets that come out of the tunnel', () => {
   it('is looked up for each address, from a member and by the interface', () => {

@@ -11,7 +11,7 @@ const firewall: Firewall = {
   rules: [
     { rule: 'masquerade', from: [parsePrefix('10.77.0.0/24')], to: [parsePrefix('192.168.7.0/24')] },
     { rule: 'masquerade', from: [parsePrefix('fd77::/64')], to: [parsePrefix('fd07::/64')] },
-    { rule: 'clamp-mss', way: 'out' },
+    { rule: 'clamp-mss', direction: 'out' },
   ],
 };
 
@@ -35,7 +35,9 @@ table inet cpn_cpn0.7-a {
   });
 
   test('renders no chain without a rule, because a nat chain alone enables connection tracking', () => {
-    expect(renderFirewall({ link: 'a', rules: [{ rule: 'clamp-mss', way: 'out' }] })).not.toContain('postrouting');
+    expect(renderFirewall({ link: 'a', rules: [{ rule: 'clamp-mss', direction: 'out' }] })).not.toContain(
+      'postrouting',
+    );
     expect(renderFirewall({ link: 'a', rules: [] })).toBe(`${renderRemoval('a')}table inet cpn_a {\n}\n`);
   });
 
