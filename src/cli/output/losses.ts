@@ -8,8 +8,9 @@ export function warnOfLostRoutes(
   network: Pick<ListedNetwork<ServingPeer>, 'peers' | 'routes'>,
   peer: ServingPeer,
   wanted: readonly string[] | null,
+  now = new Date(),
 ): void {
-  const { routes } = findLosses(network, [peer]);
+  const { routes } = findLosses(withoutExpired(network, now), [peer]);
   const lost = routes.filter((route) => !servesRoute({ ...peer, routes: wanted }, route));
   if (lost.length === 0) return;
   const these = lost.length === 1 ? 'this route' : 'these routes';
@@ -22,9 +23,7 @@ export function warnOfLosses(
   leaving: Pick<ServingPeer, 'id' | 'name'>,
   now = new Date(),
 ): void {
-  // The list of an administrator has expired peers too, which serve nothing.
-  const peers = network.peers.filter(({ expires_at: end }) => end === undefined || Date.parse(end) > now.getTime());
-  const { routes, devices } = findLosses({ ...network, peers }, [leaving]);
+  const { routes, devices } = findLosses(withoutExpired(network, now), [leaving]);
   const { name } = leaving;
   if (routes.length > 0) {
     const [has, these] = routes.length === 1 ? ['has', 'this route'] : ['have', 'these routes'];
@@ -36,4 +35,10 @@ export function warnOfLosses(
     const reach = devices.length === 1 ? 'reaches' : 'reach';
     warn(`${profiles} through ${name}: without it, ${names} ${reach} nothing`);
   }
+}
+
+/** The list of an administrator has expired peers too, which serve nothing. */
+function withoutExpired(network: Pick<ListedNetwork<ServingPeer>, 'peers' | 'routes'>, now: Date) {
+  const isCurrent = ({ expires_at: end }: ServingPeer) => end === undefined || Date.parse(end) > now.getTime();
+  return { ...network, peers: network.peers.filter(isCurrent) };
 }

@@ -30,6 +30,9 @@ it.each([
   warnOfLosses({ routes: lossRoutes, peers: [one, { ...two, expires_at }] }, one, now);
   expect(written).toHaveLength(warnings.length);
   for (const warning of warnings) expect(written.join('')).toContain(warning);
+  written.length = 0;
+  warnOfLostRoutes({ routes: lossRoutes, peers: [one, { ...two, expires_at }] }, one, [], now);
+  expect(written).toHaveLength(warnings.length);
 });
 
 it('the console and the command line name these losses, and no others', () => {
