@@ -15,7 +15,7 @@ export interface Held {
 export type Moment = 'before' | 'after';
 
 /** Sees each statement before it runs; what it throws is the failure of the statement. */
-type Observe = (sql: string) => void;
+type Observe = (sql: string, parameters: readonly unknown[]) => void;
 
 export interface Statements {
   /** Holds the next statement whose SQL matches; a test that ends releases it. */
@@ -44,7 +44,7 @@ export function controlStatements(): Statements {
     const execute = connection.executeQuery.bind(connection);
     connection.executeQuery = async <Row>(query: CompiledQuery, ...rest: never[]) => {
       await meet(query.sql, 'before');
-      for (const seen of observers) seen(query.sql);
+      for (const seen of observers) seen(query.sql, query.parameters);
       const result = await execute<Row>(query, ...rest);
       await meet(query.sql, 'after');
       return result;

@@ -52,7 +52,7 @@ describe('two connectors in front of one LAN', () => {
   test('when the one falls silent the other takes over, flows resume, and no other tunnel is touched', async () => {
     const flow = origin.spawn(['ping', '-n', '-i', '0.2', '-c', '1000', serverAddress]);
     const other = origin.spawn(['ping', '-n', '-i', '0.05', '-c', '100', center.address(neighbour)]);
-    await flow.waitForLine(/icmp_seq=3 /);
+    await flow.waitForLine(/icmp_seq=(?:[3-9]|\d\d+) /);
     const mark = center.daemon(origin).mark();
     await first.uplink.cut();
 

@@ -50,10 +50,13 @@ async function endpointOf(host: Host): Promise<string> {
   return new Map(stdout.split('\n').map((line) => line.split('\t') as [string, string])).get(edgeKey) ?? '';
 }
 
-async function problemsOf(host: Host) {
+const problemsOf = (host: Host) => findingsOf(host, 'problem');
+
+/** What doctor finds of the endpoints of peers. */
+async function findingsOf(host: Host, of: 'problem' | 'note') {
   const { stdout } = await host.cpn(['doctor', '--json'], { allowFailure: true });
   const { findings } = JSON.parse(stdout) as { findings: { verdict: string; looked_at: string; found: string }[] };
-  return findings.filter(({ verdict, looked_at }) => verdict === 'problem' && looked_at.includes('endpoints'));
+  return findings.filter(({ verdict, looked_at }) => verdict === of && looked_at.includes('endpoints'));
 }
 
 describe('a laptop that reaches a connector by a name with addresses of both families', () => {
@@ -94,7 +97,9 @@ describe('a laptop that reaches a connector by a name with addresses of both fam
     const networks = JSON.parse((await office.controlPlane.cpn(['network', 'list', '--json'])).stdout).networks;
     await owner.addStranger(networks[0].id, 'six', '[2001:db8:6::6]:51820');
     await laptop.cpn(['reconcile']);
-    expect(await problemsOf(laptop)).toMatchObject([{ found: 'there is none to six ([2001:db8:6::6]:51820)' }]);
+    const found = 'there is none to six ([2001:db8:6::6]:51820)';
+    expect(await findingsOf(laptop, 'note')).toMatchObject([{ found }]);
+    expect(await problemsOf(laptop)).toEqual([]);
   });
 });
 

@@ -85,7 +85,7 @@ test('packets for a silent host do not loop between the connectors, and both rep
 
 test('a laptop that roams goes on, and is found at its new address', { timeout: 120_000 }, async () => {
   const flow = laptop.spawn(['ping', '-n', '-i', '0.2', '-c', '1000', serverAddress]);
-  await flow.waitForLine(/icmp_seq=3 ttl/);
+  await flow.waitForLine(/icmp_seq=(?:[3-9]|\d\d+) ttl/);
   // Elsewhere, behind another router's address.
   await home.exec(['ip', '-batch', '-'], {
     input: 'address del 203.0.113.40/24 dev eth0\naddress add 203.0.113.45/24 dev eth0\n',

@@ -13,5 +13,5 @@ export async function whilePinging(
   const before = await readSessions(host);
   await work();
   expectUntouched(before, await readSessions(host), keys);
-  return meter.stop();
+  return await meter.stop();
 }

@@ -34,6 +34,8 @@ test('an enrolment costs the database the same, however many were there before',
   const { key } = await makeOffice({ plane, token });
   let name = 0;
   const enrollNew = () => enroll(plane, key, { name: `web-${++name}` });
+  // What the start of the control plane leaves to do is done by then.
+  await enrollNew();
   const first = await costOf(enrollNew);
   const later = await costOf(enrollNew);
   expect([later, later <= 21]).toEqual([first, true]);
