@@ -425,7 +425,7 @@ test('what was read before an event was stored does not undo it', async () => {
     evaluator.schedule(network);
     await eventually('the first was read', () => reads === 1);
     evaluator.schedule(network);
-    await eventually('it is online', () => states.includes(true));
+    await eventually('it is online', () => states.includes(true), patient);
     await new Promise((resolve) => setTimeout(resolve, 100));
     await evaluator.stop();
   });

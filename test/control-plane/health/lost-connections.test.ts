@@ -230,7 +230,9 @@ test.runIf(postgres)(
     await there.report(two, { paths: [one, three].map(({ id }) => ({ peer: id, path: 'direct' })) });
     await eventually('all are online', async () => (await events()).length === 3);
     waits.end.abort();
-    expect(await readMessages(witness)).toEqual([{ kind: 'probe', data: { peers: [one.id] } }]);
+    // On a busy machine the question is repeated before it is read.
+    const messages = new Set((await readMessages(witness)).map((each) => JSON.stringify(each)));
+    expect([...messages]).toEqual([JSON.stringify({ kind: 'probe', data: { peers: [one.id] } })]);
     for (const peer of [two, three]) follow({ plane: other, network }, peer);
     third.end.abort();
     const readThird = async () => (await readRows(dataDir)).find(({ peer_id }) => peer_id === three.id);
