@@ -7,7 +7,7 @@ export const keptPhone = signal<Phone | null>(null);
 /** Whether a phone is being enrolled, whose key is in this page alone. Its page may be left meanwhile. */
 const isEnrolling = signal(false);
 
-/** Keeps the phone that `enroll` gives. @throws Error while another one is being enrolled or kept: the page shows one key */
+/** Enrols a phone and keeps its key on the page, which shows one key. @throws Error while another phone is enrolled or kept */
 export async function keepPhone(enroll: () => Promise<Phone>): Promise<void> {
   if (isEnrolling.value) throw new Error('Another phone is being enrolled. Wait until its key is shown.');
   if (keptPhone.value !== null) throw new Error('The key of another phone is shown. Close it first.');

@@ -30,9 +30,9 @@ const recoveryMs = 5_000;
 const mostConfirmingPeers = 64;
 
 /**
- * Brings a change of keys to its end from wherever it is. Each step is saved before it is taken, so that it can go on after any crash. It
- * is for the one that holds {@link HostStore.change}. The lock is held for its steps alone: while it waits for answers, passes go by newer
- * maps, because the peers may be changing their keys too.
+ * Completes a change of keys, whatever step it has reached. Each step is saved before it is taken, so
+ * that a later run completes it after a crash. The caller holds {@link HostStore.change}. Each step takes
+ * the lock alone: passes go on while peers have yet to answer, because these may change their keys too.
  *
  * @param begin gives the change, under the lock, and whether it is new, so that no other host has received it; null for none
  * @returns null where there is none, the network is down or not joined any more, or `signal` aborted without a signal to this process:

@@ -3,7 +3,11 @@ import { findLosses, type ServingPeer, servesRoute } from '../../core/export/fin
 import { listNames } from '../../core/util/list-names.ts';
 import { warn } from './output.ts';
 
-/** Warns of routes that reach nothing once a peer serves only those that are wanted, null for all; silent where there are none. */
+/**
+ * Warns of each route that has no connector once the peer serves only the wanted routes.
+ *
+ * @param wanted null for all routes of the network
+ */
 export function warnOfLostRoutes(
   network: Pick<ListedNetwork<ServingPeer>, 'peers' | 'routes'>,
   peer: ServingPeer,
