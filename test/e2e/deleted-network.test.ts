@@ -120,9 +120,27 @@ it('stays down through a boot, and through "cpn up" of all networks', async () =
 });
 
 it('"cpn up NETWORK" brings it up until the control plane states the deletion again', async () => {
+  await web.exec(['mount', '--bind', web.configDir, web.configDir]);
   await web.cpn(['up', 'office']);
   expect(await hasLink(web)).toBe(true);
+  await web.exec(['mount', '-o', 'remount,bind,ro', web.configDir]);
   await isDown(web);
+});
+
+it('status and doctor name the wg-quick file that stays in a read-only folder, until it is writable', async () => {
+  const file = path(web.configDir, 'cpn0.conf');
+  const { problems, warnings } = await status(web);
+  expect(problems).toMatchObject([{ code: 'network-deleted' }, { code: 'config-left', severity: 'problem' }]);
+  expect(warnings.join()).toContain(`make ${file} and its folder writable; the next pass renames the file`);
+  const doctor = await web.cpn(['doctor'], { allowFailure: true });
+  expect([doctor.exitCode, doctor.stdout]).toEqual([
+    3,
+    expect.stringContaining(`${file} is still there: "wg-quick up`),
+  ]);
+  await web.exec(['umount', web.configDir]);
+  const isRenamed = async () => (await readdir(web.configDir)).join() === 'cpn0.conf.deleted';
+  await eventually('a pass renames the file', isRenamed);
+  expect((await status(web)).problems).toMatchObject([{ code: 'network-deleted' }]);
 });
 
 it('comes back by itself once the control plane is restored, but for a host that "cpn down" took down', async () => {

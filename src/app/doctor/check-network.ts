@@ -23,11 +23,10 @@ import { resolver } from '../../core/routing/kept-outside.ts';
 import { findSelf } from '../reconcile/desire-network.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';
 import { withoutRoute } from '../reconcile/find-unreachable.ts';
-import { findPortConflict } from '../reconcile/port-conflict.ts';
 import { readReturnPaths } from '../reconcile/return-paths.ts';
 import { describeRotation } from '../rotation/begin.ts';
 import { findCloneWarnings } from '../status/describe-clones.ts';
-import { describeEvaluation } from '../status/describe-evaluation.ts';
+import { describeEvaluation, readHostFacts } from '../status/describe-evaluation.ts';
 import { findDrops } from '../status/foreign-drops.ts';
 import { secondsNow, type Tools } from '../tools.ts';
 import type { NetworkCheck } from './examination.ts';
@@ -89,12 +88,7 @@ function sceneOf({ state, desired, actual }: Evaluation): MappedNetwork {
 /** What fails `cpn status --check` is a problem here too, and so both agree. */
 async function examineProblems(tools: Tools, evaluation: Evaluation): Promise<Finding[]> {
   const notes = await tools.store.readNotes(evaluation.state.interface);
-  const { problems } = describeEvaluation(
-    evaluation,
-    notes,
-    secondsNow(tools),
-    await findPortConflict(tools, evaluation),
-  );
+  const { problems } = describeEvaluation(evaluation, notes, secondsNow(tools), await readHostFacts(tools, evaluation));
   return describeProblems(problems, nameExamined(evaluation.state), countHandshakes(evaluation));
 }
 

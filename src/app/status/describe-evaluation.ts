@@ -41,8 +41,9 @@ import type { Notes } from '../../store/store.ts';
 import { describeLanRoutes, findUnreachableLans } from '../drain/lan-routes.ts';
 import { describeDeletion } from '../reconcile/deleted-network.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';
-import type { PortConflict } from '../reconcile/port-conflict.ts';
+import { findPortConflict, type PortConflict } from '../reconcile/port-conflict.ts';
 import { describeRotation } from '../rotation/begin.ts';
+import type { Tools } from '../tools.ts';
 import { findCloneWarnings } from './describe-clones.ts';
 import { describeLan } from './describe-lan.ts';
 import { describePinMismatches, pinMismatchFinder } from './describe-pin-mismatches.ts';
@@ -71,6 +72,18 @@ type EvaluatedStatus = Pick<
   | 'warnings'
 >;
 
+/** Facts of the host that an evaluation lacks. */
+interface HostFacts {
+  readonly portConflict?: PortConflict | null;
+  readonly configPath?: string;
+}
+
+/** Reads them. */
+export async function readHostFacts(tools: Tools, evaluation: Evaluation): Promise<HostFacts> {
+  const configPath = tools.store.configPath(evaluation.state.interface);
+  return { portConflict: await findPortConflict(tools, evaluation), configPath };
+}
+
 /**
  * Tells how a network is from an evaluation of it and from what the daemon noted.
  *
@@ -80,7 +93,7 @@ export function describeEvaluation(
   evaluation: Evaluation,
   notes: Pick<Notes, 'sync' | 'silent' | 'troubles' | 'dead' | 'ways' | 'unloaded' | 'probed' | 'alternating'>,
   now: number,
-  portConflict: PortConflict | null = null,
+  { portConflict = null, configPath = `${evaluation.state.interface}.conf` }: HostFacts = {},
 ): EvaluatedStatus {
   const { state, listed, desired, actual, changes } = evaluation;
   const { pathMtu } = desired;
@@ -117,6 +130,7 @@ export function describeEvaluation(
   const problems = findProblems({
     ...{ link: state.interface, enabled: state.enabled, hasInterface: actual.link !== null, unread: actual.unread },
     deletedAt: state.deletion?.at ?? null,
+    leftConfig: state.deletion !== undefined && evaluation.savedText !== null ? configPath : null,
     portConflict,
     unlisted: listed ? null : describeUnlisted(map, state),
     drift: drift.length,
@@ -171,6 +185,7 @@ export function describeEvaluation(
       ...(notes.sync.refusesDeltas ? [refusedDeltas] : []),
       ...(state.refused === null ? [] : [describeRefused(state)]),
       ...(deleted === null ? [] : [deleted]),
+      ...problems.filter(({ code }) => code === 'config-left').map(({ text, remedy }) => `${text}; ${remedy}`),
       ...(state.enabled || deleted !== null ? [] : [`taken down; "cpn up ${state.interface}" brings it up`]),
       ...(state.drained
         ? [`out of service since "cpn drain"; "cpn drain ${state.interface} --undo" puts it back`]

@@ -12,10 +12,9 @@ import type { Joined } from '../../store/state/state.ts';
 import type { Notes } from '../../store/store.ts';
 import { accessOf, explainNoAccess } from '../access.ts';
 import { type Evaluation, evaluateNetwork } from '../reconcile/evaluate-network.ts';
-import { findPortConflict } from '../reconcile/port-conflict.ts';
 import { isJoined, selectJoined } from '../select.ts';
 import { secondsNow, type Tools } from '../tools.ts';
-import { describeEvaluation } from './describe-evaluation.ts';
+import { describeEvaluation, readHostFacts } from './describe-evaluation.ts';
 import { describeLan } from './describe-lan.ts';
 import { findDrops } from './foreign-drops.ts';
 import type { NetworkStatus } from './network-status.ts';
@@ -54,7 +53,7 @@ async function readNetwork(tools: Tools, state: Joined): Promise<NetworkStatus> 
 
 /** Describes an evaluated network, with what packet rules of other programs do to it. */
 async function describeNetwork(tools: Tools, evaluation: Evaluation, notes: Notes) {
-  const evaluated = describeEvaluation(evaluation, notes, secondsNow(tools), await findPortConflict(tools, evaluation));
+  const evaluated = describeEvaluation(evaluation, notes, secondsNow(tools), await readHostFacts(tools, evaluation));
   if (evaluated.state === 'down') return { ...evaluated, inbound: null };
   const { inbound, drops } = await describeDrops(tools, evaluation, notes);
   const problems = [...evaluated.problems, ...drops];

@@ -38,6 +38,7 @@ export function describeProblems(
       checked: `${link}, the tunnel of network ${network}`,
       well: 'is as it should be',
     },
+    { codes: ['config-left'], subject: 'files', checked: `the wg-quick file of ${link}`, well: null },
     { codes: ['peer-silent'], subject: 'network', checked: `handshakes of ${link}`, well: handshakes },
     {
       codes: ['port-mismatch'],

@@ -21,6 +21,8 @@ export interface NetworkFacts {
   readonly enabled: boolean;
   /** When this host received that the network was deleted, in ISO 8601; null where it was not. */
   readonly deletedAt: string | null;
+  /** The wg-quick file of a deleted network, which a pass could not rename; null where there is none. */
+  readonly leftConfig: string | null;
   /** False where there is no interface. */
   readonly hasInterface: boolean;
   /** The UDP port that keeps the interface from coming up; null where none does. */
@@ -62,11 +64,12 @@ export interface NetworkFacts {
 
 /** Derives the problems and notes of a network from facts, the gravest first. */
 export function findProblems(facts: NetworkFacts): Problem[] {
-  const { link, enabled, hasInterface, unread, deletedAt } = facts;
+  const { link, enabled, hasInterface, unread, deletedAt, leftConfig } = facts;
   if (deletedAt !== null && !hasInterface) {
     const text = `was taken down: the control plane stated that the network was deleted, received ${deletedAt}`;
     const remedy = `have an admin restore it, and it comes back by itself; or: cpn leave ${link}`;
-    return [problem('network-deleted', 'the network was deleted', text, remedy)];
+    const deleted = problem('network-deleted', 'the network was deleted', text, remedy);
+    return leftConfig === null ? [deleted] : [deleted, describeLeftConfig(link, leftConfig)];
   }
   if (!enabled && !hasInterface && unread === undefined) {
     return [problem('taken-down', 'taken down', 'was taken down', `cpn up ${link}`), ...findSync(facts)];
@@ -78,6 +81,14 @@ export function findProblems(facts: NetworkFacts): Problem[] {
     ...findSync(facts),
     ...noteKeptKey(facts),
   ];
+}
+
+/** A boot with `wg-quick@` enabled would bring the tunnel of the deleted network up again. */
+function describeLeftConfig(link: string, path: string): Problem {
+  const summary = `${path} is still there`;
+  const text = `${summary}: "wg-quick up ${link}" brings the tunnel of the deleted network up again`;
+  const remedy = `make ${path} and its folder writable; the next pass renames the file`;
+  return problem('config-left', summary, text, remedy);
 }
 
 /** A device receives no new key of the connector that it dials. */

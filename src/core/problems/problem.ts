@@ -4,6 +4,7 @@ export type ProblemCode =
   | 'host-unread'
   | 'taken-down'
   | 'network-deleted'
+  | 'config-left'
   | 'interface-missing'
   | 'peer-unlisted'
   | 'drift'

@@ -183,6 +183,7 @@ it('a deleted network is one problem, with its own remedy', async () => {
   const deletion = { at: '2026-01-01T00:00:00.000Z', resumes: true };
   const refusal = new Refused(410, 'reading', 'the network was deleted', null);
   await desk.tools.store.write({ ...(await desk.state()), enabled: false, deletion });
+  await desk.tools.store.setConfigAside('cpn0');
   desk.actual = { ...desk.actual, link: null, device: null, routes: [] };
   desk.answers = [fail(refusal)];
   // The daemon goes on requesting the map, and each request is refused.

@@ -4,7 +4,7 @@ import { stateOf, summarize } from '../../../src/core/problems/problem.ts';
 import { address, dialled, prefix } from '../samples.ts';
 
 const well: NetworkFacts = {
-  ...{ link: 'cpn0', enabled: true, deletedAt: null, hasInterface: true, portConflict: null },
+  ...{ link: 'cpn0', enabled: true, deletedAt: null, leftConfig: null, hasInterface: true, portConflict: null },
   ...{ unlisted: null, drift: 0, portMismatch: null, clone: null, mapAge: null, ending: null },
   ...{
     secretMismatches: [],
@@ -136,6 +136,17 @@ describe('the problems of a network', () => {
     const problems = findProblems({ ...gone, refused: 'gone' });
     expect(problems).toMatchObject([{ code: 'network-deleted', remedy: expect.stringContaining('cpn leave cpn0') }]);
     expect(stateOf(problems)).toBe('down');
+  });
+
+  it('of a deleted network name the wg-quick file that could not be renamed', () => {
+    const gone = { ...well, enabled: false, hasInterface: false, deletedAt: '2030-01-01T00:00:00.000Z' };
+    const problems = findProblems({ ...gone, leftConfig: '/etc/wireguard/cpn0.conf' });
+    expect(problems.map(({ code, remedy }) => [code, remedy])).toEqual([
+      ['network-deleted', expect.stringContaining('cpn leave cpn0')],
+      ['config-left', 'make /etc/wireguard/cpn0.conf and its folder writable; the next pass renames the file'],
+    ]);
+    expect(stateOf(problems)).toBe('down');
+    expect(summarize(problems)).toBe('the network was deleted; /etc/wireguard/cpn0.conf is still there');
   });
 
   it('of a refused sync leave the state as it is', () => {
