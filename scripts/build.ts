@@ -20,8 +20,8 @@ const uses: Readonly<Record<string, readonly string[]>> = {
   main: ['src/main.ts'],
   start: ['src/cli/output/start-screen.ts', 'src/host/open-host.ts', 'src/store/files/folder.ts'],
   commands: readdirSync(join(root, 'src/cli/commands')).map((file) => `src/cli/commands/${file}`),
-  status: ['src/cli/commands/status.ts', 'src/app/status/status.ts', 'src/app/leave/former-networks.ts', ...tools],
-  up: ['src/cli/commands/up.ts', 'src/app/reconcile/reconcile.ts', ...tools],
+  status: ['src/cli/commands/status.ts', 'src/app/status/status.ts', 'src/app/networks/former-networks.ts', ...tools],
+  up: ['src/cli/commands/up.ts', 'src/app/networks/up.ts', ...tools],
 };
 /** The part of each module: the names of its uses, or the first two alone, because whatever uses it has them too. */
 const partOf = new Map<string, string>();

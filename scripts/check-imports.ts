@@ -27,6 +27,8 @@ const NAMED_ONLY = ['node:child_process', 'node:cluster', 'node:sqlite', 'node:w
 const CORE = ['src/core/'];
 const BASICS = ['src/core/errors/', 'src/core/crypto/', 'src/core/util/'];
 const APP = [...CORE, 'src/app/*', 'node:net', 'node:crypto'];
+/** What the use cases are made of: a pass, what a connector serves, and what is wrong with a network. */
+const APP_ROOMS = [...APP, 'src/app/reconcile/', 'src/app/lan/', 'src/app/problems/'];
 const APP_TYPES = [
   'src/contract/',
   'src/api/service.ts',
@@ -69,47 +71,34 @@ const TABLE: readonly Rule[] = [
   { files: 'src/cli/daemon/', may: CLI, types: CLI_TYPES, lazily: ['src/cli/daemon/metrics/'] },
   { files: 'src/cli/daemon/metrics/', may: [...CLI, 'prom-client'], types: CLI_TYPES },
 
-  { files: 'src/app/*', may: [...APP, 'src/app/reconcile/'], types: APP_TYPES },
-  {
-    files: 'src/app/join/',
-    may: [...APP, 'src/app/reconcile/', 'src/app/leave/', 'src/app/options/', 'src/app/status/', 'src/app/drain/'],
-    types: APP_TYPES,
-  },
-  { files: 'src/app/leave/', may: [...APP, 'src/app/reconcile/'], types: APP_TYPES },
-  { files: 'src/app/options/', may: [...APP, 'src/app/reconcile/', 'src/app/status/'], types: APP_TYPES },
-  { files: 'src/app/drain/', may: [...APP, 'src/app/reconcile/', 'src/app/leave/'], types: APP_TYPES },
-  { files: 'src/app/rotation/', may: [...APP, 'src/app/reconcile/'], types: APP_TYPES },
-  {
-    files: 'src/app/status/',
-    may: [...APP, 'src/app/reconcile/', 'src/app/drain/', 'src/app/rotation/'],
-    types: APP_TYPES,
-  },
-  {
-    files: 'src/app/doctor/',
-    may: [...APP, 'src/app/reconcile/', 'src/app/status/', 'src/app/drain/', 'src/app/rotation/'],
-    types: APP_TYPES,
-  },
-  {
-    files: 'src/app/reconcile/',
-    may: [...APP, 'src/app/leave/', 'src/app/drain/', 'src/app/rotation/', 'src/app/status/'],
-    types: APP_TYPES,
-  },
+  // What the rooms of `app/` share. Use cases import the rooms beneath them, and never each other.
+  { files: 'src/app/*', may: APP, types: APP_TYPES },
+  { files: 'src/app/reconcile/', may: APP, types: APP_TYPES },
+  { files: 'src/app/lan/', may: [...APP, 'src/app/reconcile/'], types: APP_TYPES },
+  { files: 'src/app/problems/', may: [...APP, 'src/app/reconcile/', 'src/app/lan/'], types: APP_TYPES },
+  { files: 'src/app/rotation/', may: [...APP, 'src/app/reconcile/', 'src/app/lan/'], types: APP_TYPES },
+  { files: 'src/app/networks/', may: [...APP_ROOMS, 'src/app/rotation/'], types: APP_TYPES },
+  { files: 'src/app/doctor/', may: APP_ROOMS, types: APP_TYPES },
+  { files: 'src/app/drain/', may: [...APP_ROOMS, 'src/app/networks/'], types: APP_TYPES },
+  { files: 'src/app/export/', may: [...APP, 'src/app/reconcile/'], types: APP_TYPES },
+  { files: 'src/app/inspect/', may: [...APP, 'src/app/reconcile/'], types: APP_TYPES },
+  { files: 'src/app/join/', may: [...APP_ROOMS, 'src/app/networks/'], types: APP_TYPES },
+  { files: 'src/app/leave/', may: [...APP, 'src/app/reconcile/', 'src/app/networks/'], types: APP_TYPES },
+  { files: 'src/app/options/', may: [...APP_ROOMS, 'src/app/networks/'], types: APP_TYPES },
+  { files: 'src/app/status/', may: APP_ROOMS, types: APP_TYPES },
   {
     files: 'src/app/run/*',
-    may: [...APP, 'src/app/reconcile/', 'src/app/leave/', 'src/app/run/listeners/', 'src/app/run/health/'],
+    may: [...APP, 'src/app/reconcile/', 'src/app/networks/', 'src/app/run/listeners/', 'src/app/run/health/'],
     types: APP_TYPES,
   },
   {
     files: 'src/app/run/health/',
-    may: [...APP, 'src/app/reconcile/', 'src/app/drain/', 'src/app/run/*'],
+    may: [...APP, 'src/app/reconcile/', 'src/app/lan/', 'src/app/run/*'],
     types: APP_TYPES,
   },
   {
     files: 'src/app/run/listeners/',
-    may: [
-      ...[...APP, 'src/app/reconcile/', 'src/app/status/', 'src/app/drain/', 'src/app/rotation/'],
-      ...['src/app/run/*', 'src/app/run/health/'],
-    ],
+    may: [...APP_ROOMS, 'src/app/rotation/', 'src/app/run/*', 'src/app/run/health/'],
     types: APP_TYPES,
   },
 

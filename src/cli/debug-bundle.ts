@@ -18,8 +18,8 @@ export async function gatherBundle(tools: DoctorTools): Promise<Bundle> {
       import('../app/status/describe-state-files.ts'),
       import('../app/doctor/examine.ts'),
       import('../app/status/status.ts'),
-      import('../app/reconcile/reconcile.ts'),
-      import('../app/explain.ts'),
+      import('../app/networks/plan.ts'),
+      import('../app/inspect/explain.ts'),
     ],
   );
   const { states, secrets, peers } = await describeStateFiles(tools);
@@ -50,7 +50,7 @@ function passToJson({ interface: link, changes, unsynced, failure }: Awaited<Ret
   return { interface: link, changes, unsynced: unsynced?.message ?? null, failure: failure?.message ?? null };
 }
 
-type Planning = typeof import('../app/reconcile/reconcile.ts').planNetworks;
+type Planning = typeof import('../app/networks/plan.ts').planNetworks;
 
 async function attempt(work: () => Promise<object>): Promise<string> {
   try {

@@ -1,4 +1,4 @@
-import type { PassReport } from '../app/reconcile/reconcile.ts';
+import type { PassReport } from '../app/networks/pass-report.ts';
 import type { Tools } from '../app/tools.ts';
 import { openTools } from './context.ts';
 import { type Flags, jsonFlag } from './input/flags.ts';

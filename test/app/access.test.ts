@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { accessOf, explainNoAccess } from '../../src/app/access.ts';
-import { removeFromService } from '../../src/app/leave/leave.ts';
-import { planNetworks, reconcileNetworks } from '../../src/app/reconcile/reconcile.ts';
+import { planNetworks } from '../../src/app/networks/plan.ts';
+import { reconcileNetworks } from '../../src/app/networks/reconcile.ts';
+import { removeFromService } from '../../src/app/networks/remove-peer.ts';
 import { refresh } from '../../src/app/reconcile/refresh.ts';
 import { readStatus } from '../../src/app/status/status.ts';
 import { Secret } from '../../src/core/crypto/secret.ts';

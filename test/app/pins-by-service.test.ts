@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { reconcileNetworks } from '../../src/app/networks/reconcile.ts';
 import { withMembership } from '../../src/app/pins.ts';
 import { passNetwork } from '../../src/app/reconcile/pass.ts';
-import { reconcileNetworks } from '../../src/app/reconcile/reconcile.ts';
 import { noUpdate } from '../../src/app/reconcile/state-update.ts';
 import { readStatus } from '../../src/app/status/status.ts';
 import { makeIdentity, proveKey } from '../../src/core/crypto/identity.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { acceptPeer, findPeer } from '../../src/app/accept.ts';
+import { acceptPeer, findPeer } from '../../src/app/networks/accept.ts';
+import { reconcileNetworks } from '../../src/app/networks/reconcile.ts';
 import { withMembership, withOptions } from '../../src/app/pins.ts';
 import { passNetwork } from '../../src/app/reconcile/pass.ts';
-import { reconcileNetworks } from '../../src/app/reconcile/reconcile.ts';
 import { refresh } from '../../src/app/reconcile/refresh.ts';
 import { noUpdate } from '../../src/app/reconcile/state-update.ts';
 import { PinListener } from '../../src/app/run/listeners/pin-listener.ts';

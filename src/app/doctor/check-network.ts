@@ -20,14 +20,14 @@ import { describeMapAge } from '../../core/map/map-age.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
 import { covers, isDefaultRoute, parseAddress } from '../../core/net/cidr.ts';
 import { resolver } from '../../core/routing/kept-outside.ts';
+import { findDrops } from '../lan/foreign-drops.ts';
+import { findCloneWarnings } from '../problems/describe-clones.ts';
+import { describeEvaluation, readHostFacts } from '../problems/describe-evaluation.ts';
+import { describeRotation } from '../problems/describe-state.ts';
 import { findSelf } from '../reconcile/desire-network.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';
 import { withoutRoute } from '../reconcile/find-unreachable.ts';
 import { readReturnPaths } from '../reconcile/return-paths.ts';
-import { describeRotation } from '../rotation/begin.ts';
-import { findCloneWarnings } from '../status/describe-clones.ts';
-import { describeEvaluation, readHostFacts } from '../status/describe-evaluation.ts';
-import { findDrops } from '../status/foreign-drops.ts';
 import { secondsNow, type Tools } from '../tools.ts';
 import type { NetworkCheck } from './examination.ts';
 

@@ -6,15 +6,15 @@ import { findUnserved, type Unserved } from '../../core/routing/unserved.ts';
 import type { Joined } from '../../store/state/state.ts';
 import type { Notes } from '../../store/store.ts';
 import { accessOf } from '../access.ts';
-import { findDiallingDevices } from '../dialling-devices.ts';
-import { takeDown } from '../leave/leave.ts';
-import { checkLanRoutes } from '../reconcile/check-lan-routes.ts';
+import { findDiallingDevices } from '../lan/dialling-devices.ts';
+import { checkLanRoutes } from '../lan/lan-routes.ts';
+import { withdraw, withdrawnBy } from '../lan/withdraw.ts';
+import { takeDown } from '../networks/down.ts';
+import { readReported } from '../networks/reconcile.ts';
 import { evaluateNetwork } from '../reconcile/evaluate-network.ts';
-import { readReported } from '../reconcile/reconcile.ts';
 import { isJoined, selectJoined } from '../select.ts';
 import type { Tools } from '../tools.ts';
 import { awaitIdle, describeInflow, isUp } from './await-idle.ts';
-import { withdraw, withdrawnBy } from './withdraw.ts';
 
 /** What became of a connector that was to be drained, or put back. */
 export interface DrainReport {

@@ -2,14 +2,14 @@ import { makeIdentity } from '../../core/crypto/identity.ts';
 import { makeKeyPair } from '../../core/crypto/keys.ts';
 import { NotOurs, WrongUsage } from '../../core/errors/index.ts';
 import type { State } from '../../store/state/state.ts';
-import { fixPort } from '../options/kept-options.ts';
-import { findOwnEndpoint } from '../options/own-endpoint.ts';
+import { findOwnEndpoint } from '../networks/own-endpoint.ts';
 import { refuseUnfixedPort } from '../reconcile/open-ports.ts';
 import { isJoined } from '../select.ts';
 import type { Tools } from '../tools.ts';
 import { isRemoved } from './check-membership.ts';
 import { checkPort } from './check-port.ts';
 import { hashToken, type JoinRequest, type PendingJoin } from './join-request.ts';
+import { fixPort } from './kept-options.ts';
 
 /** Creates the state of a new join, with new keys, and saves it. */
 export async function createState(tools: Tools, request: JoinRequest, states: readonly State[]): Promise<PendingJoin> {

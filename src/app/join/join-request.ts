@@ -6,7 +6,7 @@ import type { Prefix } from '../../core/net/cidr.ts';
 import type { Endpoint } from '../../core/net/endpoint.ts';
 import type { ServiceAddress } from '../../core/net/service-address.ts';
 import type { State } from '../../store/state/state.ts';
-import type { NamedOptions } from '../options/kept-options.ts';
+import type { NamedOptions } from './kept-options.ts';
 
 /** What a user requests when this host is to join a network. */
 export interface JoinRequest {

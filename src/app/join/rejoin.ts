@@ -6,13 +6,13 @@ import { isDefaultRoute } from '../../core/net/cidr.ts';
 import { applyPins } from '../../core/pins/pins.ts';
 import type { FormerMembership } from '../../store/former-networks.ts';
 import type { Joined, State } from '../../store/state/state.ts';
-import { listFormer } from '../leave/former-networks.ts';
-import { deleteState } from '../leave/leave.ts';
-import { keepOptions } from '../options/kept-options.ts';
-import { findOwnEndpoint } from '../options/own-endpoint.ts';
+import { listFormer } from '../networks/former-networks.ts';
+import { findOwnEndpoint } from '../networks/own-endpoint.ts';
 import { holderOf } from '../pins.ts';
+import { deleteState } from '../reconcile/cleanup.ts';
 import type { Tools } from '../tools.ts';
 import type { JoinRequest } from './join-request.ts';
+import { keepOptions } from './kept-options.ts';
 
 /** The networks that the host left, and that it can rejoin as the same peer. */
 export async function findRejoinable(

@@ -2,12 +2,10 @@ import { WrongUsage } from '../../core/errors/index.ts';
 import { type Endpoint, formatEndpoint } from '../../core/net/endpoint.ts';
 import type { State } from '../../store/state/state.ts';
 import { withPersonalToken } from '../access.ts';
-import { cleanUp } from '../leave/cleanup.ts';
-import { deleteState } from '../leave/leave.ts';
-import { keepOptions } from '../options/kept-options.ts';
-import { findDisallowed } from '../options/option-changes.ts';
-import { findOwnEndpoint } from '../options/own-endpoint.ts';
+import { findDisallowed } from '../networks/option-changes.ts';
+import { findOwnEndpoint } from '../networks/own-endpoint.ts';
 import { withOptions } from '../pins.ts';
+import { cleanUp, deleteState } from '../reconcile/cleanup.ts';
 import { withoutDeletion } from '../reconcile/deleted-network.ts';
 import { refuseUnfixedPort } from '../reconcile/open-ports.ts';
 import { isJoined } from '../select.ts';
@@ -15,6 +13,7 @@ import type { Tools } from '../tools.ts';
 import { checkMembership } from './check-membership.ts';
 import { checkPort } from './check-port.ts';
 import { hashToken, type JoinRequest, type PendingJoin } from './join-request.ts';
+import { keepOptions } from './kept-options.ts';
 
 /** The state of a join with the same key at the same control plane; null where there is none. */
 export async function findEarlierJoin(

@@ -1,8 +1,8 @@
 import { findPeersCutOff } from '../../core/health/compare-secrets.ts';
 import { ownKeys } from '../../core/map/own-peer.ts';
-import { ownTag } from '../reconcile/report-secret.ts';
+import type { OptionChanges } from '../networks/option-changes.ts';
+import { ownTag } from '../report-secret.ts';
 import type { Tools } from '../tools.ts';
-import type { OptionChanges } from './option-changes.ts';
 import { selectOne } from './set-options.ts';
 
 /** The peers that a change of the network secret cuts off from this host. */

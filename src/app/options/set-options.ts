@@ -9,20 +9,7 @@ import { nameAuthorities, readAuthorities } from '../../core/tls/authority-file.
 import type { Joined } from '../../store/state/state.ts';
 import { accessOf } from '../access.ts';
 import { confirmListener } from '../confirm-listener.ts';
-import { applyEvaluation, findUnloaded, save, withoutRules } from '../reconcile/apply.ts';
-import { type ConfirmOptions, canBeConfirmed } from '../reconcile/await-confirmation.ts';
-import { applyTentatively, mayCutOff, throwIfInterrupted } from '../reconcile/confirm.ts';
-import { type Evaluation, evaluateNetwork } from '../reconcile/evaluate-network.ts';
-import { preparePorts, syncPorts } from '../reconcile/open-ports.ts';
-import { defaultConfirmMs } from '../reconcile/pass.ts';
-import { explainChanges, type PassReport, readReported } from '../reconcile/reconcile.ts';
-import { reportSecret } from '../reconcile/report-secret.ts';
-import { locateApi, resolveNames } from '../reconcile/resolve-names.ts';
-import { refuseUnreadable, selectJoined } from '../select.ts';
-import { withExtensions } from '../service-features.ts';
-import { checkInbound } from '../status/foreign-drops.ts';
-import type { Tools } from '../tools.ts';
-import { findNetworkAt, withMove } from './move-service.ts';
+import { checkInbound } from '../lan/foreign-drops.ts';
 import {
   describeIneffective,
   findDisallowed,
@@ -30,7 +17,21 @@ import {
   type ResolvedChanges,
   resolveEndpoint,
   withChanges,
-} from './option-changes.ts';
+} from '../networks/option-changes.ts';
+import { explainChanges, type PassReport } from '../networks/pass-report.ts';
+import { readReported } from '../networks/reconcile.ts';
+import { applyEvaluation, findUnloaded, save, withoutRules } from '../reconcile/apply.ts';
+import { type ConfirmOptions, canBeConfirmed } from '../reconcile/await-confirmation.ts';
+import { applyTentatively, mayCutOff, throwIfInterrupted } from '../reconcile/confirm.ts';
+import { type Evaluation, evaluateNetwork } from '../reconcile/evaluate-network.ts';
+import { preparePorts, syncPorts } from '../reconcile/open-ports.ts';
+import { defaultConfirmMs } from '../reconcile/pass.ts';
+import { locateApi, resolveNames } from '../reconcile/resolve-names.ts';
+import { reportSecret } from '../report-secret.ts';
+import { refuseUnreadable, selectJoined } from '../select.ts';
+import { withExtensions } from '../service-features.ts';
+import type { Tools } from '../tools.ts';
+import { findNetworkAt, withMove } from './move-service.ts';
 
 /** What the options would change on the host. Changes neither the host nor the control plane. */
 export async function planOptions(

@@ -1,7 +1,7 @@
 import { expectCpnError } from '../../core/errors/index.ts';
 import type { Joined, State } from '../../store/state/state.ts';
-import { cleanUp } from '../leave/cleanup.ts';
 import type { Tools } from '../tools.ts';
+import { cleanUp } from './cleanup.ts';
 
 /** The network as it is once its control plane has stated the deletion twice: down, until the control plane has it again. */
 export function withDeletion(state: Joined, at: string): Joined {
@@ -34,13 +34,4 @@ export async function removeTunnel(tools: Tools, state: Joined): Promise<void> {
   await cleanUp(tools, state);
   // The next pass tries again.
   if (failure !== null) throw failure;
-}
-
-/** How a person reads that a network was deleted; null of one that was not. */
-export function describeDeletion({ interface: link, deletion, membership, service }: Joined): string | null {
-  if (deletion === undefined) return null;
-  const back = deletion.resumes
-    ? `it comes back by itself once ${service.url} has the network again`
-    : `"cpn up ${link}" brings it up once ${service.url} has the network again`;
-  return `network ${membership.map.name} was deleted at ${service.url}, received ${deletion.at}: the tunnel is down; ${back}; "cpn leave ${link}" removes what is kept of it`;
 }

@@ -16,7 +16,7 @@ import { findRangeRefusal } from '../../core/routing/guard.ts';
 import type { Joined } from '../../store/state/state.ts';
 import type { Notes } from '../../store/store.ts';
 import { accessOf } from '../access.ts';
-import { reclaimKey } from '../rotation/register-key.ts';
+import { reclaimKey } from '../register-key.ts';
 import type { Tools } from '../tools.ts';
 import { othersOf } from './desire-network.ts';
 import { observeOptionsFor } from './evaluate-network.ts';

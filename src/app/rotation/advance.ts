@@ -10,10 +10,10 @@ import { awaitHandshakes, findAwaitedPeers, type HandshakeQuery } from '../recon
 import { isInterrupted, throwIfInterrupted } from '../reconcile/confirm.ts';
 import { type Evaluation, evaluateNetwork } from '../reconcile/evaluate-network.ts';
 import { parseSaved } from '../reconcile/saved-config.ts';
+import { readListedKey, registerKey } from '../register-key.ts';
 import { isJoined } from '../select.ts';
 import { secondsNow, type Tools } from '../tools.ts';
 import { isRotating, type Rotating } from './begin.ts';
-import { readListedKey, registerKey } from './register-key.ts';
 
 /** A change of keys that came to its end. */
 export interface RotationResult {

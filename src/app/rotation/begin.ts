@@ -5,13 +5,13 @@ import { findOwnPeer } from '../../core/map/own-peer.ts';
 import { listNames } from '../../core/util/list-names.ts';
 import type { Joined, Rotation } from '../../store/state/state.ts';
 import { accessOf } from '../access.ts';
-import { findDiallingDevices } from '../dialling-devices.ts';
+import { findDiallingDevices } from '../lan/dialling-devices.ts';
 import { save } from '../reconcile/apply.ts';
 import type { ConfirmOptions } from '../reconcile/await-confirmation.ts';
 import { applyKnownMap } from '../reconcile/confirm.ts';
 import { evaluateNetwork } from '../reconcile/evaluate-network.ts';
+import { cannotQuery } from '../register-key.ts';
 import type { Tools } from '../tools.ts';
-import { cannotQuery } from './register-key.ts';
 
 /** A network whose keys are being changed. */
 export type Rotating = Joined & { readonly rotation: Rotation };
@@ -60,15 +60,4 @@ export async function beginRotation(
   if (tools.store.isOnDisk(link)) return begun;
   await tools.store.write(applied);
   throw new CannotRotate(link, 'the disk does not take the new one', 'see "cpn doctor", and try again');
-}
-
-/** Says that a change of keys is not over; null where there is none. */
-export function describeRotation({ rotation, interface: link }: Joined): string | null {
-  if (rotation === null) return null;
-  const how = {
-    announcing: 'a new key was made, and the control plane may not know of it yet',
-    confirming: 'the new key is in use, and no peer answered to it yet',
-    returning: 'no peer answered to the new key, and the control plane may not know yet that the old one is to stay',
-  }[rotation.phase];
-  return `a change of the key of ${link} is not over: ${how}; the daemon, or "cpn reconcile", goes on with it`;
 }

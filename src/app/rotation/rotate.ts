@@ -1,6 +1,6 @@
 import { CpnError, Interrupted, NotJoined, RotationPending } from '../../core/errors/index.ts';
 import type { Joined } from '../../store/state/state.ts';
-import { findDiallingDevices } from '../dialling-devices.ts';
+import { findDiallingDevices } from '../lan/dialling-devices.ts';
 import type { ConfirmOptions } from '../reconcile/await-confirmation.ts';
 import { defaultConfirmMs } from '../reconcile/pass.ts';
 import { isJoined, selectJoined } from '../select.ts';

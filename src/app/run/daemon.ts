@@ -1,7 +1,7 @@
 import type { HostEvent, Watch } from '../../host/host.ts';
 import type { Supervisor } from '../../host/supervisor.ts';
 import type { State } from '../../store/state/state.ts';
-import { finishLeaving } from '../leave/former-networks.ts';
+import { finishLeaving } from '../networks/former-networks.ts';
 import { defaultConfirmMs } from '../reconcile/pass.ts';
 import { defaultHoldSeconds } from '../reconcile/refresh.ts';
 import { isJoined } from '../select.ts';

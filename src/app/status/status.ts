@@ -11,13 +11,13 @@ import { sameData } from '../../core/util/same-data.ts';
 import type { Joined } from '../../store/state/state.ts';
 import type { Notes } from '../../store/store.ts';
 import { accessOf, explainNoAccess } from '../access.ts';
+import { findDrops } from '../lan/foreign-drops.ts';
+import { describeEvaluation, readHostFacts } from '../problems/describe-evaluation.ts';
+import { describeLan } from '../problems/describe-lan.ts';
+import type { NetworkStatus } from '../problems/network-status.ts';
 import { type Evaluation, evaluateNetwork } from '../reconcile/evaluate-network.ts';
 import { isJoined, selectJoined } from '../select.ts';
 import { secondsNow, type Tools } from '../tools.ts';
-import { describeEvaluation, readHostFacts } from './describe-evaluation.ts';
-import { describeLan } from './describe-lan.ts';
-import { findDrops } from './foreign-drops.ts';
-import type { NetworkStatus } from './network-status.ts';
 
 /** Evaluates the networks of this host; queries no control plane and changes nothing. An unreadable one hides no other. */
 export async function readStatus(tools: Tools, network?: string): Promise<NetworkStatus[]> {

@@ -1,5 +1,5 @@
-import type { PinnedPeer } from '../../app/accept.ts';
-import type { PassReport } from '../../app/reconcile/reconcile.ts';
+import type { PinnedPeer } from '../../app/networks/accept.ts';
+import type { PassReport } from '../../app/networks/pass-report.ts';
 import { printable } from '../../core/errors/index.ts';
 import type { KnownPeer } from '../../core/pins/match-pins.ts';
 import type { PinMismatch } from '../../core/pins/pin-mismatch.ts';
@@ -23,7 +23,7 @@ export const accept: Command = {
   flags: { ...jsonFlag, ...yesFlag },
   examples: ['cpn accept edge-1', 'cpn accept 10.77.0.7 office --yes'],
   async run(input) {
-    const { acceptPeer, findPeer } = await import('../../app/accept.ts');
+    const { acceptPeer, findPeer } = await import('../../app/networks/accept.ts');
     const tools = await openTools(input);
     await tools.host.check({ firewall: false });
     const peer = await findPeer(tools, input.argument('peer') ?? '', input.argument('network'));

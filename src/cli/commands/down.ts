@@ -13,9 +13,9 @@ export const down: Command = {
   examples: ['cpn down office', 'cpn down --all'],
   async run(input) {
     const [{ takeDown }, { selectMeant }, { describeSessionsAtStake }] = await Promise.all([
-      import('../../app/leave/leave.ts'),
+      import('../../app/networks/down.ts'),
       import('../../app/select.ts'),
-      import('../../app/tunnelled-sessions.ts'),
+      import('../../app/networks/tunnelled-sessions.ts'),
     ]);
     const tools = await openTools(input);
     await tools.host.check({ firewall: false });

@@ -53,7 +53,7 @@ export const drain: Command = {
 async function describeSessions(tools: Tools, network: string | undefined): Promise<string | null> {
   const [{ selectStates }, { describeSessionsAtStake }] = await Promise.all([
     import('../../app/select.ts'),
-    import('../../app/tunnelled-sessions.ts'),
+    import('../../app/networks/tunnelled-sessions.ts'),
   ]);
   const { states } = await selectStates(tools.store, network);
   const connectors = states.filter(({ enrollment }) => enrollment.type === 'connector');

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Event } from '../../api/service.ts';
-import { findOlderNewest, followEvents, readEvents, withPatience } from '../../app/events.ts';
+import { findOlderNewest, followEvents, readEvents, withPatience } from '../../app/inspect/events.ts';
 import type { EventType } from '../../contract/event.ts';
 import { type Unreachable, WrongUsage } from '../../core/errors/index.ts';
 import { describeEvent } from '../../core/events/describe-event.ts';

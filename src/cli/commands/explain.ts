@@ -12,7 +12,7 @@ export const explain: Command = {
   flags: jsonFlag,
   examples: ['cpn explain 192.168.50.10', 'cpn explain edge-1', 'cpn explain 10.77.0.2 --json | jq .stops_at'],
   async run(input) {
-    const { explainAddress } = await import('../../app/explain.ts');
+    const { explainAddress } = await import('../../app/inspect/explain.ts');
     const tools = await openTools(input);
     await tools.host.check({ firewall: false });
     const explanation = await explainAddress(tools, input.argument('address') ?? '');

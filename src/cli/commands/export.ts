@@ -1,5 +1,5 @@
 import type { Network } from '../../api/service.ts';
-import type { EnrolledDevice } from '../../app/enroll-device.ts';
+import type { EnrolledDevice } from '../../app/export/enroll-device.ts';
 import { printable, WrongUsage } from '../../core/errors/index.ts';
 import type { ExportedFiles, Format } from '../../core/export/format.ts';
 import type { Options } from '../../core/map/options.ts';
@@ -94,7 +94,7 @@ async function exportOwn(input: Input, format: Format, recipient: Recipient): Pr
     if (input.isTyped(flag))
       throw new WrongUsage(`--${flag} is for --new-peer NAME; this host's own tunnel has its settings already`);
   }
-  const { readTunnel } = await import('../../app/read-tunnel.ts');
+  const { readTunnel } = await import('../../app/export/read-tunnel.ts');
   const { interface: link, config } = await readTunnel(await openTools(input), input.argument('network'));
   await write(config, await readLink(input, link.replace(/^cpn/, 'wg')), format, recipient);
   warn(`this file has the private key of ${link}: run "cpn down ${link}" before you use it elsewhere`);
@@ -111,7 +111,7 @@ async function exportDevice(input: Input, format: Format, recipient: Recipient):
   const network = await admin.readNetwork(await findNetwork(admin, named));
   const { findConnector } = await import('../api/device-connector.ts');
   const connector = await findConnector(input, admin, network);
-  const { enrollDevice } = await import('../../app/enroll-device.ts');
+  const { enrollDevice } = await import('../../app/export/enroll-device.ts');
   const { renderExport } = await import('../../core/export/format.ts');
   const { renderProfile } = await import('../../core/export/device-profile.ts');
   const toFiles = ({ config, profile, range }: EnrolledDevice): ExportedFiles => {

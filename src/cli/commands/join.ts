@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { JoinRequest } from '../../app/join/join-request.ts';
-import type { NamedOptions } from '../../app/options/kept-options.ts';
+import type { NamedOptions } from '../../app/join/kept-options.ts';
 import type { Tools } from '../../app/tools.ts';
 import { maskTokens, Secret } from '../../core/crypto/secret.ts';
 import { WrongUsage } from '../../core/errors/index.ts';

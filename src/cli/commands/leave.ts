@@ -40,15 +40,17 @@ export const leave: Command = {
   async run(input) {
     if (input.switch('forget')) return forget(input);
     const [
-      { leaveNetworks, selectLeaving, verifyLeft },
+      { leaveNetworks, selectLeaving },
+      { verifyLeft },
       { describeFormer, finishLeaving, listFormer, selectFormer },
       { describeState },
       { describeSessionsAtStake },
     ] = await Promise.all([
       import('../../app/leave/leave.ts'),
-      import('../../app/leave/former-networks.ts'),
+      import('../../app/leave/verify-left.ts'),
+      import('../../app/networks/former-networks.ts'),
       import('../../app/select.ts'),
-      import('../../app/tunnelled-sessions.ts'),
+      import('../../app/networks/tunnelled-sessions.ts'),
     ]);
     const tools = await openTools(input);
     await tools.host.check({ firewall: input.switch('verify') });
@@ -94,7 +96,7 @@ function namesOf(states: readonly State[]): [string, ...string[]] {
 
 /** Which devices lose a network, in a sentence. */
 async function describeDialling(tools: Tools, state: State): Promise<string> {
-  const { findDiallingDevices } = await import('../../app/dialling-devices.ts');
+  const { findDiallingDevices } = await import('../../app/lan/dialling-devices.ts');
   const names = await findDiallingDevices(tools, state);
   return names.length === 0
     ? ''
@@ -130,7 +132,7 @@ function isAmong({ leftAt, interface: link }: FormerMembership, others: readonly
 
 /** Drops what is kept of networks that were left; networks that are joined stay. */
 async function forget(input: Input): Promise<number> {
-  const { deleteFormer } = await import('../../app/leave/former-networks.ts');
+  const { deleteFormer } = await import('../../app/leave/forget-former.ts');
   const dropped = await deleteFormer(await openTools(input), input.argument('network'));
   if (input.switch('json')) printJson({ forgotten: formerToJson(dropped).former ?? [] });
   else if (dropped.length === 0) note('no networks that this host left are stored');

@@ -11,7 +11,7 @@ export const reconcile = passCommand({
   exitCode: exitCodes.done,
   needsSync: true,
   async perform(tools, network, input) {
-    const { reconcileNetworks } = await import('../../app/reconcile/reconcile.ts');
+    const { reconcileNetworks } = await import('../../app/networks/reconcile.ts');
     return reconcileNetworks(tools, network, readConfirmation(input));
   },
 });

@@ -1,4 +1,4 @@
-import type { NetworkStatus, PeerStatus } from '../../app/status/network-status.ts';
+import type { NetworkStatus, PeerStatus } from '../../app/problems/network-status.ts';
 import type { Tools } from '../../app/tools.ts';
 import { printable, WrongUsage } from '../../core/errors/index.ts';
 import { isProblem } from '../../core/problems/problem.ts';
@@ -34,7 +34,7 @@ export const status: Command = {
 
 /** The networks that were left while their control planes were unreachable; each is a warning. */
 async function readFormer(tools: Tools) {
-  const { describeFormer, listFormer } = await import('../../app/leave/former-networks.ts');
+  const { describeFormer, listFormer } = await import('../../app/networks/former-networks.ts');
   const memberships = await listFormer(tools);
   for (const former of memberships) tools.warn(describeFormer(former));
   return memberships;

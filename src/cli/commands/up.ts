@@ -7,5 +7,5 @@ export const up = passCommand({
   examples: ['cpn up'],
   nothing: 'is already up',
   exitCode: exitCodes.done,
-  perform: async (tools, network) => (await import('../../app/reconcile/reconcile.ts')).bringUp(tools, network),
+  perform: async (tools, network) => (await import('../../app/networks/up.ts')).bringUp(tools, network),
 });

@@ -31,7 +31,7 @@ export const wait: Command = {
   async run(input) {
     const { network, condition } = await readCondition(input);
     const timeout = input.number('timeout', 0, 86_400) ?? 60;
-    const { describeMissing, isReady, waitFor } = await import('../../app/wait.ts');
+    const { describeMissing, isReady, waitFor } = await import('../../app/status/wait.ts');
     const tools = await openTools(input);
     await tools.host.check({ firewall: false });
     const networks = await waitFor(tools, network, condition, timeout);

@@ -1,4 +1,4 @@
-import type { PassReport } from '../../app/reconcile/reconcile.ts';
+import type { PassReport } from '../../app/networks/pass-report.ts';
 import { printable } from '../../core/errors/index.ts';
 import type { Change, ChangeValue } from '../../core/reconcile/change.ts';
 import { dim, green, red, yellow } from './output.ts';

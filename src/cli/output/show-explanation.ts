@@ -1,4 +1,4 @@
-import type { Explanation } from '../../app/explain.ts';
+import type { Explanation } from '../../app/inspect/explain.ts';
 import { printable } from '../../core/errors/index.ts';
 import type { Check } from '../../core/explain/check.ts';
 import { bold, type Cell, dim, green, red, table, yellow } from './output.ts';

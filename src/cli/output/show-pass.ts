@@ -1,4 +1,4 @@
-import type { PassReport } from '../../app/reconcile/reconcile.ts';
+import type { PassReport } from '../../app/networks/pass-report.ts';
 import { exitCodeOf, exitCodes } from '../exit-code.ts';
 import { describeWithLines } from './change-text.ts';
 import { bold, noNetwork, note, print, printError, printJson, warn } from './output.ts';

@@ -1,4 +1,4 @@
-import type { NetworkStatus, PeerStatus } from '../../app/status/network-status.ts';
+import type { NetworkStatus, PeerStatus } from '../../app/problems/network-status.ts';
 import { printable } from '../../core/errors/index.ts';
 import type { InboundDrop } from '../../core/forward/foreign/find-inbound-drop.ts';
 import type { Reachability } from '../../core/health/compose-report.ts';

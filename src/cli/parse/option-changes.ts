@@ -1,4 +1,4 @@
-import type { OptionChanges } from '../../app/options/option-changes.ts';
+import type { OptionChanges } from '../../app/networks/option-changes.ts';
 import { WrongUsage } from '../../core/errors/index.ts';
 import type { Options } from '../../core/map/options.ts';
 import type { ServiceAddress } from '../../core/net/service-address.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { examine } from '../../../src/app/doctor/examine.ts';
-import { reconcileNetworks } from '../../../src/app/reconcile/reconcile.ts';
+import { reconcileNetworks } from '../../../src/app/networks/reconcile.ts';
 import { readStatus } from '../../../src/app/status/status.ts';
 import { statusToText } from '../../../src/cli/output/show-status.ts';
 import { Refused } from '../../../src/core/errors/index.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type Diagnosis, examine } from '../../../src/app/doctor/examine.ts';
-import { reconcileNetworks } from '../../../src/app/reconcile/reconcile.ts';
+import { reconcileNetworks } from '../../../src/app/networks/reconcile.ts';
 import {
   BadReply,
   DiskFailed,

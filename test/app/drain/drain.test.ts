@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { drainNetworks, undoDrain } from '../../../src/app/drain/drain.ts';
-import { withdrawnBy } from '../../../src/app/drain/withdraw.ts';
-import { bringUp, reconcileNetworks } from '../../../src/app/reconcile/reconcile.ts';
+import { withdrawnBy } from '../../../src/app/lan/withdraw.ts';
+import { reconcileNetworks } from '../../../src/app/networks/reconcile.ts';
+import { bringUp } from '../../../src/app/networks/up.ts';
 import { readStatus } from '../../../src/app/status/status.ts';
 import type { Tools } from '../../../src/app/tools.ts';
 import { NotJoined, Refused, WrongUsage } from '../../../src/core/errors/index.ts';

@@ -5,7 +5,7 @@ import { connectPeerService } from '../../../src/api/peer-service.ts';
 import { joinNetwork } from '../../../src/app/join/join.ts';
 import type { JoinRequest } from '../../../src/app/join/join-request.ts';
 import { leaveNetworks } from '../../../src/app/leave/leave.ts';
-import { reconcileNetworks } from '../../../src/app/reconcile/reconcile.ts';
+import { reconcileNetworks } from '../../../src/app/networks/reconcile.ts';
 import { FeatureFollower } from '../../../src/app/run/feature-follower.ts';
 import { withExtensions } from '../../../src/app/service-features.ts';
 import type { Tools } from '../../../src/app/tools.ts';

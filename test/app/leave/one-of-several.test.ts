@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { leaveNetworks, takeDown } from '../../../src/app/leave/leave.ts';
+import { leaveNetworks } from '../../../src/app/leave/leave.ts';
+import { takeDown } from '../../../src/app/networks/down.ts';
 import { CommandFailed } from '../../../src/core/errors/index.ts';
 import { Desk, joinedTo, mapAt } from '../desk.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { OptionChanges } from '../../../src/app/options/option-changes.ts';
+import type { OptionChanges } from '../../../src/app/networks/option-changes.ts';
+import { reconcileNetworks } from '../../../src/app/networks/reconcile.ts';
 import { planOptions, setOptions } from '../../../src/app/options/set-options.ts';
-import { reconcileNetworks } from '../../../src/app/reconcile/reconcile.ts';
 import { readStatus } from '../../../src/app/status/status.ts';
 import { CannotReport, NotKept, Refused, Unreachable, WrongUsage } from '../../../src/core/errors/index.ts';
 import { features } from '../../../src/core/map/features.ts';

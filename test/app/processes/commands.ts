@@ -1,11 +1,13 @@
 import { expect } from 'vitest';
 import { drainNetworks, undoDrain } from '../../../src/app/drain/drain.ts';
 import { joinNetwork } from '../../../src/app/join/join.ts';
-import { finishLeaving } from '../../../src/app/leave/former-networks.ts';
-import { leaveNetworks, takeDown } from '../../../src/app/leave/leave.ts';
-import type { OptionChanges } from '../../../src/app/options/option-changes.ts';
+import { leaveNetworks } from '../../../src/app/leave/leave.ts';
+import { takeDown } from '../../../src/app/networks/down.ts';
+import { finishLeaving } from '../../../src/app/networks/former-networks.ts';
+import type { OptionChanges } from '../../../src/app/networks/option-changes.ts';
+import { reconcileNetworks } from '../../../src/app/networks/reconcile.ts';
+import { bringUp } from '../../../src/app/networks/up.ts';
 import { setOptions } from '../../../src/app/options/set-options.ts';
-import { bringUp, reconcileNetworks } from '../../../src/app/reconcile/reconcile.ts';
 import { rotateKeys } from '../../../src/app/rotation/rotate.ts';
 import type { Tools } from '../../../src/app/tools.ts';
 import { CpnError, Locked } from '../../../src/core/errors/index.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { joinNetwork } from '../../../src/app/join/join.ts';
-import { finishLeaving } from '../../../src/app/leave/former-networks.ts';
 import { leaveNetworks } from '../../../src/app/leave/leave.ts';
+import { finishLeaving } from '../../../src/app/networks/former-networks.ts';
 import type { Tools } from '../../../src/app/tools.ts';
 import { type Command, commands, open, run, settle, withSeams } from './commands.ts';
 import { requestFor, type Site } from './site.ts';

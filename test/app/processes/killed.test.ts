@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { joinNetwork } from '../../../src/app/join/join.ts';
-import { leaveNetworks, takeDown } from '../../../src/app/leave/leave.ts';
+import { leaveNetworks } from '../../../src/app/leave/leave.ts';
+import { takeDown } from '../../../src/app/networks/down.ts';
+import { reconcileNetworks } from '../../../src/app/networks/reconcile.ts';
 import { passNetwork } from '../../../src/app/reconcile/pass.ts';
-import { reconcileNetworks } from '../../../src/app/reconcile/reconcile.ts';
 import { noUpdate } from '../../../src/app/reconcile/state-update.ts';
 import { Interrupted } from '../../../src/core/errors/index.ts';
 import { type Command, commands, open, run, settle, withSeams } from './commands.ts';

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { takeDown } from '../../../src/app/leave/leave.ts';
+import { takeDown } from '../../../src/app/networks/down.ts';
 import { withOptions } from '../../../src/app/pins.ts';
+import { describeEvaluation } from '../../../src/app/problems/describe-evaluation.ts';
 import { evaluateNetwork, labelNetwork } from '../../../src/app/reconcile/evaluate-network.ts';
 import { passNetwork } from '../../../src/app/reconcile/pass.ts';
 import { noUpdate } from '../../../src/app/reconcile/state-update.ts';
-import { describeEvaluation } from '../../../src/app/status/describe-evaluation.ts';
 import type { NetworkMap } from '../../../src/core/map/model.ts';
 import { noNotes } from '../../../src/store/notes.ts';
 import type { Joined } from '../../../src/store/state/state.ts';

@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { acceptPeer, findPeer } from '../../../src/app/accept.ts';
 import { joinNetwork } from '../../../src/app/join/join.ts';
 import type { JoinRequest } from '../../../src/app/join/join-request.ts';
-import type { OptionChanges } from '../../../src/app/options/option-changes.ts';
+import { acceptPeer, findPeer } from '../../../src/app/networks/accept.ts';
+import type { OptionChanges } from '../../../src/app/networks/option-changes.ts';
+import { reconcileNetworks } from '../../../src/app/networks/reconcile.ts';
+import { bringUp } from '../../../src/app/networks/up.ts';
 import { setOptions } from '../../../src/app/options/set-options.ts';
 import { withMembership } from '../../../src/app/pins.ts';
 import { passNetwork } from '../../../src/app/reconcile/pass.ts';
-import { bringUp, reconcileNetworks } from '../../../src/app/reconcile/reconcile.ts';
 import { noUpdate } from '../../../src/app/reconcile/state-update.ts';
 import { Secret } from '../../../src/core/crypto/secret.ts';
 import { Interrupted } from '../../../src/core/errors/index.ts';

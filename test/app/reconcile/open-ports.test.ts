@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { cleanUp } from '../../../src/app/leave/cleanup.ts';
+import { cleanUp } from '../../../src/app/reconcile/cleanup.ts';
 import { refuseUnfixedPort, syncPorts } from '../../../src/app/reconcile/open-ports.ts';
 import { CommandFailed } from '../../../src/core/errors/index.ts';
 import type { OpenPort } from '../../../src/core/host-state/open-port.ts';

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { reconcileNetworks } from '../../../src/app/networks/reconcile.ts';
+import { bringUp } from '../../../src/app/networks/up.ts';
 import { passNetwork } from '../../../src/app/reconcile/pass.ts';
-import { bringUp, reconcileNetworks } from '../../../src/app/reconcile/reconcile.ts';
 import { noUpdate, type StateUpdate } from '../../../src/app/reconcile/state-update.ts';
 import { rotateKey } from '../../../src/app/rotation/rotate.ts';
 import { BadReply, CommandFailed, NotConfirmed, Refused, Unreachable } from '../../../src/core/errors/index.ts';

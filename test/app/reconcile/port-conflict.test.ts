@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { examine } from '../../../src/app/doctor/examine.ts';
+import { bringUp } from '../../../src/app/networks/up.ts';
 import { passNetwork } from '../../../src/app/reconcile/pass.ts';
-import { bringUp } from '../../../src/app/reconcile/reconcile.ts';
 import { noUpdate } from '../../../src/app/reconcile/state-update.ts';
 import { readStatus } from '../../../src/app/status/status.ts';
 import { dialled, options, peer } from '../../core/samples.ts';

@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { leaveNetworks, takeDown } from '../../../src/app/leave/leave.ts';
+import { leaveNetworks } from '../../../src/app/leave/leave.ts';
+import { takeDown } from '../../../src/app/networks/down.ts';
+import { planNetworks } from '../../../src/app/networks/plan.ts';
+import { reconcileNetworks } from '../../../src/app/networks/reconcile.ts';
+import { bringUp } from '../../../src/app/networks/up.ts';
 import { passNetwork } from '../../../src/app/reconcile/pass.ts';
-import { bringUp, planNetworks, reconcileNetworks } from '../../../src/app/reconcile/reconcile.ts';
 import { applyUpdate } from '../../../src/app/reconcile/state-update.ts';
 import { findHeldKeys, resumeRotation, rotateKeys } from '../../../src/app/rotation/rotate.ts';
 import { readStatus } from '../../../src/app/status/status.ts';

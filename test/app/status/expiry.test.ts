@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { decodeMap } from '../../../src/api/decode/map.ts';
-import { reconcileNetworks } from '../../../src/app/reconcile/reconcile.ts';
+import { reconcileNetworks } from '../../../src/app/networks/reconcile.ts';
 import { ExpiryListener } from '../../../src/app/run/listeners/expiry-listener.ts';
 import { readStatus } from '../../../src/app/status/status.ts';
 import { networkBody, peerBody, source } from '../../api/samples.ts';

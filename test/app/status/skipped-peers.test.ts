@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { connectPeerService } from '../../../src/api/peer-service.ts';
-import { reconcileNetworks } from '../../../src/app/reconcile/reconcile.ts';
+import { reconcileNetworks } from '../../../src/app/networks/reconcile.ts';
 import { SkippedPeerListener } from '../../../src/app/run/listeners/skipped-peer-listener.ts';
 import { readStatus } from '../../../src/app/status/status.ts';
 import type { Tools } from '../../../src/app/tools.ts';

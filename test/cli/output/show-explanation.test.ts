@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Explanation } from '../../../src/app/explain.ts';
+import type { Explanation } from '../../../src/app/inspect/explain.ts';
 import { explanationToJson, explanationToText } from '../../../src/cli/output/show-explanation.ts';
 import { findStop, inconclusive, passes, stops } from '../../../src/core/explain/check.ts';
 import { address } from '../../core/samples.ts';

@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
-import type { PassReport } from '../../../src/app/reconcile/reconcile.ts';
+import type { PassReport } from '../../../src/app/networks/pass-report.ts';
 import { exitCodes } from '../../../src/cli/exit-code.ts';
 import { showPass } from '../../../src/cli/output/show-pass.ts';
 import { NotConverged, Refused } from '../../../src/core/errors/index.ts';

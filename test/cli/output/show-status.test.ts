@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { NetworkStatus, PeerStatus } from '../../../src/app/status/network-status.ts';
+import type { NetworkStatus, PeerStatus } from '../../../src/app/problems/network-status.ts';
 import { rateMeter } from '../../../src/cli/commands/status.ts';
 import { statusToJson, statusToText } from '../../../src/cli/output/show-status.ts';
 import { UnreadableFile } from '../../../src/core/errors/index.ts';

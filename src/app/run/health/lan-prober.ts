@@ -9,7 +9,7 @@ import {
 import type { Address } from '../../../core/net/cidr.ts';
 import type { Joined } from '../../../store/state/state.ts';
 import type { Notes } from '../../../store/store.ts';
-import { findLan, type Lan, type LanTarget } from '../../drain/lan.ts';
+import { findLan, type Lan, type LanTarget } from '../../lan/lan.ts';
 import type { Pass } from '../../reconcile/pass.ts';
 import type { Tools } from '../../tools.ts';
 import { CoalescingTimer } from '../coalescing-timer.ts';

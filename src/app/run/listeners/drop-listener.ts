@@ -4,8 +4,8 @@ import type { PacketPaths } from '../../../core/forward/foreign/foreign-drops.ts
 import type { Prefix } from '../../../core/net/cidr.ts';
 import { sameData } from '../../../core/util/same-data.ts';
 import type { HostEvent } from '../../../host/host.ts';
+import { findDrops, findPaths } from '../../lan/foreign-drops.ts';
 import type { Pass } from '../../reconcile/pass.ts';
-import { findDrops, findPaths } from '../../status/foreign-drops.ts';
 import type { Tools } from '../../tools.ts';
 import type { PassListener } from '../pass-listener.ts';
 import { TransitionLogger } from '../transition-logger.ts';

@@ -1,7 +1,7 @@
 import { findGone } from '../../../core/health/lan-routes.ts';
 import type { Prefix } from '../../../core/net/cidr.ts';
 import type { HostEvent } from '../../../host/host.ts';
-import { updateLanRoutes } from '../../drain/lan-routes.ts';
+import { updateLanRoutes } from '../../lan/lan-routes.ts';
 import type { Pass } from '../../reconcile/pass.ts';
 import type { Tools } from '../../tools.ts';
 import type { PassListener } from '../pass-listener.ts';

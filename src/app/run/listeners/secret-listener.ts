@@ -1,6 +1,6 @@
 import type { Joined } from '../../../store/state/state.ts';
 import type { Pass } from '../../reconcile/pass.ts';
-import { isMisreported, ownTag, reportSecret } from '../../reconcile/report-secret.ts';
+import { isMisreported, ownTag, reportSecret } from '../../report-secret.ts';
 import type { Tools } from '../../tools.ts';
 import type { PassListener } from '../pass-listener.ts';
 import { TransitionLogger } from '../transition-logger.ts';

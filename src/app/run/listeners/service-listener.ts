@@ -1,6 +1,6 @@
 import type { Prefix } from '../../../core/net/cidr.ts';
 import type { Joined } from '../../../store/state/state.ts';
-import { reportWithdrawn, withdrawnBy } from '../../drain/withdraw.ts';
+import { reportWithdrawn, withdrawnBy } from '../../lan/withdraw.ts';
 import type { Pass } from '../../reconcile/pass.ts';
 import type { Tools } from '../../tools.ts';
 import type { PassListener } from '../pass-listener.ts';

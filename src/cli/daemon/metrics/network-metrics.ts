@@ -1,5 +1,5 @@
 import { Gauge, type Registry } from 'prom-client';
-import type { NetworkStatus } from '../../../app/status/network-status.ts';
+import type { NetworkStatus } from '../../../app/problems/network-status.ts';
 import { flagsOf, labelOf, secondsOf } from './names.ts';
 
 const networkStates = ['up', 'degraded', 'down'] as const satisfies readonly NetworkStatus['state'][];

@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
-import type { NetworkStatus, PeerStatus, RouteStatus } from '../../../app/status/network-status.ts';
+import type { NetworkStatus, PeerStatus, RouteStatus } from '../../../app/problems/network-status.ts';
 import { flagsOf, labelOf, maxReported } from './names.ts';
 
 const peerStates = ['connected', 'relayed', 'idle', 'stale', 'never'] as const satisfies readonly PeerStatus['state'][];

@@ -1,5 +1,5 @@
+import type { NetworkStatus } from '../../../app/problems/network-status.ts';
 import { TransitionLogger } from '../../../app/run/transition-logger.ts';
-import type { NetworkStatus } from '../../../app/status/network-status.ts';
 import { readStatus } from '../../../app/status/status.ts';
 import type { Tools } from '../../../app/tools.ts';
 import type { ListenAddress } from '../../input/listen-address.ts';

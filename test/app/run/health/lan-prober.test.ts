@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { describeLan } from '../../../../src/app/problems/describe-lan.ts';
 import { LanProber } from '../../../../src/app/run/health/lan-prober.ts';
-import { describeLan } from '../../../../src/app/status/describe-lan.ts';
 import { MissingTool } from '../../../../src/core/errors/index.ts';
 import type { Peer } from '../../../../src/core/map/model.ts';
 import { parseProbeTarget } from '../../../../src/core/map/probe-target.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { reconcileNetworks } from '../../../../src/app/reconcile/reconcile.ts';
+import { reconcileNetworks } from '../../../../src/app/networks/reconcile.ts';
 import { renewPeers } from '../../../../src/app/run/health/renew-peers.ts';
 import { dialled, peer } from '../../../core/samples.ts';
 import { answerWith, Desk, joinedTo, mapAt } from '../../desk.ts';

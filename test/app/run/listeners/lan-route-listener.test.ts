@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { describeLanRoutes } from '../../../../src/app/drain/lan-routes.ts';
-import { withdrawnBy } from '../../../../src/app/drain/withdraw.ts';
+import { describeLanRoutes } from '../../../../src/app/lan/lan-routes.ts';
+import { withdrawnBy } from '../../../../src/app/lan/withdraw.ts';
 import { evaluateNetwork } from '../../../../src/app/reconcile/evaluate-network.ts';
 import { passNetwork } from '../../../../src/app/reconcile/pass.ts';
 import { noUpdate } from '../../../../src/app/reconcile/state-update.ts';

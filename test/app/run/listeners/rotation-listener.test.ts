@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
+import { bringUp } from '../../../../src/app/networks/up.ts';
 import { evaluateNetwork } from '../../../../src/app/reconcile/evaluate-network.ts';
-import { bringUp } from '../../../../src/app/reconcile/reconcile.ts';
 import { RotationListener } from '../../../../src/app/run/listeners/rotation-listener.ts';
 import { Unreachable } from '../../../../src/core/errors/index.ts';
 import type { Joined } from '../../../../src/store/state/state.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { NetworkStatus, PeerStatus } from '../../../../src/app/status/network-status.ts';
+import type { NetworkStatus, PeerStatus } from '../../../../src/app/problems/network-status.ts';
 import { readStatus } from '../../../../src/app/status/status.ts';
 import { createMetrics } from '../../../../src/cli/daemon/metrics/metrics.ts';
 import { maxReported } from '../../../../src/cli/daemon/metrics/names.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { NetworkStatus } from '../../../../src/app/status/network-status.ts';
+import type { NetworkStatus } from '../../../../src/app/problems/network-status.ts';
 import { openTextFile } from '../../../../src/cli/context.ts';
 import { createMetrics } from '../../../../src/cli/daemon/metrics/metrics.ts';
 import { coalesceSnapshots, publishMetrics } from '../../../../src/cli/daemon/metrics/publish.ts';

@@ -1,0 +1,129 @@
+import type { AdminService, Enrolled, Network } from '../../api/service.ts';
+import { type KeyPair, makeKeyPair } from '../../core/crypto/keys.ts';
+import { tagOf } from '../../core/crypto/network-secret.ts';
+import { Secret } from '../../core/crypto/secret.ts';
+import { expectCpnError, printable, Refused } from '../../core/errors/index.ts';
+import type { ConnectorProfile } from '../../core/export/device-profile.ts';
+import type { NetworkMap, Peer, PeerId } from '../../core/map/model.ts';
+import type { Options } from '../../core/map/options.ts';
+import { addressAt, type Prefix, rangeOf } from '../../core/net/cidr.ts';
+import type { ServiceAddress } from '../../core/net/service-address.ts';
+import { readFeatures } from '../service-features.ts';
+import type { Tools } from '../tools.ts';
+import { type DeviceTunnel, desireDevice, resolveEndpoints, toMap } from './device-tunnel.ts';
+
+/** A device on which `cpn` does not run, such as a phone, that is to be a peer of its own. */
+export interface DeviceRequest {
+  readonly admin: AdminService;
+  readonly address: ServiceAddress;
+  readonly network: Network;
+  readonly name: string;
+  readonly link: string;
+  readonly options: Options;
+  /** That of the network's hosts, without which none of them answers; null for none. */
+  readonly networkSecret: Secret | null;
+  /** The connector that the device dials, and no other peer; null for all peers that have an endpoint. */
+  readonly connector: Network['peers'][number] | null;
+}
+
+/** A device and the tunnel that it is to have. Its keys are here and nowhere else. */
+export interface EnrolledDevice extends DeviceTunnel {
+  readonly id: PeerId;
+  readonly name: string;
+  readonly range: Prefix;
+}
+
+/** Where a device goes. */
+export interface DeviceDelivery {
+  /** Throws where a device could not be handed over. The draft is as large as the device will be, and not enrolled. */
+  check(draft: EnrolledDevice): Promise<void>;
+  handOver(device: EnrolledDevice): Promise<void>;
+}
+
+/**
+ * Makes a key pair for a device, enrols it as an administrator may, and hands over the result; nothing of it is kept on this host. A
+ * device that could not be handed over is not enrolled. If the delivery fails all the same, the peer is removed: its keys are lost.
+ */
+export async function enrollDevice(tools: Tools, request: DeviceRequest, delivery: DeviceDelivery): Promise<void> {
+  const keyPair = makeKeyPair(tools.random(32));
+  const { connector } = request;
+  const known = toMap(request.network);
+  const { first, last } = rangeOf(known.cidr);
+  const draft: Peer = {
+    ...{ id: 'draft', name: request.name, type: 'admin_device', publicKey: keyPair.publicKey },
+    // No address of the network has a longer text.
+    address: addressAt(last - first > 1n ? last - 1n : last),
+    ...{ endpoint: null, routes: null, withdrawn: [] },
+  };
+  const dialled = connector === null ? known.peers : known.peers.filter(({ id }) => id === connector.id);
+  const resolved = await resolveEndpoints(tools, dialled);
+  const compose = (map: NetworkMap, peer: Enrolled['peer']): EnrolledDevice => ({
+    ...desireDevice({ ...request, map, resolved, keyPair, peer, connector: connector?.id ?? null }),
+    ...{ id: peer.id, name: peer.name, range: map.cidr },
+  });
+  const drafted = compose({ ...known, peers: [...known.peers, draft] }, draft);
+  await delivery.check(drafted);
+  const { map, peer } = await enroll(tools, request, keyPair, drafted.profile);
+  try {
+    // The service keeps the routes that it was sent.
+    const sent = drafted.profile === null ? map : { ...map, routes: known.routes };
+    await delivery.handOver(compose(sent, peer));
+  } catch (error) {
+    await removeEnrolled(tools, request, peer.id);
+    throw error;
+  }
+}
+
+async function enroll(tools: Tools, request: DeviceRequest, { publicKey }: KeyPair, profile: ConnectorProfile | null) {
+  const { admin, address, network, name, networkSecret } = request;
+  tools.progress(`enrolling ${name} at ${address.url}`);
+  const key = await admin.createKey(network.id, {
+    ...{ name, max_uses: 1, expires_in_hours: 1 },
+    peer_types: ['admin_device'],
+  });
+  try {
+    const { states } = await tools.store.list();
+    const known = states.find((each) => each.service.url === address.url && each.features !== null);
+    const features = await readFeatures(tools, { service: address, features: known?.features ?? null });
+    const service = await tools.connect({ service: address, features });
+    return await service.enroll({
+      token: new Secret(key.enrollment_token),
+      name,
+      type: 'admin_device',
+      publicKey,
+      endpoint: null,
+      ...(profile && { profile: { connector: Number(profile.connector), routes: profile.routes as Prefix[] } }),
+      ...(networkSecret && { secretTag: tagOf(networkSecret) }),
+      idempotencyKey: Buffer.from(tools.random(16)).toString('hex'),
+    });
+  } catch (error) {
+    // Best effort: it ends by itself within the hour.
+    if (key.id !== null) await admin.revokeKey(network.id, key.id).catch(expectCpnError);
+    if (!(error instanceof Refused)) await removeUnknown(tools, request, publicKey);
+    throw error;
+  }
+}
+
+/** Removes the peer of an enrolment whose reply was lost, if there is one. */
+async function removeUnknown(tools: Tools, request: DeviceRequest, publicKey: string): Promise<void> {
+  const { admin, network, name } = request;
+  try {
+    const { peers } = await admin.readNetwork(network.id);
+    const peer = peers.find(({ public_key }) => public_key === publicKey);
+    if (peer !== undefined) await removeEnrolled(tools, request, peer.id);
+  } catch (error) {
+    expectCpnError(error);
+    tools.warn(`the outcome is unknown: "cpn peer list ${network.id}" shows whether ${printable(name)} is enrolled`);
+  }
+}
+
+async function removeEnrolled(tools: Tools, { admin, network, name }: DeviceRequest, id: PeerId): Promise<void> {
+  try {
+    await admin.removePeer(network.id, id);
+  } catch (error) {
+    expectCpnError(error);
+    tools.warn(
+      `${printable(name)} is still enrolled, but its keys were not saved; remove it with: cpn peer remove ${network.id} ${id}`,
+    );
+  }
+}

@@ -1,0 +1,41 @@
+import { CpnError, NotJoined, UnreadableFile, WrongUsage } from '../../core/errors/index.ts';
+import { parseConfig } from '../../core/wg-quick/parse.ts';
+import type { TunnelConfig } from '../../core/wg-quick/tunnel-config.ts';
+import type { Joined } from '../../store/state/state.ts';
+import { refuseUnreadable, selectJoined } from '../select.ts';
+import type { Tools } from '../tools.ts';
+
+/**
+ * Reads the tunnel to the network that is named, or to the only one; queries neither a control plane nor the kernel.
+ * Its wg-quick file is the last that was known to be good.
+ *
+ * @throws NotJoined where there is none
+ * @throws WrongUsage where there are several and none is named
+ * @throws UnreadableFile where its file is gone, or says what we would not write
+ */
+export async function readTunnel(
+  tools: Tools,
+  network: string | undefined,
+): Promise<{ readonly interface: string; readonly config: TunnelConfig }> {
+  const { interface: link } = await selectOne(tools, network);
+  const path = tools.store.configPath(link);
+  const remedy = `"cpn reconcile ${link}" writes it again`;
+  const text = await tools.store.readConfig(link);
+  if (text === null) throw new UnreadableFile(path, 'is not there', remedy);
+  try {
+    return { interface: link, config: parseConfig(text) };
+  } catch (error) {
+    if (!(error instanceof CpnError)) throw error;
+    throw new UnreadableFile(path, `is not as cpn wrote it: ${error.message}`, remedy, error);
+  }
+}
+
+async function selectOne(tools: Tools, network: string | undefined): Promise<Joined> {
+  const { states, unreadable } = await selectJoined(tools, network);
+  refuseUnreadable(unreadable);
+  const [only, ...more] = states;
+  if (only === undefined) throw new NotJoined('no network is joined; join one with "cpn join"');
+  if (more.length === 0) return only;
+  const names = states.map((state) => state.interface).join(', ');
+  throw new WrongUsage(`this host is in ${states.length} networks; name one of ${names}`);
+}

@@ -1,0 +1,110 @@
+import type { AdminService, Event } from '../../api/service.ts';
+import { Unreachable } from '../../core/errors/index.ts';
+import type { Id } from '../../core/map/model.ts';
+import { backoffDelay } from '../../core/util/backoff.ts';
+
+/** Events of one reply. */
+const pageSize = 1000;
+/** Proxies such as nginx end what is silent for 60 s. */
+const waitSeconds = 50;
+const backoff = { baseMs: 1000, capMs: 15_000 };
+/** Between two polls, also of a service that does not wait although it says so. */
+const pauseMs = { afterWait: 1000, withoutWait: 5000 };
+
+type Service = Pick<AdminService, 'readEvents'>;
+
+interface WantedEvents {
+  /** Only events after this one; without it, the newest ones. */
+  readonly after?: Id | undefined;
+  readonly limit: number;
+  /** None for all. */
+  readonly types: readonly string[];
+}
+
+/** Reads up to `limit` events, oldest first: the newest ones, or the first ones after `after`, also where none is as new. */
+export async function readEvents(
+  service: Service,
+  network: Id,
+  { after, limit, types }: WantedEvents,
+): Promise<Event[]> {
+  const isWanted = ({ type }: Event) => types.length === 0 || types.includes(type);
+  if (after === undefined && types.length === 0 && limit <= pageSize) {
+    return (await service.readEvents(network, { limit })).events;
+  }
+  let found: Event[] = [];
+  for (let last = after ?? 0; ; ) {
+    const { events } = await service.readEvents(network, { after: last, limit: pageSize });
+    // The service answers with its newest events where it has no event as new as `last`.
+    if (!events.every(({ id }) => isAfter(id, last))) return found;
+    const newest = events.at(-1);
+    found = [...found, ...events.filter(isWanted)];
+    if (after === undefined) found = found.slice(-limit);
+    if (newest === undefined || (after !== undefined && found.length >= limit)) return found.slice(0, limit);
+    last = newest.id;
+  }
+}
+
+/** The newest event of a network where it is older than the one with the id `after`, which is then in no history of it; null elsewhere. */
+export async function findOlderNewest(service: Service, network: Id, after: number): Promise<Event | null> {
+  const newest = (await service.readEvents(network, { limit: 1 })).events.at(-1);
+  return typeof newest?.id === 'number' && newest.id < after ? newest : null;
+}
+
+interface Patience {
+  /** Ends with the signal. */
+  sleep(milliseconds: number): Promise<unknown>;
+  /** In [0, 1). */
+  readonly random: () => number;
+  /** Called at the first of the attempts that fail, and with null when one succeeds again. */
+  onOutage(error: Unreachable | null): void;
+}
+
+/** Does `work`, again and again while it fails with what `passes`. */
+export async function withPatience<Result>(
+  work: () => Promise<Result>,
+  { sleep, random, onOutage }: Patience,
+  passes: (error: Unreachable) => boolean = () => true,
+): Promise<Result> {
+  for (let failures = 0; ; ) {
+    try {
+      const result = await work();
+      if (failures > 0) onOutage(null);
+      return result;
+    } catch (error) {
+      if (!(error instanceof Unreachable && passes(error))) throw error;
+      failures += 1;
+      if (failures === 1) onOutage(error);
+      await sleep(Math.max(error.retryAfterMs ?? 0, backoffDelay(failures, backoff, random())));
+    }
+  }
+}
+
+interface EventCursor extends Patience {
+  /** The last event that is known: its id, and its instant where that is known too. */
+  readonly last: Pick<Event, 'id'> & Partial<Pick<Event, 'at'>>;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Gives each event that comes after the last one, once, as soon as it comes. It goes on while the service is unreachable; it ends with
+ * the signal, by whatever error that makes.
+ */
+export async function* followEvents(service: Service, network: Id, following: EventCursor): AsyncGenerator<Event> {
+  const { signal, sleep } = following;
+  const wait = { seconds: waitSeconds, signal };
+  for (let { id: after, at = '' } = following.last; ; ) {
+    const page = { after, limit: pageSize, wait };
+    const { events, waited } = await withPatience(() => service.readEvents(network, page), following);
+    // A database that was restored from a backup has no event as new: the service answers with its newest ones.
+    const isRestored = !events.every(({ id }) => isAfter(id, page.after));
+    const fresh = isRestored ? events.filter((event) => event.at > at) : events;
+    yield* fresh;
+    after = events.at(-1)?.id ?? after;
+    at = fresh.at(-1)?.at ?? at;
+    if (fresh.length === 0) await sleep(waited ? pauseMs.afterWait : pauseMs.withoutWait);
+  }
+}
+
+function isAfter(id: Id, last: Id): boolean {
+  return typeof id === 'number' && typeof last === 'number' ? id > last : String(id) !== String(last);
+}

@@ -1,0 +1,134 @@
+import { CpnError, NotJoined } from '../../core/errors/index.ts';
+import { type Check, findStop } from '../../core/explain/check.ts';
+import { findForwardPaths } from '../../core/explain/check-firewall.ts';
+import { findInboundPaths } from '../../core/explain/check-inbound.ts';
+import { reversePathKeys } from '../../core/explain/check-reverse-path.ts';
+import { usesTunnel } from '../../core/explain/check-route.ts';
+import { explainOther, explainPath } from '../../core/explain/explain-path.ts';
+import { type FoundTarget, findNetwork } from '../../core/explain/find-target.ts';
+import { findActualPeer, type NetworkOnHost } from '../../core/explain/view.ts';
+import type { ForeignDrops, PacketPaths } from '../../core/forward/foreign/foreign-drops.ts';
+import { describeMapAge } from '../../core/map/map-age.ts';
+import type { Id } from '../../core/map/model.ts';
+import { findOwnPeer } from '../../core/map/own-peer.ts';
+import type { Address } from '../../core/net/cidr.ts';
+import type { Joined } from '../../store/state/state.ts';
+import { evaluateNetwork } from '../reconcile/evaluate-network.ts';
+import { readReturnPaths } from '../reconcile/return-paths.ts';
+import { ownTag } from '../report-secret.ts';
+import { refuseUnreadable, selectJoined } from '../select.ts';
+import { secondsNow, type Tools } from '../tools.ts';
+import { type FoundAddress, findAddress } from './find-address.ts';
+
+/** The way that a packet of this host takes to an address, and where it stops. */
+export interface Explanation extends FoundAddress {
+  /** Null, like `interface`, for an address outside every network of this host. */
+  readonly network: { readonly id: Id | null; readonly name: string } | null;
+  readonly interface: string | null;
+  /** In the order in which the packet meets them. */
+  readonly checks: readonly Check[];
+  /** The first check that stops it. */
+  readonly stop: Check | null;
+}
+
+/**
+ * Explains the way to what `text` names, from the host alone: it queries no control plane, sends nothing to the address, and changes
+ * nothing. Of the networks that have the address, it explains the one that carries it.
+ *
+ * @throws NotJoined when this host is in no network
+ * @throws InvalidValue when `text` names no address
+ */
+export async function explainAddress(tools: Tools, text: string): Promise<Explanation> {
+  const { states, unreadable } = await selectJoined(tools, undefined);
+  if (states.length === 0) {
+    refuseUnreadable(unreadable);
+    throw new NotJoined('no network is joined; join one with "cpn join"');
+  }
+  for (const { error } of unreadable) tools.warn(error.message);
+  const found = await findAddress(tools, states, text);
+  const views = await evaluateAll(tools, states);
+  const place = findNetwork(found.address, views);
+  const checks = place
+    ? await checkNetworkPath(tools, found.address, place)
+    : await checkOtherPath(tools, found.address, views);
+  const view = place?.view;
+  return {
+    ...found,
+    network: view ? { id: view.map.id, name: view.map.name } : null,
+    interface: view?.desired.link ?? null,
+    checks,
+    stop: findStop(checks),
+  };
+}
+
+/** The networks of this host, the one that has the right of way first. One that cannot be looked at hides no other. */
+async function evaluateAll(tools: Tools, states: readonly Joined[]): Promise<NetworkOnHost[]> {
+  const results = await Promise.allSettled(states.map((state) => readView(tools, state)));
+  const failures = results.flatMap((each) => (each.status === 'rejected' ? [each.reason] : []));
+  for (const error of failures) {
+    if (!(error instanceof CpnError) || failures.length === states.length) throw error;
+    tools.warn(error.message);
+  }
+  const views = results.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+  return views.toSorted((a, b) => (a.createdAt < b.createdAt ? -1 : 1)).map(({ view }) => view);
+}
+
+async function readView(tools: Tools, state: Joined): Promise<{ createdAt: string; view: NetworkOnHost }> {
+  const [{ listed, desired, actual, expired, serviceTime }, { silent, sync }] = await Promise.all([
+    evaluateNetwork(tools, state),
+    tools.store.readNotes(state.interface),
+  ]);
+  const { map, peer } = state.membership;
+  const self = findOwnPeer(map, state) ?? peer;
+  const failed = state.failed.filter(({ back }) => !back).map((each) => each.peer);
+  const { enabled } = state;
+  const secretTag = ownTag(state);
+  const refused = sync.refused && { by: sync.refused, error: sync.refusal ?? null };
+  const age = desired.isConnector ? describeMapAge(state, serviceTime) : null;
+  const deadlines = { expired, outdated: age?.isOver ? age.found : null };
+  const observed = { desired, actual, silent, failed, failures: state.failed, secretTag, refused };
+  const deletion = state.deletion && { deletedAt: state.deletion.at };
+  const view = { map, address: self.address, listed, enabled, ...deletion, ...observed, ...deadlines };
+  return { createdAt: state.createdAt, view };
+}
+
+async function checkNetworkPath(tools: Tools, address: Address, { view, target }: FoundTarget): Promise<Check[]> {
+  const { link } = view.desired;
+  const checksReturn = usesTunnel(target) && view.actual.link?.addresses.some((each) => each.address === view.address);
+  const endpoint = usesTunnel(target) ? findActualPeer(address, view)?.endpoint : null;
+  const mark = view.actual.device?.fwmark ?? undefined;
+  const [there, back, outer, actual, answers] = await Promise.all([
+    tools.host.route(address),
+    checksReturn ? tools.host.route(address, { source: view.address }) : null,
+    endpoint ? tools.host.route(endpoint.host, { mark }) : null,
+    tools.host.observe({ link, firewall: false, hosts: false, sysctls: Object.values(reversePathKeys(link)) }),
+    readReturnPaths(tools.host, view, address),
+  ]);
+  const sysctls = { ...view.actual.sysctls, ...actual.sysctls };
+  const evaluation = { ...view, actual: { ...view.actual, sysctls } };
+  const found = { view: evaluation, target };
+  const forward = findForwardPaths(address, found, there);
+  const inbound = usesTunnel(target) ? findInboundPaths(evaluation) : [];
+  const drops = await readDrops(tools, link, { forward, inbound });
+  return explainPath(address, found, { there, back, outer, drops, answers }, secondsNow(tools));
+}
+
+async function checkOtherPath(tools: Tools, address: Address, views: readonly NetworkOnHost[]): Promise<Check[]> {
+  const full = views.find(({ desired }) => desired.rules.length > 0);
+  const [there, answers] = await Promise.all([
+    tools.host.route(address),
+    full ? readReturnPaths(tools.host, full, address) : [],
+  ]);
+  return explainOther(address, views, there, answers);
+}
+
+/** What others drop on these ways; null where their rules cannot be read, which is no reason to tell nothing of the rest. */
+async function readDrops(tools: Tools, link: string, paths: PacketPaths): Promise<ForeignDrops | null> {
+  const { host } = tools;
+  if (paths.forward.length + paths.inbound.length === 0) return { forward: [], inbound: null };
+  if (!host.foreignDrops) return null;
+  return host.foreignDrops(link, paths).catch((error) => {
+    if (error instanceof CpnError) return null;
+    throw error;
+  });
+}

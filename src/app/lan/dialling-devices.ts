@@ -1,0 +1,32 @@
+import { CpnError } from '../../core/errors/index.ts';
+import { listDialling } from '../../core/routing/via-connectors.ts';
+import type { Joined, State } from '../../store/state/state.ts';
+import { accessOf } from '../access.ts';
+import { isJoined } from '../select.ts';
+import type { Tools } from '../tools.ts';
+
+/** Milliseconds for the question to the control plane, before a prompt. */
+const deadlineMs = 5_000;
+
+/**
+ * The names of the devices that dial this connector alone, by the map of the control plane: a device may be newer than the last pass. Where
+ * the control plane does not answer they are those of the saved map.
+ */
+export async function findDiallingDevices(tools: Tools, state: State): Promise<string[]> {
+  if (!isJoined(state) || state.enrollment.type !== 'connector') return [];
+  const { map, peer } = state.membership;
+  const received = await readNewestMap(tools, state);
+  return listDialling(received ?? map, peer).map(({ name }) => name);
+}
+
+async function readNewestMap(tools: Tools, state: Joined) {
+  const access = accessOf(state);
+  if (access === null) return null;
+  try {
+    const service = await tools.connect(state, { deadlineMs });
+    return (await service.readMap(access.network, access.token, null)).map;
+  } catch (error) {
+    if (error instanceof CpnError) return null;
+    throw error;
+  }
+}

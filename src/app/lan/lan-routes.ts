@@ -1,0 +1,91 @@
+import { CpnError } from '../../core/errors/index.ts';
+import { initialLanRoutes, type LanRoutes, trackLanRoutes } from '../../core/health/lan-routes.ts';
+import { findOwnPeer } from '../../core/map/own-peer.ts';
+import type { Prefix } from '../../core/net/cidr.ts';
+import { assignedRoutes } from '../../core/routing/route-owner.ts';
+import { leavesRoute } from '../../core/routing/successor.ts';
+import type { Joined } from '../../store/state/state.ts';
+import type { Notes } from '../../store/store.ts';
+import type { Evaluation } from '../reconcile/evaluate-network.ts';
+import { locateApi } from '../reconcile/resolve-names.ts';
+import type { Tools } from '../tools.ts';
+import { findDrops } from './foreign-drops.ts';
+import { findLan } from './lan.ts';
+
+/** What else the ways are judged by: how long one must be there again before its route is served, and since when those are that settle. */
+export interface LanRouteContext {
+  /** The routes whose packets another program drops, each with the reason. */
+  readonly dropped: ReadonlyMap<Prefix, string>;
+  /** Seconds. */
+  readonly settling: number;
+  readonly since: ReadonlyMap<string, number>;
+}
+
+/** Sees which routes of a connector have lost their way to the LAN, and notes that. A host that serves nothing has none. */
+export async function updateLanRoutes(tools: Tools, { state, actual }: Evaluation, context: LanRouteContext) {
+  const { map } = state.membership;
+  const self = findOwnPeer(map, state);
+  const routes = self ? assignedRoutes(map, self) : [];
+  const notes = await tools.store.readNotes(state.interface);
+  const before = notes.ways ?? initialLanRoutes(withdrawnBefore(state, self?.withdrawn ?? [], notes));
+  // A platform that does not tell its routes forwards nothing.
+  if (self === undefined || routes.length === 0 || actual.underlay.reached === undefined)
+    return { before, lanRoutes: before, since: context.since, routes };
+  const { lanRoutes, since } = trackLanRoutes(before, routes, {
+    ...context,
+    dropped: new Map([...context.dropped].filter(([route]) => leavesRoute(map, self, route))),
+    underlay: actual.underlay,
+    isOnline: await isOnline(tools, state, actual.underlay),
+    withdrawn: self.withdrawn,
+    now: tools.monotonic(),
+  });
+  const isNew = JSON.stringify(lanRoutes) !== JSON.stringify(notes.ways ?? {});
+  if (isNew) await tools.store.amendNotes(state.interface, { ways: lanRoutes });
+  return { before, lanRoutes, since, routes };
+}
+
+/** Notes which routes of a connector have no way to their LAN now. A way that is back counts at once, which only the daemon waits for. */
+export async function checkLanRoutes(tools: Tools, evaluation: Evaluation): Promise<void> {
+  const dropped = await findDrops(tools, evaluation).then(
+    ({ routes }) => routes,
+    (error: unknown) => {
+      // Packet rules that cannot be read withdraw nothing.
+      if (error instanceof CpnError) return new Map();
+      throw error;
+    },
+  );
+  await updateLanRoutes(tools, evaluation, { settling: 0, since: new Map(), dropped });
+}
+
+/** What this connector took out of service for want of a way, before a reboot: all that it withdrew for no other reason. */
+function withdrawnBefore(state: Joined, withdrawn: readonly Prefix[], { dead, unloaded }: Notes): readonly Prefix[] {
+  // A host that is drained, or has no packet rules, withdraws its relaying too.
+  const isWhole = state.drained || unloaded !== null || withdrawn.includes(state.membership.map.cidr);
+  if (isWhole || findLan(state) !== null) return [];
+  return withdrawn.filter((route) => !dead.includes(route));
+}
+
+async function isOnline({ host }: Tools, state: Joined, underlay: Evaluation['actual']['underlay']) {
+  const { uplinks, links } = underlay;
+  const isDown = (uplink: string) => links.some(({ name, isDown }) => name === uplink && isDown);
+  if (uplinks.length > 0 && uplinks.every(isDown)) return false;
+  const sources = await Promise.all(locateApi(state).map((address) => host.sourceAddress(address)));
+  return sources.length === 0 || sources.some((source) => source !== null);
+}
+
+/** The routes to whose LAN this host has no route of its own any more, and why. */
+export function findUnreachableLans(lanRoutes: LanRoutes | null): { readonly route: string; readonly why: string }[] {
+  return Object.entries(lanRoutes ?? {}).flatMap(([route, { gone }]) => (gone === null ? [] : [{ route, why: gone }]));
+}
+
+/** Describes the routes whose way is gone, and what becomes of them. */
+export function describeLanRoutes(state: Joined, lanRoutes: LanRoutes | null): string[] {
+  const self = findOwnPeer(state.membership.map, state);
+  return findUnreachableLans(lanRoutes).map(({ route, why }) => {
+    const isWithdrawn = self?.withdrawn.some((each) => each === route);
+    const consequence = isWithdrawn
+      ? 'the route is out of service here until there is one'
+      : 'the control plane still has the route in service here, and others send to it';
+    return `this host has no way to the LAN behind ${route} (${why}); ${consequence}`;
+  });
+}

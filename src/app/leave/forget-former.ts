@@ -1,0 +1,31 @@
+import { NotJoined, quote } from '../../core/errors/index.ts';
+import { findNamed } from '../../core/names/find-named.ts';
+import type { FormerMembership } from '../../store/former-networks.ts';
+import { dropFormer, namesOf } from '../networks/former-networks.ts';
+import type { Tools } from '../tools.ts';
+
+/**
+ * Forgets what is kept of networks that this host left, and leaves the networks that it is in alone.
+ *
+ * @throws NotJoined when `network` names none of them; WrongUsage when it names several
+ */
+export async function deleteFormer(tools: Tools, network?: string): Promise<readonly FormerMembership[]> {
+  return tools.store.lock(async () => {
+    const { memberships } = await tools.store.readFormer();
+    const dropped = network === undefined ? memberships : [findFormer(memberships, network)];
+    await dropFormer(tools, dropped);
+    return dropped;
+  });
+}
+
+function findFormer(memberships: readonly FormerMembership[], network: string): FormerMembership {
+  const found = findNamed(memberships, network, {
+    what: 'former network',
+    names: namesOf,
+    describe: ({ interface: link, network: { id, name }, service }) =>
+      `${link} (${quote(name)}, id ${id}, ${service.url})`,
+    remedy: 'give a name that no other has, or none to drop all',
+  });
+  if (found) return found;
+  throw new NotJoined(`nothing is kept of a network ${quote(network)} that this host left; "cpn status" shows what is`);
+}

@@ -1,0 +1,130 @@
+import { Interrupted, MismatchChanged, NotJoined, quote, WrongUsage } from '../../core/errors/index.ts';
+import { identifyMap } from '../../core/map/map-validation.ts';
+import type { PeerId } from '../../core/map/model.ts';
+import { ownKeys } from '../../core/map/own-peer.ts';
+import { describeList, findNamed, type Naming } from '../../core/names/find-named.ts';
+import type { Pin } from '../../core/pins/match-pins.ts';
+import { describeDifference, findPinMismatches, type PinMismatch } from '../../core/pins/pin-mismatch.ts';
+import { acceptMismatch, reapplyPins } from '../../core/pins/pins.ts';
+import type { Joined } from '../../store/state/state.ts';
+import { holderOf } from '../pins.ts';
+import { defaultConfirmMs, passNetwork } from '../reconcile/pass.ts';
+import { noUpdate } from '../reconcile/state-update.ts';
+import { isJoined, refuseUnreadable, selectJoined } from '../select.ts';
+import type { Tools } from '../tools.ts';
+import type { PassReport } from './pass-report.ts';
+import { reconcileNetworks } from './reconcile.ts';
+
+/** A peer of a network of this host, and what is claimed of it, if anything is. */
+export interface PinnedPeer {
+  readonly interface: string;
+  readonly id: PeerId;
+  readonly name: string;
+  readonly addresses: readonly string[];
+  readonly mismatch: PinMismatch | null;
+}
+
+/**
+ * The peer that a person names by its id, its address or its name. Peers choose their names, perhaps the id or the address of another.
+ *
+ * @throws WrongUsage when there is none, or more than one; NotJoined where there is no network
+ */
+export async function findPeer(tools: Tools, named: string, network: string | undefined): Promise<PinnedPeer> {
+  const { states, unreadable } = await selectJoined(tools, network);
+  const peers = states.flatMap(listPeers);
+  const peer = findNamed(peers, named, naming);
+  if (peer !== null) return peer;
+  refuseUnreadable(unreadable);
+  if (states.length === 0) throw new NotJoined('no network is joined; join one with "cpn join"');
+  const mismatched = peers.filter(({ mismatch }) => mismatch !== null);
+  throw new WrongUsage(
+    `there is no peer ${quote(named)}; peers with a change to accept: ${describeList(mismatched, naming)}`,
+  );
+}
+
+const naming: Naming<PinnedPeer> = {
+  what: 'peer',
+  names: ({ id, name, addresses }) => [String(id), name, ...addresses],
+  describe: ({ interface: link, id, name, addresses }) => `${quote(name)} (${id}, ${addresses[0]}) in ${link}`,
+  remedy: 'give an id, address or name that no other has, and the network',
+};
+
+/**
+ * Takes what is claimed of a peer for what it is to be known by from now on, and makes a pass over its network. After a signal that
+ * comes before the pass is confirmed nothing is accepted.
+ *
+ * @throws MismatchChanged when that is not what was found any more
+ */
+export async function acceptPeer(tools: Tools, { interface: link, name, mismatch }: PinnedPeer): Promise<PassReport[]> {
+  const made = await tools.store.lock(async () => {
+    const state = await tools.store.read(link);
+    if (mismatch === null || state === null || !isJoined(state)) return null;
+    const accepted = accept(state, mismatch, name);
+    await tools.store.write(accepted);
+    return { before: state, accepted };
+  });
+  try {
+    return await reconcileNetworks(tools, link);
+  } catch (error) {
+    if (error instanceof Interrupted && made !== null) await tools.deferSignals(() => revertAcceptance(tools, made));
+    throw error;
+  }
+}
+
+/** Has peers be known again by what they were known by before, on the host too. */
+async function revertAcceptance(
+  tools: Tools,
+  { before, accepted }: { readonly before: Joined; readonly accepted: Joined },
+): Promise<void> {
+  const { interface: link, membership, pins } = before;
+  const { map } = membership;
+  const isUndone = await tools.store.lock(async () => {
+    const state = await tools.store.read(link);
+    // With a newer map a pass of the daemon has been there since.
+    if (state === null || !isJoined(state)) return false;
+    if (identifyMap(state.membership.map) !== identifyMap(accepted.membership.map)) return false;
+    await tools.store.write({ ...state, membership: { ...state.membership, map }, pins });
+    return true;
+  });
+  if (isUndone) await passNetwork(tools, link, noUpdate, { withinMs: defaultConfirmMs });
+}
+
+function accept(state: Joined, mismatch: PinMismatch, name: string): Joined {
+  const { membership, pins: before } = state;
+  const pin = before.find((each) => each.claimed !== null && isSameMismatch(each, mismatch));
+  if (pin === undefined) {
+    const present = findPinMismatches(membership.map, before).filter(
+      ({ claimed }) => claimed.peer === mismatch.claimed.peer,
+    );
+    throw new MismatchChanged(name, present.map(describeDifference).join('; ') || 'what it is known by');
+  }
+  const { map, pins } = reapplyPins(
+    { map: membership.map, pins: before },
+    holderOf(state),
+    acceptMismatch(before, pin),
+  );
+  return { ...state, membership: { ...membership, map }, pins };
+}
+
+function isSameMismatch(pin: Pin, { pin: known, claimed }: PinMismatch): boolean {
+  const nameOf = (each: Pick<PinMismatch, 'pin' | 'claimed'>) =>
+    JSON.stringify([each.claimed.peer, describeDifference(each)]);
+  return pin.claimed !== null && nameOf({ pin, claimed: pin.claimed }) === nameOf({ pin: known, claimed });
+}
+
+/** The peers that are listed, and those that are claimed to be and are kept out. */
+function listPeers({ interface: link, membership, pins, ...keys }: Joined): PinnedPeer[] {
+  const { map } = membership;
+  const mismatches = new Map(findPinMismatches(map, pins).map((mismatch) => [mismatch.claimed.peer, mismatch]));
+  const own = ownKeys(keys);
+  const listed = map.peers.filter(({ publicKey }) => !own.includes(publicKey));
+  const isListed = new Set(listed.map(({ id }) => id));
+  const hidden = [...mismatches.values()].filter(({ claimed }) => !isListed.has(claimed.peer));
+  return [...listed, ...hidden.map(({ name, claimed }) => ({ id: claimed.peer, name, address: claimed.address }))].map(
+    ({ id, name, address }) => {
+      const mismatch = mismatches.get(id) ?? null;
+      const addresses = mismatch ? [mismatch.pin.address, mismatch.claimed.address] : [address];
+      return { interface: link, id, name, addresses, mismatch: mismatch };
+    },
+  );
+}

@@ -1,0 +1,43 @@
+import { type CpnError, expectCpnError } from '../../core/errors/index.ts';
+import type { State } from '../../store/state/state.ts';
+import { cleanUp } from '../reconcile/cleanup.ts';
+import { type SelectedNetworks, selectMeant } from '../select.ts';
+import type { Tools } from '../tools.ts';
+
+/** Takes networks down; forgets nothing, and keeps them down until `bringUp`. @throws the first failure, once all had their turn */
+export async function takeDown(tools: Tools, network?: string, all = false): Promise<string[]> {
+  return tools.store.lock(async () => {
+    const { states, unreadable } = await selectMeant(tools.store, network, all);
+    return forEachState(tools, { states, unreadable }, async (state) => {
+      // Saved first: a pass between the two must not bring it up again.
+      const { deletion } = state;
+      const disabled = { ...state, enabled: false, ...(deletion && { deletion: { ...deletion, resumes: false } }) };
+      await tools.store.write(disabled);
+      await cleanUp(tools, disabled);
+      return state.interface;
+    });
+  });
+}
+
+/** The failure of one network is its own: the others have their turn before it is thrown. */
+export async function forEachState<Result>(
+  tools: Tools,
+  { states, unreadable }: SelectedNetworks,
+  work: (state: State) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = [];
+  const failures: CpnError[] = [];
+  for (const { interface: link } of states) {
+    try {
+      // One that had its turn may have handed over to this one what its receipt names.
+      const state = await tools.store.read(link);
+      if (state !== null) results.push(await work(state));
+    } catch (error) {
+      failures.push(expectCpnError(error));
+    }
+  }
+  const [failure, ...others] = [...failures, ...unreadable.map(({ error }) => error)];
+  for (const { message } of others) tools.warn(message);
+  if (failure) throw failure;
+  return results;
+}

@@ -1,0 +1,161 @@
+import type { PeerService } from '../../api/service.ts';
+import { CpnError, expectCpnError, Unreachable } from '../../core/errors/index.ts';
+import type { FormerMembership } from '../../store/former-networks.ts';
+import type { Joined } from '../../store/state/state.ts';
+import { isTokenVoid } from '../access.ts';
+import { transferOwnership } from '../reconcile/cleanup.ts';
+import { withExtensions } from '../service-features.ts';
+import type { Tools } from '../tools.ts';
+
+/** Of more networks that were left than this the oldest are forgotten. */
+const mostFormer = 100;
+
+/** The networks that this host left while their control planes list it; what cannot be read is a warning, and counts as none. */
+export async function listFormer({ store, warn }: Pick<Tools, 'store' | 'warn'>): Promise<readonly FormerMembership[]> {
+  try {
+    return (await store.readFormer()).memberships;
+  } catch (error) {
+    warn(expectCpnError(error).message);
+    return [];
+  }
+}
+
+/**
+ * Keeps the identity and the token of a network that is left, where they can remove or replace its peer later. To be called under the
+ * lock, before the state is forgotten. Returns what is kept; null for nothing.
+ */
+export async function recordFormer(tools: Tools, state: Joined): Promise<FormerMembership | null> {
+  const former = formerOf(state, tools.now().toISOString());
+  if (former === null) return null;
+  try {
+    const { memberships, folders } = await tools.store.readFormer();
+    const others = memberships.filter((each) => !isSamePeer(each, former)).slice(0, mostFormer - 1);
+    const made = state.receipt.flatMap((entry) => (entry.made === 'folder' ? entry.path : []));
+    await tools.store.writeFormer({ memberships: [former, ...others], folders: [...new Set([...folders, ...made])] });
+    return former;
+  } catch (error) {
+    tools.warn(expectCpnError(error).message);
+    return null;
+  }
+}
+
+function formerOf({ membership, ...state }: Joined, leftAt: string): FormerMembership | null {
+  const { map, peer, accessToken } = membership;
+  const { service, features, identity, keySerial, keyPair } = state;
+  const has = (feature: 'peer-removal' | 'enroll-identity-proof') => features === null || features.includes(feature);
+  const isRemovable = accessToken !== null && has('peer-removal');
+  const isReplaceable = identity !== null && has('enroll-identity-proof');
+  if (map.id === null || !(isRemovable || isReplaceable)) return null;
+  return {
+    interface: state.interface,
+    leftAt,
+    ...{ service, features, identity, keySerial },
+    network: { id: map.id, name: map.name },
+    peer: { id: peer.id, name: peer.name },
+    publicKey: keyPair.publicKey,
+    accessToken: isRemovable ? accessToken : null,
+  };
+}
+
+/**
+ * Removes the peers of networks that this host left, as far as their control planes can be reached, and forgets those that are gone.
+ * To be called without the lock.
+ *
+ * @param left those to remove; all by default
+ */
+export async function finishLeaving(tools: Tools, left?: readonly FormerMembership[]): Promise<void> {
+  const log = (text: string) => tools.log.debug({ error: text }, 'the file of former networks cannot be read');
+  const unreachable = new Set<string>();
+  for (const former of left ?? (await listFormer({ store: tools.store, warn: log }))) {
+    const { service, network, peer, accessToken } = former;
+    if (accessToken === null || unreachable.has(service.url)) continue;
+    try {
+      const patience = { deadlineMs: removalDeadline, attempts: 1, isLocked: true };
+      const isGone = await withExtensions(tools, former, patience, (api) => removeLeft(api, former, accessToken));
+      if (!isGone) continue;
+      await tools.store.lock(() => dropFormer(tools, [former]));
+      const facts = { url: service.url, network: network.name, peer: peer.name };
+      tools.log.info(facts, 'the peer of a former network is removed');
+      tools.progress(`${peer.name} is out of network ${network.name}, which this host left`);
+    } catch (error) {
+      if (!(error instanceof CpnError)) throw error;
+      if (error instanceof Unreachable) unreachable.add(service.url);
+      tools.log.debug(
+        { network: network.name, error: error.message },
+        'the peer of a former network is not removed yet',
+      );
+    }
+  }
+}
+
+/** Milliseconds for one control plane; what a person asked for waits that long. */
+const removalDeadline = 3_000;
+
+async function removeLeft(
+  service: PeerService,
+  { network, peer, publicKey }: FormerMembership,
+  token: NonNullable<FormerMembership['accessToken']>,
+): Promise<boolean> {
+  try {
+    if (await service.removePeer(network.id, peer.id, token)) return true;
+    const { map } = await service.readMap(network.id, token, null);
+    return map !== null && !map.peers.some((each) => each.id === peer.id || each.publicKey === publicKey);
+  } catch (error) {
+    if (isTokenVoid(error)) return true;
+    throw error;
+  }
+}
+
+/** Forgets what is kept of a network whose peer is this host again, and returns its state after that. To be called under the lock. */
+export async function deleteReplaced(tools: Tools, joined: Joined): Promise<Joined> {
+  const { service, membership } = joined;
+  const { map, peer } = membership;
+  const memberships = await listFormer(tools);
+  const replaced = memberships.filter(
+    (former) => former.service.url === service.url && former.network.id === map.id && former.peer.id === peer.id,
+  );
+  if (replaced.length === 0) return joined;
+  await dropFormer(tools, replaced);
+  // The folders may be this one's to take back now.
+  const receipt = (await tools.store.read(joined.interface))?.receipt ?? joined.receipt;
+  return { ...joined, receipt };
+}
+
+/** Those that `network` names by its interface, its id or its name; all where nothing is named. */
+export function selectFormer(
+  memberships: readonly FormerMembership[],
+  network: string | undefined,
+): readonly FormerMembership[] {
+  if (network === undefined) return memberships;
+  return memberships.filter((former) => namesOf(former).includes(network));
+}
+
+/** Networks that were left one after the other may have had the same interface. */
+export function namesOf({ interface: link, network }: FormerMembership): readonly string[] {
+  return [link, String(network.id), network.name];
+}
+
+export async function dropFormer(tools: Tools, dropped: readonly FormerMembership[]): Promise<void> {
+  const { memberships, folders } = await tools.store.readFormer();
+  const isDropped = (former: FormerMembership) =>
+    dropped.some((each) => isSamePeer(each, former) && each.leftAt === former.leftAt);
+  const left = memberships.filter((former) => !isDropped(former));
+  if (left.length === memberships.length) return;
+  const successor = left.length > 0 ? undefined : (await tools.store.list()).states[0];
+  const made = folders.map((path) => ({ made: 'folder', path }) as const);
+  if (successor) await transferOwnership(tools, successor, made);
+  await tools.store.writeFormer({ memberships: left, folders });
+}
+
+function isSamePeer(one: FormerMembership, other: FormerMembership): boolean {
+  return one.service.url === other.service.url && one.network.id === other.network.id && one.peer.id === other.peer.id;
+}
+
+/** Which peer stays where, and what ends that. */
+export function describeFormer({ network, peer, service, accessToken }: FormerMembership): string {
+  const removal =
+    accessToken === null
+      ? 'a join into that network replaces it, and "cpn peer remove" takes it out'
+      : `the next "cpn run", join, reconcile or leave that reaches ${service.url} removes it`;
+  return `${peer.name} stays in network ${network.name}, which this host left: ${removal}; "cpn leave --forget" drops what is kept for that`;
+}

@@ -1,0 +1,23 @@
+import { describeDeletion, describeRotation } from '../problems/describe-state.ts';
+import { evaluateNetwork } from '../reconcile/evaluate-network.ts';
+import { findUnread } from '../reconcile/pass.ts';
+import { applyUpdate } from '../reconcile/state-update.ts';
+import type { Tools } from '../tools.ts';
+import { explainChanges, forEachNetwork, type PassReport } from './pass-report.ts';
+import { refreshWithNames } from './reconcile.ts';
+
+/** What a pass over the networks would change, and why. Changes nothing. */
+export async function planNetworks(tools: Tools, network?: string): Promise<PassReport[]> {
+  return forEachNetwork(tools, network, async (state) => {
+    const { update, failure } = await refreshWithNames(tools, state);
+    const next = applyUpdate(state, update);
+    const pending = describeRotation(next);
+    if (pending !== null) tools.warn(pending);
+    const deleted = describeDeletion(next);
+    if (deleted !== null) tools.warn(deleted);
+    const planned = next.enabled ? await evaluateNetwork(tools, next, { acceptsUnread: true }) : null;
+    const changes = planned?.changes ?? [];
+    const unread = findUnread(planned);
+    return { ...explainChanges(state, planned), changes, unsynced: failure, failure: unread };
+  });
+}

@@ -1,0 +1,98 @@
+import { expectCpnError } from '../../core/errors/index.ts';
+import { describeAllSkipped } from '../../core/map/skipped-peers.ts';
+import type { Joined } from '../../store/state/state.ts';
+import { accessOf, explainNoAccess } from '../access.ts';
+import { checkLanRoutes } from '../lan/lan-routes.ts';
+import { reportWithdrawn, withdrawnBy } from '../lan/withdraw.ts';
+import { describePinMismatches } from '../pins.ts';
+import { describeDeletion } from '../problems/describe-state.ts';
+import { findUnloaded, withoutRules } from '../reconcile/apply.ts';
+import type { Evaluation } from '../reconcile/evaluate-network.ts';
+import { defaultConfirmMs, findUnread, passNetwork } from '../reconcile/pass.ts';
+import { refresh } from '../reconcile/refresh.ts';
+import { resolveNames } from '../reconcile/resolve-names.ts';
+import { applyUpdate } from '../reconcile/state-update.ts';
+import { reportSecret } from '../report-secret.ts';
+import { resumeRotation } from '../rotation/rotate.ts';
+import { isJoined } from '../select.ts';
+import { readFeatures, saveFeatures } from '../service-features.ts';
+import type { Tools } from '../tools.ts';
+import { finishLeaving } from './former-networks.ts';
+import { explainChanges, forEachNetwork, type PassReport } from './pass-report.ts';
+
+/**
+ * One pass over the networks: reads the newest maps, and makes the host what it should be. A change that could cut it off is
+ * taken back unless it is confirmed within `confirmMs`, 20 s by default.
+ */
+export async function reconcileNetworks(
+  tools: Tools,
+  network?: string,
+  confirmMs = defaultConfirmMs,
+): Promise<PassReport[]> {
+  const reports = await forEachNetwork(tools, network, async (stored) => {
+    const state = await withFeatures(tools, stored);
+    const { update, notes, failure } = await refreshWithNames(tools, state);
+    const local = explainNoAccess(state);
+    if (local !== null) tools.warn(local);
+    await tools.store.amendNotes(state.interface, notes);
+    const pass = await passNetwork(tools, state.interface, update, { withinMs: confirmMs });
+    const settled = await tools.store.read(state.interface);
+    const deleted = settled !== null && isJoined(settled) ? describeDeletion(settled) : null;
+    if (deleted !== null) tools.warn(deleted);
+    // This request confirms the deletion.
+    if (update.deletedAt !== undefined && settled !== null && isJoined(settled)) await refresh(tools, settled);
+    for (const skipped of describeAllSkipped(pass?.evaluation?.state.membership.map.skipped)) tools.warn(skipped);
+    for (const warning of pass?.evaluation ? describePinMismatches(pass.evaluation.state) : []) tools.warn(warning);
+    const unread = findUnread(pass?.evaluation);
+    if (pass && unread)
+      return { ...explainChanges(state, pass.evaluation), changes: pass.changes, unsynced: failure, failure: unread };
+    if (pass?.evaluation && failure === null) await reportState(tools, pass.evaluation);
+    if (pass?.evaluation?.state.rotation) await finishRotation(tools, state.interface, confirmMs);
+    const unloaded = pass?.evaluation ? await findUnloaded(tools, pass.evaluation) : null;
+    const changes = withoutRules(pass?.changes ?? [], unloaded);
+    return { ...explainChanges(state, pass?.evaluation ?? null), changes, unsynced: failure, failure: unloaded };
+  });
+  await finishLeaving(tools);
+  return reports;
+}
+
+/** Reads the map with a change that this host reported, as there may be no daemon that does. Returns what that changed here. */
+export async function readReported(tools: Tools, link: string): Promise<PassReport['changes']> {
+  const [pass] = await reconcileNetworks(tools, link);
+  const error = pass?.failure ?? pass?.unsynced;
+  if (error) tools.warn(error.message);
+  return pass?.changes ?? [];
+}
+
+/** What is out of service here, and whether there is a network secret, may be news to the control plane. */
+async function reportState(tools: Tools, evaluation: Evaluation): Promise<void> {
+  const { state } = evaluation;
+  if (state.enrollment.type === 'connector') await checkLanRoutes(tools, evaluation);
+  const notes = await tools.store.readNotes(state.interface);
+  const results = [await reportWithdrawn(tools, state, withdrawnBy(state, notes)), await reportSecret(tools, state)];
+  for (const error of results) if (error !== null && error !== 'unknown') tools.warn(error.message);
+}
+
+/** The description of a service that is asked for its map is read once where it never was; then the daemon, or a join, reads it. */
+async function withFeatures(tools: Tools, state: Joined): Promise<Joined> {
+  if (state.features !== null || accessOf(state) === null) return state;
+  const features = await readFeatures(tools, state);
+  await saveFeatures(tools, state.interface, features);
+  return { ...state, features };
+}
+
+/** A change of keys that was begun before is ended, as far as it can be now; that it cannot does not make the pass a failure. */
+export async function finishRotation(tools: Tools, link: string, withinMs: number): Promise<void> {
+  try {
+    await resumeRotation(tools, link, { withinMs });
+  } catch (error) {
+    tools.warn(expectCpnError(error).message);
+  }
+}
+
+/** A command resolves the names itself; the daemon has a name follower. */
+export async function refreshWithNames(tools: Tools, state: Joined) {
+  const refreshed = await refresh(tools, state);
+  const resolved = await resolveNames(tools, applyUpdate(state, refreshed.update));
+  return { ...refreshed, update: { ...refreshed.update, resolved } };
+}

@@ -1,0 +1,79 @@
+import { Interrupted, LeftDown } from '../../core/errors/index.ts';
+import { recordSteps } from '../../core/reconcile/record-receipt.ts';
+import type { Joined } from '../../store/state/state.ts';
+import { reportLoading } from '../lan/withdraw.ts';
+import { describeDeletion } from '../problems/describe-state.ts';
+import { findUnloaded, save, withoutRules } from '../reconcile/apply.ts';
+import { cleanUp } from '../reconcile/cleanup.ts';
+import { applyKnownMap } from '../reconcile/confirm.ts';
+import { withoutDeletion } from '../reconcile/deleted-network.ts';
+import { evaluateNetwork } from '../reconcile/evaluate-network.ts';
+import { syncPorts } from '../reconcile/open-ports.ts';
+import { defaultConfirmMs } from '../reconcile/pass.ts';
+import type { Tools } from '../tools.ts';
+import { explainChanges, forEachNetwork, type PassReport } from './pass-report.ts';
+import { finishRotation } from './reconcile.ts';
+
+/**
+ * Brings networks up from what was last known, and one that was deleted only where it is named, asking no control plane, but for one that is in the middle of a change of keys, or
+ * whose packet rules do not load, or load again. A connector that was drained is to be in service again: a
+ * pass of the daemon, or the next `reconcile`, tells the control plane so.
+ */
+export async function bringUp(tools: Tools, network?: string): Promise<PassReport[]> {
+  const rotating = new Set<string>();
+  /** Whose packet rules do not load, or load again. */
+  const changed: Joined[] = [];
+  const reports = await tools.store.lock(() =>
+    forEachNetwork(tools, network, async (stored) => {
+      const deleted = describeDeletion(stored);
+      if (deleted !== null && network === undefined)
+        throw new LeftDown(stored.interface, stored.membership.map.name, stored.service.url);
+      if (deleted !== null) tools.warn(deleted);
+      // Without that the next statement of the deletion would be the second one.
+      if (deleted !== null) await tools.store.amendNotes(stored.interface, { held: null });
+      const state = withoutDeletion(stored);
+      if (state.rotation) rotating.add(state.interface);
+      // A peer that failed before may answer again, and without a daemon nothing would notice.
+      const failed = state.enabled ? state.failed : [];
+      const enabled: Joined = { ...state, enabled: true, drained: false, failed };
+      const planned = await evaluateNetwork(tools, enabled);
+      const before = await findUnloaded(tools, planned);
+      // One write before the first step: that the network is to be up, and what is about to be made.
+      const receipt = recordSteps(state.receipt, planned.steps, planned.actual);
+      const known = receipt === state.receipt ? enabled : { ...enabled, receipt };
+      if (!state.enabled || state.drained || known !== enabled) await tools.store.write(known);
+      const applied = await tools.deferSignals(async (signal) => {
+        try {
+          return await applyKnownMap(tools, planned, known, { withinMs: defaultConfirmMs, signal });
+        } catch (error) {
+          if (error instanceof Interrupted) await restoreDown(tools, state);
+          throw error;
+        }
+      });
+      await save(tools, applied, known, planned);
+      const opened = state.enabled ? [] : (await syncPorts(tools, applied, planned.actual)).changes;
+      if (state.drained) {
+        tools.warn(
+          `${state.interface} is in service again once the daemon, or "cpn reconcile", reports it to the control plane`,
+        );
+      }
+      const failure = await findUnloaded(tools, planned);
+      if (failure !== null || before !== null) changed.push(enabled);
+      const changes = [...withoutRules(planned.changes, failure), ...opened];
+      return { ...explainChanges(state, planned), changes, unsynced: null, failure };
+    }),
+  );
+  for (const state of changed) await reportLoading(tools, state);
+  for (const { interface: link, failure } of reports) {
+    if (failure === null && rotating.has(link)) await finishRotation(tools, link, defaultConfirmMs);
+  }
+  return reports;
+}
+
+/** Makes a network again what it was before it was to be up: down, or drained. */
+async function restoreDown(tools: Tools, before: Joined): Promise<void> {
+  const { receipt } = (await tools.store.read(before.interface)) ?? before;
+  const state = { ...before, receipt };
+  await tools.store.write(state);
+  if (!before.enabled) await cleanUp(tools, state);
+}

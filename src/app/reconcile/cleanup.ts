@@ -1,0 +1,96 @@
+import { expectCpnError, NotOurs } from '../../core/errors/index.ts';
+import type { OwnedResource } from '../../core/host-state/receipt.ts';
+import { isForwardingKey } from '../../core/host-state/sysctl-keys.ts';
+import { aliasOf } from '../../core/reconcile/desired.ts';
+import { planCleanup } from '../../core/reconcile/plan-cleanup.ts';
+import { explainHosts } from '../../core/reconcile/plan-hosts.ts';
+import { holdsTunnel } from '../../core/reconcile/plan-rules.ts';
+import type { Joined, State } from '../../store/state/state.ts';
+import { isJoined } from '../select.ts';
+import type { Tools } from '../tools.ts';
+import { applyEvaluation, applyStep, save } from './apply.ts';
+import { findRouteTable, forgetEvaluation, isForwarder } from './desire-network.ts';
+import { evaluateNetwork, isOwnLink, observeOptionsFor } from './evaluate-network.ts';
+import { closePorts } from './open-ports.ts';
+
+/**
+ * Takes back from the host what was made on it for one network, and returns the state without it; what another network
+ * still needs is handed over to that one. Folders stay: the caller that removes the state removes them.
+ */
+export async function cleanUp(tools: Tools, state: State): Promise<State> {
+  forgetEvaluation(state.interface);
+  const actual = await tools.host.observe(observeOptionsFor(state));
+  const alias = isJoined(state) ? aliasOf(state.membership.map) : '';
+  const foreign = actual.link !== null && !isOwnLink(state, alias, actual);
+  if (foreign && state.receipt.some((entry) => entry.made === 'interface')) {
+    tools.warn(new NotOurs('the interface', state.interface, 'it is left as it is').message);
+  }
+  const shared = state.receipt.filter((entry) => entry.made === 'sysctl' && isForwardingKey(entry.key));
+  const others = (await tools.store.list()).states.filter((other) => other.interface !== state.interface);
+  const successor = others.find(isForwarder) ?? null;
+  if (successor && shared.length > 0) await transferSysctls(tools, successor, shared);
+  const own = state.receipt.filter(
+    (entry) =>
+      entry.made === 'firewall' ||
+      entry.made === 'hosts' ||
+      (entry.made === 'sysctl' && (successor === null || !shared.includes(entry))),
+  );
+  // wg-quick makes our interface and its rules too, and writes no receipt for them.
+  const link: OwnedResource[] = foreign ? [] : [{ made: 'interface', link: state.interface }];
+  const written = state.receipt.filter((entry) => entry.made === 'rules');
+  const isTunnel = written.some(({ table }) => table === undefined) || (!foreign && holdsTunnel(actual));
+  const table = findRouteTable(state, (await tools.store.list()).states, actual);
+  const rules: OwnedResource[] = [
+    ...(isTunnel ? [{ made: 'rules', link: state.interface } as const] : []),
+    ...(table === null ? [] : [{ made: 'rules', link: state.interface, table } as const]),
+  ];
+  const stuck = explainHosts({ hosts: null }, actual);
+  if (stuck !== null) tools.warn(`the names of the peers of ${state.interface} stay in the hosts file: ${stuck}`);
+  let namesStay = stuck !== null;
+  for (const step of planCleanup([...link, ...rules, ...own], actual)) {
+    if (!(await applyStep(tools, step))) namesStay = true;
+  }
+  const stays = (entry: OwnedResource) => entry.made === 'folder' || (namesStay && entry.made === 'hosts');
+  const openPorts = await closePorts(tools, state);
+  const left: State = { ...state, receipt: state.receipt.filter(stays), openPorts };
+  await tools.store.write(left);
+  await tools.store.amendNotes(state.interface, { unloaded: null });
+  return left;
+}
+
+/** Removes file and state; the folders that we made go with the last network. */
+export async function deleteState(tools: Tools, state: State): Promise<void> {
+  const folders = state.receipt.filter((entry) => entry.made === 'folder');
+  const successor = (await tools.store.list()).states.find((other) => other.interface !== state.interface);
+  if (successor) await transferOwnership(tools, successor, folders);
+  await tools.store.forget(
+    state.interface,
+    folders.map((folder) => folder.path),
+  );
+}
+
+/** Adds entries to the receipt of another network, which takes them back in its turn. */
+export async function transferOwnership(
+  tools: Tools,
+  successor: State,
+  entries: readonly OwnedResource[],
+): Promise<void> {
+  const known = new Set(successor.receipt.map((entry) => JSON.stringify(entry)));
+  const added = entries.filter((entry) => !known.has(JSON.stringify(entry)));
+  if (added.length > 0) await tools.store.write({ ...successor, receipt: [...added, ...successor.receipt] });
+}
+
+/**
+ * Hands the forwarding of interfaces over to another network, whose packet rules keep it in bounds before those of the first one go.
+ * That this fails keeps nothing from being taken back: the next pass of that network tries again.
+ */
+async function transferSysctls(tools: Tools, successor: Joined, entries: readonly OwnedResource[]): Promise<void> {
+  await transferOwnership(tools, successor, entries);
+  try {
+    const known = (await tools.store.read(successor.interface)) as Joined;
+    const planned = await evaluateNetwork(tools, known);
+    await save(tools, await applyEvaluation(tools, planned, known), known, planned);
+  } catch (error) {
+    tools.warn(expectCpnError(error).message);
+  }
+}

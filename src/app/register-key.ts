@@ -1,0 +1,83 @@
+import type { KeyProof } from '../core/crypto/identity.ts';
+import type { PublicKey } from '../core/crypto/keys.ts';
+import { CannotRotate, CpnError, RotationPending, Unreachable } from '../core/errors/index.ts';
+import type { NetworkMap } from '../core/map/model.ts';
+import { findFormerSelf, findOwnPeer } from '../core/map/own-peer.ts';
+import type { Joined } from '../store/state/state.ts';
+import { accessOf } from './access.ts';
+import { isJoined } from './select.ts';
+import { withExtensions } from './service-features.ts';
+import type { Tools } from './tools.ts';
+
+/** Milliseconds for one question to the control plane. */
+const deadline = 10_000;
+
+/**
+ * Has the control plane list this host under a public key; the same again changes nothing.
+ *
+ * @throws CannotRotate where the service knows no such thing, Refused where it says no
+ */
+export async function registerKey(
+  tools: Tools,
+  state: Joined,
+  publicKey: PublicKey,
+  proof: KeyProof | null,
+  { isLocked = true } = {},
+): Promise<void> {
+  const { service, interface: link, membership } = state;
+  const access = accessOf(state);
+  if (access === null) throw cannotQuery(state);
+  const isTaken = await withExtensions(tools, state, { deadlineMs: deadline, isLocked }, (api) =>
+    api.changeKey(access.network, membership.peer.id, access.token, publicKey, proof),
+  );
+  if (isTaken) return;
+  throw new CannotRotate(link, `${service.url} does not take another key for a host that has joined`, rejoin);
+}
+
+/** Says that there is nothing to ask the control plane with. */
+export function cannotQuery({ service, interface: link }: Joined): CannotRotate {
+  return new CannotRotate(link, `${service.url} gave this host no token to do it with`, rejoin);
+}
+
+const rejoin = 'to have a new key, leave the network and join it again';
+
+/**
+ * Which key the control plane lists this host under, where it can be asked; null where it lists it under none of its keys.
+ *
+ * @throws RotationPending when it cannot be asked now
+ */
+export async function readListedKey(tools: Tools, state: Joined): Promise<PublicKey | null> {
+  const access = accessOf(state);
+  if (access === null) return null;
+  try {
+    const api = await tools.connect(state, { deadlineMs: deadline });
+    const { map } = await api.readMap(access.network, access.token, null);
+    return (map && findOwnPeer(map, state)?.publicKey) ?? null;
+  } catch (error) {
+    if (error instanceof Unreachable) throw new RotationPending(state.interface, error.message, error);
+    if (error instanceof CpnError) return null;
+    throw error;
+  }
+}
+
+/**
+ * Has the service list this host under its key again, where it lists it under an earlier one: a control plane that was restored from a
+ * backup does. The proof is the one that the service got when the key was new.
+ *
+ * @returns true where the service lists the key now, and is to be asked for its map again
+ * @throws what {@link registerKey} throws
+ */
+export async function reclaimKey(tools: Tools, asking: Joined, received: NetworkMap): Promise<boolean> {
+  if (findOwnPeer(received, asking) !== undefined) return false;
+  // The key may have changed while the answer was held back.
+  const state = await tools.store.read(asking.interface);
+  if (state === null || !isJoined(state) || findFormerSelf(received, state) === undefined) return false;
+  const { membership, keyPair, interface: link } = state;
+  const proof = findOwnPeer(membership.map, state)?.proof ?? null;
+  await registerKey(tools, state, keyPair.publicKey, proof, { isLocked: false });
+  tools.log.warn(
+    { interface: link },
+    'the control plane listed an earlier key of this host; it lists the present one again',
+  );
+  return true;
+}

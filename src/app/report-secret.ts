@@ -1,0 +1,42 @@
+import { tagOf } from '../core/crypto/network-secret.ts';
+import { type CpnError, expectCpnError } from '../core/errors/index.ts';
+import { findOwnPeer } from '../core/map/own-peer.ts';
+import type { Joined, State } from '../store/state/state.ts';
+import { accessOf } from './access.ts';
+import { withExtensions } from './service-features.ts';
+import type { Tools } from './tools.ts';
+
+/** Milliseconds. A later pass reports again. */
+const deadline = 10_000;
+
+/** The tag of the network secret that this host has; null for none. */
+export function ownTag({ networkSecret }: Pick<State, 'networkSecret'>): string | null {
+  return networkSecret && tagOf(networkSecret);
+}
+
+/** True where the newest map lists this host with another tag than that of its network secret. */
+export function isMisreported(state: Joined): boolean {
+  const { map } = state.membership;
+  const self = findOwnPeer(map, state);
+  return self !== undefined && (self.secretTag ?? null) !== ownTag(state);
+}
+
+/**
+ * Has the control plane list the tag of this host's network secret, where its newest map does not. Sends nothing where there is no
+ * token to ask with.
+ *
+ * @returns why it failed; `unknown` where the service has no such operation, and null where it lists the tag
+ */
+export async function reportSecret(tools: Tools, state: Joined): Promise<CpnError | 'unknown' | null> {
+  const access = accessOf(state);
+  if (access === null || !isMisreported(state)) return null;
+  try {
+    const { id } = state.membership.peer;
+    const isKnown = await withExtensions(tools, state, { deadlineMs: deadline }, (service) =>
+      service.announceSecret(access.network, id, access.token, ownTag(state)),
+    );
+    return isKnown ? null : 'unknown';
+  } catch (error) {
+    return expectCpnError(error);
+  }
+}

@@ -1,0 +1,47 @@
+import { describe, expect, it } from 'vitest';
+import { readTunnel } from '../../../src/app/export/read-tunnel.ts';
+import { reconcileNetworks } from '../../../src/app/networks/reconcile.ts';
+import { dialled, peer } from '../../core/samples.ts';
+import { answerWith, Desk, joinedTo, mapAt } from '../desk.ts';
+
+const map = mapAt('1', [peer(2, { endpoint: dialled(2) })]);
+
+async function startJoined(): Promise<Desk> {
+  const desk = await Desk.with(joinedTo(map));
+  desk.answers = [answerWith(map)];
+  await reconcileNetworks(desk.tools);
+  return desk;
+}
+
+describe('the tunnel that is exported', () => {
+  it('is that of the wg-quick file, read without looking at the host', async () => {
+    const desk = await startJoined();
+    const { observations: looks } = desk;
+    for (const network of [undefined, 'cpn0', 'office', '7']) {
+      const { interface: link, config } = await readTunnel(desk.tools, network);
+      expect([link, config.peers.map(({ endpoint }) => endpoint)]).toEqual(['cpn0', [dialled(2)]]);
+    }
+    expect(desk.observations).toBe(looks);
+  });
+
+  it('fails when the file is missing, or has settings that cpn does not write', async () => {
+    const { tools } = await startJoined();
+    const text = (await tools.store.readConfig('cpn0')) ?? '';
+    await tools.store.writeConfig('cpn0', text.replace('MTU', 'PostUp = touch /tmp/x\nMTU'));
+    await expect(readTunnel(tools, undefined)).rejects.toMatchObject({
+      name: 'UnreadableFile',
+      message: expect.stringMatching(/cpn0\.conf is not as cpn wrote it: .*; "cpn reconcile cpn0" writes it again/),
+    });
+    const gone = { ...tools.store, readConfig: async () => null };
+    await expect(readTunnel({ ...tools, store: gone }, 'cpn0')).rejects.toThrow('is not there');
+  });
+
+  it('must be named where there are several, and joined', async () => {
+    const { tools } = await startJoined();
+    await tools.store.write({ ...joinedTo(map), interface: 'cpn1' });
+    await expect(readTunnel(tools, undefined)).rejects.toThrow('in 2 networks; name one of cpn0, cpn1');
+    await expect(readTunnel(tools, 'elsewhere')).rejects.toMatchObject({ name: 'NotJoined' });
+    for (const link of ['cpn0', 'cpn1']) await tools.store.forget(link, []);
+    await expect(readTunnel(tools, undefined)).rejects.toThrow('no network is joined');
+  });
+});

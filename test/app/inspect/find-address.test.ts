@@ -1,0 +1,44 @@
+import { describe, expect, it } from 'vitest';
+import { findAddress } from '../../../src/app/inspect/find-address.ts';
+import { InvalidValue } from '../../../src/core/errors/index.ts';
+import { address, network, peer } from '../../core/samples.ts';
+import { Desk, joinedTo, self } from '../desk.ts';
+
+const office = joinedTo(
+  network([self, peer(2, { name: 'nas' }), peer(3, { name: 'twin' }), peer(4, { name: 'twin' })]),
+);
+
+describe('what a person means by an address', () => {
+  it('is the address, a peer, or the first address of a name, in this order', async () => {
+    const desk = await Desk.with(office);
+    desk.names = { nas: [address('192.0.2.1')], 'db.example': [address('192.0.2.2'), address('2001:db8::2')] };
+    const find = (text: string) => findAddress(desk.tools, [office], text);
+    expect(await find('2001:DB8::1')).toEqual({ address: '2001:db8::1', origin: null });
+    expect(await find('nas')).toEqual({ address: '10.77.0.2', origin: 'the address of nas in network office' });
+    expect(desk.resolved).toEqual([]);
+    expect(await find('DB.example')).toEqual({
+      address: '192.0.2.2',
+      origin: 'the address that the resolver gives for DB.example; it has 2001:db8::2 too',
+    });
+  });
+
+  it.each([
+    ['missing.example', /no name that its resolver knows/],
+    ['10.77.0.0/24', /no IP address/],
+    ['010.77.0.1', /no IP address/],
+    ['fe80::1%eth0', /is not an IP address/],
+    ['', /no IP address/],
+  ])('is not %j', async (text, message) => {
+    const desk = await Desk.with(office);
+    const failure = await findAddress(desk.tools, [office], text).catch((error) => error);
+    expect(failure).toBeInstanceOf(InvalidValue);
+    expect(failure.message).toMatch(message);
+  });
+
+  it('is not the name of two peers', async () => {
+    const desk = await Desk.with(office);
+    await expect(findAddress(desk.tools, [office], 'twin')).rejects.toThrow(
+      '"twin" matches 2 peers: "twin" (3, 10.77.0.3) in cpn0, "twin" (4, 10.77.0.4) in cpn0; give one of the addresses',
+    );
+  });
+});

@@ -1,0 +1,75 @@
+import { describe, expect, it } from 'vitest';
+import { reportWithdrawn, withdrawnBy } from '../../../src/app/lan/withdraw.ts';
+import { Unreachable } from '../../../src/core/errors/index.ts';
+import { joinedTo } from '../desk.ts';
+import { mapWithout, one, range, serving, startServing, two } from '../serving.ts';
+
+describe('what a connector has out of service', () => {
+  it('is nothing while all is well', () => {
+    expect(withdrawnBy(serving())).toEqual([]);
+  });
+
+  it('is what it serves of what is dead', () => {
+    expect(withdrawnBy(serving(), { dead: [range, one], ways: null, unloaded: null })).toEqual([one]);
+  });
+
+  it('is the served prefixes that it has no route to', () => {
+    const way = { isOwn: true, links: ['eth1'], gone: null };
+    const ways = { [one]: { ...way, gone: 'eth1 is down, or has no carrier' }, [two]: way };
+    expect(withdrawnBy(serving(), { dead: [], ways, unloaded: null })).toEqual([one]);
+  });
+
+  it('is all of it while it is drained, its relaying too, sorted', () => {
+    expect(withdrawnBy(serving({ drained: true }))).toEqual([range, one, two]);
+  });
+
+  it('is all of it too while its packet rules do not load', () => {
+    expect(withdrawnBy(serving(), { dead: [one], ways: null, unloaded: 'nft failed' })).toEqual([range, one, two]);
+  });
+
+  it('is the same when it is out of service already', () => {
+    const state = { ...joinedTo(mapWithout([range, one, two])), drained: true };
+    expect(withdrawnBy(state)).toEqual([range, one, two]);
+    expect(withdrawnBy({ ...state, drained: false }, { dead: [two], ways: null, unloaded: null })).toEqual([two]);
+  });
+
+  it('is nothing for another kind of host, and for one that its network does not list', () => {
+    expect(withdrawnBy(serving({ drained: true }, 'origin'))).toEqual([]);
+    const unlisted = { ...mapWithout([]), peers: [] };
+    expect(withdrawnBy({ ...joinedTo(unlisted), drained: true })).toEqual([]);
+  });
+});
+
+describe('the control plane', () => {
+  it('receives the withdrawn prefixes, and that none is withdrawn any more', async () => {
+    const state = serving();
+    const { tools, withdrawn } = await startServing(state);
+    expect(await reportWithdrawn(tools, state, [one])).toBeNull();
+    expect(await reportWithdrawn(tools, joinedTo(mapWithout([one])), [])).toBeNull();
+    expect(withdrawn).toEqual([[one], []]);
+  });
+
+  it('gets no request when its map lists them already, in any order', async () => {
+    const { tools, withdrawn } = await startServing(serving());
+    expect(await reportWithdrawn(tools, serving(), [])).toBeNull();
+    expect(await reportWithdrawn(tools, joinedTo(mapWithout([two, range, one])), [range, one, two])).toBeNull();
+    expect(withdrawn).toEqual([]);
+  });
+
+  it('gets no request without a token', async () => {
+    const { membership, ...state } = serving();
+    const desk = await startServing(serving());
+    const tokenless = { ...state, membership: { ...membership, accessToken: null } };
+    expect(await reportWithdrawn(desk.tools, tokenless, [one])).toBeNull();
+    expect(desk.patience).toBeUndefined();
+  });
+
+  it('that is unreachable makes the result that error', async () => {
+    const desk = await startServing(serving());
+    const error = new Unreachable('https://x', 'refused', { delivered: false, heard: true, retryAfterMs: null });
+    desk.withdraws = () => Promise.reject(error);
+    expect(await reportWithdrawn(desk.tools, serving(), [one])).toBe(error);
+    desk.withdraws = () => Promise.reject(new TypeError('a bug'));
+    await expect(reportWithdrawn(desk.tools, serving(), [one])).rejects.toThrow('a bug');
+  });
+});

@@ -1,0 +1,238 @@
+import { chmod, readdir, stat, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { EnrollmentRequest } from '../../../src/api/service.ts';
+import { joinNetwork } from '../../../src/app/join/join.ts';
+import type { JoinRequest } from '../../../src/app/join/join-request.ts';
+import { deleteFormer } from '../../../src/app/leave/forget-former.ts';
+import { leaveNetworks } from '../../../src/app/leave/leave.ts';
+import { verifyLeft } from '../../../src/app/leave/verify-left.ts';
+import { finishLeaving } from '../../../src/app/networks/former-networks.ts';
+import { reconcileNetworks } from '../../../src/app/networks/reconcile.ts';
+import { passNetwork } from '../../../src/app/reconcile/pass.ts';
+import { noUpdate } from '../../../src/app/reconcile/state-update.ts';
+import type { Tools } from '../../../src/app/tools.ts';
+import { makeIdentity } from '../../../src/core/crypto/identity.ts';
+import { Secret } from '../../../src/core/crypto/secret.ts';
+import { Refused, Unreachable } from '../../../src/core/errors/index.ts';
+import { type Feature, features } from '../../../src/core/map/features.ts';
+import type { NetworkMap } from '../../../src/core/map/model.ts';
+import type { Joined } from '../../../src/store/state/state.ts';
+import { dialled, options, peer } from '../../core/samples.ts';
+import { answerWith, Desk, joinedTo, mapAt } from '../desk.ts';
+
+const identity = makeIdentity(new Uint8Array(32).fill(7));
+const two = peer(2, { endpoint: dialled(2) });
+const map = mapAt('"1"', [two]);
+const away = () => {
+  throw new Unreachable('https://203.0.113.99', 'no', { delivered: false, heard: false, retryAfterMs: null });
+};
+const refuse = (status: number, reasoned = true) => {
+  throw new Refused(status, 'this', 'no', 'x', { reasoned });
+};
+/** The removal is not confirmed, and reading the network is refused. */
+const thenRefuse = (status: number, reasoned: boolean) => {
+  desk.answers = [() => refuse(status, reasoned)];
+  return false;
+};
+/** There is nothing to remove, and the network is this one. */
+const answer = (listed: NetworkMap) => {
+  desk.answers = [answerWith({ ...listed, revision: '"2"' })];
+  return false;
+};
+const inNetwork = new Refused(409, 'the enrolment', 'this host is in it', 'x');
+const request: JoinRequest = {
+  ...{ token: new Secret('cpn_new'), service: joinedTo(map).service, name: 'host', type: 'origin', endpoint: null },
+  ...{ interface: null, options, named: new Set(), networkSecret: null, personalToken: null },
+  ...{ isUnattended: false, handshakeTimeoutMs: 0 },
+};
+
+let desk: Desk;
+let tools: Tools;
+let warnings: string[];
+const former = async () => (await tools.store.readFormer()).memberships;
+
+/** A host that is up in network 7, and whose control plane is away. */
+async function start(changes: Partial<Joined> = {}): Promise<void> {
+  desk = await Desk.empty();
+  warnings = [];
+  tools = { ...desk.tools, warn: (text) => void warnings.push(text) };
+  const made = await tools.store.prepare();
+  const receipt = made.map((path) => ({ made: 'folder' as const, path }));
+  await tools.store.write(joinedTo(map, { identity, keySerial: 5_000_000_000_000, receipt, ...changes }));
+  desk.answers = [answerWith(map)];
+  await passNetwork(tools, 'cpn0', noUpdate, { withinMs: 20_000 });
+  desk.removes = away;
+}
+beforeEach(() => start());
+
+/** A service that refuses an enrolment for a network in Current-Networks; `id` is that of the new peer. */
+function enrolInto(id: number, network: number | string = 7): EnrollmentRequest[] {
+  const asked: EnrollmentRequest[] = [];
+  desk.enrols = (enrolment) => {
+    asked.push(enrolment);
+    if (enrolment.currentNetworks?.includes(network)) throw inNetwork;
+    const self = peer(id, { publicKey: enrolment.publicKey, name: enrolment.name });
+    const joined = { ...map, id: network, revision: '"5"', peers: [self, two] };
+    return { peer: self, map: joined, accessToken: new Secret('cpp_new') };
+  };
+  return asked;
+}
+
+describe('a host that leaves while its control plane is away', () => {
+  it('stores in a separate file what removes its peer later, and warns', async () => {
+    expect(await leaveNetworks(tools)).toEqual([{ interface: 'cpn0', removed: false, former: true }]);
+    expect(warnings.join()).toMatch(/peer-1 stays in network office.*the next "cpn run".*"cpn leave --forget" drops/);
+    expect(await former()).toMatchObject([
+      { interface: 'cpn0', network: { id: 7, name: 'office' }, peer: { id: 1 }, keySerial: 5_000_000_000_000 },
+    ]);
+    const [kept] = await former();
+    expect([kept?.identity?.key, kept?.accessToken?.reveal()]).toEqual([identity.key, 'cpp_x']);
+    await verifyLeft(tools, 'cpn0');
+    const path = tools.store.formerPath;
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    expect(await readdir(dirname(path))).toEqual(['former-memberships']);
+    expect((await tools.store.list()).unreadable).toEqual([]);
+  });
+
+  it('removes it with its own token once the control plane is there, and leaves no file and no folder', async () => {
+    await leaveNetworks(tools);
+    await finishLeaving(tools);
+    expect(await former()).toHaveLength(1);
+    const tokens: string[] = [];
+    desk.removes = (token) => tokens.push(token.reveal()) > 0;
+    await reconcileNetworks(tools);
+    expect([tokens, await former()]).toEqual([['cpp_x'], []]);
+    await expect(stat(dirname(tools.store.formerPath))).rejects.toThrow('ENOENT');
+  });
+
+  it.each<[string, () => boolean, boolean]>([
+    ['its token is void', () => refuse(401), true],
+    ['it is not listed', () => answer({ ...map, peers: [two] }), true],
+    ['its token is void when the network is read', () => thenRefuse(401, true), true],
+    ['it is listed', () => answer(map), false],
+    ['a captive portal wants a login', () => refuse(401, false), false],
+    ['a captive portal answers, and wants a login', () => thenRefuse(401, false), false],
+    ['nothing is there', () => thenRefuse(404, true), false],
+    ['the host may not', () => refuse(403), false],
+  ])('is not retried only when the peer is gone: %s', async (_, removes, isGone) => {
+    await leaveNetworks(tools);
+    desk.removes = removes;
+    await finishLeaving(tools);
+    expect((await former()).length).toBe(isGone ? 0 : 1);
+  });
+
+  it.each<[string, () => boolean, boolean]>([
+    ['its token is void', () => refuse(401), false],
+    ['a captive portal wants a login', () => refuse(401, false), true],
+    ['the reply confirms nothing, and its token is void', () => thenRefuse(401, true), false],
+    ['a captive portal answers, and wants a login', () => thenRefuse(401, false), true],
+  ])(
+    'is stored after the first attempt unless the service confirms that the peer is gone: %s',
+    async (_, removes, isKept) => {
+      desk.removes = removes;
+      expect(await leaveNetworks(tools)).toEqual([{ interface: 'cpn0', removed: !isKept, former: isKept }]);
+      expect([(await former()).length, warnings.length]).toEqual(isKept ? [1, 1] : [0, 0]);
+    },
+  );
+
+  it('keeps nothing where it could neither remove nor replace the peer', async () => {
+    await start({ features: ['peer-key'] });
+    expect(await leaveNetworks(tools)).toEqual([{ interface: 'cpn0', removed: false, former: false }]);
+    expect([await former(), warnings.join()]).toEqual([[], expect.stringContaining('until "cpn peer remove"')]);
+  });
+
+  it('forgets it on request, and keeps the joined networks', async () => {
+    await leaveNetworks(tools);
+    await tools.store.write(joinedTo(map, { interface: 'cpn1' }));
+    await expect(deleteFormer(tools, 'lab')).rejects.toThrow('lab');
+    expect(await deleteFormer(tools, 'office')).toHaveLength(1);
+    expect([await former(), (await tools.store.list()).states.length]).toEqual([[], 1]);
+  });
+
+  it('forgets none where a name matches several', async () => {
+    await leaveNetworks(tools);
+    const [office] = await former();
+    if (office === undefined) throw new Error('nothing is kept');
+    const elsewhere = { url: 'https://other.example.net', insecureHttp: false };
+    const other = { ...office, service: elsewhere, network: { id: 8, name: 'office' } };
+    await tools.store.writeFormer({ memberships: [other, office], folders: [] });
+    for (const name of ['cpn0', 'office']) {
+      await expect(deleteFormer(tools, name)).rejects.toThrow(
+        `"${name}" matches 2 former networks: cpn0 ("office", id 8, https://other.example.net), cpn0 ("office", id 7`,
+      );
+    }
+    expect(await deleteFormer(tools, '7')).toEqual([office]);
+    expect(await former()).toEqual([other]);
+  });
+
+  it('leaves although the file is damaged, and reports that it stores nothing', async () => {
+    await writeFile(tools.store.formerPath, '{"version":2}', { mode: 0o600 });
+    expect(await leaveNetworks(tools)).toEqual([{ interface: 'cpn0', removed: false, former: false }]);
+    expect(warnings.join()).toContain('former-memberships is damaged or of a later version');
+    await chmod(tools.store.formerPath, 0o666);
+    await expect(tools.store.readFormer()).rejects.toThrow('can be written by others');
+  });
+});
+
+it('a host leaves the interface that was confirmed, whatever its networks are called by then', async () => {
+  await tools.store.write(joinedTo({ ...map, name: 'cpn0' }, { interface: 'cpn1' }));
+  expect(await leaveNetworks(tools, ['cpn0'])).toMatchObject([{ interface: 'cpn0' }]);
+  expect((await tools.store.list()).states.map((state) => state.interface)).toEqual(['cpn1']);
+});
+
+describe('a host that comes back into a network that it left', () => {
+  it('is the same peer, by its identity and a later proof of its new key', async () => {
+    await leaveNetworks(tools);
+    const asked = enrolInto(1);
+    const { state } = await joinNetwork(tools, request);
+    expect(asked.map(({ currentNetworks }) => currentNetworks)).toEqual([[7], []]);
+    expect(asked[0]?.identity).not.toBe(identity.key);
+    expect(asked[1]).toMatchObject({ identity: identity.key, name: 'peer-1', keyProof: { serial: 5_000_000_000_001 } });
+    expect([state.identity?.key, state.keySerial]).toEqual([identity.key, 5_000_000_000_001]);
+    expect(state.keyPair.publicKey).not.toBe(joinedTo(map).keyPair.publicKey);
+    expect(await former()).toEqual([]);
+    // The folders go with the network that is joined now.
+    await leaveNetworks({
+      ...tools,
+      connect: async (...known) => ({ ...(await desk.tools.connect(...known)), removePeer: async () => true }),
+    });
+    await expect(stat(dirname(tools.store.formerPath))).rejects.toThrow('ENOENT');
+  });
+
+  it('is a new peer where the service does not ask for proofs, and its former one is removed', async () => {
+    await leaveNetworks(tools);
+    const described: readonly Feature[] = features.filter((feature) => feature !== 'enroll-identity-proof');
+    desk.describesItself = async () => ({ features: described, etag: null });
+    const asked = enrolInto(9);
+    desk.removes = () => true;
+    const { state } = await joinNetwork(tools, request);
+    expect(asked.map(({ currentNetworks }) => currentNetworks)).toEqual([[]]);
+    expect([asked[0]?.identity === identity.key, state.membership.peer.id]).toEqual([false, 9]);
+    expect(await former()).toEqual([]);
+  });
+
+  it('takes no identity into another network than its own', async () => {
+    await leaveNetworks(tools);
+    const elsewhere = makeIdentity(new Uint8Array(32).fill(8));
+    const lab = { id: 8, name: 'lab' };
+    const [office] = await former();
+    if (office === undefined) throw new Error('nothing is kept');
+    const kept = [{ ...office, network: lab, identity: elsewhere }, office];
+    await tools.store.writeFormer({ memberships: kept, folders: [] });
+    const asked = enrolInto(1);
+    const { state } = await joinNetwork(tools, request);
+    expect(asked.map(({ currentNetworks }) => currentNetworks)).toEqual([[8, 7], [7], [8]]);
+    expect(state.identity?.key).toBe(identity.key);
+    expect((await former()).map(({ network }) => network)).toEqual([lab]);
+  });
+
+  it('takes a new identity into another network', async () => {
+    await leaveNetworks(tools);
+    const asked = enrolInto(9, 8);
+    await joinNetwork(tools, request);
+    expect(asked).toHaveLength(1);
+    expect([asked[0]?.currentNetworks, asked[0]?.identity === identity.key]).toEqual([[7], false]);
+    expect(await former()).toHaveLength(1);
+  });
+});
