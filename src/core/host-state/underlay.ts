@@ -9,10 +9,13 @@ export function findOutward({ connected, uplinks }: Pick<Underlay, 'connected' |
   return connected.filter(({ link }) => uplinks.length === 0 || uplinks.includes(link));
 }
 
-/** Names where this host is, as the peers outside see it: another name may mean another address in front of the same peer. */
+/**
+ * Names where this host is, as the peers outside see it: another name may mean another address in front of the same peer. A cable that
+ * is unplugged changes the name, though the link keeps its addresses and routes.
+ */
 export function namePlace(underlay: Underlay): string {
-  const { gateways, addresses, paths = {} } = underlay;
-  const outward = findOutward(underlay);
+  const { gateways, addresses, links: all, paths = {} } = underlay;
+  const outward = findOutward(underlay).filter(({ link }) => !all.some(({ name, isDown }) => isDown && name === link));
   const own = addresses.filter((address) => outward.some(({ prefix }) => covers(prefix, address)));
   const links = outward.map(({ prefix, link }) => `${prefix} ${link}`);
   return [...gateways, ...own, ...links, ...new Set(Object.values(paths))].toSorted().join(', ');

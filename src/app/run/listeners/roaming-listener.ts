@@ -1,7 +1,7 @@
 import type { PublicKey } from '../../../core/crypto/keys.ts';
 import { isFresh } from '../../../core/health/peer-health.ts';
 import type { ActualPeer } from '../../../core/host-state/actual.ts';
-import { namePlace } from '../../../core/host-state/underlay.ts';
+import { hasPathTo, namePlace } from '../../../core/host-state/underlay.ts';
 import type { Peer } from '../../../core/map/model.ts';
 import { hostPrefix } from '../../../core/net/cidr.ts';
 import type { HostEvent } from '../../../host/host.ts';
@@ -13,8 +13,13 @@ import type { PassListener, ResetCause } from '../pass-listener.ts';
 
 /** Peers that are probed; the others, where there are more, receive one packet. */
 const mostProbed = 64;
-/** Milliseconds in which an answer arrives. With the handshake that is forced without one, peers learn the new endpoint within 2 s. */
-const deadline = 1_000;
+/** Milliseconds in which an answer arrives. Without one a handshake is forced: then peers learn the new endpoint within 2 s. */
+const deadline = 700;
+/**
+ * Bytes of an initiation (148), a response (92) and a keepalive (32). Two handshakes that cross may leave each end with a session that
+ * the other end does not have: then these arrive, and no data. WireGuard itself notices after 5 to 15 s.
+ */
+const handshakeBytes = 148 + 92 + 32;
 /** Seconds between two info messages while the default route does not settle. */
 const quiet = 30;
 
@@ -89,7 +94,10 @@ export class RoamingListener implements PassListener {
     const before = await readTraffic(this.#tools, this.#link);
     const found = this.#findPeers(evaluation, before);
     const sources = await Promise.all(found.map(([, { endpoint }]) => endpoint && host.sourceAddress(endpoint.host)));
-    const peers = found.filter((_, index) => sources[index] !== null);
+    // The session of a peer without a path is kept: it is still valid when the cable is plugged in again.
+    const isReached = ({ endpoint }: ActualPeer) =>
+      endpoint !== null && hasPathTo(endpoint.host, evaluation.actual.underlay);
+    const peers = found.filter(([, peer], index) => sources[index] !== null && isReached(peer));
     if (peers.length === 0) return;
     const probed = peers.slice(0, mostProbed);
     const answering = Promise.all(probed.map(([{ address }]) => host.isTcpReachable(address, deadline)));
@@ -120,7 +128,7 @@ export class RoamingListener implements PassListener {
       .toSorted((one, other) => rank(one) - rank(other));
   }
 
-  /** Forces a handshake with the peers that sent nothing since the probe: a firewall may drop the answer of a peer that did. */
+  /** Forces a handshake with the peers that sent no data since the probe: a firewall may drop the answer of a peer that did. */
   async #renew(
     silent: readonly FoundPeer[],
     before: ReadonlyMap<PublicKey, ActualPeer>,
@@ -129,7 +137,9 @@ export class RoamingListener implements PassListener {
     const renewed = await renewPeers(this.#tools, this.#link, (known) =>
       [...known.values()].filter(
         ({ publicKey, rxBytes, endpoint }) =>
-          isSilent.has(publicKey) && endpoint !== null && rxBytes === before.get(publicKey)?.rxBytes,
+          isSilent.has(publicKey) &&
+          endpoint !== null &&
+          rxBytes - (before.get(publicKey)?.rxBytes ?? rxBytes) <= handshakeBytes,
       ),
     );
     const keys = new Set(renewed.map(({ publicKey }) => publicKey));

@@ -88,7 +88,7 @@ it('keeps the session of a peer whose firewall drops the probe, and which sent o
   const { isTcpReachable: answers } = desk.tools.host;
   Object.assign(desk.tools.host, {
     isTcpReachable: async (to: never, deadline: number) => {
-      for (const number of [2, 3]) desk.touch(number, { rxBytes: 132 });
+      for (const number of [2, 3]) desk.touch(number, { rxBytes: 500 });
       return answers(to, deadline);
     },
   });
@@ -129,6 +129,25 @@ it('logs once while the default route does not settle, unless a session had to b
   desk.seconds += 30;
   await pass(underlay);
   expect((await levels(4)).at(-1)).toBe('info');
+  await end();
+});
+
+it('probes the peers once its cable is plugged in again, and keeps their sessions while it is not', async () => {
+  const { desk, pass, logged, end } = await start();
+  const isUnplugged = (name: string) => ({ name, kind: 'other', ...(name === 'eth0' && { isDown: true as const }) });
+  await pass({ ...underlay, uplinks6: ['eth0'], links: ['eth0', 'eth1'].map(isUnplugged) } as Underlay);
+  expect(await logged(0)).toEqual([]);
+  expect(desk.steps).toEqual([]);
+  // Two handshakes that cross leave each end with a session that the other end does not have.
+  const { isTcpReachable } = desk.tools.host;
+  Object.assign(desk.tools.host, {
+    isTcpReachable: async (to: never, deadline: number) => {
+      for (const number of [2, 3]) desk.touch(number, { rxBytes: 372 });
+      return isTcpReachable(to, deadline);
+    },
+  });
+  await pass(underlay);
+  expect(await logged(1)).toMatchObject([{ facts: { answered: [], renewed: ['peer-2', 'peer-3'] } }]);
   await end();
 });
 
