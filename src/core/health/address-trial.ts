@@ -3,16 +3,25 @@ import type { ActualPeer } from '../host-state/actual.ts';
 import type { Address } from '../net/cidr.ts';
 import { isRenewed } from './peer-health.ts';
 
-/** The use of one address of a name, as WireGuard's counters show it. Times are seconds of the monotonic clock. */
+/**
+ * The trial of one address of a name, as WireGuard's counters show it. Times are seconds of the
+ * monotonic clock.
+ */
 export interface AddressTrial {
   readonly address: Address;
-  /** Counters of the peers when an answer came last, or when the trial began. */
+  /** Counters of the peers at the last answer, or at the start of the trial. */
   readonly baseline: ReadonlyMap<PublicKey, TrialCounters>;
-  /** Only a new answer counts, and no earlier handshake: this host moved, or another address was silent. */
+  /**
+   * True if only a new answer counts, and no earlier handshake: this host moved, or another address
+   * was silent.
+   */
   readonly needsAnswer: boolean;
-  /** How often nothing was sent yet when an answer was needed. */
+  /** How often an answer was needed but nothing had been sent. */
   readonly idleLooks: number;
-  /** Since when packets go out and nothing comes back; null while nothing is sent, or after an answer. */
+  /**
+   * Since when packets have been sent without an answer. Null while nothing is sent, or after an
+   * answer.
+   */
   readonly unanswered: { readonly since: number; readonly txBytes: number } | null;
   /** Addresses of the name that were silent since the last answer. */
   readonly failures: number;
@@ -20,9 +29,9 @@ export interface AddressTrial {
 
 export interface TrialVerdict {
   readonly trial: AddressTrial;
-  /** Packets went out for as long as a handshake may take, and nothing came back. */
+  /** True if packets were sent for as long as a handshake may take, without an answer. */
   readonly isSilent: boolean;
-  /** Seconds until the next look can tell more; null where nothing is under way. */
+  /** Seconds until the next observation can change the verdict; null if nothing is pending. */
   readonly lookIn: number | null;
 }
 
@@ -35,20 +44,29 @@ interface Look {
 
 type TrialCounters = Pick<ActualPeer, 'rxBytes' | 'txBytes' | 'latestHandshake'>;
 
-/** Seconds for the first attempts: WireGuard repeats an unanswered handshake each 5 s (REKEY_TIMEOUT). */
+/**
+ * Seconds for the first attempts. WireGuard repeats an unanswered handshake every 5 s
+ * (REKEY_TIMEOUT).
+ */
 const firstPatience = 15;
 /**
- * Seconds once each address was tried: WireGuard gives up after 90 s (MAX_TIMER_HANDSHAKES). While another address answered last, the
- * first patience stays: a peer that was away comes back there.
+ * Seconds once each address was tried. WireGuard gives up after 90 s (MAX_TIMER_HANDSHAKES). While
+ * another address was the last to answer, `firstPatience` applies: a peer that was away returns
+ * there.
  */
 const laterPatience = 90;
-/** Seconds between looks while an answer is needed and nothing was sent, and how many of them there are. */
+/**
+ * Seconds between observations while an answer is needed and nothing was sent, and their number.
+ */
 const idlePause = 5;
 const mostIdleLooks = 3;
 
 const unheard: TrialCounters = { rxBytes: 0, txBytes: 0, latestHandshake: null };
 
-/** Begins with an address. Of a peer that never answered, all that was sent before is unanswered. */
+/**
+ * Starts a trial of an address. If a peer never answered, all bytes sent to it before count as
+ * unanswered.
+ */
 export function beginTrial(
   address: Address,
   peers: readonly ActualPeer[],
@@ -61,10 +79,10 @@ export function beginTrial(
 }
 
 /**
- * Judges a trial after another look at the peers that have the name.
+ * Judges a trial after another observation of the peers that have the name.
  *
- * @param at `now` in seconds of the monotonic clock, `wall` in seconds since the epoch, `choices` the number of addresses to try,
- *   `answeredLast` the one that answered last, if any did
+ * @param at `now` in seconds of the monotonic clock, `wall` in seconds since the epoch, `choices`
+ *   the number of addresses to try, `answeredLast` the last address that answered, or null
  */
 export function judgeTrial(
   trial: AddressTrial,
@@ -92,7 +110,7 @@ export function judgeTrial(
   const left = patience - (now - unanswered.since);
   if (left > 0) return { trial, isSilent: false, lookIn: left };
   if (txBytes > unanswered.txBytes) return { trial, isSilent: true, lookIn: null };
-  // What was sent needed no answer, such as the last packet of a session, or WireGuard gave up.
+  // The packets needed no answer, such as the last packet of a session, or WireGuard gave up.
   const baseline = new Map(peers.map((peer): [PublicKey, TrialCounters] => [peer.publicKey, peer]));
   return { trial: { ...trial, baseline, unanswered: null }, isSilent: false, lookIn: null };
 }

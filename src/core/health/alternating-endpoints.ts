@@ -3,25 +3,32 @@ import type { ActualPeer } from '../host-state/actual.ts';
 import { formatEndpoint } from '../net/endpoint.ts';
 import { isFresh } from './peer-health.ts';
 
-/** The endpoints that peers with a living session had, each with the time when it took the place of another one; the last one is in use. */
+/**
+ * The endpoints of peers with a live session, each with the time when it replaced the one before.
+ * The last endpoint is in use.
+ */
 export type EndpointHistory = ReadonlyMap<PublicKey, readonly SeenEndpoint[]>;
 
 interface SeenEndpoint {
   readonly endpoint: string;
-  /** Seconds of a clock that is never set. */
+  /** Seconds of a monotonic clock. */
   readonly at: number;
 }
 
-/** Seconds that a change counts. */
+/** Seconds for which a change counts. */
 const windowSeconds = 600;
-/** Changes between two endpoints. A host that roams has one, and few come back; a router with two uplinks keeps a flow on one. */
+/**
+ * Changes between two endpoints. A roaming host changes once and seldom returns; a router with two
+ * uplinks keeps a flow on one of them.
+ */
 const leastChanges = 4;
 
 /**
- * Adds an observation. An endpoint without a fresh handshake does not count: it may be the one of the map, where no host answers.
+ * Adds an observation. An endpoint without a fresh handshake does not count: it may come from the
+ * map, with no host behind it.
  *
  * @param now seconds since the epoch
- * @param at seconds of a clock that is never set
+ * @param at seconds of a monotonic clock
  */
 export function trackEndpoints(
   known: EndpointHistory,
@@ -43,7 +50,10 @@ export function trackEndpoints(
   );
 }
 
-/** The peers whose packets come from two endpoints in turn, with these: two hosts may have the identity of the peer. */
+/**
+ * Returns the peers whose packets alternate between two endpoints, with these endpoints. Two hosts
+ * may have the identity of such a peer.
+ */
 export function findAlternating(history: EndpointHistory, at: number): ReadonlyMap<PublicKey, readonly string[]> {
   return new Map(
     [...history].flatMap(([publicKey, history]) => {

@@ -1,8 +1,8 @@
 import type { PathState } from '../../contract/health.ts';
 
-/** A host that may be asked to probe others. */
+/** A host that can be requested to probe others. */
 export interface WitnessCandidate {
-  /** Counts up: a host with a lower one enrolled earlier. */
+  /** Ids ascend: a lower id enrolled earlier. */
   readonly id: number;
   /** How it reaches other peers, from its own report. */
   readonly paths: ReadonlyMap<number, PathState>;
@@ -15,7 +15,10 @@ export interface LostPeer {
   readonly paths: ReadonlyMap<number, PathState>;
 }
 
-/** How well a path suits a probe. Through a relay, or on a path that never worked, silence proves nothing. */
+/**
+ * How well a path suits a probe; the lowest rank is best. Silence on a relayed path, or on a path
+ * that never worked, proves nothing.
+ */
 const ranks: Readonly<Record<PathState, number | null>> = { direct: 0, down: 1, stale: 1, never: null, relayed: null };
 const rankWithoutPath = 2;
 
@@ -26,10 +29,13 @@ interface Suited {
   readonly load: number;
 }
 
-/** Takes one of the hosts that are left, which is at least one. */
+/** Chooses one of the remaining hosts; at least one remains. */
 type Seat = (suited: readonly Suited[], random: (below: number) => number) => Suited | undefined;
 
-/** The host with the best path by its own report, and by that of the peer. A host may lie, so it is one seat of three. */
+/**
+ * The host with the best path by its own report, and by the report of the peer. A host may lie, so
+ * this is one seat of three.
+ */
 const best: Seat = (suited) =>
   suited.toSorted(
     (one, other) =>
@@ -40,27 +46,28 @@ const best: Seat = (suited) =>
   )[0];
 
 /**
- * The host that enrolled first, of those that report a path to the peer: an attacker that enrols many hosts gets no such seat. The better
- * path does not count, because an attacker can state or make one.
+ * The earliest enrolled host among those that report a path to the peer. An attacker that enrols
+ * many hosts gets no such seat. The quality of the path does not count, because an attacker can
+ * report or create a good path.
  */
 const oldest: Seat = (suited) =>
   suited.toSorted(
     (one, other) => Number(one.rank === rankWithoutPath) - Number(other.rank === rankWithoutPath) || one.id - other.id,
   )[0];
 
-/** Any host: so those that enrolled first do not decide alone either. */
+/** A random host, so that the earliest enrolled hosts do not decide alone either. */
 const any: Seat = (suited, random) => suited[random(suited.length)];
 
-/** Several hosts are asked about one peer: any of them may be cut off from it itself. */
+/** Several hosts probe one peer, because each of them may itself be cut off from it. */
 const seats: readonly Seat[] = [best, oldest, any];
 
 /**
- * Chooses three hosts that probe each of these peers: by its own report, by its enrolment, and at random. Peers of one network share the
- * work.
+ * Chooses three hosts to probe each of these peers: by its report, by its enrolment, and at random.
+ * The peers of one network share the work.
  *
  * @param candidates hosts whose connection to the control plane works
- * @param mostPeers for one host
- * @param random an integer from 0 up to, and without, its argument
+ * @param mostPeers the limit for one host
+ * @param random returns an integer from 0 up to, but not including, its argument
  * @returns the peers to probe, by host
  */
 export function chooseWitnesses(

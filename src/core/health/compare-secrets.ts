@@ -1,27 +1,30 @@
 import type { ActualPeer } from '../host-state/actual.ts';
 import type { NetworkMap, Peer } from '../map/model.ts';
 
-/** Whether a peer has the network secret of this host, as far as the service tells; it is the service's word and no more. */
+/**
+ * Whether a peer has the network secret of this host. The only evidence is what the service
+ * reports.
+ */
 export type SecretMatch = 'shared' | 'missing_here' | 'missing_there' | 'different' | 'unknown';
 
-/** Why no handshake with some peers comes about, and what to do about it. */
+/** Why no handshake with some peers completes, and how to fix it. */
 export interface SecretMismatch {
   readonly detail: string;
   readonly remedy: string;
 }
 
-/** The side from which the secrets of a network are compared. */
+/** The host from which the secrets of a network are compared. */
 export interface SecretView {
   readonly map: NetworkMap;
-  /** The tag of this host's own secret; null where it has none. */
+  /** The tag of this host's own secret; null if it has none. */
   readonly tag: string | null;
-  /** What WireGuard holds of the peers; empty where there is no interface. */
+  /** WireGuard's observation of the peers; empty without an interface. */
   readonly observed: readonly Pick<ActualPeer, 'publicKey' | 'latestHandshake' | 'rxBytes'>[];
 }
 
 const noHandshake = 'no handshake comes about';
 
-/** Compares this host's secret with a peer's; null where neither has one, as far as is known. */
+/** Compares this host's secret with a peer's; null if neither is known to have one. */
 export function compareSecret(peer: Peer, { map, tag }: Pick<SecretView, 'map' | 'tag'>): SecretMatch | null {
   const theirs = peer.secretTag ?? null;
   if (theirs !== null && tag !== null) return theirs === tag ? 'shared' : 'different';
@@ -31,9 +34,9 @@ export function compareSecret(peer: Peer, { map, tag }: Pick<SecretView, 'map' |
 }
 
 /**
- * Finds the peers with which no handshake comes about for want of one secret: by their tags, and where the service lists none by what
- * WireGuard counts. A peer that begins a handshake is counted when it comes in, while the answer to it holds only with the same
- * preshared key (whitepaper, section 5.4).
+ * Finds the peers with which no handshake completes because the secrets differ. It compares tags,
+ * or WireGuard's counters if the service lists no tags. The kernel counts the bytes of an incoming
+ * initiation, but the response is valid only with the same preshared key (whitepaper, section 5.4).
  */
 export function findSecretMismatches(view: SecretView, others: readonly Peer[]): SecretMismatch[] {
   const having = (match: SecretMatch) => others.filter((peer) => compareSecret(peer, view) === match);
@@ -61,10 +64,11 @@ export function findSecretMismatches(view: SecretView, others: readonly Peer[]):
 }
 
 /**
- * Finds the peers with which a change of this host's secret ends handshakes: all, where the service lists no tags.
+ * Finds the peers with which a change of this host's secret ends handshakes. If the service lists
+ * no tags, these are all peers.
  *
  * @param before the tag of the secret in use; null for none
- * @param after the tag of the next one
+ * @param after the tag of the next secret
  */
 export function findPeersCutOff(
   map: NetworkMap,
@@ -78,12 +82,11 @@ export function findPeersCutOff(
   return others.filter((peer) => isCompatible(peer, before) && !isCompatible(peer, after));
 }
 
-/** One sentence of a trouble, as people read it. */
 export function describeSecretMismatch({ detail, remedy }: SecretMismatch): string {
   return `${detail}; ${remedy}`;
 }
 
-/** A service that lists identities lists tags too: it came to know both at once. */
+/** A service that lists identities also lists tags: both came with the same version. */
 function listsTags({ peers }: NetworkMap): boolean {
   return peers.some(({ secretTag, identity }) => secretTag !== undefined || identity !== undefined);
 }
@@ -98,7 +101,7 @@ interface Words {
   readonly remedy: string;
 }
 
-/** Names that a line is still read with; how many there are tells the rest. */
+/** The number of names that keep a line readable. A count stands for the others. */
 const mostNames = 5;
 
 function describeMismatch(peers: readonly Peer[], { detail, remedy }: Words): SecretMismatch[] {

@@ -12,25 +12,25 @@ import { isFresh } from './peer-health.ts';
 export interface HostObservation {
   readonly map: NetworkMap;
   readonly self: { readonly id: PeerId; readonly keys: readonly PublicKey[] };
-  /** The peers that packets are handed to, with the prefixes that each of them carries. */
+  /** The peers that receive packets directly, each with its allowed IPs. */
   readonly reached: readonly Pick<ActualPeer, 'publicKey' | 'allowedIps'>[];
   readonly routes: readonly RouteReport[];
-  /** WireGuard's own table, and what became of its counters. */
+  /** WireGuard's own table, and the activity derived from its counters. */
   readonly peers: readonly ActualPeer[];
   readonly activity: ReadonlyMap<PublicKey, PeerActivity>;
-  /** Milliseconds that probes took, where there are any. */
+  /** Round-trip times of probes in milliseconds, as far as there are probes. */
   readonly rtts: ReadonlyMap<PublicKey, number>;
   readonly failed: readonly PeerFailure[];
   /** Peers whose key or address is not the pinned one. */
   readonly mismatches: readonly PeerId[];
   /** The routes served here whose LAN does not answer. */
   readonly dead: ReadonlySet<string>;
-  /** Whether probes show that a LAN answers. */
+  /** True if probes show whether a LAN answers. */
   readonly areLansProbed: boolean;
-  /** Changes that are left to a later pass. */
+  /** The number of changes that are left to a later pass. */
   readonly drift: number;
   readonly problem: string | null;
-  /** Seconds since the epoch, as WireGuard counts handshakes. */
+  /** Seconds since the epoch, the clock of WireGuard's handshakes. */
   readonly now: number;
   /** Seconds of the clock of `activity`. */
   readonly at: number;
@@ -42,7 +42,7 @@ export interface ObservedPath extends Omit<PeerPath, 'handshake_age'> {
   readonly handshake?: number;
 }
 
-/** All that a host reports. */
+/** The complete report of a host. */
 export interface HostReport {
   readonly paths: readonly ObservedPath[];
   readonly routes: readonly RoutePath[];
@@ -51,30 +51,38 @@ export interface HostReport {
   readonly problem: string | null;
 }
 
-/** A part of it; `complete` has all of it, and replaces what was reported before. */
+/** A part of a report. With `complete` it has all fields, and replaces the earlier reports. */
 export interface ReportPart extends Partial<HostReport> {
   readonly complete?: true;
 }
 
-/** As the contract bounds a report; its own constants come with the schemas, which take long to load. */
+/**
+ * The contract's limits for a report. Its own constants are in the schemas, which are slow to load.
+ */
 const mostPaths = 500;
 const mostRoutes = 51;
 const longestProblem = 300;
-/** WireGuard counts nothing of a relayed peer, so it is not known which of them this host talks with. */
+/**
+ * WireGuard has no counters for a relayed peer, so the host cannot determine which relayed peers it
+ * exchanges packets with.
+ */
 const mostRelayed = 32;
 
 /** How other hosts reach this one: the reply to a report. */
 export interface Reachability {
-  /** How many of the witnesses it answers. */
+  /** The number of witnesses that the host answers. */
   readonly reachableBy: number;
-  /** How many hosts can tell. */
+  /** The number of hosts that can observe this one. */
   readonly witnesses: number;
 }
 
 /** The report of a host whose network is down. */
 export const emptyReport: HostReport = { paths: [], routes: [], drift: 0, pinMismatches: [], problem: null };
 
-/** Composes a report: connectors first, then peers that were heard, those that were only sent to, and the relayed ones. */
+/**
+ * Composes a report. Its paths are in this order: connectors, peers that sent packets, peers that
+ * were only sent packets, relayed peers.
+ */
 export function composeReport(observation: HostObservation): HostReport {
   const { mismatches, drift, problem } = observation;
   const paths = findPaths(observation);
@@ -87,7 +95,7 @@ export function composeReport(observation: HostObservation): HostReport {
   };
 }
 
-/** The same report with another problem. */
+/** Returns the report with another problem. */
 export function withProblem(report: HostReport, problem: string | null): HostReport {
   return { ...report, problem: problem === null ? null : shorten(problem) };
 }
@@ -99,7 +107,10 @@ function shorten(problem: string): string {
     : characters.join('');
 }
 
-/** The ids of cpn's control plane; another service that describes the resource may have ids of another form. */
+/**
+ * Accepts the ids of cpn's control plane. Another service that describes the resource may have ids
+ * of another form.
+ */
 function isNumber(id: PeerId | undefined): id is number {
   return Number.isSafeInteger(id) && (id as number) > 0;
 }
@@ -129,7 +140,10 @@ function findPaths(observation: HostObservation): ObservedPath[] {
   return ranked.slice(0, most).map(({ path }) => path);
 }
 
-/** By what changes seldom: an entry that leaves the list costs a complete report. */
+/**
+ * Ranks paths by properties that seldom change: an entry that leaves the list costs a complete
+ * report.
+ */
 function rankOf({ type }: Peer, { rxBytes }: ActualPeer): number {
   if (type === 'connector') return 0;
   return rxBytes > 0 ? 1 : 2;
@@ -157,7 +171,7 @@ function measure({ activity, rtts }: HostObservation, { publicKey, latestHandsha
   };
 }
 
-/** Of a route that this host does not accept there is nothing to report. */
+/** Routes that this host does not accept are left out. */
 function findRoutes(observation: HostObservation, paths: ReadonlyMap<PeerId, PathState>): RoutePath[] {
   const { map, self, dead, areLansProbed } = observation;
   const connectors = map.peers.filter(({ type }) => type === 'connector');
@@ -174,7 +188,11 @@ function findRoutes(observation: HostObservation, paths: ReadonlyMap<PeerId, Pat
   return routes.slice(0, mostRoutes);
 }
 
-/** A report as it is sent. @param now seconds since the epoch */
+/**
+ * Converts a report to the contract's format.
+ *
+ * @param now seconds since the epoch
+ */
 export function formatReport({ paths, pinMismatches, ...part }: ReportPart, now: number): Report {
   return {
     ...part,

@@ -1,12 +1,16 @@
 import { printable } from '../errors/index.ts';
 
-/** That a host may have the identity of another one: what was found, and what to do. */
+/** A warning that another host may have the same identity, and the remedy. */
 export interface CloneWarning {
   readonly found: string;
   readonly remedy: string;
 }
 
-/** That another host has the identity of this one. @param since ISO 8601 */
+/**
+ * Warns that another host has the identity of this one.
+ *
+ * @param since ISO 8601
+ */
 export function describeOwnClone(link: string, since: string): CloneWarning {
   return {
     found: `another host has the identity of ${link} since ${since}, from a copied disk, image or folder: each takes the packets of the other`,
@@ -14,7 +18,7 @@ export function describeOwnClone(link: string, since: string): CloneWarning {
   };
 }
 
-/** That the packets of a peer come from two endpoints in turn. */
+/** Warns that the packets of a peer alternate between two endpoints. */
 export function describeAlternating(name: string, endpoints: readonly string[]): CloneWarning {
   return {
     found: `packets of ${printable(name)} come from ${endpoints.join(' and ')} in turn: two hosts may have its identity, from a copied disk, image or folder`,

@@ -3,7 +3,8 @@ import { findOwnConnector } from '../routing/via-connectors.ts';
 import { listNames } from '../util/list-names.ts';
 
 /**
- * A sentence for each connector that does not answer and that other peers dial alone: WireGuard by itself cannot move them to another.
+ * Returns a sentence for each silent connector that is the only one that some peers dial. WireGuard
+ * cannot move such peers to another connector.
  *
  * @param silent the connectors that do not answer this host
  */

@@ -4,9 +4,10 @@ import type { NetworkMap } from '../map/model.ts';
 import { hostPrefix } from '../net/cidr.ts';
 
 /**
- * The peer that relays the packets for each peer to which they are not handed directly, by the keys of both.
+ * Returns the peer that relays the packets for each peer that does not receive them directly, by
+ * the keys of both.
  *
- * @param reached the peers that packets are handed to, with the prefixes that each of them carries
+ * @param reached the peers that receive packets directly, each with its allowed IPs
  */
 export function findRelays(
   { cidr, peers }: Pick<NetworkMap, 'cidr' | 'peers'>,

@@ -1,44 +1,50 @@
-/** The starts of a peer's daemon that made requests, each known by a random id. Of one host each start ends before the next one. */
+/**
+ * The daemon starts of a peer, each with a random id, as its requests show them. On a single host,
+ * each start ends before the next begins.
+ */
 export interface Instances {
   readonly current: Instance;
-  /** Earlier ones, the newest first. */
+  /** Earlier starts, newest first. */
   readonly previous: readonly Instance[];
-  /** When an earlier one came back first and last, in milliseconds; absent where none did. */
+  /** When an earlier start first and last returned, in milliseconds; absent if none did. */
   readonly returned?: { readonly first: number; readonly last: number };
 }
 
-/** A start of a daemon. */
+/** One start of a daemon. */
 export interface Instance {
   readonly id: string;
-  /** When it took the place of another one, in milliseconds. */
+  /** When it replaced another start, in milliseconds. */
   readonly since: number;
-  /** Where its requests come from; absent where that is not kept. */
+  /** The source address of its requests; absent if it is not recorded. */
   readonly address?: string;
 }
 
-/** Earlier starts that are remembered. Copies of a host are few. */
+/** The number of earlier starts that are recorded. A host has few copies. */
 const mostFormer = 7;
 
-/** Milliseconds in which a request of an earlier start may still arrive, such as one that a proxy repeats. */
+/**
+ * Milliseconds in which a request of an earlier start may still arrive, such as a request that a
+ * proxy repeats.
+ */
 const lateMs = 30_000;
 
-/** Milliseconds since the last return after which a host has no copy any more. */
+/** Milliseconds after the last return until a host counts as having no copy. */
 const episodeMs = 10 * 60_000;
 
 /** Milliseconds between two events about copies of a host. */
 const quietMs = 60 * 60_000;
 
-/** What follows from a request. */
+/** The result of a request. */
 export interface InstanceUpdate {
-  /** The same object where nothing is new. */
+  /** The same object if nothing changed. */
   readonly instances: Instances;
-  /** True where copies of the host are found after a time without. */
+  /** True if copies of the host are found after a time without copies. */
   readonly begins: boolean;
 }
 
 /**
- * Adds a request. A restart has a new id and never returns to an earlier one. So where an earlier one comes back, two hosts have the
- * identity of the peer: a disk, an image or a folder was copied.
+ * Records a request. A restart gets a new id and never returns to an earlier one. So if an earlier
+ * id returns, two hosts have the identity of the peer: a disk, an image or a folder was copied.
  *
  * @param since in milliseconds
  */
@@ -56,7 +62,7 @@ export function observeInstance(known: Instances | null, { id, since, address }:
   return { instances: { current: next, previous: others, returned: { first, last: since } }, begins: !isSame };
 }
 
-/** The same with no instant later than `now`: one that is was written by a clock that was ahead. */
+/** Limits all instants to `now`. A later instant came from a clock that was ahead. */
 export function clampInstances(known: Instances, now: number): Instances {
   const { current, previous, returned } = known;
   const isClean = [current, ...previous].every(({ since }) => since <= now) && (returned?.last ?? now) <= now;
@@ -69,7 +75,7 @@ export function clampInstances(known: Instances, now: number): Instances {
   };
 }
 
-/** Since when a peer has copies, in milliseconds; null where it has none. */
+/** Since when a peer has copies, in milliseconds; null if it has none. */
 export function findCloned(known: Instances | null, now: number): number | null {
   const { returned } = known ?? {};
   return returned !== undefined && now - returned.last < episodeMs ? returned.first : null;

@@ -1,21 +1,24 @@
 import { type Address, covers, lengthOf, type Prefix } from '../net/cidr.ts';
 
-/** Rounds in a row that a change of mind takes. */
+/** Consecutive rounds that change the verdict. */
 const requiredRounds = 3;
 
-/** What one round showed of a probe target. */
+/** The result of one round for a probe target. */
 export interface Probe {
   /** The target as `formatProbeTarget` writes it. */
   readonly target: string;
-  /** Where it is; null while its name has no address, and it may be behind any route. */
+  /**
+   * The target's address. Null while its name is unresolved; the target may then be behind any
+   * route.
+   */
   readonly address: Address | null;
-  /** Null where it could not be asked. */
+  /** Null if the target could not be probed. */
   readonly isGood: boolean | null;
 }
 
-/** How the LANs behind a connector's routes are. */
+/** The health of the LANs behind a connector's routes. */
 export interface LanHealth {
-  /** How many rounds in a row each target was good or, below zero, how many it was bad. */
+  /** The number of consecutive rounds in which a target was good or, as a negative number, bad. */
   readonly streaks: ReadonlyMap<string, number>;
   /** The routes behind which no target answers, in the order of the routes. */
   readonly dead: readonly Prefix[];
@@ -27,9 +30,9 @@ export function initialLanHealth(dead: readonly Prefix[] = []): LanHealth {
 }
 
 /**
- * Takes one more round into account. A route is dead once every target behind it was bad three rounds in a row, and alive again
- * once one of them was good three rounds in a row. One without targets is alive; only where it was dead before, and
- * a target may be behind it whose address is not known, it stays so.
+ * Adds a round of probes. A route is dead once all targets behind it were bad in three consecutive
+ * rounds. It is alive again once any target was good in three consecutive rounds. A route without
+ * targets is alive. Exception: it stays dead while an unresolved target may be behind it.
  */
 export function trackLanHealth(before: LanHealth, round: readonly Probe[], routes: readonly Prefix[]): LanHealth {
   const streaks = new Map(
@@ -47,7 +50,7 @@ export function trackLanHealth(before: LanHealth, round: readonly Probe[], route
   return { streaks, dead: routes.filter(isDead) };
 }
 
-/** The route by which packets to `address` go: the most specific one that holds it, or null. */
+/** The route that packets to `address` take: the most specific route that contains it, or null. */
 export function findRouteTo(address: Address, routes: readonly Prefix[]): Prefix | null {
   const [found = null] = routes
     .filter((route) => covers(route, address))

@@ -2,41 +2,53 @@ import { reachWhole } from '../forward/links-toward.ts';
 import type { Underlay } from '../host-state/actual.ts';
 import { covers, isDefaultRoute, type Prefix } from '../net/cidr.ts';
 
-/** How a connector reaches the LAN behind a route that it serves, or reached it before. */
+/** How a connector reaches, or reached, the LAN behind a route that it serves. */
 export interface LanRoute {
-  /** Whether it needed no default route: its routes there, connected subnets included, led to the whole ({@link reachWhole}). */
+  /**
+   * True if the path needs no default route: the host's routes, with connected subnets, lead to the
+   * whole LAN ({@link reachWhole}).
+   */
   readonly isOwn: boolean;
-  /** The interfaces of these routes, to parts too. */
+  /** The interfaces of these routes, including routes to parts of the LAN. */
   readonly links: readonly string[];
-  /** Why there is no way any more; null where there is one. */
+  /** Why the path is gone; null while it exists. */
   readonly gone: string | null;
 }
 
-/** The ways by the routes; a route to which there was never a way is not among them. */
+/** The paths by route. Routes that never had a path are absent. */
 export type LanRoutes = Readonly<Record<string, LanRoute>>;
 
-/** How ways are judged. Times are in seconds of a clock that never jumps. */
+/** The inputs of a verdict on paths. Times are in seconds of a monotonic clock. */
 export interface LanObservation {
   readonly underlay: Underlay;
-  /** The routes whose packets another program drops here, all of them, while another connector serves them; each with the reason. */
+  /**
+   * The routes whose packets another program on this host drops completely while another connector
+   * serves them, each with the reason.
+   */
   readonly dropped: ReadonlyMap<Prefix, string>;
-  /** False while this host does not reach the control plane: its peers notice that by themselves. */
+  /**
+   * False while this host does not reach the control plane. Its peers detect that without its help.
+   */
   readonly isOnline: boolean;
-  /** The routes that the network holds for out of service here. */
+  /** The routes that the network considers out of service here. */
   readonly withdrawn: readonly Prefix[];
-  /** When each way was first seen again. */
+  /** When each path was first observed again. */
   readonly since: ReadonlyMap<string, number>;
   readonly now: number;
-  /** Seconds for which a way must be there again before its route is served. */
+  /** Seconds for which a path must be present again before its route is served. */
   readonly settling: number;
 }
 
 /**
- * Takes one more look into account, where the platform tells its routes. A way is gone as soon as the host has none, or needs its default route where it had a way of
- * its own. It is back once it was there for a while; a loss that was not announced yet ends at once. Where the kernel forwards
- * no packet of the network there, or another program drops them, it is gone, whatever this host itself reaches.
+ * Adds an observation, if the platform reports its routes:
+ * - A path is gone as soon as the host has none, or needs its default route after it had a more
+ *   specific route.
+ * - A path is gone if the kernel does not forward the network's packets to it, or another program
+ *   drops them, even if this host itself reaches it.
+ * - A path is back once it was present for `settling` seconds. If its loss was not announced yet,
+ *   it is back immediately.
  *
- * @returns the ways, and since when those are there again that are still to settle
+ * @returns the paths, and since when each path that is still settling has been present
  */
 export function trackLanRoutes(
   before: LanRoutes,
@@ -69,18 +81,24 @@ export function trackLanRoutes(
   return { lanRoutes, since };
 }
 
-/** What is known before the first look: what is out of service here was without its way, and comes back with one of its own. */
+/**
+ * The state before the first observation. A route that is out of service here had lost its path,
+ * and returns with a path without the default route.
+ */
 export function initialLanRoutes(withdrawn: readonly Prefix[]): LanRoutes {
   const gone = 'it was out of service when cpn began to look';
   return Object.fromEntries(withdrawn.map((route) => [route, { isOwn: true, links: [], gone }]));
 }
 
-/** The routes whose way is gone. */
+/** Returns the routes whose path is gone. */
 export function findGone(lanRoutes: LanRoutes, routes: readonly Prefix[]): readonly Prefix[] {
   return routes.filter((route) => lanRoutes[route]?.gone != null);
 }
 
-/** Lets the routes whose way is gone be served as soon as there is any way, be it by a default route alone. */
+/**
+ * Lets the routes whose path is gone return with any path, even if only a default route leads
+ * there.
+ */
 export function acceptDefaultRoute(lanRoutes: LanRoutes): LanRoutes {
   return Object.fromEntries(
     Object.entries(lanRoutes).map(([route, lanRoute]) => [
@@ -92,7 +110,7 @@ export function acceptDefaultRoute(lanRoutes: LanRoutes): LanRoutes {
 
 type FoundRoute = Omit<LanRoute, 'gone'>;
 
-/** The way by interfaces that are up; null where there is none. */
+/** Finds the path over interfaces that are up, or null. */
 function findLanRoute(route: Prefix, underlay: Underlay): FoundRoute | null {
   const { reached = [], uplinks, forwarded = {} } = underlay;
   const kernels = forwarded[route];
@@ -103,13 +121,13 @@ function findLanRoute(route: Prefix, underlay: Underlay): FoundRoute | null {
     : reached.filter(({ prefix, link }) => !down.has(link) && (covers(prefix, route) || covers(route, prefix)));
   const links = [...new Set(live.map(({ link }) => link))];
   if (reachWhole(route, live, underlay)) return { isOwn: true, links };
-  // By a rule for packets of the network, and another table than the main one.
+  // A policy rule for the network's packets can use a table other than the main table.
   const others = kernels?.links.filter((link) => !down.has(link) && !uplinks.includes(link)) ?? [];
   if (others.length > 0) return { isOwn: !isDefaultRoute(route), links: [...new Set([...links, ...others])] };
   return links.length > 0 || uplinks.some((link) => !down.has(link)) ? { isOwn: false, links } : null;
 }
 
-/** An interface that is down is the cause, and the kernel's refusal follows from it. */
+/** If an interface is down, that is the cause; the kernel's refusal only follows from it. */
 function loseForwarding(known: LanRoute | undefined, refused: string, underlay: Underlay): LanRoute {
   if (known === undefined) return { isOwn: false, links: [], gone: refused };
   const live = new Set(underlay.links.filter(({ isDown }) => !isDown).map(({ name }) => name));
@@ -117,7 +135,7 @@ function loseForwarding(known: LanRoute | undefined, refused: string, underlay: 
   return { ...known, gone: dead.length === 0 ? refused : lose({ ...known, links: dead }, null, underlay).gone };
 }
 
-/** @param left the way that it has instead, which is not enough */
+/** @param left the remaining path, which is not sufficient */
 function lose(lanRoute: LanRoute, left: FoundRoute | null, { links }: Underlay): LanRoute {
   const link = lanRoute.links.find((each) => left?.links.includes(each) !== true) ?? lanRoute.links[0];
   if (link === undefined) return { ...lanRoute, gone: 'this host has no route there' };

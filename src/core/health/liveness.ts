@@ -1,69 +1,94 @@
 /**
- * Whether a connector lives, measured by probes through the tunnel. Times are in seconds of a clock that stands
- * still while the host sleeps.
+ * The liveness of a connector, measured by probes through the tunnel. Times are in seconds of a
+ * clock that stops while the host sleeps.
  *
  * @module
  */
 
-/** What is known of one connector. */
+/** The liveness of one connector. */
 export interface Liveness {
-  /** `back` is one that was silent and is heard again: it is trusted after a while. */
+  /** `back` is a connector that was silent and responds again. It is trusted after a probation. */
   readonly state: 'trusted' | 'silent' | 'back';
-  /** Seconds of looking in which nothing was heard of it; endless for one that is silent, until it is heard. */
+  /**
+   * Observed seconds without a packet from it. Infinite for a silent connector until it responds.
+   */
   readonly silence: number;
-  /** Anything came from it since the first question. */
+  /** True if any packet came from it since the first probe. */
   readonly heard: boolean;
-  /** Whether it answers what it is asked; a firewall may keep it from that for ever. Null until that is known. */
+  /**
+   * True if it answers probes. A firewall may prevent that permanently. Null until it is
+   * determined.
+   */
   readonly answers: boolean | null;
-  /** Seconds from the first to the last of the answers that followed one another; null without one. */
+  /** Seconds from the first to the last of its consecutive answers; null without an answer. */
   readonly answered: number | null;
-  /** Seconds since its last answer, or since the first question. */
+  /** Seconds since its last answer, or since the first probe. */
   readonly unanswered: number;
-  /** Seconds since a handshake was forced to learn whether it lives; null without one, or once something came. */
+  /**
+   * Seconds since a handshake was forced to test it. Null without such a handshake, or once a
+   * packet came.
+   */
   readonly forced: number | null;
-  /** Seconds for which it has been well without a break; of a new one, since it was first heard. */
+  /**
+   * Seconds for which it has been healthy without a break. For a new connector, seconds since its
+   * first packet.
+   */
   readonly well: number;
-  /** How often it fell silent lately. */
+  /** How often it recently became silent. */
   readonly failures: number;
 }
 
-/** Unanswered probes in a row after which a connector that used to answer is dead. */
+/** Consecutive unanswered probes after which a connector that used to answer is dead. */
 const patience = 3;
 /**
- * Seconds of silence of one that is only ever heard: who receives something sends a keepalive after 10 s (KEEPALIVE_TIMEOUT),
- * and a handshake is tried again after 5 s (REKEY_TIMEOUT, drivers/net/wireguard/messages.h).
+ * Seconds of silence after which a connector that answers no probes is dead. A peer that receives
+ * data sends a keepalive after 10 s (KEEPALIVE_TIMEOUT), and retries a handshake after 5 s
+ * (REKEY_TIMEOUT, drivers/net/wireguard/messages.h).
  */
 const patienceWithoutProbes = 15;
 /**
- * Seconds over which one that was mute must answer before it counts as answering. A reload of a firewall lets a few probes
- * through before it drops them again.
+ * Seconds over which a connector that did not answer must answer before it counts as answering.
+ * While a firewall reloads, it lets a few probes pass before it drops them again.
  */
 const proofOfMute = 10;
-/** The same of a silent one, which has to be well for longer than that before it is used: two answers of a standby. */
+/**
+ * The same for a silent connector: two answers of a standby. It must also be healthy for longer
+ * than that before it is used.
+ */
 const proofOfSilent = 2;
-/** Seconds for an answer or a handshake of a new one, before another handshake is begun: it may have far to go. */
+/**
+ * Seconds for an answer or a handshake of a new connector before another handshake starts. The
+ * connector may be far away.
+ */
 export const renewAfter = 1;
-/** Seconds by which a timer may be early. */
+/** Seconds by which a timer may fire early. */
 export const inexact = 0.1;
-/** Seconds for which one that was silent must be well before it is trusted; doubled with each failure more. */
+/**
+ * Seconds for which a connector that was silent must be healthy before it is trusted. They double
+ * with each further failure.
+ */
 const probation = 60;
 const longestProbation = 960;
-/** Seconds of being well that prove that one is not only up for a moment: then it is better than one that is silent. */
+/**
+ * Seconds of health that prove more than a moment of it. The connector is then preferred to a
+ * silent one.
+ */
 const firstSigns = 5;
-/** Seconds of being well after which failures are forgotten. */
+/** Seconds of health after which failures are forgotten. */
 const memory = 3600;
 
-/** A connector before its first probe. */
+/** The liveness of a connector before its first probe. */
 export function unknownLiveness(state: Liveness['state']): Liveness {
   const failures = state === 'trusted' ? 0 : 1;
-  // Of one that is known to be silent only something new counts.
+  // For a connector that is silent already, only new packets count.
   const known = state === 'silent' ? { heard: true, answers: false } : { heard: false, answers: null };
   return { state, silence: 0, ...known, answered: null, unanswered: 0, forced: null, well: 0, failures };
 }
 
-/** It answered, or something else came from it. */
+/** Records an answer to a probe, or other traffic from the connector. */
 export function recordAnswer(liveness: Liveness, by: 'answer' | 'traffic'): Liveness {
-  // Questions from before it was first heard may be lost, and later answers on the way: neither shows a firewall.
+  // Probes from before its first packet may be lost, and later answers may be in transit. Neither
+  // indicates a firewall.
   const isMute = liveness.well >= renewAfter - inexact ? false : null;
   const heard = { ...liveness, silence: 0, heard: true, forced: null };
   if (by === 'traffic') return { ...heard, answers: liveness.answers ?? isMute };
@@ -75,54 +100,63 @@ export function recordAnswer(liveness: Liveness, by: 'answer' | 'traffic'): Live
 
 const endless = { silence: Number.POSITIVE_INFINITY, well: 0, forced: null, answered: null } as const;
 
-/** It answers that it serves nothing: what else comes from it shows no more than that its tunnel is up. */
+/**
+ * Records that the connector answers that it serves nothing. Other packets from it then only show
+ * that its tunnel is up.
+ */
 export function recordClosed(liveness: Liveness): Liveness {
   const failures = liveness.failures + (liveness.state === 'silent' ? 0 : 1);
   return { ...liveness, ...endless, state: 'silent', heard: true, answers: false, failures };
 }
 
-/** The probe interval changes: with the longer one, a connector was silent for long without a probe. */
+/**
+ * Resets the silence after a change of the probe interval. With the longer interval, a connector
+ * was silent for long without a probe.
+ */
 export function resetSilence(liveness: Liveness): Liveness {
   return liveness.state === 'silent' ? liveness : { ...liveness, silence: 0 };
 }
 
 /**
- * True when what is known of one still counts after a time without probes. Without a session its first answer needs a handshake, and may
- * take longer than a dead one is waited for.
+ * True if the liveness stays valid after a time without probes. Without a session, the first answer
+ * needs a handshake, and may take longer than the timeout for a dead connector.
  */
 export function isLasting({ state, answers }: Liveness, hasSession: boolean): boolean {
   return state === 'trusted' && answers === true && hasSession;
 }
 
-/** A handshake with it was forced, which starts the seconds for its answer if another connector can take over. */
+/**
+ * Records a forced handshake. It starts the timeout for its answer if another connector can take
+ * over.
+ */
 export function recordHandshake(liveness: Liveness, circumstances: ConnectorUse): Liveness {
   return needsHandshake(liveness, circumstances) ? { ...liveness, forced: 0 } : liveness;
 }
 
-/** True of one of which it is still to be learned whether it answers. */
+/** True if it is not determined yet whether the connector answers probes. */
 export function isNew({ answers, state }: Liveness): boolean {
   return answers === null && state !== 'silent';
 }
 
 /** What a connector is used for, and whether another can take over. */
 export interface ConnectorUse {
-  /** It carries packets, for want of a better one perhaps. */
+  /** True if the connector carries packets, perhaps because no better one exists. */
   readonly inService: boolean;
-  /** Another connector is heard, which shows that this host is not cut off itself. */
+  /** True if another connector responds, which shows that this host itself is not cut off. */
   readonly hasOther: boolean;
 }
 
-/** How a connector is looked at. */
+/** One observation of a connector. */
 export interface ProbeObservation extends ConnectorUse {
-  /** Since the last look. */
+  /** Seconds since the last observation. */
   readonly seconds: number;
-  /** Seconds between two questions. */
+  /** Seconds between two probes. */
   readonly every: number;
 }
 
 /**
- * Time spent looking went by. Of a pause that took longer than it was meant to, no more than `every` counts: the silence of one
- * that was not probed proves nothing.
+ * Records elapsed time of observation. If the pause was longer than planned, at most `every`
+ * counts: silence without probes proves nothing.
  */
 export function recordTime(before: Liveness, { seconds, every, inService, hasOther }: ProbeObservation): Liveness {
   const spent = Math.min(seconds, every);
@@ -133,7 +167,7 @@ export function recordTime(before: Liveness, { seconds, every, inService, hasOth
   const isMissed = inService && isNew(before) && forced !== null && forced >= renewAfter - inexact;
   if (isMissed || silence >= (answers ? patience * every : patienceWithoutProbes) - inexact) {
     const failures = before.failures + (state === 'silent' ? 0 : 1);
-    // When it comes back a firewall may have come with it.
+    // When it returns, a firewall may have been added.
     return { ...before, ...endless, state: 'silent', answers: false, failures };
   }
   const unanswered = before.unanswered + spent;
@@ -145,18 +179,19 @@ export function recordTime(before: Liveness, { seconds, every, inService, hasOth
 }
 
 function nextState({ state, well, answers, failures }: Liveness, inService: boolean): Liveness['state'] {
-  // Until one that is only heard is heard, nothing can be said of it.
+  // Until a connector that answers no probes sends a packet, its state cannot be determined.
   const signs = answers ? firstSigns : patienceWithoutProbes + firstSigns;
-  // Where all connectors are silent at once, the one in service keeps its routes when they come back.
+  // If all connectors are silent at once, the one in service keeps its routes when they return.
   if (state === 'silent') return well < signs ? 'silent' : inService ? 'trusted' : 'back';
   const trusted = Math.min(longestProbation, probation * 2 ** Math.max(0, failures - 1));
-  // A connector that took over keeps serving when another one comes back.
+  // A connector that took over keeps serving when another one returns.
   return state === 'back' && (inService || well >= trusted) ? 'trusted' : state;
 }
 
 /**
- * True when a handshake is to be forced, to distinguish a new connector that does not answer from a dead one. Its session, where it has
- * one, is lost with that: only of one in service, that another can stand in for, is it worth it.
+ * True if a handshake must be forced, to distinguish a new connector that does not answer from a
+ * dead one. A forced handshake loses the existing session. Therefore it is used only for a
+ * connector in service that another can replace.
  */
 export function needsHandshake(liveness: Liveness, { inService, hasOther }: ConnectorUse): boolean {
   return (
@@ -164,7 +199,10 @@ export function needsHandshake(liveness: Liveness, { inService, hasOther }: Conn
   );
 }
 
-/** True when a question went unanswered for so long that the counters are worth a look: something else may have come. */
+/**
+ * True if a probe is unanswered for so long that the counters must be read: other packets may have
+ * come.
+ */
 export function isUncertain(liveness: Liveness, { every }: Pick<ProbeObservation, 'every'>): boolean {
   const { silence, answers } = liveness;
   return isNew(liveness) || silence > (answers ? 1.5 * every : every);

@@ -1,17 +1,23 @@
 import type { PathState } from '../../contract/health.ts';
 import type { Id } from '../map/model.ts';
 
-/** What a host reports of the others. */
+/** A host's report about other peers. */
 interface ReportingHost {
   readonly state: 'online' | 'offline' | 'unknown';
   readonly paths: readonly { readonly peer: Id; readonly path: PathState }[];
 }
 
-/** Of equally many, the first one. A host that never talks with a peer observes less than one that does. */
+/**
+ * Among equally frequent states, the first one wins. A host that never exchanges packets with a
+ * peer observes less than one that does.
+ */
 const observed = ['direct', 'relayed', 'down'] as const;
 const unobserved = ['stale', 'never'] as const;
 
-/** How most of the hosts that are online reach each peer, by its id as text; nothing for a peer of which none reports. */
+/**
+ * Returns how most online hosts reach each peer, by the peer's id as text. Peers without any report
+ * are absent.
+ */
 export function findObservedPaths(reporters: readonly ReportingHost[]): ReadonlyMap<string, PathState> {
   const counts = new Map<string, Map<PathState, number>>();
   for (const { paths } of reporters.filter(({ state }) => state === 'online')) {

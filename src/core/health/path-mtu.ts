@@ -3,7 +3,10 @@ import { findOutward } from '../host-state/underlay.ts';
 import type { Peer, PeerId } from '../map/model.ts';
 import type { Address } from '../net/cidr.ts';
 
-/** The MTU of a tunnel over a path that does not carry packets of the usual size, as the daemon measured it. */
+/**
+ * The MTU of a tunnel over a path that does not carry packets of the usual size, as the daemon
+ * measured it.
+ */
 export interface PathMtu {
   readonly mtu: number;
   /** The peer to which no larger packet passes. */
@@ -15,16 +18,17 @@ export interface PathMtu {
 }
 
 /**
- * The least MTU that a measurement leads to: 1280, which every path of IPv6 carries (RFC 8200), without the 80 bytes that WireGuard
- * puts around a packet. A peer that answers small echoes only lowers the MTU to this and no further.
+ * The lowest MTU that a measurement can set: 1280, which every IPv6 path carries (RFC 8200), minus
+ * the 80 bytes that WireGuard adds to a packet. A peer that answers only small echoes cannot lower
+ * the MTU further.
  */
 export const leastPathMtu = 1200;
 
-/** Bytes of a packet that passes everywhere. */
+/** Bytes of a packet that passes on every path. */
 const small = 84;
-/** Echoes of one size, of which one answer is enough: a packet that is lost by chance is no limit of the path. */
+/** Echoes of one size; one answer is enough. A randomly lost packet is no limit of the path. */
 const echoesPerSize = 3;
-/** How often the full size must fail, and a small one pass in between. */
+/** How often the full size must fail while a small packet passes in between. */
 const confirmations = 2;
 
 /** Echoes to send: `count` of `bytes` each. */
@@ -36,9 +40,9 @@ export interface EchoRequest {
 }
 
 /**
- * Finds the largest packet that passes: yields the echoes to send, is resumed with whether one was answered, and returns the size.
- * That is `full` where this passes, which takes one echo; null where it is unknown, because small echoes are not reliably
- * answered either.
+ * Finds the largest packet that passes. The generator yields echoes to send and is resumed with
+ * whether any was answered. It returns the size: `full` if that passes, which takes one echo, or
+ * null if unknown, because small echoes are not reliably answered either.
  *
  * @param guesses sizes to try first
  */
@@ -58,61 +62,73 @@ export function* searchSize(full: number, guesses: readonly number[]): Generator
     if (yield { bytes: size, count: echoesPerSize }) passed = size;
     else lost = size;
   }
-  // The path may have been down for a while: a size that passes now was not too large then.
+  // The path may have been down for a while. If the lost size passes now, it was not too large.
   if (yield { bytes: lost, count: echoesPerSize }) return null;
   return (yield { bytes: small, count: echoesPerSize }) ? passed : null;
 }
 
 /**
- * The next size to try between one that passed and one that did not; null when they are as near as they need to be. An MTU that is
- * some bytes too small costs nothing.
+ * The next size to try between a size that passed and a size that did not; null once they are close
+ * enough. An MTU that is a few bytes too small costs nothing.
  */
 function nextSize(passed: number, lost: number): number | null {
   return lost - passed <= 8 ? null : Math.floor((passed + lost) / 2);
 }
 
-/** The sizes to try first: the present limit, and whether the path carries more by now. */
+/**
+ * The sizes to try first: the present limit, and a larger size to detect that the path now carries
+ * more.
+ */
 export function guessSizes(known: PathMtu | null): readonly number[] {
   return known === null ? [leastPathMtu] : [known.mtu, known.mtu + 8];
 }
 
-/** Names the network around a host, so that what was measured in it is not used in another. */
+/** Names the network around a host, so that a measurement is not used in another network. */
 export function nameUnderlay({ connected, gateways, uplinks, underlayMtu }: Underlay): string {
   const outward = findOutward({ connected, uplinks });
   const words = [...gateways, ...outward.map(({ prefix, link }) => `${prefix} ${link}`)];
   return [...words.toSorted(), underlayMtu ?? 'any'].join(', ');
 }
 
-/** What was measured, where it limits the tunnel: on this underlay, and below the MTU that fits it otherwise. */
+/**
+ * Returns the measurement if it limits the tunnel: taken on this underlay, and below the MTU that
+ * fits otherwise. Else null.
+ */
 export function findLimit(known: PathMtu | null, underlay: Underlay, fitted: number): PathMtu | null {
   if (known === null || known.mtu >= fitted || known.underlay !== nameUnderlay(underlay)) return null;
   return known.mtu < leastPathMtu ? { ...known, mtu: leastPathMtu } : known;
 }
 
-/** The peer that limits the MTU, by its name. */
+/** The name of the peer that limits the MTU. */
 export function nameLimiting({ peer }: PathMtu, peers: readonly Pick<Peer, 'id' | 'name'>[]): string {
   return peers.find(({ id }) => id === peer)?.name ?? `peer ${peer}`;
 }
 
-/** Why the MTU is lower than the one that fits the underlay, in words. */
+/** Explains why the MTU is lower than the one that fits the underlay. */
 export function describePathMtu(pathMtu: PathMtu, peers: readonly Pick<Peer, 'id' | 'name'>[]): string {
   return `measured to ${nameLimiting(pathMtu, peers)} on ${pathMtu.measuredAt.slice(0, 10)}`;
 }
 
-/** A path to a peer, as the daemon follows it. Times are in seconds of a clock that never jumps. */
+/** A path to a peer, as the daemon tracks it. Times are in seconds of a monotonic clock. */
 export interface ProbedPath {
   readonly peer: PeerId;
-  /** Where the peer's endpoint is: elsewhere is another path. */
+  /** The host of the peer's endpoint. Another host is another path. */
   readonly host: Address | null;
-  /** The counters when {@link use} was last judged; null right after a measurement, whose echoes count too. */
+  /**
+   * The counters when {@link use} was last judged. Null directly after a measurement, because its
+   * echoes count too.
+   */
   readonly counters: PathCounters | null;
-  /** Whether it was used since the last measurement; `unanswered` where much was sent lately and little came back. */
+  /**
+   * Whether the path was used since the last measurement. `unanswered`: much was sent recently and
+   * little came back.
+   */
   readonly use: 'none' | 'used' | 'unanswered';
-  /** When it was measured last; null before that. */
+  /** The time of the last measurement; null before the first. */
   readonly triedAt: number | null;
-  /** How many measurements in a row came to nothing. */
+  /** The number of consecutive measurements without a result. */
   readonly failures: number;
-  /** The largest packet that passed, and when that was measured; null while that is not known. */
+  /** The largest packet that passed, and when it was measured; null while unknown. */
   readonly size: number | null;
   readonly measuredAt: number;
 }
@@ -123,22 +139,28 @@ export interface PathCounters {
   readonly txBytes: number;
 }
 
-/** Seconds between two measurements of a path in use, and of one that seems to lose what is large. */
+/**
+ * Seconds between two measurements of a path in use, and of a path that appears to lose large
+ * packets.
+ */
 const every = 600;
 const everyUncertain = 60;
-/** Seconds until a measurement that came to nothing is tried again, at first. */
+/** Seconds until the first retry of a measurement without a result. */
 const retryAfter = 30;
-/** Seconds after which a path that could not be measured any more limits nothing: its peer may be gone for good. */
+/**
+ * Seconds after which a path that can no longer be measured limits nothing: its peer may be gone
+ * permanently.
+ */
 const keptFor = 1_800;
-/** Seconds between two changes of which the later one raises the MTU. */
+/** Seconds between two changes if the later one raises the MTU. */
 const restBeforeRaise = 600;
 
-/** A path that was not measured yet. */
+/** Creates a path without a measurement. */
 export function newPath(peer: PeerId, host: Address | null): ProbedPath {
   return { peer, host, counters: null, use: 'none', triedAt: null, failures: 0, size: null, measuredAt: 0 };
 }
 
-/** The path after one more look at its peer. What a path to another endpoint carries is not known. */
+/** Adds an observation of the path's peer. A new endpoint resets the path. */
 export function trackPath(
   known: ProbedPath,
   { host, rxBytes, txBytes }: PathCounters & Pick<ProbedPath, 'host'>,
@@ -149,21 +171,26 @@ export function trackPath(
   if (path.counters === null) return { ...path, host, counters };
   const sent = txBytes - path.counters.txBytes;
   const received = rxBytes - path.counters.rxBytes;
-  // Counters that grew smaller are those of a peer that was taken out and added again.
+  // Counters decrease when a peer is removed and added again.
   if (sent < 0 || received < 0) return { ...path, host, counters };
   if (sent + received < 4 * full) return { ...path, host };
-  // Large packets that vanish are sent again and again, and little comes back.
+  // Large packets that vanish are retransmitted, and little comes back.
   return { ...path, host, counters, use: received < sent / 8 ? 'unanswered' : 'used' };
 }
 
-/** The path after a measurement; null is one that came to nothing, and changes no size that is known. */
+/**
+ * Adds a measurement to the path. Null is a measurement without a result: it keeps the known size.
+ */
 export function recordMeasurement(path: ProbedPath, size: number | null, now: number): ProbedPath {
   const tried = { ...path, counters: null, use: 'none' as const, triedAt: now };
   if (size === null) return { ...tried, failures: path.failures + 1 };
   return { ...tried, failures: 0, size, measuredAt: now };
 }
 
-/** True when it is time to measure a path to a peer with a session. A path that is not used, and limits nothing, is left alone. */
+/**
+ * True if the path, to a peer with a session, must be measured now. A path that is unused and
+ * limits nothing is not measured.
+ */
 export function isPathDue({ triedAt, use, failures, size }: ProbedPath, full: number, now: number): boolean {
   if (triedAt === null) return true;
   if (use === 'none' && (size === null || size >= full)) return false;
@@ -172,7 +199,10 @@ export function isPathDue({ triedAt, use, failures, size }: ProbedPath, full: nu
   return now - triedAt >= wait;
 }
 
-/** The path that limits the tunnel: the one of those not below the least MTU that carries the smallest packets. */
+/**
+ * Returns the path with the smallest size that limits the tunnel. Sizes below the lowest MTU do not
+ * count.
+ */
 export function findNarrowest(
   paths: Iterable<ProbedPath>,
   full: number,
@@ -187,7 +217,10 @@ export function findNarrowest(
   return narrowest;
 }
 
-/** True where the MTU may change now: it is lowered at once, and raised some time after the last change. */
+/**
+ * True if the MTU may change now. It is lowered immediately, and raised some time after the last
+ * change.
+ */
 export function mayChange(from: number, to: number, changedAt: number | null, now: number): boolean {
   return to < from || changedAt === null || now - changedAt >= restBeforeRaise;
 }

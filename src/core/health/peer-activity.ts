@@ -2,14 +2,14 @@ import type { PublicKey } from '../crypto/keys.ts';
 import type { ActualPeer } from '../host-state/actual.ts';
 import { isSilent, type Traffic, trackTraffic } from './traffic.ts';
 
-/** What a peer's counters showed from look to look; times in seconds of a clock that never jumps. */
+/** The activity of a peer, derived from its counters. Times are in seconds of a monotonic clock. */
 export interface PeerActivity {
   readonly traffic: Traffic;
-  /** When more bytes were last seen to be sent. */
+  /** When an increase of the sent bytes was last observed. */
   readonly sentAt: number;
-  /** Bytes a second; null before they could be measured. */
+  /** Bytes per second; null before the first measurement. */
   readonly rates: ActivityRates | null;
-  /** Where the next measurement of the rates begins. */
+  /** The start of the next rate measurement. */
   readonly since: ActivityCounters;
 }
 
@@ -24,13 +24,18 @@ interface ActivityCounters {
   readonly txBytes: number;
 }
 
-/** Seconds over which a rate is measured, at least: passes may follow each other closely. */
+/**
+ * The shortest time in seconds over which a rate is measured. Passes may follow each other closely.
+ */
 const measuredOver = 20;
 
-/** Seconds for which what was sent shows that a peer is in use: a handshake is tried for 90 s, a session lives for 180 s. */
+/**
+ * Seconds for which sent bytes show that a peer is in use. A handshake is retried for 90 s, a
+ * session lasts 180 s.
+ */
 const inUseFor = 180;
 
-/** The activity of all peers of an interface after one more look at their counters. */
+/** Adds an observation of the counters to the activity of all peers of an interface. */
 export function trackActivity(
   before: ReadonlyMap<PublicKey, PeerActivity>,
   peers: readonly ActualPeer[],
@@ -43,7 +48,7 @@ function trackPeer(before: PeerActivity | undefined, peer: ActualPeer, now: numb
   const { rxBytes, txBytes } = peer;
   const traffic = trackTraffic(before?.traffic, peer, now);
   const counters = { at: now, rxBytes, txBytes };
-  // Counters that grew smaller are those of a peer that was taken out and added again.
+  // Counters decrease when a peer is removed and added again.
   if (before === undefined || rxBytes < before.since.rxBytes || txBytes < before.since.txBytes) {
     return { traffic, sentAt: txBytes > 0 ? now : Number.NEGATIVE_INFINITY, rates: null, since: counters };
   }
@@ -55,12 +60,12 @@ function trackPeer(before: PeerActivity | undefined, peer: ActualPeer, now: numb
   return { traffic, sentAt, rates, since: counters };
 }
 
-/** True where something was sent to the peer so lately that its silence tells something. */
+/** True if bytes were sent to the peer so recently that its silence is significant. */
 export function isInUse({ sentAt }: PeerActivity, now: number): boolean {
   return now - sentAt <= inUseFor;
 }
 
-/** True where the peer should have answered what was sent lately. */
+/** True if the peer should have answered what was sent recently. */
 export function isUnanswered(activity: PeerActivity, now: number): boolean {
   return isInUse(activity, now) && isSilent(activity.traffic, now);
 }

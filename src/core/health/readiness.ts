@@ -4,19 +4,19 @@ import type { InterfaceAddress } from '../net/interface-address.ts';
 import { explainBypassRoute } from '../routing/bypass-route.ts';
 import { isFresh } from './peer-health.ts';
 
-/** What may be waited for. */
+/** A condition that a caller can wait for. */
 export type ReadinessCondition =
   /** A program can bind to the interface's address. */
   | { readonly for: 'address' }
-  /** Some peer answered, and the session lives. */
+  /** Any peer answered, and the session is valid. */
   | { readonly for: 'handshake' }
-  /** The host sends what goes to `prefix` into the interface. */
+  /** The host sends packets to `prefix` into the interface. */
   | { readonly for: 'route'; readonly prefix: Prefix };
 
 /**
- * Says what a host still lacks; null when the condition holds.
+ * Describes what a host still lacks; null if the condition holds.
  *
- * @param address the one that the interface `link` should have, with any length
+ * @param address the address that the interface `link` should have, with any prefix length
  * @param now seconds since the epoch
  */
 export function findUnmet(

@@ -2,19 +2,19 @@ import type { ProbeResult } from '../../contract/health.ts';
 import { sameData } from '../util/same-data.ts';
 import type { HostReport, ObservedPath, ReportPart } from './compose-report.ts';
 
-/** What a report has that was not reported yet. */
+/** The part of a report that was not reported yet. */
 export interface ReportChanges {
-  /** What changed its state; null where nothing did. */
+  /** The entries with a changed state; null without any. */
   readonly transitions: ReportPart | null;
-  /** The other paths with figures that differ notably. */
+  /** The other paths, with figures that differ notably. */
   readonly figures: readonly ObservedPath[];
 }
 
 /**
- * Compares a report with what was reported before. A partial report cannot take an entry back: where one is gone whose peer or route is
- * still in the network, the report is complete.
+ * Compares a report with the earlier reports. A partial report cannot remove an entry. If an entry
+ * is gone whose peer or route is still in the network, the report is complete.
  *
- * @param isListed whether a peer or a route is still in the network
+ * @param isListed returns whether a peer or a route is still in the network
  */
 export function compareReports(
   before: HostReport,
@@ -46,7 +46,10 @@ export function compareReports(
   };
 }
 
-/** Seconds by which the age of a handshake may be reported too high: a session in use has a new one every two minutes. */
+/**
+ * Seconds by which the age of a handshake may be reported too high. A session in use has a new
+ * handshake every two minutes.
+ */
 const oldHandshake = 600;
 
 function isNotable(before: ObservedPath | undefined, path: ObservedPath): boolean {
@@ -62,7 +65,7 @@ function isNotable(before: ObservedPath | undefined, path: ObservedPath): boolea
   );
 }
 
-/** What is reported once a part was sent, too; entries that left the network are gone from it. */
+/** Returns the reported state once a part was sent. Entries that left the network are removed. */
 export function mergeReport(before: HostReport, part: ReportPart, next: HostReport): HostReport {
   if (part.complete) return next;
   const { paths = [], routes = [], ...others } = part;
@@ -76,7 +79,10 @@ export function mergeReport(before: HostReport, part: ReportPart, next: HostRepo
   };
 }
 
-/** What is reported once results of probes were sent: a service takes each for the path to that peer. */
+/**
+ * Returns the reported state once probe results were sent. A service counts each result as the path
+ * to that peer.
+ */
 export function mergeProbes(before: HostReport, probes: readonly ProbeResult[]): HostReport {
   const paths = probes.map(({ peer, answered }): ObservedPath => {
     const known = before.paths.find((path) => path.peer === peer);

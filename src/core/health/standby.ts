@@ -2,10 +2,12 @@ import type { Actual } from '../host-state/actual.ts';
 import type { NetworkMap, PeerFailure } from '../map/model.ts';
 
 /**
- * The names of the connectors that have never answered this host, so that they are no standby. A connector that this host reaches
- * through another one counts as one that answered: there is no handshake with it.
+ * Returns the names of the connectors that never answered this host, and therefore are no standby.
+ * A connector that this host reaches through another one counts as answering: no handshake with it
+ * exists.
  *
- * @param failed connectors that do not answer; a handshake that the daemon forces takes the time of the last one away
+ * @param failed connectors that do not answer; a handshake that the daemon forces clears the time
+ *   of the last one
  */
 export function findNeverAnswered(
   { peers }: Pick<NetworkMap, 'peers'>,

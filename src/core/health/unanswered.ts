@@ -2,16 +2,20 @@ import type { ActualPeer } from '../host-state/actual.ts';
 import type { NetworkMap } from '../map/model.ts';
 import { hostPrefix } from '../net/cidr.ts';
 
-/** Bytes of a handshake initiation (struct message_handshake_initiation, drivers/net/wireguard/messages.h). */
+/**
+ * Bytes of a handshake initiation (struct message_handshake_initiation,
+ * drivers/net/wireguard/messages.h).
+ */
 const initiationSize = 148;
 /** Initiations in a minute: one every 5 s (REKEY_TIMEOUT in the same file). */
 const initiationsPerMinute = 12;
 
 /**
- * True when handshakes were sent to the peer for a minute, and none has completed since the peer was added.
+ * True if handshakes were sent to the peer for a minute, and none has completed since the peer was
+ * added.
  *
- * Without an answer WireGuard sends nothing but handshake initiations, at a fixed rate. Their bytes therefore measure the time.
- * Initiations that never left the host are not counted.
+ * Without an answer, WireGuard sends only handshake initiations, at a fixed rate. Their bytes
+ * therefore measure the time. Initiations that never left the host do not count.
  */
 export function isUnansweredYet({
   latestHandshake,
@@ -22,11 +26,12 @@ export function isUnansweredYet({
 }
 
 /**
- * The connectors that serve this host and have never answered it. Without keepalives only the daemon can distinguish a connector
- * that does not answer from one to which nothing was sent lately.
+ * Returns the connectors that serve this host and have never answered it. Without keepalives, only
+ * the daemon can distinguish a connector that does not answer from one to which nothing was sent
+ * recently.
  *
- * @param wanted the peers with the prefixes that each of them is to carry
- * @param silent the daemon's notes: bytes received when it noticed that the peer does not answer
+ * @param wanted the peers with the prefixes that each of them should carry
+ * @param silent the daemon's records: bytes received when it detected that the peer does not answer
  */
 export function findUnanswered(
   { peers }: Pick<NetworkMap, 'peers'>,

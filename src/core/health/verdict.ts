@@ -1,47 +1,55 @@
 import type { PathState } from '../../contract/health.ts';
 
-/** Seconds after which a host is silent: a long poll takes up to 60 s, and the next request may need some tries. */
+/**
+ * Seconds after which a host is silent. A long poll takes up to 60 s, and the next request may need
+ * retries.
+ */
 const silentAfter = 90;
-/** Seconds for which the result of a probe counts. While a connection stays lost, hosts probe again three times as often. */
+/**
+ * Seconds for which a probe result counts. While a connection stays lost, hosts repeat probes three
+ * times as often.
+ */
 const probeLasts = 60;
-/** Seconds that a probe takes until it is unanswered. A host that reports that earlier has not probed. */
+/** Seconds until a probe counts as unanswered. A host that reports earlier has not probed. */
 const shortestProbe = 3;
 
-/** What is observed of a peer. Times are in seconds. */
+/** The observations of a peer. Times are in seconds. */
 export interface ObservedPeer {
   readonly id: number;
-  /** Its last request to the control plane; null for none. */
+  /** Its last request to the control plane; null without any. */
   readonly lastSeen: number | null;
-  /** What the last event stated; null before the first. */
+  /** The state in the last event; null before the first event. */
   readonly announced: 'online' | 'offline' | null;
   /** How it reaches other peers, from its own report. */
   readonly paths: ReadonlyMap<number, PathState>;
-  /** When its connection to the control plane was lost; null where it made a request since. */
+  /** When its connection to the control plane was lost; null if it made a request since. */
   readonly lostAt?: number | null;
-  /** What it found when it was asked to probe other peers, and when it reported that. */
+  /** Its results of probing other peers, with the time of the report. */
   readonly probes?: ReadonlyMap<number, { readonly answered: boolean; readonly at: number }>;
 }
 
 export interface PeerVerdict {
   readonly state: 'online' | 'offline' | 'unknown';
-  /** True for a host that is in touch with the control plane. */
+  /** True for a host that is in contact with the control plane. */
   readonly isHeard: boolean;
-  /** True where its connection to the control plane was lost, and it made no request since. */
+  /** True if its connection to the control plane was lost, and it made no request since. */
   readonly isLost: boolean;
-  /** Hosts that the peer answers. */
+  /** The number of hosts that the peer answers. */
   readonly reachableBy: number;
-  /** Hosts that can tell. */
+  /** The number of hosts that can observe the peer. */
   readonly witnesses: number;
   readonly why: string;
 }
 
 /**
- * Judges the peers of one network. A peer is offline when it is silent to the control plane and to each host that can tell. Only a
- * host that is in touch with the control plane is a witness: from the others it does not receive what changes.
- * A peer whose connection is lost is silent at once where no host that probed it got an answer, and some did not.
+ * Judges the peers of one network. A peer is offline if it is silent to the control plane and to
+ * each witness. Only a host in contact with the control plane is a witness, because other hosts
+ * receive no changes. A peer whose connection is lost is silent immediately if no probing host got
+ * an answer, and at least one probed it.
  *
  * @param now seconds
- * @param listeningSince seconds; since when the control plane takes requests. Before, every peer was silent to it.
+ * @param listeningSince seconds; since when the control plane accepts requests. Before, every peer
+ *   was silent to it.
  */
 export function judgePeers(
   peers: readonly ObservedPeer[],
@@ -57,7 +65,7 @@ export function judgePeers(
   const heard = new Set(recent.filter((peer) => !isDead(peer)).map(({ id }) => id));
   const opinions = new Map([...countOpinions(recent.filter((peer) => !isDead(peer))), ...probed]);
   const fellSilent = peers.filter(({ id, announced }) => announced === 'online' && !heard.has(id));
-  // The control plane cannot distinguish many dead hosts from a dead uplink of its own.
+  // The control plane cannot distinguish many dead hosts from its own dead uplink.
   const isDeaf = heard.size === 0 && fellSilent.length > 1;
   return new Map(
     peers.map((peer) => {
@@ -70,7 +78,8 @@ export function judgePeers(
           if (!isConnected(peer)) return { state: 'online', why: `its connection was lost, but ${others}` };
           return { state: 'online', why: ['it reaches the control plane', ...(of === null ? [] : [of])].join('; ') };
         }
-        // It may have reached the control plane: to join is no request of its own, and old requests are forgotten.
+        // The peer may have reached the control plane: a join is not recorded as its request, and
+        // old requests are deleted.
         const silence =
           lastSeen === null ? 'no request on record since it joined' : `not seen for ${formatSilence(now - lastSeen)}`;
         if (reachableBy > 0) return { state: 'online', why: `${silence}, but ${others}` };
@@ -87,7 +96,10 @@ function isConnected({ lostAt = null }: ObservedPeer): boolean {
   return lostAt === null;
 }
 
-/** Counts the probes of each peer since its connection was lost; a peer that no host probed is not among them. */
+/**
+ * Counts the probes of each peer since its connection was lost. Peers that no host probed are
+ * absent.
+ */
 function countProbes(
   peers: readonly ObservedPeer[],
   witnesses: readonly ObservedPeer[],
@@ -138,62 +150,63 @@ function formatSilence(seconds: number): string {
   return `${Math.round(seconds / 86_400)} days`;
 }
 
-/** A connector to which a route is assigned, in the order in which hosts prefer them. */
+/** A connector to which a route is assigned. Connectors are in the order of rank. */
 export interface ObservedConnector {
   readonly id: number;
   readonly state: PeerVerdict['state'];
-  /** True where it has taken the route out of service. */
+  /** True if it has taken the route out of service. */
   readonly isWithdrawn: boolean;
-  /** True where it reports that the LAN behind the route does not answer. */
+  /** True if it reports that the LAN behind the route does not answer. */
   readonly isLanDown: boolean;
-  /** False where no request of it is on record, and no host reports that it answers. */
+  /** False if no request of it is on record, and no host reports that it answers. */
   readonly hasAnswered: boolean;
 }
 
 /** How a host reaches a route. */
 export interface RouteVote {
-  /** The connector that it uses; null where none answers it. */
+  /** The connector that it uses; null if no connector answers it. */
   readonly connector: number | null;
-  /** When it lost the last connector that answered, in seconds; null where that is not known. */
+  /** When it lost the last connector that answered, in seconds; null if unknown. */
   readonly lostAt: number | null;
 }
 
-/** What a verdict on a route depends on beyond the reports. */
+/** The inputs of a verdict on a route other than the reports. */
 export interface RouteContext {
   /** Seconds. */
   readonly now: number;
-  /** True where the last events state that the route is up. Another verdict is an event then. */
+  /** True if the last events state that the route is up. A different verdict is then an event. */
   readonly isStatedUp: boolean;
   /**
-   * True where the only host that uses the route has never reached a connector of it, or any other host. It may be cut off itself,
-   * so the route is not dead, but no host confirms it.
+   * True if the only host that uses the route has never reached any connector of it, or any other
+   * host. That host may be cut off itself. The route is therefore not dead, but no host confirms
+   * it.
    */
   readonly isUnreached?: boolean;
 }
 
 /**
- * Seconds for which no host may find a connector before the route is dead. Busy hosts get no answers for a moment, and a connector that
- * takes over is not reported by all hosts at once.
+ * Seconds for which no host finds a connector before the route is dead. Busy hosts miss answers for
+ * a moment, and hosts do not all report a takeover at the same time.
  */
 const unservedFor = 2;
 
 export interface RouteVerdict {
   readonly state: 'up' | 'dead' | 'unknown';
   readonly connector: number | null;
-  /** Those that would take over, the first one first. */
+  /** The connectors that would take over, in order. */
   readonly standby: readonly number[];
-  /** Those that are to serve it, and have never answered. */
+  /** The connectors that should serve it, and have never answered. */
   readonly neverAnswered: readonly number[];
   readonly why: string;
-  /** Seconds after which the route is dead if no host reports anything else. */
+  /** Seconds after which the route is dead if no host reports otherwise. */
   readonly deadIn?: number;
 }
 
 /**
- * Judges a route. It is dead when all its connectors are, when their LAN is, or when no host that uses the route has found one that
- * answers for two seconds.
+ * Judges a route. It is dead if all its connectors are dead, if their LAN is dead, or if for two
+ * seconds no host that uses the route found a connector that answers.
  *
- * @param votes those of the hosts that are in touch with the control plane
+ * @param votes the votes of the hosts that are in contact with the control plane
  */
 export function judgeRoute(
   connectors: readonly ObservedConnector[],
@@ -217,7 +230,7 @@ export function judgeRoute(
   }
   const counts = new Map(alive.map(({ id }) => [id, 0]));
   for (const { connector: id } of votes) if (id !== null && counts.has(id)) counts.set(id, (counts.get(id) ?? 0) + 1);
-  // Sorting keeps the order of rank among equals.
+  // Sorting is stable, so equal counts keep the order of rank.
   const [best] = [...counts].toSorted(([, one], [, other]) => other - one);
   const [used, count] = best ?? [null, 0];
   const connector = count > 0 ? used : null;
@@ -239,7 +252,10 @@ export function judgeRoute(
   };
 }
 
-/** Seconds until no host has found a connector for long enough. An instant later than now is that of a clock that was set back. */
+/**
+ * Seconds until no host has found a connector for `unservedFor`. An instant in the future came from
+ * a clock that was set back.
+ */
 function findRest(votes: readonly RouteVote[], now: number): number {
   const lastLoss = Math.max(...votes.map(({ lostAt }) => (lostAt === null || lostAt > now ? -Infinity : lostAt)));
   return lastLoss + unservedFor - now;

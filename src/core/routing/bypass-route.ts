@@ -4,15 +4,16 @@ import { covers, isDefaultRoute, lengthOf, maskPrefix, type Prefix } from '../ne
 import { formatInterfaceAddress } from '../net/interface-address.ts';
 import { isRouteTable, isTableUsed } from './route-table.ts';
 
-/** A prefix that leads past the tunnel, and where to. */
+/** A prefix that leads past the tunnel, and the link that it leads to. */
 export interface BypassRoute {
   readonly prefix: Prefix;
   readonly link: string;
 }
 
 /**
- * The widest part of `prefix` for which this host has a more specific route past the tunnel, which the kernel prefers; null
- * when all of it goes one way. A full tunnel is meant to take only what has no other route, and has no detours.
+ * The widest part of `prefix` for which the host has a more specific route past the tunnel. The
+ * kernel prefers such a route. Null without such a route. Always null for a default route: a full
+ * tunnel takes only packets that have no other route.
  */
 export function findBypassRoute(prefix: Prefix, underlay: Underlay): BypassRoute | null {
   if (isDefaultRoute(prefix)) return null;
@@ -22,7 +23,10 @@ export function findBypassRoute(prefix: Prefix, underlay: Underlay): BypassRoute
   return parts.toSorted((a, b) => lengthOf(a.prefix) - lengthOf(b.prefix))[0] ?? null;
 }
 
-/** Of these prefixes, those that lead into the interface, each with the part of it that a more specific route diverts. */
+/**
+ * Returns the prefixes that lead into the interface and have a bypass route, each with that bypass
+ * route.
+ */
 export function findBypassRoutes(
   prefixes: readonly Prefix[],
   actual: Pick<Actual, 'routes' | 'rules' | 'onLink'>,
@@ -38,22 +42,31 @@ export function findBypassRoutes(
   );
 }
 
-/** The same host without its local subnets: such a one within a route is expected to stay local. */
+/**
+ * Returns the underlay without its local subnets. A local subnet within a route is expected to stay
+ * local.
+ */
 export function withoutSubnets(underlay: Underlay): Underlay {
   return { ...underlay, connected: [] };
 }
 
-/** A detour as a part of the prefix that was just named. */
+/** Describes a bypass route after the prefix that contains it. */
 export function describeBypassRoute({ prefix, link }: BypassRoute): string {
   return `${prefix} of it leads to ${link}`;
 }
 
-/** True when `prefix` has a route of its own into the interface, or lies in the range of the interface's address, which has one. */
+/**
+ * True if `prefix` has its own route into the interface, or lies in the range of the interface's
+ * address.
+ */
 export function isRoutedInto(prefix: Prefix, actual: Pick<Actual, 'routes' | 'rules' | 'onLink'>): boolean {
   return ownRoutes(actual).includes(prefix) || actual.onLink.some((range) => covers(range, prefix));
 }
 
-/** Says why not every packet to `prefix` is sent into the interface `link`; null when all are. */
+/**
+ * Explains why packets to `prefix` are not all sent into the interface `link`; null if all of them
+ * are.
+ */
 export function explainBypassRoute(prefix: Prefix, link: string, actual: Actual): string | null {
   const thrown = actual.throwRoutes?.find((route) => covers(route.prefix, prefix));
   if (thrown && findOwn(actual).some(({ table }) => table === thrown.table)) return `${prefix} stays outside ${link}`;
@@ -67,14 +80,20 @@ export function explainBypassRoute(prefix: Prefix, link: string, actual: Actual)
   return bypass && `of ${prefix}, ${bypass.prefix} leads to ${bypass.link}`;
 }
 
-/** The main table comes before one of accepted routes. In one table the longer prefix wins, and of two equal ones the lower metric. */
+/**
+ * True if the kernel prefers the route `one`. The main table precedes the tables of accepted
+ * routes. Within a table, the longer prefix wins, then the lower metric.
+ */
 function isPreferred(one: HostRoute, other: HostRoute): boolean {
   const longer = lengthOf(one.prefix) - lengthOf(other.prefix);
   if (isRouteTable(other.table ?? null) && lengthOf(one.prefix) > 0) return true;
   return longer > 0 || (longer === 0 && (one.metric ?? 0) < (other.metric ?? 0));
 }
 
-/** The range of an address has the metric that the kernel gives it, which nothing precedes. */
+/**
+ * The routes into the interface. The range of its address has the kernel's own metric, which no
+ * other route precedes.
+ */
 function findOwn({ routes, rules, onLink }: Pick<Actual, 'routes' | 'rules' | 'onLink'>): readonly HostRoute[] {
   return [...routes.filter((route) => isTableReached(route, rules)), ...onLink.map((prefix) => ({ prefix }))];
 }
@@ -90,8 +109,8 @@ function otherRoutes({ connected, routed }: Underlay): readonly (BypassRoute & H
 }
 
 /**
- * What leads into our interface: its routes, and the range of its address. The latter also while the route to it is gone: that changes
- * nothing of what the host reaches through the tunnel.
+ * The prefixes that lead into the interface: its routes, and the range of its address. The range
+ * counts even while its route is missing: what the host reaches through the tunnel stays the same.
  */
 export function ownRoutePrefixes(actual: Pick<Actual, 'link' | 'routes' | 'rules'>): Prefix[] {
   const { link } = actual;
@@ -99,7 +118,7 @@ export function ownRoutePrefixes(actual: Pick<Actual, 'link' | 'routes' | 'rules
   return [...ownRoutes(actual), ...ranges];
 }
 
-/** The routes into our interface in tables that our rules lead to. */
+/** The routes into the interface in tables that the policy rules use. */
 function ownRoutes({ routes, rules }: Pick<Actual, 'routes' | 'rules'>): Prefix[] {
   return routes.filter((route) => isTableReached(route, rules)).map(({ prefix }) => prefix);
 }

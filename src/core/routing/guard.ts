@@ -16,52 +16,61 @@ import { type KeptOutside, nameService, outsideOf, resolver, sshClient, staysLoc
 import { isServerInside, isSessionInside, type TunnelPrefixes } from './nested-prefixes.ts';
 import { guardShare, type RouteGuard } from './public-prefixes.ts';
 
-/** Everything that a route into the tunnel must not take away from this host. */
+/** Everything that a route into the tunnel must not take away from the host. */
 export interface RouteConstraints {
   readonly underlay: Underlay;
-  /** The servers that local stubs were seen to query. */
+  /** The servers that local stub resolvers were observed to query. */
   readonly stubResolvers?: readonly Address[];
   readonly sshClients: readonly SshClient[];
   /** The addresses of the control plane, or of the proxy to it. */
   readonly api: readonly Address[];
-  /** True where they are those of a proxy. */
+  /** True if `api` has the addresses of a proxy. */
   readonly isProxied?: boolean;
-  /** What is reached through the tunnel itself, and so is not taken away by it. */
+  /**
+   * The destinations that the host reaches through the tunnel itself. A route into the tunnel does
+   * not take them away.
+   */
   readonly tunnelPrefixes: TunnelPrefixes;
-  /** What the other networks of this host have taken. */
+  /** The prefixes of the host's other networks. */
   readonly taken: readonly { readonly prefix: Prefix; readonly by: string }[];
-  /** The interfaces of networks that this host joined later than this one: they stand back. */
+  /** The interfaces of networks that the host joined after this one. They yield to this network. */
   readonly newerLinks: readonly string[];
-  /** All that the network leads to, of which the public part must not be most of the internet. */
+  /** The network's range and all its routes. Their public part must not be most of the internet. */
   readonly advertised: readonly Prefix[];
-  /** Prefixes that a person lets through. */
+  /** The prefixes of `--allow-route`. */
   readonly allowed: readonly Prefix[];
   /**
-   * True of an accepted route that is in a table of its own, which single addresses can be kept out of. Absent where no route is in
-   * such a table.
+   * True if an accepted route is in a separate table, so that single addresses can be kept outside
+   * the tunnel. Absent if no route is in such a table.
    */
   readonly isSeparate?: (prefix: Prefix) => boolean;
 }
 
-/** Why `prefix` must not lead into the tunnel, or null when it may; of many prefixes {@link judgeRoutes} is quicker. */
+/**
+ * Returns why `prefix` must not lead into the tunnel, or null. For many prefixes, {@link
+ * judgeRoutes} is faster.
+ */
 export function findRefusal(prefix: Prefix, constraints: RouteConstraints): string | null {
   return judgeRoutes(constraints).refuse(prefix);
 }
 
-/** Why a network must not move to `range` on this host, or null when it may. */
+/** Returns why a network must not move to `range` on this host, or null. */
 export function findRangeRefusal(range: Prefix, constraints: RouteConstraints): string | null {
   return judgeRoutes(constraints, range).refuse(range);
 }
 
-/** What a pass makes of routes: whether each may lead into the tunnel, and what of it does not. */
+/**
+ * The verdict of a pass on routes: whether a route may lead into the tunnel, and which of its
+ * addresses stay outside.
+ */
 export interface RouteJudgement {
   readonly refuse: RouteGuard;
-  /** The addresses in a route that is not refused that must be kept outside of it. */
+  /** Returns the addresses in an accepted route that must stay outside the tunnel. */
   readonly findOutside: (prefix: Prefix) => readonly KeptOutside[];
 }
 
 /**
- * The guard of a pass: it indexes the constraints once, for all routes of the network.
+ * Creates the guard of a pass. It indexes the constraints once, for all routes of the network.
  *
  * @param range the network's own range
  */
@@ -88,8 +97,9 @@ export function judgeRoutes(constraints: RouteConstraints, range = constraints.t
 }
 
 /**
- * Resolvers and SSH clients, which an accepted route can leave out one by one. The control plane and the gateway cost the whole route:
- * without them nothing puts a mistake right. An address in a route that a person lets through is meant to be in the tunnel.
+ * The resolvers and SSH clients that an accepted route can leave out one by one. If a route covers
+ * the control plane or the gateway, the whole route is refused: without them, no later map could
+ * correct a mistake. Addresses in a route of `--allow-route` are meant to be in the tunnel.
  */
 function describeSeparable(kept: ProtectedAddresses, { allowed }: RouteConstraints): readonly KeptOutside[] {
   const isAllowed = (address: Address) => allowed.some((prefix) => !isDefaultRoute(prefix) && covers(prefix, address));
@@ -104,7 +114,8 @@ function describeSeparable(kept: ProtectedAddresses, { allowed }: RouteConstrain
 const separableKinds: ReadonlySet<string> = new Set([resolver, sshClient]);
 
 /**
- * Says why this host must not have `address` in the tunnel, or null when it may: what it has itself it cannot reach elsewhere.
+ * Returns why this host must not have `address` in the tunnel, or null. A host cannot reach an
+ * address elsewhere if it has the address itself.
  *
  * @param endpoints the addresses at which the peers are reached
  */
@@ -122,13 +133,17 @@ export function findAddressConflict(
   return findKindRefusal(prefix) ?? findCovered(prefix, needed, () => true);
 }
 
-/** Says why a route to `prefix` is none of a network's own making, or null: its addresses belong to its peers. */
+/**
+ * Returns why a network cannot have a route to `prefix`, or null. The addresses of the network's
+ * range belong to its peers.
+ */
 export function findRangeOverlap(prefix: Prefix, { cidr }: NetworkMap): string | null {
   return covers(cidr, prefix) ? `lies within ${cidr}, the network itself` : null;
 }
 
 /**
- * A full tunnel that a person wants is one of IPv4, and one on a host. It keeps out, by policy rules, what it covers.
+ * Returns why an allowed full tunnel is refused, or null. A host can have one full tunnel, of IPv4.
+ * Policy rules keep outside what it covers.
  */
 function findFullTunnelRefusal(prefix: Prefix, { taken }: RouteConstraints): string | null {
   if (familyOf(prefix) === 6) return 'is a default route of IPv6, for which this host has no address in the network';
@@ -143,9 +158,12 @@ const findKindRefusal = memoizeByString((prefix: Prefix): string | null => {
   return special ? `overlaps ${special[1]} addresses` : null;
 });
 
-/** A local subnet within a route takes nothing away from it but itself. In the network's own range it would hide peers. */
+/**
+ * Refuses routes that overlap local subnets and other networks. A local subnet within a route takes
+ * only itself from the route. In the network's own range it would hide peers.
+ */
 function guardOverlaps({ underlay, taken }: RouteConstraints, range: Prefix): RouteGuard {
-  // The full tunnel of another network takes only what has no other route.
+  // The full tunnel of another network takes only packets that have no other route.
   const others = taken.filter(({ prefix }) => !isDefaultRoute(prefix));
   const index = new PrefixIndex(others.map((each) => [each.prefix, each]));
   const routed = new Map(underlay.routed.toReversed().map((each) => [each.prefix, each]));
@@ -168,10 +186,10 @@ function findCovered(prefix: Prefix, kept: ProtectedAddresses, isLost: (address:
   return null;
 }
 
-/** What must stay within reach outside the tunnel, by what it is called. */
+/** The addresses that must stay reachable outside the tunnel, with the name of each kind. */
 type ProtectedAddresses = readonly (readonly [what: string, addresses: readonly Address[]])[];
 
-/** What this host reaches outside the tunnel now. */
+/** The addresses that the host now reaches outside the tunnel. */
 function findKept(
   { api, isProxied = false, tunnelPrefixes, underlay, stubResolvers = [], sshClients, allowed }: RouteConstraints,
   refuseAny: RouteGuard,
@@ -199,7 +217,10 @@ function protectedAddresses(
   ];
 }
 
-/** RFC 6890 and RFC 4291: ranges that never lead to another host's network, or that lead to any host. */
+/**
+ * RFC 6890 and RFC 4291: ranges that never lead to another host's network, or that lead to any
+ * host.
+ */
 export const specialRanges = [
   ['0.0.0.0/8', 'unspecified'],
   ['127.0.0.0/8', 'loopback'],
@@ -209,6 +230,6 @@ export const specialRanges = [
   ['::/127', 'loopback'],
   ['fe80::/10', 'link-local'],
   ['ff00::/8', 'multicast'],
-  // It stands for all of IPv4 (RFC 6052).
+  // Stands for all of IPv4 (RFC 6052).
   ['64:ff9b::/96', 'NAT64'],
 ] as unknown as readonly (readonly [Prefix, string])[];

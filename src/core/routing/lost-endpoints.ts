@@ -10,11 +10,13 @@ import type { RouteGuard } from './public-prefixes.ts';
 import { locate } from './reach-outside.ts';
 import { assignedRoutes } from './route-owner.ts';
 
-/** Which endpoints and which routes cannot be used together, and which of the two loses. */
+/**
+ * The conflicts between endpoints and routes. In each, either the endpoint or the route is dropped.
+ */
 export interface EndpointConflicts {
-  /** Why a peer's endpoint is not used, by the peer. */
+  /** Why a peer's endpoint is not used. */
   readonly lost: ReadonlyMap<PeerId, string>;
-  /** Why a route is not taken: all connectors that serve it are reached inside it. */
+  /** Why a route is not accepted: the endpoints of all its connectors lie inside it. */
   readonly tunnelled: ReadonlyMap<Prefix, string>;
 }
 
@@ -23,23 +25,24 @@ interface EndpointInputs {
   readonly map: NetworkMap;
   readonly self: Peer;
   readonly options: Options;
-  /** Prefixes of `--allow-route`. */
+  /** The prefixes of `--allow-route`. */
   readonly allowed: readonly Prefix[];
   readonly resolved: Resolved;
-  /** Whether the network's range as a whole is taken here. */
+  /** True if the network's whole range leads into the tunnel on this host. */
   readonly takesRange: boolean;
-  /** The subnets of this host. An endpoint in one within a route is dialled there. */
+  /** The subnets of the host. An endpoint in a subnet within a route is dialled in that subnet. */
   readonly connected: Underlay['connected'];
 }
 
 /**
- * An endpoint that lies in the network's range, or in a route that this host takes otherwise, loses: a peer could withdraw the route
- * from every host by naming such an endpoint. A route that this host refuses for its own reasons takes no endpoint away; so a host in the
- * same LAN still dials it.
+ * Finds the endpoints that lie in the network's range or in a route that the host accepts. Such an
+ * endpoint is not used: otherwise a peer could withdraw the route from every host by announcing
+ * such an endpoint. A route that this host refuses for another reason takes no endpoint away, so a
+ * host in the same LAN still dials it.
  *
- * The one exception is the route that would be lost with the endpoint: where all connectors that serve it are reached inside it,
- * the route is refused, unless a person lets it through. Endpoints are compared as the map has them, so that no verdict depends
- * on another.
+ * Exception: if the endpoints of all connectors of a route lie inside the route, the route is
+ * refused, unless `--allow-route` has it. Endpoints are compared as the map has them, so that no
+ * verdict depends on another.
  */
 export function checkEndpoints(question: EndpointInputs, refuse: RouteGuard): EndpointConflicts {
   const { map, self, allowed, resolved, takesRange, connected } = question;
@@ -55,7 +58,7 @@ export function checkEndpoints(question: EndpointInputs, refuse: RouteGuard): En
   };
   if (takesRange && index.findWithin(map.cidr) !== null) lose(map.cidr, `lies in the network's own range ${map.cidr}`);
   for (const prefix of wantedRoutes(question)) {
-    // For most routes this is all that is asked.
+    // For most routes, this check is enough.
     if (index.findWithin(prefix) === null || refuse(prefix) !== null) continue;
     const servers = map.peers.filter((peer) => peer.id !== self.id && serves(peer, prefix));
     const [first] = servers;
@@ -69,8 +72,8 @@ export function checkEndpoints(question: EndpointInputs, refuse: RouteGuard): En
 }
 
 /**
- * Finds the addresses of names at which no packet may be sent where there is another: they are in the network's range or in a route that
- * this host takes, or no peer can listen there.
+ * Returns a check for addresses of names that are used only if there is no other. They lie in the
+ * network's range or in a route that the host accepts, or no peer can listen there.
  */
 export function insideFinder(
   question: Omit<EndpointInputs, 'allowed' | 'resolved'>,
@@ -89,10 +92,13 @@ export function insideFinder(
   };
 }
 
-/** An address in no route: an endpoint that is not known is in none. */
+/** An address in no route. It stands for an endpoint that is not known. */
 const outside = '0.0.0.0' as Address;
 
-/** The routes that this host would take: a full tunnel keeps out, by the mark, what goes to endpoints. */
+/**
+ * The routes that this host would accept. A default route is left out: the packet mark keeps
+ * packets to endpoints out of a full tunnel.
+ */
 function wantedRoutes({ map, self, options }: Pick<EndpointInputs, 'map' | 'self' | 'options'>): readonly Prefix[] {
   if (!options.acceptRoutes) return [];
   const own = new Set(assignedRoutes(map, self));
@@ -105,7 +111,7 @@ function serves({ type, given, routes, withdrawn }: Peer, prefix: Prefix): boole
   return type === 'connector' && (routes === null || routes.includes(prefix)) && !withdrawn.includes(prefix);
 }
 
-/** Where the peers are reached as far as that is known. */
+/** Returns the addresses of the peers, as far as they are known. */
 function locateAll({ peers }: NetworkMap, resolved: Resolved) {
   const hosts = new Map(
     peers.flatMap((peer): [Peer, Address][] => {
@@ -116,13 +122,16 @@ function locateAll({ peers }: NetworkMap, resolved: Resolved) {
   return { hosts, index: new PrefixIndex([...hosts.values()].map((host) => [hostPrefix(host), host])) };
 }
 
-/** The endpoint as the map has it, with its address where it is a name. */
+/** The endpoint as the map has it, with its address if it is a name. */
 function describe({ endpoint }: Peer, host: Address): string {
   const text = endpoint === null ? '' : formatEndpoint(endpoint);
   return endpoint?.host === host ? text : `${text} (${host})`;
 }
 
-/** The map without the endpoints that lost; a peer is then reached as one that has none. */
+/**
+ * Returns the map without the endpoints that are not used. Their peers count as peers without an
+ * endpoint.
+ */
 export function withoutLost(map: NetworkMap, { lost }: EndpointConflicts): NetworkMap {
   if (lost.size === 0) return map;
   return { ...map, peers: map.peers.map((peer) => (lost.has(peer.id) ? { ...peer, endpoint: null } : peer)) };

@@ -11,25 +11,31 @@ export interface TunnelledResolver {
   readonly route: Prefix;
 }
 
-/** What proves that an address is reached through this host's own tunnel, which no route of the network takes away. */
+/**
+ * The facts that prove that an address is reached through this host's own tunnel. No route of the
+ * network takes such an address away.
+ */
 export interface TunnelPrefixes {
-  /** The network's own range. */
   readonly range: Prefix;
-  /** This host's own address in it. */
+  /** This host's own address in the network. */
   readonly own: Address;
-  /** The prefixes that lead into the tunnel now. */
+  /** The prefixes that now lead into the tunnel. */
   readonly present: readonly Prefix[];
-  /** The prefixes that the last-known-good file leads into the tunnel: after a reboot and `cpn up` they do again. */
+  /**
+   * The prefixes that the last-known-good file leads into the tunnel. After a reboot and `cpn up`
+   * they lead there again.
+   */
   readonly accepted: readonly Prefix[];
-  /** Addresses in these that were kept outside the tunnel all the same. */
+  /** Addresses in these prefixes that were still kept outside the tunnel. */
   readonly outside: readonly Address[];
-  /** Resolvers that accepted routes led to when they were last there. */
+  /** Resolvers that accepted routes led to when these routes were last present. */
   readonly tunnelled: readonly TunnelledResolver[];
 }
 
 /**
- * The prefixes that lead into the tunnel now, or into that of a network that this host joined later and that stands back. A full
- * tunnel is none of them: it takes only what has no other way.
+ * Returns the prefixes that now lead into the tunnel, or into the tunnel of a network that the host
+ * joined later and that yields. Default routes are left out: a full tunnel takes only packets that
+ * have no other route.
  */
 export function findNested(
   actual: Pick<Actual, 'link' | 'routes' | 'rules' | 'underlay'>,
@@ -43,17 +49,23 @@ export function findNested(
   );
 }
 
-/** The prefixes that a wg-quick file leads into its tunnel: the range of its address, and the allowed IPs of its peers beyond it. */
+/**
+ * Returns the prefixes that a wg-quick file leads into its tunnel: the range of its address, and
+ * the allowed IPs of its peers outside that range.
+ */
 export function acceptedBy({ address, peers }: TunnelConfig): readonly Prefix[] {
   const range = maskPrefix(formatInterfaceAddress(address));
   return [range, ...peers.flatMap((peer) => peer.allowedIps).filter((prefix) => !covers(range, prefix))];
 }
 
 /**
- * True of a resolver or a control plane that is reached through the tunnel: in the network's range, or where the host's longest
- * route to it leads into the tunnel, or did when the file was written, or when a route to this resolver was last there.
+ * True if a resolver or a control plane is reached through the tunnel:
+ * - its address lies in the network's range, or
+ * - the host's longest route to it leads into the tunnel, or
+ * - that route did so when the file was written, or
+ * - a route to this resolver did so when it was last present.
  *
- * @param takesRange whether the range as a whole may be taken here
+ * @param takesRange true if the whole range may lead into the tunnel on this host
  */
 export function isServerInside(
   address: Address,
@@ -68,10 +80,13 @@ export function isServerInside(
 }
 
 /**
- * True of an SSH session that goes through the tunnel: it came to this host's address in the network, or the longest route to its client
- * leads into the tunnel now. The file alone is no proof, as the session may have come from outside while the tunnel was down. The
- * range is the exception: sessions from it linger that came through the tunnel to another address of this host. So do sessions to an
- * address in the range that this host no longer has: the kernel keeps them for minutes after the host left the network.
+ * True if an SSH session goes through the tunnel: it came to the host's address in the network, or
+ * the longest route to its client now leads into the tunnel. The file alone is no proof, because
+ * the session may have come from outside while the tunnel was down.
+ *
+ * The range is the exception: sessions through the tunnel to another address of the host can
+ * linger. Sessions to an address in the range that the host no longer has also count. The kernel
+ * keeps them for minutes after the host left the network.
  */
 export function isSessionInside(
   { address, local }: SshClient,
@@ -87,13 +102,16 @@ export function isSessionInside(
   return leadsInto(present, address, underlay);
 }
 
-/** True where the longest route to an address is one of `prefixes`, as the kernel decides. Two that are equally long prove nothing. */
+/**
+ * True if the longest route to an address is one of `prefixes`, as the kernel decides. Two routes
+ * of equal length prove nothing.
+ */
 export function leadsInto(prefixes: readonly Prefix[], address: Address, { connected, routed }: Underlay): boolean {
   const past = [...connected, ...routed].map(({ prefix }) => prefix);
   return longest(prefixes, address) > longest(past, address);
 }
 
-/** The length of the longest prefix that covers the address; 0 where only a default route may. */
+/** The length of the longest prefix that covers the address; 0 if only a default route may. */
 function longest(prefixes: readonly Prefix[], address: Address): number {
   return prefixes.reduce(
     (length, prefix) => (covers(prefix, address) ? Math.max(length, lengthOf(prefix)) : length),

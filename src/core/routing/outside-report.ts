@@ -6,35 +6,35 @@ import { nameService, resolver } from './kept-outside.ts';
 import { findHollowing, isPublic, listOutside, type OutsideRoute } from './outside.ts';
 import { areStrict, usualPriority } from './strict-rules.ts';
 
-/** Something that a host with a full tunnel reaches outside of it. */
+/** A prefix that a host with a full tunnel reaches outside the tunnel. */
 export interface OutsideEntry {
   readonly prefix: Prefix;
-  /** Null where the host's own routes decide. */
+  /** Null if the host's own routes decide. */
   readonly link: string | null;
   readonly gateway: Address | null;
   readonly why: string;
-  /** Why the tunnel does not carry what it should; null where it does. */
+  /** Why the tunnel does not carry what it should; null if it does. */
   readonly problem: string | null;
 }
 
 /** What a host reaches outside a full tunnel. */
 export interface OutsideReport {
-  /** Problems first, then what has public addresses, then the widest. */
+  /** Entries with a problem first, then public addresses, then the widest prefixes. */
   readonly entries: readonly OutsideEntry[];
-  /** How many more there are. */
+  /** The number of entries that were left out. */
   readonly omitted: number;
 }
 
-/** A host with a full internet table has a million. */
+/** A host with a full internet routing table has a million entries. */
 const mostListed = 100;
 
 export const noOutside: OutsideReport = { entries: [], omitted: 0 };
 
 /**
- * Reports what a host reaches outside the full tunnel `link`; nothing where it has none.
+ * Reports what a host reaches outside the full tunnel `link`. Empty if the host has no full tunnel.
  *
- * @param tunnel its policy rules, and what becomes of IPv6
- * @param isProxied whether this host reaches the control plane by a proxy
+ * @param tunnel its policy rules, and how the host treats IPv6
+ * @param isProxied true if the host reaches the control plane through a proxy
  */
 export function reportOutside(
   link: string,
@@ -62,7 +62,7 @@ export function reportOutside(
   return { entries: sorted.slice(0, mostListed), omitted: Math.max(0, sorted.length - mostListed) };
 }
 
-/** A full tunnel, as far as it matters here. */
+/** The properties of a full tunnel that this report uses. */
 export interface FullTunnel {
   readonly rules: readonly Rule[];
   readonly ipv6: {
@@ -89,23 +89,26 @@ function routesOutside(rules: readonly Rule[], underlay: Underlay): OutsideRoute
   return listOutside(underlay).filter(({ isExpected }) => !isStrict || isExpected);
 }
 
-/** The narrowest of the routes that lead an address past a full tunnel; null where none does. */
+/** Returns the narrowest route that leads an address past a full tunnel, or null. */
 export function findOutsideRoute(address: Address, rules: readonly Rule[], underlay: Underlay): OutsideRoute | null {
   const routes = routesOutside(rules, underlay).filter(({ prefix }) => covers(prefix, address));
   return routes.toSorted((a, b) => lengthOf(b.prefix) - lengthOf(a.prefix))[0] ?? null;
 }
 
-/** Orders public ranges before others: a DHCP server could hide one behind any number of private ones. */
+/**
+ * Orders public ranges before others. Otherwise a DHCP server could hide a public range behind any
+ * number of private ones.
+ */
 export function comparePublicFirst(a: Prefix, b: Prefix): number {
   return Number(isPublic(b)) - Number(isPublic(a));
 }
 
-/** What sends such a route's addresses into the tunnel. */
+/** The command that sends the addresses of such a route into the tunnel. */
 export function remedyOf(link: string): string {
   return `"cpn set ${link} --strict-tunnel" sends these addresses into the tunnel`;
 }
 
-/** `0.0.0.0/1 by 192.0.2.66 on eth0 (dhcp)`. */
+/** Returns, for example, `0.0.0.0/1 by 192.0.2.66 on eth0 (dhcp)`. */
 export function nameOutside({ prefix, link, gateway, protocol }: OutsideRoute): string {
   const by = gateway === null ? `on ${link}` : `by ${gateway} on ${link}`;
   return `${prefix} ${by}${protocol === null ? '' : ` (${protocol})`}`;
@@ -117,7 +120,10 @@ function describeRoute({ prefix, gateway, protocol }: OutsideRoute, { gateways }
   return `${gateway === null ? 'a route on the link' : 'a route of this host'} (${protocol})`;
 }
 
-/** The resolvers with public addresses that stay outside a full tunnel: a DHCP server chooses them. */
+/**
+ * Returns the resolvers with public addresses that stay outside a full tunnel. A DHCP server
+ * chooses them.
+ */
 export function listPublicResolvers({ rules, ipv6 }: FullTunnel): Address[] {
   const all = [...rules.flatMap((rule) => describeRule(rule) ?? []), ...(ipv6?.exceptions?.prefixes ?? [])];
   return all.filter(({ prefix, why }) => why === resolver && isPublic(prefix)).map(({ prefix }) => addressOf(prefix));

@@ -17,18 +17,25 @@ import { isPrivate } from './public-prefixes.ts';
 export interface OutsideRoute {
   readonly prefix: Prefix;
   readonly link: string;
-  /** Null where it is on the link. */
+  /** Null for an on-link route. */
   readonly gateway: Address | null;
-  /** Who made the route, as iproute2 prints it; null for the subnet of an address, and where it is not known. */
+  /**
+   * The protocol of the route, as iproute2 prints it. Null for the subnet of an address, and if
+   * unknown.
+   */
   readonly protocol: string | null;
   /**
-   * True for what a strict tunnel leaves outside too: the gateway, and what is on the link, private, and no wider than a /16. The others
-   * are those that a DHCP server can make up (CVE-2024-3661, TunnelVision; CVE-2023-36672 and -36673, TunnelCrack).
+   * True if a strict tunnel leaves the route outside too: the gateway, and private on-link prefixes
+   * no wider than a /16. A DHCP server can forge the other routes (CVE-2024-3661, TunnelVision;
+   * CVE-2023-36672 and CVE-2023-36673, TunnelCrack).
    */
   readonly isExpected: boolean;
 }
 
-/** Lists what the main table leads past a full tunnel, each prefix once for a link, without the routes of our own networks. */
+/**
+ * Lists what the main table leads past a full tunnel, without the routes of our own networks. Each
+ * prefix occurs once for a link.
+ */
 export function listOutside(underlay: Underlay): OutsideRoute[] {
   const own = new Set(underlay.tunnels);
   const gateways = new Set(underlay.gateways.map(hostPrefix));
@@ -45,7 +52,7 @@ export function listOutside(underlay: Underlay): OutsideRoute[] {
     (route) =>
       isOf4(route) &&
       route.protocol !== routeProtocol &&
-      // Programs that configure a network card make the route to its subnet themselves.
+      // Network configuration programs add the route to an interface's subnet themselves.
       !(known.has(`${route.prefix} ${route.link}`) && route.gateway === undefined),
   );
   const onLink = Map.groupBy(
@@ -67,15 +74,18 @@ function isNarrow(prefix: Prefix): boolean {
   return isPrivate(prefix) && lengthOf(prefix) >= 16;
 }
 
-/** True where on-link routes of one link would together be more than a /16, or more rules than a host should look up for each packet. */
+/**
+ * True if the on-link routes of one link are together wider than a /16, or more rules than a host
+ * should evaluate for each packet.
+ */
 function isCrowded(prefixes: readonly Prefix[]): boolean {
   const narrow = prefixes.filter(isNarrow);
   return narrow.length > 256 || countAddresses(narrow) > 2 ** 16;
 }
 
 /**
- * The prefixes that a strict tunnel leaves outside: the expected ones, the gateways, and the ranges of this host's other networks, whose
- * routes are in the main table too.
+ * Returns the prefixes that a strict tunnel leaves outside: the expected ones, the gateways, and
+ * the ranges of the host's other networks, whose routes are in the main table too.
  */
 export function strictlyOutside(underlay: Underlay): Prefix[] {
   const own = new Set(underlay.tunnels);
@@ -87,9 +97,12 @@ export function strictlyOutside(underlay: Underlay): Prefix[] {
 }
 
 /**
- * The routes that hollow a full tunnel out: those of DHCP or router advertisements to public ranges, however small, and all that is not
- * expected where it takes a 256th of the address space (a /8) or more of public addresses together. A DHCP client makes host routes to
- * name and time servers, and a person single static routes: these are no reason to worry alone.
+ * Returns the routes that hollow out a full tunnel:
+ * - routes of DHCP or router advertisements to public ranges of any size but a host route, and
+ * - all unexpected routes, if together they take a /8 or more of public addresses.
+ *
+ * DHCP clients add host routes to DNS and time servers, and operators add single static routes.
+ * Alone, these are no problem.
  */
 export function findHollowing(routes: readonly OutsideRoute[]): ReadonlySet<OutsideRoute> {
   const open = routes.filter(({ prefix, isExpected }) => !isExpected && isPublic(prefix));
@@ -99,12 +112,18 @@ export function findHollowing(routes: readonly OutsideRoute[]): ReadonlySet<Outs
   return new Set(open.filter((route) => isWide || isAnnounced(route)));
 }
 
-/** True for a range with public addresses. 169.254.169.254/32 has none, to which clouds give a route by DHCP. */
+/**
+ * True for a range with public addresses. False for 169.254.169.254/32, to which clouds add a route
+ * by DHCP.
+ */
 export function isPublic(prefix: Prefix): boolean {
   return !isPrivate(prefix) && !specialRanges.some(([range]) => covers(range, prefix));
 }
 
-/** Prefixes are nested or apart: in their order, one that does not begin after the last one counted lies in it. */
+/**
+ * Counts the distinct addresses. Prefixes are nested or disjoint: in sorted order, a prefix that
+ * does not begin after the last counted one lies in it.
+ */
 function countAddresses(prefixes: readonly Prefix[]): number {
   let [sum, last] = [0n, -1n];
   for (const prefix of prefixes.toSorted(comparePrefixes)) {

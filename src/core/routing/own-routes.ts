@@ -7,12 +7,14 @@ import { placeRoutes, type RoutePlacement, usualMetric } from './place-route.ts'
 import { isRouteTable } from './route-table.ts';
 
 /**
- * What a route into our interface is to a plan: `kept` is one of ours or does what one of ours does, `altered` stands in the place of one
- * of ours and gives packets another way or source, `surplus` was ours or contradicts one of ours, and `foreign` is none of ours.
+ * What a plan does with a route into our interface:
+ * - `kept`: the route is ours, or equal in effect to one of ours.
+ * - `altered`: it replaces one of ours and gives packets another next hop or source.
+ * - `surplus`: it was ours, or contradicts one of ours.
+ * - `foreign`: it is not ours.
  */
 export type RouteStanding = 'kept' | 'altered' | 'surplus' | 'foreign';
 
-/** Classifies the routes into our interface. */
 export function routeClassifier(desired: PlannedRoutes, placeOf: RoutePlacement): (route: Route) => RouteStanding {
   const wanted = new Set(desired.routes);
   return (route) => classifyRoute(route, desired, wanted, placeOf);
@@ -31,18 +33,18 @@ function classifyRoute(
   const place = isWanted ? placeOf(prefix) : prefix === onLinkRange(config.address) ? range : null;
   if (place?.table === table) return classifyInPlace(route, place.metric);
   if (place && isRouteTable(place.table) && table === 'main' && !isOurs && protocol !== 'boot') {
-    // The main table is asked before the one of accepted routes.
+    // The main table is evaluated before the table of accepted routes.
     const standing = classifyInPlace(route, null);
     return standing === 'altered' ? 'surplus' : standing;
   }
   if (table !== 'main' && table !== tunnelTable && !isRouteTable(table)) return 'foreign';
   if (isOurs) return 'surplus';
-  // On our own interface wg-quick's routes (`boot`) stand for ours.
+  // On our own interface, wg-quick's routes (`boot`) count as ours.
   const isMadeForOurs = table === tunnelTable || isWanted || previous.includes(prefix);
   return protocol === 'boot' && isMadeForOurs ? 'surplus' : 'foreign';
 }
 
-/** @param wanted the metric that ours has; null where any will do */
+/** @param wanted the metric of our route; null if any metric will do */
 function classifyInPlace({ protocol, deviation, tos, metric, isOutdone }: Route, wanted: number | null): RouteStanding {
   const isOurs = protocol === routeProtocol;
   const isLost = isOurs ? 'surplus' : 'foreign';
@@ -52,25 +54,24 @@ function classifyInPlace({ protocol, deviation, tos, metric, isOutdone }: Route,
     return tos === undefined && hasMetric ? 'altered' : 'surplus';
   }
   if (tos !== undefined) return isLost;
-  // A routing daemon's route has the metric that it gives.
+  // The route of a routing daemon has the daemon's metric.
   if (hasMetric || !(isOurs || protocol === 'boot')) return 'kept';
   return isOurs || metric < wanted ? 'surplus' : 'foreign';
 }
 
 type PlannedRoutes = Pick<TunnelRoutes, 'config' | 'routes' | 'previous'>;
 
-/** A route into our interface that is none of ours: it stays until a person removes it. */
+/** A route into our interface that is not ours. It stays until an operator removes it. */
 export interface ForeignRoute {
   readonly prefix: Prefix;
   readonly table: string;
   readonly protocol: string;
-  /** What is wrong with it; null where it takes nothing away from the host. */
+  /** The problem that the route causes; null if it takes nothing away from the host. */
   readonly problem: string | null;
-  /** The command that removes it. */
   readonly remedy: string;
 }
 
-/** Finds the routes into our interface that are none of ours. */
+/** Finds the routes into our interface that are not ours. */
 export function findForeignRoutes(desired: TunnelRoutes, actual: Actual): ForeignRoute[] {
   const classify = routeClassifier(desired, placeRoutes(desired, actual));
   return actual.routes
@@ -81,7 +82,7 @@ export function findForeignRoutes(desired: TunnelRoutes, actual: Actual): Foreig
     });
 }
 
-/** Such a default route of another table is used only where a rule leads to that table. */
+/** A default route of another table has an effect only if a rule leads to that table. */
 function findProblem({ prefix, table, isOutdone }: Route): string | null {
   if (!isDefaultRoute(prefix) || table !== 'main' || isOutdone) return null;
   return 'it sends into the tunnel what has no other route, and no --allow-route allows that';
@@ -98,7 +99,7 @@ function nameRemoval({ prefix, table, metric, tos }: Route, link: string): strin
   return [`ip${family} route del`, what, 'dev', link, ...words].join(' ');
 }
 
-/** Describes such a route in words, and what removes it. */
+/** Describes such a route and the command that removes it. */
 export function describeForeignRoute({ prefix, table, protocol, problem, remedy }: ForeignRoute, link: string): string {
   const of = table === 'main' ? '' : ` of table ${table}`;
   const what = `the route to ${prefix}${of} into ${link} (${protocol}) is not of this network`;

@@ -1,7 +1,10 @@
 import type { NetworkMap } from '../map/model.ts';
 import { comparePrefixes, covers, type Family, familyOf, isDefaultRoute, type Prefix, rangeOf } from '../net/cidr.ts';
 
-/** RFC 1918, RFC 6598 and RFC 4193. A range of other addresses proves nothing: they are in use on the internet. */
+/**
+ * RFC 1918, RFC 6598 and RFC 4193. A range of other addresses proves nothing, because they are in
+ * use on the internet.
+ */
 const privateRanges = [
   '10.0.0.0/8',
   '172.16.0.0/12',
@@ -10,36 +13,37 @@ const privateRanges = [
   'fc00::/7',
 ] as readonly string[] as Prefix[];
 
-/** True for a range of private addresses. */
 export function isPrivate(range: Prefix): boolean {
   return privateRanges.some((each) => covers(each, range));
 }
 
 /**
- * How many addresses are in use on the internet. IPv4: the 221 blocks of /8 that are neither private nor special. IPv6: about eight blocks
- * of /12, which is what IANA has handed out of 2000::/3; of the whole of that, all that is in use would be one part in a hundred.
+ * The number of addresses in use on the internet. IPv4: the 221 blocks of /8 that are neither
+ * private nor special. IPv6: about eight blocks of /12, which IANA has assigned of 2000::/3. Of all
+ * of 2000::/3, the addresses in use would be one percent.
  */
 const internet: Readonly<Record<Family, number>> = { 4: 221 * 2 ** 24, 6: 8 * 2 ** 116 };
 
 /**
- * The part of it that a network may have. The largest holder of IPv4 addresses, with thirteen blocks of /8, and all the addresses of any
- * one cloud stay below.
+ * The largest part of the internet that a network may have. The largest holder of IPv4 addresses
+ * (thirteen blocks of /8) and each single cloud stay below it.
  */
 const most = 1 / 16;
 
-/** Returns why a prefix must not lead into the tunnel, or null when it may. */
+/** Returns why a prefix must not lead into the tunnel, or null. */
 export type RouteGuard = (prefix: Prefix) => string | null;
 
-/** All that a network leads to: its range and its routes. */
+/** Returns the range and the routes of a network. */
 export function advertisedBy({ cidr, routes }: NetworkMap): readonly Prefix[] {
   return [cidr, ...routes];
 }
 
 /**
- * Refuses prefixes for what they are a part of: public ranges that together hold so much of the internet that they are the default
- * route in pieces. Which of them a host refuses for other reasons does not matter: all hosts judge alike, in any order.
+ * Refuses public ranges that together are so much of the internet that they amount to a default
+ * route. All ranges count, also ranges that the host refuses for other reasons: so all hosts reach
+ * the same verdict, in any order.
  *
- * @param advertised all that the network leads to
+ * @param advertised the range and all routes of the network
  * @param allowed prefixes of `--allow-route`, which do not count
  */
 export function guardShare(advertised: readonly Prefix[], allowed: readonly Prefix[]): RouteGuard {
@@ -56,14 +60,20 @@ export function guardShare(advertised: readonly Prefix[], allowed: readonly Pref
   };
 }
 
-/** The public ranges, and what part of the internet they are together. A default route is refused for itself. */
+/**
+ * The public ranges, and the part of the internet that they are together. Default routes do not
+ * count: they are refused separately.
+ */
 function sumUp(advertised: readonly Prefix[], allowed: readonly Prefix[]) {
   const isAllowed = new Set(allowed);
   const counted = advertised.filter((each) => !isDefaultRoute(each) && !isPrivate(each) && !isAllowed.has(each));
   return { pieces: new Set(counted), shares: { 4: shareOf(counted, 4), 6: shareOf(counted, 6) } };
 }
 
-/** Prefixes are nested or apart: in their order, one that does not begin after the last one counted lies in it. */
+/**
+ * Counts the distinct addresses. Prefixes are nested or disjoint: in sorted order, a prefix that
+ * does not begin after the last counted one lies in it.
+ */
 function shareOf(prefixes: readonly Prefix[], family: Family): number {
   let [sum, last] = [0n, -1n];
   for (const prefix of prefixes.filter((each) => familyOf(each) === family).toSorted(comparePrefixes)) {

@@ -10,11 +10,12 @@ interface NamedEndpoints {
 }
 
 /**
- * Locates the peers of a network outside the tunnel; null where the address of an endpoint is not known, or no peer can listen there: an
- * address of a peer of the same network is in the tunnel, and its packets would enter the tunnel again and again.
+ * Returns a function that locates a peer outside the tunnel. It returns null if the address of an
+ * endpoint is not known, or if no peer can listen there. The address of a peer of the same network
+ * is inside the tunnel: packets to it would enter the tunnel again and again.
  */
 export function locateOutside({ map, resolved }: NamedEndpoints): (endpoint: Endpoint | null) => SocketEndpoint | null {
-  // Where the range is not known, so is not whether the address is in the tunnel.
+  // If the range is not known, neither is whether the address is in the tunnel.
   const peerAddresses = new Set<Address>(lengthOf(map.cidr) < 32 ? map.peers.map((peer) => peer.address) : []);
   return (endpoint) => {
     const located = locate(endpoint, resolved);
@@ -24,7 +25,7 @@ export function locateOutside({ map, resolved }: NamedEndpoints): (endpoint: End
   };
 }
 
-/** An endpoint at which a packet can be sent without asking a resolver; null when its name never resolved. */
+/** Returns an endpoint that needs no name resolution; null if the name never resolved. */
 export function locate(endpoint: Endpoint | null, resolved: Resolved): SocketEndpoint | null {
   if (endpoint === null || isLiteral(endpoint)) return endpoint;
   const [host] = addressesOf(endpoint.host, resolved);

@@ -1,17 +1,19 @@
 import { comparePrefixes, type Prefix } from '../net/cidr.ts';
 
-/** How one list of routes differs from another; their order is none. */
+/** The difference between two lists of routes, in no particular order. */
 export interface RouteChange {
   readonly added: readonly Prefix[];
   readonly removed: readonly Prefix[];
 }
 
-/** What a list of routes has that another lacks, and the other way round. */
 export function compareRoutes(before: readonly Prefix[], after: readonly Prefix[]): RouteChange {
   return { added: without(after, before), removed: without(before, after) };
 }
 
-/** The change in words, `route 10.9.0.0/24 was added, route 10.8.0.0/24 was removed`; null where nothing is different. */
+/**
+ * Describes the change, such as `route 10.9.0.0/24 was added, route 10.8.0.0/24 was removed`; null
+ * without a change.
+ */
 export function describeRouteChange({ added, removed }: RouteChange): string | null {
   const parts = [
     ...(added.length > 0 ? [`${list(added)} added`] : []),

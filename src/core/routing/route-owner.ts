@@ -4,19 +4,21 @@ import type { Prefix } from '../net/cidr.ts';
 /** A network route and the connector that carries it for this host. */
 export interface RouteOwner {
   readonly prefix: Prefix;
-  /** The connector in service; null when there is none, or when this host serves the route itself. */
+  /** The connector in service; null without one, or if this host serves the route itself. */
   readonly via: Peer | null;
-  /** The peer that packets are handed to: `via`, or the relay where `via` cannot be reached directly. */
+  /**
+   * The peer that receives the packets: `via`, or the relay if `via` cannot be reached directly.
+   */
   readonly hop: Peer | null;
-  /** Who else serves it, in the order in which they would take over. */
+  /** The other connectors of the route, in the order in which they would take over. */
   readonly standby: readonly Peer[];
   readonly note: 'served here' | 'withdrawn here' | 'not accepted' | 'no connector' | null;
 }
 
 /**
- * The routes of the network that this peer is there to serve, those included that it took out of service.
+ * Returns the routes that this peer is assigned to serve, including those that it withdrew.
  *
- * @param indexed the places of the map's routes, where many peers of it are asked for
+ * @param indexed the positions of the map's routes; pass it when calling for many peers of one map
  */
 export function assignedRoutes(
   map: NetworkMap,
@@ -31,13 +33,12 @@ export function assignedRoutes(
   return [...own].filter((route) => places.has(route)).sort((a, b) => placeOf(a) - placeOf(b));
 }
 
-/** The position of each route in the map. */
 function placesOf({ routes }: NetworkMap): ReadonlyMap<Prefix, number> {
   return new Map(routes.map((route, place) => [route, place]));
 }
 
 /**
- * The owner of each route of the network, in the order of the map.
+ * Returns the owner of each route of the network, in the order of the map.
  *
  * @param ranked the other peers, the best connector first
  */
@@ -64,10 +65,13 @@ export function ownRoutes(
   });
 }
 
-/** Who serves a route now, in the order of `ranked`; each peer is asked once, however many routes there are. */
+/**
+ * Finds the connectors that serve a route now, in the order of `ranked`. Each peer is evaluated
+ * once, for any number of routes.
+ */
 function findServing(map: NetworkMap, ranked: readonly Peer[]): (prefix: Prefix) => readonly Peer[] {
   const connectors = ranked.filter((peer) => peer.type === 'connector');
-  // In most networks each connector serves all routes, or its own few.
+  // In most networks, each connector serves all routes, or only a few.
   const ofAll = connectors.filter(servesAll);
   const others = connectors.filter((peer) => !servesAll(peer));
   const places = placesOf(map);
@@ -89,12 +93,17 @@ function servesAll({ routes, withdrawn }: Peer): boolean {
   return routes === null && withdrawn.length === 0;
 }
 
-/** Where a host stands in its network: the map, which peer it is, and what it last saw. */
+/**
+ * The network from the view of one host: the map, its own peer, and the failures that it observed.
+ */
 export interface NetworkView {
   readonly map: NetworkMap;
   readonly self: Peer;
   readonly acceptRoutes: boolean;
   readonly failed: readonly PeerFailure[];
-  /** False where the network's range as a whole cannot be taken here: then the relay gets single addresses. */
+  /**
+   * False if the network's whole range cannot lead into the tunnel on this host. The relay then
+   * gets single addresses.
+   */
   readonly takesRange: boolean;
 }

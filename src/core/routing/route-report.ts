@@ -3,23 +3,26 @@ import { isDefaultRoute, type Prefix } from '../net/cidr.ts';
 import type { RouteGuard } from './public-prefixes.ts';
 import type { RouteOwner } from './route-owner.ts';
 
-/** What became of a route of the network on this host. */
+/** The state of a network route on this host. */
 export interface RouteReport {
   readonly prefix: Prefix;
   readonly via: string | null;
   readonly state: 'taken' | 'standby' | 'served' | 'withdrawn' | 'refused' | 'missing';
-  /** Why it is so; of a route that is taken, what does not go by it. */
+  /** The reason for the state. For a route that is taken: the traffic that does not use it. */
   readonly reason: string | null;
 }
 
 interface ReportedNetwork {
   readonly map: NetworkMap;
   readonly failed: readonly PeerFailure[];
-  /** Why routes are refused that the guard lets through, because of where their connectors are reached. */
+  /**
+   * Routes that the guard accepts but that are refused, because of the endpoints of their
+   * connectors.
+   */
   readonly tunnelled: ReadonlyMap<Prefix, string>;
 }
 
-/** Tells what became of a route: one entry for what is done with it, and one for each connector that would take over. */
+/** Reports a route: one entry for its state, and one for each connector that would take over. */
 export function reportRoute(
   { prefix, via, hop, standby, note }: RouteOwner,
   { map, failed, tunnelled }: ReportedNetwork,
@@ -64,7 +67,10 @@ function serves({ type, routes, withdrawn }: Peer, prefix: Prefix): boolean {
   return type === 'connector' && (routes?.includes(prefix) ?? true) && !withdrawn.includes(prefix);
 }
 
-/** What makes a route work that no connector carries for this host; null where another cause is to be mended. */
+/**
+ * Returns how to repair a route that no connector carries for this host; null if another cause must
+ * be repaired first.
+ */
 export function remedyOfMissing(reason: string): string | null {
   if (reason.startsWith(withoutEndpoint))
     return 'give the connector an endpoint, on its host: cpn set --endpoint HOST:PORT';
@@ -72,9 +78,9 @@ export function remedyOfMissing(reason: string): string | null {
 }
 
 /**
- * Says with a full tunnel what does not go through it.
+ * Describes which traffic does not go through a full tunnel.
  *
- * @param isDnsInside true where accepted routes lead to all resolvers
+ * @param isDnsInside true if accepted routes lead to all resolvers
  */
 export function explainFullTunnel(rejectsIpv6: boolean, isDnsInside: boolean): string {
   if (isDnsInside) return rejectsIpv6 ? 'IPv6 is rejected' : 'IPv6 goes outside the tunnel';
@@ -83,13 +89,17 @@ export function explainFullTunnel(rejectsIpv6: boolean, isDnsInside: boolean): s
     : 'IPv6 and DNS queries to the resolver go outside the tunnel';
 }
 
-/** What a person does about a route that is refused; null where nothing on this host lets it through. */
+/**
+ * Returns what an operator can do about a refused route; null if no setting of this host accepts
+ * it.
+ */
 export function remedyOfRefused(
   { prefix, reason }: Pick<RouteReport, 'prefix' | 'reason'>,
   link: string,
 ): string | null {
   if (reason === 'not accepted') return `"cpn set ${link} --accept-routes" takes it`;
-  // The network's own addresses, and the endpoints of a route's own connectors, are no matter of a flag.
+  // No flag accepts the network's own addresses, or a route that covers the endpoints of its
+  // connectors.
   if (reason === null || /^(lies within|covers the endpoint)/.test(reason)) return null;
   return `where that is meant to be, "cpn set ${link} --allow-route ${prefix}" lets it through`;
 }

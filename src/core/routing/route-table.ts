@@ -2,7 +2,7 @@ import { mainPriority, routeProtocol, routeTables } from '../host-state/marks.ts
 import { makeRule, type Rule, sameRule } from '../host-state/policy-rule.ts';
 import type { Receipt } from '../host-state/receipt.ts';
 
-/** What is known of a network of this host. */
+/** A network of this host, as far as routing tables need it. */
 interface TableOwner {
   readonly interface: string;
   readonly createdAt: string;
@@ -10,10 +10,12 @@ interface TableOwner {
 }
 
 /**
- * The routing table for the accepted routes of a network: the one in its receipt, else the lowest that no other network has. Networks
- * that have none yet get theirs in the order in which they were joined, so that any two of them agree. Null where all tables are taken.
+ * Returns the routing table for the accepted routes of a network: the one in its receipt, or else
+ * the lowest free one. Networks without a table get theirs in the order in which they were joined,
+ * so that all of them compute the same. Null if all tables are taken.
  *
- * @param lines the tables that routes into the interface are in: an earlier version, which knows of no tables, forgets the receipt's
+ * @param lines the tables with routes into the interface; an earlier version of cpn drops the table
+ *   from the receipt
  */
 export function assignTable(link: string, networks: readonly TableOwner[], lines: readonly string[]): string | null {
   const taken = new Map<string, string>();
@@ -41,33 +43,42 @@ function writtenTables({ receipt }: TableOwner): string[] {
   return receipt.flatMap((entry) => (entry.made === 'rules' && entry.table ? [entry.table] : [])).filter(isRouteTable);
 }
 
-/** True for a table that some network of ours may have its accepted routes in. */
+/** True if a network of ours may have its accepted routes in this table. */
 export function isRouteTable(table: string | null): boolean {
   return table !== null && allTables.includes(table);
 }
 
 /**
- * The rules that lead to a network's table, the one that is asked first in front: after whatever the main table has a route for other
- * than its default route, which is where a local network has its route.
+ * Returns the rules that lead to a network's table, the one that is evaluated first in front. Any
+ * route of the main table other than its default route comes first: local networks have their
+ * routes there.
  */
 export function rulePairOf(table: string): readonly [main: Rule, own: Rule] {
   const priority = routeTables.firstPriority + 2 * (Number(table) - routeTables.first);
   return [makeRule(priority, { table: 'main', suppress: 0 }), makeRule(priority + 1, { table })];
 }
 
-/** True for a rule of ours that belongs to the table of some network, and to no full tunnel. */
+/**
+ * True for a rule of ours that leads to the table of some network and belongs to no full tunnel.
+ */
 export function isOfPair(rule: Rule): boolean {
   const table = allTables[Math.floor((rule.priority - routeTables.firstPriority) / 2)];
   return table !== undefined && findPairOf(table, [rule]).length > 0;
 }
 
-/** The rules in place for this table, in the order in which they go: the way into the table first. */
+/**
+ * Returns the present rules for this table in the order of their removal: first the rule that leads
+ * into the table.
+ */
 export function findPairOf(table: string, rules: readonly Rule[]): Rule[] {
   const [main, own] = rulePairOf(table);
   return [own, main].flatMap((each) => rules.filter((rule) => rule.protocol === routeProtocol && sameRule(rule, each)));
 }
 
-/** True when packets without a mark and a source of their own come to this table before the default route is taken. */
+/**
+ * True if packets without a mark and without a chosen source reach this table before the default
+ * route.
+ */
 export function isTableUsed(table: string, rules: readonly Rule[]): boolean {
   return rules.some(
     (rule) =>

@@ -4,9 +4,10 @@ import { assignedRoutes } from './route-owner.ts';
 import { rankConnectors } from './topology.ts';
 
 /**
- * True where a connector that cannot forward to a route leaves it to another one. A connector that serves the route leaves it only to one of
- * lower rank, and one that left it takes it back when no other serves it. So if none can forward, the last one keeps the route, in whatever
- * order they find out.
+ * True if a connector that cannot forward to a route leaves it to another connector. A connector in
+ * service leaves the route only to a connector of lower rank. A connector that left it takes it
+ * back when no other connector serves it. So if no connector can forward, the last one keeps the
+ * route, in whatever order they detect it.
  */
 export function leavesRoute(map: NetworkMap, self: Peer, route: Prefix): boolean {
   const { compare } = rankConnectors([]);

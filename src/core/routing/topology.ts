@@ -4,7 +4,7 @@ import type { Endpoint } from '../net/endpoint.ts';
 import { assignedRoutes, type NetworkView, ownRoutes, type RouteOwner } from './route-owner.ts';
 import { dialsOnly, findDialledConnectors, isDirect } from './via-connectors.ts';
 
-/** A peer that this host exchanges packets with directly, and the prefixes that are its own. */
+/** A peer that this host exchanges packets with directly, with its allowed IPs. */
 export interface DirectPeer {
   readonly peer: Peer;
   readonly endpoint: Endpoint | null;
@@ -15,26 +15,31 @@ export interface DirectPeer {
 export interface Topology {
   readonly reaches: readonly DirectPeer[];
   readonly routes: readonly RouteOwner[];
-  /** The connector through which this host meets those that it cannot reach directly; null where it needs none. */
+  /**
+   * The connector that relays to the peers that this host cannot reach directly; null if it needs
+   * none.
+   */
   readonly relay: Peer | null;
   /** Peers that do not answer directly, and are reached through the relay until they do. */
   readonly relayedPeers: readonly Peer[];
 }
 
 /**
- * Seconds between keepalives of a host without an endpoint: half of the 60 s after which common NATs forget a UDP
- * mapping is too slow for some, 25 s is what wg(8) advises.
+ * Seconds between keepalives of a host without an endpoint. Common NATs drop a UDP mapping after 60
+ * s. Half of that is too slow for some NATs; wg(8) advises 25 s.
  */
 const natKeepalive = 25;
 
 /**
- * Who reaches whom. A peer with an endpoint, or to which we have one, is reached directly while it answers; one that dials a connector
- * alone through that connector; the others through the active connector. A route belongs to the active connector among those that
- * serve it. Every prefix has one owner.
+ * Computes the topology from the view of one host:
+ * - A peer is reached directly while it answers, if it or this host has an endpoint.
+ * - A peer that dials only one connector is reached through that connector.
+ * - All other peers are reached through the active connector.
+ * - A route belongs to the active connector among those that serve it. Every prefix has one owner.
  *
- * Hosts may differ for a while in whom they saw fail, and so in their relays. A host takes from each connector what bears that
- * connector's own address, whomever it holds for active: a relay therefore gives what it relays
- * its own address.
+ * Hosts may observe different failures for a while, and so use different relays. A host accepts
+ * from each connector packets with that connector's own address, whichever connector the host
+ * considers active. A relay therefore masquerades what it relays with its own address.
  */
 export function reachPeers(view: NetworkView): Topology {
   const { map, self } = view;
@@ -47,7 +52,8 @@ export function reachPeers(view: NetworkView): Topology {
   const [best = null] = relays.toSorted(ranking.compare);
   const dialled = findDialledConnectors({ map, self, direct, isSilent: ranking.isSilent, relay: best });
   const left = others.filter((peer) => peer.via && !direct.includes(peer) && !dialled.has(peer));
-  // With an endpoint of our own the other peers are direct, and a relay is for those alone that do not answer.
+  // If this host has an endpoint, the other peers are direct. It then uses a relay only for those
+  // that do not answer.
   const relay = self.endpoint === null || silent.length > 0 || left.length > 0 ? best : null;
   const relayedPeers = relay !== null && !ranking.isSilent(relay) ? silent : [];
   const path = { direct: new Set(direct), relay };
@@ -66,7 +72,8 @@ export function reachPeers(view: NetworkView): Topology {
     .map((peer) => ({
       peer,
       endpoint: peer.endpoint,
-      // A connector keeps its own address even while it does not answer: there it is asked whether it is back.
+      // A connector keeps its own address even while it does not answer: probes to that address
+      // detect its recovery.
       allowedIps: [
         ...(viaRelay.has(peer) ? [] : [hostPrefix(peer.address)]),
         ...(peer === relay ? relayed : []),
@@ -88,10 +95,11 @@ function relayedPrefixes(
 }
 
 /**
- * Who reaches whom where the service gave a ready wg-quick text: everybody in it directly, by what the text says. A prefix of it that
- * the map holds for a route is one that may be declined or refused as any other; there is no standby.
+ * Computes the topology if the service sent a complete wg-quick text: all its peers are direct,
+ * with the allowed IPs of the text. A prefix that is also a route of the map can be declined or
+ * refused as any other. There is no standby.
  *
- * @param own the routes that this host is there to serve
+ * @param own the routes that this host is assigned to serve
  */
 function reachProvided({ map, self, acceptRoutes }: NetworkView, own: readonly Prefix[]): Topology {
   const others = map.peers.filter((peer) => peer.id !== self.id).toSorted((a, b) => comparePeerIds(a.id, b.id));
@@ -115,8 +123,13 @@ function reachProvided({ map, self, acceptRoutes }: NetworkView, own: readonly P
 }
 
 /**
- * Healthy connectors first, among silent ones the one heard last, then the highest priority, then the one that has served longest, then the lowest id: the same order on every
- * host that sees the same. A newcomer comes last, with an endpoint or without, so that it takes nothing from one that serves.
+ * Orders connectors by these criteria, so that hosts with the same observations get the same order:
+ * 1. Healthy connectors precede recovering ones, and these precede silent ones.
+ * 2. Among failed connectors, the one with the latest sign of life is first.
+ * 3. The highest priority.
+ * 4. The longest time in service. A newcomer therefore ranks last, with or without an endpoint, and
+ *    takes no route from a connector in service.
+ * 5. The lowest id.
  */
 export function rankConnectors(failed: readonly PeerFailure[]) {
   const failures = new Map(failed.map((each) => [each.peer, each]));
@@ -132,7 +145,7 @@ export function rankConnectors(failed: readonly PeerFailure[]) {
   return { isSilent, compare };
 }
 
-/** One of which the service says nothing comes after those of which it does. */
+/** Connectors without `serving_since` rank last. */
 function servingSince({ servingSince = Number.MAX_SAFE_INTEGER }: Peer): number {
   return servingSince;
 }

@@ -3,20 +3,28 @@ import { isNop, makeRule, type Rule, sameRule, sameWords } from '../host-state/p
 import { type Address, familyOf, hostPrefix, type Prefix } from '../net/cidr.ts';
 import type { RouteConstraints } from './guard.ts';
 
-/** Packets that WireGuard answered with its mark pass a strict reverse path filter (ip-sysctl.rst); as wg-quick sets it. */
+/**
+ * With this sysctl, replies to packets with WireGuard's mark pass a strict reverse path filter
+ * (ip-sysctl.rst). wg-quick sets it too.
+ */
 export const markedSourceKey = 'net.ipv4.conf.all.src_valid_mark';
 
 /**
- * The policy rules that send everything into a full tunnel but what would cut this host off. Two are those of wg-quick(8):
- * everything without the tunnel's mark goes to the tunnel's table, after whatever the main table has a route for other than
- * its default route.
+ * The policy rules that send everything into a full tunnel except what would cut the host off. Two
+ * are those of wg-quick(8): packets without the tunnel's mark use the tunnel's table, after any
+ * route of the main table other than its default route.
  *
- * Ahead of them, rules send past the tunnel: answers from this host's own addresses, packets of connections that began outside
- * (see {@link returnPathRules}), and packets to the control plane and to resolvers, without which a tunnel that fails could not
- * be mended. They continue at a `nop` behind the rule into the tunnel, so that the rules of the host choose the table. Without a
- * target a `goto` is skipped: the `nop` is added first and removed last.
+ * Before them, rules send past the tunnel:
+ * - replies from the host's own addresses,
+ * - packets of connections that began outside (see {@link returnPathRules}),
+ * - packets to the control plane and to resolvers, without which a failing tunnel could not be
+ *   repaired.
  *
- * @param marksOutside whether packet rules of ours mark connections that began outside
+ * These packets continue at a `nop` behind the rule into the tunnel, so that the host's own rules
+ * choose the table. The kernel skips a `goto` without a target: the `nop` is added first and
+ * removed last.
+ *
+ * @param marksOutside true if our packet rules mark connections that began outside
  */
 export function tunnelRules(
   { underlay, api }: Pick<RouteConstraints, 'underlay' | 'api'>,
@@ -34,25 +42,34 @@ export function tunnelRules(
   ];
 }
 
-/** Past the tunnel: what our packet rules mark. */
+/** Sends the packets that our packet rules mark past the tunnel. */
 const outsideRule = makeRule(rulePriority.source, { fwmark: outsideMark, mask: outsideMark, goto: rulePriority.end });
 
-/** The main table first, but for its default route. */
+/** Uses the main table first, without its default route. */
 export const mainRule = makeRule(rulePriority.main, { table: 'main', suppress: 0 });
 
-/** Into the tunnel, but for its own packets. */
+/** Sends packets into the tunnel, except the tunnel's own. */
 export const tunnelRule = makeRule(rulePriority.tunnel, { not: true, fwmark: tunnelMark, table: tunnelTable });
 
-/** Into the tunnel after all: what goes past it on a host that has no route there, as to a resolver without a default route. */
+/**
+ * Sends into the tunnel the packets that the rules above exempt but for which the host has no
+ * route, as to a resolver on a host without a default route.
+ */
 const lastRule = makeRule(rulePriority.last, { not: true, fwmark: tunnelMark, table: tunnelTable });
 
-/** IPv4 alone: IPv6 does not go through the tunnel. Packets to loopback addresses never ask these rules. */
+/**
+ * Only IPv4: IPv6 does not go through the tunnel. Packets to loopback addresses never reach these
+ * rules.
+ */
 function hosts(addresses: readonly Address[]): Prefix[] {
   const asked = addresses.filter((address) => familyOf(address) === 4 && !address.startsWith('127.'));
   return [...new Set(asked)].sort().map(hostPrefix);
 }
 
-/** The same rules with wg-quick's pair in the place of two of them: what goes past the tunnel continues behind it. */
+/**
+ * Returns the rules with wg-quick's pair in place of two of them. Packets past the tunnel continue
+ * behind that pair.
+ */
 export function rulesBehind([tunnel]: RulePair, rules: readonly Rule[]): Rule[] {
   const end = tunnel.priority + 1;
   return rules
@@ -61,8 +78,9 @@ export function rulesBehind([tunnel]: RulePair, rules: readonly Rule[]): Rule[] 
 }
 
 /**
- * What bears our mark, what leads into our table, and the rules that wg-quick made for it; in the order in which they go: the highest
- * priority comes first, and targets of others last.
+ * Returns the rules with our protocol number, the rules that lead into our table, and wg-quick's
+ * pair. They are in the order of removal: the highest priority number first, and targets of others
+ * last.
  */
 export function findOurRules(rules: readonly Rule[]): Rule[] {
   const pairs = findPairs(rules).flat();
@@ -71,12 +89,13 @@ export function findOurRules(rules: readonly Rule[]): Rule[] {
     .toSorted((a, b) => Number(isNop(a)) - Number(isNop(b)) || b.priority - a.priority);
 }
 
-/** Wg-quick's two rules for our table, the one made first in front. */
+/** wg-quick's two rules for our table, the one that was added first in front. */
 export type RulePair = readonly [tunnel: Rule, main: Rule];
 
 /**
- * The pairs of rules that wg-quick made: it names neither priority nor protocol, and the kernel puts the second of them in front of
- * the first (fib_default_rule_pref in net/core/fib_rules.c).
+ * Finds the pairs of rules that wg-quick added. wg-quick names neither priority nor protocol, and
+ * the kernel puts the second rule in front of the first (fib_default_rule_pref in
+ * net/core/fib_rules.c).
  */
 export function findPairs(rules: readonly Rule[]): RulePair[] {
   const unmarked = rules.filter((rule) => rule.protocol !== routeProtocol);

@@ -11,12 +11,13 @@ import {
 import { areResolversUnknown, type KeptOutside } from './kept-outside.ts';
 import { leadsInto, type TunnelledResolver, type TunnelPrefixes } from './nested-prefixes.ts';
 
-/** A local resolver may have any number of servers. */
+/** Limits the list, because a local resolver may have any number of servers. */
 const most = 64;
 
 /**
- * Lists the resolvers that are reached through accepted routes. One stays in the list while its route is gone, as long as the host
- * names it: when the route is back, the resolver is reached through it again, and not kept outside.
+ * Lists the resolvers that are reached through accepted routes. A resolver stays in the list while
+ * its route is missing and the host still names it. When the route returns, the resolver is reached
+ * through it again instead of being kept outside.
  *
  * @param stubResolvers the servers that local stubs query
  */
@@ -25,7 +26,7 @@ export function findTunnelledResolvers(
   stubResolvers: readonly Address[],
   { range, present, accepted, outside, tunnelled }: TunnelPrefixes,
 ): readonly TunnelledResolver[] {
-  // Where the settings of a stub name all its servers, these are among the resolvers.
+  // If the settings of a stub name all its servers, `resolvers` has them already.
   const unstated = (underlay.stubs ?? []).filter(({ isStated }) => !isStated);
   const inUse = unstated.flatMap((stub) => stub.tunnelled ?? []);
   const all = [...underlay.resolvers, ...stubResolvers, ...inUse];
@@ -38,12 +39,13 @@ export function findTunnelledResolvers(
     const [route] = routes.filter((prefix) => covers(prefix, address)).toSorted((a, b) => lengthOf(b) - lengthOf(a));
     if (route !== undefined) found.set(address, { address, route });
   }
-  // Those of before come first: the state would change with each query of a stub that has many servers.
+  // Earlier entries come first. Otherwise the state would change with each query of a stub that has
+  // many servers.
   const kept = [...found.values()].filter(({ address }) => !outside.includes(address)).slice(0, most);
   return kept.toSorted((a, b) => comparePrefixes(hostPrefix(a.address), hostPrefix(b.address)));
 }
 
-/** The resolvers to which no route but the default one leads into the tunnel. */
+/** Returns the resolvers to which no route except a default route leads into the tunnel. */
 export function findOuterResolvers(
   underlay: Underlay,
   routes: readonly Prefix[],

@@ -1,10 +1,11 @@
 import { type Address, covers, isDefaultRoute, type Prefix } from '../net/cidr.ts';
 
 /**
- * Finds the accepted route through which alone a control plane, or the proxy to it, is reached; null for none. A host that loses such a
- * route cannot receive the map that restores it. Not counted is a route that a person lets through.
+ * Returns the accepted route through which the control plane, or the proxy to it, is reached, if no
+ * address of it is reached otherwise; else null. A host that loses such a route cannot receive the
+ * map that restores it. Routes of `--allow-route` do not count.
  *
- * @param addresses those of the control plane or of the proxy
+ * @param addresses the addresses of the control plane or of the proxy
  */
 export function findServiceRoute(
   { routes, allowed }: { readonly routes: readonly Prefix[]; readonly allowed: readonly Prefix[] },
@@ -15,7 +16,7 @@ export function findServiceRoute(
   return found.includes(null) ? null : (found[0] ?? null);
 }
 
-/** What is wrong with such a control plane or proxy, as what follows its URL. */
+/** Describes the problem as a phrase that follows the URL. */
 export function describeServiceRoute(route: Prefix): string {
   return `is reached through the route ${route} of the network: without that route, this host cannot receive the map that restores it`;
 }

@@ -3,8 +3,9 @@ import { type Address, covers } from '../net/cidr.ts';
 import { findNested, leadsInto } from './nested-prefixes.ts';
 
 /**
- * Finds the SSH sessions that end with the tunnel: those to this host's address in the network, which goes with the interface, and
- * those whose client is behind the tunnel. A client that a `throw` route keeps outside is not.
+ * Finds the SSH sessions that end with the tunnel: sessions to the host's address in the network,
+ * which goes with the interface, and sessions whose client is behind the tunnel. Clients that a
+ * `throw` route keeps outside do not count.
  */
 export function findTunnelledSessions(
   sessions: readonly SshClient[],

@@ -2,15 +2,19 @@ import type { NetworkMap, Peer, PeerFailure } from '../map/model.ts';
 import type { Prefix } from '../net/cidr.ts';
 import { assignedRoutes } from './route-owner.ts';
 
-/** What no connector serves once one of them is out of service. */
+/** The routes and relays that are lost when a connector goes out of service. */
 export interface Unserved {
   readonly routes: readonly Prefix[];
-  /** The names of the peers without an endpoint, which then no connector relays to each other; empty where another one does. */
+  /**
+   * The names of the peers without an endpoint that no connector would relay to each other. Empty
+   * if another connector relays.
+   */
   readonly relayed: readonly string[];
 }
 
 /**
- * Finds what only this connector serves. A connector that does not answer this host is no other one.
+ * Finds what only this connector serves. A connector that does not answer this host does not count
+ * as another server.
  *
  * @param self the connector that is to be taken out of service
  */
