@@ -1,5 +1,5 @@
 import { keyPairOf } from '../../src/core/crypto/keys.ts';
-import { firewallMarks } from '../../src/core/forward/nft-rules.ts';
+import { firewallMarks } from '../../src/core/forward/own-table.ts';
 import type { Actual, ActualPeer, Link, Route } from '../../src/core/host-state/actual.ts';
 import { routeProtocol } from '../../src/core/host-state/marks.ts';
 import { formatRule, sameRule } from '../../src/core/host-state/policy-rule.ts';

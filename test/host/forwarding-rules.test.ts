@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { forwardingRules } from '../../src/core/forward/forwarding-rules.ts';
 import { findIngresses, noForwarding } from '../../src/core/forward/ingress.ts';
-import { firewallMarks } from '../../src/core/forward/nft-rules.ts';
+import { firewallMarks } from '../../src/core/forward/own-table.ts';
 import { networksWithExit, peer, underlay } from '../core/samples.ts';
 import { Machine } from './machine.ts';
 
@@ -15,7 +15,7 @@ test('nft loads the packet rules of any connector as intended', { timeout: 60_00
       const relayedPeers = map.peers.slice(0, 3);
       const { ingress } = findIngresses(map.routes, underlay, noForwarding);
       const options = { masquerade, acceptRoutes: true };
-      const rules = forwardingRules({ map, self, options, relayedPeers, underlay, ingress });
+      const rules = forwardingRules({ link: 'cpn0', map, self, options, relayedPeers, underlay, ingress });
       const firewall = { link: 'cpn0', rules };
       await machine.host.apply({ do: 'set-firewall', firewall, changes: [] });
       expect((await machine.host.observe(question)).firewall).toEqual(firewallMarks(firewall));

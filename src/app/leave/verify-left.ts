@@ -1,5 +1,5 @@
 import { NotConverged } from '../../core/errors/index.ts';
-import { tableOf } from '../../core/forward/nft-rules.ts';
+import { tableOf } from '../../core/forward/own-table.ts';
 import { formatRule } from '../../core/host-state/policy-rule.ts';
 import { findOurRules } from '../../core/routing/tunnel-rules.ts';
 import type { Tools } from '../tools.ts';

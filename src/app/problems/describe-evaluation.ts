@@ -1,7 +1,7 @@
 import { HostsFileNotUpdated, HostUnread, RulesNotLoaded } from '../../core/errors/index.ts';
 import { describeKeptSession } from '../../core/forward/kept-sessions.ts';
-import { isLoaded } from '../../core/forward/nft-rules.ts';
 import { findOpenAddress } from '../../core/forward/open-address.ts';
+import { isLoaded } from '../../core/forward/own-table.ts';
 import { compareSecret, describeSecretMismatch } from '../../core/health/compare-secrets.ts';
 import { describeOwnClone } from '../../core/health/describe-clone.ts';
 import { describeDialled } from '../../core/health/describe-dialled.ts';

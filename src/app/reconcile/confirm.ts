@@ -1,6 +1,6 @@
 import type { PublicKey } from '../../core/crypto/keys.ts';
 import { Interrupted, NotConfirmed } from '../../core/errors/index.ts';
-import { rejectsIpv6 } from '../../core/forward/nft-rules.ts';
+import { rejectsIpv6 } from '../../core/forward/own-table.ts';
 import type { Actual, Device } from '../../core/host-state/actual.ts';
 import { identifyMap, withoutRemoved } from '../../core/map/map-validation.ts';
 import type { Change } from '../../core/reconcile/change.ts';

@@ -1,6 +1,6 @@
 import type { PublicKey } from '../../core/crypto/keys.ts';
 import type { HostForwarding, ReachedOutside } from '../../core/forward/ingress.ts';
-import { withoutTool } from '../../core/forward/nft-rules.ts';
+import { withoutTool } from '../../core/forward/own-table.ts';
 import type { Actual, ActualPeer, Device, SshClient } from '../../core/host-state/actual.ts';
 import { findMapEnd } from '../../core/map/map-age.ts';
 import type { NetworkMap, Peer, PeerId } from '../../core/map/model.ts';

@@ -1,8 +1,8 @@
 import { HostUnread, NotOurs } from '../../core/errors/index.ts';
 import { findForwarded } from '../../core/forward/forwarded-packets.ts';
 import { linkFinder } from '../../core/forward/links-toward.ts';
-import { tableOf } from '../../core/forward/nft-rules.ts';
 import { markOtherTimeouts } from '../../core/forward/other-timeouts.ts';
+import { tableOf } from '../../core/forward/own-table.ts';
 import type { Actual, Device } from '../../core/host-state/actual.ts';
 import {
   allForwardingKey,

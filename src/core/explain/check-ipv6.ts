@@ -1,5 +1,5 @@
 import { isIpv6Excepted } from '../forward/ipv6-outside.ts';
-import { isLoaded } from '../forward/nft-rules.ts';
+import { isLoaded } from '../forward/own-table.ts';
 import type { KernelRoute } from '../host-state/kernel-route.ts';
 import { type Address, familyOf } from '../net/cidr.ts';
 import { type Check, stops } from './check.ts';

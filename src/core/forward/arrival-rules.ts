@@ -12,38 +12,8 @@ import {
 import { isPlainLinkName } from '../net/link-name.ts';
 import type { Entrance } from './entrances.ts';
 import type { KeptSession } from './kept-sessions.ts';
-import { widest } from './nft-words.ts';
-
-/** Rules for packets as they arrive, for this host or for another one. Connections that are known are judged like new ones. */
-export type ArrivalRule =
-  /** Refuses packets with a source route: the kernel gives them their next destination after all rules for arriving packets. */
-  | { readonly rule: 'refuse-source-routes'; readonly option: 'lsrr' | 'ssrr' }
-  /** Lets an SSH session go on that the next rules would end; it begins no connection. */
-  | ({ readonly rule: 'accept-session' } & KeptSession)
-  /** Refuses what other interfaces than these bring for the tunnel address. */
-  | { readonly rule: 'refuse-neighbours'; readonly at: Address; readonly except: readonly string[] }
-  /** Refuses what the interfaces of a served LAN bring for the tunnel address from outside that LAN. */
-  | {
-      readonly rule: 'refuse-outside-lan';
-      readonly at: Address;
-      readonly by: readonly string[];
-      readonly from: readonly Prefix[];
-    }
-  /** Refuses what comes from the tunnel for other destinations than these: on a host that forwards nothing. */
-  | { readonly rule: 'refuse-other-destinations'; readonly except: readonly Prefix[] }
-  /**
-   * Refuses what comes from the tunnel for another address of this host than these. Answers to what began here pass. `own` are the
-   * host's addresses; null leaves them to the kernel.
-   */
-  | {
-      readonly rule: 'refuse-other-addresses' | 'refuse-other-addresses-untracked';
-      readonly except: readonly Prefix[];
-      readonly own: readonly Address[] | null;
-    }
-  /** Refuses what comes from the tunnel and another program redirects, unless it was for `except` or outside `within`. */
-  | { readonly rule: 'refuse-redirected'; readonly except: readonly Prefix[]; readonly within: readonly Prefix[] }
-  /** Refuses what comes from the tunnel in the other family than the network's: all of it, or all but answers. */
-  | { readonly rule: 'refuse-family' | 'refuse-family-begun' | 'refuse-family-untracked'; readonly except: Prefix };
+import { protocolOf, widest, writeEnds, writeLinks, writeOne } from './nft-words.ts';
+import type { PacketRule } from './packet-rule.ts';
 
 /** What the rules for arriving packets follow from. */
 export interface Arrival {
@@ -79,63 +49,102 @@ export interface Arrival {
  *
  * A host that forwards nothing needs no connection tracking for them, which would track all connections of the host.
  */
-export function arrivalRules(arrival: Arrival, link: string): readonly ArrivalRule[] {
+export function arrivalRules(arrival: Arrival, link: string): readonly PacketRule[] {
   const { at, internal, vrf, twins, entrances } = arrival;
   const byLan = entrances.flatMap(({ by }) => by);
   const except = [link, 'lo', ...(vrf === null ? [] : [vrf]), ...twins, ...internal, ...byLan].filter(isPlainLinkName);
+  const fromTunnel = `iifname "${link}"`;
   return [
-    ...(arrival.takesSourceRoutes ? sourceRoutes : []),
-    ...arrival.kept.map((session) => ({ rule: 'accept-session', ...session }) as const),
-    { rule: 'refuse-neighbours', at, except: [...new Set(except)] },
+    ...(arrival.takesSourceRoutes ? refuseSourceRoutes : []),
+    ...arrival.kept.map(acceptSession),
+    refuseNeighbours(at, [...new Set(except)]),
     ...mergeEntrances(entrances)
       .filter(({ by }) => !internal.includes(by))
-      .map(({ by, from }) => ({ rule: 'refuse-outside-lan', at, by: [by], from }) as const),
-    ...(arrival.forwards ? tunnelRulesOfForwarder(arrival) : tunnelRulesOfHost(arrival)),
-    ...familyRules(arrival),
+      .map(({ by, from }) => refuseOutsideLan(at, by, from)),
+    ...(arrival.forwards ? forwarderRules(fromTunnel, arrival) : [refuseOtherDestinations(fromTunnel, arrival)]),
+    ...familyRules(fromTunnel, arrival),
   ];
 }
 
-const sourceRoutes = (['lsrr', 'ssrr'] as const).map((option) => ({ rule: 'refuse-source-routes', option }) as const);
+/** The kernel gives packets with a source route their next destination after all rules for arriving packets. */
+const refuseSourceRoutes = ['lsrr', 'ssrr'].map((option) =>
+  arriving('refuse-source-routes', `ip option ${option} exists drop`),
+);
+
+/** Lets an SSH session go on that the next rules would end; it begins no connection. */
+function acceptSession({ address, local }: KeptSession): PacketRule {
+  const ends = writeEnds({ from: [hostPrefix(address)], to: [hostPrefix(local)] });
+  return arriving('accept-session', `${ends} tcp flags & (fin|syn|rst|ack) != syn accept`);
+}
+
+/** Refuses what other interfaces than these bring for the tunnel address. */
+function refuseNeighbours(at: Address, except: readonly string[]): PacketRule {
+  return arriving('refuse-neighbours', `${protocolOf(at)} daddr ${at} iifname != ${writeLinks(except)} drop`);
+}
+
+/** Refuses what the interface of a served LAN brings for the tunnel address from outside that LAN. */
+function refuseOutsideLan(at: Address, by: string, from: readonly Prefix[]): PacketRule {
+  const outside = writeOne('saddr', from, '!= ');
+  return arriving('refuse-outside-lan', `iifname ${writeLinks([by])} ${protocolOf(at)} daddr ${at} ${outside} drop`);
+}
 
 /** A host that forwards nothing takes from the tunnel what is for its address, for a group, or for all. */
-function tunnelRulesOfHost({ at, range }: Arrival): ArrivalRule[] {
+function refuseOtherDestinations(fromTunnel: string, { at, range }: Arrival): PacketRule {
   const isFour = familyOf(at) === 4;
   const broadcasts = isFour ? [everyone, ...(lengthOf(range) < 31 ? [hostPrefix(lastOf(range))] : [])] : [];
-  const except = [hostPrefix(at), groups[familyOf(at)], ...broadcasts];
-  return [{ rule: 'refuse-other-destinations', except: widest(except) }];
+  const except = widest([hostPrefix(at), groups[familyOf(at)], ...broadcasts]);
+  return arriving('refuse-other-destinations', `${fromTunnel} ${writeOne('daddr', except, '!= ')} drop`);
 }
 
 /**
- * A host that forwards takes for itself what is for its address and for prefixes that it serves, a default route excepted. What is for
- * other hosts is left to the rules for forwarding, also where a default route is served.
+ * A host that forwards takes for itself what is for its address and for prefixes that it serves, a default route excepted. Answers to
+ * what began here pass. What is for other hosts is left to the rules for forwarding, also where a default route is served.
  */
-function tunnelRulesOfForwarder({ at, served, vrf, addresses }: Arrival): ArrivalRule[] {
+function forwarderRules(fromTunnel: string, { at, served, vrf, addresses }: Arrival): PacketRule[] {
   const isOfFamily = (each: Prefix | Address) => familyOf(each) === familyOf(at);
-  const except = widest([hostPrefix(at), ...served.filter((prefix) => isOfFamily(prefix) && !isDefaultRoute(prefix))]);
+  const taken = widest([hostPrefix(at), ...served.filter((prefix) => isOfFamily(prefix) && !isDefaultRoute(prefix))]);
+  const except = writeOne('daddr', taken, '!= ');
   const everything = served.some((prefix) => isOfFamily(prefix) && isDefaultRoute(prefix));
   // The kernel's table of local addresses has none of a VRF (fib_table_lookup in net/ipv4/fib_frontend.c).
   const own = vrf === null ? null : addresses.filter(isOfFamily);
+  const local = own === null ? 'fib daddr type local' : own.length > 0 && writeOne('daddr', own.map(hostPrefix));
+  const within = everything ? ` ct original ${writeOne('daddr', privateRanges[familyOf(at)])}` : '';
+  const redirected = `${fromTunnel} ${begun} ct status dnat ct original ${except}${within} drop`;
   return [
-    ...(own?.length === 0
+    ...(local === false
       ? []
-      : ([
-          { rule: 'refuse-other-addresses', except, own },
-          { rule: 'refuse-other-addresses-untracked', except, own },
-        ] as const)),
+      : [
+          arriving('refuse-other-addresses', `${fromTunnel} ${begun} ${except} ${local} drop`),
+          arriving('refuse-other-addresses-untracked', `${fromTunnel} ${untracked} ${except} ${local} drop`),
+        ]),
     // A program that redirects by itself serves a private address, as that of a Kubernetes service, to no peer.
-    { rule: 'refuse-redirected', except, within: everything ? privateRanges[familyOf(at)] : [] },
+    { name: 'refuse-redirected', chain: 'redirected', text: redirected },
   ];
 }
 
-/** The network has addresses of one family. */
-function familyRules({ at, forwards, hasOtherFamily }: Arrival): ArrivalRule[] {
-  const except = groups[familyOf(at) === 4 ? 6 : 4];
-  if (!forwards && !hasOtherFamily) return [{ rule: 'refuse-family', except }];
+/**
+ * The network has addresses of one family. Refuses what comes from the tunnel in the other one: all of it, or all but answers where
+ * there are some.
+ */
+function familyRules(fromTunnel: string, { at, forwards, hasOtherFamily }: Arrival): PacketRule[] {
+  const except = writeOne('daddr', [groups[familyOf(at) === 4 ? 6 : 4]], '!= ');
+  if (!forwards && !hasOtherFamily) return [arriving('refuse-family', `${fromTunnel} ${except} drop`)];
   return [
-    { rule: 'refuse-family-begun', except },
-    { rule: 'refuse-family-untracked', except },
+    arriving('refuse-family-begun', `${fromTunnel} ${begun} ${except} drop`),
+    arriving('refuse-family-untracked', `${fromTunnel} ${untracked} ${except} drop`),
   ];
 }
+
+function arriving(name: string, text: string): PacketRule {
+  return { name, chain: 'arriving', text };
+}
+
+/**
+ * A packet that conntrack does not follow has no direction, and would pass a rule that names one: such a rule has a second one for these
+ * packets.
+ */
+const begun = 'ct direction original';
+const untracked = 'ct state { invalid, untracked }';
 
 /** An interface may lead to several served prefixes, alone or with others. */
 function mergeEntrances(entrances: readonly Entrance[]): { readonly by: string; readonly from: readonly Prefix[] }[] {

@@ -1,48 +1,140 @@
 import type { NetworkMap, Peer } from '../map/model.ts';
-import { type Address, familyOf } from '../net/cidr.ts';
+import { type Address, type Family, familyOf } from '../net/cidr.ts';
+import { probedPort } from '../net/connector-answer.ts';
 import { type ExpiringRange, findExpiringRanges, type TunnelPeer } from './expiring-ranges.ts';
+import { protocolOf } from './nft-words.ts';
+import { type PacketRule, writeRange } from './packet-rule.ts';
+
+/** The ranges of peers that expire; those of them that have not. */
+const rangeSets = {
+  4: { expiring: 'expiring', unexpired: 'unexpired' },
+  6: { expiring: 'expiring6', unexpired: 'unexpired6' },
+} as const satisfies Record<Family, object>;
+
+/** The tunnel, while the map is valid. */
+const valid = 'valid';
+
+/** nft and the kernel take no timeout without a bound; a longer one is as good as none. */
+const longestSeconds = 3650 * 86_400;
+
+/** The interface and the end of a packet that comes out of the tunnel, and of one that goes into it. */
+const directions = [
+  { inward: true, name: 'iifname', end: 'saddr' },
+  { inward: false, name: 'oifname', end: 'daddr' },
+] as const;
 
 /**
- * Rules that close at a deadline, also where no daemon runs any more: an element of a set keeps them open, and the kernel removes it.
- * Deadlines are in milliseconds since 1970, by the clock of the service.
- */
-export type DeadlineRule =
-  /** Refuses what a peer sends to this host or through it, or is sent through it, once the peer has expired. All ranges are of one family. */
-  | { readonly rule: 'refuse-expired'; readonly direction: 'in' | 'out'; readonly ranges: readonly ExpiringRange[] }
-  /** Refuses what this host would forward out of the tunnel, or into it, once its map is out of date. */
-  | { readonly rule: 'refuse-outdated'; readonly direction: 'in' | 'out'; readonly until: number }
-  /** Refuses then the probes of peers at this address, with an answer that only this rule gives: another connector takes over. */
-  | { readonly rule: 'refuse-probes'; readonly direction: 'probe'; readonly at: Address; readonly until: number };
-
-const directions = ['in', 'out'] as const;
-
-/**
- * The rules for peers that expire; none where no peer does.
+ * The rules for peers that expire; none where no peer does. They refuse what a peer sends to this host or through it, or is sent through
+ * it. As all rules here they close at their deadline also where no daemon runs any more: an element of a set keeps them open, and the
+ * kernel removes it.
  *
  * @param tunnel the peers that WireGuard has on this host
  */
-export function expiryRules({ peers }: NetworkMap, self: Peer, tunnel: readonly TunnelPeer[]): readonly DeadlineRule[] {
+export function expiryRules(
+  link: string,
+  { peers }: NetworkMap,
+  self: Peer,
+  tunnel: readonly TunnelPeer[],
+): readonly PacketRule[] {
   const expiring = peers.filter(({ id, expiresAt }) => id !== self.id && expiresAt !== undefined);
   if (expiring.length === 0) return [];
-  const byFamily = Map.groupBy(findExpiringRanges(tunnel, expiring), ({ first }) => familyOf(first));
-  return [...byFamily.values()].flatMap((ranges) =>
-    directions.map((direction) => ({ rule: 'refuse-expired', direction, ranges }) as const),
-  );
+  return refuseExpired(link, findExpiringRanges(tunnel, expiring));
+}
+
+/** Refuses both directions of these ranges, each from its instant. */
+export function refuseExpired(link: string, ranges: readonly ExpiringRange[]): PacketRule[] {
+  const byFamily = Map.groupBy(ranges, ({ first }) => familyOf(first));
+  return [...byFamily].flatMap(([family, ofFamily]) => {
+    const { expiring, unexpired } = rangeSets[family];
+    return directions.map(({ inward, name, end }): PacketRule => {
+      const field = `${family === 4 ? 'ip' : 'ip6'} ${end}`;
+      const text = `${name} "${link}" ${field} @${expiring} ${field} != @${unexpired} drop`;
+      const chain = inward ? 'arriving' : 'forward';
+      return { name: 'refuse-expired', chain, text, deadline: { ranges: ofFamily } };
+    });
+  });
 }
 
 /**
- * The rules of a connector whose map is valid until an instant; none where it is valid for good.
+ * The rules of a connector whose map is valid until an instant; none where it is valid for good. Once the map is out of date, they refuse
+ * what this host would forward out of the tunnel, or into it, and the probes of peers: with an answer that only this rule gives, so that
+ * another connector takes over.
  *
  * @param at its own address, where peers probe it
  */
-export function ageRules(until: number | null, at: Address): readonly DeadlineRule[] {
+export function ageRules(link: string, until: number | null, at: Address): readonly PacketRule[] {
   if (until === null) return [];
-  const refusals = directions.map((direction) => ({ rule: 'refuse-outdated', direction, until }) as const);
-  return [...refusals, { rule: 'refuse-probes', direction: 'probe', at, until }];
+  const deadline = { until };
+  const answer = familyOf(at) === 4 ? 'icmp type prot-unreachable' : 'icmpv6 type addr-unreachable';
+  const probe = `${protocolOf(at)} daddr ${at} tcp dport ${probedPort}`;
+  return [
+    ...directions.map(({ name }): PacketRule => {
+      const text = `${name} "${link}" ${name} != @${valid} drop`;
+      return { name: 'refuse-outdated', chain: 'forward', text, deadline };
+    }),
+    {
+      name: 'refuse-probes',
+      chain: 'probed',
+      text: `iifname "${link}" iifname != @${valid} ${probe} reject with ${answer}`,
+      deadline,
+    },
+  ];
 }
 
-/** Those for packets as they arrive, which every host has, and those for packets that are forwarded. */
-export function splitDeadlines(rules: readonly DeadlineRule[]) {
-  const isEntering = ({ rule, direction }: DeadlineRule) => rule === 'refuse-expired' && direction === 'in';
-  return { entering: rules.filter(isEntering), passing: rules.filter((rule) => !isEntering(rule)) };
+/**
+ * The sets of these rules, with the elements that keep open what has not ended.
+ *
+ * @param now milliseconds since 1970 by the clock of the service; null closes everything
+ */
+export function writeSets(link: string, rules: readonly PacketRule[], now: number | null): string[] {
+  const withTimeout = (element: string, at: number) => {
+    const seconds = now === null ? 0 : Math.min(Math.ceil((at - now) / 1000), longestSeconds);
+    return seconds > 0 ? [`${element} timeout ${formatSeconds(seconds)}`] : [];
+  };
+  const sets = rules.flatMap(({ deadline }) => {
+    if (deadline === undefined) return [];
+    if ('until' in deadline) {
+      return [writeSet(valid, 'ifname', 'timeout', withTimeout(`"${link}"`, deadline.until))];
+    }
+    const { ranges } = deadline;
+    const { family, expiring, unexpired } = setsOf(ranges);
+    const open = ranges.flatMap((range) => withTimeout(writeRange(range), range.at));
+    return [
+      writeSet(expiring, `ipv${family}_addr`, 'interval', ranges.map(writeRange)),
+      writeSet(unexpired, `ipv${family}_addr`, 'interval, timeout', open),
+    ];
+  });
+  // The rules of both directions use the same sets.
+  return [...new Set(sets)];
+}
+
+/** The timeout that each element of these rules' sets should have now, in seconds, by `set element`; 0 for one that has ended. */
+export function timeoutsOf(link: string, rules: readonly PacketRule[], now: number): ReadonlyMap<string, number> {
+  const left = (at: number) => Math.max(0, Math.min((at - now) / 1000, longestSeconds));
+  return new Map(
+    rules.flatMap(({ deadline }): [string, number][] => {
+      if (deadline === undefined) return [];
+      if ('until' in deadline) return [[`${valid} ${link}`, left(deadline.until)]];
+      const { unexpired } = setsOf(deadline.ranges);
+      return deadline.ranges.map(({ first, at }) => [`${unexpired} ${first}`, left(at)]);
+    }),
+  );
+}
+
+/** The ranges of a rule are all of one family. */
+function setsOf(ranges: readonly ExpiringRange[]) {
+  const family: Family = ranges[0] === undefined ? 4 : familyOf(ranges[0].first);
+  return { family, ...rangeSets[family] };
+}
+
+function writeSet(name: string, type: string, flags: string, elements: readonly string[]): string {
+  const content = elements.length === 0 ? '' : `elements = { ${elements.join(', ')} } `;
+  return `  set ${name} { type ${type}; flags ${flags}; ${content}}\n`;
+}
+
+/** With days apart: nft reads at most eight digits of a unit. */
+function formatSeconds(seconds: number): string {
+  const days = Math.floor(seconds / 86_400);
+  const rest = seconds % 86_400;
+  return `${days > 0 ? `${days}d` : ''}${rest > 0 || days === 0 ? `${rest}s` : ''}`;
 }

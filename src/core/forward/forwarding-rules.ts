@@ -5,15 +5,16 @@ import { familyOf, hostPrefix, isDefaultRoute, lengthOf, type Prefix } from '../
 import { isPlainLinkName } from '../net/link-name.ts';
 import { specialRanges } from '../routing/guard.ts';
 import { assignedRoutes } from '../routing/route-owner.ts';
-import type { DeadlineRule } from './deadline-rules.ts';
 import { findEntrances } from './entrances.ts';
-import type { FirewallRule } from './firewall-rule.ts';
+import { forwardRulesOf, refusePassing } from './forward-rule.ts';
 import type { Ingress } from './ingress.ts';
 import { linkFinder } from './links-toward.ts';
 import { widest } from './nft-words.ts';
+import type { PacketRule } from './packet-rule.ts';
 
 /** What the packet rules of a connector follow from. */
 export interface Forwarding {
+  readonly link: string;
   readonly map: NetworkMap;
   readonly self: Peer;
   readonly options: Pick<Options, 'masquerade' | 'acceptRoutes'>;
@@ -23,7 +24,7 @@ export interface Forwarding {
   /** The interfaces that its routes use. */
   readonly ingress: readonly Ingress[];
   /** Rules that come before all that let packets through. */
-  readonly deadlines?: readonly DeadlineRule[];
+  readonly deadlines?: readonly PacketRule[];
 }
 
 /**
@@ -34,6 +35,7 @@ export interface Forwarding {
  * that it holds this very connector for, and hosts may differ in that for a while.
  */
 export function forwardingRules({
+  link,
   map,
   self,
   options: { masquerade, acceptRoutes },
@@ -41,7 +43,7 @@ export function forwardingRules({
   underlay,
   ingress,
   deadlines = [],
-}: Forwarding): readonly FirewallRule[] {
+}: Forwarding): readonly PacketRule[] {
   const linksToward = linkFinder(underlay);
   const linksOf = (routes: readonly Prefix[], more: readonly string[]) =>
     [...new Set([...more, ...routes.flatMap(linksToward)])].filter(isPlainLinkName).toSorted();
@@ -67,40 +69,39 @@ export function forwardingRules({
   const exit = doors.length === 0 ? null : { by: doors, from: members, to: exits, except: specialOf(map.cidr) };
   const outward = begins.length === 0 ? null : { from: begins, to: there };
   const known = widest([...members, ...begins]);
+  const write = forwardRulesOf(link);
   return [
-    { rule: 'clamp-mss', direction: 'out' },
-    { rule: 'clamp-mss', direction: 'in' },
+    write.clampMss('out'),
+    write.clampMss('in'),
     ...deadlines,
-    ...(relays ? [{ rule: 'refuse-detour', from: addresses(connectors), to: addresses(relayedPeers) } as const] : []),
+    ...(relays ? [write.refuseDetour({ from: addresses(connectors), to: addresses(relayedPeers) })] : []),
     ...closings(ingress),
-    ...(lan.length > 0 ? [{ rule: 'refuse-stale', masquerade, from: range, to: lan } as const] : []),
-    ...(outward ? [{ rule: 'refuse-stale', masquerade, ...outward } as const] : []),
+    ...(lan.length > 0 ? [write.refuseStale(masquerade, { from: range, to: lan })] : []),
+    ...(outward ? [write.refuseStale(masquerade, outward)] : []),
     // What comes from the tunnel.
-    { rule: 'accept-published', at: self.address },
-    { rule: 'accept-answers', direction: 'across', from: members, to: there },
-    ...(outward ? [{ rule: 'accept-answers', direction: 'in', ...outward } as const] : []),
-    { rule: 'accept-local-answers', outside },
-    { rule: 'refuse-answers', direction: 'in' },
-    { rule: 'accept-relayed', from: members, to: there },
-    ...(inward ? [{ rule: 'accept-inward', ...inward } as const] : []),
-    ...(exit ? [{ rule: 'accept-exit', ...exit } as const] : []),
-    { rule: 'refuse-rest' },
+    write.acceptPublished(self.address),
+    write.acceptAnswers('across', { from: members, to: there }),
+    ...(outward ? [write.acceptAnswers('in', outward)] : []),
+    write.acceptLocalAnswers(outside),
+    write.refuseAnswers('in'),
+    write.acceptRelayed({ from: members, to: there }),
+    ...(inward ? [write.acceptInward(inward)] : []),
+    ...(exit ? [write.acceptExit(exit)] : []),
+    write.refuseRest(),
     // What goes into it.
-    ...(inward ? [{ rule: 'accept-answers', direction: 'out', ...inward } as const] : []),
-    ...(exit ? [{ rule: 'accept-exit-answers', ...exit } as const] : []),
-    { rule: 'accept-published-answers', at: self.address },
-    { rule: 'refuse-answers', direction: 'out' },
-    ...findEntrances(begins, linksToward).map(
-      ({ by, from }) => ({ rule: 'accept-outward', by, from, to: there }) as const,
-    ),
-    { rule: 'refuse-spoofed', from: known },
-    ...(outside.length > 0 ? [{ rule: 'refuse-outside', by: outside } as const] : []),
-    { rule: 'refuse-known' },
-    { rule: 'masquerade-relayed', from: members, except: self.address },
-    ...(lan.length > 0 && masquerade ? [{ rule: 'masquerade', from: range, to: lan } as const] : []),
-    ...(outward && masquerade ? [{ rule: 'masquerade-outward', ...outward } as const] : []),
-    { rule: 'accept-leaving-answers' },
-    { rule: 'refuse-foreign', from: known },
+    ...(inward ? [write.acceptAnswers('out', inward)] : []),
+    ...(exit ? [write.acceptExitAnswers(exit)] : []),
+    write.acceptPublishedAnswers(self.address),
+    write.refuseAnswers('out'),
+    ...findEntrances(begins, linksToward).map(({ by, from }) => write.acceptOutward(by, { from, to: there })),
+    write.refuseSpoofed(known),
+    ...(outside.length > 0 ? [write.refuseOutside(outside)] : []),
+    write.refuseKnown(),
+    write.masqueradeRelayed(members, self.address),
+    ...(lan.length > 0 && masquerade ? [write.masquerade({ from: range, to: lan })] : []),
+    ...(outward && masquerade ? [write.masqueradeOutward(outward)] : []),
+    write.acceptLeavingAnswers(),
+    write.refuseForeign(known),
   ];
 }
 
@@ -108,27 +109,21 @@ export function forwardingRules({
  * The packet rules of a host that is no connector, but forwards on its own account: containers there answer on ports of its
  * own, and call out. Nothing else comes out of the tunnel.
  */
-export function localRules(self: Peer, deadlines: readonly DeadlineRule[] = []): readonly FirewallRule[] {
-  return [
-    ...deadlines,
-    { rule: 'accept-published', at: self.address },
-    { rule: 'accept-local-answers', outside: [] },
-    { rule: 'refuse-rest' },
-  ];
+export function localRules(link: string, self: Peer, deadlines: readonly PacketRule[] = []): readonly PacketRule[] {
+  const write = forwardRulesOf(link);
+  return [...deadlines, write.acceptPublished(self.address), write.acceptLocalAnswers([]), write.refuseRest()];
 }
 
 /** Keeps what comes in by an interface that forwards for this connector alone from going anywhere but into the tunnel. */
-function closings(ingress: readonly Ingress[]): FirewallRule[] {
+function closings(ingress: readonly Ingress[]): PacketRule[] {
   const own = ingress.filter((each) => each.closed !== null && each.closed.length > 0);
   const groups = Map.groupBy(own, ({ closed }) => closed?.join() ?? '');
-  return [...groups.values()].flatMap((group): FirewallRule[] => {
-    const by = group.map(({ link }) => link);
-    const toward = group[0]?.closed ?? [];
-    return [
-      { rule: 'accept-passing-answers', by, toward },
-      { rule: 'refuse-passing', by, toward },
-    ];
-  });
+  return [...groups.values()].flatMap((group) =>
+    refusePassing(
+      group.map(({ link }) => link),
+      group[0]?.closed ?? [],
+    ),
+  );
 }
 
 /** What a default route leads nowhere for: a gateway answers there, as with the credentials of a cloud, and the host itself. */

@@ -4,14 +4,14 @@ import type { Options } from '../map/options.ts';
 import { familyOf, isDefaultRoute, type Prefix } from '../net/cidr.ts';
 import { assignedRoutes } from '../routing/route-owner.ts';
 import { arrivalRules } from './arrival-rules.ts';
-import { type DeadlineRule, splitDeadlines } from './deadline-rules.ts';
 import { findEntrances } from './entrances.ts';
-import type { FirewallRule } from './firewall-rule.ts';
 import { forwardingRules, localRules } from './forwarding-rules.ts';
 import type { HostForwarding, Ingress } from './ingress.ts';
-import { type Ipv6Exceptions, ipv6Rules } from './ipv6-outside.ts';
+import type { Ipv6Exceptions } from './ipv6-outside.ts';
+import { ipv6Rules } from './ipv6-rules.ts';
 import { findKeptSessions, type KeptSession } from './kept-sessions.ts';
 import { linkFinder } from './links-toward.ts';
+import type { PacketRule } from './packet-rule.ts';
 import { returnPathRules } from './return-path-rules.ts';
 
 /** What the packet rules of a host in one network follow from. */
@@ -36,14 +36,14 @@ export interface HostRulesInputs {
   readonly others: HostForwarding['others'];
   /** SSH sessions to this host, where rules are to be loaded that could end some. */
   readonly sessions: readonly SshClient[];
-  readonly deadlines: readonly DeadlineRule[];
+  readonly deadlines: readonly PacketRule[];
   /** Whether the kernel takes the source routes of IPv4. */
   readonly takesSourceRoutes: boolean;
 }
 
 /** The packet rules, and the sessions for which they have exceptions. */
 export interface HostRules {
-  readonly rules: readonly FirewallRule[];
+  readonly rules: readonly PacketRule[];
   readonly kept: readonly KeptSession[];
 }
 
@@ -52,12 +52,13 @@ export function hostRules(inputs: HostRulesInputs): HostRules {
   const { link, map, self, underlay, forwards } = inputs;
   const served = self.type === 'connector' ? assignedRoutes(map, self) : [];
   const ofFamily = served.filter((route) => familyOf(route) === familyOf(map.cidr) && !isDefaultRoute(route));
-  const { entering, passing } = splitDeadlines(inputs.deadlines);
+  const entering = inputs.deadlines.filter(({ chain }) => chain === 'arriving');
+  const passing = inputs.deadlines.filter(({ chain }) => chain !== 'arriving');
   const forwarding =
     self.type === 'connector'
       ? forwardingRules({ ...inputs, deadlines: passing })
       : forwards
-        ? localRules(self, passing)
+        ? localRules(link, self, passing)
         : [];
   const internal = underlay.links.flatMap(({ name, isInternal }) => (isInternal ? [name] : []));
   const entrances = ofFamily.length === 0 ? [] : findEntrances(ofFamily, linkFinder(underlay));
@@ -85,7 +86,7 @@ export function hostRules(inputs: HostRulesInputs): HostRules {
     },
     link,
   );
-  const returning = inputs.routes.some(isDefaultRoute) ? returnPathRules(self.address, map.cidr) : [];
+  const returning = inputs.routes.some(isDefaultRoute) ? returnPathRules(link, self.address, map.cidr) : [];
   const outside = inputs.ipv6 === null ? [] : ipv6Rules(inputs.ipv6);
   // An SSH session that is kept ends when its peer expires.
   return { rules: [...entering, ...arrival, ...returning, ...outside, ...forwarding], kept };

@@ -13,7 +13,6 @@ import type { SocketEndpoint } from '../net/endpoint.ts';
 import { isPlainLinkName } from '../net/link-name.ts';
 import { resolver } from '../routing/kept-outside.ts';
 import { isPrivate } from '../routing/public-prefixes.ts';
-import { widest } from './nft-words.ts';
 
 /** IPv6 that a host with a full tunnel, which is one of IPv4, does not reject. */
 export interface Ipv6Exceptions {
@@ -100,58 +99,12 @@ export function findIpv6Exceptions({ link, underlay, api, endpoints, ports, isSt
 
 const isOf6 = ({ prefix }: { readonly prefix: Prefix }) => familyOf(prefix) === 6;
 
-/** RFC 4291: this host, the link, and groups. */
-const near = ['::1/128', 'fe80::/10', 'ff00::/8'].map((text) => restorePrefix(text));
+/** Prefixes of IPv6 that are never outside (RFC 4291): this host, the link, and groups. */
+export const near = ['::1/128', 'fe80::/10', 'ff00::/8'].map((text) => restorePrefix(text));
 
 /** True where IPv6 to this address is not rejected. */
 export function isIpv6Excepted(address: Address, { prefixes }: Ipv6Exceptions): boolean {
   return [...near, ...prefixes.map(({ prefix }) => prefix)].some((prefix) => covers(prefix, address));
-}
-
-/** For packets of the host itself (`leaving`), and for those that it forwards, such as a container's (`passing`). */
-type Of = 'host' | 'others';
-
-/** Rules for IPv6 on a host with a full tunnel. Each stands in the chain for its packets. */
-export type Ipv6Rule =
-  /** Leaves IPv4 to the policy rules of the tunnel. */
-  | { readonly rule: 'pass-ipv4'; readonly of: Of }
-  | { readonly rule: 'pass-inner-ipv6'; readonly of: Of; readonly by: readonly string[] }
-  /** Answers to what came in, and what conntrack is not to follow: neighbour discovery, and what root excepts by `notrack`. */
-  | { readonly rule: 'pass-ipv6-answers' | 'pass-untracked-ipv6'; readonly of: Of }
-  | { readonly rule: 'pass-near-ipv6'; readonly of: Of; readonly to: readonly Prefix[] }
-  /** Neighbour discovery, router advertisements, and what is sent by DHCPv6. */
-  | { readonly rule: 'pass-ipv6-discovery' | 'pass-dhcpv6' | 'pass-marked-ipv6'; readonly of: Of }
-  | { readonly rule: 'pass-ipv6-endpoints'; readonly of: Of; readonly endpoints: readonly SocketEndpoint[] }
-  | { readonly rule: 'pass-ipv6-ports'; readonly of: Of; readonly ports: readonly number[] }
-  /**
-   * A reset ends a connection attempt at once. An ICMP error reaches a socket only when the kernel sends again, a second later: while
-   * `connect` sends, the socket is locked (tcp_v6_err in net/ipv6/tcp_ipv6.c).
-   */
-  | { readonly rule: 'reject-ipv6-connections' | 'pass-known-ipv6' | 'reject-ipv6'; readonly of: Of };
-
-/** The rules that reject IPv6 outside a full tunnel. */
-export function ipv6Rules({ links, prefixes, endpoints, ports }: Ipv6Exceptions): readonly Ipv6Rule[] {
-  const to = widest([...near, ...prefixes.map(({ prefix }) => prefix)]);
-  const rulesOf = (of: Of): Ipv6Rule[] => [
-    { rule: 'pass-ipv4', of },
-    { rule: 'pass-inner-ipv6', of, by: links },
-    { rule: 'pass-ipv6-answers', of },
-    { rule: 'pass-untracked-ipv6', of },
-    { rule: 'pass-near-ipv6', of, to },
-    ...(of === 'others' ? [] : ownRules()),
-    { rule: 'reject-ipv6-connections', of },
-    // Connections that were there before: conntrack that begins now cannot tell who began them.
-    { rule: 'pass-known-ipv6', of },
-    { rule: 'reject-ipv6', of },
-  ];
-  const ownRules = (): Ipv6Rule[] => [
-    { rule: 'pass-ipv6-discovery', of: 'host' },
-    { rule: 'pass-dhcpv6', of: 'host' },
-    { rule: 'pass-marked-ipv6', of: 'host' },
-    ...(endpoints.length === 0 ? [] : [{ rule: 'pass-ipv6-endpoints', of: 'host', endpoints } as const]),
-    ...(ports.length === 0 ? [] : [{ rule: 'pass-ipv6-ports', of: 'host', ports } as const]),
-  ];
-  return [...rulesOf('host'), ...rulesOf('others')];
 }
 
 function uniqueEndpoints(endpoints: readonly SocketEndpoint[]): SocketEndpoint[] {

@@ -16,8 +16,14 @@ export function writeLinks(names: readonly string[]): string {
   return rest.length === 0 ? `"${first}"` : `{ ${names.map((name) => `"${name}"`).join(', ')} }`;
 }
 
+/** Where packets come from and where they go, none of either overlapping another. */
+export interface RuleEnds {
+  readonly from: readonly Prefix[];
+  readonly to: readonly Prefix[];
+}
+
 /** Both ends of a packet. @throws InvalidValue where they are not of one family */
-export function writeEnds({ from, to }: { readonly from: readonly Prefix[]; readonly to: readonly Prefix[] }): string {
+export function writeEnds({ from, to }: RuleEnds): string {
   const mixed = new Set([...from, ...to].map(familyOf)).size > 1;
   if (mixed) throw new InvalidValue('packet rule', `${from} to ${to}`, 'mixes IPv4 and IPv6');
   return `${writeOne('saddr', from)} ${writeOne('daddr', to)}`;

@@ -1,6 +1,6 @@
 import type { Actual } from '../host-state/actual.ts';
 import type { Address } from '../net/cidr.ts';
-import type { Firewall } from './firewall-rule.ts';
+import type { Firewall } from './packet-rule.ts';
 
 /** A tunnel address that neighbours of the host reach, because the host cannot be given packet rules. */
 export interface OpenAddress {

@@ -1,7 +1,7 @@
 import type { Actual } from '../host-state/actual.ts';
-import type { Firewall } from './firewall-rule.ts';
-import { isLoaded } from './nft-rules.ts';
-import { timeoutsOf } from './write-deadline-rule.ts';
+import { timeoutsOf } from './deadline-rules.ts';
+import { isLoaded } from './own-table.ts';
+import type { Firewall } from './packet-rule.ts';
 
 /** Seconds by which timeouts may differ: the time of the service follows from replies, in whole seconds. */
 const tolerance = 5;

@@ -4,7 +4,7 @@ import { ageRules, expiryRules } from '../forward/deadline-rules.ts';
 import { hostRules } from '../forward/host-rules.ts';
 import { findIngresses, type ReachedOutside } from '../forward/ingress.ts';
 import { findIpv6Exceptions } from '../forward/ipv6-outside.ts';
-import { isReturnPathRule } from '../forward/write-return-path-rule.ts';
+import { isReturnPathRule } from '../forward/return-path-rules.ts';
 import { findLimit } from '../health/path-mtu.ts';
 import { tunnelMark } from '../host-state/marks.ts';
 import type { Rule } from '../host-state/policy-rule.ts';
@@ -111,8 +111,8 @@ export function computeDesired(intent: DesiredInputs, constraints: RouteConstrai
   const { sessions } = intent;
   // The rules for a peer that has expired stay: another connector may still relay what it sends.
   const deadlines = [
-    ...expiryRules(listed, self, tunnel),
-    ...(isConnector ? ageRules(intent.mapEnd ?? null, self.address) : []),
+    ...expiryRules(link, listed, self, tunnel),
+    ...(isConnector ? ageRules(link, intent.mapEnd ?? null, self.address) : []),
   ];
   const takesSourceRoutes = intent.forwarding.sysctls[sourceRouteKey] === '1';
   const passing = { ingress, routes, forwards, vrf, others, ipv6, sessions, deadlines, takesSourceRoutes };

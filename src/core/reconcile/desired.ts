@@ -1,10 +1,10 @@
 import type { KeyPair } from '../crypto/keys.ts';
 import type { Secret } from '../crypto/secret.ts';
-import type { Firewall } from '../forward/firewall-rule.ts';
 import type { HostForwarding, Ingress } from '../forward/ingress.ts';
 import type { Ipv6Exceptions } from '../forward/ipv6-outside.ts';
+import { isIpv6Rule } from '../forward/ipv6-rules.ts';
 import type { KeptSession } from '../forward/kept-sessions.ts';
-import { isIpv6Rule } from '../forward/write-ipv6-rule.ts';
+import type { Firewall } from '../forward/packet-rule.ts';
 import type { PathMtu } from '../health/path-mtu.ts';
 import type { SshClient } from '../host-state/actual.ts';
 import { aliasMark } from '../host-state/marks.ts';

@@ -1,4 +1,4 @@
-import { hasTable, tableOf } from '../forward/nft-rules.ts';
+import { hasTable, tableOf } from '../forward/own-table.ts';
 import type { Actual } from '../host-state/actual.ts';
 import type { OwnedResource, Receipt } from '../host-state/receipt.ts';
 import { allForwardingKey } from '../host-state/sysctl-keys.ts';

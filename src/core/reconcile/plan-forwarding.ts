@@ -1,4 +1,4 @@
-import { boundsForwarding, firewallMarks, hasTable, isLoaded, tableOf } from '../forward/nft-rules.ts';
+import { boundsForwarding, firewallMarks, hasTable, isLoaded, tableOf } from '../forward/own-table.ts';
 import type { Actual } from '../host-state/actual.ts';
 import {
   allForwardingKey,

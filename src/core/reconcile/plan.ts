@@ -1,5 +1,5 @@
 import type { PublicKey } from '../crypto/keys.ts';
-import { unreadable, withoutTool } from '../forward/nft-rules.ts';
+import { unreadable, withoutTool } from '../forward/own-table.ts';
 import type { Actual } from '../host-state/actual.ts';
 import type { Receipt } from '../host-state/receipt.ts';
 import type { Desired } from './desired.ts';

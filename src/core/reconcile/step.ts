@@ -1,6 +1,6 @@
 import type { PublicKey } from '../crypto/keys.ts';
 import type { Secret } from '../crypto/secret.ts';
-import type { Firewall } from '../forward/firewall-rule.ts';
+import type { Firewall } from '../forward/packet-rule.ts';
 import type { OpenPort } from '../host-state/open-port.ts';
 import type { Rule } from '../host-state/policy-rule.ts';
 import type { OpenedForwarding } from '../host-state/receipt.ts';

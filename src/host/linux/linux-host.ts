@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { CommandFailed, CpnError, MissingTool } from '../../core/errors/index.ts';
 import { linkFinder } from '../../core/forward/links-toward.ts';
-import { unreadable, withoutTool } from '../../core/forward/nft-rules.ts';
+import { unreadable, withoutTool } from '../../core/forward/own-table.ts';
 import type { Actual, Device } from '../../core/host-state/actual.ts';
 import { forwardingKey } from '../../core/host-state/sysctl-keys.ts';
 import { isDefaultRoute } from '../../core/net/cidr.ts';

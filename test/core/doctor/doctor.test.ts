@@ -18,7 +18,7 @@ import {
   checkRules,
   type MappedNetwork,
 } from '../../../src/core/doctor/check-network.ts';
-import { firewallMarks } from '../../../src/core/forward/nft-rules.ts';
+import { firewallMarks } from '../../../src/core/forward/own-table.ts';
 import type { KernelRoute } from '../../../src/core/host-state/kernel-route.ts';
 import { makeRule } from '../../../src/core/host-state/policy-rule.ts';
 import { allForwardingKey } from '../../../src/core/host-state/sysctl-keys.ts';

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { expiryRules } from '../../../src/core/forward/deadline-rules.ts';
 import { type HostRulesInputs, hostRules } from '../../../src/core/forward/host-rules.ts';
-import { packetRules } from '../../../src/core/forward/nft-rules.ts';
 import type { SshClient, Underlay } from '../../../src/core/host-state/actual.ts';
 import { address, network, peer, prefix, underlay } from '../samples.ts';
 
@@ -32,7 +31,7 @@ function textsOf(changes: Partial<HostRulesInputs> = {}): string[] {
   const given = { link: 'cpn0', map, self, options, relayedPeers: [], underlay: covering, ingress: [], routes: [] };
   const none = { vrf: undefined, others: [], ipv6: null, sessions: [], deadlines: [], takesSourceRoutes: false };
   const { rules } = hostRules({ ...given, forwards, ...none, ...changes });
-  return packetRules({ link: 'cpn0', rules })
+  return rules
     .filter(({ chain }) => chain === 'arriving' || chain === 'redirected')
     .map(({ chain, text }) => (chain === 'arriving' ? text : `${chain}: ${text}`));
 }
@@ -137,7 +136,7 @@ describe('an SSH session', () => {
   });
 
   it('ends with the expiry of its peer, by a rule before its own', () => {
-    const deadlines = expiryRules(network([peer(1, { expiresAt: 5_000 }), server]), server, []);
+    const deadlines = expiryRules('cpn0', network([peer(1, { expiresAt: 5_000 }), server]), server, []);
     const texts = textsOf({ deadlines, sessions: [session('10.77.0.1', '203.0.113.22')] });
     expect(texts.slice(0, 2)).toEqual([
       'iifname "cpn0" ip saddr @expiring ip saddr != @unexpired drop',

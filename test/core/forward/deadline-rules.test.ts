@@ -1,20 +1,19 @@
 import { describe, expect, it } from 'vitest';
-import { ageRules, expiryRules } from '../../../src/core/forward/deadline-rules.ts';
+import { ageRules, expiryRules, writeSets } from '../../../src/core/forward/deadline-rules.ts';
 import { noForwarding } from '../../../src/core/forward/ingress.ts';
-import { firewallMarks, packetRules } from '../../../src/core/forward/nft-rules.ts';
-import { writeSets } from '../../../src/core/forward/write-deadline-rule.ts';
+import { firewallMarks } from '../../../src/core/forward/own-table.ts';
 import { bare, desireFor, dialled, network, options, peer, prefix } from '../samples.ts';
 
 const self = peer(1, { type: 'connector', endpoint: dialled(1), expiresAt: 9_000 });
 const map = (expiresAt?: number) => network([self, peer(2, expiresAt === undefined ? {} : { expiresAt }), peer(3)]);
-const rulesOf = (expiresAt?: number) => expiryRules(map(expiresAt), self, []);
+const rulesOf = (expiresAt?: number) => expiryRules('cpn0', map(expiresAt), self, []);
 const marks = (rules: ReturnType<typeof rulesOf>) => firewallMarks({ link: 'cpn0', rules });
 
 describe('the rules for peers that expire', () => {
   it('are none where no other peer does', () => expect(rulesOf()).toEqual([]));
 
   it('refuse both directions of what is not in the set of peers that have not expired', () => {
-    const texts = packetRules({ link: 'cpn0', rules: rulesOf(5_000) }).map(({ chain, text }) => `${chain}: ${text}`);
+    const texts = rulesOf(5_000).map(({ chain, text }) => `${chain}: ${text}`);
     expect(texts).toEqual([
       'arriving: iifname "cpn0" ip saddr @expiring ip saddr != @unexpired drop',
       'forward: oifname "cpn0" ip daddr @expiring ip daddr != @unexpired drop',
@@ -67,7 +66,7 @@ describe('the rules for peers that expire', () => {
   });
 
   it('stand in front of all that let packets through', () => {
-    const rules = desireFor(self, map(5_000)).firewall?.rules.map(({ rule }) => rule) ?? [];
+    const rules = desireFor(self, map(5_000)).firewall?.rules.map(({ name }) => name) ?? [];
     const first = rules.findIndex((rule) => rule.startsWith('accept'));
     expect(rules.slice(0, first).filter((rule) => rule === 'refuse-expired')).toHaveLength(2);
   });
@@ -83,11 +82,11 @@ describe('the rules for peers that expire', () => {
 });
 
 describe('the rules for a map that is valid until an instant', () => {
-  it('are none where it is valid for good', () => expect(ageRules(null, self.address)).toEqual([]));
+  it('are none where it is valid for good', () => expect(ageRules('cpn0', null, self.address)).toEqual([]));
 
   it('refuse both directions once the tunnel is not in the set of valid ones', () => {
-    const rules = ageRules(5_000, self.address);
-    expect(packetRules({ link: 'cpn0', rules }).map(({ text }) => text)).toEqual([
+    const rules = ageRules('cpn0', 5_000, self.address);
+    expect(rules.map(({ text }) => text)).toEqual([
       'iifname "cpn0" iifname != @valid drop',
       'oifname "cpn0" oifname != @valid drop',
       // The answer that its peers take as: use another connector.
@@ -98,13 +97,13 @@ describe('the rules for a map that is valid until an instant', () => {
     ]);
     expect(writeSets('cpn0', rules, 5_000)).toEqual(['  set valid { type ifname; flags timeout; }\n']);
     expect(firewallMarks({ link: 'cpn0', rules })).not.toEqual(
-      firewallMarks({ link: 'cpn0', rules: ageRules(6_000, self.address) }),
+      firewallMarks({ link: 'cpn0', rules: ageRules('cpn0', 6_000, self.address) }),
     );
   });
 
   it('are those of a connector alone', () => {
     const names = (type: 'connector' | 'origin') =>
-      desireFor({ ...self, type }, map(), { mapEnd: 5_000 }).firewall?.rules.map(({ rule }) => rule) ?? [];
+      desireFor({ ...self, type }, map(), { mapEnd: 5_000 }).firewall?.rules.map(({ name }) => name) ?? [];
     expect(names('connector').filter((rule) => rule === 'refuse-outdated')).toHaveLength(2);
     expect(names('connector')).toContain('refuse-probes');
     expect(names('origin')).not.toContain('refuse-outdated');

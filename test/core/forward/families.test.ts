@@ -1,8 +1,6 @@
 import { expect, it } from 'vitest';
-import { ageRules, expiryRules } from '../../../src/core/forward/deadline-rules.ts';
+import { ageRules, expiryRules, timeoutsOf, writeSets } from '../../../src/core/forward/deadline-rules.ts';
 import { type HostRulesInputs, hostRules } from '../../../src/core/forward/host-rules.ts';
-import { packetRules } from '../../../src/core/forward/nft-rules.ts';
-import { timeoutsOf, writeSets } from '../../../src/core/forward/write-deadline-rule.ts';
 import type { Underlay } from '../../../src/core/host-state/actual.ts';
 import { address, network, peer, prefix, underlay } from '../samples.ts';
 
@@ -62,14 +60,14 @@ function textsOf(names: Names, type: 'connector' | 'origin', changes: Partial<Ho
     ...{ cidr: prefix(names.range), routes },
   });
   const forwards = type === 'connector';
-  const deadlines = [...expiryRules(map, self, []), ...ageRules(forwards ? 7_000 : null, self.address)];
+  const deadlines = [...expiryRules('cpn0', map, self, []), ...ageRules('cpn0', forwards ? 7_000 : null, self.address)];
   const { rules } = hostRules({
     ...{ link: 'cpn0', map, self, options: { masquerade: true, acceptRoutes: true }, relayedPeers: [], ingress: [] },
     ...{ underlay: covering, routes: [], forwards, vrf: undefined, others: [], ipv6: null, sessions: [] },
     ...{ deadlines, takesSourceRoutes: false, ...changes },
   });
   return [
-    ...packetRules({ link: 'cpn0', rules }).map(({ chain, text }) => `${chain}: ${text}`),
+    ...rules.map(({ chain, text }) => `${chain}: ${text}`),
     ...writeSets('cpn0', deadlines, 0),
     ...[...timeoutsOf('cpn0', deadlines, 0)].map((timeout) => timeout.join(' ')),
   ];

@@ -215,7 +215,7 @@ describe('a host that is no connector', () => {
   };
 
   it('forwards nothing that comes out of the tunnel, whatever interfaces are set to when they are made', () => {
-    expect(desire({ hasNft: true }).firewall?.rules.map(({ rule }) => rule)).toEqual([
+    expect(desire({ hasNft: true }).firewall?.rules.map(({ name }) => name)).toEqual([
       'refuse-neighbours',
       'refuse-other-destinations',
       'refuse-family',
@@ -229,7 +229,7 @@ describe('a host that is no connector', () => {
 
   it('lets containers answer and call out where it forwards, and nothing else, if there is a tool for it', () => {
     const desired = desire({ hasNft: true, sysctls: on });
-    expect(desired.firewall?.rules.map(({ rule }) => rule)).toEqual([
+    expect(desired.firewall?.rules.map(({ name }) => name)).toEqual([
       'refuse-neighbours',
       'refuse-other-addresses',
       'refuse-other-addresses-untracked',

@@ -1,11 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import {
-  findIpv6Exceptions,
-  type Ipv6Inputs,
-  ipv6Rules,
-  isIpv6Excepted,
-} from '../../../src/core/forward/ipv6-outside.ts';
-import { boundsForwarding, packetRules, rejectsIpv6 } from '../../../src/core/forward/nft-rules.ts';
+import { findIpv6Exceptions, type Ipv6Inputs, isIpv6Excepted } from '../../../src/core/forward/ipv6-outside.ts';
+import { ipv6Rules } from '../../../src/core/forward/ipv6-rules.ts';
+import { boundsForwarding, firewallMarks, rejectsIpv6 } from '../../../src/core/forward/own-table.ts';
 import type { Underlay } from '../../../src/core/host-state/actual.ts';
 import { address, prefix, underlay } from '../samples.ts';
 
@@ -114,10 +110,7 @@ describe('IPv6 that a full tunnel does not reject', () => {
 describe('the rules that reject the rest', () => {
   const endpoints = [{ host: address('2001:db8:e::1'), port: 51820 }];
   const rules = ipv6Rules(findIpv6Exceptions({ ...inputs, endpoints, ports: [51821, 51820] }));
-  const texts = (chain: string) =>
-    packetRules({ link: 'cpn0', rules })
-      .filter((rule) => rule.chain === chain)
-      .map(({ text }) => text);
+  const texts = (chain: string) => rules.filter((rule) => rule.chain === chain).map(({ text }) => text);
 
   it('are these for what the host sends', () => {
     expect(texts('outgoing')).toEqual([
@@ -143,7 +136,7 @@ describe('the rules that reject the rest', () => {
   });
 
   it('are known by their marks, and bound nothing that is forwarded', () => {
-    const firewall = packetRules({ link: 'cpn0', rules }).map(({ chain, comment }) => `${chain} ${comment}`);
+    const firewall = firewallMarks({ link: 'cpn0', rules });
     expect(rejectsIpv6({ firewall })).toBe(true);
     expect(boundsForwarding({ firewall })).toBe(false);
     expect(rejectsIpv6({ firewall: null })).toBe(false);

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { ageRules } from '../../../src/core/forward/deadline-rules.ts';
-import { firewallMarks } from '../../../src/core/forward/nft-rules.ts';
+import { ageRules, refuseExpired } from '../../../src/core/forward/deadline-rules.ts';
 import { markOtherTimeouts } from '../../../src/core/forward/other-timeouts.ts';
+import { firewallMarks } from '../../../src/core/forward/own-table.ts';
 import type { Address } from '../../../src/core/net/cidr.ts';
 import { address, bare } from '../samples.ts';
 
@@ -9,7 +9,7 @@ const peer = (text: string, at: number) => ({ first: address(text) as Address, l
 const ranges = [peer('10.77.0.2', 100_000), peer('10.77.0.3', 20_000)];
 const firewall = {
   link: 'cpn0',
-  rules: [{ rule: 'refuse-expired', direction: 'in', ranges } as const, ...ageRules(60_000, address('10.77.0.1'))],
+  rules: [...refuseExpired('cpn0', ranges), ...ageRules('cpn0', 60_000, address('10.77.0.1'))],
 };
 const loaded = firewallMarks(firewall);
 const observed = (timeouts: Record<string, number>, now = 50_000) =>

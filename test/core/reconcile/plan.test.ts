@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../../src/core/crypto/secret.ts';
 import { noForwarding } from '../../../src/core/forward/ingress.ts';
-import { unreadable, withoutTool } from '../../../src/core/forward/nft-rules.ts';
+import { unreadable, withoutTool } from '../../../src/core/forward/own-table.ts';
 import type { Actual } from '../../../src/core/host-state/actual.ts';
 import type { Receipt } from '../../../src/core/host-state/receipt.ts';
 import { commonFilterKey } from '../../../src/core/host-state/sysctl-keys.ts';

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import type { PublicKey } from '../../../src/core/crypto/keys.ts';
-import type { Firewall } from '../../../src/core/forward/firewall-rule.ts';
-import { firewallMarks, unreadable, withoutTool } from '../../../src/core/forward/nft-rules.ts';
+import { forwardRulesOf } from '../../../src/core/forward/forward-rule.ts';
+import { firewallMarks, unreadable, withoutTool } from '../../../src/core/forward/own-table.ts';
+import type { Firewall } from '../../../src/core/forward/packet-rule.ts';
 import type { ActualPeer } from '../../../src/core/host-state/actual.ts';
 import { sourceFilterKey } from '../../../src/core/host-state/sysctl-keys.ts';
 import { comparePrefixes, hostPrefix, maskPrefix, parseAddress, parsePrefix } from '../../../src/core/net/cidr.ts';
@@ -302,9 +303,9 @@ describe('a real Linux host', () => {
     const firewall = (link: string, to: string): Firewall => ({
       link,
       rules: [
-        { rule: 'clamp-mss', direction: 'out' },
-        { rule: 'masquerade', from: [parsePrefix('10.77.0.0/24')], to: [parsePrefix(to)] },
-        { rule: 'masquerade', from: [parsePrefix('fd77::/64')], to: [parsePrefix('fd07::/64')] },
+        forwardRulesOf(link).clampMss('out'),
+        forwardRulesOf(link).masquerade({ from: [parsePrefix('10.77.0.0/24')], to: [parsePrefix(to)] }),
+        forwardRulesOf(link).masquerade({ from: [parsePrefix('fd77::/64')], to: [parsePrefix('fd07::/64')] }),
       ],
     });
     const set = (link: string, to: string): Step => ({ do: 'set-firewall', firewall: firewall(link, to), changes: [] });

@@ -1,5 +1,5 @@
 import { printable } from '../../errors/index.ts';
-import { tableOf } from '../nft-rules.ts';
+import { tableOf } from '../own-table.ts';
 import {
   evaluateRule,
   type FilterChain,

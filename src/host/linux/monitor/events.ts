@@ -1,4 +1,4 @@
-import { tableOf } from '../../../core/forward/nft-rules.ts';
+import { tableOf } from '../../../core/forward/own-table.ts';
 import type { Backoff } from '../../../core/util/backoff.ts';
 import type { HostEvent, Watch } from '../../host.ts';
 import { type Start, start as startHere } from '../../process/run.ts';

@@ -1,7 +1,7 @@
 import { InvalidValue } from '../../../core/errors/index.ts';
-import type { Firewall } from '../../../core/forward/firewall-rule.ts';
-import { type Chain, chains, packetRules, tableOf } from '../../../core/forward/nft-rules.ts';
-import { writeSets } from '../../../core/forward/write-deadline-rule.ts';
+import { writeSets } from '../../../core/forward/deadline-rules.ts';
+import { tableOf } from '../../../core/forward/own-table.ts';
+import { type Chain, chains, commentOf, type Firewall } from '../../../core/forward/packet-rule.ts';
 import { asList, isEntry, type JsonEntry } from '../ip/json-entry.ts';
 
 /**
@@ -9,15 +9,14 @@ import { asList, isEntry, type JsonEntry } from '../ip/json-entry.ts';
  *
  * @param now milliseconds since 1970 by the clock of the service; null closes what has a deadline
  */
-export function renderFirewall(firewall: Firewall, now: number | null = null): string {
-  const sets = writeSets(firewall.link, firewall.rules, now);
-  const rules = packetRules(firewall);
+export function renderFirewall({ link, rules }: Firewall, now: number | null = null): string {
+  const sets = writeSets(link, rules, now);
   const names = (Object.keys(chains) as Chain[]).filter((name) => rules.some(({ chain }) => chain === name));
   const bodies = names.map((name) => {
     const lines = rules.filter(({ chain }) => chain === name);
-    return `  chain ${name} {\n    ${chains[name]}\n${lines.map(({ text, comment }) => `    ${text} comment "${comment}"\n`).join('')}  }\n`;
+    return `  chain ${name} {\n    ${chains[name]}\n${lines.map((rule) => `    ${rule.text} comment "${commentOf(rule)}"\n`).join('')}  }\n`;
   });
-  return `${renderRemoval(firewall.link)}table inet ${tableOf(firewall.link)} {\n${sets.join('')}${bodies.join('')}}\n`;
+  return `${renderRemoval(link)}table inet ${tableOf(link)} {\n${sets.join('')}${bodies.join('')}}\n`;
 }
 
 /** Renders the transaction that removes our table. It adds the table first, because deleting one that does not exist is an error. */

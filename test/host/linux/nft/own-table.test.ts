@@ -1,17 +1,19 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { CpnError, InvalidValue } from '../../../../src/core/errors/index.ts';
-import type { Firewall } from '../../../../src/core/forward/firewall-rule.ts';
-import { firewallMarks } from '../../../../src/core/forward/nft-rules.ts';
+import { forwardRulesOf } from '../../../../src/core/forward/forward-rule.ts';
+import { firewallMarks } from '../../../../src/core/forward/own-table.ts';
+import type { Firewall } from '../../../../src/core/forward/packet-rule.ts';
 import { parsePrefix } from '../../../../src/core/net/cidr.ts';
 import { parseRules, parseTimeouts, renderFirewall, renderRemoval } from '../../../../src/host/linux/nft/own-table.ts';
 
+const write = forwardRulesOf('cpn0.7-a');
 const firewall: Firewall = {
   link: 'cpn0.7-a',
   rules: [
-    { rule: 'masquerade', from: [parsePrefix('10.77.0.0/24')], to: [parsePrefix('192.168.7.0/24')] },
-    { rule: 'masquerade', from: [parsePrefix('fd77::/64')], to: [parsePrefix('fd07::/64')] },
-    { rule: 'clamp-mss', direction: 'out' },
+    write.masquerade({ from: [parsePrefix('10.77.0.0/24')], to: [parsePrefix('192.168.7.0/24')] }),
+    write.masquerade({ from: [parsePrefix('fd77::/64')], to: [parsePrefix('fd07::/64')] }),
+    write.clampMss('out'),
   ],
 };
 
@@ -35,15 +37,13 @@ table inet cpn_cpn0.7-a {
   });
 
   test('renders no chain without a rule, because a nat chain alone enables connection tracking', () => {
-    expect(renderFirewall({ link: 'a', rules: [{ rule: 'clamp-mss', direction: 'out' }] })).not.toContain(
-      'postrouting',
-    );
+    expect(renderFirewall({ link: 'a', rules: [write.clampMss('out')] })).not.toContain('postrouting');
     expect(renderFirewall({ link: 'a', rules: [] })).toBe(`${renderRemoval('a')}table inet cpn_a {\n}\n`);
   });
 
   test('refuses a rule of two families', () => {
-    const rule = { rule: 'masquerade', from: [parsePrefix('10.0.0.0/8')], to: [parsePrefix('fd00::/64')] } as const;
-    expect(() => renderFirewall({ link: 'a', rules: [rule] })).toThrow(InvalidValue);
+    const ends = { from: [parsePrefix('10.0.0.0/8')], to: [parsePrefix('fd00::/64')] };
+    expect(() => write.masquerade(ends)).toThrow(InvalidValue);
   });
 });
 
@@ -52,7 +52,7 @@ describe('firewallMarks', () => {
     const marks = (link: string, to: string) =>
       firewallMarks({
         link,
-        rules: [{ rule: 'masquerade', from: [parsePrefix('10.77.0.0/24')], to: [parsePrefix(to)] }],
+        rules: [forwardRulesOf(link).masquerade({ from: [parsePrefix('10.77.0.0/24')], to: [parsePrefix(to)] })],
       });
     const all = [marks('a', '10.0.0.0/24'), marks('a', '10.0.1.0/24'), marks('b', '10.0.0.0/24')].flat();
     expect(new Set(all).size).toBe(3);
