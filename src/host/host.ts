@@ -9,8 +9,8 @@ import type { ConnectorAnswer } from '../core/net/connector-answer.ts';
 import type { Step } from '../core/reconcile/step.ts';
 
 /**
- * The waist between the program and an operating system: everything above it is data. Only Linux has
- * the methods with a `?`; a caller skips what needs them on other platforms.
+ * The boundary between the program and an operating system: everything above it is data. Only Linux
+ * has the optional methods. On other platforms, a caller skips what needs them.
  */
 export interface Host extends Observer, Applier, Prober, Watcher {}
 
@@ -18,31 +18,38 @@ export interface Host extends Observer, Applier, Prober, Watcher {}
 export interface Observer {
   /** @throws CommandFailed, MissingTool */
   observe(options: ObserveOptions): Promise<Actual>;
-  /** The SSH sessions to this host; on other platforms than Linux only our own. */
+  /** The SSH sessions to this host. On platforms other than Linux, only our own session. */
   sshClients(): Promise<readonly SshClient[]>;
-  /** What WireGuard has of an interface, and nothing else; null without it. @throws CommandFailed, MissingTool */
+  /**
+   * Only the WireGuard state of an interface. Null if it does not exist. @throws CommandFailed,
+   * MissingTool
+   */
   device(link: string): Promise<Device | null>;
   /** The names of all network interfaces. */
   links(): Promise<ReadonlySet<string>>;
   /**
-   * The route of a packet to `destination`: from `source`, an address of this host, and with `mark`
-   * where they are given. Other platforms than Linux ignore both.
+   * The route of a packet to `destination`, optionally from `source`, an address of this host, and
+   * with `mark`. Platforms other than Linux ignore both.
    */
   route(destination: Address, packet?: PacketOrigin): Promise<KernelRoute>;
-  /** The address from which this host sends to `destination`; null without a route. */
+  /** The address from which this host sends to `destination`. Null without a route. */
   sourceAddress(destination: Address): Promise<Address | null>;
-  /** True where no socket has this UDP port, over IPv4 or IPv6. */
+  /** True if no socket has this UDP port, over IPv4 or IPv6. */
   isPortFree(port: number): Promise<boolean>;
-  /** What packet rules of other programs drop on these paths. @throws CommandFailed, MissingTool */
+  /**
+   * Finds packets on these paths that rules of other programs drop. @throws CommandFailed,
+   * MissingTool
+   */
   foreignDrops?(link: string, paths: PacketPaths): Promise<ForeignDrops>;
   /**
-   * Whether each active firewall program (ufw, firewalld) accepts UDP to `port` from the interfaces
-   * `links`. Slow: it runs their tools. `link` is the tunnel. @throws CommandFailed
+   * Reads whether each active firewall program (ufw, firewalld) accepts UDP to `port` from the
+   * interfaces `links`. `link` is the tunnel. Slow, because it runs their tools. @throws
+   * CommandFailed
    */
   portStates?(link: string, port: number, links: readonly string[]): Promise<readonly PortState[]>;
   /**
-   * The programs in our network namespace that are known to change interfaces, routes, packet rules
-   * or peers by themselves, each as `name (pid N)`. Never throws; leaves out what it cannot read.
+   * The programs in our network namespace that may change interfaces, routes, packet rules or peers
+   * without a command, each as `name (pid N)`. Leaves out unreadable processes. Never throws.
    */
   conflictingProcesses?(): Promise<readonly string[]>;
 }
@@ -55,104 +62,119 @@ export interface Applier {
   apply(step: Step): Promise<void>;
 }
 
-/** Sends packets to find out what is reachable. Deadlines are in milliseconds. */
+/** Sends packets to test reachability. Deadlines are in milliseconds. */
 export interface Prober {
-  /** The addresses of a name; empty without any, or without an answer within the deadline. */
+  /**
+   * The addresses of a name. Empty if it has none, or if the resolver does not reply within the
+   * deadline.
+   */
   resolve(name: string, deadlineMs: number): Promise<readonly Address[]>;
-  /** True where a resolver answers a query by UDP, with an error too. */
+  /** True if a resolver replies to a query over UDP, even with an error. */
   answersQuery(resolver: Address, deadlineMs: number): Promise<boolean>;
-  /** Sends one datagram to `address`, so that WireGuard starts a handshake. Awaits no answer. */
+  /** Sends one datagram to `address`, so that WireGuard starts a handshake. Waits for no reply. */
   triggerHandshake(address: Address): Promise<void>;
   /**
-   * True where `address` accepts or refuses a TCP connection: the path is open in both directions.
+   * True if `address` accepts or refuses a TCP connection: the path is open in both directions.
    * False is weak evidence, because firewalls drop such packets.
    */
   isTcpReachable(address: Address, deadlineMs: number): Promise<boolean>;
-  /** The same of a connector, which may also answer that it serves nothing. */
+  /** As {@link isTcpReachable}, for a connector, which may also reply that it serves nothing. */
   probeConnector(address: Address, deadlineMs: number): Promise<ConnectorAnswer>;
   /**
-   * True where the port accepts a TCP connection or, without a port, the address answers an ICMP
-   * echo. A refused connection is false.
+   * True if the port accepts a TCP connection or, without a port, if the address replies to an ICMP
+   * echo. False if the connection is refused.
    *
-   * @throws MissingTool @throws CommandFailed @throws Unsupported for an echo on another platform
-   * than Linux
+   * @throws MissingTool
+   * @throws CommandFailed
+   * @throws Unsupported for an echo on a platform other than Linux
    */
   probe(target: ResolvedTarget, deadlineMs: number): Promise<boolean>;
   /**
-   * True where one of `count` ICMP echoes, unfragmented IP packets of `bytes`, is answered; the
-   * deadline begins with the last echo. Larger packets than the MTU of the interface need
+   * True if one of `count` ICMP echoes, unfragmented IP packets of `bytes`, receives a reply. The
+   * deadline starts at the last echo. Packets beyond the MTU of the interface need
    * {@link raiseProbeMtu}. @throws MissingTool
    */
   probeSize?(address: Address, request: EchoRequest, deadlineMs: number): Promise<boolean>;
   /**
-   * Allows {@link probeSize} to send packets of up to `mtu` bytes to these addresses, whatever the
-   * MTU of `link`; other packets keep that MTU. The returned function ends it, and so does the
-   * removal of the interface. @throws CommandFailed
+   * Lets {@link probeSize} send packets of up to `mtu` bytes to these addresses, whatever the MTU
+   * of `link`. Other packets keep that MTU. Ends when the caller calls the returned function, or
+   * when the interface is removed. @throws CommandFailed
    */
   raiseProbeMtu?(link: string, addresses: readonly Address[], mtu: number): Promise<() => Promise<void>>;
 }
 
 /**
- * Reports changes of the host. A listener must not throw; thousands of routes give bursts of
- * thousands of events. After a watch has begun, a failure is retried until the watch is closed.
+ * Reports changes of the host. A listener must not throw, and may receive bursts of thousands of
+ * events. After a watch has started, it retries failures until it is closed.
  */
 export interface Watcher {
   /**
-   * Interfaces, addresses, routes, rules and forwarding; interfaces and addresses alone on other
-   * platforms than Linux. @throws MissingTool
+   * Reports interfaces, addresses, routes, rules and forwarding. On platforms other than Linux,
+   * only interfaces and addresses. @throws MissingTool
    */
   watch(listener: (event: HostEvent) => void): Promise<Watch>;
   /**
-   * nft tables, as events of kind `firewall`: every change of a table of ours. Without a link where
-   * a base chain of another program for forwarded or incoming packets is new or has another policy,
-   * or a table of another program is deleted. @throws MissingTool
+   * Reports nft tables, as events of kind `firewall`. For our tables, reports every change. For
+   * other programs, reports without a link:
+   * - a base chain for forwarded or incoming packets that is new or has another policy
+   * - a deleted table
+   *
+   * @throws MissingTool
    */
   watchFirewall?(listener: (event: HostEvent) => void): Promise<Watch>;
   /**
-   * Configuration of WireGuard interfaces, as events of kind `device`; not handshakes, counters and
-   * endpoints. The kernel has no such events: it polls every `everyMs` (9 s), for the first time
-   * before this resolves. Never throws.
+   * Reports the configuration of WireGuard interfaces, as events of kind `device`. Leaves out
+   * handshakes, counters and endpoints. The kernel has no such events, so this polls every
+   * `everyMs` (9 s). The first poll ends before the promise resolves. Never throws.
    */
   watchDevices(listener: (event: HostEvent) => void, everyMs?: number): Promise<Watch>;
 }
 
-/** What a route may depend on in addition to the destination. */
+/** Inputs of a route lookup in addition to the destination. */
 export interface PacketOrigin {
   readonly source?: Address | undefined;
   readonly mark?: number | undefined;
 }
 
-/** What a pass observes in addition to the interface itself. */
+/** The scope of an observation, in addition to the interface itself. */
 export interface ObserveOptions {
   readonly link: string;
-  /** Whether to read our packet rules, which costs a process. A host that is no connector can do without them. */
+  /**
+   * True to read our packet rules, which costs a process. `if-possible` for a host that is no
+   * connector.
+   */
   readonly firewall: boolean | 'if-possible';
   /** Dotted sysctl keys. */
   readonly sysctls: readonly string[];
-  /** Routes; the forwarding sysctls of the interfaces that lead there are read too. */
+  /**
+   * Routes that the host serves. The forwarding sysctls of the interfaces toward them are read too.
+   */
   readonly served?: readonly Prefix[];
-  /** The packets that come out of the tunnel and are to be forwarded; absent on a host that serves nothing. */
+  /** The packets from the tunnel that the host forwards. Absent on a host that serves nothing. */
   readonly forwarding?: ForwardedPackets;
-  /** Addresses of the control plane or its proxy: {@link Underlay.paths} has the path to each. */
+  /**
+   * Addresses of the control plane or its proxy. {@link Underlay.paths} contains the path to each.
+   */
   readonly destinations?: readonly Address[];
   /**
-   * The prefixes for which a route of another program matters: what the network takes, serves or must not take away. Of a host with large
-   * routing tables no others are looked up, and changes of other routes are no events.
+   * The prefixes whose routes matter, even those of other programs: the network's own prefixes,
+   * served prefixes, and prefixes that the network must not take over. On a host with large routing
+   * tables, other routes are neither looked up nor reported as events.
    */
   readonly concerns?: readonly Prefix[];
-  /** Whether to read the hosts file. */
+  /** True to read the hosts file. */
   readonly hosts: boolean;
-  /** What a look of a moment ago saw: as long as the interface is there, only WireGuard is read again. */
+  /** A recent observation. While the interface exists, only WireGuard is read again. */
   readonly previous?: Actual | null;
-  /** Whether an observation that has WireGuard's own table alone is of use: see {@link Actual.unread}. */
+  /** True if an observation with only the WireGuard state is useful: see {@link Actual.unread}. */
   readonly acceptsUnread?: boolean;
 }
 
-/** What a host needs in addition to a plain tunnel. */
+/** Requirements of a host beyond a plain tunnel. */
 export interface Requirements {
   /** Reads or writes packet rules. */
   readonly firewall: boolean;
-  /** Forwards packets of other hosts: it is a connector. */
+  /** Forwards packets of other hosts, as a connector. */
   readonly forwarding?: boolean;
   /** Routes a default route into the tunnel. */
   readonly fullTunnel?: boolean;
@@ -165,15 +187,15 @@ export interface ResolvedTarget {
 }
 
 /**
- * A hint that something changed; never the state itself. Events may be missing: the kernel reports
- * no IPv4 route that is removed with its interface or its source address, and no alias of an
- * interface that is down. After a rename of an interface, events of its addresses and routes may
- * still have the former name.
+ * A hint that the host changed, never the state itself. Events may be missing: the kernel does not
+ * report an IPv4 route that is removed with its interface or its source address, nor the alias of
+ * an interface that is down. After the rename of an interface, events of its addresses and routes
+ * may still have the old name.
  */
 export interface HostEvent {
   readonly kind: 'link' | 'address' | 'route' | 'rule' | 'firewall' | 'sysctl' | 'device';
   /**
-   * Null where it belongs to no single interface: rules, some routes, global forwarding, and
+   * Null if the event belongs to no single interface: rules, some routes, global forwarding, and
    * {@link eventsLost}.
    */
   readonly link: string | null;
@@ -182,10 +204,10 @@ export interface HostEvent {
   readonly isDefault?: true;
 }
 
-/** Events were lost: anything may have changed. */
+/** Reported after events were lost: anything may have changed. */
 export const eventsLost: HostEvent = { kind: 'link', link: null, removed: false };
 
 export interface Watch {
-  /** Resolves after the watch has ended; the listener is not called after this call. */
+  /** Resolves after the watch has ended. The listener is not called after this call. */
   close(): Promise<void>;
 }

@@ -9,13 +9,19 @@ import { stderrOf } from './process/command-error.ts';
 /** hosts(5) */
 const defaultPath = '/etc/hosts';
 
-/** Attempts, because another program may change the file at the same time. */
+/** Another program may change the file between reading and replacing it. */
 const maxAttempts = 3;
 
-/** Errors of rename(2) and open(2) where the file itself is a mount, as in containers, or its folder is read-only. */
+/**
+ * Errors of rename(2) and open(2) if the file itself is a mount, as in containers, or its folder is
+ * read-only.
+ */
 const renameErrors = ['EBUSY', 'EXDEV', 'EROFS', 'EACCES', 'EPERM'];
 
-/** Reads our block of the hosts file, and whether the file can be changed. Follows a symbolic link. Never throws. */
+/**
+ * Reads our block of the hosts file, and whether the file is writable. Follows a symbolic link.
+ * Never throws.
+ */
 export async function readHosts(link: string, path = defaultPath): Promise<HostsFile> {
   try {
     const { target, text, stats } = await loadFile(path);
@@ -28,11 +34,12 @@ export async function readHosts(link: string, path = defaultPath): Promise<Hosts
 }
 
 /**
- * Writes our block into the hosts file, or removes it where `block` is null. Every other byte stays, and so do mode and owner. The
- * file is replaced atomically; where the file itself is a mount, it is written in place.
+ * Writes our block into the hosts file, or removes it if `block` is null. Keeps every other byte,
+ * the mode and the owner. Replaces the file atomically. If the file itself is a mount, writes in
+ * place.
  *
  * @throws DiskFailed
- * @throws CommandFailed where our block is damaged, or another program keeps changing the file
+ * @throws CommandFailed if our block is damaged, or if another program keeps changing the file
  */
 export async function writeHosts(link: string, block: string | null, path = defaultPath): Promise<void> {
   try {
@@ -49,9 +56,9 @@ export async function writeHosts(link: string, block: string | null, path = defa
   throw writeFailure(path, 'another program keeps changing it');
 }
 
-/** Each byte is one character, so that text in any encoding stays as it is. */
+/** The file as one character per byte, which preserves text in any encoding. */
 interface Loaded {
-  /** The path behind symbolic links. */
+  /** The path after symbolic links are resolved. */
   readonly target: string;
   readonly text: string;
   readonly stats: Stats;
@@ -64,10 +71,10 @@ async function loadFile(path: string): Promise<Loaded> {
   return { target, text: await readFile(target, 'latin1'), stats };
 }
 
-/** Null when it can be changed. */
+/** Null if the file is writable. */
 async function findProblem(path: string, target: string, { mode }: Stats): Promise<string | null> {
   const shown = target === path ? path : `${path}, which is ${target},`;
-  // Root may write files without any write permission, but such a file is generated, as on NixOS.
+  // Root may write read-only files, but such a file is generated, as on NixOS.
   if ((mode & 0o222) === 0) return `${shown} has no write permission (mode ${(mode & 0o777).toString(8)})`;
   return access(target, constants.W_OK).then(
     () => null,
@@ -75,11 +82,11 @@ async function findProblem(path: string, target: string, { mode }: Stats): Promi
   );
 }
 
-/** False, with nothing changed, where the file has changed since it was loaded. */
+/** Returns false, and changes nothing, if the file changed since it was loaded. */
 async function replaceFile({ target, text, stats }: Loaded, next: string): Promise<boolean> {
   const temporary = `${target}.cpn.tmp`;
   try {
-    // Even without a change: an earlier write may have been interrupted.
+    // Removes the rest of an interrupted write, even if nothing changes now.
     await rm(temporary, { force: true });
     if (next === text) return true;
     await writeTemporary(temporary, next, stats);

@@ -23,7 +23,10 @@ export async function readDiskSpace(path: string): Promise<Space> {
   return { path, bytes: found.bavail * found.bsize, files: found.files === 0 ? null : found.ffree };
 }
 
-/** A tool, and the first line of its output with `flag`; null where it has no flag for its version. */
+/**
+ * A tool, and the first line of its output with `flag`. `version` is null if the tool has no
+ * version flag.
+ */
 export async function inspectTool(run: Run, tool: Tool, flag: string | null): Promise<ToolFound> {
   const remedy = remedies[tool];
   const path = await findTool(tool).catch(() => null);

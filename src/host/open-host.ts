@@ -4,18 +4,21 @@ import type { Host } from './host.ts';
 import type { Inspector } from './inspector.ts';
 import type { PortableContext } from './wg-quick/observe.ts';
 
-/** How a host is configured: with the tools of Linux, with wg-quick alone, or with the services of WireGuard for Windows. */
+/**
+ * The tools that configure a host: those of Linux, wg-quick alone, or the services of WireGuard for
+ * Windows.
+ */
 export const drivers = ['linux', 'wg-quick', 'windows'] as const;
 export type Driver = (typeof drivers)[number];
 
-/** The three folders of a host if no option or variable names others. */
+/** The folders of a host, unless an option or variable overrides them. */
 export interface DefaultFolders {
   readonly config: string;
   readonly state: string;
   readonly runtime: string;
 }
 
-/** A warning for a driver that was never tested on its platform; null for the others. */
+/** A warning for a driver that was never tested on its platform. Null for other drivers. */
 export function untestedWarning(driver: Driver): string | null {
   return driver === 'windows'
     ? 'cpn was never tested on Windows: check what it changes, and keep another way to reach this host'
@@ -23,7 +26,7 @@ export function untestedWarning(driver: Driver): string | null {
 }
 
 /**
- * The driver of that name, or by default that of the platform.
+ * Returns the driver of that name. Without a name, returns the default of the platform.
  *
  * @throws InvalidValue for an unknown name
  */
@@ -34,10 +37,11 @@ export function chooseDriver(name: string | undefined, platform: NodeJS.Platform
   throw new InvalidValue('CPN_HOST_DRIVER', name, `must be one of ${drivers.join(', ')}`);
 }
 
-/** macOS and the BSDs have no /run; they empty /var/run at boot. */
+/** macOS and the BSDs have no /run, but empty /var/run at boot. */
 export function defaultFolders(platform: NodeJS.Platform = process.platform): DefaultFolders {
   if (platform === 'win32') {
-    // WireGuard restricts this folder to administrators; file modes do not protect private keys on Windows.
+    // WireGuard restricts this folder to administrators. On Windows, file modes do not protect
+    // private keys.
     const folder = 'C:\\Program Files\\WireGuard\\Data\\cpn';
     return { config: `${folder}\\config`, state: `${folder}\\state`, runtime: `${folder}\\run` };
   }
@@ -45,7 +49,7 @@ export function defaultFolders(platform: NodeJS.Platform = process.platform): De
   return { config: '/etc/wireguard', state: '/var/lib/cpn', runtime };
 }
 
-/** @param runtime the folder for files that end with the boot */
+/** @param runtime the folder for files that last until the next boot */
 export async function openHost(driver: Driver, runtime: string): Promise<Host> {
   if (driver === 'linux') return (await import('./linux/linux-host.ts')).linuxHost();
   const { portableHost } = await import('./wg-quick/portable-host.ts');

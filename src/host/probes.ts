@@ -15,8 +15,8 @@ import { readAddress } from './read-address.ts';
 const discardPort = probedPort;
 
 /**
- * The addresses of a name in the resolver's order of preference (RFC 6724), without those at which no peer can listen. Empty when the
- * resolver fails or takes longer than `deadlineMs`.
+ * The addresses of a name in the resolver's order of preference (RFC 6724), without those at which
+ * no peer can listen. Empty if the resolver fails or exceeds `deadlineMs`.
  */
 export async function resolve(name: string, deadlineMs: number): Promise<Address[]> {
   const timer = new AbortController();
@@ -28,7 +28,7 @@ export async function resolve(name: string, deadlineMs: number): Promise<Address
   return [...new Set(addresses)].filter((address) => unusableAddress(address) === null);
 }
 
-/** Queries the name servers of the root, which a resolver has at hand. */
+/** Queries the name servers of the root, which a resolver has cached. */
 export async function answersQuery(resolver: Address, deadlineMs: number): Promise<boolean> {
   const client = new Resolver({ timeout: deadlineMs, tries: 1 });
   client.setServers([familyOf(resolver) === 6 ? `[${resolver}]` : resolver]);
@@ -40,10 +40,10 @@ export async function answersQuery(resolver: Address, deadlineMs: number): Promi
   }
 }
 
-/** The codes of c-ares without an answer; without a route too. */
+/** Codes of c-ares for a missing reply, and for a missing route. */
 const silentCodes: ReadonlySet<string> = new Set(['ETIMEOUT', 'ECONNREFUSED', 'ECANCELLED', 'EDESTRUCTION']);
 
-/** Connects a datagram socket: the kernel looks up the route, and sends nothing. */
+/** Connects a datagram socket, which makes the kernel look up the route and sends nothing. */
 export async function findSourceAddress(destination: Address): Promise<Address | null> {
   const socket = openSocket(destination);
   try {
@@ -54,7 +54,7 @@ export async function findSourceAddress(destination: Address): Promise<Address |
     });
     return readAddress(socket.address().address);
   } catch {
-    // ENETUNREACH and similar errors: there is no route.
+    // ENETUNREACH and similar errors: no route.
     return null;
   } finally {
     socket.close();
@@ -84,8 +84,8 @@ async function canBind(type: SocketType, port: number): Promise<boolean> {
 }
 
 /**
- * Sends one byte to `address`. An error of the socket is no failure: WireGuard returns ENOKEY or EDESTADDRREQ for a peer without keys
- * or endpoint, after it has started the handshake if it can.
+ * Sends one byte to `address`. Ignores socket errors: for a peer without keys or endpoint,
+ * WireGuard returns ENOKEY or EDESTADDRREQ, after it has started the handshake if possible.
  */
 export async function triggerHandshake(address: Address): Promise<void> {
   const socket = openSocket(address);
@@ -96,7 +96,7 @@ export async function triggerHandshake(address: Address): Promise<void> {
   socket.close();
 }
 
-/** Connects to a port that is rarely open: a reset proves reachability as a connection does. */
+/** Connects to a port that is rarely open. A reset proves reachability as a connection does. */
 export async function isTcpReachable(address: Address, deadlineMs: number): Promise<boolean> {
   return (await probeConnector(address, deadlineMs)) !== 'silent';
 }
@@ -107,7 +107,7 @@ export async function probeConnector(address: Address, deadlineMs: number): Prom
   return outcome === 'accepted' || outcome === 'refused' ? 'open' : outcome;
 }
 
-/** Connects to the port or, without one, sends one echo with `ping`. */
+/** Connects to the port or, without a port, sends one echo with `ping`. */
 export async function probe(run: Run, { address, port }: ResolvedTarget, deadlineMs: number): Promise<boolean> {
   if (port !== null) return (await connectTcp(address, port, deadlineMs)) === 'accepted';
   try {
@@ -121,10 +121,13 @@ export async function probe(run: Run, { address, port }: ResolvedTarget, deadlin
   }
 }
 
-/** Added to the deadline of `ping` itself. */
+/** Milliseconds added to the deadline of `ping` itself. */
 const pingGraceMs = 500;
 
-/** `ping` exits with 1 without an answer, and with 2 for any other error, such as no route (ping(8)). */
+/**
+ * `ping` exits with 1 without a reply, and with 2 after any other error, such as no route
+ * (ping(8)).
+ */
 function isUnanswered(error: CommandFailed): boolean {
   const { exitCode } = error.facts;
   return exitCode === 1 || exitCode === null || /unreachable|no route/i.test(stderrOf(error));

@@ -1,4 +1,4 @@
-/** What the daemon reports to its service manager. */
+/** A report of the daemon to its service manager. */
 export interface SupervisorReport {
   readonly state?: 'ready' | 'reloading' | 'stopping';
   /** Resets the watchdog. */
@@ -9,18 +9,20 @@ export interface SupervisorReport {
 
 /** The service manager that started the daemon. */
 export interface Supervisor {
-  /** The watchdog timeout in milliseconds; null without a watchdog. */
+  /** The watchdog timeout in milliseconds. Null without a watchdog. */
   readonly watchdogMs: number | null;
-  /** Resolves after the report was delivered or failed. Reports are delivered in order. Never rejects. */
+  /**
+   * Resolves after the report was delivered or failed. Delivers reports in order. Never rejects.
+   */
   report(report: SupervisorReport): Promise<void>;
 }
 
-/** The daemon as a service, which starts at boot and after a failure. */
+/** The daemon as a service, which starts at boot and restarts after a failure. */
 export interface DaemonUnit {
   readonly name: string;
   readonly isEnabled: boolean;
-  /** Starts it now and at boot; does not wait for the start. @throws CommandFailed */
+  /** Starts the service now and at boot, without waiting for the start. @throws CommandFailed */
   enable(): Promise<void>;
-  /** Stops it, and no longer starts it at boot. @throws CommandFailed */
+  /** Stops the service, and disables its start at boot. @throws CommandFailed */
   disable(): Promise<void>;
 }

@@ -12,7 +12,10 @@ import { setPortOpen } from './nft/firewall-programs.ts';
 import { renderFirewall, renderRemoval } from './nft/own-table.ts';
 import { disableForwarding, promoteSecondaries, writeSysctl } from './sysctl.ts';
 
-/** Applies one step with the tools of Linux. @throws CommandFailed with the tool's error output */
+/**
+ * Applies one step with `ip`, `wg`, `nft` or a file. @throws CommandFailed with the error output of
+ * the tool
+ */
 export async function applyStep(run: Run, step: Step): Promise<void> {
   if ('link' in step) parseLinkName(step.link);
   switch (step.do) {
@@ -45,7 +48,10 @@ export async function applyStep(run: Run, step: Step): Promise<void> {
   }
 }
 
-/** In the kernel where it has WireGuard, else in user space. */
+/**
+ * Creates the interface in the kernel. Falls back to a userspace WireGuard if the kernel has no
+ * module.
+ */
 async function createLink(run: Run, link: string): Promise<void> {
   try {
     await run('ip', ['link', 'add', 'dev', link, 'type', 'wireguard']);
@@ -74,7 +80,7 @@ async function configureLink(run: Run, step: ConfigureLink): Promise<void> {
   }
 }
 
-/** Also where the interface is in user space, or does not exist. */
+/** Also succeeds for a userspace interface, and for an interface that does not exist. */
 async function deleteLink(run: Run, link: string): Promise<void> {
   try {
     await run('ip', ['link', 'delete', 'dev', link]);

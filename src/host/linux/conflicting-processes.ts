@@ -5,15 +5,15 @@ import { printable } from '../../core/errors/index.ts';
 export interface Process {
   readonly pid: number;
   readonly parent: number;
-  /** The name of its program, without the folder. */
+  /** The name of the program, without its folder. */
   readonly name: string;
   readonly args: readonly string[];
 }
 
-/** Of the result. */
+/** The maximum number of names in the result. */
 const maxNames = 20;
 
-/** Processes that are read at the same time. */
+/** The number of processes that are read in parallel. */
 const batchSize = 64;
 
 /** {@link Host.conflictingProcesses}, from proc(5). */
@@ -36,12 +36,12 @@ export async function findConflictingProcesses(): Promise<string[]> {
   return [...new Set(names)].slice(0, maxNames);
 }
 
-/** For a tool, with its parent. */
+/** A process that may change networks. A tool has the process that started it in `startedBy`. */
 export type ConflictingProcess = Process & { readonly startedBy?: Process };
 
 /**
- * Selects processes that change networks by themselves, and running tools that may change them and are no descendants of the process
- * `self`. Leaves out pid 1 as a parent.
+ * Selects network daemons, and running tools that may change networks. Leaves out the process
+ * `self` and its descendants, and pid 1 as a parent.
  */
 export function selectConflictingProcesses(processes: readonly Process[], self: number): ConflictingProcess[] {
   const all = new Map(processes.map((each) => [each.pid, each]));
@@ -54,10 +54,13 @@ export function selectConflictingProcesses(processes: readonly Process[], self: 
   });
 }
 
-/** A tool with one of these arguments changes nothing. */
+/** Arguments with which a tool only reads. */
 const readOnlyArgs = new Set(['monitor', 'show', 'list', 'get', '-L', '-S']);
 
-/** Bounds the search: a snapshot over time with reused pids may have a cycle. */
+/**
+ * Bounds the search: pids may be reused while the processes are read, so the parents may form a
+ * cycle.
+ */
 const maxGenerations = 64;
 
 function isDescendant({ parent }: Process, ancestor: number, all: ReadonlyMap<number, Process>): boolean {
@@ -68,7 +71,7 @@ function isDescendant({ parent }: Process, ancestor: number, all: ReadonlyMap<nu
   return false;
 }
 
-/** Null for a kernel thread, and for what cannot be read. */
+/** Null for a kernel thread and for an unreadable process. */
 async function readProcess(pid: string): Promise<Process | null> {
   try {
     const [status, line] = await Promise.all([
@@ -81,7 +84,10 @@ async function readProcess(pid: string): Promise<Process | null> {
   }
 }
 
-/** Parses /proc/PID/stat and /proc/PID/cmdline (proc_pid_stat(5)). The name in `stat` may contain spaces and brackets. */
+/**
+ * Parses /proc/PID/stat and /proc/PID/cmdline (proc_pid_stat(5)). The name in `stat` may contain
+ * spaces and brackets.
+ */
 export function parseProcess(status: string, line: string): Process | null {
   const [, pid, comm = '', parent] = /^(\d+) \((.*)\) \S (\d+) /s.exec(status) ?? [];
   const args = line.replace(/\0$/, '').split('\0');
@@ -92,7 +98,9 @@ export function parseProcess(status: string, line: string): Process | null {
 /** TASK_COMM_LEN of the kernel's linux/sched.h, without the NUL. */
 const maxCommLength = 15;
 
-/** The kernel truncates names; the arguments, which the program may have changed, have the rest. */
+/**
+ * The kernel truncates names. The arguments contain the full name, unless the program changed them.
+ */
 function fullName(comm: string, args: readonly string[]): string {
   if (comm.length < maxCommLength) return comm;
   const complete = args.map((arg) => basename(arg)).find((name) => name.startsWith(comm));
@@ -100,8 +108,8 @@ function fullName(comm: string, args: readonly string[]): string {
 }
 
 /**
- * Identifies the network namespace of a process by the inode of its device list. Reading `ns/net` would need CAP_SYS_PTRACE for a
- * process with more privileges.
+ * Identifies the network namespace of a process by the inode of its device list. Reading `ns/net`
+ * of a process with more privileges needs CAP_SYS_PTRACE.
  */
 async function namespaceOf(pid: string): Promise<number | null> {
   return stat(`/proc/${pid}/net/dev`).then(
@@ -110,12 +118,15 @@ async function namespaceOf(pid: string): Promise<number | null> {
   );
 }
 
-/** Whether the program changes interfaces, routes, packet rules or WireGuard peers by itself. */
+/**
+ * True for a program that changes interfaces, routes, packet rules or WireGuard peers without a
+ * user's command.
+ */
 function isNetworkDaemon(name: string): boolean {
   return daemons.has(name) || wireguardDaemon.test(name);
 }
 
-/** Whether the program is a command that changes networks. */
+/** True for a command that changes networks. */
 function isNetworkTool(name: string): boolean {
   return tools.has(name) || /^ip6?tables/.test(name);
 }

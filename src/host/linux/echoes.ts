@@ -6,15 +6,19 @@ import type { Run } from '../process/run.ts';
 import { batchArgs } from './ip/batch.ts';
 
 /**
- * The type of service of our echoes, and of the routes for them alone. It is one of the three bits that select a route (IPTOS_RT_MASK in
- * include/uapi/linux/in_route.h), and no DSCP in use consists of that bit (RFC 4594).
+ * The type of service of our echoes and of their routes. It is one of the three bits that select a
+ * route (IPTOS_RT_MASK in include/uapi/linux/in_route.h). No DSCP in use consists of that bit (RFC
+ * 4594).
  */
 const echoTos = '0x04';
 
 /** The minimum that ping(8) allows without privileges. */
 const intervalSeconds = 0.2;
 
-/** For ping of iputils: `-M do` forbids fragments, `-s` excludes the IP and ICMP headers, one answer gives exit code 0. */
+/**
+ * Uses ping of iputils: `-M do` forbids fragments, `-s` excludes the IP and ICMP headers, one reply
+ * gives exit code 0.
+ */
 export async function probeSize(
   run: Run,
   address: Address,
@@ -36,8 +40,11 @@ export async function probeSize(
 }
 
 /**
- * Adds a route for echoes to each address, with `mtu`. The MTU of a route may be above that of its interface (ip_dst_mtu_maybe_forward
- * in include/net/ip.h), and WireGuard accepts such packets (calculate_skb_padding in drivers/net/wireguard/send.c).
+ * Adds a route for echoes to each address, with `mtu`. Returns a function that removes the routes.
+ *
+ * The MTU of a route may exceed that of its interface (ip_dst_mtu_maybe_forward in
+ * include/net/ip.h). WireGuard accepts such packets (calculate_skb_padding in
+ * drivers/net/wireguard/send.c).
  */
 export async function raiseProbeMtu(
   run: Run,
@@ -55,7 +62,7 @@ export async function raiseProbeMtu(
     try {
       await change('delete');
     } catch (error) {
-      // The interface is gone, and its routes with it.
+      // The interface was deleted, and its routes with it.
       if (!(error instanceof CommandFailed)) throw error;
     }
   };

@@ -2,7 +2,8 @@ import { familyOf, lengthOf } from '../../core/net/cidr.ts';
 import type { ShownLink, ShownRoute } from './ip/show.ts';
 
 /**
- * Finds the interfaces that lead to containers, pods and virtual machines of this host alone. What is of an unknown kind leads outside.
+ * Finds the interfaces that lead only to containers, pods and virtual machines of this host. An
+ * interface of an unknown kind counts as external.
  *
  * @param uplinks the interfaces of the default routes, which lead outside
  */
@@ -14,7 +15,8 @@ export function findInternalLinks(
   const byName = new Map(links.map((link) => [link.name, link]));
   const members = Map.groupBy(links, ({ master }) => master);
   const uppers = Map.groupBy(links, ({ lower }) => lower);
-  // A container has none, and its pairs of veth lead to the host around it.
+  // A container has no network card. Its veth devices lead to the host outside, so they are not
+  // internal.
   const hasCards = links.some((link) => link.kind === null && !isOfHypervisor(link));
   const podLinks = hasCards ? new Set<string>() : findPodLinks(routes);
   const known = new Map<string, boolean>();
@@ -22,7 +24,7 @@ export function findInternalLinks(
   const isInternal = (link: ShownLink): boolean => {
     const found = known.get(link.name);
     if (found !== undefined) return found;
-    // The kernel makes no rings; one that is shown all the same leads outside.
+    // The kernel allows no cycles. If the output shows one, its interfaces count as external.
     known.set(link.name, false);
     const is = !uplinks.includes(link.name) && judge(link);
     known.set(link.name, is);
@@ -34,17 +36,17 @@ export function findInternalLinks(
     if (kind === null) return isOfHypervisor(link);
     if (kind === 'bridge') return (members.get(name) ?? []).every(isInternal);
     if (pairs.has(kind)) return judgePair(link);
-    // An Ethernet device without this header may be a VPN, unless it is in a bridge, as libvirt makes it.
+    // A tap device without this header may be a VPN. libvirt's tap devices are in a bridge.
     if (kind === 'tun') return isTap && (hasVirtioHeader || byName.get(master ?? '')?.kind === 'bridge');
     const below = onOthers.has(kind) ? byName.get(lower ?? '') : undefined;
     return below !== undefined && isInternal(below);
   };
 
   const judgePair = (link: ShownLink): boolean => {
-    // Null where it is in another network namespace, as that of a container.
+    // Undefined if the other end is in another network namespace, such as that of a container.
     const other = byName.get(link.lower ?? '');
     const master = byName.get(other?.master ?? '');
-    // A VLAN on the other end, for example, may be in a bridge too.
+    // An interface above the other end, such as a VLAN, may be in a bridge too.
     if (other && (uppers.get(other.name) ?? []).some((each) => each !== link)) return false;
     if (master?.kind === 'bridge') {
       const beyond = (members.get(master.name) ?? []).filter((member) => member !== other);
@@ -54,25 +56,26 @@ export function findInternalLinks(
     return hasCards || !isOnItsOwn(link) || (podLinks.has(link.name) && hasNoSubnet(link));
   };
 
-  // What a member of a bridge brings, the bridge brings.
+  // The bridge represents its members, so members are left out of the result.
   const isOnItsOwn = ({ master }: ShownLink) => byName.get(master ?? '')?.kind !== 'bridge';
   return new Set(links.filter((link) => isOnItsOwn(link) && isInternal(link)).map(({ name }) => name));
 }
 
-/** Two ends, one of which is in a container in most cases. */
+/** Kinds that come in pairs. Usually one end is in a container. */
 const pairs: ReadonlySet<string> = new Set(['veth', 'netkit']);
 
-/** Kinds that lie on one other interface (ip-link(8)). */
+/** Kinds that are built on one other interface (ip-link(8)). */
 const onOthers: ReadonlySet<string> = new Set(['vlan', 'macvlan', 'macvtap', 'ipvlan', 'ipvtap', 'macsec']);
 
-/** The host's networks of VirtualBox and VMware, whose drivers name no kind. */
+/** The host-only networks of VirtualBox and VMware. Their drivers report no kind. */
 function isOfHypervisor({ kind, name }: ShownLink): boolean {
   return kind === null && /^(vboxnet|vmnet)\d+$/.test(name);
 }
 
 /**
- * The interfaces to pods, as Calico makes them: single addresses are behind them, and no router. A network card that waits for DHCP has no
- * such route. IPv6 is no evidence, because a neighbour can announce any prefix.
+ * Finds the interfaces to pods, as Calico creates them: their routes lead to single addresses and
+ * have no gateway. A network card that waits for DHCP has no such route. IPv6 routes do not count,
+ * because a neighbour can announce any prefix.
  */
 function findPodLinks(routes: readonly ShownRoute[]): ReadonlySet<string> {
   const isToPod = ({ prefix, gateways }: ShownRoute) =>

@@ -3,7 +3,10 @@ import { kernelProtocol } from '../../core/host-state/marks.ts';
 import type { Prefix } from '../../core/net/cidr.ts';
 import type { ShownByIp, ShownRoute } from './ip/show.ts';
 
-/** The routes of all tables that lead into an interface, without those that the kernel made. */
+/**
+ * Returns the routes of all tables that lead into an interface, except those that the kernel
+ * created.
+ */
 export function findRoutes({ links, routes }: ShownByIp, name: string): Route[] {
   const own = links.find((link) => link.name === name)?.addresses.map(({ address }) => address) ?? [];
   const into = routes.filter((route) => route.links.includes(name) && route.protocol !== kernelProtocol);
@@ -23,7 +26,10 @@ export function findRoutes({ links, routes }: ShownByIp, name: string): Route[] 
   });
 }
 
-/** The ranges of an interface's addresses that lead into it. With a VRF the kernel's own routes are in another table than the main one. */
+/**
+ * Returns the subnets of the interface's addresses that are routed into it. In a VRF, the kernel's
+ * own routes are outside the main table.
+ */
 export function findOnLink({ links, routes }: ShownByIp, name: string): Prefix[] {
   const link = links.find((each) => each.name === name);
   const ranges = new Set(link?.addresses.map(({ subnet }) => subnet));
@@ -47,12 +53,12 @@ function describeDeviation({ links, source }: ShownRoute, name: string, own: rea
   return words.length === 0 ? null : words.join(', ');
 }
 
-/** Of several routes to one prefix the kernel takes the one with the least metric. */
+/** The kernel uses the route with the lowest metric among several routes to one prefix. */
 function isOutdone({ prefix, table, metric }: ShownRoute, least: ReadonlyMap<string, number>): boolean {
   return metric > (least.get(`${table} ${prefix}`) ?? 0);
 }
 
-/** The least metric of the routes to each prefix of a table, without those for one type of service. */
+/** The lowest metric per table and prefix. Leaves out routes for one type of service. */
 function leastMetrics(routes: readonly ShownRoute[]): ReadonlyMap<string, number> {
   const least = new Map<string, number>();
   for (const { prefix, table, metric, tos } of routes) {

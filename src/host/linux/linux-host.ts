@@ -42,7 +42,7 @@ import { readResolvers } from './resolvers.ts';
 import { readSshClients } from './ssh-clients.ts';
 import { areSysctlsSealed, readSysctls } from './sysctl.ts';
 
-/** This Linux host, through `ip`, `wg`, `nft` and /proc. */
+/** This Linux host, accessed through `ip`, `wg`, `nft` and /proc. */
 export function linuxHost(run: Run = runHere, start: Start = startHere): Required<Host> {
   const caches = new ObservationCache();
   return {
@@ -92,7 +92,10 @@ export function linuxHost(run: Run = runHere, start: Start = startHere): Require
   };
 }
 
-/** Runs two processes, and a third for the packet rules, in parallel; or the one for WireGuard alone. */
+/**
+ * Runs `wg` and `ip` in parallel, and `nft` if packet rules are requested. With `previous`, reads
+ * only the device again, unless it is missing.
+ */
 async function observe(run: Run, options: ObserveOptions, caches: ObservationCache): Promise<Actual> {
   const { link, firewall, sysctls, served = [], hosts, previous = null, acceptsUnread = false } = options;
   parseLinkName(link);
@@ -112,7 +115,8 @@ async function observe(run: Run, options: ObserveOptions, caches: ObservationCac
   ]);
   cache.settle();
   if (device === null) caches.forget(link);
-  // Without forwarding the kernel refuses whatever comes in, and says nothing of routes.
+  // Without forwarding, the kernel refuses every packet from the tunnel, so its replies describe no
+  // routes.
   const isForwarding = values[forwardingKey(link)] === '1';
   const resolvers = readResolvers(view.underlay.addresses, caches.stubOwners);
   const { forwarded, ...connected } = view.underlay;
@@ -132,7 +136,10 @@ async function observe(run: Run, options: ObserveOptions, caches: ObservationCac
   };
 }
 
-/** A socket of that name may be one of an interface in another network namespace. */
+/**
+ * Checks the interface list first: a userspace socket of that name may belong to another network
+ * namespace.
+ */
 async function observeDevice(run: Run, link: string, caches: ObservationCache): Promise<Device | null> {
   const device = (await readLinkNames()).has(link) ? await readDevice(run, link, caches.of(link)) : null;
   if (device === null) caches.forget(link);
@@ -148,8 +155,8 @@ const emptyView: LinkView = {
 };
 
 /**
- * Reads everything that `ip` shows at once; of a host with large tables what matters. The tables of all routing daemons together may have
- * a million routes.
+ * Reads everything that `ip` shows in one run. On a host with large tables, reads only the routes
+ * that matter: routing daemons may have installed a million routes.
  */
 async function readView(
   run: Run,
@@ -179,7 +186,10 @@ async function readView(
   return { ...view, underlay: { ...view.underlay, refusing, isSampled: true } };
 }
 
-/** Adds what the kernel answered: of packets of this host first, then of those that come out of the tunnel. */
+/**
+ * Adds the kernel's route lookups: `answers` has those for packets of this host first, then those
+ * for packets from the tunnel.
+ */
 function withAnswers(
   view: LinkView,
   { link, forwarding, destinations = [] }: ObserveOptions,
@@ -194,10 +204,10 @@ function withAnswers(
   return { ...view, underlay };
 }
 
-/** ENODEV, and the errors for an interface that is not WireGuard: with the kernel module, and without it. */
+/** ENODEV, and the errors for an interface of another type, with and without the kernel module. */
 const noDeviceMessage = /No such device|Operation not supported|Protocol not supported/;
 
-/** EPROTO: a WireGuard in user space ended while it answered. */
+/** EPROTO: a userspace WireGuard ended while it replied. */
 const endedMessage = /Protocol error/;
 
 async function readDevice(run: Run, link: string, cache: LinkCache, mayRepeat = true): Promise<Device | null> {
@@ -213,7 +223,10 @@ async function readDevice(run: Run, link: string, cache: LinkCache, mayRepeat = 
   }
 }
 
-/** A failure of `nft` does not fail the observation: a pass loads the rules again, which shows whether it still fails. */
+/**
+ * Does not fail if `nft` fails: the next pass loads the rules again, and reports a failure that
+ * persists.
+ */
 async function readFirewall(
   run: Run,
   link: string,
@@ -236,7 +249,7 @@ async function readFirewall(
 /** EPERM, and the errors of a kernel without nf_tables. */
 const cannotFilter = /Operation not permitted|Operation not supported|Protocol not supported/;
 
-/** From /proc/net/dev, because /sys shows the network namespace in which it was mounted. */
+/** Reads /proc/net/dev: /sys shows the network namespace in which it was mounted. */
 async function readLinkNames(): Promise<ReadonlySet<string>> {
   const lines = (await readFile('/proc/net/dev', 'utf8')).split('\n');
   return new Set(lines.flatMap((line) => /^\s*(\S+):/.exec(line)?.[1] ?? []));

@@ -34,7 +34,7 @@ export function linuxInspector(run: Run = runHere): Inspector {
   };
 }
 
-/** The flag of each tool that prints its version. */
+/** The flag with which each tool prints its version. */
 const versionFlags: readonly (readonly [Tool, string])[] = [
   ['wg', '--version'],
   ['ip', '-V'],
@@ -44,7 +44,10 @@ const versionFlags: readonly (readonly [Tool, string])[] = [
   ['boringtun-cli', '--version'],
 ];
 
-/** /sys/module has loaded and built-in modules, depmod(8) lists those that can be loaded. */
+/**
+ * /sys/module contains loaded and built-in modules. The lists of depmod(8) contain loadable
+ * modules.
+ */
 async function readKernel(): Promise<Kernel> {
   const folder = `/lib/modules/${release()}`;
   const [loaded, tun, ...lists] = await Promise.all([
@@ -73,7 +76,7 @@ async function preparedManagers(): Promise<string[]> {
   return (await Promise.all(checks)).flat();
 }
 
-/** The launcher, its script, and the name in packages. */
+/** The names under which cpn runs: the launcher, its script and the packaged file. */
 const cpnPrograms = /^(cpn(\.js)?|main\.[jt]s|start\.cjs)$/;
 
 /** Checks the command line too (proc_pid_cmdline(5)), because the pid may have been reused. */
@@ -96,7 +99,10 @@ const diagnosticCommands: readonly (readonly [string, Tool, readonly string[]])[
   ['journal.txt', 'journalctl', ['--unit', 'cpn', '--lines', '2000', '--no-pager', '--output', 'short-iso']],
 ];
 
-/** Of the end of each output: the newest lines of the journal. */
+/**
+ * The number of characters kept from the end of each output. The end of the journal is the newest
+ * part.
+ */
 const maxCharacters = 2 * 1024 * 1024;
 
 /** {@link Inspector.diagnostics} */
@@ -112,7 +118,7 @@ async function collectDiagnostics(run: Run): Promise<Map<string, string>> {
   return new Map(await Promise.all(outputs));
 }
 
-/** Parses /proc/net/udp and udp6 (proc_net_udp(5)): the local port is in hex after the colon. */
+/** Parses /proc/net/udp and udp6 (proc_net_udp(5)): the local port follows the colon, in hex. */
 export function parseUdpPorts(text: string): Set<number> {
   const ports = text.split('\n').map((line) => /^\s*\d+: [0-9A-F]+:([0-9A-F]{4}) /.exec(line)?.[1]);
   return new Set(ports.flatMap((port) => (port === undefined ? [] : Number.parseInt(port, 16))));

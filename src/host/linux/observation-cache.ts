@@ -11,29 +11,32 @@ import { RouteCache } from './route-cache.ts';
 import { gatherUnderlay } from './underlay.ts';
 
 /**
- * The cache of parsed tool output. Every observation runs the tools; what they print is parsed only as far as it differs from their
- * last output. With 10,000 peers that saves most of the time of a pass.
+ * Caches parsed tool output. Every observation runs the tools, but parses only what differs from
+ * their last output. With 10,000 peers this saves most of the time of a pass.
  */
 export class ObservationCache {
-  /** What `ip` printed. */
+  /** Output of `ip`. */
   readonly shown = new OutputCache();
-  /** What `nft` printed of all rules. */
+  /** Output of `nft` for all rules. */
   readonly ruleset = new OutputCache();
-  /** Routes of a host with large tables, and the prefixes for which a change of a route matters. */
+  /** The routes of a host with large tables, and the prefixes whose route changes matter. */
   readonly routes = new RouteCache();
-  /** The processes of local resolvers. */
+  /** The processes that own the sockets of local resolvers. */
   readonly stubOwners: OwnerCache = new Map();
   readonly #readShown = shownReader();
   readonly #links = new Map<string, LinkCache>();
 
-  /** What belongs to one interface. */
+  /** Returns the cache of one interface. */
   of(link: string): LinkCache {
     const known = this.#links.get(link) ?? new LinkCache(link, this.#readShown);
     this.#links.set(link, known);
     return known;
   }
 
-  /** The digest of an interface's WireGuard table in an observation since the last call; undefined where there was none. */
+  /**
+   * Returns the digest of an interface's WireGuard dump, if an observation read it since the last
+   * call. Returns undefined otherwise.
+   */
   takeSeen(link: string): string | undefined {
     const cache = this.#links.get(link);
     const text = cache?.previous ?? null;
@@ -42,34 +45,36 @@ export class ObservationCache {
     return digestDump(link, text);
   }
 
-  /** An interface that is gone had a private key, which is among what `wg` printed. */
+  /**
+   * Drops the cache of a deleted interface, because the output of `wg` contains its private key.
+   */
   forget(link: string): void {
     this.#links.delete(link);
   }
 }
 
-/** What `ip` shows of one interface and around it. */
+/** The interface and its underlay, from the output of `ip`. */
 interface LinkView extends Pick<Actual, 'link' | 'routes' | 'onLink' | 'rules' | 'throwRoutes'> {
   readonly underlay: Omit<Underlay, 'resolvers' | 'stubs'>;
 }
 
 class LinkCache {
-  /** What `wg` printed, and `nft` of our table. */
+  /** Output of `wg` for the interface, and of `nft` for our table. */
   readonly dump = new OutputCache();
   readonly table = new OutputCache();
-  /** What `ip` printed of a host with large tables. */
+  /** Output of `ip` on a host with large tables. */
   readonly large = new OutputCache();
   readonly readDump: (text: string) => Device = dumpReader();
-  /** What `wg` last printed. */
+  /** The last dump of `wg`. */
   last: string | null = null;
-  /** The same of the last observation, until the watch of devices takes it. */
+  /** The dump of the last observation, until the device watch takes it. */
   previous: string | null = null;
-  /** Notes that what `wg` last printed is part of an observation. */
+  /** Marks the last dump as part of an observation. */
   settle(): void {
     this.previous = this.last;
   }
 
-  /** Of the output of `ip`. */
+  /** Parses the output of `ip`. */
   readonly readView: (text: string) => LinkView;
 
   constructor(name: string, readShown: (text: string) => ShownByIp) {

@@ -19,7 +19,10 @@ function readStatus(): string | null {
   }
 }
 
-/** Whether the effective capabilities in /proc/self/status (proc_pid_status(5)) include CAP_NET_ADMIN. */
+/**
+ * True if the effective capabilities in /proc/self/status (proc_pid_status(5)) include
+ * CAP_NET_ADMIN.
+ */
 export function mayAdminister(status: string): boolean {
   const [, effective] = /^CapEff:\s*([0-9a-f]+)$/m.exec(status) ?? [];
   return effective !== undefined && (BigInt(`0x${effective}`) & netAdmin) !== 0n;

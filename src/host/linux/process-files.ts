@@ -2,7 +2,7 @@ import { lstatSync, readdirSync, readlinkSync } from 'node:fs';
 import { basename } from 'node:path';
 import { readIfThere } from './underlay.ts';
 
-/** The processes that this one can see, by their ids (proc(5)). */
+/** The ids of the processes that are visible to this process (proc(5)). */
 export function listProcesses(): string[] {
   return list('/proc').filter((name) => /^\d+$/.test(name));
 }
@@ -10,7 +10,7 @@ export function listProcesses(): string[] {
 /** The inodes of the sockets and pipes that a process has open. */
 export interface OpenFiles {
   readonly sockets: ReadonlySet<string>;
-  /** Pipes of which it has the end to read from, and those of which it has the end to write to. */
+  /** Pipes whose read end the process has open, and pipes whose write end it has open. */
   readonly readPipes: ReadonlySet<string>;
   readonly writePipes: ReadonlySet<string>;
 }
@@ -18,9 +18,10 @@ export interface OpenFiles {
 export const noFiles: OpenFiles = { sockets: new Set(), readPipes: new Set(), writePipes: new Set() };
 
 /**
- * Reads proc_pid_fd(5); nothing of a process that ended meanwhile, or that this one may not look into.
+ * Reads the open files of a process (proc_pid_fd(5)). Empty for a process that ended, or that this
+ * process may not inspect.
  *
- * @param most how many files are read, those with the lowest numbers first
+ * @param most the maximum number of files to read, lowest file descriptors first
  */
 export function readOpenFiles(pid: string, most = Number.POSITIVE_INFINITY): OpenFiles {
   const [sockets, readPipes, writePipes] = [new Set<string>(), new Set<string>(), new Set<string>()];
@@ -35,7 +36,7 @@ export function readOpenFiles(pid: string, most = Number.POSITIVE_INFINITY): Ope
   return { sockets, readPipes, writePipes };
 }
 
-/** The rights of the link are those with which the file is open. */
+/** The permissions of the symbolic link show the access mode of the open file. */
 function canRead(path: string): boolean {
   try {
     return (lstatSync(path).mode & 0o400) !== 0;
@@ -44,7 +45,10 @@ function canRead(path: string): boolean {
   }
 }
 
-/** The real and the effective user of a process, and its parent (proc_pid_status(5)); null where it is gone. */
+/**
+ * The real and effective user of a process, and its parent (proc_pid_status(5)). Null if the
+ * process ended.
+ */
 export function readOwner(
   pid: string,
 ): { readonly user: number; readonly acts: number; readonly parent: string } | null {
@@ -55,12 +59,12 @@ export function readOwner(
   return { user: Number(user), acts: Number(acts), parent };
 }
 
-/** The name of the file that a process runs, which the process cannot choose; empty where it may not be read. */
+/** The name of the executable, which a process cannot fake. Empty if it cannot be read. */
 export function readProgram(pid: string): string {
   return basename(readLink(`/proc/${pid}/exe`).replace(/ \(deleted\)$/, ''));
 }
 
-/** Empty for the folder of a process that ended meanwhile, or of one that may not be looked into. */
+/** Empty if the process ended or may not be inspected. */
 function list(folder: string): string[] {
   try {
     return readdirSync(folder);

@@ -8,34 +8,38 @@ import { readStubSettings, readUsualSettings } from './stub-settings.ts';
 import { type Forwarder, mostOfStub, parseResolvers, type SettingsFiles } from './stubs/settings.ts';
 import { readIfThere } from './underlay.ts';
 
-/** What systemd-resolved publishes: the servers that its own stub queries. */
+/** The servers that the stub of systemd-resolved queries, as systemd-resolved publishes them. */
 const resolvedFile = '/run/systemd/resolve/resolv.conf';
 
 /** The addresses of that stub (systemd-resolved.service(8)). */
 const resolvedStubs: readonly string[] = ['127.0.0.53', '127.0.0.54'];
 
-/** Plain queries, and those over TLS. */
+/** Plain DNS, and DNS over TLS. */
 const dnsPorts: ReadonlySet<number> = new Set([53, 853]);
 
-/** A stub may query another one on this host. */
+/** The maximum number of stubs to follow: a stub may forward to another stub on this host. */
 const mostStubs = 8;
 
-/** How many servers of one stub count: with servers for single domains a stub has more than the three of a resolv.conf(5). */
+/**
+ * The maximum number of servers per stub. A stub with servers for single domains has more than the
+ * three of resolv.conf(5).
+ */
 const mostServers = 16;
 
-/** The process that has a socket, by its inode: to look into all processes takes long. */
+/** The process that owns a socket, by inode. Cached because searching all processes is slow. */
 export type OwnerCache = Map<string, string>;
 
-/** In the place of a process that cannot be seen. */
+/** The cache entry for a socket whose process is not visible. */
 const hidden = '';
 
 const mostOwners = 64;
 
 /**
- * Reads the resolvers of this host. Where resolv.conf(5) names a local stub, the servers that it queries are those of its settings, and
- * those to which its process has a socket.
+ * Reads the resolvers of this host. If resolv.conf(5) names a local stub, adds the servers from the
+ * stub's settings, and those to which its process has a socket.
  *
- * @param own the addresses at which this host is reached outside its tunnels: a socket of a tunnel's address does not count
+ * @param own the addresses of this host outside its tunnels: a socket with a tunnel address does
+ * not count
  */
 export function readResolvers(own: readonly Address[], owners: OwnerCache): Pick<Underlay, 'resolvers' | 'stubs'> {
   const published = readIfThere(resolvedFile);
@@ -110,7 +114,8 @@ function describeStub(
 }
 
 /**
- * The servers to which a program has sockets: `observed` from an address of this host outside its tunnels, `tunnelled` from another one.
+ * The servers to which a program has sockets: `observed` from an address of this host outside its
+ * tunnels, `tunnelled` from a tunnel address.
  *
  * @param inodes the sockets of the program
  */
@@ -131,17 +136,24 @@ export function findServers(
   return { observed: reach((local) => own.includes(local)), tunnelled: reach((local) => !isHere(local, own)) };
 }
 
-/** The sockets that take queries at an address. */
+/** The sockets that receive queries at an address. */
 export interface ListeningSockets {
   readonly inodes: readonly string[];
-  /** The user of a socket there that does not count; null where one counts, or there is none. */
+  /**
+   * The user who owns the socket there, if no socket counts. Null if a socket counts, or if none
+   * exists.
+   */
   readonly stranger: number | null;
 }
 
 /**
- * Finds the sockets that take queries at an address: those of that address, else those of all addresses. Queries go by UDP first, so a
- * TCP socket counts only where there is no UDP socket. A socket that no system user made does not count: where its port may be bound
- * without rights, such as 5335, or 53 with ip_unprivileged_port_start=0, any user could name addresses that stay outside the tunnel.
+ * Finds the sockets that receive queries at an address: sockets bound to that address, else sockets
+ * bound to all addresses. Clients query over UDP first, so a TCP socket counts only without a UDP
+ * socket.
+ *
+ * A socket counts only if a system user created it. Otherwise any user could bind an unprivileged
+ * port, such as 5335, or 53 with ip_unprivileged_port_start=0. That user could then choose
+ * addresses that stay outside the tunnel.
  */
 export function findListening({ datagrams, streams }: Sockets, address: Address, port: number): ListeningSockets {
   const isOpen = (row: SocketRow) =>
@@ -153,7 +165,7 @@ export function findListening({ datagrams, streams }: Sockets, address: Address,
   return { inodes: counted.map(({ inode }) => inode), stranger: counted.length > 0 ? null : (rows[0]?.user ?? null) };
 }
 
-/** The process that has one of these sockets; null where none can be seen. */
+/** The process that owns one of these sockets. Null if none is visible. */
 function findOwner(inodes: readonly string[], owners: OwnerCache): string | null {
   for (const inode of inodes) {
     const known = owners.get(inode);
@@ -170,7 +182,9 @@ function findOwner(inodes: readonly string[], owners: OwnerCache): string | null
   return found ?? null;
 }
 
-/** Files of root alone: a process of another user may name any file, or a pipe that never ends. */
+/**
+ * Reads only files of root: a process of another user may name any file, or a pipe that never ends.
+ */
 const rootsFiles: SettingsFiles = {
   read: readOfRoot,
   list: (folder) => {
@@ -187,7 +201,7 @@ const mostBytes = 1 << 20;
 function readOfRoot(path: string): string {
   let file: number | undefined;
   try {
-    // A relative path begins in the folder of the other program.
+    // A relative path starts in the working directory of the other program.
     if (!path.startsWith('/')) return '';
     file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
     const stats = fstatSync(file);

@@ -3,24 +3,28 @@ import { PrefixIndex } from '../../core/net/prefix-index.ts';
 import { readPrefix } from '../read-address.ts';
 import type { ListedRoutes } from './ip/large-tables.ts';
 
-/** Milliseconds for which a listing is used while the events of the host are followed. */
+/** Milliseconds for which a listing is reused while the host's events are followed. */
 const listingMs = 60_000;
-/** Milliseconds after which a host with large tables is read as a whole again, to find out whether it still has these. */
+/**
+ * Milliseconds after which a host with large tables is read completely again, in case its tables
+ * are small by then.
+ */
 const largeMs = 600_000;
 
 /**
- * What is kept of the routes of a host with large tables, and which changes of routes matter. Each observation queries the kernel for the
- * routes in question; a listing is used again for a minute, until an event shows that it may be outdated.
+ * Caches the routes of a host with large tables, and decides which route changes matter. Each
+ * observation queries the kernel for the relevant routes. A listing is reused for one minute, or
+ * until an event shows that it may be outdated.
  */
 export class RouteCache {
   #listings = new Map<string, { readonly listing: ListedRoutes; readonly at: number }>();
   readonly #concerns = new Map<string, PrefixIndex<Prefix>>();
-  /** By interface: whether it takes all traffic, for which any route of another program matters. */
+  /** By interface: true if it takes all traffic. Then any route of another program matters. */
   readonly #isFull = new Map<string, boolean>();
   #largeSince: number | null = null;
   #isFollowed = false;
 
-  /** Whether to read routes one by one. */
+  /** True if routes must be read one by one. */
   get isLarge(): boolean {
     return this.#largeSince !== null && performance.now() - this.#largeSince < largeMs;
   }
@@ -29,7 +33,7 @@ export class RouteCache {
     this.#largeSince = isLarge ? performance.now() : null;
   }
 
-  /** Whether events of the host invalidate what is kept; else nothing is. */
+  /** Enables reuse of listings while events invalidate them. Without events, nothing is reused. */
   follow(isFollowed: boolean): void {
     this.#isFollowed = isFollowed;
     this.invalidate();
@@ -41,17 +45,17 @@ export class RouteCache {
     const at = performance.now();
     const listings = this.#listings;
     const listing = await read();
-    // An event while it was read may be of a change that it lacks.
+    // A change during the read may be missing from the listing.
     if (listings === this.#listings) listings.set(link, { listing, at });
     return listing;
   }
 
-  /** Something of the host changed that a listing may contain. */
+  /** Drops all listings after a change on the host that they may contain. */
   invalidate(): void {
     this.#listings = new Map();
   }
 
-  /** The prefixes for which routes matter to the network of an interface. */
+  /** Sets the prefixes whose routes matter to the network of an interface. */
   concern(link: string, prefixes: readonly Prefix[]): void {
     this.#isFull.set(link, prefixes.some(isDefaultRoute));
     const others = prefixes.filter((prefix) => !isDefaultRoute(prefix));
@@ -59,8 +63,12 @@ export class RouteCache {
   }
 
   /**
-   * True where a line of `ip -oneline monitor` reports a route that matters: a default route or a half of it, one into an interface of
-   * ours, or one that shares addresses with a prefix of concern. A full routing table changes up to a thousand times a second.
+   * True if a line of `ip -oneline monitor` reports a route that matters:
+   * - a default route, or a half of it
+   * - a throw route, or a route into one of our interfaces
+   * - a route that overlaps a prefix of concern
+   *
+   * The filter must be cheap: a full routing table changes up to a thousand times a second.
    */
   isRelevant(line: string): boolean {
     const [, kind = 'unicast', destination = ''] = routeLine.exec(line) ?? [];
@@ -76,11 +84,14 @@ export class RouteCache {
   }
 }
 
-/** `Deleted 10.9.0.0/16 via …`, `default dev …`, `unreachable fd05::/64 dev …`; other lines are not of routes. */
+/**
+ * `Deleted 10.9.0.0/16 via …`, `default dev …`, `unreachable fd05::/64 dev …`. Other lines report
+ * no routes.
+ */
 const routeLine =
   /^(?:Deleted )?(?:([a-z]{1,20}) )?(default|(?!\d{1,10}: )[\da-f]{0,4}[.:][\da-f.:]{1,45}(?:\/\d{1,3})?) /;
 
-/** Routing daemons, as rt_protos of iproute2 names them. */
+/** Protocols of routing daemons: names from rt_protos of iproute2, and numbers. */
 const daemonProtocols: ReadonlySet<string> = new Set(
   'gated mrt zebra bird babel openr bgp isis ospf rip eigrp 8 10 11 12 42 99 186 187 188 189 192'.split(' '),
 );

@@ -4,13 +4,13 @@ import { readAddress } from '../read-address.ts';
 
 /** A socket in /proc/net/udp, tcp and their counterparts for IPv6 (proc_pid_net(5)). */
 export interface SocketRow {
-  /** Null where the socket takes packets for every address of the host. */
+  /** Null if the socket is bound to all addresses of the host. */
   readonly local: Address | null;
   readonly localPort: number;
-  /** Null where it has no remote end. */
+  /** Null if the socket has no remote end. */
   readonly remote: Address | null;
   readonly remotePort: number;
-  /** The user who made it. */
+  /** The uid that created the socket. */
   readonly user: number;
   readonly inode: string;
 }
@@ -18,7 +18,7 @@ export interface SocketRow {
 const row =
   /^ *\d+: ([0-9A-F]+):([0-9A-F]{4}) ([0-9A-F]+):([0-9A-F]{4}) [0-9A-F]{2} [0-9A-F:]+ [0-9A-F:]+ [0-9A-F]+ +(\d+) +\d+ (\d+) /gm;
 
-/** Parses such tables, as far as a port of the sockets, at either end, is among `ports`. */
+/** Parses these tables. Returns only sockets whose local or remote port is in `ports`. */
 export function parseSockets(tables: string, ports: ReadonlySet<number>, order = endianness()): SocketRow[] {
   return [...tables.matchAll(row)].flatMap(([, local = '', at = '', remote = '', to = '', user, inode = '']) => {
     const [localPort, remotePort] = [Number.parseInt(at, 16), Number.parseInt(to, 16)];
@@ -32,10 +32,10 @@ function readEnd(text: string, order: 'LE' | 'BE'): Address | null {
   return /^0+$/.test(text) ? null : readHexAddress(text, order);
 }
 
-/** The prefix of an IPv4 address in an IPv6 socket. */
+/** The prefix of an IPv4-mapped IPv6 address. */
 const mapped = '00000000000000000000FFFF';
 
-/** Addresses are printed as 32-bit words in host byte order. */
+/** The kernel prints addresses as 32-bit words in host byte order. */
 export function readHexAddress(text: string, order: 'LE' | 'BE'): Address | null {
   if (!/^([0-9A-F]{8}|[0-9A-F]{32})$/.test(text)) return null;
   const words = text.match(/.{8}/g) ?? [];

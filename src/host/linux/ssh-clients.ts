@@ -7,18 +7,20 @@ import { findOthersSockets, readSshConnections } from './ssh-sockets.ts';
 import { readIfThere } from './underlay.ts';
 
 /**
- * A line of /proc/net/tcp or tcp6 in state TCP_ESTABLISHED (include/net/tcp_states.h): local address and port, remote address, and the
- * user and the inode of the socket where they are there. Other lines must be cheap to skip: a busy host has thousands.
+ * A line of /proc/net/tcp or tcp6 in state TCP_ESTABLISHED (include/net/tcp_states.h). Captures the
+ * local address and port, the remote address, and, if present, the uid and inode of the socket.
+ * Must skip other lines cheaply: a busy host has thousands.
  */
 const established =
   /^ *\d+: ([0-9A-F]+):([0-9A-F]{4}) ([0-9A-F]+):[0-9A-F]{4} 01(?: [0-9A-F:]+ [0-9A-F:]+ [0-9A-F]+ +(\d+) +\d+ (\d+))?(?: |$)/gm;
 
-/** A line in state TCP_LISTEN: the local port. */
+/** A line in state TCP_LISTEN: captures the local port. */
 const listening = /^ *\d+: [0-9A-F]+:([0-9A-F]{4}) [0-9A-F]+:[0-9A-F]{4} 0A(?: |$)/gm;
 
 /**
- * Reads the SSH sessions to this host. A machine with much memory has large tables: it takes the kernel milliseconds to print them, and
- * to look at all processes takes as long again.
+ * Reads the SSH sessions to this host. Inspects processes only if a client may be connected: on a
+ * machine with much memory, reading the tables already takes milliseconds, and inspecting all
+ * processes takes as long again.
  */
 export async function readSshClients(sshConnection: string | undefined): Promise<SshClient[]> {
   const tables = ['/proc/net/tcp', '/proc/net/tcp6'].map(readIfThere).join('\n');
@@ -28,7 +30,10 @@ export async function readSshClients(sshConnection: string | undefined): Promise
 
 const sshPort = 22;
 
-/** True where a client is connected to a port on which this host listens, or to that of SSH: there may be an SSH server. */
+/**
+ * True if a client is connected to the SSH port, or to any port on which this host listens and an
+ * SSH server may run.
+ */
 function isConnectedTo(tables: string): boolean {
   const ports = new Set([...tables.matchAll(listening)].map(([, port = '']) => Number.parseInt(port, 16)));
   ports.add(sshPort);
@@ -37,7 +42,10 @@ function isConnectedTo(tables: string): boolean {
 
 export interface SshOptions {
   readonly connections?: SshConnections;
-  /** Of sockets that belong to no SSH server, those that only processes of other users than root have. */
+  /**
+   * Returns the sockets that no process of root has open, but a process of another user has. Called
+   * with sockets that belong to no SSH server.
+   */
   readonly findOthersSockets?: (inodes: ReadonlySet<string>) => ReadonlySet<string>;
   readonly order?: 'LE' | 'BE';
 }
@@ -45,10 +53,14 @@ export interface SshOptions {
 const none: SshConnections = { loggedIn: new Set(), known: new Set() };
 
 /**
- * Finds the SSH sessions to this host in /proc/net/tcp and tcp6 (proc_pid_net(5)): the connections of root's SSH servers whose clients
- * logged in, and the session named by SSH_CONNECTION (ssh(1)). Connections to port 22, or to the port of our own session, count too where
- * their processes cannot be seen, or are other programs of root. A socket that a process of another user made is none, and neither
- * is a connection that no program accepted yet, which has no inode.
+ * Finds the SSH sessions to this host in /proc/net/tcp and tcp6 (proc_pid_net(5)):
+ * - connections of root's SSH servers whose clients are authenticated
+ * - the session named by SSH_CONNECTION (ssh(1))
+ * - connections to port 22, or to the port of our own session, whose processes are not visible or
+ *   are other programs of root
+ *
+ * A socket that another user created does not count. Neither does a connection that no program has
+ * accepted yet, which has no inode.
  */
 export function parseSshClients(
   tables: string,

@@ -1,10 +1,10 @@
 import type { OpenFiles } from './process-files.ts';
 
-/** A process that runs an SSH server, as its executable is called. */
+/** A process whose executable has the name of an SSH server. */
 export interface SshCandidate {
   readonly pid: string;
   readonly parent: string;
-  /** True where its real and its effective user are root. */
+  /** True if both its real and its effective user are root. */
   readonly isRoot: boolean;
   /** The name of its executable. */
   readonly program: string;
@@ -12,19 +12,19 @@ export interface SshCandidate {
 
 /** A process of an SSH server. */
 export interface SshProcess extends SshCandidate, OpenFiles {
-  /** Its command line, which OpenSSH uses to report its state (setproctitle(3)). */
+  /** Its command line, in which OpenSSH reports its state (setproctitle(3)). */
   readonly title: string;
 }
 
 /** The connections of SSH servers, by the inodes of their sockets. */
 export interface SshConnections {
-  /** Those of root's servers whose clients logged in. */
+  /** Connections of root's servers whose clients are authenticated. */
   readonly loggedIn: ReadonlySet<string>;
   /** All sockets of root's servers. */
   readonly known: ReadonlySet<string>;
 }
 
-/** OpenSSH, which has programs of their own for a connection since 9.8 and for its login since 10.0, and Dropbear. */
+/** OpenSSH has a separate program for a connection since 9.8, and for its login since 10.0. */
 export const sshPrograms: ReadonlySet<string> = new Set([
   'sshd',
   'sshd-session',
@@ -34,8 +34,9 @@ export const sshPrograms: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Drops the processes without a part in a connection of root's servers: those that are neither root's nor a child of one. Any user may call
- * a program sshd, and open thousands of files in it.
+ * Drops the processes that cannot belong to a connection of root's servers: those that are neither
+ * root's nor children of a process of root. Any user may name a program sshd, and open thousands of
+ * files in it. `holds` is true for a process that may own such a connection.
  */
 export function selectServers(
   candidates: readonly SshCandidate[],
@@ -46,7 +47,7 @@ export function selectServers(
     .map((each) => ({ ...each, holds: isOfRoot(each, byPid) }));
 }
 
-/** Finds the connections whose clients logged in. */
+/** Finds the connections whose clients are authenticated. */
 export function judgeConnections(processes: readonly SshProcess[]): SshConnections {
   const byPid = new Map(processes.map((each) => [each.pid, each]));
   const children = Map.groupBy(processes, ({ parent }) => parent);
@@ -63,8 +64,9 @@ export function judgeConnections(processes: readonly SshProcess[]): SshConnectio
 }
 
 /**
- * The process that has the connection of a login is root's: OpenSSH's monitor, also while a child serves the user. Newer versions of
- * Dropbear become the user, below a server that is root's.
+ * True if the process can own an authenticated connection of root's server. OpenSSH's monitor stays
+ * root's while a child serves the user. Newer versions of Dropbear change to the user, under a
+ * server that is root's.
  */
 function isOfRoot(process: SshCandidate, byPid: ReadonlyMap<string, SshCandidate>): boolean {
   return process.isRoot || (isDropbear(process) && byPid.get(process.parent)?.isRoot === true);
@@ -75,8 +77,8 @@ function isDropbear({ program }: SshCandidate): boolean {
 }
 
 /**
- * Dropbear closes its pipe to the server as soon as the client has logged in (send_msg_userauth_success in svr-auth.c). Of pipes that it
- * inherited it has the same end as the server.
+ * Dropbear closes its pipe to the server after authentication (send_msg_userauth_success in
+ * svr-auth.c). For pipes that it inherited, it has the same end open as the server.
  */
 function isDropbearLoggedIn({ writePipes }: SshProcess, server: SshProcess | undefined): boolean {
   if (server === undefined || !isDropbear(server)) return true;
@@ -84,8 +86,12 @@ function isDropbearLoggedIn({ writePipes }: SshProcess, server: SshProcess | und
 }
 
 /**
- * Before a login the monitor has the title `sshd: [rexeced]` or `sshd: [accepted]`, without a name, or a child without rights that speaks to the client: `[net]`, since 10.0 a
- * sshd-auth (privsep_preauth in sshd.c and sshd-session.c). The child ends with the login.
+ * Before authentication, the monitor has one of these marks (privsep_preauth in sshd.c and
+ * sshd-session.c):
+ * - the title `sshd: [rexeced]` or `sshd: [accepted]`, without a user name
+ * - an unprivileged child that communicates with the client: `[net]`, or sshd-auth since 10.0
+ *
+ * The child ends when authentication succeeds.
  */
 function isOpenSshLoggedIn({ title }: SshProcess, children: readonly SshProcess[]): boolean {
   if (!/^sshd(-session)?: [^[]/.test(title) || title.includes('[listener]')) return false;

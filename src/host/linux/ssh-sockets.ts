@@ -2,7 +2,10 @@ import { listProcesses, noFiles, readOpenFiles, readOwner, readProgram } from '.
 import { judgeConnections, type SshCandidate, type SshConnections, selectServers, sshPrograms } from './ssh-servers.ts';
 import { readIfThere } from './underlay.ts';
 
-/** Looks into the processes of SSH servers. Those of other network namespaces have sockets that are in no table of ours. */
+/**
+ * Inspects the processes of SSH servers. The sockets of a server in another network namespace are
+ * in none of our tables.
+ */
 export function readSshConnections(): SshConnections {
   const servers = selectServers(listProcesses().flatMap(readCandidate));
   return judgeConnections(
@@ -13,10 +16,16 @@ export function readSshConnections(): SshConnections {
   );
 }
 
-/** Open files of a Dropbear that became the user: it has the connection among the first, and users choose how many follow. */
+/**
+ * The maximum number of open files to read of a Dropbear that changed to the user. Its connection
+ * is among the first, and the user controls how many follow.
+ */
 const mostOfUser = 1024;
 
-/** The name of a process is quick to read; it proves nothing, as any process may choose it. */
+/**
+ * Filters by the process name first, which is cheap. Any process may choose its name, so the
+ * executable decides.
+ */
 function readCandidate(pid: string): SshCandidate[] {
   if (!sshPrograms.has(readIfThere(`/proc/${pid}/comm`).trim())) return [];
   const program = readProgram(pid);
@@ -26,7 +35,10 @@ function readCandidate(pid: string): SshCandidate[] {
   return [{ pid, parent: owner.parent, isRoot: owner.user === 0 && owner.acts === 0, program }];
 }
 
-/** Of these sockets, those that only processes of other users than root have. Without all that no visible process has. */
+/**
+ * Returns the sockets that processes of other users have open, but no process of root. Leaves out
+ * sockets without a visible process.
+ */
 export function findOthersSockets(inodes: ReadonlySet<string>): ReadonlySet<string> {
   if (inodes.size === 0) return inodes;
   const roots = new Set<string>();

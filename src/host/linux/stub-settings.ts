@@ -2,15 +2,16 @@ import { networkManagerFile, readDnsmasq } from './stubs/dnsmasq.ts';
 import { readNameservers, type SettingsFiles, type StubSettings } from './stubs/settings.ts';
 import { readUnbound } from './stubs/unbound.ts';
 
-/** Reads the settings of the programs whose settings are known: dnsmasq(8) and unbound.conf(5). Null for others. */
+/** Reads the settings of dnsmasq(8) and unbound.conf(5). Null for other programs. */
 export function readStubSettings(program: string, argv: readonly string[], files: SettingsFiles): StubSettings | null {
   if (program === 'dnsmasq') return readDnsmasq(argv, files);
   return program === 'unbound' ? readUnbound(argv, files) : null;
 }
 
 /**
- * The settings that the stubs of Debian and Fedora have by default, where the program that listens cannot be seen: a server too many
- * stays outside the tunnel, which one too few would not.
+ * Reads the default settings of dnsmasq, NetworkManager and unbound on Debian and Fedora, if the
+ * listening program is not visible. A server that is listed without need only stays outside the
+ * tunnel. A missing server would be routed into it.
  */
 export function readUsualSettings(files: SettingsFiles): StubSettings {
   const dnsmasq = [

@@ -3,13 +3,15 @@ import { writeFile } from 'node:fs/promises';
 import { CommandFailed, InvalidValue } from '../../core/errors/index.ts';
 import { allForwardingKey, forwardingKey } from '../../core/host-state/sysctl-keys.ts';
 
-/** Reads keys under /proc/sys, and leaves out a key that this kernel does not have. @throws CommandFailed */
+/**
+ * Reads keys under /proc/sys. Leaves out keys that this kernel does not have. @throws CommandFailed
+ */
 export async function readSysctls(keys: readonly string[]): Promise<Record<string, string>> {
   const values = keys.map((key) => [key, readOrNull(pathOf(key))] as const);
   return Object.fromEntries(values.filter((entry): entry is [string, string] => entry[1] !== null));
 }
 
-/** True where no key can be written: in most containers, /proc/sys is read-only. */
+/** True if no key can be written. In most containers, /proc/sys is read-only. */
 export function areSysctlsSealed(): boolean {
   try {
     accessSync(pathOf(allForwardingKey), constants.W_OK);
@@ -19,7 +21,10 @@ export function areSysctlsSealed(): boolean {
   }
 }
 
-/** Writes one key. Succeeds on a read-only /proc/sys where the key has that value already. @throws CommandFailed */
+/**
+ * Writes one key. On a read-only /proc/sys, succeeds if the key has that value already. @throws
+ * CommandFailed
+ */
 export async function writeSysctl(key: string, value: string): Promise<void> {
   const path = pathOf(key);
   if (readOrNull(path) === value) return;
@@ -31,24 +36,24 @@ export async function writeSysctl(key: string, value: string): Promise<void> {
 }
 
 /**
- * Disables forwarding on a new interface, which has the default of the host. Where /proc/sys is read-only, only the packet rules
- * restrict forwarding.
+ * Disables forwarding on a new interface, which starts with the host's default. If /proc/sys is
+ * read-only, only the packet rules restrict forwarding.
  */
 export async function disableForwarding(link: string): Promise<void> {
   await writeSysctl(forwardingKey(link), '0').catch(() => undefined);
 }
 
 /**
- * Keeps the secondary addresses of an interface when a primary one is removed (`promote_secondaries`, ip-sysctl.rst). Where /proc/sys is
- * read-only, the next pass adds them again.
+ * Keeps the secondary addresses of an interface when its primary address is removed
+ * (`promote_secondaries`, ip-sysctl.rst). If /proc/sys is read-only, the next pass adds them again.
  */
 export async function promoteSecondaries(link: string): Promise<void> {
   await writeFile(`/proc/sys/net/ipv4/conf/${link}/promote_secondaries`, '1', { flag: 'r+' }).catch(() => undefined);
 }
 
 /**
- * Accepts only keys of the network stack, and no path out of /proc/sys. As in sysctl(8), a slash in the key is a dot in the name of an
- * interface.
+ * Accepts only keys of the network stack, so that a path cannot leave /proc/sys. As in sysctl(8), a
+ * slash in the key is a dot in an interface name.
  */
 function pathOf(key: string): string {
   if (!/^net(\.[a-zA-Z0-9_][a-zA-Z0-9_/-]*)+$/.test(key)) {

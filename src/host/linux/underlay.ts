@@ -5,7 +5,7 @@ import { type Address, familyOf, lengthOf } from '../../core/net/cidr.ts';
 import { findInternalLinks } from './internal-links.ts';
 import type { ShownByIp } from './ip/show.ts';
 
-/** Describes the host around the interface `link`. */
+/** Describes the host outside the interface `link`. */
 export function gatherUnderlay(
   link: string,
   { links, routes, refusing }: ShownByIp,
@@ -53,7 +53,10 @@ export function gatherUnderlay(
   };
 }
 
-/** A bridge that has no carrier has no member now: the containers behind it may come back at any time. */
+/**
+ * A bridge without a carrier counts as up: it has no members now, but its containers may start
+ * again at any time.
+ */
 function describeLink({ name, kind, mtu, up, carrier }: ShownByIp['links'][number]): HostLink {
   const isDown = !up || !(carrier || kind === 'bridge');
   return { name, kind: kindOf(kind), mtu, ...(isDown && { isDown }) };
@@ -63,10 +66,10 @@ function kindOf(kind: string | null): HostLink['kind'] {
   return kind === null || ofCards.has(kind) ? 'card' : kind === 'bridge' ? kind : 'other';
 }
 
-/** Virtual interfaces that consist of cards (ip-link(8)). */
+/** Virtual interfaces that are built from cards (ip-link(8)). */
 const ofCards: ReadonlySet<string> = new Set(['bond', 'team', 'vlan', 'ppp']);
 
-/** Every IPv6 link has fe80::/64, and none of them is a network of its own. */
+/** Every IPv6 link has fe80::/64, which is not a network behind the link. */
 function isRouted({ address }: { readonly address: Address }): boolean {
   return !isLinkLocal(address);
 }
@@ -75,12 +78,12 @@ function isLinkLocal(text: string): boolean {
   return text.startsWith('fe80:');
 }
 
-/** With a VRF the kernel's own routes are in another table than the main one. */
+/** In a VRF, the kernel's own routes are outside the main table. */
 function isKernelsOrMain({ table, protocol }: ShownByIp['routes'][number]): boolean {
   return table === 'main' || protocol === kernelProtocol;
 }
 
-/** The text of a file; empty where it is not there. */
+/** The text of a file. Empty if it does not exist or cannot be read. */
 export function readIfThere(path: string): string {
   try {
     return readFileSync(path, 'utf8');

@@ -15,35 +15,41 @@ import { join } from 'node:path';
 import { platform } from 'node:process';
 import { CommandFailed, DiskFailed } from '../../core/errors/index.ts';
 
-/** Folders in memory first (file-hierarchy(7)): that of root alone, which no other user can fill, and that of all users. */
+/**
+ * Folders in memory first (file-hierarchy(7)): /run belongs to root, so no other user can fill it.
+ * /dev/shm is open to all users.
+ */
 const folders = ['/run', '/dev/shm', '/run', '/tmp'];
 
 /** The type of a file system in memory: TMPFS_MAGIC of include/uapi/linux/magic.h. */
 const tmpfs = 0x01021994;
 
-/** A full file system stores whole blocks of what is written, which are no smaller (mkfs.ext4(8), mkfs.xfs(8)). */
+/**
+ * The smallest block of a file system (mkfs.ext4(8), mkfs.xfs(8)). A full file system stores only
+ * whole blocks of a write.
+ */
 const leastBlock = 512;
 
 /** O_TMPFILE of include/uapi/asm-generic/fcntl.h, which Node does not export. */
 const tmpfileFlag = 0o20000000 | constants.O_DIRECTORY;
 
-/** A file without a name; it is in memory, so that no call waits for a disk. */
+/** A file without a name. It is in memory if possible, so that no call waits for a disk. */
 export interface AnonymousFile {
   readonly fd: number;
-  /** Where it was opened, for messages. */
+  /** The folder in which it was opened, for messages. */
   readonly folder: string;
   close(): void;
 }
 
 /**
- * Opens a file without a name, which is deleted when the last process closes it. It replaces a pipe: Node's pipes are sockets, and a
- * tool that opens `/dev/stdin` fails with one (ENXIO).
+ * Opens a file without a name, which the kernel deletes when the last process closes it. It
+ * replaces a pipe: Node's pipes are sockets, on which a tool that opens `/dev/stdin` fails (ENXIO).
  */
 export function openAnonymousFile(text = '', isLinux = platform === 'linux'): AnonymousFile {
   const opened = isLinux ? openTmpfile() : openUnlinked();
   let isOpen = true;
   const close = () => {
-    // Another file may have the descriptor since.
+    // The descriptor may belong to another file by now.
     if (isOpen) closeSync(opened.fd);
     isOpen = false;
   };
@@ -58,20 +64,27 @@ export function openAnonymousFile(text = '', isLinux = platform === 'linux'): An
 
 type OpenedFile = Pick<AnonymousFile, 'fd' | 'folder'>;
 
-/** Replaces what is in the file, whatever its offset. @throws DiskFailed where there is no room for all of it */
+/**
+ * Replaces the content, regardless of the offset. @throws DiskFailed if the disk has no room for
+ * all of it
+ */
 export function writeAnonymousFile({ fd, folder }: OpenedFile, text: string): void {
   const bytes = Buffer.from(text);
   try {
     ftruncateSync(fd);
-    // With a position, because the tool shares the offset, which must stay 0. What is cut must reach no tool: a full file system
-    // stores a part without an error, and the next write fails.
+    // Writes at explicit positions, because the tool shares the offset, which must stay 0. No tool
+    // may read truncated input: a full file system stores a part without an error, and then the
+    // next write fails.
     for (let written = 0; written < bytes.length; ) written += writeSync(fd, bytes, written, undefined, written);
   } catch (error) {
     throw new DiskFailed('write to', folder, error as NodeJS.ErrnoException);
   }
 }
 
-/** Tools do not report that their output was cut: where it may have been, there must be room for more. @throws DiskFailed */
+/**
+ * Detects truncated output, which tools do not report: if the size is a multiple of a block, there
+ * must be room for another byte. @throws DiskFailed
+ */
 export function checkUncut({ fd, folder }: OpenedFile): void {
   const { size } = fstatSync(fd);
   if (size === 0 || size % leastBlock !== 0) return;
@@ -83,13 +96,13 @@ export function checkUncut({ fd, folder }: OpenedFile): void {
   }
 }
 
-/** The first `maxBytes` of the file, whatever its offset. */
+/** Reads the first `maxBytes` of the file, regardless of the offset. */
 export function readAnonymousFile({ fd }: AnonymousFile, maxBytes: number): string {
   const buffer = Buffer.allocUnsafe(Math.min(fstatSync(fd).size, maxBytes));
   return buffer.toString('utf8', 0, readSync(fd, buffer, 0, buffer.length, 0));
 }
 
-/** Without O_TMPFILE: removes the name before anything is written. */
+/** The fallback without O_TMPFILE. Removes the name before anything is written. */
 function openUnlinked(): OpenedFile {
   const folder = tmpdir();
   const path = join(folder, `cpn-${randomUUID()}`);
@@ -107,7 +120,7 @@ function openTmpfile(): OpenedFile {
   const problems: string[] = [];
   for (const [at, folder] of folders.entries()) {
     try {
-      // In a container it may be on a disk.
+      // In a container, /run may be on a disk.
       if (at === 0 && statfsSync(folder).type !== tmpfs) continue;
       return { fd: openSync(folder, constants.O_RDWR | tmpfileFlag, 0o600), folder };
     } catch (error) {

@@ -2,7 +2,7 @@ import { Secret } from '../../core/crypto/secret.ts';
 import { CommandFailed, InvalidValue, printable, UnreadableOutput } from '../../core/errors/index.ts';
 import type { Tool } from './find-tool.ts';
 
-/** How a process ended, as execa reports it. */
+/** The end of a process, as execa reports it. */
 export interface ProcessResult {
   readonly timedOut: boolean;
   readonly isMaxBuffer: boolean;
@@ -13,16 +13,17 @@ export interface ProcessResult {
 
 export interface RunLimits {
   readonly deadlineMs: number;
-  /** Bytes. */
   readonly maxOutput: number;
 }
 
-/** A command as messages name it: without most of its arguments. */
+/** Formats a command for messages, without most of its arguments. */
 export function formatCommand(tool: string, args: readonly string[]): string {
   return [tool, ...args.slice(0, 3), ...(args.length > 3 ? ['...'] : [])].join(' ');
 }
 
-/** Why a tool failed, in one line: the limit that it exceeded, or else its error output `stderr`. */
+/**
+ * The reason why a tool failed, in one line: the exceeded limit, or else its error output `stderr`.
+ */
 export function describeFailure(result: ProcessResult, stderr: string, limits: RunLimits): string {
   const { timedOut, isMaxBuffer, exitCode, signal, code } = result;
   if (timedOut) return `no end within ${limits.deadlineMs} ms`;
@@ -33,22 +34,28 @@ export function describeFailure(result: ProcessResult, stderr: string, limits: R
 
 const tooLong = 'it printed more than';
 
-/** True where a tool printed more than was to be read. */
+/** True if a tool exceeded the output limit. */
 export function isTooLong(error: unknown): boolean {
   return error instanceof CommandFailed && error.facts.exitCode === null && stderrOf(error).startsWith(tooLong);
 }
 
-/** The error output of a tool in one line, without decoration and without the words of a Secret that it read. */
+/**
+ * The error output of a tool in one line, without decoration, and without words of a Secret in its
+ * input.
+ */
 export function summarizeStderr(stderr: string, input: string | Secret | undefined): string {
   const lines = redact(stderr, input)
     .split('\n')
     .map((line) => printable(line.trim()));
-  // Without nft's carets, and wireguard-go's banner, which is in a box.
+  // Drops nft's carets, and wireguard-go's banner, which is in a box.
   const messages = lines.filter((line) => /[\p{L}\p{N}]/u.test(line) && !line.startsWith('│'));
   return messages.join('; ').slice(0, 2000);
 }
 
-/** `wg` quotes what it cannot parse, which may be the beginning of a key. Shorter words than 20 characters are no keys. */
+/**
+ * `wg` quotes what it cannot parse, which may be the beginning of a key. Words shorter than 20
+ * characters are no keys.
+ */
 function redact(text: string, input: string | Secret | undefined): string {
   if (!(input instanceof Secret)) return text;
   const words = input.reveal().match(/[^\s,]{20,}/g) ?? [];
@@ -58,7 +65,7 @@ function redact(text: string, input: string | Secret | undefined): string {
   );
 }
 
-/** Parses what a tool printed. @throws UnreadableOutput where `parse` throws InvalidValue */
+/** Parses the output of a tool. @throws UnreadableOutput if `parse` throws InvalidValue */
 export function parseOutput<T>(tool: Tool, text: string, parse: (text: string) => T): T {
   try {
     return parse(text);
@@ -67,7 +74,7 @@ export function parseOutput<T>(tool: Tool, text: string, parse: (text: string) =
   }
 }
 
-/** What a tool wrote to stderr before it failed; empty for any other error. */
+/** The stderr of a failed tool. Empty for any other error. */
 export function stderrOf(error: unknown): string {
   return error instanceof CommandFailed ? String(error.facts.stderr) : '';
 }

@@ -4,8 +4,9 @@ import { platform } from 'node:process';
 import { MissingTool } from '../../core/errors/index.ts';
 
 /**
- * Where tools are searched, instead of the PATH of the caller, which may name folders of other users. On macOS wg-quick comes with
- * Homebrew, whose folder on Apple processors belongs to the user who installed it: that user can become root through cpn.
+ * The folders in which tools are searched. The PATH of the caller is not used, because it may
+ * contain folders of other users. On macOS, wg-quick comes with Homebrew. On Apple processors, its
+ * folder belongs to the user who installed it, and that user can become root through cpn.
  */
 export const toolFolders: readonly string[] =
   platform === 'win32'
@@ -15,7 +16,7 @@ export const toolFolders: readonly string[] =
         ...(platform === 'darwin' ? ['/opt/homebrew/bin'] : []),
       ];
 
-/** The tools that are run, and how to install them. */
+/** The tools that cpn runs, and how to install them. */
 export const remedies = {
   wg: 'install it: apt install wireguard-tools',
   'wg-quick': 'install wireguard-tools: apt, brew or pkg install wireguard-tools, pkg_add wireguard-tools on OpenBSD',
@@ -36,7 +37,10 @@ export const remedies = {
 
 export type Tool = keyof typeof remedies;
 
-/** The path of a tool: the first regular file of its name that is executable and not world-writable. @throws MissingTool */
+/**
+ * The path of a tool: the first regular file of its name that is executable and not world-writable.
+ * @throws MissingTool
+ */
 export async function findTool(tool: Tool, folders: readonly string[] = toolFolders): Promise<string> {
   for (const folder of folders) {
     const path = join(folder, platform === 'win32' ? `${tool}.exe` : tool);
@@ -50,7 +54,7 @@ function isExecutable(path: string): boolean {
     const stats = statSync(path, { throwIfNoEntry: false });
     if (stats === undefined) return false;
     accessSync(path, constants.X_OK);
-    // The mode means nothing on Windows, where only administrators can write to Program Files.
+    // Windows has no such modes. Only administrators can write to Program Files.
     return stats.isFile() && (platform === 'win32' || (stats.mode & 0o002) === 0);
   } catch {
     return false;

@@ -1,6 +1,6 @@
 /**
- * Splits text that arrives in pieces: calls `onLine` with each line, without its end, and with null for a line of more than `limit`
- * characters, whose rest it skips.
+ * Splits text that arrives in pieces. Calls `onLine` with each line, without its newline. For a
+ * line of more than `limit` characters, calls it with null and skips the rest.
  */
 export function splitLines(limit: number, onLine: (line: string | null) => void): (piece: string) => void {
   let kept = '';

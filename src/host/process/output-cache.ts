@@ -1,18 +1,21 @@
 import { fstatSync, readSync } from 'node:fs';
 import type { AnonymousFile } from './anonymous-file.ts';
 
-/** Of one call of the decoder: V8 stores longer texts than 1 MB outside of its heap, and then runs full collections often. */
+/**
+ * Bytes per call of the decoder. V8 stores texts beyond 1 MB outside its heap, which triggers full
+ * collections often.
+ */
 const pieceBytes = 256 * 1024;
 
 /**
- * The last output of a tool that runs again and again. The same output is not decoded again, and reading it allocates nothing: with
- * 10,000 peers it has some MB in each pass.
+ * The last output of a tool that runs repeatedly. Equal output is not decoded again, and reading it
+ * allocates nothing. With 10,000 peers, each pass reads several MB.
  */
 export class OutputCache {
   #last: { readonly whole: Buffer; readonly bytes: Buffer; readonly text: string } | null = null;
   #spare: Buffer | null = null;
 
-  /** The text of a file from its beginning. */
+  /** Reads a file from its beginning. */
   read({ fd }: AnonymousFile): string {
     const length = fstatSync(fd).size;
     const spare = this.#spare;
@@ -35,7 +38,7 @@ function decode(bytes: Buffer): string {
   let text = '';
   let start = 0;
   while (start < bytes.length) {
-    // Pieces end with a line, and so with a character.
+    // A piece ends at a newline, so it splits no character.
     const end = bytes.length - start <= pieceBytes ? bytes.length : bytes.lastIndexOf(10, start + pieceBytes) + 1;
     const piece = end > start ? end : bytes.length;
     text += bytes.toString('utf8', start, piece);

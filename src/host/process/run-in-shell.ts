@@ -19,7 +19,7 @@ import type { ShellPool, StandingShell } from './shell-pool.ts';
 /** The tools of a pass, which print little and end soon. */
 const pooled: ReadonlySet<Tool> = new Set<Tool>(['wg', 'ip', 'nft']);
 
-/** Runs a tool in a shell of the pool; null where there is none for it. */
+/** Runs a tool in a shell of the pool. Null if no shell can run it: the caller spawns the tool. */
 export async function runInShell(
   shells: ShellPool,
   path: string,
@@ -34,7 +34,7 @@ export async function runInShell(
     publishCheckpoint(tool);
     const answer = await shell.run([path, ...args], input, deadlineMs, maxBytes);
     publishCheckpoint(tool);
-    // What only observes runs again.
+    // A tool that only observes may run again, in another process.
     if (answer === null && outputCache !== undefined) return null;
     const limits = { deadlineMs, maxOutput: maxBytes };
     const fail = (ending: Partial<ProcessResult>, stderr = '') =>
@@ -57,12 +57,15 @@ export async function runInShell(
   return shells.use([path, ...args], work, options.maxBytes !== undefined);
 }
 
-/** The signal that ended a tool, by the exit code that a shell makes of it: 128 and its number. */
+/** The signal that ended a tool. A shell reports it as exit code 128 plus its number. */
 function signalOf(exitCode: number): string | undefined {
   return Object.entries(constants.signals).find(([, number]) => exitCode === 128 + number)?.[0];
 }
 
-/** Reads the output of a tool from its file. @throws CommandFailed when it is too long @throws DiskFailed when it may be cut */
+/**
+ * Reads the output of a tool from its file. @throws CommandFailed if it is too long @throws
+ * DiskFailed if it may be truncated
+ */
 export async function readOutput(
   file: AnonymousFile,
   known: OutputCache,

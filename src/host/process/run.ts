@@ -20,43 +20,45 @@ export type Run = (tool: Tool, args: readonly string[], options?: ToolOptions) =
 
 /** A tool that runs until it is closed. */
 export interface Child {
-  /** Undefined where it could not be started. */
+  /** Undefined if the tool could not be started. */
   readonly pid: number | undefined;
-  /** Resolves after the tool ended and all its lines were passed on. Never rejects. */
+  /** Resolves after the tool ended and all its lines were delivered. Never rejects. */
   readonly ended: Promise<void>;
-  /** Ends it, with SIGKILL where it ignores SIGTERM. No line is passed on after this call. */
+  /** Ends the tool, with SIGKILL if it ignores SIGTERM. Delivers no line after this call. */
   close(): Promise<void>;
 }
 
 /**
- * Starts a tool and passes on each line of its stdout and stderr; null for a line of more than 64 KiB. The tool ends with this process,
- * also when that is killed. @throws MissingTool
+ * Starts a tool and delivers each line of its stdout and stderr, or null for a line of more than 64
+ * KiB. The tool ends with this process, even if this process is killed. @throws MissingTool
  */
 export type Start = (tool: Tool, args: readonly string[], onLine: (line: string | null) => void) => Promise<Child>;
 
 /** Bytes. */
 const maxLine = 64 * 1024;
-/** From SIGTERM to SIGKILL, for a tool past its deadline. */
+/** Milliseconds from SIGTERM to SIGKILL, for a tool past its deadline. */
 const graceMs = 1000;
 
 const spawnOptions = {
   env: { PATH: toolFolders.join(':'), LC_ALL: 'C' },
   extendEnv: false,
   cwd: '/',
-  // A session of its own: Ctrl-C in our terminal must not interrupt a step, a tunnel in user space or a watch.
+  // A separate session: Ctrl-C in our terminal must not interrupt a step, a userspace tunnel or a
+  // watch.
   detached: true,
   forceKillAfterDelay: graceMs,
   reject: false,
 } as const;
 
-/** Runs tools of the operating system. Nothing else in the program starts a process, other than {@link start}. */
+/** Runs tools of the operating system. Only this function and {@link start} spawn processes. */
 export const run: Run = runFrom(toolFolders);
 export const start: Start = startFrom(toolFolders);
 
 /**
- * A Run that finds its tools in `folders`.
+ * Returns a Run that finds its tools in `folders`.
  *
- * @param environment additional variables; no secret, because other processes of this user can read them
+ * @param environment additional variables, without secrets: other processes of this user can read
+ * them
  */
 export function runFrom(folders: readonly string[], environment: Readonly<Record<string, string>> = {}): Run {
   const shells = new ShellPool(startShell);
@@ -82,7 +84,8 @@ export function runFrom(folders: readonly string[], environment: Readonly<Record
       const child = execa(path, args, {
         ...spawnOptions,
         env: { ...environment, ...spawnOptions.env },
-        // Execa's types allow only the descriptors 0 to 2 here; Node, which gets them as they are, takes any.
+        // Execa's types allow only the descriptors 0 to 2 here. Node, which receives them
+        // unchanged, accepts any.
         stdin: (stdin?.fd as 0 | undefined) ?? 'ignore',
         stdout: (output?.fd as 1 | undefined) ?? 'pipe',
         stderr: (errors?.fd as 2 | undefined) ?? 'pipe',
@@ -104,7 +107,7 @@ export function runFrom(folders: readonly string[], environment: Readonly<Record
         return await readOutput(output, outputCache, { tool, args, maxBytes });
       }
       const stderr = errors ? readAnonymousFile(errors, maxStderr) : (result.stderr ?? '');
-      // Execa's error is no cause of ours: it holds all of stdout, where `wg show` prints the private key.
+      // Drops execa's error: it contains all of stdout, in which `wg show` prints the private key.
       throw new CommandFailed(
         formatCommand(tool, args),
         ended ? (result.exitCode ?? null) : null,
@@ -117,7 +120,7 @@ export function runFrom(folders: readonly string[], environment: Readonly<Record
   };
 }
 
-/** Starts a shell that ends with this process: its input ends then. */
+/** Starts a shell that ends with this process, because its input ends then. */
 async function startShell(script: string, files: readonly AnonymousFile[]): Promise<Shell> {
   const { execa } = await import('execa');
   const child = execa(await findTool('sh'), ['-c', script], {
@@ -129,7 +132,7 @@ async function startShell(script: string, files: readonly AnonymousFile[]): Prom
   const ended = child.then(() => {
     isRunning = false;
   });
-  // A write to a shell that ended fails; `ended` reports it.
+  // A write to an ended shell fails. `ended` reports it.
   child.stdin.on('error', () => {});
   return {
     write: (text) => child.stdin.write(text),
@@ -141,23 +144,24 @@ async function startShell(script: string, files: readonly AnonymousFile[]): Prom
         // The whole process group, which is the session of the shell.
         process.kill(-child.pid, 'SIGKILL');
       } catch {
-        // It has just ended.
+        // The shell has just ended.
       }
     },
   };
 }
 
 /**
- * Becomes the tool, and leaves a shell that waits for the end of its input, which is the end of this process, and then kills both: the
- * group 0 is its own (kill(2)), and no other process can have that number meanwhile. PR_SET_PDEATHSIG of the kernel would need
- * setpriv(1), which not every Linux has.
+ * Replaces itself with the tool, and leaves a background shell that waits for the end of its input.
+ * That input ends with this process, and then the shell kills both. Group 0 is its own group
+ * (kill(2)), so no other process can be hit. PR_SET_PDEATHSIG would need setpriv(1), which not
+ * every Linux has.
  */
 const endWithParentScript = `unset PWD
 exec 3<&0
 { read -r _; kill -KILL 0; } <&3 3<&- >/dev/null 2>&1 &
 exec "$@" </dev/null 3<&-`;
 
-/** A Start that finds its tools in `folders`. */
+/** Returns a Start that finds its tools in `folders`. */
 export function startFrom(folders: readonly string[]): Start {
   return async (tool, args, onLine) => {
     const path = await findTool(tool, folders);

@@ -3,7 +3,7 @@ import { type AnonymousFile, openAnonymousFile, writeAnonymousFile } from './ano
 import { splitLines } from './lines.ts';
 import { maxOutput } from './run-options.ts';
 
-/** A shell that was started: what goes in and comes out, and how it is ended with all that it runs. */
+/** A running shell. `kill` ends it with everything that it runs. */
 export interface Shell {
   write(text: string): void;
   onData(listen: (piece: string) => void): void;
@@ -11,12 +11,14 @@ export interface Shell {
   kill(): void;
 }
 
-/** Starts `sh -c SCRIPT`, with these files as descriptors 3 and on. */
+/** Starts `sh -c SCRIPT`, with these files as descriptors from 3 upwards. */
 export type StartShell = (script: string, files: readonly AnonymousFile[]) => Promise<Shell>;
 
 /**
- * Reads how many words a command has and how much it may print, and each word in a line: they are data, of which the shell parses none. Opening the files again sets
- * the tool's offsets to 0; PWD would be the shell's own. A tool that prints more ends by SIGXFSZ (ulimit(1p): in 512 bytes).
+ * Reads the number of words of a command, its output limit, and then one word per line. The words
+ * are data, which the shell does not parse. Reopening the files sets the tool's offsets to 0. PWD
+ * is unset, because it would be the shell's own. A tool beyond its limit ends with SIGXFSZ
+ * (ulimit(1p), in units of 512 bytes).
  */
 const loop = `unset PWD
 ulimit -f ${maxOutput / 512}
@@ -32,16 +34,19 @@ while read -r count blocks; do
   echo "$?"
 done`;
 
-/** A command that only observes starts so many tools: it needs no shell. */
+/**
+ * The number of first tools that run without a shell. A command that only observes starts no more.
+ */
 const runsWithout = 2;
-/** Tools that run at the same time; any other one needs no shell. */
+/** The maximum number of tools in shells at the same time. Further tools run without a shell. */
 const mostShells = 4;
-/** Characters: a shell reads them one by one. */
+/** Characters. Limited because a shell reads them one by one. */
 const longestCommand = 4096;
 
 /**
- * Shells that start tools, one at a time each. Starting a process takes Node 2 to 10 ms, more the larger Node is, because the kernel copies its
- * page tables (fork(2)); a shell of 1 MB takes a fraction of one. They end with this process.
+ * Shells that start tools, one at a time each, and end with this process. Node takes 2 to 10 ms to
+ * start a process, and more as it grows, because the kernel copies its page tables (fork(2)). A
+ * shell of 1 MB takes a fraction of a millisecond.
  */
 export class ShellPool {
   readonly #start: StartShell;
@@ -54,9 +59,11 @@ export class ShellPool {
   }
 
   /**
-   * What `work` makes of a shell that nothing else uses meanwhile. Null where there is none for this command, whose path comes first.
+   * Calls `work` with a shell that has no other user meanwhile, and returns its result. Null if no
+   * shell can run this command, whose path comes first.
    *
-   * @param isBounded whether the first tools need a shell too: without one nothing ends a tool that prints too much
+   * @param isBounded true if even the first tools need a shell, because only a shell enforces the
+   * output limit
    */
   async use<T>(
     command: readonly string[],
@@ -97,20 +104,20 @@ export class ShellPool {
   }
 }
 
-/** How a tool ended in a shell: the exit code, null after its deadline, and what it printed. */
+/** The result of a tool in a shell. The exit code is null after the deadline. */
 export interface ToolResult {
   readonly exitCode: number | null;
   readonly stdout: AnonymousFile;
   readonly stderr: AnonymousFile;
 }
 
-/** How a run ended: with the shell's line, or why there is none. */
+/** The end of a run: the line that the shell printed, or the reason why it printed none. */
 type ShellOutcome = { readonly said: number } | 'overdue' | 'gone';
 
 export class StandingShell {
   readonly #shell: Shell;
   readonly #files: readonly [AnonymousFile, AnonymousFile, AnonymousFile];
-  /** What the file of the tool's input holds; null after a write that failed. */
+  /** The content of the input file. Null after a failed write. */
   #input: string | null = '';
   #isGone = false;
   #hear: (outcome: ShellOutcome) => void = () => {};
@@ -138,9 +145,10 @@ export class StandingShell {
   }
 
   /**
-   * Runs a command, whose path comes first. Null where the shell ended meanwhile: whether the command ran is unknown then.
+   * Runs a command, whose path comes first. Null if the shell ended meanwhile. Then it is unknown
+   * whether the command ran.
    *
-   * @throws DiskFailed where there is no room for the input; the command does not run
+   * @throws DiskFailed if the disk has no room for the input; the command does not run
    */
   async run(
     command: readonly string[],

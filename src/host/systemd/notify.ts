@@ -6,10 +6,11 @@ import type { Supervisor, SupervisorReport } from '../supervisor.ts';
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * The systemd that started this process, by NOTIFY_SOCKET and WATCHDOG_USEC (sd_notify(3), sd_watchdog_enabled(3)); null without them.
- * Node has no Unix datagram sockets: each report runs systemd-notify, for which the unit needs NotifyAccess=all.
+ * The systemd that started this process, from NOTIFY_SOCKET and WATCHDOG_USEC (sd_notify(3),
+ * sd_watchdog_enabled(3)). Null without them. Node has no Unix datagram sockets, so each report
+ * runs systemd-notify, for which the unit needs NotifyAccess=all.
  *
- * @param onError is called for the first report that fails
+ * @param onError called for the first report that fails
  */
 export function systemdSupervisor(
   environment: Environment,
@@ -18,7 +19,7 @@ export function systemdSupervisor(
   pid = process.pid,
 ): Supervisor | null {
   const socket = environment.NOTIFY_SOCKET;
-  // A path, or in the abstract namespace a name after an @.
+  // A path, or an @ and a name in the abstract namespace.
   if (socket === undefined || !/^[/@][^\0]/.test(socket)) return null;
   const run = runWith({ NOTIFY_SOCKET: socket });
   let hasFailed = false;
@@ -41,7 +42,7 @@ export function systemdSupervisor(
   };
 }
 
-/** systemd-notify itself waits up to 5 s until systemd receives its message. */
+/** systemd-notify waits up to 5 s until systemd receives its message. */
 const deadlineMs = 8_000;
 
 /** Assignments of systemd-notify(1). Debian 12 has no flags for some of the states. */

@@ -8,7 +8,7 @@ const name = 'cpn.service';
 /** Exists if and only if systemd booted this host (sd_booted(3)). */
 const systemdFolder = '/run/systemd/system';
 
-/** cpn.service; null where systemd does not run or the unit is not installed. */
+/** cpn.service. Null if systemd does not run or the unit is not installed. */
 export async function findUnit(run: Run = runHere, folder = systemdFolder): Promise<DaemonUnit | null> {
   if (!(await isFolder(folder))) return null;
   const state = await readState(run);
@@ -18,7 +18,8 @@ export async function findUnit(run: Run = runHere, folder = systemdFolder): Prom
   return {
     name,
     isEnabled: state.startsWith('enabled'),
-    // Waiting could deadlock: at boot the unit may be ordered after the unit that runs this join.
+    // Does not wait, to avoid a deadlock: at boot, the unit may be ordered after the unit that runs
+    // this join.
     enable: () => systemctl('--no-block', '--now', 'enable'),
     disable: () => systemctl('--now', 'disable'),
   };
@@ -26,7 +27,7 @@ export async function findUnit(run: Run = runHere, folder = systemdFolder): Prom
 
 const quietFlags = ['--quiet', '--no-ask-password'];
 
-/** The state of the unit file as in systemctl(1); null without one. */
+/** The state of the unit file as in systemctl(1). Null without a unit file. */
 async function readState(run: Run): Promise<string | null> {
   try {
     const state = (await run('systemctl', ['is-enabled', name], { allowExitCodes: [1, 3, 4] })).trim();

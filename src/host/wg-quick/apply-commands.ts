@@ -7,7 +7,7 @@ import { isOnLink, routesOf, type TunnelFile } from './tunnel-files.ts';
 /** The configuration of a WireGuard interface, with its private key. */
 export type DeviceConfig = Pick<TunnelConfig, 'privateKey' | 'listenPort' | 'fwmark' | 'peers'>;
 
-/** A tunnel before the commands: the file that it was created from, its device, and the addresses of the interface. */
+/** A tunnel before the commands: its file, its device, and the addresses of its interface. */
 export interface TunnelState {
   readonly file: TunnelFile | null;
   readonly device: DeviceConfig;
@@ -17,9 +17,10 @@ export interface TunnelState {
 const defaultMtu = 1420;
 
 /**
- * The file to bring a tunnel up with after the commands. Its peers are those of the device, so that learned endpoints survive the
- * restart, without the allowed IPs that have no route, because wg-quick would add one. Only the commands decide about routes, so a peer
- * that is removed in a later step gets none.
+ * Returns the file with which the tunnel is brought up after the commands. The peers are those of
+ * the device, so that learned endpoints survive the restart. Allowed IPs without a route are left
+ * out, because wg-quick would add one. Only the commands decide about routes, so a peer that a
+ * later step removes gets none.
  */
 export function applyCommands({ file, device, addresses }: TunnelState, commands: readonly LinkCommand[]): TunnelFile {
   let alias = file?.alias ?? null;
@@ -41,7 +42,10 @@ export function applyCommands({ file, device, addresses }: TunnelState, commands
   return { alias, config: { privateKey, listenPort, fwmark, mtu, address, peers } };
 }
 
-/** True where the commands change anything but our mark, which only a restart of the tunnel can. */
+/**
+ * True if the commands change more than our mark. Only a restart of the tunnel applies such
+ * changes.
+ */
 export function needsRestart(commands: readonly LinkCommand[]): boolean {
   return commands.some((command) => !('set' in command && command.set === 'alias'));
 }
@@ -52,11 +56,11 @@ function withRoutes(peer: DesiredPeer, routes: ReadonlySet<Prefix>, address: Int
     // `covers` fails for an IPv4-mapped prefix, which an operator may have set.
     (prefix) => routes.has(prefix) || (!/^::ffff:/i.test(prefix) && isOnLink(prefix, address)),
   );
-  // WireGuard accepts port 0; our files do not.
+  // WireGuard accepts port 0, but our files do not.
   return { publicKey, presharedKey, endpoint: endpoint?.port ? endpoint : null, allowedIps, keepalive };
 }
 
-/** Adds or replaces peers. */
+/** Adds or replaces peers by public key. */
 export function mergePeers(before: readonly DesiredPeer[], changed: readonly DesiredPeer[]): DesiredPeer[] {
   const names = new Set(changed.map((peer) => peer.publicKey));
   return [...before.filter((peer) => !names.has(peer.publicKey)), ...changed];

@@ -8,16 +8,18 @@ import { observeTunnel, type PortableContext } from './observe.ts';
 import { bringUp, completeDevice, ownAddresses, takeDown } from './restart.ts';
 
 /**
- * Configurations of interfaces that do not exist yet, by name: a tunnel is created by its first `configure-link`, with what the steps
- * before it configured. An entry lasts for one plan, and is dropped once the interface is observed.
+ * Configurations of interfaces that do not exist yet, by name. The first `configure-link` creates
+ * the tunnel with what earlier steps configured. An entry lasts for one plan, and is dropped once
+ * the interface is observed.
  */
 export type PendingDevices = Map<string, Partial<DeviceConfig>>;
 
 /**
- * Applies one step. A change of peers or keys is applied with `wg` and interrupts no peer; a change of address, MTU or routes takes the
- * tunnel down and up again with a new file, once a plan.
+ * Applies one step. A change of peers or keys runs `wg` and interrupts no peer. A change of
+ * address, MTU or routes takes the tunnel down and up again with a new file, once per plan.
  *
- * @throws CommandFailed with the tool's error output @throws Unsupported for what only Linux has
+ * @throws CommandFailed with the error output of the tool
+ * @throws Unsupported for a step that only Linux supports
  */
 export async function applyStep(context: PortableContext, pending: PendingDevices, step: Step): Promise<void> {
   if ('link' in step) parseLinkName(step.link);
@@ -61,7 +63,10 @@ function mergePending(
   pending.set(link, { ...known, ...device, peers: mergePeers(known?.peers ?? [], peers) });
 }
 
-/** Writes a new private key into the file too: the key identifies the interface that the file belongs to. */
+/**
+ * Writes a new private key into the file too: the key identifies the interface that the file
+ * belongs to.
+ */
 async function configureDevice(context: PortableContext, step: Step & ConfigureDevice): Promise<void> {
   const { file } = await observeTunnel(context, step.link);
   await change(context, step);
@@ -69,7 +74,7 @@ async function configureDevice(context: PortableContext, step: Step & ConfigureD
   await context.files.write(step.link, { ...file, config: { ...file.config, privateKey: step.privateKey } });
 }
 
-/** Where there is no interface, `wg` fails and reports it. */
+/** If no interface exists, `wg` fails with its own error. */
 async function change(context: PortableContext, step: DeviceStep): Promise<void> {
   const { kernelName } = await observeTunnel(context, step.link);
   await context.manager.change({ ...step, link: kernelName ?? step.link });
@@ -106,13 +111,16 @@ async function configureLink(
   try {
     await bringUp(context, link, next);
   } catch (error) {
-    // Restores the former tunnel.
+    // Restores the previous tunnel.
     if (last !== null) await bringUp(context, link, last).catch(() => {});
     throw error;
   }
 }
 
-/** Restarts our other tunnel that has this route without it, because these platforms allow no second route to a prefix. */
+/**
+ * Restarts another tunnel of ours without this route, because these platforms allow no second route
+ * to a prefix.
+ */
 async function takeOverRoute(context: PortableContext, link: string, { prefix }: { prefix: string }): Promise<void> {
   for (const other of await context.files.list()) {
     const { file } = await observeTunnel(context, other);
@@ -123,7 +131,7 @@ async function takeOverRoute(context: PortableContext, link: string, { prefix }:
   }
 }
 
-/** Succeeds without an interface too. */
+/** Succeeds even if the interface does not exist. */
 async function deleteLink(context: PortableContext, link: string): Promise<void> {
   const observed = await observeTunnel(context, link);
   if (observed.kernelName !== null) await takeDown(context, link, observed);

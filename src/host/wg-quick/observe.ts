@@ -24,16 +24,16 @@ export interface PortableContext {
 
 /** A tunnel according to `wg`, the kernel and its file. */
 export interface TunnelObservation {
-  /** The kernel's name; null where there is no interface. */
+  /** The kernel's name. Null if no interface exists. */
   readonly kernelName: string | null;
   readonly device: Device | null;
   readonly privateKey: Secret | null;
-  /** Null without a file, or where it has another private key than the interface. */
+  /** Null without a file, or if its private key differs from that of the interface. */
   readonly file: TunnelFile | null;
   readonly interfaces: Interfaces;
 }
 
-/** Observes one tunnel, with one process where the interface exists. */
+/** Observes one tunnel. Runs one process if the interface exists. */
 export async function observeTunnel(
   { run, manager, files }: PortableContext,
   link: string,
@@ -63,8 +63,9 @@ export async function observeTunnel(
 }
 
 /**
- * Observes a host: the device with `wg`, addresses from the kernel, and the mark, the MTU and the routes from the file that the tunnel
- * was created from. Drift of the MTU and of routes is therefore not detected. There are no packet rules, policy rules and sysctls of ours.
+ * Observes a host: the device with `wg`, addresses from the kernel, and the mark, the MTU and the
+ * routes from the file of the tunnel. It therefore detects no drift of the MTU and of routes. These
+ * drivers have no packet rules, policy rules and sysctls.
  */
 export async function observe(context: PortableContext, { link, hosts }: ObserveOptions): Promise<Actual> {
   const observed = await observeTunnel(context, link);
@@ -97,7 +98,7 @@ function findLink(name: string, { kernelName, file, interfaces }: TunnelObservat
   return { name, mtu: file?.config.mtu ?? 0, up: addresses.length > 0, alias: file?.alias ?? null, addresses };
 }
 
-/** The files of our other tunnels whose interfaces exist, by the kernel's names of these. */
+/** The files of our other tunnels whose interfaces exist, by the kernel's interface names. */
 async function findOtherTunnels(
   { files, manager }: PortableContext,
   link: string,
@@ -118,7 +119,9 @@ function readPrivateKey(text: string): Secret | null {
   return key === '(none)' ? null : parseSecretKey(key);
 }
 
-/** Null without such a WireGuard interface; the error text for that differs between platforms. */
+/**
+ * Null if no such WireGuard interface exists. The error text for that differs between platforms.
+ */
 async function dump(run: Run, kernelName: string): Promise<string | null> {
   try {
     return await run('wg', ['show', kernelName, 'dump']);

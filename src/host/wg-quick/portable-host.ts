@@ -23,8 +23,8 @@ import { observe, observeTunnel, type PortableContext } from './observe.ts';
 import { addressesOf } from './underlay.ts';
 
 /**
- * A host without the tools of Linux, through `wg`, a {@link TunnelManager} and Node. It can be a server or a laptop; `check`
- * refuses a connector and a full tunnel, which need Linux.
+ * A host without the tools of Linux, accessed through `wg`, a {@link TunnelManager} and Node. It
+ * supports servers and laptops. `check` refuses a connector and a full tunnel, which need Linux.
  */
 export function portableHost(context: PortableContext): Host {
   const pending: PendingDevices = new Map();
@@ -65,7 +65,7 @@ export function portableHost(context: PortableContext): Host {
       addressesOf(interfaces, name).some(({ address }) => address === source),
     );
     const link = kernelName === undefined ? 'an interface without a name' : await nameOf(kernelName);
-    // Without access to the route table: the interface is the one with the source address.
+    // The route table is not readable. The interface is the one with the source address.
     return {
       link,
       local: source === destination,
@@ -77,7 +77,7 @@ export function portableHost(context: PortableContext): Host {
     };
   }
 
-  /** Our name of one of our tunnels; the kernel's name of any other interface. */
+  /** Our name of one of our tunnels. For any other interface, the kernel's name. */
   async function nameOf(kernelName: string): Promise<string> {
     for (const link of await files.list()) {
       if ((await manager.kernelName(parseLinkName(link), await files.read(link))) === kernelName) return link;
@@ -89,7 +89,7 @@ export function portableHost(context: PortableContext): Host {
 async function check(context: PortableContext, { forwarding, fullTunnel }: Requirements): Promise<void> {
   if (forwarding) throw unsupported(context, 'a connector');
   if (fullTunnel) throw unsupported(context, 'a full tunnel');
-  // Windows has no user ids; its tools fail without administrator rights.
+  // Windows has no user ids. Its tools fail without administrator rights.
   if ((process.geteuid?.() ?? 0) !== 0) throw new MissingPrivilege('cpn', 'run it with sudo');
   for (const tool of context.manager.tools) await findTool(tool);
 }
@@ -100,12 +100,12 @@ async function probeTarget(context: PortableContext, target: ResolvedTarget, dea
   return probe(context.run, target, deadlineMs);
 }
 
-/** Cheap, because it starts no process. */
+/** Short, because a poll starts no process. */
 const defaultIntervalMs = 2000;
 
 /**
- * {@link Host.watch} by polling interfaces and their addresses. It reports no changes of routes: the daemon finds these in the passes of
- * its interval.
+ * {@link Host.watch} by polling interfaces and their addresses. It reports no route changes. The
+ * daemon finds those in its periodic passes.
  */
 export async function watchLinks(
   listener: (event: HostEvent) => void,

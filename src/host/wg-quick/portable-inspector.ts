@@ -7,8 +7,8 @@ import type { Tool } from '../process/find-tool.ts';
 import type { PortableContext } from './observe.ts';
 
 /**
- * Inspects a host without the tools of Linux: tools, privileges, files and disk space. The rest would need programs that differ between
- * platforms; `unexamined` lists it.
+ * Inspects tools, privileges, files and disk space of a host without the tools of Linux. Other
+ * subjects would need programs that differ between platforms. `unexamined` lists them.
  */
 export function portableInspector({ run, manager }: PortableContext): Inspector {
   return {
@@ -27,7 +27,7 @@ export function portableInspector({ run, manager }: PortableContext): Inspector 
     },
     udpPorts: async () => new Set(),
     async diagnostics() {
-      // Without `dump`, it hides private and preshared keys.
+      // Without `dump`, `wg show` hides private and preshared keys.
       const shown = await run('wg', ['show'], { deadlineMs: 10_000 }).catch((error) => {
         if (error instanceof CpnError) return `not available: ${error.message}\n`;
         throw error;
@@ -44,7 +44,7 @@ function effectiveUser(): number {
   return process.geteuid?.() ?? 0;
 }
 
-/** True for any process with that id, which need not be our daemon. */
+/** True for any process with that id, which may not be our daemon. */
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -7,7 +7,9 @@ import type { PortableContext, TunnelObservation } from './observe.ts';
 import { type TunnelFile, withSubnetPeer } from './tunnel-files.ts';
 import { addressesOf } from './underlay.ts';
 
-/** Brings a tunnel up. Writes the file first, so that it describes the tunnel even after a crash. */
+/**
+ * Brings a tunnel up. Writes the file first, so that it describes the tunnel even after a crash.
+ */
 export async function bringUp({ manager, files, run }: PortableContext, link: string, file: TunnelFile): Promise<void> {
   const withPeer = manager.lacksSubnetRoute ? withSubnetPeer(file, randomBytes(32)) : null;
   await files.write(link, withPeer?.file ?? file);
@@ -22,7 +24,7 @@ export async function bringUp({ manager, files, run }: PortableContext, link: st
   if (kernelName !== null) await run('wg', ['set', kernelName, 'peer', withPeer.publicKey, 'remove']);
 }
 
-/** Takes a tunnel down with its file or, without one, with a placeholder of its name. */
+/** Takes a tunnel down with its file. Without a file, uses a placeholder of the same name. */
 export async function takeDown(
   { manager, files }: PortableContext,
   link: string,
@@ -40,12 +42,11 @@ export async function takeDown(
   await manager.down(link, files.path(link));
 }
 
-/** Empty without an interface. */
+/** Empty if no interface exists. */
 export function ownAddresses({ kernelName, interfaces }: TunnelObservation): InterfaceAddress[] {
   return kernelName === null ? [] : addressesOf(interfaces, kernelName);
 }
 
-/** Fills in defaults. */
 export function completeDevice({
   privateKey,
   listenPort = null,

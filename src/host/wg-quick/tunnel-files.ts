@@ -11,41 +11,45 @@ import { parseConfig } from '../../core/wg-quick/parse.ts';
 import { renderConfig } from '../../core/wg-quick/render.ts';
 import type { TunnelConfig } from '../../core/wg-quick/tunnel-config.ts';
 
-/** The wg-quick file that a tunnel was created from: the only source of its mark, MTU and routes for this driver. */
+/** The wg-quick file of a tunnel: the only source of its mark, MTU and routes for this driver. */
 export interface TunnelFile {
-  /** Our mark, which is {@link Link.alias} on Linux; null without one. */
+  /** Our mark, which is {@link Link.alias} on Linux. Null without a mark. */
   readonly alias: string | null;
   readonly config: TunnelConfig;
 }
 
 const banner = '# What cpn brought up; it replaces this file as a whole, and removes it with the tunnel.';
 
-/** The text of the file, which never has a hook. */
+/** The text of the file. It never contains a hook. */
 export function renderTunnelFile({ alias, config }: TunnelFile): Secret {
   return new Secret(renderConfig(config, { heading: alias === null ? banner : `${banner}\n# alias ${alias}` }));
 }
 
-/** @throws InvalidValue for a text that cpn cannot have written */
+/** @throws InvalidValue for text that cpn cannot have written */
 export function parseTunnelFile(text: string): TunnelFile {
   return { alias: /^# alias (\S+)$/m.exec(text)?.[1] ?? null, config: parseConfig(text) };
 }
 
-/** The routes that wg-quick adds for a file: its allowed IPs, without those that the subnet of its address covers. */
+/**
+ * The routes that wg-quick adds for a file: its allowed IPs, except those in the subnet of its
+ * address.
+ */
 export function routesOf({ config }: TunnelFile): Prefix[] {
   const allowed = new Set(config.peers.flatMap((peer) => peer.allowedIps));
   return [...allowed].filter((prefix) => !isOnLink(prefix, config.address));
 }
 
-/** Whether the subnet of the address covers a prefix, which then needs no route. */
+/** True if the subnet of the address covers the prefix, which then needs no route. */
 export function isOnLink(prefix: Prefix, address: InterfaceAddress): boolean {
   const subnet = maskPrefix(formatInterfaceAddress(address));
   return subnet !== hostPrefix(address.address) && covers(subnet, prefix);
 }
 
 /**
- * The file with a placeholder peer for the subnet of the address, for platforms where an address has no route to its subnet (macOS):
- * wg-quick adds the route for that peer, which is removed at once, and the route stays. A peer that is added later then needs no new
- * route, and so no restart. Null where no such peer is needed.
+ * Adds a placeholder peer for the subnet of the address, for platforms where an address has no
+ * route to its subnet (macOS). wg-quick adds the route for that peer, which is removed immediately,
+ * and the route stays. A peer that is added later then needs no new route, and so no restart. Null
+ * if no such peer is needed.
  *
  * @param random 32 bytes
  */
@@ -59,14 +63,17 @@ export function withSubnetPeer(file: TunnelFile, random: Uint8Array) {
   return { publicKey, file: { ...file, config: { ...config, peers: [...config.peers, peer] } } };
 }
 
-/** The files of the tunnels that are up, one for each, in a folder with mode 0700. */
+/** The files of the tunnels that are up, one per tunnel, in a folder with mode 0700. */
 export interface TunnelFiles {
   path(link: string): string;
-  /** Null without a file that cpn wrote. @throws DiskFailed */
+  /** Null if cpn wrote no such file. @throws DiskFailed */
   read(link: string): Promise<TunnelFile | null>;
-  /** Replaces the file atomically, with mode 0600. @throws DiskFailed @throws NotOurs where others can write to the folder */
+  /**
+   * Replaces the file atomically, with mode 0600. @throws DiskFailed @throws NotOurs if others can
+   * write to the folder
+   */
   write(link: string, file: TunnelFile): Promise<void>;
-  /** Removes the file, and the folder with the last one. */
+  /** Removes the file. Removes the folder with its last file. */
   remove(link: string): Promise<void>;
   /** The interfaces that have a file. */
   list(): Promise<readonly string[]>;
@@ -104,7 +111,10 @@ export function tunnelFiles(folder: string): TunnelFiles {
   };
 }
 
-/** wg-quick runs commands of the files in this folder, so that only we may write there. Windows has no such modes. */
+/**
+ * wg-quick runs commands from the files in this folder, so only our user may write there. Windows
+ * has no such modes.
+ */
 async function checkFolder(folder: string): Promise<void> {
   const user = process.geteuid?.();
   if (user === undefined) return;
@@ -113,7 +123,7 @@ async function checkFolder(folder: string): Promise<void> {
   throw new NotOurs('the folder', folder, 'remove it: no other user may write there');
 }
 
-/** What a process that was killed leaves of a file. */
+/** A killed process may leave this file behind. */
 function temporaryOf(path: string): string {
   return `${path}.tmp`;
 }
@@ -133,7 +143,7 @@ async function replace(path: string, text: string): Promise<void> {
   await syncFolder(dirname(path));
 }
 
-/** Without that the rename may be lost. Windows opens no folder. */
+/** Without this, the rename may be lost. Windows cannot open folders. */
 async function syncFolder(path: string): Promise<void> {
   if (platform === 'win32') return;
   const folder = await open(path);

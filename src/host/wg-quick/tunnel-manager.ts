@@ -11,37 +11,42 @@ import type { TunnelFile } from './tunnel-files.ts';
 
 /** Creates and removes a whole tunnel from a file, and changes its device while it is up. */
 export interface TunnelManager {
-  /** As messages name it. */
+  /** The name for messages. */
   readonly name: string;
   readonly tools: readonly Tool[];
-  /** Whether an address has no route to its subnet on this platform. */
+  /** True if an address has no route to its subnet on this platform. */
   readonly lacksSubnetRoute: boolean;
   /** Creates the interface with its addresses, MTU and routes, or nothing. @throws CommandFailed */
   up(link: string, path: string): Promise<void>;
-  /** Removes all of that, and waits for its end. @throws CommandFailed where it is no WireGuard interface */
+  /**
+   * Removes all of that, and waits for its end. @throws CommandFailed if it is no WireGuard
+   * interface
+   */
   down(link: string, path: string): Promise<void>;
-  /** Changes the device; `link` of the step is the kernel's name. @throws CommandFailed */
+  /** Changes the device. `link` of the step is the kernel's name. @throws CommandFailed */
   change(step: DeviceStep): Promise<void>;
-  /** The name of the interface for `wg` and the kernel; null without an interface. */
+  /** The name of the interface for `wg` and the kernel. Null if no interface exists. */
   kernelName(link: string, file: TunnelFile | null): Promise<string | null>;
 }
 
 /** wg-quick starts a process for each route: 5,000 take 47 s. */
 const deadlineMs = 180_000;
 
-/** Where wg-quick writes the kernel's names on macOS. */
+/** The folder in which wg-quick writes the kernel's names on macOS. */
 const defaultNameFolder = '/var/run/wireguard';
 
 /**
- * `wg-quick` on `platform`. On Linux and FreeBSD, an interface has the name of its file. On macOS it is utunN, and wg-quick writes that
- * name into NAME.name. On OpenBSD it is wgN, and its key identifies it.
+ * `wg-quick` on `platform`. On Linux and FreeBSD, an interface has the name of its file. On macOS,
+ * its name is utunN, which wg-quick writes into NAME.name. On OpenBSD, its name is wgN, and its key
+ * identifies it.
  */
 export function wgQuickManager(run: Run, platform: NodeJS.Platform, names = defaultNameFolder): TunnelManager {
   return {
     name: 'wg-quick',
     tools: ['wg', 'wg-quick'],
     lacksSubnetRoute: platform === 'darwin',
-    // It leaves processes behind: WireGuard in user space, and on some platforms a monitor of routes.
+    // wg-quick leaves processes behind: a userspace WireGuard, and on some platforms a route
+    // monitor.
     up: (_, path) => runWgQuick(run, 'up', path),
     async down(link, path) {
       await runWgQuick(run, 'down', path);
@@ -55,7 +60,7 @@ export function wgQuickManager(run: Run, platform: NodeJS.Platform, names = defa
   };
 }
 
-/** wg-quick prints each command that it runs as `[#] …`; the error leaves these out. */
+/** wg-quick prints each command that it runs as `[#] …`. The error leaves these lines out. */
 async function runWgQuick(run: Run, verb: 'up' | 'down', path: string): Promise<void> {
   try {
     await run('wg-quick', [verb, path], { deadlineMs, daemon: true });

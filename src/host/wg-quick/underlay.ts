@@ -18,8 +18,9 @@ export function addressesOf(interfaces: Interfaces, link: string): InterfaceAddr
 }
 
 /**
- * The underlay as Node reports it. The guard is weaker than on Linux: it lacks routes of other programs, default gateways (which are in
- * a connected subnet, and no route may overlap that), and resolvers of single interfaces.
+ * The underlay as Node reports it. The guard is weaker than on Linux: it lacks routes of other
+ * programs, default gateways and resolvers of single interfaces. A default gateway is in a
+ * connected subnet, with which no route may overlap.
  *
  * @param own the kernel's name of our interface
  * @param tunnels the files of our other tunnels, by the kernel's names of their interfaces

@@ -6,15 +6,16 @@ import type { Run } from '../process/run.ts';
 import type { TunnelManager } from '../wg-quick/tunnel-manager.ts';
 import { type DeviceStep, removalArgs, renderDevice } from '../wireguard/wg.ts';
 
-/** Waiting for a service to start or stop: 80 polls of 250 ms. */
+/** Polls a starting or stopping service 80 times, every 250 ms. */
 const pollIntervalMs = 250;
 const maxPolls = 80;
 
 /**
- * WireGuard for Windows: a service for each tunnel, created from its file and named after it (docs/enterprise.md of wireguard-windows),
- * and `wg` for its device. It was never run on Windows: only its commands and parsers are tested, with substitutes of both programs.
+ * WireGuard for Windows: one service per tunnel, created from its file and named after it
+ * (docs/enterprise.md of wireguard-windows), and `wg` for its device. Never run on Windows: the
+ * tests use substitutes of both programs.
  *
- * @param folder where the files of the tunnels are, which only administrators may read
+ * @param folder the folder of the tunnels' files, which only administrators may read
  */
 export function tunnelServiceManager(run: Run, folder: string, intervalMs = pollIntervalMs): TunnelManager {
   const waitForState = async (link: string, isUp: boolean) => {
@@ -44,12 +45,14 @@ export function tunnelServiceManager(run: Run, folder: string, intervalMs = poll
   };
 }
 
-/** The same at each change: what a process that was killed left of it goes with the next change, or with the tunnel. */
+/**
+ * A fixed name: the next change, or the removal of the tunnel, deletes what a killed process left.
+ */
 function deviceFile(folder: string, link: string): string {
   return join(folder, `${link}.device`);
 }
 
-/** Without /dev/stdin, `wg` reads a temporary file. */
+/** Uses a temporary file, because Windows has no /dev/stdin. */
 async function change(run: Run, folder: string, step: DeviceStep): Promise<void> {
   if (step.do !== 'configure-device') {
     const publicKeys = step.do === 'remove-peers' ? step.publicKeys : step.peers.map((peer) => peer.publicKey);

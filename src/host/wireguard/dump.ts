@@ -5,7 +5,7 @@ import type { SocketEndpoint } from '../../core/net/endpoint.ts';
 import { memoizeLast } from '../../core/util/memo.ts';
 import { readAddress, readPrefix } from '../read-address.ts';
 
-/** Parses `wg show IF dump` (wg(8), "dump"). The private key is dropped here. */
+/** Parses `wg show IF dump` (wg(8), "dump"). Drops the private key. */
 export function parseDump(text: string): Device {
   const [heading = '', ...lines] = text.split('\n').filter((line) => line !== '');
   return { ...parseHeading(heading), peers: lines.map(parsePeer) };
@@ -23,14 +23,16 @@ function parseHeading(line: string): Omit<Device, 'peers'> {
 }
 
 /**
- * Parses successive dumps of one interface: only the lines that the last dump did not have. Peers that only changed their order are in
- * the order of the last dump, because wireguard-go prints them in a random one.
+ * Parses successive dumps of one interface. Parses only the lines that the last dump did not have.
+ * If only the order changed, keeps the last order, because wireguard-go prints peers in random
+ * order.
  */
 export function dumpReader(): (text: string) => Device {
   let known: ReadonlyMap<string, ActualPeer> = new Map();
   return memoizeLast((text) => {
     const [heading = '', ...lines] = text.split('\n').filter((line) => line !== '');
-    // Each peer has one line, so that as many lines that are all known are the same ones.
+    // Each peer has one line. If all lines are cached, and the counts are equal, the peers are the
+    // same.
     const isSame = lines.length === known.size && lines.every((line) => known.has(line));
     const observed = isSame ? known : new Map(lines.map((line) => [line, known.get(line) ?? parsePeer(line)]));
     const device = { ...parseHeading(heading), peers: [...observed.values()] };
@@ -74,7 +76,7 @@ function readNumber(text: string): number {
   return Number(text);
 }
 
-/** Without the text itself: the private key may be in it. */
+/** The error omits the line, which may contain the private key. */
 function notADump(what: string): InvalidValue {
   return new InvalidValue('wg show dump', undefined, `has another number of fields for ${what} than wg(8) says`);
 }

@@ -7,11 +7,14 @@ import type { Run } from '../process/run.ts';
 /** In the order in which they are tried. */
 const implementations = [
   { tool: 'wireguard-go', args: [] },
-  // Otherwise it changes to the login user, and fails without one, as under systemd.
+  // Otherwise boringtun changes to the login user, and fails without one, as under systemd.
   { tool: 'boringtun-cli', args: ['--disable-drop-privileges'] },
 ] as const;
 
-/** Creates a WireGuard interface in user space. It stays up when this process ends. @throws MissingTool @throws CommandFailed @throws NotOurs */
+/**
+ * Creates a WireGuard interface in user space. It outlives this process. @throws MissingTool
+ * @throws CommandFailed @throws NotOurs
+ */
 export async function startUserspace(run: Run, link: string): Promise<void> {
   await removeStaleSocket(link);
   for (const { tool, args } of implementations) {
@@ -28,20 +31,26 @@ export async function startUserspace(run: Run, link: string): Promise<void> {
   );
 }
 
-/** From the removal of an interface to the end of its process. */
+/** Milliseconds from the removal of an interface to the end of its process. */
 const exitTimeoutMs = 2000;
 
-/** Waits until the process of a deleted interface has removed its control socket; removes a stale socket. */
+/**
+ * Waits until the process of a deleted interface has removed its control socket. Removes a stale
+ * socket.
+ */
 export async function waitForExit(link: string): Promise<void> {
   const deadline = performance.now() + exitTimeoutMs;
-  // A socket that still answers after the timeout belongs to another network namespace.
+  // A socket that still accepts connections after the timeout belongs to another network namespace.
   while ((await exists(link)) && performance.now() < deadline) {
     if (!(await isAnswering(link))) return removeSocket(link);
     await sleep(10);
   }
 }
 
-/** A socket that answers belongs to an interface in another network namespace; any other is of a killed process. */
+/**
+ * A socket that accepts connections belongs to an interface in another network namespace. Any other
+ * socket belongs to a killed process.
+ */
 async function removeStaleSocket(link: string): Promise<void> {
   if (!(await exists(link))) return;
   if (await isAnswering(link)) {

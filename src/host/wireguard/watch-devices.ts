@@ -5,23 +5,23 @@ import type { HostEvent, Watch } from '../host.ts';
 import type { OutputCache } from '../process/output-cache.ts';
 import type { Run } from '../process/run.ts';
 
-/** Detects a change within 10 s, with the time to read many peers. */
+/** Detects a change within 10 s, including the time to read many peers. */
 const defaultIntervalMs = 9000;
 
-/** Of one poll: a WireGuard in user space that hangs must not delay the end of the watch. */
+/** The limit of one poll: a hanging userspace WireGuard must not delay the end of the watch. */
 const deadlineMs = 4000;
 
 export interface DeviceWatchOptions {
   readonly everyMs?: number | undefined;
   readonly outputCache?: OutputCache | undefined;
   /**
-   * The digest of an interface in an observation since the last poll: a change is one of that. What a pass changed itself is none then,
-   * and what was changed back is one.
+   * Returns the digest of an interface in an observation since the last poll. The watch compares
+   * with that digest, so changes that a pass made do not count, but a revert of them does.
    */
   readonly takeSeen?: (link: string) => string | undefined;
 }
 
-/** {@link Host.watchDevices}: polls all WireGuard tables. */
+/** {@link Host.watchDevices}: polls all WireGuard interfaces. */
 export async function watchDevices(
   run: Run,
   listener: (event: HostEvent) => void,
@@ -46,7 +46,10 @@ function withSeen(known: Digests, found: Digests, takeSeen: (link: string) => st
   );
 }
 
-/** The digest of one interface, of what `wg show IF dump` printed; undefined for another text. */
+/**
+ * The digest of one interface from the output of `wg show IF dump`. Undefined if it cannot be
+ * parsed.
+ */
 export function digestDump(link: string, text: string): string | undefined {
   const lines = text.split('\n').filter((line) => line !== '');
   try {
@@ -57,7 +60,7 @@ export function digestDump(link: string, text: string): string | undefined {
   }
 }
 
-/** Null after a failure, which the next poll retries. */
+/** Null after a failure. The next poll retries. */
 async function readDigests(run: Run, outputCache: OutputCache | undefined): Promise<Digests | null> {
   return run('wg', ['show', 'all', 'dump'], { deadlineMs, ...(outputCache && { outputCache }) })
     .then(digestDevices)
@@ -72,8 +75,8 @@ function compare(before: Digests, after: Digests): HostEvent[] {
 }
 
 /**
- * Calls `poll`, which must not throw, every `everyMs` until the watch is closed, never two at once. After its signal is aborted, a poll
- * must report nothing.
+ * Calls `poll` every `everyMs` until the watch is closed, never two at once. `poll` must not throw.
+ * After its signal is aborted, a poll must report nothing.
  */
 export function pollUntilClosed(everyMs: number, poll: (signal: AbortSignal) => Promise<void> | void): Watch {
   const closing = new AbortController();
@@ -99,9 +102,9 @@ export function pollUntilClosed(everyMs: number, poll: (signal: AbortSignal) => 
 type Digests = ReadonlyMap<string, string>;
 
 /**
- * Parses `wg show all dump` (wg(8)) into a digest of the configuration of each interface: keys, listen port, fwmark, and of each peer its
- * key, preshared key, allowed IPs and keepalive, in any order. It leaves out endpoints, handshakes and counters, which change by
- * themselves.
+ * Parses `wg show all dump` (wg(8)) into a digest per interface. The digest covers keys, listen
+ * port and fwmark, and the key, preshared key, allowed IPs and keepalive of each peer, in any
+ * order. It leaves out endpoints, handshakes and counters, which change in normal operation.
  */
 export function digestDevices(text: string): Digests {
   const links = new Map<string, string[]>();
@@ -112,7 +115,7 @@ export function digestDevices(text: string): Digests {
     const known = links.get(link);
     if (fields.length === linkFields && known === undefined) links.set(link, [line]);
     else if (fields.length === peerFields && known !== undefined) known.push(describePeer(fields));
-    // Without the line, which may have a private key.
+    // The error omits the line, which may contain a private key.
     else
       throw new InvalidValue('wg show all dump', undefined, 'has a line with another number of fields than in wg(8)');
   }
@@ -121,7 +124,10 @@ export function digestDevices(text: string): Digests {
 
 /** Link, private key, public key, listen port, fwmark. */
 const linkFields = 5;
-/** Link, public key, preshared key, endpoint, allowed IPs, latest handshake, bytes in, bytes out, keepalive. */
+/**
+ * Link, public key, preshared key, endpoint, allowed IPs, latest handshake, bytes in, bytes out,
+ * keepalive.
+ */
 const peerFields = 9;
 
 function describePeer([, publicKey, presharedKey, , allowedIps = '', , , , keepalive]: readonly string[]): string {

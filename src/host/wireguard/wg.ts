@@ -9,7 +9,10 @@ import type { Run } from '../process/run.ts';
 /** A change of a device that interrupts no other peer. */
 export type DeviceStep = ConfigureDevice | RemovePeers | RenewPeers;
 
-/** Applies a step with `wg`; `link` of the step is the kernel's name. @throws CommandFailed @throws PortTaken */
+/**
+ * Applies a step with `wg`. `link` of the step is the kernel's name. @throws CommandFailed @throws
+ * PortTaken
+ */
 export async function changeDevice(run: Run, step: DeviceStep): Promise<void> {
   if (step.do === 'configure-device') return configureDevice(run, step);
   if (step.do === 'remove-peers') {
@@ -25,7 +28,8 @@ async function configureDevice(run: Run, step: ConfigureDevice): Promise<void> {
   } catch (error) {
     if (error instanceof CommandFailed && /Address already in use/.test(stderrOf(error)))
       throw new PortTaken(step.link, step.listenPort ?? null, { cause: error });
-    // Without a control socket, wg uses netlink, whose error is misleading where the kernel has no WireGuard.
+    // Without a control socket, wg falls back to netlink, whose error misleads on a kernel without
+    // WireGuard.
     if (!(error instanceof CommandFailed) || !/Protocol not supported/.test(stderrOf(error))) throw error;
     const ended = `the program that is ${step.link} has ended; wireguard-go does so where its user has no inotify instances left (sysctl fs.inotify.max_user_instances)`;
     throw new CommandFailed('wg addconf', error.facts.exitCode as number | null, `${stderrOf(error).trim()}; ${ended}`);
@@ -33,8 +37,9 @@ async function configureDevice(run: Run, step: ConfigureDevice): Promise<void> {
 }
 
 /**
- * Renders the input of `wg addconf IF /dev/stdin`. Absent settings of a peer are written as empty values, because `addconf` keeps what
- * is not named; only allowed IPs are always replaced (config.c of wireguard-tools).
+ * Renders the input of `wg addconf IF /dev/stdin`. Writes absent settings of a peer as empty
+ * values, because `addconf` keeps settings that are not in its input. It always replaces only the
+ * allowed IPs (config.c of wireguard-tools).
  */
 export function renderDevice({ privateKey, listenPort, fwmark, peers }: ConfigureDevice): Secret {
   const lines: string[] = [];
@@ -46,7 +51,7 @@ export function renderDevice({ privateKey, listenPort, fwmark, peers }: Configur
   return new Secret(`${lines.join('\n')}\n`);
 }
 
-/** The arguments of the `wg` calls that remove peers: one call, unless one argument list is too short. */
+/** The arguments of the `wg` calls that remove peers: one call per {@link maxRemovals} peers. */
 export function removalArgs({ link, publicKeys }: RemovePeers): string[][] {
   const calls: string[][] = [];
   for (let start = 0; start < publicKeys.length; start += maxRemovals) {
@@ -57,8 +62,8 @@ export function removalArgs({ link, publicKeys }: RemovePeers): string[][] {
 }
 
 /**
- * The calls that remove and add peers again: one for all peers without a preshared key, and one for each other peer, because `wg set`
- * reads a single stdin.
+ * The calls that remove and re-add peers: one for all peers without a preshared key, and one for
+ * each other peer, because `wg set` reads a single stdin.
  */
 export function renewalCalls({ link, peers }: RenewPeers): { readonly args: string[]; readonly input?: Secret }[] {
   const open = peers.filter((peer) => peer.presharedKey === null);
@@ -81,10 +86,10 @@ function renewalArgs({ publicKey, presharedKey, endpoint, allowedIps, keepalive 
   ];
 }
 
-/** 60 KB of arguments; execve(2) promises 128 KiB whatever the stack's limit is. */
+/** 60 KB of arguments. execve(2) guarantees 128 KiB, whatever the stack limit. */
 const maxRemovals = 1000;
 
-/** 32 zero bytes: WireGuard's "no preshared key". */
+/** 32 zero bytes, which WireGuard treats as no preshared key. */
 const noKey = `${'A'.repeat(43)}=`;
 
 function renderPeer({ publicKey, presharedKey, allowedIps, endpoint, keepalive }: DeviceChange): string[] {

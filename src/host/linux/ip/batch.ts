@@ -6,10 +6,15 @@ import { formatInterfaceAddress } from '../../../core/net/interface-address.ts';
 import type { ConfigureLink, LinkCommand } from '../../../core/reconcile/step.ts';
 import { usualMetric } from '../../../core/routing/place-route.ts';
 
-/** `-force` continues after a line that fails, so that one route never stops the others; the exit code reports the failure. */
+/**
+ * `-force` continues after a failed line, so that one route never stops the others. The exit code
+ * reports the failure.
+ */
 export const batchArgs = ['-force', '-batch', '-'];
 
-/** Renders each command of a step as lines for `ip -batch -` (ip(8)), which detects IPv4 and IPv6. */
+/**
+ * Renders each command of a step as lines for `ip -batch -` (ip(8)), which detects IPv4 and IPv6.
+ */
 export function renderBatch({ link, commands }: ConfigureLink): string[] {
   return commands.flatMap((command) => renderLines(link, command));
 }
@@ -20,8 +25,8 @@ export function describeFailedLines(stderr: string, lines: readonly string[]): s
 }
 
 /**
- * To take a route over from another interface, `replace` changes the route with that metric, without a gap. Where ours needs another
- * metric, it is added, and the replaced one deleted.
+ * To take a route over from another interface, `replace` changes the route with that metric without
+ * a gap. If our route needs another metric, the batch adds it and then deletes the replaced route.
  */
 function renderLines(link: string, command: LinkCommand): string[] {
   if (!('add' in command) || command.add !== 'route' || command.replaces === undefined)
@@ -56,8 +61,8 @@ function isThrow(command: Exclude<LinkCommand, { set: unknown }>): command is Th
 }
 
 /**
- * A local network's route may have the prefix and the metric of ours: `append` adds ours after it, where `add` fails. Two IPv6 routes
- * would become one multipath route.
+ * A local network's route may have the same prefix and metric as ours. `append` adds ours after it,
+ * where `add` fails. For IPv6, `append` would merge both into one multipath route.
  */
 function additionVerb({ prefix, table = 'main' }: RouteFields): 'add' | 'append' {
   return familyOf(prefix) === 4 && table === 'main' ? 'append' : 'add';
@@ -70,7 +75,10 @@ interface RouteFields {
   readonly tos?: string;
 }
 
-/** Metric 0, the default of IPv4, means any metric to `ip`, and the kernel then deletes the route with the lowest. */
+/**
+ * Leaves out metric 0, the default of IPv4: it matches any metric, and the kernel then deletes the
+ * route with the lowest.
+ */
 function renderRoute(verb: string, link: string, route: RouteFields, protocol: string) {
   const { prefix, table = 'main', metric = 0, tos } = route;
   const words = [`route ${verb} ${prefix} dev ${link}`];
@@ -81,13 +89,18 @@ function renderRoute(verb: string, link: string, route: RouteFields, protocol: s
   return words.join(' ');
 }
 
-/** The on-link route of an address as the kernel adds it; the kernel removes it with the address. */
+/**
+ * The on-link route of an address, as the kernel adds it. The kernel removes it with the address.
+ */
 function renderRangeRoute(link: string, range: Prefix, source: Address, replaces: boolean): string {
   const verb = replaces ? 'replace' : 'append';
   return `route ${verb} ${range} dev ${link} proto ${kernelProtocol} scope link src ${source}`;
 }
 
-/** Priority and protocol distinguish it from rules that differ only in attributes that we do not write. */
+/**
+ * Priority and protocol distinguish our rule from rules that differ only in attributes that we do
+ * not write.
+ */
 function renderRule(rule: Rule): string {
   if (rule.table !== null) checkWord('table', rule.table);
   return `${formatRule(rule)} priority ${rule.priority} protocol ${checkWord('protocol', rule.protocol)}`;
@@ -112,7 +125,7 @@ function checkAlias(alias: string): string {
   return alias;
 }
 
-/** A name or a number of a table or protocol. */
+/** Accepts the name or number of a table or protocol. */
 function checkWord(field: string, word: string): string {
   if (!/^[a-z0-9_-]{1,32}$/i.test(word)) throw new InvalidValue(field, word, 'is neither a name nor a number');
   return word;

@@ -4,12 +4,15 @@ import type { Address, Prefix } from '../../../core/net/cidr.ts';
 import { asList, isEntry, type JsonEntry } from './json-entry.ts';
 import type { LookupResult } from './route-lookups.ts';
 
-/** Looks up what the kernel does with packets that come in by `link`, which must be up and forward (inet_rtm_getroute in net/ipv4/route.c). */
+/**
+ * Looks up how the kernel routes packets that arrive on `link` (inet_rtm_getroute in
+ * net/ipv4/route.c). The link must be up, and forward.
+ */
 export function renderForwarded(link: string, { source, destinations }: ForwardedPackets): readonly string[] {
   return addressesOf(destinations).map((address) => `route get ${address} from ${source} iif ${link}`);
 }
 
-/** Reads the answers to {@link renderForwarded}, one for each line. */
+/** Reads the replies to {@link renderForwarded}, one per line. */
 export function readForwarded(
   link: string,
   { destinations }: ForwardedPackets,
@@ -33,7 +36,10 @@ function addressesOf(destinations: ForwardedPackets['destinations']): readonly A
 
 type ForwardVerdict = { readonly leaves: string } | { readonly why: string };
 
-/** Null where the answer says nothing of the others: an address of this host, or a kernel that judges the source. */
+/**
+ * Null if the reply does not apply to other addresses: the address is one of this host, or the
+ * kernel rejected the source.
+ */
 function readVerdict(link: string, answer: LookupResult | undefined): ForwardVerdict | null {
   if (answer === undefined) return null;
   if ('refusal' in answer) {
@@ -47,7 +53,10 @@ function readVerdict(link: string, answer: LookupResult | undefined): ForwardVer
 
 const unicast = '1';
 
-/** The errors of a lookup (fib_props in net/ipv4/fib_semantics.c), of routes and of policy rules. */
+/**
+ * The errors of a lookup (fib_props in net/ipv4/fib_semantics.c), from routes and from policy
+ * rules.
+ */
 const refusals: readonly (readonly [string, string])[] = [
   ['Network is unreachable', 'this host has no route there for packets of the network'],
   ['No route to host', 'a route or a rule of this host makes it unreachable for packets of the network'],

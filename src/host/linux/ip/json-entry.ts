@@ -13,7 +13,7 @@ export function asList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** @throws InvalidValue for a value that is no integer */
+/** @throws InvalidValue if the value is no integer */
 export function numberOf(value: unknown, field: string): number {
   if (typeof value !== 'number' || !Number.isInteger(value)) throw invalidIpOutput(`has no number for ${field}`);
   return value;
@@ -29,7 +29,7 @@ export function protocolName(protocol: unknown): string {
   return protocolNames[String(protocol)] ?? String(protocol);
 }
 
-/** An IPv6 gateway of an IPv4 route is printed as `via`. */
+/** `ip` prints an IPv6 gateway of an IPv4 route as `via`. */
 export function readGateway({ gateway, via }: JsonEntry): Address | null {
   const text = gateway ?? (isEntry(via) ? via.host : undefined);
   return typeof text === 'string' ? readAddress(text) : null;

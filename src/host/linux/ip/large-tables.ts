@@ -15,25 +15,33 @@ import {
   renderLookup,
 } from './route-lookups.ts';
 
-/** A family, a table or an interface that is not there. */
+/** Matches the errors for a missing address family, table or interface. */
 const isAbsent = (error: unknown) => /not supported|FIB table does not exist|Cannot find device/.test(stderrOf(error));
 
 /**
- * Routes as far as the kernel itself selects them, which takes it a walk through all tables but prints little. Within a batch `ip` does
- * not ask the kernel to select, and so each of these is a process.
+ * Routes that the kernel filters, which walks all tables but prints little. Within a batch, `ip`
+ * filters in user space, so each of these queries is a process.
  */
 export interface ListedRoutes {
   readonly four: readonly JsonEntry[];
   readonly six: readonly JsonEntry[];
-  /** False where the main table has too many routes to be listed: then only those of some protocols are here. */
+  /**
+   * False if the main table is too large to list. Then only the routes of some protocols are here.
+   */
   readonly isWhole: boolean;
 }
 
-/** Protocols by which an administrator, a DHCP client or a router's advertisement adds routes: numbers of rtnetlink.h. */
+/**
+ * Protocols by which an administrator, a DHCP client or a router advertisement adds routes, as
+ * numbers of rtnetlink.h.
+ */
 const listedProtocols = ['3', '4', '9', '16'];
 const kernelsProtocol = '2';
 
-/** Lists the routes of a host with large tables that lead into `link`, and those that no routing daemon made. */
+/**
+ * Lists the routes of a host with large tables that lead into `link`, and those that no routing
+ * daemon created.
+ */
 export async function listRoutes(run: Run, link: string): Promise<ListedRoutes> {
   const [four, six] = await Promise.all([listFamily(run, '-4', link), listFamily(run, '-6', link)]);
   return { four: four.entries, six: six.entries, isWhole: four.isWhole && six.isWhole };
@@ -61,9 +69,9 @@ async function listTable(run: Run, table: string): Promise<readonly JsonEntry[]>
 }
 
 /**
- * Runs `ip route show`. Null where it prints too much.
+ * Runs `ip route show`. Returns null if it prints too much.
  *
- * @param selected what all these routes have in common, which `ip` does not print
+ * @param selected the fields that the selector fixes, which `ip` therefore leaves out
  */
 async function show(
   run: Run,
@@ -103,18 +111,18 @@ function parseEntries(text: string): readonly JsonEntry[] {
   }
 }
 
-/** An observation of a host with large tables, in the form of {@link showInput}'s output. */
+/** An observation of a host with large tables, in the format of {@link showInput}'s output. */
 export interface LargeView {
   readonly text: string;
-  /** Of the prefixes in question those that the kernel refuses packets to. */
+  /** Prefixes in `asked` to which the kernel refuses packets. */
   readonly refused: readonly Prefix[];
-  /** The answers to further lines of the batch. */
+  /** The replies to the further lines of the batch. */
   readonly answers: readonly LookupResult[];
 }
 
 /**
- * Reads links, addresses and rules as a whole, our own tables, and of all other routes those that the kernel takes to the prefixes in
- * question, or that `listing` has.
+ * Reads all links, addresses and rules, and our own tables. Of all other routes, reads those that
+ * the kernel uses for the prefixes in `asked`, and adds those in `listing`.
  *
  * @param more further lines of the batch
  */
@@ -160,7 +168,7 @@ function split(lines: readonly string[], stdout: string, stderr: string) {
   return { links: links.json, rules: rules.json, answers, ruleEntries: parseEntries(rules.json) };
 }
 
-/** The tables that our rules lead to, or that had routes of ours when these were listed. */
+/** The tables that our rules use, and those that had routes of ours in the listing. */
 async function readOwnTables(run: Run, rules: readonly JsonEntry[], listed: readonly JsonEntry[]) {
   const named = [...rules.filter(({ protocol }) => String(protocol) === routeProtocol), ...listed];
   const isOwn = (table: string) => table === tunnelTable || isRouteTable(table);
@@ -176,7 +184,7 @@ function readLookup(address: Address, answer: LookupResult | undefined): { famil
   return entry === undefined ? [] : [{ family, entry }];
 }
 
-/** One route may be listed, and found by several lookups. */
+/** Removes duplicates: a route may be in the listing and in several lookups. */
 function distinct(entries: readonly JsonEntry[]): readonly JsonEntry[] {
   const keyOf = ({ dst, table = '254', metric, tos, protocol, dev, gateway, via, type = '1', nexthops }: JsonEntry) =>
     JSON.stringify([

@@ -14,10 +14,15 @@ import {
   tableName,
 } from './json-entry.ts';
 
-/** Numbers, because a host may rename tables and protocols; details, which include the type. */
+/**
+ * Numbers, because a host may rename tables and protocols. Details, because they include the type.
+ */
 const getArgs = ['-json', '-details', '-Numeric', '-batch', '-'];
 
-/** {@link Host.route}, in one process: the path of the packet (`route get`), and the matching route (`fibmatch`). */
+/**
+ * {@link Host.route}, in one process: the path of the packet (`route get`), and the matching route
+ * (`fibmatch`).
+ */
 export async function getRoute(run: Run, destination: Address, packet: PacketOrigin = {}): Promise<KernelRoute> {
   const { source, mark } = packet;
   const from = source === undefined ? '' : ` from ${source}`;
@@ -32,7 +37,10 @@ export async function getRoute(run: Run, destination: Address, packet: PacketOri
   }
 }
 
-/** Parses the two lines, each a JSON array with one object (iproute_get in ip/iproute.c of iproute2). */
+/**
+ * Parses the two lines, each a JSON array with one object (iproute_get in ip/iproute.c of
+ * iproute2).
+ */
 export function parseRouteGet(text: string): KernelRoute {
   const [path, match] = text
     .split('\n')

@@ -16,37 +16,46 @@ import { invalidIpOutput } from './json-entry.ts';
 import { showArgs } from './show.ts';
 
 /**
- * Bytes of JSON beyond which links, addresses, routes and rules are not read at once: some 15,000 routes, or 2,000 interfaces. A full
- * routing table of the internet has 100 MB.
+ * The maximum bytes of JSON for links, addresses, routes and rules in one read: some 15,000 routes,
+ * or 2,000 interfaces. A full routing table of the internet takes 100 MB.
  */
 export const mostAtOnce = 2 * 1024 * 1024;
 
-/** What the kernel answered to one line of a batch: a line of JSON, or why there is none (rtnetlink errors, as strerror(3) has them). */
+/**
+ * The kernel's reply to one line of a batch: a line of JSON, or the rtnetlink error in the words of
+ * strerror(3).
+ */
 export type LookupResult = { readonly json: string } | { readonly refusal: string };
 
 /**
- * Addresses that only a default route or a half of it leads to (RFC 1122 and RFC 6890): no routing protocol announces them, and the
- * kernel looks them up like any other.
+ * Addresses that only a default route, or a half of it, matches (RFC 1122 and RFC 6890). No routing
+ * protocol announces them, and the kernel looks them up like any other.
  */
 export const defaultProbes = ['0.0.0.1', '240.0.0.1'] as unknown as readonly Address[];
 
-/** Addresses of a prefix whose routes stand for all of it: near its beginning, its middle and its end. */
+/**
+ * Sample addresses of a prefix, near its beginning, middle and end. Their routes represent the
+ * whole prefix.
+ */
 export function probesOf(prefix: Prefix): readonly Address[] {
   if (familyOf(prefix) === 6 || lengthOf(prefix) > 29) return [addressOf(prefix)];
   const { first, last } = rangeOf(prefix);
   return [first + 1n, (first + last) / 2n + 2n, last - 1n].map(addressAt);
 }
 
-/** Looks up the route that matches, as WireGuard's own packets do: past the rules of a full tunnel. */
+/**
+ * Looks up the matching route as WireGuard's own packets do: with its mark, past the rules of a
+ * full tunnel.
+ */
 export function renderLookup(address: Address): string {
   return `route get fibmatch ${address} mark ${tunnelMark}`;
 }
 
 /**
- * Pairs the lines of a batch with what `ip -force -batch -` printed for them. A line that fails prints nothing, and is named on stderr
- * after its error.
+ * Pairs the lines of a batch with the output of `ip -force -batch -`. A failed line has no output.
+ * Stderr has its error, and then its number.
  *
- * @throws InvalidValue where a line has neither output nor error
+ * @throws InvalidValue if a line has neither output nor error
  */
 export function readAnswers(lines: readonly string[], stdout: string, stderr: string): readonly LookupResult[] {
   const refusals = new Map<number, string>();
@@ -68,9 +77,10 @@ export function readAnswers(lines: readonly string[], stdout: string, stderr: st
 }
 
 /**
- * Runs a batch whose first lines must succeed. An error of one of the others is its answer.
+ * Runs a batch whose first lines must succeed. An error of a line in `more` is the reply to that
+ * line.
  *
- * @returns the output of the first lines, and the answers to the others
+ * @returns the output of the first lines, and the replies to `more`
  */
 export async function runBatch(
   run: Run,
@@ -97,7 +107,7 @@ export async function runBatch(
   return { text, answers: answers.slice(lines.length) };
 }
 
-/** True where a packet is refused, and not only without a route. */
+/** True if the kernel rejects the packet. False if it merely has no route. */
 export function isRefused(answer: LookupResult): boolean {
   return 'refusal' in answer && !answer.refusal.includes('Network is unreachable');
 }

@@ -17,12 +17,12 @@ import {
   tableName,
 } from './json-entry.ts';
 
-/** What `ip` prints of all links, of the routes of all tables, and of the IPv4 policy rules. */
+/** The output of `ip` for all links, the routes of all tables, and the IPv4 policy rules. */
 export interface ShownByIp {
   readonly links: readonly ShownLink[];
   readonly routes: readonly ShownRoute[];
   readonly rules: readonly Rule[];
-  /** What the main table refuses. */
+  /** The prefixes to which the main table refuses packets. */
   readonly refusing: readonly Prefix[];
   /** Our `throw` routes in tables of accepted routes. */
   readonly throwRoutes: readonly ThrowRoute[];
@@ -32,25 +32,31 @@ export interface ShownLink {
   readonly name: string;
   readonly mtu: number;
   readonly up: boolean;
-  /** A bridge without a member has none, and a card without a cable. */
+  /** False for a bridge without a member, and for a card without a cable. */
   readonly carrier: boolean;
   readonly loopback: boolean;
   readonly alias: string | null;
-  /** What kind of virtual interface it is; null for a network card. */
+  /** The kind of virtual interface. Null for a network card. */
   readonly kind: string | null;
-  /** The bridge, bond or VRF that it belongs to. */
+  /** The bridge, bond or VRF that the link belongs to. */
   readonly master: string | null;
-  /** The interface that it lies on, or is a pair with; null where that is in another network namespace. */
+  /**
+   * The interface below it, or the other end of its pair. Null if that is in another network
+   * namespace.
+   */
   readonly lower: string | null;
-  /** True for an Ethernet device of a program, as virtual machines have. */
+  /** True for an Ethernet device of a program, such as a virtual machine monitor. */
   readonly isTap: boolean;
-  /** True where packets come with checksums to be completed, as those of virtual machines and of no VPN. */
+  /**
+   * True if the device accepts packets with incomplete checksums. Virtual machines use this, VPNs
+   * do not.
+   */
   readonly hasVirtioHeader: boolean;
   readonly addresses: readonly ShownAddress[];
 }
 
 export interface ShownAddress extends InterfaceAddress {
-  /** The range that is on-link: around the other end, where the link has one. */
+  /** The on-link range. On a point-to-point link, the range of the other end. */
   readonly subnet: Prefix;
 }
 
@@ -58,22 +64,24 @@ export interface ShownRoute {
   readonly prefix: Prefix;
   readonly table: string;
   readonly protocol: string;
-  /** The links that it leads into: more than one for a multipath route. */
+  /** The links that it leads into. A multipath route has several. */
   readonly links: readonly string[];
   readonly gateways: readonly Address[];
   readonly metric: number;
-  /** The route's own MTU, where it has one. */
+  /** The MTU of the route itself. Null if it has none. */
   readonly mtu: number | null;
-  /** The type of service of the packets that alone take it. */
+  /** The type of service to which the route is restricted. */
   readonly tos: string | null;
-  /** What packets without a source of their own get as one. */
+  /** The source address for packets that have none yet. */
   readonly source: Address | null;
 }
 
 /**
- * One process for everything. Details because aliases are among them; numbers because a host may have named any table or protocol;
- * and a call for each family because both print their default route as `default`. The rules of IPv6 are left out: one batch cannot
- * show those of both families.
+ * One process reads everything. The arguments are chosen for these reasons:
+ * - Details include aliases.
+ * - Numbers are reliable, because a host may rename tables and protocols.
+ * - Each family has its own command, because both print their default route as `default`.
+ * - The rules of IPv6 are missing, because one batch cannot show the rules of both families.
  */
 export const showArgs = ['-json', '-details', '-Numeric', '-batch', '-'];
 export const showInput = `address show
@@ -82,12 +90,15 @@ route show table all type unicast root ::/0
 rule show
 `;
 
-/** Parses what `ip` prints for {@link showInput}: four lines, each a JSON array (ip-address(8), ip-route(8), ip-rule(8)). */
+/**
+ * Parses the output for {@link showInput}: four lines, each a JSON array (ip-address(8),
+ * ip-route(8), ip-rule(8)).
+ */
 export function parseShown(text: string): ShownByIp {
   return shownReader()(text);
 }
 
-/** Parses successive outputs: only the lines that differ from the last output's. */
+/** Parses successive outputs. Parses only the lines that differ from the last output. */
 export function shownReader(): (text: string) => ShownByIp {
   const readLinks = memoizeLast((line) =>
     parseList(line)
@@ -151,13 +162,16 @@ function isUnicast({ type, dst }: JsonEntry): boolean {
   return (type === undefined || type === '1' || type === 'unicast') && typeof dst === 'string';
 }
 
-/** Blackhole, unreachable and prohibit end the search; a `throw` continues with the next rule. Numbers as in linux/rtnetlink.h. */
+/**
+ * Blackhole, unreachable and prohibit end the route lookup. A `throw` continues with the next rule.
+ * The numbers are from linux/rtnetlink.h.
+ */
 function isRefusing({ type, table, dst }: JsonEntry): boolean {
   const kinds = ['6', '7', '8', 'blackhole', 'unreachable', 'prohibit'];
   return kinds.includes(String(type)) && tableName(table ?? 'main') === 'main' && typeof dst === 'string';
 }
 
-/** RTN_THROW. */
+/** RTN_THROW of linux/rtnetlink.h. */
 function isOwnThrow({ type, table, protocol, dst }: JsonEntry): boolean {
   const isThrow = type === '9' || type === 'throw';
   return isThrow && `${protocol}` === routeProtocol && isRouteTable(tableName(table)) && typeof dst === 'string';
@@ -171,7 +185,7 @@ function readDestination(whole: string): (entry: JsonEntry) => Prefix {
   return ({ dst }) => (dst === 'default' ? maskPrefix(whole) : readPrefix(String(dst)));
 }
 
-/** Our own routes for a type of service are temporary, and only echoes take them. */
+/** Our own routes for a type of service are temporary, and only echoes use them. */
 function isForEchoes({ tos, protocol }: JsonEntry): boolean {
   return tos !== undefined && protocol === routeProtocol;
 }
@@ -192,13 +206,16 @@ function readRoute(entry: JsonEntry, whole: Prefix): ShownRoute {
   };
 }
 
-/** Parses an IPv4 rule as `ip -json -details -Numeric rule show` prints it (print_rule in ip/iprule.c of iproute2). */
+/**
+ * Parses an IPv4 rule of `ip -json -details -Numeric rule show` (print_rule in ip/iprule.c of
+ * iproute2).
+ */
 function readRule(entry: JsonEntry): Rule {
   const { priority, src, srclen, dst, dstlen, fwmark, fwmask, table, protocol } = entry;
   const { goto, suppress_prefixlen: suppress } = entry;
   return {
     priority: numberOf(priority, 'priority'),
-    // A flag is printed as a key without a value.
+    // `ip` prints a flag as a key with a null value.
     not: 'not' in entry,
     from: readSelector(src, srclen),
     to: readSelector(dst, dstlen),
@@ -212,7 +229,10 @@ function readRule(entry: JsonEntry): Rule {
   };
 }
 
-/** The names of all other keys are returned in `more`. `unresolved` is a `goto` without a target, which its absence shows. */
+/**
+ * All other keys are returned in `more`. `unresolved` marks a `goto` whose target does not exist,
+ * which the rules themselves show.
+ */
 const knownKeys = new Set(
   'priority not src srclen dst dstlen fwmark fwmask table goto unresolved nop suppress_prefixlen protocol'.split(' '),
 );
@@ -224,7 +244,7 @@ function readSelector(address: unknown, length: unknown): Prefix | null {
 
 function parseList(line: string): readonly JsonEntry[] {
   try {
-    // `ip` prints control characters of a link's alias as they are, which JSON forbids.
+    // `ip` prints control characters of an alias unescaped, which JSON forbids.
     const value: unknown = JSON.parse(line.replace(/\p{Cc}/gu, ' '));
     if (Array.isArray(value)) return value.filter(isEntry);
   } catch {}

@@ -6,8 +6,9 @@ import { type Monitor, runMonitor } from './monitor.ts';
 import { isLossReport, parseEvent } from './parse-event.ts';
 
 /**
- * One line for each event. Text, because `ip -json monitor` prints text too (6.1) or invalid JSON, by version. Without details, because
- * the alias of an interface may contain a newline. `netconf` reports forwarding.
+ * Prints one line for each event. `netconf` reports forwarding. The format is text, because
+ * `ip -json monitor` prints text too (6.1) or invalid JSON, depending on the version. Details are
+ * off, because the alias of an interface may contain a newline.
  */
 const ipMonitor: Monitor = {
   tool: 'ip',
@@ -19,8 +20,8 @@ const ipMonitor: Monitor = {
 };
 
 /**
- * Text, one line for each object; `ruleset` leaves out packet traces and generations. It reports all tables; most lines that are not of
- * our tables are dropped.
+ * Prints one line of text for each object. `ruleset` leaves out packet traces and generations. It
+ * reports all tables. Most lines about tables of other programs are dropped.
  */
 const nftMonitor: Monitor = {
   tool: 'nft',
@@ -35,7 +36,7 @@ type HostEventListener = (event: HostEvent) => void;
 
 interface WatchOptions {
   readonly backoff?: Backoff;
-  /** False for a line of `ip monitor` that is of no interest. */
+  /** False for an irrelevant line of `ip monitor`. */
   readonly relevant?: (line: string) => boolean;
 }
 
@@ -59,8 +60,9 @@ export function watchFirewall(
 }
 
 /**
- * Parses a line of `nft monitor ruleset` (nftables 1.0.6); null for a line that belongs neither to a table of ours nor to a base chain or
- * table of another program for forwarded or incoming packets. `nft` reports each deleted rule and table of a flushed ruleset.
+ * Parses a line of `nft monitor ruleset` (nftables 1.0.6). Null unless the line is about a table of
+ * ours, or about another program's table or base chain for forwarded or incoming packets. When a
+ * ruleset is flushed, `nft` reports each deleted rule and table.
  */
 export function parseFirewallEvent(line: string): HostEvent | null {
   const [, verb = '', link] = objectLine.exec(line) ?? [];
@@ -69,16 +71,25 @@ export function parseFirewallEvent(line: string): HostEvent | null {
   return change === '' ? null : { kind: 'firewall', link: null, removed: removals.has(change) };
 }
 
-/** ENOBUFS; `nft` continues after it. */
+/** ENOBUFS. `nft` continues after it. */
 export function isFirewallLossReport(line: string): boolean {
   return line.startsWith('# ERROR: ');
 }
 
 const removals: ReadonlySet<string> = new Set(['delete', 'destroy']);
 
-/** `add chain ip filter FORWARD { type filter hook forward priority filter; policy drop; }`, printed for each change of the policy. */
+/**
+ * `add chain ip filter FORWARD { type filter hook forward priority filter; policy drop; }`, printed
+ * for each change of the policy.
+ */
 const filterChainLine = /^([a-z]{1,20}) chain (?:ip|inet) [^"]{1,300} \{ type filter hook (?:forward|input) /;
-/** `delete table ip filter`; rules and chains of other programs change too often. */
+/**
+ * `delete table ip filter`. Rules and chains of other programs are ignored, because they change too
+ * often.
+ */
 const deletedTableLine = /^(delete|destroy) table (?:ip|inet) /;
-/** `delete rule inet cpn_wg0 forward handle 3`: verb, kind of object, family, table with the name of an interface as in parseLinkName. */
+/**
+ * `delete rule inet cpn_wg0 forward handle 3`: verb, kind of object, family, and the table, whose
+ * name ends with an interface name as in parseLinkName.
+ */
 const objectLine = new RegExp(`^([a-z]{1,20}) [a-z]{1,20} inet ${tableOf('')}([a-zA-Z0-9_.-]{1,15})(?: |$)`);

@@ -4,7 +4,7 @@ import { type Backoff, backoffDelay } from '../../../core/util/backoff.ts';
 import { eventsLost, type HostEvent, type Watch } from '../../host.ts';
 import type { Child, Start } from '../../process/run.ts';
 
-/** A tool that prints a line for each change that the kernel reports, until it is ended. */
+/** A tool that prints a line for each change that the kernel reports, until it is stopped. */
 export interface Monitor {
   readonly tool: Parameters<Start>[0];
   readonly args: readonly string[];
@@ -12,17 +12,21 @@ export interface Monitor {
   readonly protocol: number;
   /** Null for a line without a relevant change. */
   parse(line: string): HostEvent | null;
-  /** Whether the line reports that the kernel dropped messages because the socket was full (ENOBUFS). */
+  /**
+   * True if the line reports that the kernel dropped messages because the socket was full
+   * (ENOBUFS).
+   */
   isLossReport(line: string): boolean;
 }
 
-/** Minimum delay before a restart, because full jitter may be 0. */
+/** The minimum delay before a restart, because full jitter may be 0. */
 const minDelayMs = 100;
 const defaultBackoff: Backoff = { baseMs: 500, capMs: 60_000 };
 
 /**
- * Calls `listener` with the events of one child of `monitor`. Restarts a child that ends or has lost messages, and then reports
- * {@link eventsLost}. Later failures are retried until the watch is closed. @throws MissingTool
+ * Calls `listener` with the events of one child of `monitor`. Restarts a child that ends or has
+ * lost messages, and then reports {@link eventsLost}. Retries later failures until the watch is
+ * closed. @throws MissingTool if the first start fails
  */
 export async function runMonitor(
   monitor: Monitor,
@@ -34,7 +38,8 @@ export async function runMonitor(
   const { signal } = closing;
   const open = async () => {
     const child = await start(monitor.tool, monitor.args, (line) => {
-      // After a loss, the kernel drops more messages without a report until all are read: only a new socket is reliable.
+      // After a loss, the kernel drops more messages without a report until all are read. Only a
+      // new socket is reliable.
       if (line === null || monitor.isLossReport(line)) return void child.close();
       const event = monitor.parse(line);
       if (event && !signal.aborted) listener(event);
@@ -53,7 +58,7 @@ export async function runMonitor(
       const delay = minDelayMs + backoffDelay(attempt, backoff, Math.random());
       await sleep(delay, undefined, { signal }).catch(() => {});
       if (signal.aborted) return;
-      // Without the tool, the ended child stays, and so the backoff grows.
+      // If the tool is missing, the ended child stays, so the backoff grows.
       child = await open().catch(() => child);
       if (signal.aborted) await child.close();
       else listener(eventsLost);
@@ -70,7 +75,10 @@ export async function runMonitor(
   };
 }
 
-/** Long enough for any tool to start. Later the watch begins all the same, because events are only hints. */
+/**
+ * 100 checks of 10 ms, enough for any tool to start. After that the watch starts regardless,
+ * because events are only hints.
+ */
 const maxChecks = 100;
 const checkIntervalMs = 10;
 
@@ -85,7 +93,9 @@ async function waitUntilListening({ pid, ended }: Child, protocol: number, signa
   }
 }
 
-/** Whether the process has a netlink socket of the protocol that joined groups. Its port is the pid. */
+/**
+ * True if the process has a netlink socket of the protocol that joined groups. Its port is the pid.
+ */
 async function isListening(pid: number | undefined, wanted: number): Promise<boolean> {
   const sockets = await readFile('/proc/net/netlink', 'utf8').catch(() => '');
   return sockets.split('\n').some((socket) => {

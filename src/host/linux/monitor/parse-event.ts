@@ -2,18 +2,22 @@ import { printable } from '../../../core/errors/index.ts';
 import type { HostEvent } from '../../host.ts';
 
 /**
- * Parses a line of `ip -oneline monitor link address route rule netconf` (iproute2 6.1); null for a line without a relevant change. Of
- * netconf, forwarding and the source filter of one interface are relevant. The kernel allows no space and no colon in the name of an
- * interface; of a name with `@`, only the part before it is returned.
+ * Parses a line of `ip -oneline monitor link address route rule netconf` (iproute2 6.1). Null for a
+ * line without a relevant change. From netconf, only forwarding, and the source filter of one
+ * interface, are relevant.
+ *
+ * The kernel allows no space and no colon in an interface name. For a name with `@`, only the part
+ * before it is returned.
  */
 export function parseEvent(line: string): HostEvent | null {
   const deleted = line.startsWith(deletedMark);
   const text = deleted ? line.slice(deletedMark.length) : line;
 
-  // First, because `inet default forwarding on` matches a route too.
+  // netconf comes first, because `inet default forwarding on` matches a route too.
   if (netconfLine.test(text)) return readForwarding(text);
   const link = linkLine.exec(text)?.[1];
-  // A bridge also reports each port that leaves it as a deleted link, but without a queueing discipline.
+  // A port that leaves a bridge is also reported as a deleted link, but without a queueing
+  // discipline.
   if (link) return { kind: 'link', link: printable(link), removed: deleted && text.includes(' qdisc ') };
   const owner = addressLine.exec(text)?.[1];
   if (owner) return { kind: 'address', link: printable(owner), removed: deleted };
@@ -25,7 +29,7 @@ export function parseEvent(line: string): HostEvent | null {
   return null;
 }
 
-/** ENOBUFS; `ip` continues after it. */
+/** ENOBUFS. `ip` continues after it. */
 export function isLossReport(line: string): boolean {
   return line.startsWith('netlink receive error');
 }
@@ -39,14 +43,20 @@ function readForwarding(text: string): HostEvent | null {
 
 const deletedMark = 'Deleted ';
 
-/** `inet all …`; older versions print `ipv4 all …` and `ipv4 dev eth0 …`. */
+/** `inet all …`. Older versions print `ipv4 all …` and `ipv4 dev eth0 …`. */
 const netconfLine = /^(?:inet6?|ipv[46]) /;
-/** Nothing else on the line: a new interface is reported with all its settings. No interface can be named `all` or `default`. */
+/**
+ * Matches only a line without other settings: a new interface is reported with all its settings. No
+ * interface can have the name `all` or `default`.
+ */
 const forwardingLine = /^\S{1,5} (?:dev )?(\S{1,15}) forwarding (?:on|off) *$/;
-/** Of one interface: `all` never loosens the filter of an interface. */
+/** Matches single interfaces only: `all` never loosens the filter of an interface. */
 const sourceFilterLine = /^\S{1,5} (?:dev )?(?!all |default )(\S{1,15}) rp_filter (?:off|loose|strict) *$/;
 
-/** `3: v0@v1: <BROADCAST,…`; bounded, because a name has up to 15 characters, and a line up to 65,536. */
+/**
+ * `3: v0@v1: <BROADCAST,…`. Bounded, because a name has up to 15 characters, and a line up to
+ * 65,536.
+ */
 const linkLine = /^\d{1,10}: ([^\s:]{1,15}?)(?:@[^\s:]{1,15})?: </;
 /** `3: v0    inet 10.1.0.1/24 …` */
 const addressLine = /^\d{1,10}: ([^\s:]{1,15}) +inet6? /;

@@ -4,7 +4,10 @@ import { readObjects } from './own-table.ts';
 import type { SetOf } from './rule-conditions.ts';
 import { readRuleStatements } from './rule-statements.ts';
 
-/** Without the elements of named sets, of which a blocklist has 100,000 or more. Anonymous sets are part of a rule. */
+/**
+ * Leaves out the elements of named sets: a blocklist has 100,000 or more. Anonymous sets are part
+ * of a rule.
+ */
 export const rulesetArgs = ['--json', '--terse', 'list', 'ruleset'];
 
 /** Lists a set with its elements. */
@@ -13,10 +16,11 @@ export function setArgs({ kind, family, table, name }: NamedSet): string[] {
 }
 
 /**
- * Parses `nft --json --terse list ruleset` (libnftables-json(5)) into the tables that may filter forwarded or incoming IPv4 packets at any hook,
- * without dormant ones. An unsupported expression becomes an unknown condition, and is never left out.
+ * Parses `nft --json --terse list ruleset` (libnftables-json(5)) into the tables that may filter
+ * forwarded or incoming IPv4 packets at any hook. Leaves out dormant tables. An unsupported
+ * expression becomes an unknown condition, and is never dropped.
  *
- * @param listedSets what `nft` printed for {@link setArgs}
+ * @param listedSets the output of `nft` for {@link setArgs}
  */
 export function parseFilterTables(text: string, listedSets: readonly string[] = []): FilterTable[] {
   const objects = readObjects(text);
@@ -46,7 +50,7 @@ export function parseFilterTables(text: string, listedSets: readonly string[] = 
   });
 }
 
-/** The sets of a listing, by {@link keyOf}; those in `listed` have all their elements. */
+/** The sets of a listing, by {@link keyOf}. The sets in `listed` have all their elements. */
 function readSets(objects: readonly JsonEntry[], listed: readonly JsonEntry[]): Map<string, ReturnType<SetOf>> {
   const sets = new Map<string, ReturnType<SetOf>>();
   for (const kind of ['set', 'map'] as const) {
@@ -56,7 +60,7 @@ function readSets(objects: readonly JsonEntry[], listed: readonly JsonEntry[]): 
       const unread = { set: { kind, family, table, name } as const, hasRanges: [flags].flat().includes('interval') };
       sets.set(keyOf(set, name), Array.isArray(elem) ? elem : unread);
     }
-    // nft leaves out `elem` where there is none.
+    // nft omits `elem` for an empty set.
     for (const set of entriesOf(listed, kind)) sets.set(keyOf(set, set.name), asList(set.elem));
   }
   return sets;
@@ -66,7 +70,7 @@ function entriesOf(objects: readonly JsonEntry[], kind: string): JsonEntry[] {
   return objects.flatMap((object) => (isEntry(object[kind]) ? [object[kind]] : []));
 }
 
-/** A name can contain any character but NUL. */
+/** Joins with NUL, the only character that a name cannot contain. */
 function keyOf({ family, table }: JsonEntry, name: unknown): string {
   return [family, table, name].map(String).join('\0');
 }
@@ -77,7 +81,9 @@ function hookOf({ type, hook }: JsonEntry): Hook | null {
   return type === 'filter' ? (hooks.find((each) => each === hook) ?? null) : null;
 }
 
-/** nft 1.0.6 prints the name of the table for any flag, which is then taken for `dormant`. */
+/**
+ * nft 1.0.6 prints the name of the table in place of any flag. Such a flag is treated as `dormant`.
+ */
 function isDormant({ name, flags }: JsonEntry): boolean {
   const words = [flags].flat();
   return words.includes('dormant') || words.includes(name);

@@ -5,7 +5,7 @@ import type { OpenPort, PortState } from '../../../core/host-state/open-port.ts'
 import type { Run } from '../../process/run.ts';
 import { findConflictingProcesses } from '../conflicting-processes.ts';
 
-/** {@link Host.portStates}, of ufw and firewalld. */
+/** {@link Host.portStates}, for ufw and firewalld. */
 export async function readPortStates(
   run: Run,
   link: string,
@@ -19,7 +19,7 @@ export async function readPortStates(
   ];
 }
 
-/** ufw has no daemon: its unit loads rules. */
+/** Reads the configuration, because ufw has no daemon: its unit loads rules. */
 export async function isUfwEnabled(): Promise<boolean> {
   return /^ENABLED=yes$/m.test(await readFile('/etc/ufw/ufw.conf', 'utf8').catch(() => ''));
 }
@@ -28,7 +28,7 @@ async function isFirewalldRunning(): Promise<boolean> {
   return (await findConflictingProcesses()).some((name) => name.startsWith('firewalld '));
 }
 
-/** The settings of a program may remain after it was removed. */
+/** Returns no state if the program was removed: its settings may remain. */
 async function ifInstalled(read: () => Promise<PortState[]>): Promise<PortState[]> {
   try {
     return await read();
@@ -44,8 +44,9 @@ async function readUfw(run: Run, link: string, port: number): Promise<PortState[
 }
 
 /**
- * Parses `ufw show added` (ufw(8)) for UDP to a port from anywhere. It has at most one rule for exactly this, which another `ufw allow` or
- * `ufw deny` replaces. There may be a second rule, for both protocols; the first rule applies.
+ * Parses `ufw show added` (ufw(8)) for UDP to a port from anywhere. ufw has at most one such rule,
+ * which a further `ufw allow` or `ufw deny` replaces. There may be a second rule for both
+ * protocols. The first rule applies.
  */
 export function parseUfwRules(text: string, port: number, comment: string): PortState['is'] {
   const [first = 'closed', ...more] = listUfwRules(text, port, comment);
@@ -63,7 +64,7 @@ function listUfwRules(text: string, port: number, comment: string): PortState['i
 
 const ufwRule = /^ufw (allow|deny|reject|limit) (?:in )?(?:log(?:-all)? )?(\d{1,5})(\/udp)?(?: comment '([^']*)')?\s*$/;
 
-/** The port in the zones of these interfaces: at runtime, and permanent. */
+/** Reads the state of the port in the zones of these interfaces, both runtime and permanent. */
 export async function readFirewalld(run: Run, port: number, links: readonly string[]): Promise<PortState[]> {
   const states: PortState[] = [];
   for (const zone of await findZones(run, links)) {
@@ -76,7 +77,7 @@ export async function readFirewalld(run: Run, port: number, links: readonly stri
   return states;
 }
 
-/** An interface without a zone is in the default zone. */
+/** An interface without a zone belongs to the default zone. */
 async function findZones(run: Run, links: readonly string[]): Promise<readonly string[]> {
   const zones = new Set<string>();
   for (const link of links.length > 0 ? links : [null]) {
@@ -93,8 +94,8 @@ async function readZone(run: Run, link: string): Promise<string> {
 }
 
 /**
- * Opens a UDP port, or closes it. Closing a closed port is no failure. A rule of ufw without our comment belongs to an operator, and
- * stays.
+ * Opens or closes a UDP port. Closing a closed port succeeds. A ufw rule without our comment
+ * belongs to an operator, and stays.
  */
 export async function setPortOpen(run: Run, link: string, at: OpenPort, isOpen: boolean): Promise<void> {
   const port = `${at.port}/udp`;
@@ -111,7 +112,7 @@ export async function setPortOpen(run: Run, link: string, at: OpenPort, isOpen: 
   await run('firewall-cmd', [...scopeArgs(at), `--${isOpen ? 'add' : 'remove'}-port=${port}`], { allowExitCodes });
 }
 
-/** firewall-cmd(1), exit codes. */
+/** The exit code of firewall-cmd(1) while firewalld is not running. */
 const notRunning = 252;
 
 function scopeArgs({ zone, permanent }: OpenPort): string[] {

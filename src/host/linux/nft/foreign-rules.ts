@@ -8,16 +8,19 @@ import { readIfThere } from '../underlay.ts';
 import { parseFilterTables, rulesetArgs, setArgs } from './filter-tables.ts';
 import { hasLegacyTables, parseLegacyTables } from './legacy-tables.ts';
 
-/** For all sets of one check together. `nft` lists 20,000 prefixes in a fifth of it. */
+/** Milliseconds for all sets of one check. `nft` lists 20,000 prefixes in a fifth of that. */
 const readingMs = 500;
 /** Bytes of one set: about 20,000 prefixes. */
 const maxSetBytes = 1024 * 1024;
-/** A set that was read may decide that packets come to a rule with another one. */
+/**
+ * A set may decide whether packets reach a rule with a further set. Each round reads the sets of
+ * one such level.
+ */
 const maxRounds = 4;
 
 /**
- * {@link Host.foreignDrops}. It reads the rules without the elements of named sets, and then those sets on which a verdict depends. A set that
- * is too large stays unread.
+ * {@link Host.foreignDrops}. Reads the rules without the elements of named sets, and then the sets
+ * on which a verdict depends. A set that is too large stays unread.
  */
 export async function readForeignDrops(
   run: Run,
@@ -46,7 +49,10 @@ export async function readForeignDrops(
   }
 }
 
-/** Null where it cannot be read in time; its name is part of a command of nft. */
+/**
+ * Null if the set cannot be read in time. Names with special characters are refused, because they
+ * become part of an nft command.
+ */
 async function readSet(run: Run, set: NamedSet, deadlineMs: number): Promise<string | null> {
   if (deadlineMs < 1 || ![set.table, set.name].every((name) => /^[a-zA-Z_][\w.-]*$/.test(name))) return null;
   try {
@@ -57,7 +63,10 @@ async function readSet(run: Run, set: NamedSet, deadlineMs: number): Promise<str
   }
 }
 
-/** Null in place of tables that cannot be read. Without such tables no process starts, and no module of the kernel is loaded. */
+/**
+ * Returns null for tables that cannot be read. Without legacy tables, starts no process and loads
+ * no kernel module.
+ */
 async function readLegacyTables(run: Run): Promise<(FilterTable | null)[]> {
   if (!hasLegacyTables(await readIfThere('/proc/net/ip_tables_names'))) return [];
   try {

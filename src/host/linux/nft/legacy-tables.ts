@@ -11,7 +11,7 @@ import type {
 import { protocolNames, readAddressRange } from './rule-conditions.ts';
 import { nonTerminalTargets } from './rule-statements.ts';
 
-/** The priority of the chains of each table that filters (linux/netfilter_ipv4.h). */
+/** The priority of the chains of each filtering table (linux/netfilter_ipv4.h). */
 const priorities: Readonly<Record<string, number>> = { raw: -300, mangle: -150, filter: 0, security: 50 };
 
 const hooks: Readonly<Record<string, Hook>> = {
@@ -21,14 +21,17 @@ const hooks: Readonly<Record<string, Hook>> = {
   INPUT: 'input',
 };
 
-/** True where a line of /proc/net/ip_tables_names is a table that filters: nft does not show the rules of iptables-legacy. */
+/**
+ * True if /proc/net/ip_tables_names lists a filtering table. nft does not show the rules of
+ * iptables-legacy.
+ */
 export function hasLegacyTables(names: string): boolean {
   return names.split('\n').some((name) => Object.hasOwn(priorities, name));
 }
 
 /**
- * Parses the output of `iptables-legacy-save` (iptables-save(8), iptables-extensions(8)) into the tables that filter. A match that is not supported
- * becomes an unknown condition, and is never left out.
+ * Parses the output of `iptables-legacy-save` (iptables-save(8), iptables-extensions(8)) into the
+ * filtering tables. An unsupported match becomes an unknown condition, and is never dropped.
  */
 export function parseLegacyTables(text: string): FilterTable[] {
   const tables: FilterTable[] = [];
@@ -52,7 +55,7 @@ export function parseLegacyTables(text: string): FilterTable[] {
   return tables;
 }
 
-/** None for a rule that leaves packets to the next one. */
+/** Empty for a rule that leaves the verdict to the next rule. */
 function readRule(words: readonly string[]): FilterRule[] {
   const conditions: RuleCondition[] = [];
   let not = false;
@@ -81,7 +84,8 @@ function readTarget(target: string, isGoto: boolean): RuleVerdict | null {
   for (const does of ['accept', 'drop', 'reject', 'return'] as const)
     if (target === does.toUpperCase()) return { does };
   if (nonTerminalTargets.has(target)) return null;
-  // The targets of extensions have names in capitals, and so may chains of a user: a chain that is missing has an unknown end.
+  // The target is an extension or a user's chain. Both may have names in capitals. A missing chain
+  // has an unknown verdict.
   return { does: 'jump', chain: target };
 }
 
@@ -106,7 +110,7 @@ function readOption(option: string, values: readonly string[], not: boolean): Ru
     case '-p':
       return [{ on: 'protocol', not, names: [protocolNames[value] ?? value] }];
     case '-m':
-      // Its options follow; other matches may have none.
+      // The options of these matches follow. A match of another kind may have no options.
       return ['tcp', 'udp', 'multiport', 'conntrack', 'state', 'comment'].includes(value) ? [] : [unknown];
     case '--comment':
       return [];

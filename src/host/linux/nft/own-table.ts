@@ -7,7 +7,8 @@ import { asList, isEntry, type JsonEntry } from '../ip/json-entry.ts';
 /**
  * Renders the transaction for `nft -f -` (nft(8)) that replaces our table.
  *
- * @param now milliseconds since 1970 by the clock of the service; null closes what has a deadline
+ * @param now milliseconds since 1970 by the clock of the service; null closes every range that has
+ * a deadline
  */
 export function renderFirewall({ link, rules }: Firewall, now: number | null = null): string {
   const sets = writeSets(link, rules, now);
@@ -19,7 +20,10 @@ export function renderFirewall({ link, rules }: Firewall, now: number | null = n
   return `${renderRemoval(link)}table inet ${tableOf(link)} {\n${sets.join('')}${bodies.join('')}}\n`;
 }
 
-/** Renders the transaction that removes our table. It adds the table first, because deleting one that does not exist is an error. */
+/**
+ * Renders the transaction that removes our table. It adds the table first, because deleting a
+ * missing table is an error.
+ */
 export function renderRemoval(link: string): string {
   const table = tableOf(link);
   return `add table inet ${table}\ndelete table inet ${table}\n`;
@@ -30,8 +34,9 @@ export function listArgs(link: string): string[] {
 }
 
 /**
- * Parses `nft --json list table` (libnftables-json(5)) into the sorted `chain comment` of each rule. Settings that disable correct rules
- * are listed like rules: a dormant table, and a chain with another policy than accept.
+ * Parses `nft --json list table` (libnftables-json(5)) into the sorted `chain comment` of each
+ * rule. Also lists settings that disable correct rules: a dormant table, and a chain with a policy
+ * other than accept.
  */
 export function parseRules(text: string): string[] {
   const objects = readObjects(text);
@@ -48,8 +53,9 @@ export function parseRules(text: string): string[] {
 }
 
 /**
- * Parses the seconds that are left of each element with a timeout, by `set element`: the address, or the first one of a range. An element
- * that never ends, in a set with timeouts, has infinite ones.
+ * Parses the remaining seconds of each element with a timeout, by `set element`. The element is the
+ * address, or the first address of a range. An element without a timeout, in a set with timeouts,
+ * has infinite seconds.
  */
 export function parseTimeouts(text: string): Readonly<Record<string, number>> {
   const sets = readObjects(text).flatMap(({ set }) => (isEntry(set) ? [set] : []));
@@ -62,7 +68,7 @@ export function parseTimeouts(text: string): Readonly<Record<string, number>> {
 
 function readTimeout(set: string, given: unknown): [string, number] {
   const { val, timeout, expires }: JsonEntry = isEntry(given) && isEntry(given.elem) ? given.elem : { val: given };
-  // Without `expires` in its last second.
+  // nft omits `expires` in the last second.
   const left = timeout === undefined ? Number.POSITIVE_INFINITY : Number(expires ?? 0);
   return [`${set} ${firstOf(val)}`, left];
 }
@@ -73,7 +79,10 @@ function firstOf(value: unknown): string {
   return isEntry(prefix) ? String(prefix.addr) : String(asList(range)[0]);
 }
 
-/** Parses the output of `nft --json`: objects with one key each, such as `chain` or `rule`. @throws InvalidValue */
+/**
+ * Parses the output of `nft --json`: objects with one key each, such as `chain` or `rule`. @throws
+ * InvalidValue
+ */
 export function readObjects(text: string): JsonEntry[] {
   try {
     const { nftables } = JSON.parse(text);

@@ -3,13 +3,13 @@ import { rangeOf } from '../../../core/net/cidr.ts';
 import { readAddress, readPrefix } from '../../read-address.ts';
 import { asList, isEntry, type JsonEntry } from '../ip/json-entry.ts';
 
-/** The elements of a named set or map; null where it is missing or unsupported. */
+/** The elements of a named set or map. Null if it is missing or unsupported. */
 export type SetOf = (name: string) => readonly unknown[] | UnreadSet | null;
 
-/** A set that is listed without its elements. */
+/** A set that was listed without its elements. */
 export interface UnreadSet {
   readonly set: NamedSet;
-  /** False where each element is a single value. */
+  /** False if each element is a single value. */
   readonly hasRanges: boolean;
 }
 
@@ -19,7 +19,7 @@ export function isUnread(elements: readonly unknown[] | UnreadSet): elements is 
 
 const unknown: RuleCondition = { on: 'unknown' };
 
-/** Parses a match (libnftables-json(5)) into alternatives: all conditions of one list must hold. */
+/** Parses a match (libnftables-json(5)) into alternatives. All conditions of one list must hold. */
 export function readMatch({ op, left, right }: JsonEntry, setOf: SetOf): (readonly RuleCondition[])[] {
   if (op !== '==' && op !== '!=' && op !== 'in') return [[unknown]];
   const not = op === '!=';
@@ -32,7 +32,10 @@ export function readMatch({ op, left, right }: JsonEntry, setOf: SetOf): (readon
   return values.map((value) => readCondition(left, value, setOf) ?? [unknown]);
 }
 
-/** The conditions for a field, or a concatenation of fields, to have one value; null where unsupported. */
+/**
+ * The conditions under which a field, or a concatenation of fields, has a value. Null if
+ * unsupported.
+ */
 export function readCondition(field: unknown, value: unknown, setOf: SetOf): readonly RuleCondition[] | null {
   const fields = isEntry(field) ? asList(field.concat) : [];
   if (fields.length === 0) {
@@ -43,7 +46,7 @@ export function readCondition(field: unknown, value: unknown, setOf: SetOf): rea
   return fields.flatMap((each, at) => readField(each, [parts[at]], false));
 }
 
-/** The conditions for a field to have a value in a set that was not read. */
+/** The conditions under which a field has a value in an unread set. */
 export function readUnread(field: unknown, { set, hasRanges }: UnreadSet, not: boolean): RuleCondition[] {
   const { protocol, field: name } = isEntry(field) && isEntry(field.payload) ? field.payload : {};
   if (protocol === 'ip6' || protocol === 'icmpv6') return [{ on: 'nothing' }];
@@ -73,7 +76,7 @@ function readPayload({ protocol, field }: JsonEntry, values: readonly unknown[],
   return transports.has(String(protocol)) ? [...impliedProtocol(protocol), port] : [unknown];
 }
 
-/** A match of a field of a protocol implies that protocol. */
+/** A match on a field of a protocol implies that protocol. */
 function impliedProtocol(protocol: unknown): RuleCondition[] {
   return transports.has(String(protocol)) ? [{ on: 'protocol', not: false, names: [String(protocol)] }] : [];
 }
@@ -118,7 +121,7 @@ function readMeta(key: unknown, values: readonly unknown[], not: boolean): RuleC
   return isIpv4 === not ? [{ on: 'nothing' }] : [];
 }
 
-/** One value, or those of a set; null for a named set that is missing or unsupported. */
+/** One value, or the values of a set. Null for a named set that is missing or unsupported. */
 function readValues(right: unknown, setOf: SetOf): ReturnType<SetOf> {
   const named = isText(right) && right.startsWith('@') ? setOf(right.slice(1)) : undefined;
   if (named === null || (named !== undefined && isUnread(named))) return named;

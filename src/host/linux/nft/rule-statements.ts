@@ -2,11 +2,12 @@ import type { FilterRule, RuleCondition, RuleVerdict } from '../../../core/forwa
 import { asList, isEntry, type JsonEntry } from '../ip/json-entry.ts';
 import { isUnread, readCondition, readMatch, readUnread, type SetOf } from './rule-conditions.ts';
 
-/** A rule with more alternatives gets an unknown condition. */
+/** The maximum number of alternatives. Beyond it, a rule gets an unknown condition. */
 const maxAlternatives = 4096;
 
 /**
- * Parses the statements of a rule (libnftables-json(5)) into rules without alternatives: a verdict map gives one rule for each element.
+ * Parses the statements of a rule (libnftables-json(5)) into rules without alternatives. A verdict
+ * map gives one rule per element.
  */
 export function readRuleStatements(statements: readonly unknown[], setOf: SetOf): FilterRule[] {
   let alternatives: readonly (readonly RuleCondition[])[] = [[]];
@@ -53,20 +54,20 @@ export const nonTerminalTargets = new Set(
 /** Statements without a condition. */
 const nonMatching = new Set(['counter', 'log', 'mangle', 'notrack', 'last', 'comment', 'ct helper', 'ct timeout']);
 
-/** Alternatives: all conditions of one list must hold. */
+/** Returns alternatives. All conditions of one list must hold. */
 function readConditions(statement: JsonEntry, setOf: SetOf): (readonly RuleCondition[])[] {
   if (isEntry(statement.match)) return readMatch(statement.match, setOf);
   if (isEntry(statement.xt)) return [readExtension(statement.xt)];
   return [Object.keys(statement).every((name) => nonMatching.has(name)) ? [] : [{ on: 'unknown' }]];
 }
 
-/** A condition of an iptables extension, of which nft prints at most the name. */
+/** A condition of an iptables extension. nft prints at most its name. */
 function readExtension({ type, name }: JsonEntry): RuleCondition[] {
   if (type === 'target' || type === 'watcher' || name === 'comment') return [];
   return [{ on: type === 'match' && (name === 'conntrack' || name === 'state') ? 'some state' : 'unknown' }];
 }
 
-/** It may match any packet, with any verdict. */
+/** May match any packet, with any verdict. */
 const unreadableRule: FilterRule = { conditions: [{ on: 'unknown' }], verdict: { does: 'unknown' } };
 
 function readVerdictMap({ key, data }: JsonEntry, setOf: SetOf): FilterRule[] {

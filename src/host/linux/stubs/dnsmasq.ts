@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { mostFiles, readForwarder, readNameservers, type SettingsFiles, type StubSettings } from './settings.ts';
 
-/** An option of the command line or of a file. */
+/** An option from the command line or a file. */
 type DnsmasqSetting = readonly [name: string, value: string];
 
-/** The options that matter, by the letters that stand for them on the command line. */
+/** The relevant options, by their letters on the command line. */
 const letters: Readonly<Record<string, string>> = {
   S: 'server',
   r: 'resolv-file',
@@ -14,10 +14,10 @@ const letters: Readonly<Record<string, string>> = {
   1: 'enable-dbus',
 };
 
-/** The letters without a value (OPTSTRING in option.c of dnsmasq), which one word may have several of. */
+/** The letters without a value (OPTSTRING in option.c of dnsmasq). One word may contain several. */
 const flags: ReadonlySet<string> = new Set('951yZDNLERKzowefnbvhdkq');
 
-/** The servers of NetworkManager, which tells them to its dnsmasq over D-Bus. */
+/** The servers that NetworkManager configures in its dnsmasq over D-Bus. */
 export const networkManagerFile = '/run/NetworkManager/no-stub-resolv.conf';
 
 const usualFile = '/etc/dnsmasq.conf';
@@ -36,7 +36,7 @@ export function readDnsmasq(argv: readonly string[], files: SettingsFiles): Stub
     ...valuesOf('rev-server').map((value) => value.replace(/^[^,]*,?/, '')),
   ]
     .map((value) => value.replace(/@.*$/s, ''))
-    // A domain without a server is answered here, and one with `#` by the usual servers.
+    // dnsmasq answers queries for a domain without a server. `#` stands for the default servers.
     .filter((value) => value !== '' && value !== '#');
   const named = servers.map((value) => readForwarder(value, '#'));
   const isBusKnown = !usesBus || published.some((text) => text !== '');
@@ -46,7 +46,7 @@ export function readDnsmasq(argv: readonly string[], files: SettingsFiles): Stub
   };
 }
 
-/** All options; not whole where a file or the output of a script is missing. */
+/** Collects all options. `isWhole` is false if a file or the output of a script is missing. */
 function readSettings(argv: readonly string[], files: SettingsFiles) {
   const given = readOptions(argv.slice(1));
   const pending: DnsmasqSetting[] = [...given];
@@ -93,14 +93,20 @@ function nameOf(letter: string, value: string): DnsmasqSetting[] {
   return name === undefined ? [] : [[name, value]];
 }
 
-/** A line of dnsmasq.conf: `server="192.0.2.53" # comment`. Within quotes `#` begins no comment. */
+/**
+ * Parses a line of dnsmasq.conf: `server="192.0.2.53" # comment`. Within quotes, `#` starts no
+ * comment.
+ */
 function readLine(line: string): DnsmasqSetting[] {
   const text = line.replace(/"([^"]*)"|(?:^|\s)#.*$/g, (_, quoted: string | undefined) => quoted ?? '');
   const [, name, value = ''] = /^\s*([a-z0-9-]+)\s*(?:=\s*(.*?))?\s*$/.exec(text) ?? [];
   return name === undefined ? [] : [[name, value]];
 }
 
-/** `/etc/dnsmasq.d,.bak` leaves out names that end so; `/etc/dnsmasq.d,*.conf` takes only names that do. */
+/**
+ * `/etc/dnsmasq.d,.bak` skips names with that ending. `/etc/dnsmasq.d,*.conf` reads only names with
+ * that ending.
+ */
 function listFolder(value: string, { list }: SettingsFiles): string[] {
   const [folder = '', ...ends] = value.split(',');
   const taken = ends.filter((end) => end.startsWith('*')).map((end) => end.slice(1));

@@ -2,8 +2,8 @@ import { basename, dirname, join } from 'node:path';
 import { type Forwarder, mostFiles, readForwarder, type SettingsFiles, type StubSettings } from './settings.ts';
 
 /**
- * The words of unbound.conf(5), of which a line may have several: a comment, an option that matters with its value, a quoted text, the
- * name of another option, and anything else.
+ * The words of unbound.conf(5): a comment, a relevant option with its value, a quoted text, the
+ * name of another option, or any other word. A line may have several.
  */
 const words =
   /#[^\n]*|(forward-addr|forward-host|stub-addr|stub-host|primary|master|include|include-toplevel):[ \t]*("[^"\n]*"|'[^'\n]*'|[^\s"']+)?|"[^"\n]*"|'[^'\n]*'|[a-z0-9-]+:|[^\s"']+/g;
@@ -12,7 +12,7 @@ const words =
 export function readUnbound(argv: readonly string[], files: SettingsFiles): StubSettings {
   const pending = [findMain(argv)];
   const visited = new Set<string>();
-  /** Files that a pattern found, which may be empty. */
+  /** Files found by a pattern. These may be empty. */
   const matched = new Set<string>();
   const forwarders: Forwarder[] = [];
   let isComplete = true;
@@ -40,14 +40,17 @@ export function readUnbound(argv: readonly string[], files: SettingsFiles): Stub
   return { forwarders, isComplete };
 }
 
-/** The file after `-c`, which may follow other letters and have its value in the same word. */
+/**
+ * Returns the file after `-c`, which may follow other letters and may have its value in the same
+ * word.
+ */
 function findMain(argv: readonly string[]): string {
   const at = argv.findIndex((word, index) => index > 0 && /^-[dhpvV]*c/.test(word));
   if (at < 0) return '/etc/unbound/unbound.conf';
   return argv[at]?.replace(/^-[dhpvV]*c/, '') || (argv[at + 1] ?? '');
 }
 
-/** An absolute path whose last part may have one `*`; null for any other. */
+/** Expands an absolute path, whose last part may contain one `*`. Null for any other path. */
 function expand(path: string, { list }: SettingsFiles): string[] | null {
   const [before = '', after, ...more] = basename(path).split('*');
   const folder = dirname(path);
