@@ -2,14 +2,15 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chmodSync, copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { rolldown } from 'rolldown';
 import { collectNotices, findPackages } from '../packaging/licences.ts';
+import { checkOriginals, patches } from '../packaging/patches/patches.ts';
 import { dist, manifest, root } from '../packaging/source.ts';
 import { buildConsole } from './build-console.ts';
 
 const { version } = manifest;
+checkOriginals(join(root, 'node_modules'));
 
 const tools = ['src/host/linux/linux-host.ts', 'src/store/file-store.ts', 'node_modules/execa/index.js'];
 /**
@@ -26,68 +27,23 @@ const uses: Readonly<Record<string, readonly string[]>> = {
 /** The part of each module: the names of its uses, or the first two alone, because whatever uses it has them too. */
 const partOf = new Map<string, string>();
 
-/** Files of execa that would open the three standard streams of each command: what they have for it, and what opens none in its place. */
-const streams = '[process.stdin, process.stdout, process.stderr]';
-const ask = 'const getStandardStreamDirection = value => {';
-const lateStreams = [
-  ['/execa/lib/utils/standard-stream.js', streams, `new Proxy([], { get: (_, name) => ${streams}[name] })`],
-  ['/execa/lib/stdio/direction.js', ask, `${ask} if (typeof value !== 'object') return KNOWN_DIRECTIONS[value];`],
-] as const;
-
-/** undici's parsers of HTTP/1, by the names of their files. */
-const parsers = new Map<string, Buffer>();
-
 const bundle = await rolldown({
   cwd: root,
   input: { main: 'src/main.ts' },
   platform: 'node',
   preserveEntrySignatures: 'allow-extension',
-  resolve: {
-    alias: {
-      'string-width': join(root, 'src/cli/parse/plain-width.ts'),
-      'ip-cidr$': join(root, 'packaging/late-ip-cidr.cjs'),
-      tweetnacl$: join(root, 'packaging/late-tweetnacl.cjs'),
-      undici$: join(root, 'packaging/lean-undici.cjs'),
-    },
-  },
+  resolve: { alias: patches },
   transform: {
     target: 'node22',
     define: {
       __CPN_VERSION__: JSON.stringify(version),
-      // As in undici's own build for Node: without its second parser of HTTP/1.
+      // As in undici's own build for Node: without its second parser of HTTP/1, 3 MiB of a daemon's memory.
       esbuildDetection: '1',
-      'import.meta.url': 'cpnFileUrl',
-      'import.meta.dirname': '__dirname',
     },
   },
   checks: { ineffectiveDynamicImport: false, emptyImportMeta: false },
   onLog: (level, log, handle) => handle(log.code === 'UNRESOLVED_IMPORT' ? 'error' : level, log),
   plugins: [
-    {
-      name: 'no HTTP/2',
-      // No request uses it, and Node's own module of it would take 2 MiB of a daemon's memory.
-      load: (id) => (id.endsWith('/undici/lib/dispatcher/client-h2.js') ? 'module.exports = null' : null),
-    },
-    {
-      name: 'late streams',
-      transform(code, id) {
-        const [, from, to] = lateStreams.find(([path]) => id.endsWith(path)) ?? [];
-        if (from === undefined || to === undefined) return null;
-        if (!code.includes(from)) throw new Error(`${id} has no ${from}`);
-        return code.replace(from, to);
-      },
-    },
-    {
-      name: 'parser as a file',
-      // As a text in the program, and as what undici makes of it, the compiled parser would stay in memory twice.
-      load: (id) => {
-        const [, name] = /\/undici\/lib\/llhttp\/(\w+)-wasm\.js$/.exec(id) ?? [];
-        if (name === undefined) return null;
-        parsers.set(`${name}.wasm`, createRequire(id)(id));
-        const read = `require('node:fs').readFileSync(require('node:path').join(__dirname, '${name}.wasm'))`;
-        return `Object.defineProperty(module, 'exports', { get: () => ${read} })`;
-      },
-    },
     {
       name: 'parts',
       buildEnd() {
@@ -98,7 +54,11 @@ const bundle = await rolldown({
         };
         for (const [use, paths] of Object.entries(uses)) {
           const reached = new Set<string>();
-          for (const path of paths) reach(join(root, path), reached);
+          for (const path of paths) {
+            if (this.getModuleInfo(join(root, path)) === null)
+              throw new Error(`the use ${use} names ${path}, which is in no part`);
+            reach(join(root, path), reached);
+          }
           for (const path of reached) partOf.set(path, [partOf.get(path) ?? [], use].flat().join('-'));
         }
       },
@@ -111,7 +71,10 @@ const { output } = await bundle.generate({
   // Names stay, for stack traces and for errors that are identified by name.
   minify: { mangle: { keepNames: true }, compress: true, codegen: { removeWhitespace: true } },
   comments: { legal: false },
-  banner: "const cpnFileUrl=require('node:url').pathToFileURL(__filename).href;",
+  // V8 holds a source as long as its functions may be needed, with two bytes for each letter where one is outside of Latin-1.
+  charset: 'ascii',
+  // To import Node's own modules, a script that Node did not load itself needs an experimental API.
+  dynamicImportInCjs: false,
   entryFileNames: '[name].cjs',
   chunkFileNames: 'parts/[name]-[hash].cjs',
   codeSplitting: {
@@ -120,7 +83,6 @@ const { output } = await bundle.generate({
   },
 });
 await bundle.close();
-const parts = new Set(partOf.values());
 const chunks = output.filter((each) => each.type === 'chunk');
 const inputs = chunks.flatMap(({ moduleIds }) => moduleIds.map((id) => relative(root, id)));
 const console = await buildConsole(root);
@@ -128,10 +90,10 @@ const notices = collectNotices(root, findPackages([...inputs, ...console.inputs]
 
 // A build that fails leaves the last one as it was.
 rmSync(dist, { recursive: true, force: true });
-for (const { fileName, name, code } of chunks) {
+for (const { fileName, code } of chunks) {
   const path = join(dist, fileName);
   mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, inAscii(requireBuiltins(parts.has(name) ? loadLate(code) : code)));
+  writeFileSync(path, code);
 }
 copyFileSync(join(root, 'packaging', 'cpn.js'), join(dist, 'cpn.js'));
 chmodSync(join(dist, 'cpn.js'), 0o755);
@@ -144,7 +106,6 @@ for (const file of ['start.cjs', 'load.cjs', 'compile.cjs']) {
   writeFileSync(join(dist, file), text.replace('@VERSION@', version).replace('@BUILD@', build));
 }
 writeFileSync(join(dist, 'NOTICE'), notices);
-for (const [name, parser] of parsers) writeFileSync(join(dist, 'parts', name), parser);
 mkdirSync(join(dist, 'console/assets'), { recursive: true });
 for (const [name, content] of console.files) writeFileSync(join(dist, 'console', name), content);
 
@@ -154,30 +115,3 @@ const total = chunks.reduce((sum, { code }) => sum + code.length, 0);
 process.stdout.write(
   `dist: cpn ${version}, ${chunks.length + 3} files, ${Math.round(total / 1024)} KiB; console ${Math.ceil(console.bytes / 1024)} KiB compressed\n`,
 );
-
-/**
- * The same part, with those of Node's own modules that take time loaded when they are first used: a part has what any of its modules needs
- * of them. To require node:process would open the three standard streams. Where a module is imported as a whole, the bundler copies it.
- */
-function loadLate(code: string): string {
-  const names = 'child_process|crypto|dgram|dns/promises|fs/promises|http|net|os|process|timers/promises|tty|v8|zlib';
-  const late = code.replace(
-    new RegExp(`(\\w+)=require\\("node:(${names})"\\)(;\\1=[\\w.]+\\(\\1,1\\))?`, 'g'),
-    (_, name: string, id: string) => `${name}=builtin(()=>${id === 'process' ? id : `require("node:${id}")`})`,
-  );
-  const get = "(_,name)=>{loaded??=load();return name==='default'?loaded:loaded[name]}";
-  return `const builtin=(load)=>{let loaded;return new Proxy({},{get:${get}})};${late}`;
-}
-
-/** The same program, with Node's own modules required: to import them, a script that Node did not load itself needs an experimental API. */
-function requireBuiltins(code: string): string {
-  return code.replace(/\bimport\((["'`])(node:[\w/]+)\1\)/g, 'Promise.resolve().then(()=>require("$2"))');
-}
-
-/**
- * The same program, with what is outside of ASCII escaped: V8 holds a source as long as its functions may be needed, with two bytes for
- * each letter where a single one takes two, and its code is read as ASCII.
- */
-function inAscii(code: string): string {
-  return code.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
-}

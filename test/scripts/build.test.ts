@@ -1,21 +1,26 @@
 import {
+  appendFileSync,
   copyFileSync,
   cpSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
+import { checkOriginals, patches } from '../../packaging/patches/patches.ts';
 import { run } from '../lab/run.ts';
 
-const dist = join(import.meta.dirname, '../../dist');
+const root = join(import.meta.dirname, '../..');
+const dist = join(root, 'dist');
 const printed = `${packageJson.version}\n`;
 let folder: string;
 
@@ -63,33 +68,60 @@ describe('the built console', () => {
 
 describe('what a daemon loads', () => {
   it('is neither HTTP/2 nor a second parser of HTTP/1', () => {
-    const parts = readdirSync(join(dist, 'parts')).filter((file) => /^(connection|lean-undici)/.test(file));
+    const parts = readdirSync(join(dist, 'parts')).filter((file) => /^(connection|undici)/.test(file));
     const text = parts.map((file) => readFileSync(join(dist, 'parts', file), 'utf8')).join('');
     const found = ['llhttp', 'node:http2', 'milo_'].filter((each) => text.includes(each));
     expect(found).toEqual(['llhttp']);
   });
 });
 
+describe('a patch', () => {
+  it('fails the build where the file that it was written for has changed', async () => {
+    const copy = join(folder, 'changed');
+    for (const name of ['scripts', 'packaging', 'package.json']) {
+      cpSync(join(root, name), join(copy, name), { recursive: true });
+    }
+    const modules = join(copy, 'node_modules');
+    mkdirSync(modules);
+    for (const name of readdirSync(join(root, 'node_modules'))) {
+      if (name !== 'undici') symlinkSync(join(root, 'node_modules', name), join(modules, name));
+    }
+    cpSync(join(root, 'node_modules/undici'), join(modules, 'undici'), { recursive: true });
+    appendFileSync(join(modules, 'undici/lib/dispatcher/client-h1.js'), '\n');
+    const argv = [process.execPath, join(copy, 'scripts/build.ts')];
+    const { exitCode, stderr } = await run(argv, { allowFailure: true });
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain('node_modules/undici/lib/dispatcher/client-h1.js is not the file that packaging/patches');
+  });
+
+  it('is listed, has its reason and gain, and the sums of its originals', () => {
+    const files = readdirSync(join(root, 'packaging/patches')).filter((file) => file.endsWith('.cjs'));
+    expect(
+      Object.values(patches)
+        .map((path) => basename(path))
+        .sort(),
+    ).toEqual(files.sort());
+    for (const path of Object.values(patches)) expect(readFileSync(path, 'utf8')).toMatch(/Reason: .*Gain: /s);
+    expect(() => checkOriginals(join(root, 'node_modules'))).not.toThrow();
+  });
+});
+
 describe('the parts of the program', () => {
-  /** Of a command: the parts that it loads, without the hashes of their names, and which of Node's own modules that take time. */
+  /** The parts that a command loads, without the hashes of their names. */
   const load = async (...args: string[]) => {
     const watcher = join(folder, 'loaded.cjs');
     const log = join(folder, 'loaded');
     writeFileSync(
       watcher,
       `process.on('exit', () => require('node:fs').writeFileSync(${JSON.stringify(log)},
-        JSON.stringify([Object.keys(require('node:module')._cache), process.moduleLoadList])));`,
+        JSON.stringify(Object.keys(require('node:module')._cache))));`,
     );
     const folders = { CPN_CONFIG_DIR: folder, CPN_STATE_DIR: folder, CPN_RUNTIME_DIR: folder };
     const env = { ...folders, NODE_OPTIONS: `--require=${watcher}` };
     await run([process.execPath, join(dist, 'start.cjs'), ...args], { env, allowFailure: true });
-    const [files, modules]: [string[], string[]] = JSON.parse(readFileSync(log, 'utf8'));
+    const files: string[] = JSON.parse(readFileSync(log, 'utf8'));
     const parts = files.flatMap((file) => /parts\/([\w-]+)-[\w-]{8}\.cjs$/.exec(file)?.[1] ?? []);
-    const late = ['child_process', 'crypto', 'fs/promises', 'http', 'zlib'];
-    return [
-      parts.filter((part) => part !== 'rolldown-runtime').sort(),
-      late.filter((name) => modules.includes(`NativeModule ${name}`)),
-    ];
+    return parts.filter((part) => part !== 'rolldown-runtime').sort();
   };
   /** The parts with a text in them. */
   const find = (text: string) =>
@@ -98,28 +130,13 @@ describe('the parts of the program', () => {
       .map((file) => file.replace(/^parts\/|-[\w-]{8}\.cjs$/g, ''));
 
   it('are loaded by the commands that use them', async () => {
-    expect(await load()).toEqual([['start'], []]);
-    expect(await load('--help')).toEqual([
-      ['commands', 'commands-status', 'commands-status-up', 'commands-up', 'start'],
-      [],
-    ]);
-    const [parts, late] = await load('status');
-    expect(late).toEqual(['child_process']);
+    expect(await load()).toEqual(['start']);
+    expect(await load('--help')).toEqual(['commands', 'commands-status', 'commands-status-up', 'commands-up', 'start']);
+    const parts = await load('status');
     expect(parts).toContain('status');
     expect(parts).toContain('status-up');
     expect(parts).not.toContain('commands');
     expect(parts).not.toContain('up');
-  });
-
-  it('run tools without opening standard input', async () => {
-    const watcher = join(folder, 'stdin.cjs');
-    const tools = `require('node:diagnostics_channel').subscribe('cpn:checkpoint', ({ what }) => console.error('ran ' + what));`;
-    writeFileSync(watcher, `${tools} Object.defineProperty(process, 'stdin', { get: () => process.exit(99) });`);
-    const env = { CPN_CONFIG_DIR: folder, CPN_STATE_DIR: folder, CPN_RUNTIME_DIR: folder };
-    const argv = [process.execPath, '--require', watcher, join(dist, 'start.cjs'), 'doctor'];
-    const { stderr, exitCode } = await run(argv, { env, allowFailure: true });
-    expect(stderr).toContain('ran ip');
-    expect(exitCode).not.toBe(99);
   });
 
   it('each have the modules that the same commands use', () => {

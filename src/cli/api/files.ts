@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { constants, createReadStream } from 'node:fs';
 import { access, open, realpath, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -70,7 +69,7 @@ export async function saveReply(path: string, body: AsyncIterable<Uint8Array>): 
   const place = await realpath(path).catch(() => path);
   const found = await stat(place).catch(() => null);
   const isDirect = found !== null && !found.isFile();
-  const file = isDirect ? place : `${place}.${randomUUID().slice(0, 8)}.part`;
+  const file = isDirect ? place : `${place}.${crypto.randomUUID().slice(0, 8)}.part`;
   try {
     const handle = await open(file, isDirect ? 'w' : 'wx');
     await pipeline(body, handle.createWriteStream());
