@@ -1,11 +1,11 @@
 import { type Address, addressAt, type Prefix, rangeOf } from '../../core/net/cidr.ts';
 
-/** What must be known of a range to give out its next address. */
+/** The state that determines the next address of a range. */
 export interface Pool {
   readonly range: Prefix;
-  /** How many addresses were ever given out for the first time. */
+  /** The number of addresses that were assigned for the first time. */
   readonly given: number;
-  /** The address that came back longest ago and is free still. */
+  /** The free address that was released first. */
   readonly returned: Address | null;
 }
 
@@ -15,15 +15,16 @@ export interface Allocation {
   readonly fresh: boolean;
 }
 
-/** How many peers fit in a range: all its addresses but the first and the last. */
+/** The number of peers that fit in a range: all addresses except the first and the last. */
 export function capacityOf(range: Prefix): number {
   const { first, last } = rangeOf(range);
   return Math.max(0, Number(last - first) - 1);
 }
 
 /**
- * The address that the next peer gets, or null when the range is full. Addresses are given in order; one that came back
- * is given again only when there is no other, so that hosts with an old map do not take its next holder for the last.
+ * Returns the address for the next peer, or null if the range is full. Addresses are assigned in
+ * order. Released addresses come last: a host with an old map could mistake the next holder of an
+ * address for the last one.
  */
 export function allocate({ range, given, returned }: Pool): Allocation | null {
   if (given < capacityOf(range)) {

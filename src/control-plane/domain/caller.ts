@@ -1,7 +1,7 @@
 import type { Role } from '../../contract/auth.ts';
 import { Forbidden } from '../errors.ts';
 
-/** A user, by the session or the personal token of the request. */
+/** A user, authenticated by a session or a personal token. */
 export interface UserCaller {
   readonly kind: 'user';
   readonly userId: number;
@@ -9,34 +9,34 @@ export interface UserCaller {
   readonly organizationId: number;
   readonly role: Role;
   readonly credential: { readonly kind: 'session' | 'token'; readonly id: number };
-  /** Where the request came from. */
+  /** The source address of the request. */
   readonly address: string;
-  /** The callers of the operation: a change checks them again. */
+  /** The callers that the operation permits. A change checks them again in its transaction. */
   readonly access: Exclude<AccessRule, 'anyone'>;
 }
 
-/** A peer, by its own access token, which is valid in its own network only. */
+/** A peer, authenticated by its access token, which is valid only in its own network. */
 export interface PeerCaller {
   readonly kind: 'peer';
   readonly peerId: number;
   readonly name: string;
   readonly networkId: number;
   readonly organizationId: number;
-  /** A part of the hash of its token: after a restore another peer may have its id. */
+  /** A part of the token's hash: after a restore, another peer may have the same id. */
   readonly tokenMark: number;
-  /** When its token is void; null for never. */
+  /** When the token expires; null for never. */
   readonly expiresAt: string | null;
-  /** Where the request came from. */
+  /** The source address of the request. */
   readonly address: string;
-  /** The callers of the operation: a change checks them again. */
+  /** The callers that the operation permits. A change checks them again in its transaction. */
   readonly access: Exclude<AccessRule, 'anyone'>;
 }
 
 export type Caller = UserCaller | PeerCaller;
 
 /**
- * The callers of an operation: anyone, or users of these roles, and with `peer` also a peer for itself. A personal token is accepted
- * unless `sessionOnly` is set.
+ * The callers of an operation: anyone, or users with these roles. `peer` adds a peer's access to
+ * itself. A personal token is accepted unless `sessionOnly` is set.
  */
 export type AccessRule =
   | 'anyone'

@@ -1,13 +1,14 @@
 import { InvalidValue } from '../../core/errors/index.ts';
 import { InvalidRequest } from '../errors.ts';
 
-/** Reads one field of a request; undefined where it breaks a rule. */
+/** Parses one field of a request; undefined if it breaks a rule. */
 export type ReadField = <Value>(parse: () => Value) => Value | undefined;
 type Parsed<Fields> = { [Name in keyof Fields]: Exclude<Fields[Name], undefined> };
 
 /**
- * Reads several fields of a request, each by a parser that throws InvalidValue, and refuses the request once, with all
- * that was wrong with it. A parser gives no undefined: it stands for a field that broke its rules.
+ * Reads several fields of a request, each with a parser that throws InvalidValue. It throws one
+ * InvalidRequest with all broken rules. A parser must not return undefined, which stands for a
+ * field that broke a rule.
  */
 export function readFields<Fields extends object>(fields: (read: ReadField) => Fields): Parsed<Fields> {
   const broken: Record<string, string[]> = {};
@@ -16,7 +17,7 @@ export function readFields<Fields extends object>(fields: (read: ReadField) => F
       return parse();
     } catch (error) {
       if (!(error instanceof InvalidValue)) throw error;
-      // The message begins with the name of the field, which the reply has next to the rule.
+      // The message begins with the field name, which the reply has next to the rule.
       const rule = error.message.slice(error.field.length + 1);
       broken[error.field] = [...(broken[error.field] ?? []), rule];
       return undefined;
@@ -26,7 +27,7 @@ export function readFields<Fields extends object>(fields: (read: ReadField) => F
   return parsed as Parsed<Fields>;
 }
 
-/** Gives what several checks of a request give, or refuses it once, with the rules that any of them found broken. */
+/** Returns the results of all checks, or throws one InvalidRequest with all broken rules. */
 export async function checkAll<Results extends readonly unknown[]>(
   ...checks: { readonly [At in keyof Results]: () => Results[At] | Promise<Results[At]> }
 ): Promise<Results> {

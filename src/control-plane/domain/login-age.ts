@@ -4,8 +4,8 @@ export const freshLoginMs = 5 * 60 * 1000;
 const clockToleranceMs = 5_000;
 
 /**
- * True for a login of the last five minutes. A login in the future was taken by a clock that was ahead: it could be old, and would be fresh
- * once more when the clock reaches it.
+ * True for a login of the last five minutes. A login in the future came from a clock that was
+ * ahead. It may be old, and would count as fresh again once the clock reaches it.
  */
 export function isFreshLogin(login: string, now: Date): boolean {
   const ageMs = now.getTime() - Date.parse(login);

@@ -28,7 +28,7 @@ export function parsePrivateRange(text: string): Prefix {
   return range;
 }
 
-/** Parses the routes of a network. Public ones, and the default route, need `allowPublic`. */
+/** Parses the routes of a network. Public routes and the default route need `allowPublic`. */
 export function parseRoutes(
   texts: readonly string[],
   network: Prefix | null,
@@ -41,7 +41,7 @@ export function parseRoutes(
   return routes;
 }
 
-/** Parses the routes that one connector serves, which must be routes of its network. */
+/** Parses the routes that a connector serves, which must be routes of its network. */
 export function parseServedRoutes(texts: readonly string[], offered: readonly Prefix[]): Prefix[] {
   const served = texts.map((text) => parsePrefix(text, 'routes'));
   const strange = served.find((route) => !offered.includes(route));
@@ -50,8 +50,9 @@ export function parseServedRoutes(texts: readonly string[], offered: readonly Pr
 }
 
 /**
- * Parses what one connector takes out of service: routes of its network, and the network's own range, which stands for relaying.
- * In one order, so that the same again is the same text.
+ * Parses the prefixes that a connector takes out of service: routes of its network, and the
+ * network's own range, which stands for relaying. They are sorted, so that equal sets have equal
+ * texts.
  */
 export function parseWithdrawn(texts: readonly string[], { range, routes }: NetworkRanges): Prefix[] {
   const withdrawn = texts.map((text) => parsePrefix(text, 'withdrawn'));
@@ -63,8 +64,9 @@ export function parseWithdrawn(texts: readonly string[], { range, routes }: Netw
 }
 
 /**
- * Which range that the tunnels carry has the address of an endpoint, in words; null where none has. A host that sent there would send
- * into its own tunnel, so it would have to go without the route. The default route takes nothing away: hosts keep endpoints out of it.
+ * Describes the range that contains an endpoint's address and leads into the tunnels; null for
+ * none. A host would send packets for such an endpoint into its own tunnel, so it would have to do
+ * without the route. The default route does not count, because hosts exclude endpoints from it.
  */
 export function coveringRoute(endpoint: string, { range, routes }: NetworkRanges): string | null {
   const { host } = parseEndpoint(endpoint);
@@ -75,7 +77,7 @@ export function coveringRoute(endpoint: string, { range, routes }: NetworkRanges
   return route === undefined ? null : `the route ${route}`;
 }
 
-/** Refuses an endpoint that lies in a route of the network, or in its range. */
+/** Refuses an endpoint within a route of the network or within its range. */
 export function checkEndpointOutside(endpoint: string, network: NetworkRanges): void {
   const covering = coveringRoute(endpoint, network);
   if (covering === null) return;
@@ -83,7 +85,9 @@ export function checkEndpointOutside(endpoint: string, network: NetworkRanges): 
   throw new InvalidValue('endpoint', endpoint, `lies in ${covering}, which leads into the tunnel`, remedy);
 }
 
-/** Parses an endpoint and gives it back in one spelling. Addresses that no other host can reach need `allowUnusable`. */
+/**
+ * Parses and normalizes an endpoint. Addresses that no other host can reach need `allowUnusable`.
+ */
 export function parsePeerEndpoint(text: string, allowUnusable: boolean): string {
   const endpoint = parseEndpoint(text, 'endpoint');
   const isLocal = /(^|\.)localhost$/.test(endpoint.host);
@@ -113,7 +117,7 @@ const privateRanges = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.
 );
 const notPrivate = `is not an IPv4 range inside ${privateRanges.join(', ')}; public routes need a control plane with --allow-public-routes`;
 const defaultRoute = parsePrefix('0.0.0.0/0');
-/** Loopback, link-local, multicast and the like: a route to them would never be meant. */
+/** Loopback, link-local, multicast and the like. A route to them is always a mistake. */
 const neverRouted = ['0.0.0.0/8', '127.0.0.0/8', '169.254.0.0/16', '224.0.0.0/4', '240.0.0.0/4'].map((text) =>
   parsePrefix(text),
 );

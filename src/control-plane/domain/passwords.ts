@@ -6,7 +6,7 @@ import { createFairSemaphore } from '../concurrency.ts';
 import { TooManyRequests } from '../errors.ts';
 import type { Random } from './tokens.ts';
 
-/** What scrypt takes to hash a password. A hash names its own cost, so that this can be raised. */
+/** The cost parameters of scrypt. A hash contains its own, so that the usual cost can be raised. */
 export interface PasswordCost {
   readonly N: number;
   readonly r: number;
@@ -16,10 +16,10 @@ export interface PasswordCost {
 /** OWASP's choice for little memory: 16 MiB, about 0.15 s. */
 export const usualPasswordCost: PasswordCost = { N: 2 ** 14, r: 8, p: 5 };
 
-/** The address of a request, or the user of its session; null where there is no request. */
+/** The address of a request, or the user of its session; null without a request. */
 export type Origin = string | { readonly user: number } | null;
 
-/** Hashes a password with a salt of its own. */
+/** Hashes a password with a fresh salt. */
 export async function hashPassword(
   password: Secret,
   random: Random,
@@ -31,7 +31,7 @@ export async function hashPassword(
   return format(cost, salt, hash);
 }
 
-/** True for the password that the hash was made of. Without a hash it is false, after work of this cost. */
+/** True if the hash is of this password. Without a hash, does work of this cost, then false. */
 export async function verifyPassword(
   password: Secret,
   stored: string | null,
@@ -45,7 +45,7 @@ export async function verifyPassword(
 
 const hashLength = 32;
 
-/** More at once would take the thread pool, and the memory, from everything else. */
+/** More hashes at once would starve everything else of the thread pool and memory. */
 const gate = createFairSemaphore({
   width: 2,
   queue: 64,
@@ -65,18 +65,18 @@ function derive(password: Secret, salt: Buffer, cost: PasswordCost, origin: Orig
   );
 }
 
-/** A user with a session waits behind no address: a flood of logins at its address does not keep it from a new password. */
+/** Queues a user with a session by user: a flood of logins must not delay its password change. */
 function queueOf(origin: Origin): string {
   return typeof origin === 'object' && origin !== null ? `user ${origin.user}` : prefixOf(origin ?? '');
 }
 
-/** The /24 of an IPv4 address and the /64 of an IPv6 address: one customer of a provider often has all of it. */
+/** The /24 of an IPv4 or /64 of an IPv6 address, which often belongs to one customer. */
 function prefixOf(address: string): string {
   const normal = normalizeIP(address);
   return isIPv4(normal) ? normal.slice(0, normal.lastIndexOf('.')) : normal;
 }
 
-/** The /16 of a /24, and the /48 of a /64: what an attacker with many prefixes often has all of. */
+/** The /16 of a /24 and the /48 of a /64: an attacker often has all of such a block. */
 function widen(prefix: string): string {
   return prefix.includes(':') ? normalizeIP(prefix, 48) : prefix.split('.', 2).join('.');
 }

@@ -6,7 +6,7 @@ import { parseRoutes } from './network-rules.ts';
 
 const most = 50;
 
-/** The routes of a network after a change: all that it names, or those there are, with what it adds and without what it removes. */
+/** The routes after a change: `routes` if given, else the current ones with the edits. */
 export function readRoutes(
   read: ReadField,
   network: { readonly range: Prefix; readonly routes: readonly Prefix[] },
@@ -41,7 +41,7 @@ function refuseBoth(routes: ChangeNetwork['routes'], field: string, value: reado
   if (routes !== undefined) throw new InvalidValue(field, value, 'stands with routes, which names all of them');
 }
 
-/** A route that is not there may be a slip: without an error, the route that was meant would stay. */
+/** Refuses the removal of an unknown route: after a slip, the intended route would stay. */
 function parseRemoved(texts: readonly string[], routes: readonly Prefix[], added: readonly Prefix[]): Prefix[] {
   const strange = texts.find((text) => !routes.some((route) => route === text));
   if (strange !== undefined) throw new InvalidValue('remove_routes', strange, 'is not a route of the network');

@@ -1,27 +1,34 @@
-/** The requests that wait for a change of a network. After each commit the process that made it, or that received it, calls {@link ChangeNotifier.notify}. */
+/**
+ * Holds the requests that wait for a change of a network. The process that commits a change, or
+ * receives one, calls {@link ChangeNotifier.notify}.
+ */
 export class ChangeNotifier {
   readonly #waits = new Map<number, Set<() => void>>();
   readonly #listeners: ((network: number) => void)[] = [];
   readonly #intervalMs: number;
-  /** Networks whose waits have just ended, with the timer after which they may end again. */
+  /** Networks whose waits have just ended, with the timer until they may end again. */
   readonly #notified = new Map<number, NodeJS.Timeout>();
-  /** Those of them that changed since. */
+  /** The networks of `#notified` that have changed again. */
   readonly #again = new Set<number>();
   #closed = false;
 
-  /** @param intervalMs between two ends of the waits for one network: the changes in between are one */
+  /**
+   * @param intervalMs the time between two ends of the waits for a network; changes in between
+   * count as one
+   */
   constructor(intervalMs = 0) {
     this.#intervalMs = intervalMs;
   }
 
-  /** Calls the listener at each change, whether a request waits or not. */
+  /** Calls the listener at each change, even if no request waits. */
   subscribe(listener: (network: number) => void): void {
     this.#listeners.push(listener);
   }
 
   /**
-   * True after a change of the network, false once the signal has aborted or the notifier has closed. The wait begins with the call: a
-   * caller that reads the revision after it misses no change.
+   * Resolves with true after a change of the network, or false when the signal aborts or the
+   * notifier closes. The wait begins with the call, so a caller that reads the revision afterwards
+   * misses no change.
    */
   wait(network: number, signal: AbortSignal): Promise<boolean> {
     if (this.#closed || signal.aborted) return Promise.resolve(false);

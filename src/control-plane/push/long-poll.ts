@@ -8,7 +8,7 @@ import { createSnapshots, type ObservedRevision, type ReadRevision, type Snapsho
 export interface PollRequest {
   /** True for the revision that the client has. */
   readonly isCurrent: (revision: Revision) => boolean;
-  /** Ends the wait. A request that does not wait brings an aborted one. */
+  /** Ends the wait. A request without a wait passes an aborted signal. */
   readonly signal: AbortSignal;
   readonly isDisconnected: () => boolean;
   /** Authenticates the request again: a wait may outlive the rights of its caller. */
@@ -21,13 +21,18 @@ export interface PollResult {
   readonly isUnchanged: boolean;
 }
 
-/** Waits for a revision that the client does not have, or for the end of the wait; null when the client has disconnected. */
+/**
+ * Waits for a revision that the client does not have, or for the end of the wait. Null if the
+ * client has disconnected.
+ */
 export type LongPoll = (caller: Caller, id: number, request: PollRequest) => Promise<PollResult | null>;
 
 /**
- * A wait holds no database connection, and all waits that one change wakes share a snapshot.
+ * Creates a long poll. A wait holds no database connection, and all waits that one change ends
+ * share a snapshot.
  *
- * @param readRevision reads what is waited for, and the notifier notifies of, where that is not the revision of the network itself
+ * @param readRevision reads the awaited revision if it is not the network's own; the notifier must
+ * notify of it
  */
 export function createLongPoll(
   { db, notifier }: { db: Db; notifier: ChangeNotifier },
@@ -42,7 +47,8 @@ export function createLongPoll(
       const snapshot = await readSnapshot(caller.organizationId, id);
       if (caller.kind === 'peer') {
         if (snapshot.network || isFirst) await checkPeer(snapshot, caller, id, authenticate);
-        // The token of a peer is void with its network. A peer that waited gets the reason: the deletion, or the 404.
+        // A peer's token becomes void with its network. A waiting peer gets the reason: the
+        // deletion, or a 404.
         else await authenticate().catch(unlessVoid);
       } else if (!isFirst) {
         caller = await authenticate();
@@ -62,8 +68,8 @@ function unlessVoid(error: unknown): void {
 }
 
 /**
- * Checks a peer against the list of all peers of its network, which costs no query for each. A peer that is not in the list is
- * authenticated, which refuses it with the reason unless it has returned.
+ * Checks a peer against the list of its network's peers, without a query per peer. A peer that is
+ * not in the list is authenticated, which refuses it with the reason unless it has returned.
  */
 async function checkPeer(
   snapshot: Snapshot,

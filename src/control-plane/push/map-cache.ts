@@ -19,7 +19,7 @@ export interface MapText {
   readonly bytes: Buffer;
 }
 
-/** The caller has checked that the client may read the network. */
+/** A request for a map. The caller has checked that the client may read the network. */
 export interface MapRead {
   readonly id: number;
   readonly revision: ObservedRevision;
@@ -27,9 +27,9 @@ export interface MapRead {
 
 /** Serializes each reply once for all clients that request it. */
 export interface MapCache {
-  /** The whole network; with `since`, also which peers are gone since then, as far as that is recorded. */
+  /** The whole network. With `since`, it lists the peers removed since then, as far as recorded. */
   whole(request: MapRead, since?: Revision | null): Promise<MapText>;
-  /** The changes since `base`; null where they are not recorded any more. */
+  /** The changes since `base`; null if they are no longer recorded. */
   delta(request: MapRead, base: Revision): Promise<MapText | null>;
 }
 
@@ -65,7 +65,7 @@ interface CachedNetwork extends CachedRevision {
   readonly network: SerializedNetwork;
 }
 
-/** Serializes whole networks. Of a network in its cache it serializes only the peers that changed. */
+/** Serializes whole networks. For a cached network it serializes only the changed peers. */
 function createSerializer(db: Db): (request: MapRead) => Promise<MapText> {
   const cache = new LRUCache<number, CachedNetwork>({ maxSize: maxNetworkBytes });
   const lock = createKeyedMutex();
@@ -73,10 +73,10 @@ function createSerializer(db: Db): (request: MapRead) => Promise<MapText> {
     lock(String(id), async () => {
       let cached = cache.get(id);
       if (!cached || !isFresh(cached, revision)) {
-        // The update is in place: after an error half-way the whole network is read again.
+        // The update is in place, so after an error half-way the whole network is read again.
         cache.delete(id);
         cached = await updateNetwork(db, id, cached);
-        // The network that is requested stays in the cache, whatever its size.
+        // The requested network stays in the cache, whatever its size.
         cache.set(id, cached, { size: Math.min(cached.network.size(), maxNetworkBytes) });
       }
       return { revision: cached.revision, base: null, bytes: cached.network.bytes() };
@@ -102,7 +102,7 @@ interface NetworkTexts<Text> {
 /** Bytes of an entry in addition to its text. */
 const overhead = 256;
 
-/** Makes each text once: a request that comes while a text is made gets the same one. A new revision drops the texts of the one before. */
+/** Makes each text only once, also for concurrent requests. A new revision drops older texts. */
 export class TextCache<Text extends { readonly bytes: Buffer }> {
   readonly #networks: LRUCache<number, NetworkTexts<Text>>;
 
@@ -110,7 +110,10 @@ export class TextCache<Text extends { readonly bytes: Buffer }> {
     this.#networks = new LRUCache({ maxSize: maxBytes, sizeCalculation: ({ bytes }) => bytes });
   }
 
-  /** @param make makes the text `name` of this revision or a later one: a late request gets the latest */
+  /**
+   * @param make makes the text `name` of this revision or a later one; a late request gets the
+   * latest
+   */
   get(
     id: number,
     observed: ObservedRevision,
@@ -139,7 +142,7 @@ export class TextCache<Text extends { readonly bytes: Buffer }> {
 
   #addBytes(id: number, texts: NetworkTexts<Text>['texts'], bytes: number): void {
     const latest = this.#networks.peek(id);
-    // The size of an entry changes only with a new value.
+    // The cache updates the size of an entry only when its value is set.
     if (latest?.texts === texts) this.#networks.set(id, { ...latest, bytes: latest.bytes + bytes });
   }
 }

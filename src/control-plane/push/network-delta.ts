@@ -6,7 +6,6 @@ import type { Db } from '../store/tables.ts';
 import { readSnapshot } from '../store/transact.ts';
 import { toNetworkHead, toPeer } from './to-contract.ts';
 
-/** The changes of a network between two revisions. */
 export interface NetworkChanges {
   /** Null for the whole network, which removes nothing. */
   readonly base: Revision | null;
@@ -16,7 +15,7 @@ export interface NetworkChanges {
 
 type Changes = Omit<NetworkDelta, 'base'>;
 
-/** The changes since a revision; null where they are not recorded any more, and for a revision of another history. */
+/** The changes since a revision; null if not recorded, or if it belongs to another history. */
 export async function readDelta(db: Db, id: number, base: Revision): Promise<NetworkChanges | null> {
   return readSnapshot(db, async (snapshot) => {
     const network = await readNetwork(snapshot, id);
@@ -25,7 +24,7 @@ export async function readDelta(db: Db, id: number, base: Revision): Promise<Net
   });
 }
 
-/** The changes since a revision, or the whole network where {@link readDelta} has none. */
+/** The changes since a revision, or the whole network if {@link readDelta} returns null. */
 export async function readDeltaOrAll(db: Db, id: number, base: Revision | null): Promise<NetworkChanges> {
   return readSnapshot(db, async (snapshot) => {
     const network = await readNetwork(snapshot, id);
@@ -39,8 +38,9 @@ export async function readDeltaOrAll(db: Db, id: number, base: Revision | null):
 }
 
 /**
- * The peers that are in the map of revision `at` no longer, and were changed since `base`; none where the changes are not recorded. A peer
- * that changed again after `at` is left out: the next delta has it.
+ * The ids of peers that changed since `base` and are not in the map of revision `at`. Empty if the
+ * changes are not recorded. Peers that changed again after `at` are left out, because the next
+ * delta has them.
  */
 export async function listRemoved(db: Db, id: number, base: Revision, at: Revision): Promise<number[]> {
   return readSnapshot(db, async (snapshot) => {
@@ -59,7 +59,7 @@ function revisionOf({ revision, nonce }: StoredNetwork): Revision {
 
 async function compare(snapshot: Db, network: StoredNetwork, base: Revision): Promise<Changes | null> {
   const changes = await listChanges(snapshot, network.id, base);
-  // A revision without a change record may be about anything.
+  // The effects of a revision without a change record are unknown.
   const recorded = new Set(changes?.map(({ revision }) => revision)).size;
   if (changes === null || recorded !== network.revision - base.revision) return null;
   const changed = new Set(changes.flatMap(({ peer }) => peer ?? []));

@@ -5,38 +5,39 @@ import type { ControlPlaneStore } from '../store/store.ts';
 import type { Db } from '../store/tables.ts';
 import { transact } from '../store/transact.ts';
 
-/** Milliseconds after which a message that its host did not fetch is void. */
+/** Milliseconds after which a message that its host has not fetched is void. */
 const lifetimeMs = 15_000;
 
-/** What messages are stored with. */
+/** The dependencies of message storage. */
 interface MessageContext extends Pick<ControlPlaneStore, 'db' | 'announce'> {
   readonly readTime: (db: Db) => Promise<Date>;
 }
 
 /** The messages for the caller of one request. */
 export interface Inbox {
-  /** Calls `end` once there is a message, at once where there is one. Returns a function that stops it. */
+  /** Calls `end` when there is a message, or now if one waits. Returns the unsubscribe function. */
   subscribe(end: () => void): () => void;
-  /** The messages, which no other request gets. */
+  /** Takes the messages. No other request gets them. */
   take(): Promise<readonly PeerMessage[]>;
 }
 
 /**
- * Messages for single hosts, which end the hosts' waits for a map. They are in the database, so each process on it can send to a host, and
- * the process that holds the host's request delivers. A message is delivered once at most.
+ * Messages for single hosts, which end the hosts' waits for a map. They are stored in the database:
+ * any process can send, and the process that holds the host's request delivers. A message is
+ * delivered at most once.
  */
 export class PeerMessages {
   readonly #context: MessageContext;
-  /** What ends the waits of a peer here. */
+  /** The callbacks that end the waits of each peer in this process. */
   readonly #waits = new Map<number, Set<() => void>>();
-  /** Peers that may have messages, until then by the clock of this process. */
+  /** Peers that may have messages, with the end of that period by this process's clock. */
   readonly #addressees = new Map<number, number>();
 
   constructor(context: MessageContext) {
     this.#context = context;
   }
 
-  /** Sends to peers of a network, by their ids. */
+  /** Sends messages to peers of a network, by peer id. */
   async send(network: number, messages: ReadonlyMap<number, PeerMessage>): Promise<void> {
     if (messages.size === 0) return;
     const { db, announce } = this.#context;
@@ -49,7 +50,7 @@ export class PeerMessages {
     await this.deliver(network);
   }
 
-  /** Ends the waits here of the peers of a network that have messages. */
+  /** Ends the local waits of a network's peers that have messages. */
   async deliver(network: number): Promise<void> {
     const { db } = this.#context;
     const since = new Date((await this.#context.readTime(db)).getTime() - lifetimeMs).toISOString();
@@ -61,7 +62,7 @@ export class PeerMessages {
     for (const [peer, until] of this.#addressees) if (until < now) this.#addressees.delete(peer);
   }
 
-  /** The inbox of a request of a peer that takes messages of these kinds. */
+  /** Opens the inbox of a request, for a peer that accepts messages of these kinds. */
   open({ peerId }: PeerCaller, kinds: readonly PeerMessageKind[]): Inbox {
     return {
       subscribe: (end) => {

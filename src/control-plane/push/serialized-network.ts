@@ -3,7 +3,7 @@ import type { PeerMessage } from '../../contract/message.ts';
 import { NetworkHead } from '../../contract/network.ts';
 import { Peer } from '../../contract/peer.ts';
 
-/** Peers that are serialized again when one of them changes. */
+/** The number of peers that are serialized again when one of them changes. */
 const peersPerChunk = 128;
 
 interface Chunk {
@@ -13,8 +13,8 @@ interface Chunk {
 }
 
 /**
- * The JSON of a network as the body of a reply, `{"data":…}`, with the peers in the order in which they were added. An update costs
- * the serialization of the changed peers and a copy of all others.
+ * The JSON of a network as the body of a reply, `{"data":…}`, with the peers in the order of their
+ * addition. An update costs the serialization of the changed peers and a copy of all others.
  */
 export class SerializedNetwork {
   readonly #chunks: Chunk[] = [];
@@ -27,7 +27,7 @@ export class SerializedNetwork {
     this.update(head, peers, []);
   }
 
-  /** @param peers new and changed ones */
+  /** @param peers new and changed peers */
   update(head: NetworkHead, peers: readonly Peer[], removed: readonly number[]): void {
     const texts = peers.map((peer) => [peer.id, JSON.stringify(z.encode(Peer, peer))] as const);
     this.#head = head;
@@ -41,7 +41,7 @@ export class SerializedNetwork {
     return this.#bytes;
   }
 
-  /** Bytes of memory: the whole text, the texts of its chunks, and those of its peers. */
+  /** Bytes of memory: the whole text, the texts of its chunks, and the texts of its peers. */
   size(): number {
     return 3 * this.bytes().length;
   }
@@ -74,10 +74,10 @@ export class SerializedNetwork {
   }
 }
 
-/** Closes the network, and the envelope. */
+/** Closes the network and the envelope. */
 const end = '}}';
 
-/** The bytes of a serialized network with the ids of peers that are gone. */
+/** The bytes of a serialized network with the ids of removed peers. */
 export function addRemoved(bytes: Buffer, removed: readonly number[]): Buffer {
   return addField(bytes, 'removed', removed);
 }
@@ -96,7 +96,10 @@ function bytesOf(chunk: Chunk): Buffer {
   return chunk.bytes;
 }
 
-/** The bytes of a text for a cache. Buffer.from() takes those of a short text from a pool of 64 KiB, and a cache would keep all of it. */
+/**
+ * The bytes of a text for a cache. Buffer.from() allocates short texts in a shared pool of 64 KiB,
+ * which a cached text would keep alive.
+ */
 export function unpooledBuffer(text: string): Buffer {
   const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
   bytes.write(text);

@@ -6,14 +6,15 @@ import { listTokenMarks } from '../store/peer-lists.ts';
 import type { Db } from '../store/tables.ts';
 
 /**
- * A revision of a network, and the logical time at which its read ended. A restore of the database starts another history, and
- * revisions of two histories have no order. The reads of this process have one.
+ * A revision of a network, and the logical time at which its read ended. After a restore, the
+ * database has another history. Revisions of two histories have no order, but the reads of this
+ * process have one.
  */
 export interface ObservedRevision extends Revision {
   readonly at: number;
 }
 
-/** What a cache holds of a network: its revision, and a logical time before it was read. */
+/** A cached revision of a network, and a logical time before its read. */
 export interface CachedRevision {
   readonly revision: Revision;
   readonly readAt: number;
@@ -21,13 +22,13 @@ export interface CachedRevision {
 
 let lastTime = 0;
 
-/** A later call returns a higher number. */
+/** Returns a higher number at each call. */
 export function nextLogicalTime(): number {
   lastTime += 1;
   return lastTime;
 }
 
-/** True for an entry of the observed revision, and for one that was read after the observation. */
+/** True for an entry of the observed revision, or one that was read after the observation. */
 export function isFresh({ revision, readAt }: CachedRevision, observed: ObservedRevision): boolean {
   return isSameRevision(revision, observed) || readAt > observed.at;
 }
@@ -36,23 +37,23 @@ export function isFresh({ revision, readAt }: CachedRevision, observed: Observed
 export type TokenMarks = ReadonlyMap<number, number>;
 
 export interface Snapshot {
-  /** Undefined where the organization has no such network. */
+  /** Undefined if the organization has no such network. */
   readonly network: (StoredNetwork & ObservedRevision) | undefined;
-  /** What is waited for. */
+  /** The awaited revision. */
   readonly revision: ObservedRevision | undefined;
-  /** The peers of the network, read on the first call, and so never older than `network`. */
+  /** The peers of the network, read on the first call, so never older than `network`. */
   readonly peers: () => Promise<TokenMarks>;
 }
 
-/** Reads what is waited for in a network. */
+/** Reads the awaited revision of a network. */
 export type ReadRevision = (network: StoredNetwork) => Promise<Revision>;
 
-/** Reads a network of an organization, with everything that was committed before the call. */
+/** Reads a network of an organization, with everything committed before the call. */
 export type ReadSnapshot = (organization: number, network: number) => Promise<Snapshot>;
 
 /**
- * Calls that come before a read begins share it. These are all long polls that one change wakes: a change costs one read, whatever
- * the number of connectors.
+ * Calls that arrive before a read begins share it. All long polls that one change ends do so: a
+ * change costs one read, independent of the number of connectors.
  */
 export function createSnapshots(db: Db, readRevision?: ReadRevision): ReadSnapshot {
   const readPeers = createPeerReader(db);
@@ -88,17 +89,17 @@ function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** The peers of a network at the observed revision or later. */
+/** Reads the peers of a network at the observed revision or later. */
 export type ReadPeers = (network: number, observed: ObservedRevision) => Promise<TokenMarks>;
 
 interface CachedPeers extends CachedRevision {
   readonly marks: Map<number, number>;
 }
 
-/** In the cache a peer takes about 60 bytes. */
+/** A cached peer takes about 60 bytes. */
 const maxCachedPeers = 1_000_000;
 
-/** Reads all peers of a network once, and later only those that changed. */
+/** Reads all peers of a network once, and later only the changed ones. */
 export function createPeerReader(db: Db, maxPeers = maxCachedPeers): ReadPeers {
   const cache = new LRUCache<number, CachedPeers>({
     maxSize: maxPeers,
@@ -109,7 +110,7 @@ export function createPeerReader(db: Db, maxPeers = maxCachedPeers): ReadPeers {
     lock(String(network), async () => {
       const cached = cache.get(network);
       if (cached && isFresh(cached, observed)) return cached.marks;
-      // The update is in place: after an error half-way all peers are read again.
+      // The update is in place, so after an error half-way all peers are read again.
       cache.delete(network);
       const updated = await updatePeers(db, network, observed, cached);
       cache.set(network, updated);
@@ -127,7 +128,7 @@ async function updatePeers(
   const changes = cached ? await listChanges(db, network, cached.revision) : null;
   const byRevision = new Map(changes?.map((change) => [change.revision, change]));
   const latest = Math.max(observed.revision, ...byRevision.keys());
-  // A revision without a change record may be about any peer.
+  // A revision without a change record may concern any peer.
   if (!cached || changes === null || byRevision.size !== latest - cached.revision.revision) {
     return { revision: observed, readAt, marks: new Map(await listTokenMarks(db, network)) };
   }

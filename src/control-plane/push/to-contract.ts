@@ -28,8 +28,9 @@ export function toNetwork(network: StoredNetwork, peers: readonly StoredPeer[]):
 }
 
 /**
- * A peer as in the map. The routes of a connector are those assigned to it without the withdrawn ones, and both lists have only routes
- * that the network still has. Other stored routes stay in the database, and so does the route limit of a peer that was a connector.
+ * A peer as in the map. The routes of a connector are its assigned routes without the withdrawn
+ * ones. Both lists contain only current routes of the network. Other stored routes stay in the
+ * database, as does the route limit of a peer that was a connector.
  */
 export function toPeer(network: StoredNetwork, peer: StoredPeer): Peer {
   const { id, name, peer_type, public_key, address, endpoint, created_at } = peer;
@@ -50,13 +51,13 @@ export function toPeer(network: StoredNetwork, peer: StoredPeer): Peer {
   };
 }
 
-/** True while a connector has a route in service. */
+/** True if a connector has a route in service. */
 export function isServing(network: StoredNetwork, peer: Pick<StoredPeer, 'routes' | 'withdrawn'>): boolean {
   const { assigned, withdrawn } = readService(network, peer);
   return assigned.some((route) => !withdrawn.includes(route));
 }
 
-/** The routes that are assigned to a connector, and what it took out of service. */
+/** The routes that are assigned to a connector, and the ones that it took out of service. */
 export function readService(network: StoredNetwork, peer: Pick<StoredPeer, 'routes' | 'withdrawn'>) {
   const limit = peer.routes === null ? null : (JSON.parse(peer.routes) as Prefix[]);
   const assigned = limit?.filter((route) => network.routes.includes(route)) ?? network.routes;

@@ -15,7 +15,7 @@ export interface Added {
   readonly network: networks.StoredNetwork;
 }
 
-/** Adds the peer at the next address of the network, under its name or, where that is taken, with a suffix to it. */
+/** Adds the peer at the network's next address. If its name is taken, the name gets a suffix. */
 export async function addPeer(
   db: Db,
   revise: Revise,
@@ -36,7 +36,7 @@ export async function addPeer(
     const next = allocate({ range, ...(await networks.readAddressUse(db, id)) });
     if (!next) throw networkFull(range);
     await (next.fresh ? networks.countAddress(db, id) : networks.reuseAddress(db, id, next.address));
-    // An address that is taken against all records, as after a repair by hand, is passed over.
+    // Skips an address that is taken in spite of the records, as after a manual repair.
     const added = await insertPeer(db, { ...peer, address: next.address });
     if (!added) continue;
     await recordChange(added.id);
@@ -44,11 +44,11 @@ export async function addPeer(
   }
 }
 
-/** The name, or where another peer has its label, the name with the first suffix that makes it one. */
+/** Returns the name. If another peer has its label, returns the name with the first free suffix. */
 async function findFreeName(db: Db, network: number, name: string): Promise<string> {
   const label = labelOf(name);
   if (label === '' || !(await findLabelHolder(db, network, label))) return name;
-  // Of thousands that have one name not all suffixes are tried.
+  // If thousands of peers share the name, not every suffix is tried.
   for (let suffix = 2 + (await countSuffixed(db, network, label)); ; suffix += 1) {
     const suffixed = nameOnce(name, () => false, suffix, labelOf);
     if (!(await findLabelHolder(db, network, labelOf(suffixed)))) return suffixed;

@@ -6,19 +6,19 @@ import { mapPage, type Slice, type StoredPage } from '../store/page.ts';
 import type { Db } from '../store/tables.ts';
 import type { Context } from './context.ts';
 
-/** Who does something, and from which address. */
+/** The actor of an action, and the source address. */
 export interface Author {
-  /** Null where the organization is unknown. */
+  /** Null if the organization is unknown. */
   readonly organizationId: number | null;
   readonly actor: AuditEntry['actor'];
   readonly address: string | null;
   readonly readTime: Context['readTime'];
 }
 
-/** The actor of what the control plane does by itself. */
+/** The actor of actions that the control plane initiates. */
 export const system = { kind: 'system', id: null, name: null } as const;
 
-/** What was done to what. No detail is ever a password, a token or a key that opens anything. */
+/** An action and its target. The details never contain a password, a token or a usable key. */
 export interface AuditedAction {
   readonly action: Action;
   readonly target: AuditEntry['target'];
@@ -37,7 +37,7 @@ type Action =
   | 'login.refused'
   | 'logout';
 
-/** Writes down what is done; in the transaction that does it, so that there is neither without the other. */
+/** Records an action. It must run in the action's transaction, so that both commit or neither. */
 export async function record(db: Db, author: Author, { action, target, details = {} }: AuditedAction): Promise<void> {
   const entry = {
     organization_id: author.organizationId,
@@ -52,17 +52,18 @@ export async function record(db: Db, author: Author, { action, target, details =
     address: author.address,
     details: JSON.stringify(details),
   };
-  // What a peer does but once is written in any case.
+  // A peer can delete itself only once, so this entry needs no limit.
   if (author.actor.kind === 'peer' && action !== 'peer.delete') await recordOfPeer(db, entry, details);
   else await store.insertEntry(db, entry);
 }
 
-/** Entries that one peer may have in a day (UTC), without those of its keys. The last one records that more were left out. */
+/** A peer's entries per day (UTC), without key changes. The last one records the omission. */
 const mostOfPeer = 100;
 
 /**
- * A connector whose LAN comes and goes withdraws its routes again and again: that is one entry, as long as it does nothing else. A
- * change of its public key is written in any case: other changes cannot hide it. {@link Context.peerChangeLimit} limits how many there are.
+ * Limits the entries of a peer. Consecutive withdrawals of routes, by a connector whose LAN comes
+ * and goes, are merged into one entry. A change of the public key is always recorded, so that other
+ * changes cannot hide it. {@link Context.peerChangeLimit} limits their number.
  */
 async function recordOfPeer(
   db: Db,
@@ -88,7 +89,7 @@ async function recordOfPeer(
 
 const keyField = 'public_key';
 
-/** The details of an entry that is about what a connector has out of service, and about nothing else. */
+/** The details of an entry that only changes the withdrawn routes, else null. */
 function readWithdrawal(action: string, details: Readonly<Record<string, unknown>>): { times?: number } | null {
   const { network: _, withdrawn, times, last_at: __, ...others } = details;
   if (action !== 'peer.update' || withdrawn === undefined || Object.keys(others).length > 0) return null;
@@ -101,7 +102,7 @@ export function changedFields(before: object, after: object): Record<string, unk
   return Object.fromEntries(Object.entries(after).filter(([name, value]) => !isDeepStrictEqual(old.get(name), value)));
 }
 
-/** What was done in the caller's organization, newest first. */
+/** The audit entries of the caller's organization, newest first. */
 export async function readAudit(
   { db }: Context,
   caller: Caller,

@@ -3,13 +3,16 @@ import { Unavailable } from '../errors.ts';
 import { writeCheck } from '../store/database.ts';
 import type { Context } from './context.ts';
 
-/** A successful write is not repeated within this time: anyone may call the check, and each write is synced to disk. */
+/**
+ * A successful write is not repeated within this time, because anyone may call the check and each
+ * write is synced to disk.
+ */
 const writeGrainMs = 1_000;
 
 /**
- * Makes a check that requests can be served: the database must answer, and take a write, within `deadlineMs`, and changes of other
- * processes must arrive. Checks that come before it
- * answers share one query. The check throws Unavailable with the reason.
+ * Creates a readiness check. Within `deadlineMs` the database must reply and accept a write, and
+ * changes by other processes must arrive. Concurrent checks share one query. The check throws
+ * Unavailable with the reason.
  */
 type Checked = Pick<Context, 'db' | 'now' | 'isListening'>;
 

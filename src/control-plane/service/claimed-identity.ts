@@ -12,24 +12,24 @@ import { wasIdentityRemoved } from '../store/former-identities.ts';
 import { findByIdentity } from '../store/peers.ts';
 import type { Db } from '../store/tables.ts';
 
-/** The headers of an enrolment with the identity of its host. Each follows its schema or is missing. */
+/** The headers with the identity of an enrolling host. Each is valid by its schema, or missing. */
 export interface IdentityHeaders {
   readonly key?: string | undefined;
   readonly proof?: string | undefined;
   readonly keyProof?: string | undefined;
 }
 
-/** An identity, and its proof of the public key where the enrolment brought one; no such proof comes without a proven identity. */
+/** An identity, with the proof of the public key if any. A key proof requires a proven identity. */
 export interface ClaimedIdentity {
   readonly key: string;
   readonly isProven: boolean;
   readonly keyProof: KeyProof | null;
 }
 
-/** The header of the proof that belongs to the public key. */
+/** The header with the proof of the public key. */
 export const keyProofHeader = 'peer-key-proof';
 
-/** Reads the identity of an enrolment, and refuses a key that is none and a proof that does not hold. */
+/** Reads the identity of an enrolment. Refuses an invalid key and a proof that does not hold. */
 export function readIdentity(
   { key, proof, keyProof }: IdentityHeaders,
   claim: EnrollmentClaim,
@@ -58,14 +58,14 @@ export function readIdentity(
 
 const proofHeader = 'peer-identity-proof';
 
-/** Also an identity without a proof is published in the map, where other hosts parse it. */
+/** Checks the key even without a proof, because the map publishes it and other hosts parse it. */
 function readKey(key: string | undefined): IdentityKey | null {
   return readFields((parse) => ({
     key: parse(() => (key === undefined ? null : parseIdentityKey(key, 'peer-identity-key'))),
   })).key;
 }
 
-/** The identity to keep of a new peer: one without a proof is kept only where no peer of the network has it or had it. */
+/** The identity to store. Without a proof it is dropped if a peer of the network has or had it. */
 export async function chooseIdentity(
   db: Db,
   network: number,

@@ -4,18 +4,19 @@ import type { Context } from './context.ts';
 /** Milliseconds by which a clock may run slow between two readings. */
 const toleranceMs = 2_000;
 
-/** Finds that the clock was set back. */
+/** Detects that the clock was set back. */
 export interface ClockWatch {
-  /** Corrects what is stored if the clock was set back since the last call; the first call does so in any case. */
+  /** Corrects stored instants at the first call, and if the clock was set back since the last. */
   check(): Promise<void>;
 }
 
 /**
- * Compares the clock of the database, and of this process where it is later, with the steady clock. What was stored by a clock that was ahead
- * would else be newer than all that follows, for as long as it was ahead.
+ * Compares the later of the database's clock and this process's clock with the steady clock.
+ * Without a correction, rows stored while a clock was ahead would stay newer than all later rows
+ * for as long.
  */
 export function createClockWatch({ db, readTime, now, steadyNow }: Context): ClockWatch {
-  /** How far the clock was ahead of the steady one; null before the first reading. */
+  /** How far the clock was ahead of the steady clock; null before the first reading. */
   let ahead: number | null = null;
   return {
     async check() {

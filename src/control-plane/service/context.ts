@@ -10,38 +10,38 @@ import type { PeerChangeLimit } from './peer-change-limit.ts';
 export interface Context {
   readonly db: Db;
   readonly now: () => Date;
-  /** Milliseconds since 1970 by the clock at the start, and steadily since: to set the clock does not change it. */
+  /** Milliseconds since 1970 by the clock at start, steady since then even if the clock is set. */
   readonly steadyNow: () => number;
-  /** The time of the database, by which processes whose clocks differ write one audit. */
+  /** The time of the database, so that processes with different clocks write one audit log. */
   readonly readTime: (db: Db) => Promise<Date>;
   readonly random: Random;
   readonly passwordCost: PasswordCost;
   readonly notifier: ChangeNotifier;
-  /** The same for the health and the events of a network. */
+  /** Notifies of changes of a network's health and events. */
   readonly healthNotifier: ChangeNotifier;
-  /** Does for the other processes on the database what the two notifiers do for this one. */
+  /** Notifies the other processes on the database, like the two notifiers in this process. */
   readonly announce: ControlPlaneStore['announce'];
   readonly isListening: ControlPlaneStore['isListening'];
-  /** The events that the webhook receives; empty without one. */
+  /** The events that the webhook receives; empty without a webhook. */
   readonly webhookTypes: ReadonlySet<EventType>;
   /** How often peers may change themselves. */
   readonly peerChangeLimit: PeerChangeLimit;
-  /** How often the peers of a network that are new may change themselves, all together; by network. */
+  /** How often all new peers of a network together may change themselves, by network. */
   readonly newPeerLimit: PeerChangeLimit;
-  /** How many peers may enrol; by network. */
+  /** How many peers may enrol, by network. */
   readonly enrollmentLimit: PeerChangeLimit;
   /** How often peers may report. */
   readonly reportLimit: PeerChangeLimit;
-  /** How many events their reports may be. */
+  /** How many events the reports of peers may cause. */
   readonly reportEventLimit: PeerChangeLimit;
-  /** To be called when a peer may expire earlier than any other. */
+  /** The caller must call it when a peer may expire earlier than any other. */
   readonly rescheduleExpiry: () => void;
-  /** When hosts were last seen, and what they sent, is kept. */
+  /** True if the time and source of hosts' requests are stored. */
   readonly keepsPresence: boolean;
-  /** Networks may offer routes to public addresses. */
+  /** True if networks may offer routes to public addresses. */
   readonly allowPublicRoutes: boolean;
-  /** Where browsers open the console; empty for any host. */
+  /** The URLs at which browsers open the console; empty for any host. */
   readonly publicUrls: readonly URL[];
-  /** Only this machine can call, so its peers may well be at loopback addresses. */
+  /** True if only this host can connect, so that peers may have loopback addresses. */
   readonly onLoopback: boolean;
 }

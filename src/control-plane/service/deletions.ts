@@ -5,12 +5,13 @@ import { NetworkDeleted } from '../errors.ts';
 import { findDeletedPeer, saveOutcome } from '../store/deletions.ts';
 import type { Context } from './context.ts';
 
-/** What a host says of deletions with its request: `follow` to take its tunnel down for one, `applied` once it has. */
+/** A host's header: `follow` to take its tunnel down after a deletion, `applied` afterwards. */
 export type DeletionRequest = 'follow' | 'applied';
 
 /**
- * Refuses a token that was one of a deleted network, for a host that takes its tunnel down then. It notes what the request shows of the
- * host. For any other token, and for a host of an earlier version, it does nothing: the caller refuses those as always.
+ * Refuses the token of a deleted network's peer with a statement of the deletion, for a host that
+ * then takes its tunnel down. Records the state of the host that the request shows. Does nothing
+ * for other tokens and for hosts of earlier versions: the caller refuses them as usual.
  *
  * @throws NetworkDeleted
  */
@@ -25,7 +26,7 @@ export async function refuseDeleted(
   const outcome: DeletionOutcome = request === null ? 'unsupported' : request === 'applied' ? 'applied' : 'stated';
   // The time of the last request is shown until the host confirms.
   if (outcome !== peer.outcome || outcome !== 'applied') {
-    // A database that cannot be written, its disk being full, can be read still.
+    // A database on a full disk can still be read.
     const at = await readTime(db);
     await saveOutcome(db, peer.id, outcome, at.toISOString()).catch(() => undefined);
   }

@@ -11,9 +11,10 @@ import { isUnlisted } from './suspension.ts';
 type ProfileRequest = Pick<EnrollRequest, 'profile' | 'peer_type' | 'endpoint'>;
 
 /**
- * The profile of a device that enrols, as JSON: its connector with key and endpoint, and its routes. Null for any other peer.
+ * Returns the profile of an enrolling device as JSON: its connector with key and endpoint, and its
+ * routes. Null for other peers.
  *
- * @throws InvalidRequest where the network cannot serve such a profile
+ * @throws InvalidRequest if the network cannot serve such a profile
  */
 export async function makeProfile(db: Db, networkId: number, asked: ProfileRequest): Promise<string | null> {
   const { profile } = asked;

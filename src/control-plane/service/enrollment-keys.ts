@@ -17,7 +17,7 @@ import type { Context } from './context.ts';
 import { lockNetwork, requireNetwork } from './networks.ts';
 import { requireAuthor } from './require-author.ts';
 
-/** Makes a key to a network. The token is shown this once: only its hash is kept. */
+/** Creates an enrolment key. The token is returned only here: only its hash is stored. */
 export async function createKey(
   context: Context,
   caller: Caller,
@@ -64,7 +64,7 @@ export async function checkNewKey(
   readRoutes(asked, await requireNetwork(db, caller, networkId));
 }
 
-/** The routes that connectors of a key may serve; null for any. */
+/** The routes that connectors with this key may serve; null for any. */
 function readRoutes({ routes, peer_types }: Partial<CreateEnrollmentKey>, network: StoredNetwork): Prefix[] | null {
   if (routes === undefined) return null;
   return readFields((read) => ({
@@ -78,7 +78,7 @@ function readRoutes({ routes, peer_types }: Partial<CreateEnrollmentKey>, networ
   })).routes;
 }
 
-/** The usable keys of a network, or with `all` every key that was not revoked. */
+/** Lists the usable keys of a network, or with `all` every key that is not revoked. */
 export async function listKeys(
   { db, now }: Context,
   caller: Caller,
@@ -89,7 +89,6 @@ export async function listKeys(
   return mapPage(await store.listKeys(db, networkId, all ? null : now().toISOString(), slice), toEnrollmentKey);
 }
 
-/** Makes a key useless from now on. */
 export async function revokeKey(context: Context, caller: Caller, networkId: number, id: number): Promise<void> {
   await transact(context.db, async (transaction) => {
     await requireNetwork(transaction, caller, networkId);
@@ -119,7 +118,7 @@ function toEnrollmentKey(key: store.StoredKey): EnrollmentKey {
   };
 }
 
-/** What a peer that enrols with a key may be; null for anything. */
+/** The limits for peers that enrol with a key; null for no limit. */
 export function readKeyLimits({ peer_types, routes }: Pick<store.StoredKey, 'peer_types' | 'routes'>): {
   readonly types: readonly PeerType[] | null;
   readonly routes: readonly Prefix[] | null;

@@ -30,7 +30,7 @@ const hourMs = 3_600_000;
 
 export interface Enrolled {
   readonly peer: Peer;
-  /** Which network it is in now, and a revision of it that has the peer. */
+  /** The id of its network, and a revision that includes the peer. */
   readonly network: { readonly id: number; readonly revision: ObservedRevision };
   readonly token: Secret;
 }
@@ -40,16 +40,17 @@ interface EnrollOptions {
   readonly idempotencyKey: Secret | null;
   readonly identity: IdentityHeaders;
   readonly secretTag: string | null;
-  /** The networks in the host's Current-Networks. */
+  /** The networks in the host's Current-Networks header. */
   readonly currentNetworks: readonly number[];
-  /** Digests of the public keys that the host has in networks of other addresses. */
+  /** Digests of the host's public keys in networks of other control plane URLs. */
   readonly currentPeers: readonly string[];
 }
 
 /**
- * Enrols a host into the network of its enrolment key, for one use of the key. With an idempotency key, a repetition gets the same peer,
- * address and token, and takes no use, even when the key is used up or has expired. A revoked key is refused in any case, and a refusal
- * takes no use. A host that proves the identity of a peer of the network replaces that peer, whatever its current networks.
+ * Enrols a host into the network of its enrolment key, for one use of the key. With an idempotency
+ * key, a replay gets the same peer, address and token. It takes no use, even if the key is used up
+ * or expired. A revoked key is always refused. A refusal takes no use. A host that proves the
+ * identity of a peer replaces that peer, even if the network is among its current networks.
  */
 export async function enroll(
   context: Context,
@@ -81,7 +82,7 @@ export async function enroll(
     if (own) refuseUnlisted(own, context.now());
     const at = context.now();
     const now = at.toISOString();
-    // Before the checks that reveal the network, and cost more than a guess may.
+    // Before the checks that reveal the network or cost more than a guess may cost.
     if (!hasUse(key, now)) throw unusable(key, now);
     if (!own && currentNetworks.includes(key.network_id))
       throw alreadyIn(await networks.readNetwork(db, key.network_id));
@@ -135,12 +136,12 @@ export async function enroll(
     return toEnrolled(network, peer, token);
   });
   if (enrolled.peer.expires_at !== undefined) context.rescheduleExpiry();
-  // Only what was read from here on is sure to have the peer.
+  // Only reads after this point are certain to include the peer.
   const { id, revision, nonce } = network;
   return { ...enrolled, network: { id, revision: { revision, nonce, at: nextLogicalTime() } } };
 }
 
-/** When a peer that enrols with the key expires; null for never. A replacement extends no end: only people of the organization do. */
+/** When an enrolling peer expires; null for never. Replacements do not extend it, only users do. */
 function endOf({ peer_hours }: StoredKey, now: Date): string | null {
   return peer_hours === null ? null : new Date(now.getTime() + peer_hours * hourMs).toISOString();
 }
@@ -159,7 +160,7 @@ interface Keyed {
   readonly endpoint: string | null;
 }
 
-/** Reads public key and endpoint of an enrolment; what is left out is null. */
+/** Parses the public key and endpoint of an enrolment; a missing field is null. */
 export function readEnrollment(context: Context, request: EnrollRequest): Keyed;
 export function readEnrollment(context: Context, request: Partial<EnrollRequest>): object;
 export function readEnrollment({ onLoopback }: Context, { public_key, endpoint }: Partial<EnrollRequest>): object {
@@ -173,7 +174,10 @@ function toEnrolled(network: networks.StoredNetwork, peer: StoredPeer, token: Se
   return { peer: toPeer(network, peer), network, token };
 }
 
-/** A host that is in the network through another URL of this control plane must not become a second peer. */
+/**
+ * Refuses a host that is already in the network through another URL of this control plane. It must
+ * not become a second peer.
+ */
 async function refuseListed(db: Db, network: number, digests: ReadonlySet<string>): Promise<void> {
   const listed = (await listKeys(db, network)).find(({ public_key, address }) =>
     digests.has(digestPeer({ publicKey: public_key as PublicKey, address: address as Address })),

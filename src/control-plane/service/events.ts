@@ -5,17 +5,17 @@ import type { Context } from './context.ts';
 import { requireNetwork } from './networks.ts';
 
 export interface EventsRequest {
-  /** The id of the last event that the client has; null for the newest ones. */
+  /** The id of the last event that the client has; null for the newest events. */
   readonly after: number | null;
   readonly limit: number;
-  /** Ends the wait for an event. A request that does not wait brings an aborted one. */
+  /** Ends the wait for an event. A request without a wait passes an aborted signal. */
   readonly signal: AbortSignal;
   readonly isDisconnected: () => boolean;
   /** Authenticates the request again: a wait may outlive the rights of its caller. */
   readonly authenticate: () => Promise<Caller>;
 }
 
-/** Events of a network, oldest first. Where there is none it waits for one; null when the client has disconnected. */
+/** Returns a network's events, oldest first, or waits for one. Null if the client disconnected. */
 export async function readEvents(
   { db, healthNotifier }: Context,
   caller: Caller,

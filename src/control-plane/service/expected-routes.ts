@@ -3,7 +3,9 @@ import { compareRoutes, describeRouteChange } from '../../core/routing/route-cha
 import { readFields } from '../domain/field-rules.ts';
 import { Conflict } from '../errors.ts';
 
-/** Refuses a change that was meant for other routes than there are. `texts` is undefined where the caller names none. */
+/**
+ * Refuses a change if the routes are not the ones the caller expected. Undefined skips the check.
+ */
 export function checkExpectedRoutes(
   of: 'network' | 'peer',
   routes: readonly Prefix[],

@@ -5,14 +5,14 @@ import { record, system } from './audit.ts';
 import type { Context } from './context.ts';
 import { peerEvent, withRevision } from './with-revision.ts';
 
-/** Removes every expired peer from its map, and returns when the next one expires; null for none. */
+/** Removes every expired peer from its map. Returns when the next one expires; null for none. */
 export async function expirePeers(context: Context): Promise<string | null> {
   const now = context.now().toISOString();
   for (const network of await listNetworksWithExpired(context.db, now)) await expireIn(context, network, now);
   return findNextExpiry(context.db);
 }
 
-/** Of several processes on one database, the first to lock the network finds the expired peers. */
+/** Of several processes on one database, only the first to lock the network finds expired peers. */
 async function expireIn(context: Context, network: number, now: string): Promise<void> {
   await withRevision(context, async (transaction, revise, append) => {
     const organizationId = await lockOrganizationOf(transaction, network);
@@ -36,15 +36,18 @@ async function expireIn(context: Context, network: number, now: string): Promise
 
 /** Removes peers from their maps when they expire. */
 export interface ExpiryTimer {
-  /** Runs now. To be called when a peer may expire earlier than any other. */
+  /** Runs now. The caller must call it when a peer may expire earlier than any other. */
   reschedule(): void;
   stop(): Promise<void>;
 }
 
-/** Between two runs: another process may change an expiry, and the clock may be set. */
+/** The longest pause: another process may change an expiry, and the clock may be set. */
 const maxDelayMs = 60_000;
 
-/** Calls `expire`, as {@link expirePeers}, now and when the next peer expires. A failure goes to `onFailure`, and the next run tries again. */
+/**
+ * Calls `expire` (as {@link expirePeers}) now and whenever the next peer expires. Failures go to
+ * `onFailure`, and the next run retries.
+ */
 export function startExpiry(
   expire: () => Promise<string | null>,
   now: () => Date,

@@ -3,13 +3,13 @@ import type { User } from '../../contract/user.ts';
 import { listKeysMadeBy, listUsersMadeBy, revokeKeysMadeBy } from '../store/made-by-user.ts';
 import type { Db } from '../store/tables.ts';
 
-/** What outlives the credentials of a user that made it. */
+/** The users and keys that a user created and that outlive the user's credentials. */
 export interface MadeByUser {
   readonly users_made: User[];
   readonly keys_made: EnrollmentKeyOfNetwork[];
 }
 
-/** What a user made, by the audit: a stolen credential of this user may have made it. */
+/** Lists from the audit log what a user, or a thief of its credentials, created. */
 export async function listMadeBy(
   db: Db,
   who: { readonly organizationId: number; readonly userId: number },
@@ -21,7 +21,7 @@ export async function listMadeBy(
   };
 }
 
-/** Revokes the enrolment keys that a user made and that hosts can use, by the audit; returns them. */
+/** Revokes the usable enrolment keys that a user created, from the audit log. Returns them. */
 export async function revokeMadeBy(
   db: Db,
   who: { readonly organizationId: number; readonly userId: number },
@@ -32,7 +32,7 @@ export async function revokeMadeBy(
   return keys;
 }
 
-/** Keys as the audit names them. */
+/** Keys in the form of the audit log. */
 export function briefly(keys: readonly EnrollmentKeyOfNetwork[]): object[] {
   return keys.map(({ id, name }) => ({ id, name }));
 }

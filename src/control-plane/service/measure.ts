@@ -2,7 +2,7 @@ import { countDeliveries } from '../store/deliveries.ts';
 import { countAnnounced } from '../store/health.ts';
 import type { Context } from './context.ts';
 
-/** What the metrics have of the database, all networks together. */
+/** Reads the metrics that come from the database, for all networks together. */
 export async function measure({ db, readTime }: Pick<Context, 'db' | 'readTime'>) {
   const states = await countAnnounced(db);
   const { count, oldest } = await countDeliveries(db);

@@ -47,7 +47,7 @@ export async function createNetwork(context: Context, caller: Caller, asked: Cre
   });
 }
 
-/** Reads the range and the routes of a network that is to be made; a range that is left out is null. */
+/** Parses the range and routes of a new network; a missing range is null. */
 export function readNewNetwork(context: Context, asked: CreateNetwork): { range: Prefix; routes: Prefix[] };
 export function readNewNetwork(context: Context, asked: Partial<CreateNetwork>): object;
 export function readNewNetwork({ allowPublicRoutes }: Context, asked: Partial<CreateNetwork>): object {
@@ -59,8 +59,8 @@ export function readNewNetwork({ allowPublicRoutes }: Context, asked: Partial<Cr
 }
 
 /**
- * Sets the fields given; what is the same already makes no revision, and is no conflict: a request that is sent twice is answered
- * alike.
+ * Sets the given fields. Unchanged values create no revision and no conflict, so a repeated request
+ * gets the same reply.
  */
 export async function changeNetwork(
   context: Context,
@@ -87,7 +87,7 @@ export async function changeNetwork(
   });
 }
 
-/** Refuses fields of a change that break a rule of the network as it is. */
+/** Refuses fields of a change that break a rule of the network in its current state. */
 export async function checkChange(context: Context, caller: Caller, id: number, asked: ChangeNetwork): Promise<void> {
   readChange(context, await requireNetwork(context.db, caller, id), asked);
 }
@@ -97,8 +97,8 @@ function readChange({ allowPublicRoutes }: Context, network: store.StoredNetwork
 }
 
 /**
- * Refuses new routes that cover the endpoint of a peer: hosts would have to go without that endpoint, and it may be the one by which all
- * of them reach the network.
+ * Refuses new routes that cover the endpoint of a peer. Hosts would have to do without that
+ * endpoint, and all of them may depend on it to reach the network.
  */
 async function checkEndpointsOutside(
   db: Db,
@@ -119,7 +119,7 @@ async function checkEndpointsOutside(
 
 const longestList = 1000;
 
-/** Removes a network with all its keys and peers. It remembers the tokens of the peers, for the statement that the network was deleted. */
+/** Deletes a network with its keys and peers. Keeps the peers' tokens to state the deletion. */
 export async function deleteNetwork(context: Context, caller: Caller, id: number): Promise<void> {
   await withRevision(context, async (transaction, revise) => {
     const network = await lockNetwork(transaction, caller, id);
@@ -131,7 +131,7 @@ export async function deleteNetwork(context: Context, caller: Caller, id: number
     await insertDeletion(transaction, caller.organizationId, revised, at);
     const hosts = (await listUnconfirmed(transaction, id)).slice(0, longestList);
     const pending = hosts.map(({ id, name, version, last_seen }) => ({ id, name, version, last_seen }));
-    // Its events go with the network. The webhook receives this one.
+    // The network's events are deleted with it. Only the webhook receives this one.
     const details = { name: network.name, private_cidr: network.range, pending };
     await appendEvents(context, transaction, id, [{ type: 'network.deleted', details }]);
     await store.deleteNetwork(transaction, caller.organizationId, id);
@@ -143,14 +143,14 @@ export async function deleteNetwork(context: Context, caller: Caller, id: number
   });
 }
 
-/** The network as the caller may see it: of its organization, and for a peer its own. */
+/** Returns a network of the caller's organization; for a peer, only its own network. */
 export async function requireNetwork(db: Db, caller: Caller, id: number): Promise<store.StoredNetwork> {
   return requireOwn(store.findNetwork, db, caller, id);
 }
 
 /**
- * Like {@link requireNetwork}, for what is going to change the network or something in it: all others who do that wait until the
- * transaction ends, so that what is decided by the network as it is stays right.
+ * Like {@link requireNetwork}, for a transaction that changes the network or its contents. Other
+ * such transactions wait until it ends, so that decisions based on the network's state stay valid.
  */
 export async function lockNetwork(db: Db, caller: Caller, id: number): Promise<store.StoredNetwork> {
   return requireOwn(store.lockNetwork, db, caller, id);

@@ -17,7 +17,7 @@ export interface OwnerCredentials {
   readonly password: Secret;
 }
 
-/** Makes the first user, and its organization, when there is no user yet; true when it did. There is no default password. */
+/** Creates the first user and organization if no user exists; true if so. No default password. */
 export async function makeFirstOwner(
   { db, now, readTime, random, passwordCost }: Context,
   owner: OwnerCredentials | null,
@@ -26,7 +26,7 @@ export async function makeFirstOwner(
   checkFirstOwner(owner);
   const passwordHash = await hashPassword(owner.password, random, passwordCost, null);
   return transact(db, async (transaction) => {
-    // Two processes that start at once are not to make one each.
+    // Two processes that start at the same time must not create one each.
     await lockTable(transaction, 'users');
     if (await isAnyUser(transaction)) return false;
     const organizationId = await insertOrganization(transaction, 'default');
@@ -47,7 +47,7 @@ export async function makeFirstOwner(
   });
 }
 
-/** @throws WrongUsage where a database without users could not have this first owner */
+/** @throws WrongUsage if these are no valid credentials for a first owner */
 export function checkFirstOwner(owner: OwnerCredentials | null): asserts owner is OwnerCredentials {
   if (!owner) {
     throw new WrongUsage(
@@ -60,26 +60,26 @@ export function checkFirstOwner(owner: OwnerCredentials | null): asserts owner i
   checkPassword(owner.password, '--owner-password-file');
 }
 
-/** True when the database has users, and the named first owner is not an owner among them. */
+/** True if the named first owner is not an owner in the database. */
 export async function isForeignOwner({ db }: Pick<Context, 'db'>, owner: OwnerCredentials): Promise<boolean> {
   return !(await listOwners(db)).includes(owner.email.toLowerCase());
 }
 
-/** What a control plane that is not serving works with. */
+/** The dependencies of commands of a control plane that is not serving. */
 type OwnerTools = Pick<Context, 'db' | 'readTime' | 'random' | 'passwordCost'>;
 
-/** What a reset of an owner's password ended, and what it left. */
+/** The effects of the reset of an owner's password. */
 export interface OwnerReset {
   readonly email: string;
   readonly sessionsEnded: number;
   readonly tokensRevoked: readonly { readonly id: number; readonly name: string }[];
-  /** How many personal tokens are still valid. */
+  /** The number of personal tokens that are still valid. */
   readonly personalTokens: number;
-  /** What the owner made, and a holder of its former password may have made. */
+  /** The users and keys of the owner. A holder of the former password may have created them. */
   readonly made: MadeByUser;
 }
 
-/** Gives an owner a new password, ends its sessions, and revokes its personal tokens unless they are to be kept. */
+/** Sets an owner's password, ends its sessions, and revokes its tokens unless `keepsTokens`. */
 export async function resetOwner(
   { db, readTime, random, passwordCost }: OwnerTools,
   owner: OwnerCredentials,
@@ -89,7 +89,7 @@ export async function resetOwner(
   const passwordHash = await hashPassword(owner.password, random, passwordCost, null);
   const email = owner.email.toLowerCase();
   return transact(db, async (transaction) => {
-    // First of all, so that SQLite waits for the lock of a control plane that serves.
+    // First, so that SQLite waits for the lock of a control plane that serves.
     const user = await setPasswordOfOwner(transaction, email, passwordHash);
     if (!user) throw new WrongUsage(describeNoOwner(email, await listOwners(transaction)));
     const sessionsEnded = await endSessions(transaction, user.id);

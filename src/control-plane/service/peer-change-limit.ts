@@ -1,24 +1,26 @@
 import { TooManyRequests } from '../errors.ts';
 
-/** Limits what peers do, such as the changes that they make of themselves. */
+/** A rate limit for actions of peers, such as changes of themselves. */
 export interface PeerChangeLimit<Key = number> {
   /**
-   * Counts a change, or so many at once, and returns what takes that back: for a change that fails. More than the limit count as the limit.
+   * Counts a change, or several at once. Returns a function that undoes the count, for a change
+   * that fails. A number above the limit counts as the limit.
    *
    * @throws TooManyRequests beyond the limit, unless `always` is set
    */
   take(peer: Key, always: boolean, changes?: number): () => void;
-  /** Counts nothing. @throws TooManyRequests where another change is beyond the limit */
+  /** Checks without counting. @throws TooManyRequests if another change is beyond the limit */
   check(peer: Key): void;
-  /** True where so many more changes are within the limit. */
+  /** True if that many more changes are within the limit. */
   hasRoom(peer: Key, changes?: number): boolean;
 }
 
 /**
- * Each peer may make `most` changes at once, and by default one more each minute: a change notifies every host of its network. A change
- * with `always` is never refused, and counts as long as the peer is below the limit.
+ * Allows each peer `most` changes at once, and by default one more per minute, because a change
+ * notifies every host of its network. A change with `always` is never refused, and counts while the
+ * peer is below the limit.
  *
- * @param now milliseconds, by a clock that is never set
+ * @param now milliseconds of a monotonic clock
  */
 export function createPeerChangeLimit<Key = number>(
   most: number,
@@ -26,7 +28,7 @@ export function createPeerChangeLimit<Key = number>(
   refillMs = 60_000,
   what = 'changes of this peer by itself',
 ): PeerChangeLimit<Key> {
-  /** When each peer has all its changes again; entries in the past are removed. */
+  /** When each peer has all its changes again. Entries in the past are removed. */
   const full = new Map<Key, number>();
   let room = 10_000;
   const makeRoom = (at: number) => {

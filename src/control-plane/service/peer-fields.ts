@@ -31,8 +31,8 @@ export async function checkPeerChange(
 }
 
 /**
- * Refuses a public key that another peer of the network has, and one that it had before its last change: a peer whose new key
- * gets no handshake returns to the previous one.
+ * Refuses a public key that another peer of the network has or had before its last change. A peer
+ * whose new key gets no handshake returns to its previous key.
  */
 export async function checkKeyFree(db: Db, network: number, publicKey: string, except?: number): Promise<void> {
   const use = await store.findKeyUse(db, network, publicKey, except);
@@ -41,7 +41,7 @@ export async function checkKeyFree(db: Db, network: number, publicKey: string, e
   throw new InvalidRequest({ public_key: [use === 'present' ? 'is enrolled in this network already' : kept] });
 }
 
-/** The label of a peer's name, which no other peer of its network may have. */
+/** The label of a peer's name. Refuses a label that another peer of the network has. */
 async function takeLabel(db: Db, peer: store.StoredPeer, name: string): Promise<string | null> {
   if (name === peer.name) return peer.label;
   const label = labelOf(name) || null;
@@ -102,7 +102,7 @@ function readChange(
   }));
 }
 
-/** A proof for the key that the peer has or gets, newer than the one before. */
+/** Checks that a proof is for the peer's public key and newer than the stored proof. */
 export function checkProof(proof: KeyProof, publicKey: PublicKey, peer: store.StoredPeer, field = 'key_proof'): string {
   const { identity_key, key_proof } = peer;
   if (identity_key === null)

@@ -20,7 +20,9 @@ import { nextServingSince } from './serving-since.ts';
 import { changeAction, isUnlisted } from './suspension.ts';
 import { peerEvent, withRevision } from './with-revision.ts';
 
-/** The peers of a network. Users get suspended and expired ones too, and with `unlisted` only these. */
+/**
+ * Lists a network's peers. Users get suspended and expired ones too; with `unlisted`, only these.
+ */
 export async function listPeers(
   { db }: Context,
   caller: Caller,
@@ -33,10 +35,10 @@ export async function listPeers(
   return mapPage(await listPeerPage(db, networkId, filter, slice), (peer) => toPeer(network, peer));
 }
 
-/** The audit entry of an enrolment has the time at which that ends. */
+/** An enrolment's audit entry has the time of its end, which may be this much after its start. */
 const longestEnrollmentMs = 60_000;
 
-/** One peer, a suspended or expired one too, with the key of its enrolment. */
+/** Returns a peer, also a suspended or expired one, with its enrolment key. */
 export async function readPeer({ db }: Context, caller: Caller, networkId: number, id: number): Promise<PeerDetails> {
   const network = await requireNetwork(db, caller, networkId);
   const peer = await store.findPeer(db, networkId, id);
@@ -49,9 +51,10 @@ export async function readPeer({ db }: Context, caller: Caller, networkId: numbe
 }
 
 /**
- * Sets the fields given; what is the same already makes no revision, and counts for no limit. A peer may change itself, so often, but
- * not its routes and its priority: it may only take routes out of service, and put back what it took. A connector that had no route
- * in service and has one again is a newcomer, unless it was drained, relaying included, and is no more.
+ * Sets the given fields. Unchanged values create no revision and count for no limit. A peer may
+ * change itself within a limit, but not its routes and priority. It may only withdraw routes and
+ * put them back in service. A connector that returns to service without any route counts as a
+ * newcomer, except at the end of a drain, which includes relaying.
  */
 export async function changePeer(
   context: Context,
@@ -107,7 +110,10 @@ export async function changePeer(
 
 const newPeerMs = 3_600_000;
 
-/** Counts a change of a peer by itself. In its first hour a network's peers share one limit: a key brings several, each with its own. */
+/**
+ * Counts a self-change of a peer. Peers in their first hour share one limit per network, because
+ * one key can enrol several peers, each with its own limit.
+ */
 function limitSelfChange(
   { peerChangeLimit, newPeerLimit, now }: Context,
   { id, network_id, created_at }: store.StoredPeer,
@@ -119,7 +125,7 @@ function limitSelfChange(
   if (isNew) newPeerLimit.take(network_id, always);
 }
 
-/** Refuses fields that a peer may not change of itself. */
+/** Refuses fields that a peer must not change in itself. */
 function refuseForPeers(asked: ChangePeer): void {
   const refused = ownersFields.find(([field]) => asked[field] !== undefined);
   if (refused) throw new Forbidden(`a peer may not change ${refused[1]}; ask an owner, admin or member`);
@@ -132,7 +138,7 @@ const ownersFields = [
   ['expires_at', 'when it expires'],
 ] as const satisfies readonly (readonly [keyof ChangePeer, string])[];
 
-/** True while hosts use a connector: it is in the map, and has a route in service. */
+/** True if hosts use the connector: it is in the map and has a route in service. */
 function serves(
   network: StoredNetwork,
   peer: Pick<store.StoredPeer, 'routes' | 'withdrawn' | 'suspended_at' | 'expired'>,
@@ -144,7 +150,7 @@ function isDrained(network: StoredNetwork, peer: Pick<store.StoredPeer, 'routes'
   return readService(network, peer).withdrawn.includes(network.range);
 }
 
-/** Refuses fields of a change that break a rule of the network or of the peer as they are. */
+/** Refuses fields of a change that break a rule of the network or peer in their current state. */
 export async function checkChange(
   context: Context,
   caller: Caller,
@@ -159,7 +165,7 @@ export async function checkChange(
   if (peer) await checkPeerChange(context, db, asked, peer, network);
 }
 
-/** True of a change that suspends a peer, or takes routes out of service, and does nothing else. */
+/** True for a change that only suspends a peer, or only takes routes out of service. */
 export async function isRemoval(
   { db }: Context,
   caller: Caller,
@@ -175,7 +181,7 @@ export async function isRemoval(
   return peer !== undefined && takesOut(asked, peer, { withdrawn: JSON.stringify(asked.withdrawn) });
 }
 
-/** Takes a peer out of its network. Its address is given again when there is no other left; its token is void. */
+/** Removes a peer and voids its token. Its address is assigned again if no other is left. */
 export async function removePeer(context: Context, caller: Caller, networkId: number, id: number): Promise<void> {
   await withRevision(context, async (transaction, revise, append) => {
     await lockNetwork(transaction, caller, networkId);
@@ -198,7 +204,7 @@ export async function removePeer(context: Context, caller: Caller, networkId: nu
   });
 }
 
-/** True of a change that does nothing but take routes out of service. */
+/** True for a change that only takes routes out of service. */
 function takesOut(
   changed: object,
   peer: store.StoredPeer,
@@ -215,9 +221,9 @@ function checkSelf(caller: Caller, id: number): void {
   if (caller.kind === 'peer' && caller.peerId !== id) throw new Forbidden('a peer may change or remove only itself');
 }
 
-/** What the database keeps as JSON, as the lists and objects that it is. */
+/** The changed fields with stored JSON parsed to lists and objects. */
 function readable(changed: Record<string, unknown>): Record<string, unknown> {
-  // That it is expired no more follows from the instant.
+  // `expired` follows from `expires_at`.
   const { expired: _, ...shown } = changed;
   const entries = Object.entries(shown).map(([name, value]) => {
     const isJson = ['routes', 'withdrawn', 'key_proof'].includes(name) && typeof value === 'string';

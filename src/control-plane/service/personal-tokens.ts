@@ -15,10 +15,10 @@ import { requireAuthor, requireUser } from './require-author.ts';
 
 const dayMs = 24 * 3600 * 1000;
 const maxTokens = 100;
-/** Tokens that one user may make in a day (UTC), however many are revoked: each leaves two entries in the audit. */
+/** Tokens that a user may create per day (UTC), also revoked ones: each has two audit entries. */
 const mostADay = 200;
 
-/** The personal tokens of the caller, never with their values. */
+/** Lists the personal tokens of the caller, without their values. */
 export async function listTokens(
   { db }: Context,
   caller: UserCaller,
@@ -28,8 +28,9 @@ export async function listTokens(
 }
 
 /**
- * Makes a personal token for the caller, who gives the password or logged in a moment ago: a stolen session alone makes no token that
- * outlives it. Its value is shown this once: only its hash is kept.
+ * Creates a personal token. The caller must give the password or have logged in recently: a stolen
+ * session cannot create a token that outlives it. The value is returned only here: only its hash is
+ * stored.
  *
  * @throws Forbidden for a wrong password, InvalidRequest for a missing one
  */
@@ -43,7 +44,7 @@ export async function createToken(
   const at = context.now();
   const now = at.toISOString();
   return transact(context.db, async (transaction) => {
-    // It locks the user: two requests at once do not both take the last place.
+    // This locks the user, so that two concurrent requests cannot both take the last place.
     const { author, login } = await requireUser(context, transaction, caller);
     await requireProof(context, transaction, { caller, login, proof, field: 'password' });
     await limitMaking(transaction, caller, await context.readTime(transaction));
@@ -77,7 +78,6 @@ async function limitMaking(db: Db, { userId }: UserCaller, now: Date): Promise<v
   );
 }
 
-/** Makes a personal token of the caller useless from now on. */
 export async function revokeToken(context: Context, caller: UserCaller, id: number): Promise<void> {
   await transact(context.db, async (transaction) => {
     const author = await requireAuthor(context, transaction, caller);

@@ -11,8 +11,9 @@ import type { Context } from './context.ts';
 import { requireAuthor } from './require-author.ts';
 
 /**
- * Checks the password of the caller, and returns the hash that it matches. A transaction that relies on it must lock the user with this
- * hash, because the password may change meanwhile. A wrong password is in the audit.
+ * Checks the password of the caller, and returns the matching hash. A transaction that relies on it
+ * must lock the user with this hash, because the password may change meanwhile. A wrong password is
+ * recorded in the audit log.
  *
  * @throws Forbidden for a wrong password
  */
@@ -32,7 +33,7 @@ export function wrongPassword(): Forbidden {
   return new Forbidden('the current password is wrong; give the one that you log in with');
 }
 
-/** The hash that the password of the caller matches; null where no password was given. @throws Forbidden for a wrong password */
+/** Returns the hash of a given password, else null. @throws Forbidden for a wrong password */
 export async function proveIfGiven(
   context: Context,
   caller: UserCaller,
@@ -45,17 +46,19 @@ interface Proof {
   readonly caller: UserCaller;
   /** When the session of the request was opened; null for a personal token. */
   readonly login: string | null;
-  /** Of {@link proveIfGiven}. */
+  /** The result of {@link proveIfGiven}. */
   readonly proof: string | null;
-  /** The field of the request with the password. */
+  /** The request field of the password. */
   readonly field: string;
 }
 
 /**
- * Refuses, in the transaction of a change, what outlives the credential of the request, such as a token or a user: it takes a session, and
- * the password or a login of a moment ago. So neither a token nor a stolen session makes one.
+ * Protects changes whose result outlives the credential of the request, such as a new token or
+ * user. They need a session, and the password or a recent login. So neither a token nor a stolen
+ * session suffices. Runs in the transaction of the change.
  *
- * @throws Forbidden for a personal token and for a password that changed meanwhile, InvalidRequest where the password is required
+ * @throws Forbidden for a personal token or a password that changed meanwhile, InvalidRequest if
+ * the password is required
  */
 export async function requireProof({ now }: Context, db: Db, { caller, login, proof, field }: Proof): Promise<void> {
   if (login === null) {

@@ -8,21 +8,21 @@ import type { Context } from './context.ts';
 import { requireNetwork } from './networks.ts';
 
 export interface RemovalsRequest {
-  /** Ends the wait. A request that does not wait brings an aborted one. */
+  /** Ends the wait. A request without a wait passes an aborted signal. */
   readonly signal: AbortSignal;
   readonly isDisconnected: () => boolean;
   /** Authenticates the request again: a wait may outlive the rights of its caller. */
   readonly authenticate: () => Promise<Caller>;
 }
 
-/** Milliseconds between two reads while a request waits: acknowledgements reach the database by any process. */
+/** Milliseconds between two reads during a wait: any process may store an acknowledgement. */
 const pauseMs = 250;
-/** Milliseconds after which a silent host is not expected to acknowledge anything soon. */
+/** Milliseconds after which a silent host is not expected to acknowledge soon. */
 const silenceMs = 120_000;
 
 /**
- * The hosts that have not acknowledged the last removal, or the deletion of the network. Waits while one of them may do so; null when the
- * client has disconnected.
+ * Lists the hosts that have not acknowledged the last removal, or the deletion of the network.
+ * Waits while one of them may do so. Null if the client has disconnected.
  */
 export async function readRemovals(
   { db, readTime }: Pick<Context, 'db' | 'readTime'>,

@@ -14,7 +14,7 @@ import { keyProofHeader } from './claimed-identity.ts';
 import { checkKeyFree, checkProof } from './peer-fields.ts';
 import type { Revise } from './with-revision.ts';
 
-/** What an enrolment brings that replaces a peer. */
+/** The fields of an enrolment that replaces a peer. */
 export interface Replacement
   extends Pick<
     NewPeer,
@@ -29,8 +29,9 @@ export interface Replacement
 }
 
 /**
- * Gives a peer to the host that proved to be it, with other keys: what the network gave it stays, what the host is now is new, and its
- * earlier token and enrolment are void. A later enrolment that was recorded and is sent again has no newer proof of its public key.
+ * Gives a peer to the host that proved its identity, with other keys. Properties that the network
+ * assigned stay. Properties of the host are replaced. Its earlier token and enrolment become void.
+ * A replayed recording of an earlier enrolment fails, because its key proof is not newer.
  */
 export async function replacePeer(
   db: Db,
@@ -55,7 +56,7 @@ export async function replacePeer(
     ...brought,
     key_proof,
     previous_key: public_key === peer.public_key ? peer.previous_key : peer.public_key,
-    // Also while it is no connector: another enrolment could make it one again.
+    // Also for a peer that is not a connector: another enrolment could make it one again.
     routes: peer_type === 'connector' ? limitRoutes(peer.routes, routes) : peer.routes,
     priority: peer_type === 'connector' ? peer.priority : 0,
     withdrawn: '[]',
@@ -71,7 +72,7 @@ function readProof(proof: KeyProof | null, publicKey: PublicKey, peer: StoredPee
   throw new InvalidValue(keyProofHeader, undefined, rule);
 }
 
-/** The routes of a peer that the key allows too, in JSON; null for any. */
+/** The routes of a peer that the key also allows, in JSON; null for any. */
 function limitRoutes(served: string | null, allowed: readonly Prefix[] | null): string | null {
   if (allowed === null) return served;
   const both = served === null ? allowed : (JSON.parse(served) as Prefix[]).filter((route) => allowed.includes(route));

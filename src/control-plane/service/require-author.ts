@@ -10,7 +10,7 @@ import type { Author } from './audit.ts';
 import type { Context } from './context.ts';
 import { refuseUnlisted } from './suspension.ts';
 
-/** A user as of now, who authors a change. */
+/** A user in its current state, as the author of a change. */
 export interface UserAuthor {
   readonly author: Author;
   readonly role: Role;
@@ -19,11 +19,13 @@ export interface UserAuthor {
 }
 
 /**
- * The author of a change, in the transaction that makes it. The credential was checked before the body of the request arrived: since then
- * it may have been revoked, or the role of its user lowered. Of a user, its other changes and the revocations wait until this
- * transaction ends. A transaction that locks a network or an organization does so before it calls this.
+ * Returns the author of a change, in the transaction of the change. The credential was checked
+ * before the request's body arrived. Since then it may have been revoked, or the user's role
+ * lowered. Other changes by the user, and revocations, wait until this transaction ends. A
+ * transaction that locks a network or an organization does so before this call.
  *
- * @throws Unauthenticated for a credential that is void by now, Forbidden for a role without access and for a peer that is suspended
+ * @throws Unauthenticated for a credential that is now void, Forbidden for a role without access or
+ * a suspended peer
  */
 export async function requireAuthor(context: Context, db: Db, caller: Caller): Promise<Author> {
   if (caller.kind === 'user') return (await requireUser(context, db, caller)).author;
@@ -31,7 +33,7 @@ export async function requireAuthor(context: Context, db: Db, caller: Caller): P
   return authorOf(context, caller, { kind: 'peer', id: caller.peerId, name: caller.name });
 }
 
-/** As {@link requireAuthor}, of a user. */
+/** Like {@link requireAuthor}, for a user. */
 export async function requireUser(context: Context, db: Db, caller: UserCaller): Promise<UserAuthor> {
   const { organizationId, userId, credential, email } = caller;
   const now = context.now().toISOString();

@@ -7,32 +7,32 @@ import { deleteFormerIdentities } from '../store/former-identities.ts';
 import type { Context } from './context.ts';
 
 const dayMs = 24 * 3600 * 1000;
-/** Actions that any caller, or any user, can repeat without end: their entries must not fill the disk. */
+/** Actions that a caller can repeat without limit. Their entries must not fill the disk. */
 const repeatable: readonly string[] = [
   ...['login.refused', 'login', 'logout', 'session.revoke'],
   ...['token.create', 'token.revoke', 'password.change', 'password.refused'],
   ...['network.create', 'network.update', 'network.delete'],
 ];
 
-/** A host that was off for longer gets a 401, and keeps its tunnel. */
+/** A host that was offline for longer gets a 401, and keeps its tunnel. */
 const deletionDays = 90;
 
-/** What is kept of the audit, and how many entries are read at once. */
+/** Limits of the audit log. */
 export interface Retention {
   readonly days: number;
-  /** Of each action that can be repeated without end, so many entries. */
+  /** The maximum number of entries per action that can be repeated without limit. */
   readonly mostOfEach?: number;
-  /** Entries that are read at once: SQLite answers no request meanwhile. */
+  /** Entries per read. SQLite answers no other request during a read. */
   readonly batch?: number;
-  /** Lets others have their turn; called between two batches. */
+  /** Lets other requests run between two batches. */
   readonly pause?: () => Promise<unknown>;
-  /** Ends the pruning after the batch that is under way. */
+  /** Ends the pruning after the current batch. */
   readonly signal?: AbortSignal;
 }
 
 /**
- * Forgets what of the audit is older than so many days, and of what can be repeated without end all but the newest; batch by batch. The
- * identities of removed peers are remembered as long, and deleted networks for 90 days.
+ * Deletes audit entries older than `days`, and surplus entries of repeatable actions, in batches.
+ * Identities of removed peers are kept for as long, and deleted networks for 90 days.
  */
 export async function pruneAudit(
   { db, readTime }: Pick<Context, 'db' | 'readTime'>,
@@ -57,7 +57,7 @@ export async function pruneAudit(
   }
 }
 
-/** Counts entries, newest first, on top of those before; of each action with too many, the newest that is one too many. */
+/** Adds entries, newest first, to the counts. Returns the newest surplus entry per action. */
 function findSurplus(entries: readonly EntryAge[], counts: Map<string, number>, most: number): Map<string, number> {
   const surplus = new Map<string, number>();
   for (const { id, action } of entries) {
@@ -69,10 +69,13 @@ function findSurplus(entries: readonly EntryAge[], counts: Map<string, number>, 
   return surplus;
 }
 
-/** Days that events are kept, how many of a network, and days that an event waits for the webhook of a control plane that does not run. */
+/**
+ * Days that events are kept, their maximum per network, and days that a delivery without a running
+ * webhook is kept.
+ */
 const kept = { eventDays: 30, eventsOfNetwork: 10_000, deliveryDays: 7 } as const;
 
-/** Forgets old events, and of each network all but the newest, batch by batch; and what waits for a webhook that there is no longer. */
+/** Deletes old events, surplus events of each network, and stale deliveries, in batches. */
 export async function pruneEvents(
   { db, readTime }: Pick<Context, 'db' | 'readTime'>,
   { mostOfEach = kept.eventsOfNetwork, batch = 500, pause = () => sleep(10), signal }: Omit<Retention, 'days'> = {},
@@ -87,7 +90,7 @@ export async function pruneEvents(
   for (const surplus of await listSurplus(db, mostOfEach)) await remove(surplus);
 }
 
-/** Prunes the audit now, and once a day until `stop`. A failure goes to `onFailure`, and the next day tries again. */
+/** Prunes the audit log daily from now until `stop`. After a failure, the next day retries. */
 export function pruneAuditDaily(
   context: Pick<Context, 'db' | 'readTime'>,
   days: number,
@@ -96,7 +99,7 @@ export function pruneAuditDaily(
   return pruneEvery(dayMs, (signal) => pruneAudit(context, { days, signal }), onFailure);
 }
 
-/** The same for events, once an hour. */
+/** Prunes events like {@link pruneAuditDaily}, hourly. */
 export function pruneEventsHourly(
   context: Pick<Context, 'db' | 'readTime'>,
   onFailure: (error: unknown) => void,
@@ -116,7 +119,7 @@ function pruneEvery(
   const end = new AbortController();
   let pruning: Promise<void> = Promise.resolve();
   const prune = () => {
-    // A large audit may take longer than a day.
+    // Pruning a large audit log may take longer than a day.
     pruning = pruning.then(() => work(end.signal)).catch(onFailure);
   };
   prune();

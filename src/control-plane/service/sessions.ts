@@ -24,22 +24,22 @@ import { requireAuthor, voidCredential } from './require-author.ts';
 import { refuseUnlisted } from './suspension.ts';
 
 const sessionLifetimeMs = 7 * 24 * 3600 * 1000;
-/** Sessions of one user; a later login ends the oldest. */
+/** The maximum number of sessions per user. A later login ends the oldest. */
 const mostSessions = 100;
-/** How often the last use of a token is written at most, so that a request costs no write. */
+/** The minimum time between writes of a token's last use: most requests must not write. */
 const useGrainMs = 3600 * 1000;
 
 export interface LoginAttempt {
   readonly email: string;
   readonly password: Secret;
   readonly device: string;
-  /** Where the request came from. */
+  /** The source address of the request. */
   readonly address: string;
-  /** For a browser, whose cookie is half of the token. */
+  /** True for a browser, whose cookie is one half of the token. */
   readonly isSplit?: boolean;
 }
 
-/** Opens a session. A wrong password and an unknown address are refused alike, after the same work. */
+/** Opens a session. A wrong password and an unknown address cost and return the same. */
 export async function login(context: Context, attempt: LoginAttempt): Promise<OpenedSession> {
   const { db, passwordCost } = context;
   const email = attempt.email.toLowerCase();
@@ -51,7 +51,7 @@ export async function login(context: Context, attempt: LoginAttempt): Promise<Op
   }
   const name = shorten(attempt.device);
   return transact(db, async (transaction) => {
-    // Meanwhile the user may have been removed, or its password changed.
+    // The user may have been removed meanwhile, or its password changed.
     const held = await lockUserWithPassword(transaction, user.id, user.password_hash);
     if (!held) throw new Unauthenticated('e-mail address or password is wrong');
     const { id: session, ...opened } = await openSession(context, transaction, {
@@ -71,7 +71,7 @@ export async function login(context: Context, attempt: LoginAttempt): Promise<Op
   });
 }
 
-/** A session, with its token, which is shown this once. */
+/** A session with its token, which is returned only here. */
 export interface OpenedSession {
   readonly token: Secret;
   readonly expiresAt: string;
@@ -80,13 +80,16 @@ export interface OpenedSession {
 interface NewSession {
   readonly userId: number;
   readonly name: string;
-  /** Where the request came from. */
+  /** The source address of the request. */
   readonly address: string;
-  /** For a browser, whose cookie is half of the token. */
+  /** True for a browser, whose cookie is one half of the token. */
   readonly isSplit: boolean;
 }
 
-/** Opens a session of a user that the transaction has locked and whose password was proven. A user keeps the newest sessions alone. */
+/**
+ * Opens a session for a user. The transaction has locked the user, and the password was proven.
+ * Ends the user's oldest sessions beyond the maximum.
+ */
 export async function openSession(
   { now, random }: Context,
   transaction: Db,
@@ -106,13 +109,13 @@ export async function openSession(
 
 const mostOfName = 255;
 
-/** What is kept of a name that the contract does not limit: PostgreSQL keeps no NUL, and each login is in the audit. */
+/** Shortens a name without a limit, for the audit log. PostgreSQL stores no NUL. */
 function shorten(name: string): string {
   const start = name.slice(0, 2 * mostOfName).replaceAll('\0', '\u{fffd}');
   return [...start].slice(0, mostOfName).join('');
 }
 
-/** Writes down who was not let in; for an unknown address too, so that both take the same time. */
+/** Records a refused login, also for an unknown address, so that both take the same time. */
 async function recordRefusal(
   { db, readTime }: Context,
   { email, address }: LoginAttempt,
@@ -134,8 +137,8 @@ async function recordRefusal(
 }
 
 /**
- * Who speaks from an address, by a bearer token, to an operation for these callers; refuses a token that is unknown or past its end, and
- * that of a suspended peer. Whether the caller has access is not checked.
+ * Identifies the caller by a bearer token. Refuses an unknown or expired token, and the token of a
+ * suspended peer. It does not check the caller's access to the operation.
  */
 export async function identify(
   context: Context,
@@ -160,13 +163,13 @@ async function findCaller({ db, now }: Context, token: Secret) {
   const holder = await findTokenHolder(db, hash, at.toISOString());
   const since = new Date(at.getTime() - useGrainMs).toISOString();
   if (holder && (holder.lastUsedAt === null || holder.lastUsedAt < since)) {
-    // A database that cannot be written, its disk being full, can be read still.
+    // A database on a full disk can still be read.
     await recordTokenUse(db, holder.caller.credential.id, at.toISOString(), since).catch(() => undefined);
   }
   return holder?.caller;
 }
 
-/** Makes the token that the caller came with useless: it ends its session, or revokes its personal token, and no other. */
+/** Ends the session or revokes the personal token of the request, and no other. */
 export async function logout(context: Context, caller: UserCaller): Promise<void> {
   const { kind, id } = caller.credential;
   if (kind === 'token') return revokeToken(context, caller, id);
@@ -181,7 +184,7 @@ export async function logout(context: Context, caller: UserCaller): Promise<void
   });
 }
 
-/** The sessions of the caller, never with their tokens. */
+/** Lists the sessions of the caller, without their tokens. */
 export async function listSessions({ db, now }: Context, caller: UserCaller): Promise<OpenSession[]> {
   const { kind, id: own } = caller.credential;
   const sessions = await listStored(db, caller.userId, now().toISOString());
@@ -191,7 +194,6 @@ export async function listSessions({ db, now }: Context, caller: UserCaller): Pr
   }));
 }
 
-/** Ends a session of the caller. */
 export async function revokeSession(context: Context, caller: UserCaller, id: number): Promise<void> {
   await transact(context.db, async (transaction) => {
     const author = await requireAuthor(context, transaction, caller);

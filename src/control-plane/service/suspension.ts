@@ -27,7 +27,9 @@ export function refuseUnlisted(peer: Suspension, now: Date): void {
   }
 }
 
-/** Whether a peer is suspended, and when it expires, after a change. One that expired is not back without a later instant. */
+/**
+ * A peer's suspension and expiry after a change. An expired peer returns only with a later expiry.
+ */
 export function readSuspension(
   read: ReadField,
   { suspended, expires_at }: ChangePeer,
@@ -56,7 +58,7 @@ export function readSuspension(
   };
 }
 
-/** What the audit calls a change of a peer. */
+/** The audit action of a change of a peer. */
 export function changeAction(before: StoredPeer, after: StoredPeer): `peer.${'suspend' | 'resume' | 'update'}` {
   if (before.suspended_at === null && after.suspended_at !== null) return 'peer.suspend';
   return isUnlisted(before) && !isUnlisted(after) ? 'peer.resume' : 'peer.update';

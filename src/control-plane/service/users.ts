@@ -17,14 +17,15 @@ import { proveIfGiven, provePassword, requireProof, wrongPassword } from './prov
 import { requireUser, type UserAuthor } from './require-author.ts';
 import { type OpenedSession, openSession } from './sessions.ts';
 
-/** The users of the caller's organization. */
+/** Lists the users of the caller's organization. */
 export async function listUsers({ db }: Context, caller: UserCaller, slice: Slice): Promise<StoredPage<User>> {
   return store.listUsers(db, caller.organizationId, slice);
 }
 
 /**
- * Makes a user in the caller's organization, who gives the own password or logged in a moment ago: a stolen session makes no user that
- * outlives it. Only an owner may make an owner.
+ * Creates a user in the caller's organization. The caller must give the own password or have logged
+ * in recently: a stolen session cannot create a user that outlives it. Only an owner may create an
+ * owner.
  *
  * @throws Forbidden for a wrong password, InvalidRequest for a missing one
  */
@@ -65,7 +66,7 @@ function emailInUse(): InvalidRequest {
   return new InvalidRequest({ email: ['is in use already'] });
 }
 
-/** True of a change that gives a user of the caller's organization fewer rights. */
+/** True for a change that reduces the rights of a user of the caller's organization. */
 export async function lowersRole(
   { db }: Context,
   caller: UserCaller,
@@ -76,12 +77,13 @@ export async function lowersRole(
   return user !== undefined && role !== undefined && rankOf(role) < rankOf(user.role);
 }
 
-/** The field of a request with the password of the caller, in addition to that of another user. */
+/** The request field of the caller's own password, next to the password of another user. */
 const ownPassword = 'current_password';
 
 /**
- * Changes the role of a user, which holds from its next request on; for owners. To raise it takes the same proof as to make a user. An
- * organization always keeps an owner. The usable enrolment keys of a user that becomes a viewer are revoked, unless they are to be kept.
+ * Changes the role of a user, effective from its next request; for owners. Raising a role requires
+ * the same proof as creating a user. An organization always keeps an owner. If the user becomes a
+ * viewer, its usable enrolment keys are revoked, unless `keep_keys` is set.
  */
 export async function changeUser(
   context: Context,
@@ -118,14 +120,14 @@ interface NewPassword {
   readonly current: Secret;
   readonly next: Secret;
   readonly keepsTokens: boolean;
-  /** The form of the session that replaces that of the request; null for none. */
+  /** The form of the session that replaces the session of the request; null for none. */
   readonly session: 'bearer' | 'split' | null;
 }
 
 /**
- * Changes the password of the caller, who proves the current one. All its sessions end, and its personal tokens are revoked unless
- * `keepsTokens` is set: a holder of the former password may have made them. A new session replaces the session of the request,
- * which a thief may have copied.
+ * Changes the password of the caller, who proves the current one. All its sessions end, and its
+ * personal tokens are revoked unless `keepsTokens` is set: a holder of the former password may have
+ * created them. A new session replaces the session of the request, which a thief may have copied.
  */
 export async function changePassword(
   context: Context,
@@ -138,7 +140,7 @@ export async function changePassword(
   const passwordHash = await hashPassword(next, random, passwordCost, { user: userId });
   return transact(db, async (transaction) => {
     const { author } = await requireUser(context, transaction, caller);
-    // Another change may have come first.
+    // A concurrent change may have come first.
     if (!(await store.lockUserWithPassword(transaction, userId, before))) throw wrongPassword();
     await store.setPassword(transaction, userId, passwordHash);
     const own = await deleteSession(transaction, userId, credential.id);
@@ -157,8 +159,9 @@ export async function changePassword(
 }
 
 /**
- * Removes a user; its sessions and tokens are void from then on, and its usable enrolment keys are revoked unless they are to be kept. Only an owner may remove an owner, and no user
- * removes itself: so an organization always has an owner.
+ * Removes a user. Its sessions and tokens become void, and its usable enrolment keys are revoked
+ * unless `keepsKeys` is set. Only an owner may remove an owner, and no user may remove itself, so
+ * that an organization always has an owner.
  */
 export async function deleteUser(
   context: Context,
@@ -187,15 +190,16 @@ export async function deleteUser(
 }
 
 /**
- * Locks the organization, so that changes to its users run one after another, and reads the caller again. If two users remove each other at
- * the same time, the second change finds its author removed, and there is no deadlock.
+ * Locks the organization, so that changes of its users run one after another, and reads the caller
+ * again. If two users remove each other at the same time, the second change finds its author
+ * removed, without a deadlock.
  */
 async function lockUsers(context: Context, transaction: Db, caller: UserCaller): Promise<UserAuthor> {
   await store.lockOrganization(transaction, caller.organizationId);
   return requireUser(context, transaction, caller);
 }
 
-/** Higher for a role that may do more. */
+/** Higher for a role with more rights. */
 function rankOf(role: Role): number {
   return -Role.options.indexOf(role);
 }

@@ -6,8 +6,9 @@ import { transact } from '../store/transact.ts';
 import type { Context } from './context.ts';
 
 /**
- * Increments the revision of a network and sets the given fields. It comes before every change in that network. The returned function
- * records the peer that changed or is removed. Without it no update is lost: connectors then get the whole map instead of a delta.
+ * Increments the revision of a network and sets the given fields. It comes before every change in
+ * that network. The returned function records the changed or removed peer. Without that call, no
+ * update is lost: connectors get the whole map instead of a delta.
  */
 export type Revise = (network: number, fields?: NetworkFields) => Promise<RecordPeerChange>;
 export type RecordPeerChange = (peer: number) => Promise<void>;
@@ -15,7 +16,7 @@ export type RecordPeerChange = (peer: number) => Promise<void>;
 /** Stores an event with the change. */
 export type AppendEvent = (network: number, event: NewEvent) => void;
 
-/** An event of a peer, under the name that it has by now. */
+/** An event of a peer, with its current name. */
 export function peerEvent(
   type: NewEvent['type'],
   { id, name }: { readonly id: number; readonly name: string },
@@ -25,8 +26,8 @@ export function peerEvent(
 }
 
 /**
- * Runs `work` in one transaction. After the commit it ends the waits for the changed networks, in this process and in the others.
- * It may run `work` more than once, as {@link transact} does.
+ * Runs `work` in one transaction. After the commit, ends the waits for the changed networks in this
+ * process and in the others. It may run `work` more than once, as {@link transact} does.
  */
 export async function withRevision<Result>(
   context: Context,

@@ -28,18 +28,18 @@ export async function findLastOfActor(
     .executeTakeFirst();
 }
 
-/** How many entries of an actor on a day (UTC) have no such field in their details. */
+/** Counts the entries of an actor on a day (UTC) without the field `without` in their details. */
 export async function countEntriesOfActor(db: Db, actor: Actor, day: string, without: string): Promise<number> {
-  // Quotes inside of values are escaped in JSON: only the name of a field reads like this.
+  // JSON escapes quotes inside values, so only the name of a field matches this pattern.
   return countRows(entriesOfActor(db, actor, day).where('details', 'not like', `%"${without}":%`));
 }
 
-/** How many entries of an actor on a day (UTC) are of an action. */
+/** Counts the entries of an actor on a day (UTC) with an action. */
 export async function countActionsOfActor(db: Db, actor: Actor, day: string, action: string): Promise<number> {
   return countRows(entriesOfActor(db, actor, day).where('action', '=', action));
 }
 
-/** Entries of later days, by a clock that was ahead, do not count. */
+/** Entries of later days, written while the clock was ahead, do not count. */
 function entriesOfActor(db: Db, { actor_kind, actor_id = null }: Actor, day: string) {
   return db
     .selectFrom('audit_entries')
@@ -49,7 +49,9 @@ function entriesOfActor(db: Db, { actor_kind, actor_id = null }: Actor, day: str
     .where('at', '<=', `${day}T99`);
 }
 
-/** The key in the entry that a peer enrolled at an instant. The entry may be some seconds later. */
+/**
+ * Returns the key that enrolled a peer. Its audit entry may be some seconds after the enrolment.
+ */
 export async function findKeyOfEntry(
   db: Db,
   organizationId: number,
@@ -74,9 +76,9 @@ export async function replaceDetails(db: Db, id: number, details: string): Promi
   await db.updateTable('audit_entries').set({ details }).where('id', '=', id).execute();
 }
 
-/** Which entries of the audit; all without a field. */
+/** Selects audit entries. An absent field does not restrict. */
 export interface AuditFilter {
-  /** A part of who, what, on what, from where or the details, in any case. */
+  /** A part of the actor's name, action, target's name, address or details, case-insensitive. */
   readonly search?: string | undefined;
   /** An action such as `peer.enroll`, or the part before the dot. */
   readonly action?: string | undefined;
@@ -111,10 +113,10 @@ export async function listEntries(
   return words.length === 0 ? readPage(db, list, slice, 'desc') : searchPage(db, organizationId, list, slice);
 }
 
-/** Entries that are searched at once: SQLite answers no other request meanwhile. */
+/** The number of entries of one search step. SQLite answers no other request during a step. */
 const searchedAtOnce = 2_000;
 
-/** Does the work of {@link readPage} for a search, which reads every entry of the organization: others have their turn in between. */
+/** Like {@link readPage}, for a search over all entries. Other requests run between the steps. */
 async function searchPage(
   db: Db,
   organizationId: number,
@@ -150,17 +152,17 @@ async function searchPage(
 
 const escapeLike = (text: string) => text.replace(/[!%_]/g, '!$&');
 
-/** What decides whether an entry is kept. */
+/** The fields that decide whether retention keeps an entry. */
 export type EntryAge = Pick<StoredEntry, 'id' | 'at' | 'action'>;
 
-/** The newest entries of all organizations, or those before the one with the id `before`. */
+/** Lists the newest entries of all organizations, or the entries before the id `before`. */
 export async function listAges(db: Db, before: number | null, limit: number): Promise<EntryAge[]> {
   const query = db.selectFrom('audit_entries').select(['id', 'at', 'action']);
   const page = before === null ? query : query.where('id', '<', before);
   return page.orderBy('id', 'desc').limit(limit).execute();
 }
 
-/** Removes of the entries from one id to another those from before an instant, or those of an action. */
+/** Deletes entries from one id to another: entries before an instant, or entries with an action. */
 export async function deleteEntries(
   db: Db,
   { from, to }: { readonly from: number; readonly to: number },

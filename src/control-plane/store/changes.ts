@@ -1,13 +1,16 @@
 import type { Random } from '../domain/tokens.ts';
 import type { Db } from './tables.ts';
 
-/** One revision of a network in one history of the database: after a restore the same number is another revision. */
+/**
+ * A revision of a network in one history of the database. After a restore, the same number denotes
+ * another revision; `nonce` differs.
+ */
 export interface Revision {
   readonly revision: number;
   readonly nonce: string;
 }
 
-/** Distinguishes a revision from the same number in another history. */
+/** Returns a random value that distinguishes a revision from the same number in another history. */
 export function makeNonce(random: Random): string {
   return Buffer.from(random(9)).toString('base64url');
 }
@@ -16,7 +19,9 @@ export function isSameRevision(one: Revision, other: Revision): boolean {
   return one.revision === other.revision && one.nonce === other.nonce;
 }
 
-/** Revisions of a network with recorded changes. A client with an older revision reads the whole map. */
+/**
+ * Revisions of a network with recorded changes. Clients with older revisions read the whole map.
+ */
 export const rememberedRevisions = 256;
 
 /** The peer that a revision changed; null for the network itself. */
@@ -34,7 +39,10 @@ export async function insertChange(db: Db, network: number, { revision, nonce, p
     .execute();
 }
 
-/** The recorded changes of a network after a revision; null for a revision of another history. */
+/**
+ * Lists the recorded changes of a network after a revision. Null if the revision belongs to another
+ * history or is no longer recorded.
+ */
 export async function listChanges(db: Db, network: number, after: Revision): Promise<PeerRevision[] | null> {
   const rows = await db
     .selectFrom('changes')

@@ -2,12 +2,13 @@ import { freshLoginMs } from '../domain/login-age.ts';
 import type { Db, Tables } from './tables.ts';
 import { transact } from './transact.ts';
 
-/** How long a delivery waits for its next attempt at most: no later than that is one due that the clock did not move. */
+/** The longest pause between attempts. A later due time was stored while the clock was ahead. */
 const longestDeliveryMs = 3_600_000;
 
 /**
- * Corrects what was stored while the clock was ahead, which it is no more: an instant later than `now` becomes `now`. What ends some time
- * after it was made keeps that time. How old a login of that clock is, is unknown: it proves no password. Entries of the audit and events stay as they were written.
+ * Corrects instants that were stored while the clock was ahead: an instant later than `now` becomes
+ * `now`. Expiring rows keep their lifetime. Sessions count as too old to prove a password, because
+ * their true age is unknown. Audit entries and events keep their instants.
  */
 export async function clampInstants(db: Db, now: Date): Promise<void> {
   const at = now.toISOString();
@@ -21,7 +22,7 @@ export async function clampInstants(db: Db, now: Date): Promise<void> {
     await transaction.updateTable('personal_tokens').set({ last_used_at: at }).where('last_used_at', '>', at).execute();
     for (const table of ['enrollment_keys', 'sessions', 'personal_tokens'] as const)
       await shortenIn(transaction, table, now);
-    // A question to a host is answered within seconds, or never.
+    // A host answers a message within seconds or never, so these messages are of no use.
     await transaction.deleteFrom('peer_messages').where('created_at', '>', at).execute();
     const horizon = new Date(now.getTime() + longestDeliveryMs).toISOString();
     await transaction

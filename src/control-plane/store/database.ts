@@ -1,17 +1,17 @@
 import { PostgresAdapter, type SelectQueryBuilder, sql } from 'kysely';
 import type { Db, Tables } from './tables.ts';
 
-/** Whether rows can be locked, and need it: in SQLite one transaction runs at a time. */
+/** True for PostgreSQL. In SQLite rows need no lock, because one transaction runs at a time. */
 export function locksRows(db: Db): boolean {
   return db.getExecutor().adapter instanceof PostgresAdapter;
 }
 
-/** Makes all others who would change this table wait until the transaction ends. */
+/** Makes all other writers of this table wait until the transaction ends. */
 export async function lockTable(db: Db, table: keyof Tables): Promise<void> {
   if (locksRows(db)) await sql`lock table ${sql.table(table)} in share row exclusive mode`.execute(db);
 }
 
-/** The time of the database's machine, which for SQLite is this one. */
+/** The time of the database server. For SQLite it is the time of this host. */
 export async function readDatabaseTime(db: Db): Promise<Date> {
   if (!locksRows(db)) return new Date();
   const milliseconds = sql<string>`(extract(epoch from clock_timestamp()) * 1000)::text`;
@@ -19,7 +19,7 @@ export async function readDatabaseTime(db: Db): Promise<Date> {
   return new Date(Number(at));
 }
 
-/** How many rows a query without columns selects. */
+/** Counts the rows of a query without columns. */
 export async function countRows<All, Name extends keyof All>(
   rows: SelectQueryBuilder<All, Name, object>,
 ): Promise<number> {
@@ -28,7 +28,7 @@ export async function countRows<All, Name extends keyof All>(
   return Number(count);
 }
 
-/** Writes a row and keeps it: a disk that is full fails at the commit. */
+/** Writes and commits a row: a full disk fails at the commit. */
 export async function writeCheck(db: Db, at: string): Promise<void> {
   await db
     .insertInto('write_checks')

@@ -2,7 +2,6 @@ import type { DeletionOutcome } from '../../contract/removal.ts';
 import type { StoredNetwork } from './networks.ts';
 import type { Db } from './tables.ts';
 
-/** A network that was deleted. */
 export interface StoredDeletion {
   readonly network_id: number;
   readonly nonce: string;
@@ -15,7 +14,10 @@ export interface DeletedPeer extends StoredDeletion {
   readonly outcome: DeletionOutcome | null;
 }
 
-/** Remembers a network that is about to be deleted, with the tokens of its peers. One without a lasting nonce is not remembered. */
+/**
+ * Records a network before its deletion, with the tokens of its peers. A network without
+ * `lastingNonce` is not recorded.
+ */
 export async function insertDeletion(
   db: Db,
   organization_id: number,
@@ -38,7 +40,9 @@ export async function insertDeletion(
     .execute();
 }
 
-/** The deleted network whose peer holds this token; undefined for any other network, and any other token. */
+/**
+ * Finds the peer of a deleted network by its token; undefined if the token is of another network.
+ */
 export async function findDeletedPeer(db: Db, network: number, tokenHash: string): Promise<DeletedPeer | undefined> {
   return db
     .selectFrom('deleted_peers')
@@ -72,7 +76,10 @@ export interface UnconfirmedHost {
   readonly deletion: DeletionOutcome | null;
 }
 
-/** The hosts of a deleted network that have not confirmed it. A peer that never made a request is no such host. */
+/**
+ * Lists the hosts of a deleted network that have not confirmed the deletion. A peer that never made
+ * a request is left out.
+ */
 export async function listUnconfirmed(db: Db, network: number): Promise<UnconfirmedHost[]> {
   return db
     .selectFrom('deleted_peers')
@@ -84,7 +91,7 @@ export async function listUnconfirmed(db: Db, network: number): Promise<Unconfir
     .execute();
 }
 
-/** Forgets the networks that were deleted before an instant. */
+/** Deletes the records of networks that were deleted before an instant. */
 export async function deleteDeletions(db: Db, before: string): Promise<void> {
   await db.deleteFrom('deleted_networks').where('deleted_at', '<', before).execute();
 }

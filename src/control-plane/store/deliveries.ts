@@ -3,7 +3,7 @@ import type { Event } from '../../contract/event.ts';
 import { countRows, locksRows } from './database.ts';
 import type { Db, Tables } from './tables.ts';
 
-/** Stores what the webhook is to receive; due at once. */
+/** Stores an event for the webhook. The delivery is due immediately. */
 export async function insertDelivery(db: Db, event: Event): Promise<void> {
   const { id, at } = event;
   const body = JSON.stringify({ type: event.type, timestamp: at, data: event });
@@ -16,7 +16,7 @@ export async function hasDueDelivery(db: Db, now: string): Promise<boolean> {
   return (await due(db, now, 1).executeTakeFirst()) !== undefined;
 }
 
-/** Takes deliveries that are due, for this process alone until an instant. */
+/** Claims due deliveries for this process until the instant `until`. */
 export async function claimDeliveries(
   transaction: Db,
   { now, until, limit }: { readonly now: string; readonly until: string; readonly limit: number },
@@ -48,7 +48,7 @@ export async function deleteDelivery(db: Db, id: number): Promise<void> {
   await db.deleteFrom('deliveries').where('id', '=', id).execute();
 }
 
-/** Sets when a delivery is due again, unless another process has taken it since. */
+/** Sets when a delivery is due again, unless another process has claimed it in the meantime. */
 export async function postponeDelivery(
   db: Db,
   { id, attempts }: Pick<WebhookDelivery, 'id' | 'attempts'>,
@@ -57,12 +57,12 @@ export async function postponeDelivery(
   await db.updateTable('deliveries').set({ next_at }).where('id', '=', id).where('attempts', '=', attempts).execute();
 }
 
-/** Removes deliveries of events from before an instant. */
+/** Deletes the deliveries of events before an instant. */
 export async function deleteDeliveries(db: Db, before: string): Promise<void> {
   await db.deleteFrom('deliveries').where('created_at', '<', before).execute();
 }
 
-/** How many wait, and since when the oldest of them. */
+/** Counts the waiting deliveries, with the instant of the oldest. */
 export async function countDeliveries(db: Db): Promise<{ readonly count: number; readonly oldest: string | null }> {
   const first = await db.selectFrom('deliveries').select('created_at').orderBy('id').limit(1).executeTakeFirst();
   return { count: await countRows(db.selectFrom('deliveries')), oldest: first?.created_at ?? null };

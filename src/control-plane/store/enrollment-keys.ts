@@ -5,7 +5,10 @@ import type { Db, Tables } from './tables.ts';
 
 export type StoredKey = Selectable<Tables['enrollment_keys']>;
 
-/** The keys of a network that were not revoked, used up and expired ones among them unless an instant says when they are to be of use. */
+/**
+ * Lists the keys of a network that are not revoked. With `usableAt`, keys that are used up or
+ * expired at that instant are left out.
+ */
 export async function listKeys(
   db: Db,
   networkId: number,
@@ -25,7 +28,10 @@ export async function insertKey(db: Db, key: Insertable<Tables['enrollment_keys'
   return db.insertInto('enrollment_keys').values(key).returningAll().executeTakeFirstOrThrow();
 }
 
-/** Revokes a key and returns it; undefined without such a key. The row stays, so that an enrolment is refused with the reason. */
+/**
+ * Revokes a key and returns it; undefined if there is no such key. The row stays, so that a refused
+ * enrolment gets the reason.
+ */
 export async function revokeKey(db: Db, networkId: number, id: number, now: string): Promise<StoredKey | undefined> {
   return db
     .updateTable('enrollment_keys')
@@ -38,8 +44,9 @@ export async function revokeKey(db: Db, networkId: number, id: number, now: stri
 }
 
 /**
- * Finds a key by its token. Until the transaction ends, all others who come with a key to the same network, or would change the
- * network or the key, wait. The network is held before its key: so those who remove a network with its keys hold them too.
+ * Finds a key by its token. Until the transaction ends, other enrolments to the same network and
+ * changes of the network or the key wait. The network is locked before its key, in the same order
+ * as a deletion of the network with its keys.
  */
 export async function lockKey(db: Db, tokenHash: string): Promise<StoredKey | undefined> {
   const withToken = db.selectFrom('enrollment_keys').where('token_hash', '=', tokenHash);
@@ -53,12 +60,15 @@ export async function lockKey(db: Db, tokenHash: string): Promise<StoredKey | un
   return withToken.selectAll().forNoKeyUpdate().executeTakeFirst();
 }
 
-/** Whether {@link takeUse} would take a use of a held key. */
+/** True if {@link takeUse} would take a use of a locked key. */
 export function hasUse({ uses, max_uses, expires_at, revoked_at }: StoredKey, now: string): boolean {
   return uses < max_uses && expires_at > now && revoked_at === null;
 }
 
-/** Takes one use of a key that still has one; all conditions stand in the one statement that takes it. */
+/**
+ * Takes one use of a key. The statement checks all conditions, so that concurrent enrolments cannot
+ * exceed the limit. False if the key has no use left.
+ */
 export async function takeUse(db: Db, id: number, now: string): Promise<boolean> {
   const row = await db
     .updateTable('enrollment_keys')

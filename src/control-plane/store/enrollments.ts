@@ -3,7 +3,7 @@ import type { Db, Tables } from './tables.ts';
 
 export type StoredEnrollment = Selectable<Tables['enrollments']>;
 
-/** What makes one enrolment the replay of another: all three are the same. */
+/** An enrolment is a replay of another if all three fields are the same. */
 export type EnrollmentIdentity = Pick<StoredEnrollment, 'enrollment_key_id' | 'public_key' | 'idempotency_hash'>;
 
 export async function findEnrollment(db: Db, identity: EnrollmentIdentity): Promise<StoredEnrollment | undefined> {
@@ -16,13 +16,12 @@ export async function findEnrollment(db: Db, identity: EnrollmentIdentity): Prom
     .executeTakeFirst();
 }
 
-/** The name and the id of an enrolment key. */
 export interface NamedKey {
   readonly id: number;
   readonly name: string;
 }
 
-/** The key of the latest enrolment of a peer, where a replay of that would be recognised. */
+/** Returns the key of a peer's latest enrolment, while a replay of it would be recognised. */
 export async function findKeyOfEnrollment(db: Db, peer: number): Promise<NamedKey | undefined> {
   return db
     .selectFrom('enrollments')
@@ -32,7 +31,7 @@ export async function findKeyOfEnrollment(db: Db, peer: number): Promise<NamedKe
     .executeTakeFirst();
 }
 
-/** Forgets the enrolment of a peer, so that no repetition of it is answered. */
+/** Deletes the enrolment of a peer, so that a replay of it gets no answer. */
 export async function deleteEnrollment(db: Db, peerId: number): Promise<void> {
   await db.deleteFrom('enrollments').where('peer_id', '=', peerId).execute();
 }

@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely';
 import type { Event, EventType } from '../../contract/event.ts';
 import type { Db, Tables } from './tables.ts';
 
-/** Stores an event. Returns its id: of two events of a network, the later one has the higher. */
+/** Stores an event and returns its id. Later events of a network have higher ids. */
 export async function insertEvent(db: Db, { peer, details, network, ...event }: Omit<Event, 'id'>): Promise<number> {
   const { id } = await db
     .insertInto('events')
@@ -19,8 +19,8 @@ export async function insertEvent(db: Db, { peer, details, network, ...event }: 
 }
 
 /**
- * Events of a network, oldest first: those after an id, or the newest ones for null. An id that no event has reached yet is of another
- * history of the database, and counts as null.
+ * Lists events of a network, oldest first: the events after an id, or the newest events for null.
+ * An id higher than any event's comes from another history of the database and counts as null.
  */
 export async function listEvents(db: Db, network: number, after: number | null, limit: number): Promise<Event[]> {
   const events = db.selectFrom('events').selectAll().where('network_id', '=', network);
@@ -38,12 +38,14 @@ function toEvent(row: Selectable<Tables['events']>): Event {
   return { id, at, type, network, peer, route, details: JSON.parse(row.details) };
 }
 
-/** What to remove: events from before an instant, or those of a network and type up to an id. */
+/**
+ * Events to delete: events before an instant, or events of a network and type up to the id `to`.
+ */
 type Surplus =
   | { readonly before: string }
   | { readonly network: number; readonly type: EventType; readonly to: number };
 
-/** Removes at most so many events, and returns how many it were. */
+/** Deletes at most `limit` events and returns how many were deleted. */
 export async function deleteEvents(db: Db, which: Surplus, limit: number): Promise<number> {
   const events = db.selectFrom('events').select('id').limit(limit);
   const those =
@@ -59,8 +61,9 @@ export async function deleteEvents(db: Db, which: Surplus, limit: number): Promi
 }
 
 /**
- * What each network has too much, where it has more events than `most`: the oldest of the types that it has most of. A
- * host can cause some types again and again, and they take no place of the others.
+ * Returns the surplus of each network with more than `most` events: the oldest events of its most
+ * frequent types. A host can cause events of some types again and again; they must not displace
+ * events of other types.
  */
 export async function listSurplus(db: Db, most: number): Promise<Surplus[]> {
   const events = db.selectFrom('events');
@@ -85,7 +88,7 @@ export async function listSurplus(db: Db, most: number): Promise<Surplus[]> {
   return (await Promise.all(found)).flat();
 }
 
-/** How many of each type there may be: types with fewer leave their room to the others. */
+/** The limit for each type. Types with fewer events leave their share to the others. */
 function mostOfEach(types: readonly { readonly count: number }[], most: number): number {
   let room = most;
   for (const [index, { count }] of types.toSorted((one, other) => one.count - other.count).entries()) {

@@ -1,6 +1,6 @@
 import type { Db } from './tables.ts';
 
-/** Remembers the identity of a peer that is removed, so that no other host takes it for its own. */
+/** Records the identity of a removed peer, so that no other host can take it over. */
 export async function insertFormerIdentity(db: Db, networkId: number, identity: string, now: string): Promise<void> {
   await db
     .insertInto('former_identities')
@@ -9,7 +9,7 @@ export async function insertFormerIdentity(db: Db, networkId: number, identity: 
     .execute();
 }
 
-/** True where a peer with this identity was removed from the network. */
+/** True if a peer with this identity was removed from the network. */
 export async function wasIdentityRemoved(db: Db, networkId: number, identity: string): Promise<boolean> {
   const row = await db
     .selectFrom('former_identities')
@@ -20,7 +20,7 @@ export async function wasIdentityRemoved(db: Db, networkId: number, identity: st
   return row !== undefined;
 }
 
-/** Forgets the identities of peers that were removed before an instant. */
+/** Deletes the identities of peers that were removed before an instant. */
 export async function deleteFormerIdentities(db: Db, before: string): Promise<void> {
   await db.deleteFrom('former_identities').where('removed_at', '<', before).execute();
 }

@@ -3,7 +3,7 @@ import type { Instances } from '../../core/health/instances.ts';
 import type { Revision } from './changes.ts';
 import type { Db, Tables } from './tables.ts';
 
-/** Increments the revision of a network's health. Until the transaction ends, others that do so wait. */
+/** Increments the revision of a network's health. Concurrent transactions that do so wait. */
 export async function reviseHealth(db: Db, network: number, nonce: string): Promise<void> {
   await db
     .insertInto('network_health')
@@ -16,7 +16,7 @@ export async function reviseHealth(db: Db, network: number, nonce: string): Prom
 
 const noHealth = { revision: 0, nonce: 'none', routes: '{}' };
 
-/** The revision of a network's health, and what the last events stated of its routes. */
+/** Returns the revision of a network's health, and the state of its routes in the last events. */
 export async function readNetworkHealth(db: Db, network: number): Promise<Revision & { readonly routes: string }> {
   const query = db.selectFrom('network_health').select(['revision', 'nonce', 'routes']);
   return (await query.where('network_id', '=', network).executeTakeFirst()) ?? noHealth;
@@ -32,7 +32,10 @@ export async function findPeerHealth(db: Db, peer: number): Promise<StoredHealth
   return db.selectFrom('peer_health').selectAll().where('peer_id', '=', peer).executeTakeFirst();
 }
 
-/** The peers of a network that are stated to be online, and have made no stored request since their connections were lost. */
+/**
+ * Lists the peers of a network that the last event stated to be online, but whose connections are
+ * lost. `isLost` excludes peers with a stored request since then.
+ */
 export async function listLost(
   db: Db,
   network: number,
@@ -47,7 +50,7 @@ export async function listLost(
   return rows.flatMap(({ peer_id, lost_at }) => (lost_at === null ? [] : [{ peer_id, lost_at }]));
 }
 
-/** True of a peer that has made no stored request since its connection was lost. */
+/** True of a peer without a stored request since its connection was lost. */
 function isLost(eb: ExpressionBuilder<Tables, 'peer_health'>) {
   return eb.and([
     eb('lost_at', 'is not', null),
@@ -55,7 +58,7 @@ function isLost(eb: ExpressionBuilder<Tables, 'peer_health'>) {
   ]);
 }
 
-/** The starts of their daemons that are stored of peers, by their ids. */
+/** Returns the stored starts of the peers' daemons, by peer id. */
 export async function listInstances(db: Db, peers: readonly number[]): Promise<ReadonlyMap<number, Instances>> {
   const rows = await db
     .selectFrom('peer_health')
@@ -66,7 +69,7 @@ export async function listInstances(db: Db, peers: readonly number[]): Promise<R
   return new Map(rows.map(({ peer_id, instances }) => [peer_id, JSON.parse(instances ?? 'null') as Instances]));
 }
 
-/** Sets fields of a peer's health. One that was removed meanwhile has none. */
+/** Sets fields of a peer's health. Does nothing if the peer was removed in the meantime. */
 export async function savePeerHealth(
   db: Db,
   peer: number,
@@ -86,7 +89,10 @@ export async function savePeerHealth(
     .execute();
 }
 
-/** Forgets presence and reports from before an instant; for null all but when peers that are online were seen. */
+/**
+ * Deletes presence and reports before an instant. For null, deletes everything except `last_seen`
+ * and the reports of online peers.
+ */
 export async function prunePresence(db: Db, before: string | null): Promise<void> {
   const facts = { version: null, platform: null, address: null, instances: null };
   const [presence, reports] = [
@@ -109,8 +115,8 @@ export async function prunePresence(db: Db, before: string | null): Promise<void
 }
 
 /**
- * The networks with a peer that was online and has made no request since, or since its connection was lost, or was not online and has.
- * Requests of suspended and expired peers do not count.
+ * Lists the networks with a peer whose online state no longer matches its requests or its lost
+ * connection. Requests of suspended and expired peers do not count.
  */
 export async function listNetworksToJudge(db: Db, since: string): Promise<number[]> {
   const rows = await db
@@ -131,12 +137,12 @@ export async function listNetworksToJudge(db: Db, since: string): Promise<number
   return rows.map(({ network_id }) => network_id);
 }
 
-/** Sets what the last events stated of the routes of a network that has a revision of its health. */
+/** Stores the routes' state in the last events. The network must have a row for its health. */
 export async function saveAnnouncedRoutes(db: Db, network: number, routes: string): Promise<void> {
   await db.updateTable('network_health').set({ routes }).where('network_id', '=', network).execute();
 }
 
-/** How many peers the last events stated to be online and offline. */
+/** Counts the peers by the state in their last event. */
 export async function countAnnounced(db: Db): Promise<ReadonlyMap<StoredHealth['announced'], number>> {
   const counted = db.selectFrom('peer_health').select(({ fn }) => ['announced', fn.countAll().as('count')]);
   const rows = await counted.where('announced', 'is not', null).groupBy('announced').execute();

@@ -2,7 +2,7 @@ import type { EnrollmentKeyOfNetwork } from '../../contract/enrollment-key.ts';
 import type { Db } from './tables.ts';
 import type { StoredUser } from './users.ts';
 
-/** What one of these lists has at most: the newest. */
+/** The maximum length of each list. Older entries are left out. */
 const mostListed = 1000;
 
 interface Which {
@@ -10,7 +10,10 @@ interface Which {
   readonly userId: number;
 }
 
-/** The users that a user made, or whose role it changed, newest first; as far back as the audit goes. */
+/**
+ * Lists the users that a user created, or whose role the user changed, newest first. The list goes
+ * back as far as the audit log.
+ */
 export async function listUsersMadeBy(db: Db, { organizationId, userId }: Which): Promise<StoredUser[]> {
   return db
     .selectFrom('users')
@@ -23,7 +26,10 @@ export async function listUsersMadeBy(db: Db, { organizationId, userId }: Which)
     .execute();
 }
 
-/** The enrolment keys that a user made and that hosts can use at that instant, newest first; as far back as the audit goes. */
+/**
+ * Lists the enrolment keys that a user created and that are usable at `now`, newest first. The list
+ * goes back as far as the audit log.
+ */
 export async function listKeysMadeBy(
   db: Db,
   { organizationId, userId }: Which,
@@ -45,7 +51,7 @@ export async function listKeysMadeBy(
   return rows.map(({ networkId, networkName, ...key }) => ({ ...key, network: { id: networkId, name: networkName } }));
 }
 
-/** Makes the keys useless that {@link listKeysMadeBy} lists, and all others of the kind. */
+/** Revokes all keys that match the criteria of {@link listKeysMadeBy}, without its maximum. */
 export async function revokeKeysMadeBy(db: Db, { organizationId, userId }: Which, now: string): Promise<void> {
   await db
     .updateTable('enrollment_keys')
@@ -58,7 +64,7 @@ export async function revokeKeysMadeBy(db: Db, { organizationId, userId }: Which
     .execute();
 }
 
-/** The ids of what a user did one of these actions to. */
+/** The ids of the targets of a user's actions. */
 function targetsOf(db: Db, userId: number, actions: readonly string[]) {
   return db
     .selectFrom('audit_entries')

@@ -13,7 +13,7 @@ export interface StoredNetwork extends Revision {
   readonly range: Prefix;
   readonly routes: readonly Prefix[];
   readonly map_max_age_seconds: number | null;
-  /** Stays with the network through all of its revisions; null in one that an earlier version made. */
+  /** Stays the same through all revisions. Null in a network that an earlier version created. */
   readonly lastingNonce: string | null;
 }
 
@@ -29,7 +29,7 @@ export async function findNetwork(db: Db, organizationId: number, id: number): P
   return row && toNetwork(row);
 }
 
-/** Finds a network. Until the transaction ends, all others who hold, change or remove the same network wait. */
+/** Finds and locks a network. Other transactions that lock, change or delete it wait. */
 export async function lockNetwork(db: Db, organizationId: number, id: number): Promise<StoredNetwork | undefined> {
   const row = await ofOrganization(db, organizationId, id)
     .$if(locksRows(db), (query) => query.forNoKeyUpdate())
@@ -41,7 +41,7 @@ function ofOrganization(db: Db, organizationId: number, id: number) {
   return db.selectFrom('networks').selectAll().where('id', '=', id).where('organization_id', '=', organizationId);
 }
 
-/** Like {@link lockNetwork}, whosever network it is; gives whose. */
+/** Locks a network of any organization like {@link lockNetwork}. Returns its organization's id. */
 export async function lockOrganizationOf(db: Db, id: number): Promise<number | undefined> {
   const row = await db
     .selectFrom('networks')
@@ -52,19 +52,19 @@ export async function lockOrganizationOf(db: Db, id: number): Promise<number | u
   return row?.organization_id;
 }
 
-/** A network, whosever it is; refuses where it is no more. */
+/** Returns a network of any organization. @throws NotFound if it does not exist */
 export async function readNetwork(db: Db, id: number): Promise<StoredNetwork> {
   const query = db.selectFrom('networks').selectAll().where('id', '=', id);
   return toNetwork(await query.executeTakeFirstOrThrow(() => new NotFound('network')));
 }
 
-/** Whose network it is. */
+/** Returns the id of a network's organization. */
 export async function readOrganizationOf(db: Db, id: number): Promise<number> {
   const row = await db.selectFrom('networks').select('organization_id').where('id', '=', id).executeTakeFirstOrThrow();
   return row.organization_id;
 }
 
-/** Adds a network, at revision 1 with this nonce, which is its lasting one too, and without peers. */
+/** Adds a network without peers at revision 1. `nonce` becomes its lasting nonce too. */
 export async function insertNetwork(
   db: Db,
   organizationId: number,
@@ -93,8 +93,9 @@ export async function insertNetwork(
 }
 
 /**
- * Counts the revision up, gives it this nonce, sets the fields given, and gives the new revision; undefined when there is no such network. In a
- * transaction this comes before every change in a network: it makes all others who change the same network wait.
+ * Increments the revision with a new nonce, sets the given fields, and returns the new revision.
+ * Undefined if there is no such network. In a transaction, this comes before every other change in
+ * the network, because it makes concurrent changes of the same network wait.
  */
 export async function reviseNetwork(
   db: Db,
@@ -117,12 +118,12 @@ export async function reviseNetwork(
   return row?.revision;
 }
 
-/** Removes a network with its keys and peers. */
+/** Deletes a network with its keys and peers. */
 export async function deleteNetwork(db: Db, organizationId: number, id: number): Promise<void> {
   await db.deleteFrom('networks').where('id', '=', id).where('organization_id', '=', organizationId).execute();
 }
 
-/** How many addresses were given out, and which came back first of those that are free again. */
+/** Counts the addresses assigned so far. `returned` is the free address released first. */
 export async function readAddressUse(db: Db, id: number): Promise<{ given: number; returned: Address | null }> {
   const { given, returned } = await db
     .selectFrom('networks')
@@ -149,12 +150,12 @@ export async function countAddress(db: Db, id: number): Promise<void> {
     .execute();
 }
 
-/** Records that an address came back. */
+/** Records a released address. */
 export async function returnAddress(db: Db, id: number, address: string): Promise<void> {
   await db.insertInto('returned_addresses').values({ network_id: id, address }).execute();
 }
 
-/** Records that an address which had come back was given out again. */
+/** Records that a released address was assigned again. */
 export async function reuseAddress(db: Db, id: number, address: string): Promise<void> {
   await db.deleteFrom('returned_addresses').where('network_id', '=', id).where('address', '=', address).execute();
 }

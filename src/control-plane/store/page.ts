@@ -2,30 +2,32 @@ import { type SelectQueryBuilder, sql } from 'kysely';
 import { countRows } from './database.ts';
 import type { Db } from './tables.ts';
 
-/** Which part of a list is read. */
+/** The part of a list to read. */
 export interface Slice {
-  /** The id of the entry before it; null for the beginning of the list. */
+  /** The id of the entry before the part; null for the beginning of the list. */
   readonly after: number | null;
-  /** How many entries are passed over from there on. */
+  /** The number of entries to skip from there. */
   readonly skip: number;
   readonly limit: number;
 }
 
-/** A part of a list. */
 export interface StoredPage<Entry> {
   readonly entries: readonly Entry[];
-  /** The id of its last entry, where there are others after it. */
+  /** The id of the last entry if the list continues after it, else null. */
   readonly next: number | null;
-  /** How many entries the whole list has; null where that is not counted. */
+  /** The number of entries of the whole list; null if they are not counted. */
   readonly total: number | null;
 }
 
-/** Of a longer list the entries are not counted: a request costs the same, however long a list is. */
+/**
+ * Entries beyond this are not counted, so that the cost of a request does not grow with the list.
+ */
 export const maxCounted = 10_000;
 
 /**
- * Reads a part of a list in the order of its ids, newest first for `desc`. What comes and goes elsewhere in the list shifts nothing: a
- * part begins after an id. Only the beginning is counted.
+ * Reads a part of a list in the order of ids, newest first for `desc`. A part begins after an id,
+ * so that insertions and deletions elsewhere shift nothing. Entries are counted only when the
+ * beginning is read.
  */
 export async function readPage<Tables, Name extends keyof Tables, Entry extends { readonly id: number }>(
   db: Db,
@@ -59,7 +61,6 @@ async function countUpToMax<Tables, Name extends keyof Tables, Entry>(
   return count > maxCounted ? null : count;
 }
 
-/** The page with each entry as `present` makes it. */
 export function mapPage<Stored, Shown>(page: StoredPage<Stored>, present: (entry: Stored) => Shown): StoredPage<Shown> {
   return { ...page, entries: page.entries.map(present) };
 }

@@ -3,7 +3,7 @@ import { readPage, type Slice, type StoredPage } from './page.ts';
 import { peerColumns, type StoredPeer, tokenMarkOf } from './peers.ts';
 import type { Db, Tables } from './tables.ts';
 
-/** The peers that are in the map of a network: neither suspended nor expired. */
+/** Lists the peers in the map of a network, which are neither suspended nor expired. */
 export async function listPeers(db: Db, networkId: number): Promise<StoredPeer[]> {
   return db
     .selectFrom('peers')
@@ -14,7 +14,7 @@ export async function listPeers(db: Db, networkId: number): Promise<StoredPeer[]
     .execute();
 }
 
-/** Which peers of a network: all, those in its map, or those that are suspended or expired. */
+/** Selects peers of a network: all, the peers in its map, or suspended and expired peers. */
 export type PeerFilter = 'all' | 'listed' | 'unlisted';
 
 export async function listPeerPage(
@@ -32,7 +32,10 @@ export async function listPeerPage(
   return readPage(db, list, slice);
 }
 
-/** Peers in a network's map with these ids, and with `withOwnRoutes` those that serve not simply all routes. */
+/**
+ * Lists peers in a network's map with these ids. With `withOwnRoutes`, also peers that do not serve
+ * exactly all routes of the network.
+ */
 export async function listPeersAmong(
   db: Db,
   networkId: number,
@@ -44,7 +47,7 @@ export async function listPeersAmong(
     .where('network_id', '=', networkId)
     .where((eb) =>
       eb.or([
-        // An empty list is no SQL.
+        // An empty list is invalid SQL. No peer has the id 0.
         eb('id', 'in', [0, ...ids]),
         ...(withOwnRoutes ? [eb('routes', 'is not', null), eb('withdrawn', '!=', '[]')] : []),
       ]),
@@ -54,10 +57,10 @@ export async function listPeersAmong(
     .execute();
 }
 
-/** A peer's id, and a mark that differs for a peer with the same id in another history of the database. */
+/** A peer's id, with a mark that differs for the same id in another history of the database. */
 export type TokenMark = readonly [id: number, tokenMark: number];
 
-/** Of the peers in the map of a network, or of those with these ids. */
+/** Lists the marks of peers in the map of a network: all, or the peers with these ids. */
 export async function listTokenMarks(db: Db, networkId: number, ids?: readonly number[]): Promise<TokenMark[]> {
   const query = db.selectFrom('peers').select(['id', 'token_hash']).where('network_id', '=', networkId);
   const rows = await (ids === undefined ? query : query.where('id', 'in', [...ids])).where(isListed).execute();
@@ -75,7 +78,7 @@ export async function listKeys(
     .execute();
 }
 
-/** The peers of a network that can be dialled. */
+/** Lists the peers of a network with an endpoint. */
 export async function listEndpoints(
   db: Db,
   networkId: number,
@@ -85,13 +88,13 @@ export async function listEndpoints(
   return rows.flatMap(({ endpoint, ...peer }) => (endpoint === null ? [] : [{ ...peer, endpoint }]));
 }
 
-/** The networks whose maps have a peer that expired by `now`. */
+/** Lists the networks whose maps contain a peer that expired by `now`. */
 export async function listNetworksWithExpired(db: Db, now: string): Promise<number[]> {
   const rows = await selectExpiring(db).select('network_id').distinct().where('expires_at', '<=', now).execute();
   return rows.map(({ network_id }) => network_id);
 }
 
-/** The peers in the map of a network that expired by `now`. */
+/** Lists the peers in the map of a network that expired by `now`. */
 export async function listExpired(db: Db, networkId: number, now: string): Promise<Pick<StoredPeer, 'id' | 'name'>[]> {
   return selectExpiring(db)
     .select(['id', 'name'])
@@ -101,7 +104,7 @@ export async function listExpired(db: Db, networkId: number, now: string): Promi
     .execute();
 }
 
-/** When the next peer expires, of any network; null where none does. */
+/** Returns the instant at which the next peer of any network expires; null if none does. */
 export async function findNextExpiry(db: Db): Promise<string | null> {
   const row = await selectExpiring(db).select('expires_at').orderBy('expires_at').limit(1).executeTakeFirst();
   return row?.expires_at ?? null;

@@ -1,7 +1,7 @@
 import type { PeerMessage, PeerMessageKind } from '../../contract/message.ts';
 import type { Db } from './tables.ts';
 
-/** Stores messages for hosts, and removes those of the network from before `since`. */
+/** Stores messages for hosts, and deletes messages of the network before `since`. */
 export async function insertMessages(
   db: Db,
   network: number,
@@ -20,10 +20,10 @@ export async function insertMessages(
       .execute();
 }
 
-/** Rows of one statement. */
+/** The number of rows per statement. */
 const batch = 200;
 
-/** The peers of a network that have messages since then. */
+/** Lists the peers of a network with messages since an instant. */
 export async function listAddressees(db: Db, network: number, since: string): Promise<number[]> {
   const rows = await db
     .selectFrom('peer_messages')
@@ -35,7 +35,10 @@ export async function listAddressees(db: Db, network: number, since: string): Pr
   return rows.map(({ peer_id }) => peer_id);
 }
 
-/** Removes the messages of these kinds for a peer, and returns those since then, the oldest first. Each is returned to one caller. */
+/**
+ * Deletes a peer's messages of these kinds, and returns the ones since an instant, oldest first. A
+ * message is returned to only one caller.
+ */
 export async function takeMessages(
   db: Db,
   peer: number,

@@ -18,7 +18,7 @@ export async function findPeer(db: Db, networkId: number, id: number): Promise<S
     .executeTakeFirst();
 }
 
-/** The latest instant at which a connector of the network began to serve; null for none. */
+/** The latest instant at which a connector of the network began to serve; null if none did. */
 export async function findLastServingSince(db: Db, networkId: number): Promise<string | null> {
   const row = await db
     .selectFrom('peers')
@@ -28,7 +28,7 @@ export async function findLastServingSince(db: Db, networkId: number): Promise<s
   return row?.last ?? null;
 }
 
-/** The peer of the network that has this identity; of several, as versions before proofs let them be, the first. */
+/** Finds the first peer with this identity. Versions without key proofs allowed duplicates. */
 export async function findByIdentity(db: Db, networkId: number, identity: string): Promise<StoredPeer | undefined> {
   return db
     .selectFrom('peers')
@@ -40,7 +40,10 @@ export async function findByIdentity(db: Db, networkId: number, identity: string
     .executeTakeFirst();
 }
 
-/** Whether a peer of the network, other than `except`, has this public key, or had it before its last change; null where none has. */
+/**
+ * Finds out whether a peer other than `except` has this public key now or had it before its last
+ * change. Null if none.
+ */
 export async function findKeyUse(
   db: Db,
   networkId: number,
@@ -58,7 +61,7 @@ export async function findKeyUse(
   return rows.some(({ public_key }) => public_key === publicKey) ? 'present' : 'previous';
 }
 
-/** The peer of the network, other than `except`, that has this label; one whose name leaves none goes by its id. */
+/** Finds the peer other than `except` with this label. A peer without a label matches `peer-ID`. */
 export async function findLabelHolder(
   db: Db,
   networkId: number,
@@ -76,13 +79,13 @@ export async function findLabelHolder(
   return others.where('id', '=', Number(id)).where('label', 'is', null).executeTakeFirst();
 }
 
-/** How many peers of a network have this label with a suffix. */
+/** Counts the peers of a network whose label is this one with a suffix. */
 export async function countSuffixed(db: Db, networkId: number, label: string): Promise<number> {
   const peers = db.selectFrom('peers').where('network_id', '=', networkId);
   return countRows(peers.where('label', 'like', `${label}-%`));
 }
 
-/** Adds a peer; undefined when another one has its address. */
+/** Adds a peer; undefined if another peer has its address. */
 export async function insertPeer(db: Db, peer: NewPeer): Promise<StoredPeer | undefined> {
   return db
     .insertInto('peers')
@@ -102,7 +105,7 @@ export async function updatePeer(db: Db, networkId: number, id: number, fields: 
     .executeTakeFirstOrThrow();
 }
 
-/** Removes a peer and gives what it had; undefined when there was none. */
+/** Deletes a peer and returns its fields; undefined if there is no such peer. */
 export async function deletePeer(
   db: Db,
   networkId: number,
@@ -116,12 +119,12 @@ export async function deletePeer(
     .executeTakeFirst();
 }
 
-/** 48 bits of a hash: a network of thousands of peers is kept in memory. */
+/** 48 bits of the hash, because the marks of networks with thousands of peers stay in memory. */
 export function tokenMarkOf(tokenHash: string): number {
   return Buffer.from(tokenHash, 'base64url').readUIntBE(0, 6);
 }
 
-/** Which peer holds this access token, and since when it is suspended. */
+/** Finds the peer with this access token, and the instant of its suspension. */
 export async function findPeerCaller(
   db: Db,
   tokenHash: string,
@@ -138,7 +141,9 @@ export async function findPeerCaller(
   return { caller: { kind: 'peer', ...peer, tokenMark: tokenMarkOf(tokenHash) }, suspendedAt };
 }
 
-/** A part of the hash of the token that a peer has now, and what makes that token void; undefined for a peer that was removed. */
+/**
+ * Returns a mark of a peer's token and the fields that invalidate it. Undefined for no such peer.
+ */
 export async function findPeerById(
   db: Db,
   id: number,

@@ -23,7 +23,7 @@ export async function insertToken(db: Db, token: Insertable<Tables['personal_tok
   return db.insertInto('personal_tokens').values(token).returning(columns).executeTakeFirstOrThrow();
 }
 
-/** Revokes a token of a user and gives it; undefined when there was none. */
+/** Revokes a token of a user and returns it; undefined if there is no such token. */
 export async function deleteToken(db: Db, userId: number, id: number): Promise<StoredToken | undefined> {
   return db
     .deleteFrom('personal_tokens')
@@ -33,7 +33,7 @@ export async function deleteToken(db: Db, userId: number, id: number): Promise<S
     .executeTakeFirst();
 }
 
-/** Revokes all tokens of a user. Returns the tokens that were valid until then, oldest first. */
+/** Revokes all tokens of a user. Returns the tokens that were still valid, oldest first. */
 export async function deleteTokens(db: Db, userId: number, now: string): Promise<StoredToken[]> {
   const tokens = await db.deleteFrom('personal_tokens').where('user_id', '=', userId).returning(columns).execute();
   return tokens
@@ -41,12 +41,12 @@ export async function deleteTokens(db: Db, userId: number, now: string): Promise
     .toSorted((left, right) => left.id - right.id);
 }
 
-/** Forgets the tokens of a user that are past their end at that instant. */
+/** Deletes the tokens of a user that have expired by `now`. */
 export async function deleteExpiredTokens(db: Db, userId: number, now: string): Promise<void> {
   await db.deleteFrom('personal_tokens').where('user_id', '=', userId).where('expires_at', '<=', now).execute();
 }
 
-/** Who holds this personal token, with the role of now, if it is one that is valid at that instant. */
+/** Finds the holder of a personal token that is valid at `now`, with the user's current role. */
 export async function findTokenHolder(db: Db, tokenHash: string, now: string): Promise<TokenHolder | undefined> {
   const row = await db
     .selectFrom('personal_tokens as tokens')
@@ -61,7 +61,7 @@ export async function findTokenHolder(db: Db, tokenHash: string, now: string): P
   return { caller: { kind: 'user', ...user, credential: { kind: 'token', id } }, lastUsedAt };
 }
 
-/** True while a user has this personal token, at that instant. */
+/** True if a user has this personal token and it is valid at `now`. */
 export async function isTokenValid(db: Db, userId: number, id: number, now: string): Promise<boolean> {
   const row = await db
     .selectFrom('personal_tokens')
@@ -73,7 +73,7 @@ export async function isTokenValid(db: Db, userId: number, id: number, now: stri
   return row !== undefined;
 }
 
-/** Notes that a token was used, unless a use at or after `since` is noted. */
+/** Records a use of a token, unless a use at or after `since` is recorded. */
 export async function recordTokenUse(db: Db, id: number, now: string, since: string): Promise<void> {
   await db
     .updateTable('personal_tokens')

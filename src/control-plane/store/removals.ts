@@ -1,6 +1,8 @@
 import type { Db } from './tables.ts';
 
-/** The revision in which the last peer left the map of a network: removed, suspended or expired. Null where none is recorded. */
+/**
+ * The revision in which the last peer left the map (removed, suspended, expired); null if unknown.
+ */
 export async function findLastRemoval(db: Db, network: number): Promise<number | null> {
   const row = await db
     .selectFrom('changes')
@@ -15,7 +17,7 @@ export async function findLastRemoval(db: Db, network: number): Promise<number |
   return row?.revision ?? null;
 }
 
-/** A peer in the map, with what is stored of its requests. */
+/** A peer in the map, with the stored facts of its requests. */
 export interface StoredPending {
   readonly id: number;
   readonly name: string;
@@ -24,8 +26,9 @@ export interface StoredPending {
 }
 
 /**
- * The hosts in the map of a network that have not acknowledged a revision. A peer that never made a request is no such host.
- * A report counts as a request: it is stored at once, and `last_seen` a moment after the first request.
+ * Lists the hosts in the map of a network that have not acknowledged a revision. Peers that never
+ * made a request are left out. A report counts as a request: it is stored immediately, but
+ * `last_seen` only a moment after the first request.
  */
 export async function listPending(db: Db, network: number, revision: number): Promise<StoredPending[]> {
   return db
@@ -44,7 +47,7 @@ export async function listPending(db: Db, network: number, revision: number): Pr
     .execute();
 }
 
-/** Notes a revision that a peer has applied. A later one that is stored already stays. */
+/** Records a revision that a peer has applied, unless a later one is stored. */
 export async function saveAcknowledged(db: Db, peer: number, revision: number): Promise<void> {
   await db
     .insertInto('peer_health')

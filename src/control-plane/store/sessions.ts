@@ -2,16 +2,16 @@ import type { Insertable, Selectable } from 'kysely';
 import type { UserCaller } from '../domain/caller.ts';
 import type { Db, Tables } from './tables.ts';
 
-/** A caller without what the request itself adds. */
+/** A caller without the fields that come from the request. */
 type Identified = Omit<UserCaller, 'address' | 'access'>;
 
-/** Adds a session and gives its id. */
+/** Adds a session and returns its id. */
 export async function insertSession(db: Db, session: Insertable<Tables['sessions']>): Promise<number> {
   const { id } = await db.insertInto('sessions').values(session).returning('id').executeTakeFirstOrThrow();
   return id;
 }
 
-/** Who holds this session token, if it is one that is valid at that instant. */
+/** Finds the holder of a session token that is valid at `now`. */
 export async function findSessionCaller(db: Db, tokenHash: string, now: string): Promise<Identified | undefined> {
   const row = await db
     .selectFrom('sessions')
@@ -28,7 +28,7 @@ export async function findSessionCaller(db: Db, tokenHash: string, now: string):
 
 export type StoredSession = Omit<Selectable<Tables['sessions']>, 'user_id' | 'token_hash'>;
 
-/** The sessions of a user that are valid at that instant. */
+/** Lists the sessions of a user that are valid at `now`. */
 export async function listSessions(db: Db, userId: number, now: string): Promise<StoredSession[]> {
   return db
     .selectFrom('sessions')
@@ -39,7 +39,7 @@ export async function listSessions(db: Db, userId: number, now: string): Promise
     .execute();
 }
 
-/** When a session of a user was opened that is valid at that instant; undefined after its end. */
+/** Returns when a user's session was opened; undefined if it is not valid at `now`. */
 export async function findSessionStart(db: Db, userId: number, id: number, now: string): Promise<string | undefined> {
   const row = await db
     .selectFrom('sessions')
@@ -51,7 +51,7 @@ export async function findSessionStart(db: Db, userId: number, id: number, now: 
   return row?.created_at;
 }
 
-/** Ends a session of a user and gives its name; undefined when it had ended already. */
+/** Ends a session of a user and returns its name; undefined if it has already ended. */
 export async function deleteSession(db: Db, userId: number, id: number): Promise<{ name: string } | undefined> {
   return db
     .deleteFrom('sessions')
@@ -61,12 +61,12 @@ export async function deleteSession(db: Db, userId: number, id: number): Promise
     .executeTakeFirst();
 }
 
-/** Ends all sessions of a user, and gives how many. */
+/** Ends all sessions of a user and returns how many. */
 export async function endSessions(db: Db, userId: number): Promise<number> {
   return (await db.deleteFrom('sessions').where('user_id', '=', userId).returning('id').execute()).length;
 }
 
-/** Ends all sessions of a user but the newest so many. */
+/** Ends all but the `kept` newest sessions of a user. */
 export async function endOldestSessions(db: Db, userId: number, kept: number): Promise<void> {
   const newestToGo = await db
     .selectFrom('sessions')

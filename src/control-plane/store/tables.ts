@@ -6,10 +6,10 @@ import type { PeerMessageKind } from '../../contract/message.ts';
 import type { PeerType } from '../../contract/peer.ts';
 import type { DeletionOutcome } from '../../contract/removal.ts';
 
-/** The database, or a transaction in it. All SQL goes through it, in the part that SQLite and PostgreSQL share. */
+/** The database, or a transaction in it. Queries use only SQL that SQLite and PostgreSQL share. */
 export type Db = Kysely<Tables>;
 
-/** Instants are ISO 8601 in UTC to the millisecond, so that they compare as text; lists are JSON in text. */
+/** Instants are ISO 8601 in UTC with milliseconds, comparable as text. Lists are JSON in text. */
 export interface Tables {
   organizations: { id: Generated<number>; name: string };
   users: {
@@ -27,7 +27,7 @@ export interface Tables {
     token_hash: string;
     created_at: string;
     expires_at: string;
-    /** Where the login came from; null for sessions from before this was kept. */
+    /** The source address of the login; null for sessions that predate this column. */
     address: string | null;
   };
   personal_tokens: {
@@ -47,17 +47,22 @@ export interface Tables {
     private_cidr: string;
     routes: string;
     revision: number;
-    /** A new random value for each revision: after a restore the same number is another revision. */
+    /** A random value for each revision: after a restore, the same number is another revision. */
     nonce: string;
-    /** How many addresses were given out for the first time. */
+    /** The number of addresses that were assigned for the first time. */
     addresses_given: number;
     created_at: string;
-    /** Null for no bound. */
+    /** Null for no limit. */
     map_max_age_seconds: number | null;
-    /** A random value that stays with the network; null in one that an earlier version made, until its next revision. */
+    /**
+     * A random value that stays with the network. Null in a network that an earlier version
+     * created, until its next revision.
+     */
     lasting_nonce: string | null;
   };
-  /** Networks that were deleted: their hosts receive a statement of it, with the id and the nonce that they know. */
+  /**
+   * Deleted networks. Their hosts receive a statement of the deletion with the id and this nonce.
+   */
   deleted_networks: { network_id: number; organization_id: number; name: string; nonce: string; deleted_at: string };
   /** The peers of deleted networks, by their tokens. */
   deleted_peers: {
@@ -69,7 +74,7 @@ export interface Tables {
     /** The last version of the host; null for a peer that never made a request. */
     version: string | null;
     last_seen: string | null;
-    /** What its last request showed; null where it made none since the deletion. */
+    /** What its last request showed; null if it made none since the deletion. */
     outcome: DeletionOutcome | null;
   };
   /** Released addresses that are still free, in the order of their release. */
@@ -84,48 +89,51 @@ export interface Tables {
     created_at: string;
     expires_at: string;
     revoked_at: string | null;
-    /** The types that a peer may enrol with, in JSON; null for any. */
+    /** The peer types that may enrol with it, in JSON; null for any. */
     peer_types: string | null;
     /** The routes that a connector may serve, in JSON; null for any. */
     routes: string | null;
-    /** How long a peer that enrols with it may be in the network; null for any time. */
+    /** How long a peer that enrols with it may stay in the network; null for no limit. */
     peer_hours: number | null;
   };
   peers: {
     id: Generated<number>;
     network_id: number;
     name: string;
-    /** The name as a DNS label, unique within the network; null where nothing of the name is left then. */
+    /** The name as a DNS label, unique within the network; null if no character is valid. */
     label: string | null;
     peer_type: PeerType;
     public_key: string;
-    /** The public key before its last change, to which the peer may go back; null where it never changed. */
+    /** The public key before its last change, to which the peer may return; null if none. */
     previous_key: string | null;
     address: string;
     endpoint: string | null;
     routes: string | null;
-    /** What the connector took out of service, whatever `routes` says. */
+    /** The routes that the connector took out of service. Overrides `routes`. */
     withdrawn: Generated<string>;
     identity_key: string | null;
-    /** The JSON of its proof. */
+    /** The JSON of the key proof. */
     key_proof: string | null;
     network_secret_tag: string | null;
-    /** The JSON of the profile of a peer that is reached through connectors alone; null for any other. */
+    /** The JSON of a peer's profile if it is reached only through connectors, else null. */
     profile: string | null;
     /** When a connector began to serve; null for other peers. */
     serving_since: string | null;
     priority: Generated<number>;
-    /** When an admin took it out of the map; null where it is in, or has expired only. */
+    /** When an admin took it out of the map; null if it is in the map or only expired. */
     suspended_at: string | null;
     expires_at: string | null;
-    /** 1 once it was taken out of the map because it expired, else 0. */
+    /** 1 after its expiry took it out of the map, else 0. */
     expired: Generated<number>;
     token_hash: string;
     created_at: string;
   };
-  /** Which peer a revision is about, or null for the network itself; of each network only the last revisions are kept. */
+  /** The peer that a revision changed; null for the network. Only recent revisions are kept. */
   changes: { network_id: number; revision: number; peer_id: number | null; nonce: string | null };
-  /** What a replay of an enrolment is recognised by. It goes with its peer: a removed peer does not come back by a replay. */
+  /**
+   * Recognises the replay of an enrolment. The row is deleted with its peer, so that a replay
+   * cannot bring a removed peer back.
+   */
   enrollments: {
     peer_id: number;
     enrollment_key_id: number;
@@ -133,12 +141,12 @@ export interface Tables {
     idempotency_hash: string;
     token_salt: string;
   };
-  /** The identities of peers that were removed: without a proof no new peer is known by one of them. */
+  /** The identities of removed peers. A new peer gets one of them only with a proof. */
   former_identities: { id: Generated<number>; network_id: number; identity_key: string; removed_at: string };
-  /** The audit log. It outlives the users and peers in it, so it has their names and no references. */
+  /** The audit log. It outlives its users and peers, so it has their names and no references. */
   audit_entries: {
     id: Generated<number>;
-    /** Null where it is unknown, as for a login with an unknown e-mail address. */
+    /** Null if unknown, as for a login with an unknown e-mail address. */
     organization_id: number | null;
     at: string;
     actor_kind: AuditEntry['actor']['kind'];
@@ -151,36 +159,36 @@ export interface Tables {
     address: string | null;
     details: string;
   };
-  /** The revision of a network's health and events: of each network without either there is no row. */
+  /** The revision of a network's health and events. A network without either has no row. */
   network_health: {
     network_id: number;
     revision: number;
     nonce: string;
-    /** What the last events stated of the routes, in JSON. */
+    /** The state of the routes in the last events, in JSON. */
     routes: string;
   };
   /** Presence and the last report of a peer. */
   peer_health: {
     peer_id: number;
     network_id: number;
-    /** The last request, like the three after it null where none is kept. */
+    /** The last request. This field and the three after it are null if none is kept. */
     last_seen: string | null;
     version: string | null;
     platform: string | null;
     address: string | null;
-    /** What the last event stated; null before the first. */
+    /** The state in the last event; null before the first. */
     announced: 'online' | 'offline' | null;
     /** The JSON of the merged reports; null before the first. */
     report: string | null;
     reported_at: string | null;
-    /** The first revision that it applied since a peer left the map, or a later one; null where none is known. */
+    /** The first revision, or a later one, applied since a peer left the map; null if unknown. */
     acknowledged_revision: number | null;
-    /** The JSON of the starts of its daemon; null where none is known. */
+    /** The JSON of the starts of its daemon; null if none is known. */
     instances: string | null;
-    /** When its last connection was lost; it counts until a later request. */
+    /** When its last connection was lost. A later request makes it void. */
     lost_at: string | null;
   };
-  /** What a peer received and sent in the last 24 hours. */
+  /** The traffic that a peer received and sent in the last 24 hours. */
   peer_traffic: { peer_id: number; history: string; updated_at: string };
   /** Messages that hosts have not received yet. */
   peer_messages: {
@@ -188,11 +196,10 @@ export interface Tables {
     network_id: number;
     peer_id: number;
     kind: PeerMessageKind;
-    /** In JSON. */
     data: string;
     created_at: string;
   };
-  /** What happened in a network. It outlives the peers in it, and so it has their names. */
+  /** The events of a network. They outlive their peers, so they store the names. */
   events: {
     id: Generated<number>;
     network_id: number;
@@ -211,9 +218,9 @@ export interface Tables {
     body: string;
     created_at: string;
     attempts: number;
-    /** When the next attempt is due. While one is running, when another process may begin one. */
+    /** When the next attempt is due. During an attempt: when another process may begin one. */
     next_at: string;
   };
-  /** One row, that is written to see whether the database can be written. */
+  /** One row, written to check whether the database is writable. */
   write_checks: { id: Generated<number>; at: string };
 }

@@ -1,12 +1,12 @@
 import type { Db } from './tables.ts';
 
-/** The text of the traffic of a peer; null for none. */
+/** Returns the JSON of a peer's traffic; null without any. */
 export async function findTraffic(db: Db, peer: number): Promise<string | null> {
   const query = db.selectFrom('peer_traffic').select('history').where('peer_id', '=', peer);
   return (await query.executeTakeFirst())?.history ?? null;
 }
 
-/** The text of the traffic of each peer in the map of a network. */
+/** The JSON of the traffic of each peer in the map of a network. */
 export async function listTraffic(
   db: Db,
   network: number,
@@ -21,7 +21,7 @@ export async function listTraffic(
     .execute();
 }
 
-/** A peer that was removed meanwhile has none. */
+/** Stores a peer's traffic. Does nothing if the peer was removed in the meantime. */
 export async function saveTraffic(db: Db, peer: number, history: string, at: string): Promise<void> {
   await db
     .insertInto('peer_traffic')
@@ -36,7 +36,7 @@ export async function saveTraffic(db: Db, peer: number, history: string, at: str
     .execute();
 }
 
-/** Forgets the traffic of peers that reported none since an instant; all of it for null. */
+/** Deletes the traffic of peers without a report since an instant. For null, deletes all of it. */
 export async function pruneTraffic(db: Db, before: string | null): Promise<void> {
   const all = db.deleteFrom('peer_traffic');
   await (before === null ? all : all.where('updated_at', '<', before)).execute();

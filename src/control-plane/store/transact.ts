@@ -5,12 +5,16 @@ import type { Db } from './tables.ts';
 
 const attempts = 6;
 
-/** Changes of one network wait for each other. With fewer of them than connections, reads always find a connection. */
+/**
+ * Changes of one network wait for each other. The limit is below the number of connections, so that
+ * reads always find one.
+ */
 const semaphore = createSemaphore(6, 1000, () => new Unavailable('too many changes at once'));
 
 /**
- * Runs `work` in one transaction, and again after a conflict with another one, so `work` changes nothing but the database. It locks
- * what it reads and then changes, because transactions run concurrently.
+ * Runs `work` in one transaction, and again after a conflict with another one, so `work` must
+ * change only the database. Transactions run concurrently: `work` must lock rows that it reads in
+ * order to change.
  */
 export async function transact<Result>(db: Db, work: (db: Db) => Promise<Result>): Promise<Result> {
   return semaphore(() => tryRepeatedly(db, work));
@@ -29,22 +33,22 @@ async function tryRepeatedly<Result>(db: Db, work: (db: Db) => Promise<Result>):
   }
 }
 
-/** Reads all that `work` reads as it was at one moment. */
+/** Runs `work` in a read-only transaction: all its reads see the same moment. */
 export async function readSnapshot<Result>(db: Db, work: (db: Db) => Promise<Result>): Promise<Result> {
   return db.transaction().setIsolationLevel('repeatable read').setAccessMode('read only').execute(work);
 }
 
-/** True for an error with which a transaction may fail because of another one at the same time: tried again, it meets the other's result. */
+/** True for an error that a concurrent transaction may cause. A retry sees the other's result. */
 export function isConflict(error: unknown): boolean {
   return /^(40|23503|23505|23P01)/.test(sqlStateOf(error) ?? '');
 }
 
-/** True where PostgreSQL recommends to retry the transaction. */
+/** True if PostgreSQL recommends a retry of the transaction. */
 function isDeadlock(error: unknown): boolean {
   return sqlStateOf(error)?.startsWith('40') ?? false;
 }
 
-/** The SQLSTATE that PostgreSQL gave; null for an error of another origin, such as a connection that broke. */
+/** PostgreSQL's SQLSTATE; null for other errors, such as a broken connection. */
 export function sqlStateOf(error: unknown): string | null {
   const { code, severity } = (error ?? {}) as { readonly code?: unknown; readonly severity?: unknown };
   return typeof code === 'string' && typeof severity === 'string' ? code : null;

@@ -10,19 +10,19 @@ export async function isAnyUser(db: Db): Promise<boolean> {
   return (await db.selectFrom('users').select('id').limit(1).executeTakeFirst()) !== undefined;
 }
 
-/** Adds an organization and gives its id. */
+/** Adds an organization and returns its id. */
 export async function insertOrganization(db: Db, name: string): Promise<number> {
   const { id } = await db.insertInto('organizations').values({ name }).returning('id').executeTakeFirstOrThrow();
   return id;
 }
 
-/** Adds a user and gives its id. */
+/** Adds a user and returns its id. */
 export async function insertUser(db: Db, user: Insertable<Tables['users']>): Promise<number> {
   const { id } = await db.insertInto('users').values(user).returning('id').executeTakeFirstOrThrow();
   return id;
 }
 
-/** Adds a user; undefined when a user of any organization has its e-mail address. */
+/** Adds a user; undefined if a user of any organization has its e-mail address. */
 export async function insertUnknownUser(db: Db, user: Insertable<Tables['users']>): Promise<StoredUser | undefined> {
   return db
     .insertInto('users')
@@ -37,7 +37,7 @@ export async function listUsers(db: Db, organizationId: number, slice: Slice): P
   return readPage(db, list, slice);
 }
 
-/** Finds a user. Until the transaction ends, all others who hold or remove the same user wait. */
+/** Finds and locks a user. Other transactions that lock or delete the user wait. */
 export async function lockUser(db: Db, organizationId: number, id: number): Promise<StoredUser | undefined> {
   return db
     .selectFrom('users')
@@ -48,7 +48,7 @@ export async function lockUser(db: Db, organizationId: number, id: number): Prom
     .executeTakeFirst();
 }
 
-/** Like {@link lockUser}, of a user whose password has this hash still. */
+/** Locks a user like {@link lockUser}, if the user's password still has this hash. */
 export async function lockUserWithPassword(db: Db, id: number, passwordHash: string): Promise<StoredUser | undefined> {
   return db
     .selectFrom('users')
@@ -63,7 +63,7 @@ export async function setPassword(db: Db, id: number, passwordHash: string): Pro
   await db.updateTable('users').set({ password_hash: passwordHash }).where('id', '=', id).execute();
 }
 
-/** Sets the password of the owner with this e-mail address, in lower case; undefined when there is no such owner. */
+/** Sets an owner's password; undefined if there is no owner with this address, in lower case. */
 export async function setPasswordOfOwner(
   db: Db,
   email: string,
@@ -78,7 +78,7 @@ export async function setPasswordOfOwner(
     .executeTakeFirst();
 }
 
-/** The e-mail addresses of the owners of all organizations, or of one. */
+/** Lists the e-mail addresses of the owners of one or all organizations. */
 export async function listOwners(db: Db, organizationId?: number): Promise<string[]> {
   const owners = db.selectFrom('users').select('email').where('role', '=', 'owner').orderBy('id');
   const those = organizationId === undefined ? owners : owners.where('organization_id', '=', organizationId);
@@ -89,24 +89,24 @@ export async function setRole(db: Db, id: number, role: Role): Promise<StoredUse
   return db.updateTable('users').set({ role }).where('id', '=', id).returning(columns).executeTakeFirstOrThrow();
 }
 
-/** Until the transaction ends, all others who hold the same organization wait. */
+/** Locks an organization. Other transactions that lock it wait until this one ends. */
 export async function lockOrganization(db: Db, id: number): Promise<void> {
   const query = db.selectFrom('organizations').select('id').where('id', '=', id);
   if (locksRows(db)) await query.forNoKeyUpdate().execute();
 }
 
-/** The organization, where there is but one. */
+/** Returns the id of the organization if there is exactly one. */
 export async function findOnlyOrganization(db: Db): Promise<number | undefined> {
   const [first, ...others] = await db.selectFrom('organizations').select('id').limit(2).execute();
   return others.length > 0 ? undefined : first?.id;
 }
 
-/** Removes a user with all its sessions and tokens. */
+/** Deletes a user with all sessions and tokens. */
 export async function deleteUser(db: Db, organizationId: number, id: number): Promise<void> {
   await db.deleteFrom('users').where('id', '=', id).where('organization_id', '=', organizationId).execute();
 }
 
-/** The user with this e-mail address, in lower case, and what is needed to check a password. */
+/** Finds a user by e-mail address, in lower case, with the fields of a password check. */
 export async function findUserByEmail(
   db: Db,
   email: string,

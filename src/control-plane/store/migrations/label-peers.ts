@@ -3,8 +3,9 @@ import { toLabel } from '../../../core/names/label.ts';
 import type { Db } from '../tables.ts';
 
 /**
- * Gives each peer the label of its name, for the migration that made names unique. Of peers with the same label in one network the
- * oldest keeps its name, and the others get a suffix, which is written to the audit.
+ * Gives each peer the label of its name, for the migration that made names unique. Among peers with
+ * the same label in a network, the oldest keeps its name. The others get a suffix, which is
+ * recorded in the audit log.
  */
 export async function labelPeers(db: Db): Promise<void> {
   const rows = await db
@@ -16,7 +17,8 @@ export async function labelPeers(db: Db): Promise<void> {
   const at = new Date().toISOString();
   for (const [network, peers] of Map.groupBy(rows, (row) => row.network)) {
     const taken = new Set<string>();
-    // First those that keep their names, so that no suffix takes the name of another peer.
+    // Collect the kept names first, so that no suffixed name collides with the name of another
+    // peer.
     const keeps = peers.filter(({ name }) => !taken.has(toLabel(name)) && taken.add(toLabel(name)));
     const kept = new Set(keeps.map(({ id }) => id));
     for (const { id, name, organization } of peers) {

@@ -3,29 +3,31 @@ import { NewerDatabase } from '../../errors.ts';
 import type { Db } from '../tables.ts';
 import { type Migration, migrations, neededMigration } from './migrations.ts';
 
-/** The tables that keep which steps were done. */
+/** The tables that record which steps were applied. */
 interface Records {
   /**
-   * The steps that a version must know. It has the name and the columns of Kysely's own migrator, by which versions up to 0.1.0
-   * find out that a database is too new for them.
+   * The steps that a version must have to use the database. The table has the name and columns of
+   * Kysely's own migrator: versions up to 0.1.0 use it to detect a database that is too new.
    */
   kysely_migration: { name: string; timestamp: string };
-  /** The steps that were done since there is this table, needed or not. */
+  /** The steps that were applied since this table exists, required or not. */
   applied_migrations: { name: string; at: string };
 }
 
 /**
- * Brings the database to this version's tables, in one transaction. Of processes that do it at once, the first does it, and the
- * others wait for that. Steps of a newer version that this one does not need to know stay as they are.
- *
- * @throws NewerDatabase when this version does not know a step that it must know; then nothing is changed
+ * Migrates the database to this version's tables, in one transaction. If several processes start at
+ * the same time, the first one migrates and the others wait. Unknown optional steps of a newer
+ * version are left in place.
+ * @throws NewerDatabase if the database has a required step that this version does not have; then
+ * nothing is changed
  */
 export async function migrate(
   db: Db,
   steps: Readonly<Record<string, Migration>> = migrations,
   needed = neededMigration,
 ): Promise<void> {
-  // The lock is that of Kysely's migrator, with which an older version may be at work at the same time.
+  // The lock is the one of Kysely's migrator: a process of an older version may migrate at the same
+  // time.
   const { adapter } = db.getExecutor();
   await db.connection().execute(async (connection) => {
     await adapter.acquireMigrationLock(connection, lock);

@@ -4,17 +4,16 @@ import { makeNonce } from '../changes.ts';
 import type { Db } from '../tables.ts';
 import { labelPeers } from './label-peers.ts';
 
-/** A step on the way to this version's tables. */
 export type Migration = (db: Kysely<unknown>) => Promise<void>;
 
 /**
- * The last step that a version must know to use the database after all of these. Later steps only add, and a version without
- * them works on the same database, also after a downgrade. A step that removes what versions up to some step use moves this to the step
- * after that.
+ * The last step that a version must have to use the database after all of these. Later steps only
+ * add, so a version without them works on the same database, also after a downgrade. A step that
+ * removes something that versions up to step N use must set this to step N + 1.
  */
 export const neededMigration = '0011-previous-keys';
 
-/** Every step there ever was, by name and in that order. What stands here is not changed again. */
+/** All steps, by name and in that order. A released step never changes. */
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001-networks': async (db) => {
     await table(db, 'organizations').addColumn('name', 'text', required).execute();
@@ -311,7 +310,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   },
 };
 
-/** The tables whose lists are read in pages, with the column that says whose list it is. */
+/** The tables whose lists are read in pages, with the column of the owner of a list. */
 const paged = [
   ['users', 'organization_id'],
   ['networks', 'organization_id'],
@@ -319,7 +318,7 @@ const paged = [
   ['peers', 'network_id'],
 ] as const;
 
-/** Columns that are looked up, or that a cascade follows, and that no constraint indexes already. */
+/** Columns that queries filter by or that a cascade follows, and that no constraint indexes. */
 const indexed = [
   ['users', 'organization_id'],
   ['sessions', 'user_id'],
@@ -327,7 +326,7 @@ const indexed = [
   ['enrollment_keys', 'network_id'],
 ] as const;
 
-/** A table with an id that is never used twice, so that an old name never means a new thing. */
+/** Creates a table with an id that is never reused, so that an old id cannot refer to a new row. */
 function table(db: Kysely<unknown>, name: string) {
   return db.schema.createTable(name).addColumn('id', 'integer', (column) => column.primaryKey().autoIncrement());
 }

@@ -5,7 +5,7 @@ import { createBoundedCache } from '../../bounded-cache.ts';
 import type { StoreEvents, Topic } from '../store.ts';
 import type { Db } from '../tables.ts';
 
-/** Reads a text for each of these networks that is another one after each change of the topic; networks without a row are left out. */
+/** Reads a text per network that differs after each change of the topic. Omits missing networks. */
 type ReadMarks = (db: Db, networks: readonly number[], readsAll: boolean) => Promise<readonly Mark[]>;
 
 interface Mark {
@@ -36,20 +36,21 @@ const readMarks: Readonly<Record<Topic, ReadMarks>> = {
 const topics = Object.keys(readMarks) as Topic[];
 const gone = 'gone';
 
-/** Networks that hints of messages may name. Beyond, the messages of all networks are read. */
+/** Networks that hints of messages may name. Beyond it, the messages of all networks are read. */
 const mostNamed = 1_000;
-/** Networks whose last marks are kept. */
+/** The number of networks whose last marks are kept. */
 const mostKnown = 100_000;
-/** Pauses after checks that found no change, which double. */
+/** The pause after a check without changes doubles between these limits. */
 const shortestPauseMs = 5;
 const longestPauseMs = 100;
 const pauseAfterFailureMs = 1_000;
-/** Checks take at most this part of the time. */
+/** The maximum share of the time that checks take. */
 const share = 1 / 4;
 
 /**
- * Finds out which of the announced changes are real. Any role that may connect to the database can send announcements: each is no more than a
- * hint to read. Hints gather while a read is under way, so all of them together cost one read of each topic at a time.
+ * Finds out which announced changes are real. Any role that may connect to the database can send
+ * announcements, so each is only a hint to read. Hints accumulate during a read. All of them
+ * together cost one read of each topic at a time.
  */
 export class AnnouncedChanges {
   readonly #db: Db;
@@ -70,8 +71,8 @@ export class AnnouncedChanges {
   }
 
   /**
-   * Takes a hint that a network changed. Hints of networks for which no request waits here are dropped, other than those of messages:
-   * the hosts that these are about may have made requests here without waiting.
+   * Takes a hint that a network changed. Drops hints of networks for which no request waits here,
+   * except hints of messages: their hosts may have made requests here without waiting.
    */
   note(network: number, topic: Topic): void {
     const hints = this.#hints[topic];
@@ -91,7 +92,7 @@ export class AnnouncedChanges {
   async #run(): Promise<void> {
     const { signal } = this.#end;
     do {
-      // At least until all notifications of one commit are here.
+      // Lets the other notifications of the same commit arrive, at least.
       const pauseMs = Math.max(0, this.#pausedUntil - performance.now());
       await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
       if (signal.aborted) return;
@@ -102,7 +103,7 @@ export class AnnouncedChanges {
     } while (topics.some((topic) => this.#hints[topic].size > 0));
   }
 
-  /** Reads what hints are about, and notifies of what changed. Returns milliseconds to pause. */
+  /** Reads the hinted networks, and notifies of changed ones. Returns the pause in milliseconds. */
   async #check(): Promise<number> {
     let isFruitless = true;
     for (const topic of topics) {
@@ -117,7 +118,7 @@ export class AnnouncedChanges {
         for (const network of changed) this.#events.notify(network, topic);
         if (changed.length > 0) isFruitless = false;
       } catch {
-        // The database has a problem, which requests report.
+        // The database has a problem. Requests report it.
         for (const network of networks) hints.add(network);
         this.#hasMoreMessages ||= readsAll;
         return pauseAfterFailureMs;
@@ -131,7 +132,7 @@ export class AnnouncedChanges {
     const known = this.#known[topic];
     const rows = await readMarks[topic](this.#db, networks, readsAll);
     const marks = new Map(rows.map(({ network, mark }) => [network, mark]));
-    // Networks without messages have no row, and no change.
+    // A network without messages has no row and no change.
     return (topic === 'messages' ? [...marks.keys()] : networks).filter((network) => {
       const mark = marks.get(network) ?? gone;
       if (known.get(network) === mark) return false;

@@ -6,17 +6,17 @@ import type { Db } from '../tables.ts';
 import type { DatabaseTarget } from './database-url.ts';
 import { Client, connectionConfig } from './pool.ts';
 
-/** How a connection without notifications is detected: the connection may be dead, or behind a pooler that shares it. */
+/** Detects a connection without notifications: dead, or behind a pooler that shares it. */
 interface Keepalive {
   /** The time between two notifications of this process to itself. */
   readonly everyMs: number;
-  /** How long it may take to send one, and then how long none may arrive. */
+  /** The time limit for sending one, and then for a silence without any notification. */
   readonly patienceMs: number;
-  /** How long the first one on a connection may take. */
+  /** The time limit for the first one on a connection. */
   readonly firstPatienceMs: number;
 }
 
-/** Sends a notification by the connections that {@link announce} uses. */
+/** Sends a notification through the connections that {@link announce} uses. */
 export type Notify = (channel: string, payload: string) => Promise<unknown>;
 
 interface ListenOptions {
@@ -28,12 +28,12 @@ interface ListenOptions {
   readonly signal: AbortSignal;
 }
 
-/** What a listener reports. A notification may come from any role that can connect to the database. */
+/** What a listener reports. Any role that can connect to the database may send notifications. */
 export type ListenerEvents = Pick<StoreEvents, 'notify' | 'notifyAll' | 'lost'>;
 
 /** Receives the changes that other processes commit. */
 export interface ChangeListener {
-  /** The sender in the announcements of this process, which it ignores itself. */
+  /** The sender in the announcements of this process. The listener ignores them. */
   readonly name: string;
   close(): Promise<void>;
 }
@@ -45,18 +45,19 @@ export async function announce(transaction: Db, from: string, network: number, t
 
 const usualKeepalive: Keepalive = { everyMs: 2_500, patienceMs: 2_500, firstPatienceMs: 5_000 };
 
-/** Each notification is a statement of its own. */
+/** Sends each notification as a separate statement. */
 export const notifyBy =
   (db: Db): Notify =>
   (channel, payload) =>
     sql`select pg_notify(${channel}, ${payload})`.execute(db);
 
-/** What a pooler in transaction mode causes: LISTEN succeeds there, and nothing arrives. */
+/** The effect of a pooler in transaction mode: LISTEN succeeds, but no notification arrives. */
 const notDelivered = 'notifications do not arrive (LISTEN, NOTIFY), as behind a pooler in transaction mode';
 
 /**
- * Listens on its own connection, and reconnects when it is lost. After a reconnection it reports all networks as changed, because it may
- * have missed changes. When this returns, a notification has arrived. The first connection is tried once.
+ * Listens on a dedicated connection, and reconnects when it is lost. After a reconnection it
+ * reports all networks as changed, because it may have missed changes. It returns after the first
+ * notification has arrived. The first connection is not retried.
  */
 export async function listen(
   target: DatabaseTarget,
@@ -77,13 +78,13 @@ export async function listen(
   };
 }
 
-/** A process of an earlier version listens to some of them alone. */
+/** A process of an earlier version listens to only some of these channels. */
 const channels: Readonly<Record<Topic, string>> = {
   map: 'cpn_network_changed',
   health: 'cpn_health_changed',
   messages: 'cpn_peer_messages',
 };
-/** The name of a process is a UUID, and the id of a network has 15 digits at most. */
+/** The name of a process is a UUID. The id of a network has at most 15 digits. */
 const longestPayload = 36 + 1 + 15;
 const topics = new Map(Object.entries(channels).map(([topic, channel]) => [channel, topic as Topic]));
 const shortestPauseMs = 100;
@@ -129,7 +130,7 @@ async function connect(listening: ListenOptions): Promise<Client> {
     for (const channel of [...Object.values(channels), ownChannel(name)]) await client.query(`listen ${channel}`);
     const { isSent, arrived } = await notifyOwn(client, listening, keepalive.firstPatienceMs, either);
     if (arrived) return client;
-    // A restart of the server is no pooler in transaction mode, and a retry helps.
+    // A restarted server must not be reported as a pooler in transaction mode. A retry helps.
     if (either.aborted) throw new Error(connectionEnded);
     throw new Error(isSent ? notDelivered : 'no notification can be sent');
   } catch (error) {
@@ -138,7 +139,10 @@ async function connect(listening: ListenOptions): Promise<Client> {
   }
 }
 
-/** Resolves with the reason when notifications do not arrive any more, or the signal aborts; by then the connection is closed. */
+/**
+ * Resolves with the reason when notifications no longer arrive, or when the signal aborts. The
+ * connection is closed by then.
+ */
 async function untilLost(client: Client, listening: ListenOptions): Promise<string> {
   const { keepalive, signal } = listening;
   const ended = new AbortController();
@@ -151,7 +155,8 @@ async function untilLost(client: Client, listening: ListenOptions): Promise<stri
       const { isSent, arrived } = await notifyOwn(client, listening, keepalive.patienceMs, either);
       if (arrived) continue;
       if (isSent) return either.aborted ? connectionEnded : notDelivered;
-      // The pool has a problem of its own, which requests report. This connection may well be in order.
+      // The problem is in the pool, and requests report it. The listener's connection may be
+      // intact.
       await client.query('select 1');
     }
   } catch {
@@ -163,15 +168,19 @@ async function untilLost(client: Client, listening: ListenOptions): Promise<stri
 
 const connectionEnded = 'the connection ended';
 
-/** How many times the usual patience a notification may be on its way behind others. A new connection starts behind all of them. */
+/**
+ * The factor by which a notification may take longer while it is queued behind others. On a new
+ * connection it is queued behind all of them.
+ */
 const queuePatience = 4;
 
-/** Only this process listens to it. */
+/** Only this process listens to this channel. */
 const ownChannel = (name: string) => `cpn_listener_${name.replaceAll('-', '')}`;
 
 /**
- * Notifies this process of a nonce, through the pool. Nothing else is sent on the listener's connection meanwhile: behind a pooler a query
- * there may bring what would not come by itself.
+ * Sends this process a nonce through the pool. Meanwhile nothing is sent on the listener's
+ * connection: behind a pooler, a query on it could flush notifications that would not arrive
+ * otherwise.
  */
 async function notifyOwn(client: Client, { name, notify }: ListenOptions, patienceMs: number, signal: AbortSignal) {
   const [channel, nonce] = [ownChannel(name), randomUUID()];
@@ -185,7 +194,7 @@ async function notifyOwn(client: Client, { name, notify }: ListenOptions, patien
   const done = new AbortController();
   const either = AbortSignal.any([done.signal, signal]);
   const timeout = () => pause(patienceMs, either).then(() => false);
-  /** While others arrive, this one is in the queue behind them. */
+  /** While other notifications arrive, this one is queued behind them. */
   const untilSilent = async (): Promise<false> => {
     const latestAt = performance.now() + queuePatience * patienceMs;
     lastAt = performance.now();

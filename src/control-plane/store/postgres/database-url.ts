@@ -5,9 +5,9 @@ import { InvalidValue, WrongUsage } from '../../../core/errors/index.ts';
 import { isLoopback } from '../../../core/net/loopback.ts';
 import { trustSystem } from '../../../core/tls/trust-system.ts';
 
-/** A PostgreSQL database, and how it is reached. What is left out here the driver takes from where libpq would. */
+/** A PostgreSQL database. The driver takes missing values from the same places as libpq. */
 export interface DatabaseTarget {
-  /** `HOST:PORT/NAME`, to be shown: it holds no secret. */
+  /** `HOST:PORT/NAME`, safe to show: it contains no secret. */
   readonly redactedUrl: string;
   /** A name, an address, or the folder of a Unix socket. */
   readonly host: string;
@@ -15,11 +15,11 @@ export interface DatabaseTarget {
   readonly database: string;
   readonly user?: string;
   readonly password?: Secret;
-  /** False for a connection in the clear. */
+  /** False for an unencrypted connection. */
   readonly tls: false | DatabaseTlsFiles;
 }
 
-/** Paths of PEM files; without `ca`, the certificate authorities that Node and this machine trust. */
+/** Paths of PEM files. Without `ca`, the authorities that Node and this host trust apply. */
 interface DatabaseTlsFiles {
   readonly ca?: string;
   readonly cert?: string;
@@ -27,8 +27,9 @@ interface DatabaseTlsFiles {
 }
 
 /**
- * Parses `postgres://[USER[:PASSWORD]@]HOST[:PORT]/NAME`, or `postgres:///NAME?host=FOLDER` for a Unix socket. Beyond this machine
- * the connection is TLS with a certificate that is checked, unless the URL says `sslmode=disable`. Errors never show the URL.
+ * Parses `postgres://[USER[:PASSWORD]@]HOST[:PORT]/NAME`, or `postgres:///NAME?host=FOLDER` for a
+ * Unix socket. Connections to other hosts use TLS with certificate verification, unless the URL has
+ * `sslmode=disable`. Errors never show the URL.
  */
 export function parseDatabaseUrl(url: Secret): DatabaseTarget {
   const parsed = URL.parse(url.reveal());
@@ -50,18 +51,18 @@ export function parseDatabaseUrl(url: Secret): DatabaseTarget {
   };
 }
 
-/** What Node needs for TLS with this database; reads the files. */
+/** Returns Node's TLS options for this database. Reads the files. */
 export function tlsOptions({ host, tls: files }: DatabaseTarget): ConnectionOptions | false {
   if (files === false) return false;
   if (files.ca === undefined) trustSystem(tls);
   const read = (path: string | undefined, name: string) => path && { [name]: readPem(path) };
-  // The driver names no host for a certificate to match when the host is an address.
+  // If the host is an address, the driver passes no name to match with the certificate.
   return { host, ...read(files.ca, 'ca'), ...read(files.cert, 'cert'), ...read(files.key, 'key') };
 }
 
 const known = ['host', 'port', 'user', 'sslmode', 'sslrootcert', 'sslcert', 'sslkey'];
 
-/** A parameter that is misspelt must not pass: it may be the one that turns the checking of certificates on. */
+/** Refuses misspelt parameters: one of them might be meant to enable certificate verification. */
 function readParameters(given: URLSearchParams): Map<string, string> {
   const strange = [...given.keys()].find((name) => !known.includes(name));
   if (strange === 'password') throw wrong('has its password in a parameter');

@@ -2,7 +2,10 @@ import { OutcomeUnknown, Unavailable, UnusableDatabase } from '../../errors.ts';
 import { isConflict, sqlStateOf } from '../transact.ts';
 import type { DatabaseTarget } from './database-url.ts';
 
-/** What a statement's failure means to who asked. `decisive` statements may have been carried out although their answer was lost. */
+/**
+ * Translates the failure of a statement for its caller. A `decisive` statement may have been
+ * executed although its reply was lost.
+ */
 export function translate(error: unknown, decisive: boolean): unknown {
   if (isConflict(error) || error instanceof TypeError || !(error instanceof Error)) return error;
   const state = sqlStateOf(error);
@@ -10,7 +13,7 @@ export function translate(error: unknown, decisive: boolean): unknown {
   return state === null || isPassing.test(state) ? notAnswering(error) : error;
 }
 
-/** For a request that comes while there is no connection, whatever the reason: nothing was done, and it may be asked again. */
+/** The error for a request without a connection. Nothing was done, so the caller may retry. */
 export function notAnswering(cause: unknown): Unavailable {
   return new Unavailable(problems[sqlStateOf(cause) ?? ''] ?? 'the database does not answer', 1, cause);
 }
@@ -20,11 +23,11 @@ const problems: Readonly<Record<string, string>> = {
   '53200': 'the database is out of memory',
   '53300': 'the database has too many connections',
   '25006': 'the database is read-only',
-  // A commit fails with it where another session keeps the queue from being emptied.
+  // A commit fails with it if another session keeps the notification queue from being emptied.
   '54000': 'a limit of PostgreSQL is reached, such as that of its queue of notifications',
 };
 
-/** A start that failed, with what to do about it. Neither the URL nor a password is in it. */
+/** Explains a failed start and its remedy. The error contains neither the URL nor a password. */
 export function explainStart(error: unknown, { redactedUrl, user, tls }: DatabaseTarget): UnusableDatabase {
   const cause = error instanceof Unavailable ? error.cause : error;
   const message = firstMessage(cause);
@@ -35,7 +38,7 @@ export function explainStart(error: unknown, { redactedUrl, user, tls }: Databas
   return new UnusableDatabase(redactedUrl, message, remedy.replace('USER', user ?? 'the user'), isRetryable, cause);
 }
 
-/** True where PostgreSQL refuses the login or the statement, or where TLS does not trust its certificate. */
+/** True if PostgreSQL refuses the login or the statement, or if its certificate is not trusted. */
 function isLasting(error: unknown): boolean {
   const state = sqlStateOf(error);
   if (state !== null) return /^(28|3D|42)/.test(state);
@@ -43,9 +46,12 @@ function isLasting(error: unknown): boolean {
   return /^ERR_(TLS|SSL|OSSL)|SELF_SIGNED|UNABLE_TO_(GET_ISSUER|VERIFY)/.test(code);
 }
 
-/** The connection went before the answer: the shutdown of a server, or of a session by its administrator. */
+/** The connection ended before the reply: a server shutdown, or an administrator ended it. */
 const isLoss = /^(08|57P)/;
-/** What passes by itself or with its administrator's help: lost connections, no resources, time-outs, a standby. */
+/**
+ * Failures that pass, if need be with an administrator's help: lost connections, exhausted
+ * resources, timeouts, a standby.
+ */
 const isPassing = /^(08|53|57P|57014|55P03|25006|54000)/;
 
 const password =
@@ -79,7 +85,7 @@ const remedies: readonly {
   },
 ];
 
-/** A host with several addresses fails with an error for each. */
+/** A host with several addresses fails with one error per address. */
 function firstMessage(error: unknown): string {
   const [first = error] = error instanceof AggregateError ? error.errors : [];
   return first instanceof Error ? first.message : String(first);

@@ -4,35 +4,35 @@ import pg from 'pg';
 import { type DatabaseTarget, tlsOptions } from './database-url.ts';
 import { notAnswering, translate } from './errors.ts';
 
-/** PostgreSQL accepts 100 connections by default: enough for several replicas with ten each and a listener. */
+/** PostgreSQL accepts 100 by default: enough for several replicas with ten and a listener each. */
 const connections = 10;
 
-/** What becomes of a request that the database keeps waiting: it ends before its own deadline of 30 s. */
+/** Ends a request that the database delays before the request's own deadline of 30 s. */
 const patience = {
   connectionTimeoutMillis: 10_000,
-  // Ends a query on a dead connection; its outcome is unknown.
+  // Ends a query on a dead connection. Its outcome is unknown.
   query_timeout: 20_000,
 };
 
-/** Settings of a session that the driver does not set, and that a connection pooler passes on. */
+/** Session settings that the driver does not set, and that a connection pooler passes on. */
 type Settings = Readonly<Record<string, string>>;
 const impatience: Settings = {
   statement_timeout: '15s',
-  // A process that was suspended within a transaction must not keep all others waiting.
+  // A process that is suspended within a transaction must not block all others.
   idle_in_transaction_session_timeout: '30s',
 };
 
-/** So the kernel finds out that the other end of an idle connection is gone, 5 s after it said the last thing (tcp(7)). */
+/** The kernel detects a dead idle connection 5 s after the last packet from it (tcp(7)). */
 const keepAlive = { afterMs: 2_000, everyMs: 1_000, count: 3 };
 
-/** An idle connection is asked for an answer before it is used again: how long after its last one, and how long that may take. */
+/** When an idle connection is checked before reuse: age of its last reply, and time limit. */
 export interface Trust {
   readonly forMs: number;
   readonly patienceMs: number;
 }
 const usualTrust: Trust = { forMs: 1_000, patienceMs: 2_000 };
 
-/** How long closing waits for connections to end well. */
+/** The time limit for connections to close cleanly. */
 const farewellMs = 2_000;
 
 /** How to connect to a database, for a pool or a single connection. */
@@ -41,7 +41,7 @@ export function connectionConfig(target: DatabaseTarget): pg.ClientConfig {
   return {
     ...{ host, port, database, ssl: tlsOptions(target) },
     ...(user !== undefined && { user }),
-    // Without it the driver looks at PGPASSWORD and ~/.pgpass.
+    // Without it, the driver reads PGPASSWORD and ~/.pgpass.
     ...(password !== undefined && { password: password.reveal() }),
     application_name: 'cpn-control-plane',
     connectionTimeoutMillis: patience.connectionTimeoutMillis,
@@ -49,20 +49,21 @@ export function connectionConfig(target: DatabaseTarget): pg.ClientConfig {
   };
 }
 
-/** One connection, as the pool makes them and the listener has it. */
+/** A connection of the pool or of the listener. */
 export class Client extends pg.Client {
   constructor(config?: pg.ClientConfig) {
     super(config);
-    // A query on a broken connection fails by itself. Without a listener the event would end the process.
+    // A query on a broken connection fails anyway. Without a listener, the event would end the
+    // process.
     this.on('error', () => undefined);
   }
 
-  /** Ends the connection at once, also one whose other end is gone. */
+  /** Closes the connection immediately, even if the other end is gone. */
   drop(): void {
     this.#stream().destroy();
   }
 
-  /** True when the server answers in time; after a false, the connection is of no use. */
+  /** True if the server answers in time. Otherwise the connection is unusable. */
   answersWithin(patienceMs: number): Promise<boolean> {
     const question: pg.QueryConfig & { query_timeout: number } = { text: 'select 1', query_timeout: patienceMs };
     return this.query(question).then(
@@ -71,12 +72,12 @@ export class Client extends pg.Client {
     );
   }
 
-  /** Of the driver's parts, this is the one that its own pool relies on to end a connection. */
+  /** The driver's internal stream, which its own pool relies on too to end a connection. */
   #stream(): Socket {
     return (this as unknown as { readonly connection: { readonly stream: Socket } }).connection.stream;
   }
 
-  /** Where the driver leaves a connection open that it could not log in on, this one closes it. */
+  /** Connects, and closes the connection if the login fails. The driver would leave it open. */
   override connect(): Promise<this>;
   override connect(callback: (error: Error) => void): void;
   override connect(callback?: (error: Error) => void): Promise<this> | undefined {
@@ -93,31 +94,38 @@ export class Client extends pg.Client {
   }
 }
 
-/** The connections on which requests are answered. */
+/** The connections for requests. */
 export function createPool(target: DatabaseTarget, trust: Trust = usualTrust): PostgresPool {
   const onConnect = (client: pg.ClientBase) => settle(client, impatience);
   const limits = { ...patience, max: connections, idleTimeoutMillis: 30_000 };
   return adapt(new pg.Pool({ Client, ...connectionConfig(target), ...limits, onConnect }), trust);
 }
 
-/** A single connection that waits as long as it takes: for another process that migrates, and for its own migrations. */
+/**
+ * A single connection without time limits: for the wait until another process has migrated, and for
+ * migrations of this process.
+ */
 export function createPatientPool(target: DatabaseTarget): PostgresPool {
   const onConnect = (client: pg.ClientBase) => settle(client, {});
   return adapt(new pg.Pool({ Client, ...connectionConfig(target), max: 1, onConnect }), usualTrust);
 }
 
 function adapt(pool: pg.Pool, { forMs, patienceMs }: Trust): PostgresPool {
-  // A broken idle connection is replaced; without a listener the event would end the process.
+  // The pool replaces a broken idle connection. Without a listener, the event would end the
+  // process.
   pool.on('error', () => undefined);
   const clients = new Set<pg.PoolClient>();
   pool.on('connect', (client) => clients.add(client)).on('remove', (client) => clients.delete(client));
-  /** When those that no request uses were last heard of. */
+  /** When each idle connection last answered. */
   const idle = new Map<pg.PoolClient, number>();
   pool
     .on('release', (_error, client) => idle.set(client, performance.now()))
     .on('remove', (client) => idle.delete(client));
   const dropped = new WeakSet<pg.PoolClient>();
-  /** Whatever has cut one idle connection has cut the others: they are not to be asked one after another. */
+  /**
+   * If one idle connection is dead, drops all that were idle by then: the same cause has cut them,
+   * and checking each would take long.
+   */
   const isAlive = async (client: pg.PoolClient): Promise<boolean> => {
     const heard = idle.get(client);
     idle.delete(client);
@@ -144,7 +152,7 @@ function adapt(pool: pg.Pool, { forMs, patienceMs }: Trust): PostgresPool {
       }
     },
     end: async () => {
-      // A dead connection never ends by itself.
+      // A dead connection never ends without this.
       const late = setTimeout(() => {
         for (const client of clients) asOurs(client).drop();
       }, farewellMs);
@@ -153,12 +161,15 @@ function adapt(pool: pg.Pool, { forMs, patienceMs }: Trust): PostgresPool {
   };
 }
 
-/** The pool makes its connections of the class that it is given. */
+/** The pool creates its connections from the class that it receives. */
 function asOurs(client: pg.PoolClient): Client {
   return client as unknown as Client;
 }
 
-/** Undoes what a database may be set to by which a commit can be lost, or transactions see what they are not written for. */
+/**
+ * Overrides database settings with which a commit can be lost, or with which transactions see an
+ * isolation they are not written for.
+ */
 async function settle(client: pg.ClientBase, settings: Settings): Promise<void> {
   const given = Object.entries({ default_transaction_isolation: 'read committed', ...settings });
   await client.query(
@@ -167,15 +178,16 @@ async function settle(client: pg.ClientBase, settings: Settings): Promise<void> 
   );
 }
 
-/** A connection that the pool lends to Kysely. One that failed is not given back to be used again. */
+/** A connection that the pool lends to Kysely. A failed connection is not reused. */
 function lend(client: pg.PoolClient): PostgresPoolClient {
   let inTransaction = false;
   let failure: unknown;
   const query = async (sql: string, parameters: readonly unknown[]) => {
-    // The rollback that follows a failure would hide what it means: above all that a commit may have been done.
+    // The rollback after a failure would hide its meaning, above all that a commit may have
+    // succeeded.
     if (failure !== undefined) throw failure;
     const [word = ''] = /\w+/.exec(sql) ?? [];
-    // A change is kept by the commit; outside a transaction, by its own statement.
+    // A commit makes a change permanent. Outside a transaction, each statement does.
     const isDecisive = word === 'commit' || !(inTransaction || reading.includes(word));
     if (word === 'begin' || word === 'start') inTransaction = true;
     if (word === 'commit' || word === 'rollback') inTransaction = false;
@@ -188,7 +200,7 @@ function lend(client: pg.PoolClient): PostgresPoolClient {
     }
   };
   return {
-    // Kysely streams nothing here, so it calls this with text alone.
+    // Kysely streams nothing here, so it calls this only with text.
     query: query as unknown as PostgresPoolClient['query'],
     release: (destroy = false) => client.release(destroy || failure !== undefined),
   };

@@ -19,7 +19,7 @@ import { type DatabaseTarget, parseDatabaseUrl } from './database-url.ts';
 import { explainStart } from './errors.ts';
 import { createPatientPool, createPool } from './pool.ts';
 
-/** Opens a PostgreSQL database, which other processes may use too, and brings its tables up to date. */
+/** Opens a PostgreSQL database, which other processes may use too, and migrates its tables. */
 export async function openPostgres(url: Secret, events: StoreEvents): Promise<ControlPlaneStore> {
   const target = parseDatabaseUrl(url);
   if (await prepare(target)) events.openToOthers(target.database);
@@ -55,9 +55,8 @@ export async function openPostgres(url: Secret, events: StoreEvents): Promise<Co
 }
 
 /**
- * Works on a PostgreSQL database with its tables as they are.
- *
- * @throws UnusableDatabase where no control plane served from it yet
+ * Runs `work` on a PostgreSQL database without migrating its tables.
+ * @throws UnusableDatabase if no control plane has served from it yet
  */
 export async function withExistingPostgres<Result>(url: Secret, work: (db: Db) => Promise<Result>): Promise<Result> {
   const target = parseDatabaseUrl(url);
@@ -74,20 +73,21 @@ async function hasTables(db: Db): Promise<boolean> {
 }
 
 /**
- * Makes sure that the database can be used, and migrates it; of processes that start at once, one does, and the others wait for it.
- * Returns whether roles without any right in it may connect.
+ * Checks that the database is usable, and migrates it. If several processes start at the same time,
+ * one migrates and the others wait. Returns whether roles without any right in the database may
+ * connect to it.
  */
 async function prepare(target: DatabaseTarget): Promise<boolean> {
   return withPatience(target, async (db) => {
     const unfit = describeUnfit(await readServer(db));
     if (unfit) throw new UnusableDatabase(target.redactedUrl, ...unfit);
     await migrate(db);
-    // Without the right to read the roles there is no warning.
+    // Without the right to read the roles, there is no warning.
     return isOpenToOthers(db).catch(() => false);
   });
 }
 
-/** True where PUBLIC may connect, and another role can log in that is no superuser. */
+/** True if PUBLIC may connect and another role that is not a superuser can log in. */
 async function isOpenToOthers(db: Db): Promise<boolean> {
   const { rows } = await sql<{ open: boolean }>`
     select has_database_privilege('public', current_database(), 'connect') and exists (
@@ -108,15 +108,15 @@ async function withPatience<Result>(target: DatabaseTarget, work: (db: Db) => Pr
   }
 }
 
-/** What must be known of a server. */
+/** The properties of a server that decide whether it is usable. */
 export interface ServerFacts {
-  /** As PostgreSQL numbers itself: 150012 is 15.12. */
+  /** PostgreSQL's version number: 150012 is 15.12. */
   readonly version: number;
   readonly encoding: string;
   readonly readOnly: string;
 }
 
-/** What is wrong with a server and what to do about it; null for one that will do. True at the end for what may pass by itself. */
+/** Returns a server's problem, remedy, and whether it may pass; null for a usable server. */
 export function describeUnfit({ version, encoding, readOnly }: ServerFacts): readonly [string, string, boolean] | null {
   if (version < oldest * 10_000) {
     const remedy = `upgrade it to PostgreSQL ${oldest} or newer`;
@@ -128,7 +128,7 @@ export function describeUnfit({ version, encoding, readOnly }: ServerFacts): rea
   return null;
 }
 
-/** The oldest version that the PostgreSQL project still kept up when this was written. */
+/** The oldest version that the PostgreSQL project supported when this was written. */
 const oldest = 14;
 
 async function readServer(db: Db): Promise<ServerFacts> {
@@ -143,7 +143,7 @@ async function readServer(db: Db): Promise<ServerFacts> {
   return { version: Number(version), encoding, readOnly };
 }
 
-/** Kysely's PostgreSQL dialect, in which the migrations written for SQLite mean the same. */
+/** Kysely's PostgreSQL dialect with types that give migrations the same meaning as in SQLite. */
 export function postgresDialect(pool: PostgresPool): PostgresDialect {
   return new SharedPostgresDialect({ pool });
 }
@@ -154,7 +154,7 @@ class SharedPostgresDialect extends PostgresDialect {
   }
 }
 
-/** SQLite's integers have 64 bits, and its ids count themselves. */
+/** SQLite's integers have 64 bits, and its ids increment automatically. */
 class SharedPostgresQueryCompiler extends PostgresQueryCompiler {
   protected override visitDataType(node: DataTypeNode): void {
     this.append(node.dataType === 'integer' ? 'bigint' : node.dataType);

@@ -18,9 +18,10 @@ import { requireDatabaseIn } from './data-folder.ts';
 import { isOfDisk } from './errors.ts';
 
 /**
- * Writes a consistent copy of a folder's database to a new file that its owner alone can read, and gives its size in bytes.
- * A control plane may serve meanwhile, and goes on writing: the copy holds all that was acknowledged before, and nothing by halves.
- * The file appears under its name once it is checked and on disk.
+ * Writes a consistent copy of a folder's database to a new file that only its owner can read.
+ * Returns its size in bytes. A control plane may serve and write meanwhile. The copy contains
+ * everything acknowledged before, and no partial change. The file gets its name only after it was
+ * checked and synced to disk.
  */
 export function backUp(folder: string, path: string): number {
   const database = requireDatabaseIn(folder);
@@ -41,12 +42,12 @@ export function backUp(folder: string, path: string): number {
   }
 }
 
-/** SQLite would make the file readable for everybody that the umask lets. */
+/** SQLite would create the file with the permissions of the umask. */
 function createPrivately(path: string): void {
   closeSync(openSync(path, 'wx', 0o600));
 }
 
-/** Reads the database in one transaction, which holds no writer up, and leaves out the space that is free in it. */
+/** Reads the database in one transaction that blocks no writer. The copy omits free space. */
 function copy(database: string, path: string): void {
   const source = new DatabaseSync(database);
   try {
@@ -74,7 +75,10 @@ function check(path: string): void {
   }
 }
 
-/** A link, other than a rename, replaces nothing that appeared under the name meanwhile. Not every file system has links. */
+/**
+ * Unlike a rename, a link does not replace a file that appeared under the name meanwhile. Not every
+ * file system supports links.
+ */
 function publish(draft: string, path: string): void {
   try {
     linkSync(draft, path);
@@ -87,7 +91,7 @@ function publish(draft: string, path: string): void {
 
 const linkless: readonly unknown[] = ['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP'];
 
-/** SQLite leaves it to others when such a copy reaches the disk. */
+/** SQLite does not sync such a copy to disk. */
 function sync(path: string): void {
   const file = openSync(path, 'r');
   try {
@@ -115,7 +119,7 @@ function explain(error: unknown, database: string, path: string): Error {
   return new DiskFailed('write', path, error);
 }
 
-/** access(2) says so to root too. */
+/** access(2) reports a read-only file system to root too. */
 function isReadOnly(folder: string): boolean {
   try {
     accessSync(folder, constants.W_OK);

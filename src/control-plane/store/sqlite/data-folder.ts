@@ -20,18 +20,19 @@ import { UnusableFile } from '../../errors.ts';
 import { isBusy, isPassing } from './errors.ts';
 import { openSqlite } from './sqlite.ts';
 
-/** A folder that this process alone works in, until it gives it up or dies. */
+/** A folder that only this process uses, until it releases it or dies. */
 export interface DataFolder {
   readonly database: string;
   release(): void;
 }
 
-/** The database file of a folder. */
 function databaseIn(folder: string): string {
   return join(folder, 'control-plane.db');
 }
 
-/** The file of the database in a folder, which is there and can be read. @throws WrongUsage or UnusableFile */
+/**
+ * Returns the database file in a folder. @throws WrongUsage if missing, UnusableFile if unreadable
+ */
 export function requireDatabaseIn(folder: string): string {
   const database = databaseIn(folder);
   try {
@@ -53,8 +54,9 @@ export function requireDatabaseIn(folder: string): string {
 }
 
 /**
- * Makes the folder, closed to others, and takes it for this process. The lock is the kernel's, on a file of its own: it
- * goes with the process, however that ends, and it leaves the database open to `sqlite3` and to a backup.
+ * Creates the folder, closed to other users, and locks it for this process. The kernel holds the
+ * lock on a separate file. The lock ends with the process, however it ends, and `sqlite3` and a
+ * backup can still open the database.
  */
 export function takeDataFolder(path: string): DataFolder {
   try {
@@ -82,7 +84,7 @@ function take(path: string): DataFolder {
   return { database, release };
 }
 
-/** Closes the folder to others. The mode of a folder with other files in it stays as it is. */
+/** Closes the folder to other users. A folder with other files in it keeps its mode. */
 function requireOwnFolder(path: string, database: string): void {
   const { uid } = statSync(path);
   requireOwner(path, uid);
@@ -92,14 +94,14 @@ function requireOwnFolder(path: string, database: string): void {
     const { code } = cause as NodeJS.ErrnoException;
     const user = process.geteuid?.();
     if ((code !== 'EACCES' && code !== 'EPERM') || uid === user) throw cause;
-    // A folder that root restored.
+    // The folder was probably restored by root.
     const problem = `belongs to user ${uid}, and user ${user} cannot use it`;
     const remedy = `if it holds the control plane's data, type: chown -R ${user} ${path}`;
     throw new UnusableFile(path, problem, remedy, { cause });
   }
 }
 
-/** The owner of a file can change its mode. */
+/** Only root and this user may own the file, because its owner could change the mode. */
 function requireOwnFile(path: string): void {
   const stats = requireRegularFile(path);
   if (stats === undefined) return;
@@ -108,14 +110,14 @@ function requireOwnFile(path: string): void {
     closeSync(openSync(path, 'r+'));
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== 'EACCES') throw cause;
-    // A file that root restored.
+    // The file was probably restored by root.
     const user = process.geteuid?.() ?? '';
     const problem = `belongs to user ${stats.uid}, and user ${user} cannot read and write it`;
     throw new UnusableFile(path, problem, `type: chown ${user} ${path}`, { cause });
   }
 }
 
-/** SQLite follows a link, and makes what it leads to. */
+/** Refuses links: SQLite follows a link, and creates its target. */
 export function requireRegularFile(path: string): Stats | undefined {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   if (stats === undefined || stats.isFile()) return stats;

@@ -1,16 +1,16 @@
 import { OutcomeUnknown, Unavailable } from '../../errors.ts';
 
-/** True for the error of a statement that another connection's lock stopped. */
+/** True for a statement that failed because of another connection's lock. */
 export function isBusy(error: unknown): boolean {
   return codeOf(error) === busy;
 }
 
-/** True for the error of a disk that is full, fails, or cannot be written. */
+/** True if the disk is full, fails, or cannot be written. */
 export function isOfDisk(error: unknown): boolean {
   return [readOnly, inputOutput, full, cannotOpen].includes(codeOf(error) ?? 0);
 }
 
-/** True for the error of a start that may pass by itself: a lock of another program, a disk that is full or fails. */
+/** True for a start failure that may pass: another program's lock, a full or failing disk. */
 export function isPassing(error: unknown): boolean {
   const { code = '' } = (error ?? {}) as NodeJS.ErrnoException;
   return [busy, inputOutput, full].includes(codeOf(error) ?? 0) || passing.includes(code);
@@ -18,12 +18,16 @@ export function isPassing(error: unknown): boolean {
 
 const passing = ['EDQUOT', 'EIO', 'EMFILE', 'ENFILE', 'ENOMEM', 'ENOSPC'];
 
-/** What a statement's failure means to who asked: that of the disk passes when an operator does something about it. */
+/**
+ * Translates the failure of a statement for its caller. A disk failure is `Unavailable`: it passes
+ * when an operator repairs it.
+ */
 export function translateSqlite(error: unknown, isCommit: boolean): unknown {
   const code = codeOf(error);
   const problem = code === null ? undefined : problems[code];
   if (problem === undefined) return error;
-  // SQLite takes a full disk back whole; after other errors of a disk, what was written may be there or not.
+  // SQLite rolls back completely on a full disk. After other disk errors, the outcome of a commit
+  // is unknown.
   if (isCommit && code === inputOutput) return new OutcomeUnknown(error);
   return new Unavailable(problem, 1, error);
 }
@@ -44,7 +48,7 @@ const problems: Readonly<Record<number, string>> = {
   [cannotOpen]: "the files of the control plane's database cannot be opened",
 };
 
-/** SQLite's primary result code (its documentation, "Result and Error Codes"); null for an error of another origin. */
+/** SQLite's primary result code ("Result and Error Codes" in its documentation), or null. */
 function codeOf(error: unknown): number | null {
   if (!(error instanceof Error && 'errcode' in error)) return null;
   return error.errcode === noRoomForIndex ? full : Number(error.errcode) & 0xff;

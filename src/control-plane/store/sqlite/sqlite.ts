@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { SqliteAdapter, type SqliteDatabase, SqliteDialect, type SqliteStatement } from 'kysely';
 import { translateSqlite } from './errors.ts';
 
-/** With these a write that was acknowledged is on disk: the log is synced at every commit. */
+/** Syncs the log at every commit, so that an acknowledged write is on disk. */
 export const durable: readonly string[] = [
   'busy_timeout = 5000',
   'journal_mode = WAL',
@@ -12,13 +12,13 @@ export const durable: readonly string[] = [
   'trusted_schema = OFF',
 ];
 
-/** Opens a database file, making it where it is not there, readable by its owner alone. */
+/** Opens a database file, readable only by its owner. Creates it if it does not exist. */
 export function openSqlite(path: string, pragmas: readonly string[]): DatabaseSync {
   createPrivately(path);
   const database = new DatabaseSync(path);
   try {
     for (const pragma of pragmas) database.exec(`PRAGMA ${pragma}`);
-    // SQLite's own folds ASCII alone (lang_corefunc), and PostgreSQL's all letters.
+    // SQLite's `lower` folds only ASCII (lang_corefunc). PostgreSQL's folds all letters.
     database.function('lower', { deterministic: true }, (value) =>
       typeof value === 'string' ? value.toLowerCase() : value,
     );
@@ -34,10 +34,11 @@ export function sqliteDialect(database: DatabaseSync): SqliteDialect {
   return new CrashSafeSqliteDialect({ database: adapt(database) });
 }
 
-/** SQLite gives its log and its index the mode of the database. */
+/** Creates the file with its final mode, because SQLite's log and index get the same mode. */
 function createPrivately(path: string): void {
   try {
-    // An existing file is not opened: closing it again would drop the locks that this process holds on it (fcntl(2)).
+    // Never open an existing file: closing it would drop the locks that this process holds on it
+    // (fcntl(2)).
     closeSync(openSync(path, 'wx', 0o600));
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
@@ -45,12 +46,13 @@ function createPrivately(path: string): void {
   }
 }
 
-/** The program has fewer statements than this; lists of many lengths make more of them. */
+/** The program has fewer statements than this. Lists of many lengths produce more. */
 const keptStatements = 256;
 
 /**
- * Kysely expects better-sqlite3's interface; node:sqlite differs in its parameters and in how it distinguishes reads from writes. Statements
- * are prepared once: that takes as long as most of them run.
+ * Adapts node:sqlite to the interface of better-sqlite3 that Kysely expects. They differ in
+ * parameters, and in how they distinguish reads from writes. Statements are prepared only once,
+ * because preparing takes as long as running most of them.
  */
 function adapt(database: DatabaseSync): SqliteDatabase {
   const prepared = new Map<string, SqliteStatement>();
@@ -67,11 +69,12 @@ function adapt(database: DatabaseSync): SqliteDatabase {
       reader: statement.columns().length > 0,
       all: (parameters) => attempt(() => statement.all(...(parameters as SqliteValue[]))),
       run: (parameters) => {
-        // A full disk has ended the transaction already (SQLite's lang_transaction, 3); an error of this would hide the one of the disk.
+        // A full disk has ended the transaction already (SQLite's lang_transaction, 3). An error of
+        // the rollback would hide the disk's.
         if (sql === 'rollback' && !database.isTransaction) return unchanged;
         return attempt(() => statement.run(...(parameters as SqliteValue[])));
       },
-      // Two may read from it at once, each at its own pace.
+      // Two callers may iterate at the same time, each at its own pace.
       iterate: (parameters) => database.prepare(sql).iterate(...(parameters as SqliteValue[])),
     };
   };
@@ -92,7 +95,7 @@ type SqliteValue = string | number | null;
 
 const unchanged = { changes: 0, lastInsertRowid: 0 };
 
-/** SQLite can roll back a CREATE TABLE, so Kysely may run all migrations in one transaction. */
+/** SQLite can roll back CREATE TABLE, so Kysely may run all migrations in one transaction. */
 class CrashSafeSqliteDialect extends SqliteDialect {
   override createAdapter(): SqliteAdapter {
     return new TransactionalSqliteAdapter();

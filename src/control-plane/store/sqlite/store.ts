@@ -8,7 +8,7 @@ import { requireDatabaseIn, requireRegularFile, takeDataFolder } from './data-fo
 import { isOfDisk, isPassing } from './errors.ts';
 import { durable, openSqlite, sqliteDialect } from './sqlite.ts';
 
-/** Opens the database in a folder, which no other process may use meanwhile, and brings its tables up to date. */
+/** Opens and migrates the database in a folder. No other process may use the folder meanwhile. */
 export async function openStore(folder: string): Promise<ControlPlaneStore> {
   const { database, release } = takeDataFolder(folder);
   try {
@@ -29,7 +29,7 @@ export async function openStore(folder: string): Promise<ControlPlaneStore> {
   }
 }
 
-/** Works on the database in a folder with its tables as they are, also while a control plane serves from it. */
+/** Runs `work` on a folder's database without migrating it, also while a control plane serves. */
 export async function withExistingDatabase<Result>(folder: string, work: (db: Db) => Promise<Result>): Promise<Result> {
   const database = requireDatabaseIn(folder);
   requireRegularFile(database);
