@@ -20,10 +20,7 @@ export interface Observer {
   observe(options: ObserveOptions): Promise<Actual>;
   /** The SSH sessions to this host. On platforms other than Linux, only our own session. */
   sshClients(): Promise<readonly SshClient[]>;
-  /**
-   * Only the WireGuard state of an interface. Null if it does not exist. @throws CommandFailed,
-   * MissingTool
-   */
+  /** Only the WireGuard state. Null without the interface. @throws CommandFailed, MissingTool */
   device(link: string): Promise<Device | null>;
   /** The names of all network interfaces. */
   links(): Promise<ReadonlySet<string>>;
@@ -36,10 +33,7 @@ export interface Observer {
   sourceAddress(destination: Address): Promise<Address | null>;
   /** True if no socket has this UDP port, over IPv4 or IPv6. */
   isPortFree(port: number): Promise<boolean>;
-  /**
-   * Finds packets on these paths that rules of other programs drop. @throws CommandFailed,
-   * MissingTool
-   */
+  /** The packets on these paths that foreign rules drop. @throws CommandFailed, MissingTool */
   foreignDrops?(link: string, paths: PacketPaths): Promise<ForeignDrops>;
   /**
    * Reads whether each active firewall program (ufw, firewalld) accepts UDP to `port` from the
@@ -64,10 +58,7 @@ export interface Applier {
 
 /** Sends packets to test reachability. Deadlines are in milliseconds. */
 export interface Prober {
-  /**
-   * The addresses of a name. Empty if it has none, or if the resolver does not reply within the
-   * deadline.
-   */
+  /** The addresses of a name. Empty if the resolver has none, or exceeds the deadline. */
   resolve(name: string, deadlineMs: number): Promise<readonly Address[]>;
   /** True if a resolver replies to a query over UDP, even with an error. */
   answersQuery(resolver: Address, deadlineMs: number): Promise<boolean>;
@@ -140,21 +131,16 @@ export interface PacketOrigin {
 export interface ObserveOptions {
   readonly link: string;
   /**
-   * True to read our packet rules, which costs a process. `if-possible` for a host that is no
-   * connector.
+   * Whether to read our packet rules, which costs a process. `if-possible` if they are optional.
    */
   readonly firewall: boolean | 'if-possible';
   /** Dotted sysctl keys. */
   readonly sysctls: readonly string[];
-  /**
-   * Routes that the host serves. The forwarding sysctls of the interfaces toward them are read too.
-   */
+  /** Served routes. The forwarding sysctls of the interfaces toward them are read too. */
   readonly served?: readonly Prefix[];
   /** The packets from the tunnel that the host forwards. Absent on a host that serves nothing. */
   readonly forwarding?: ForwardedPackets;
-  /**
-   * Addresses of the control plane or its proxy. {@link Underlay.paths} contains the path to each.
-   */
+  /** Addresses of the control plane or its proxy, for {@link Underlay.paths}. */
   readonly destinations?: readonly Address[];
   /**
    * The prefixes whose routes matter, even those of other programs: the network's own prefixes,

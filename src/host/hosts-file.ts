@@ -13,15 +13,11 @@ const defaultPath = '/etc/hosts';
 const maxAttempts = 3;
 
 /**
- * Errors of rename(2) and open(2) if the file itself is a mount, as in containers, or its folder is
- * read-only.
+ * Errors of rename(2) and open(2) if the file is a mount (containers) or its folder is read-only.
  */
 const renameErrors = ['EBUSY', 'EXDEV', 'EROFS', 'EACCES', 'EPERM'];
 
-/**
- * Reads our block of the hosts file, and whether the file is writable. Follows a symbolic link.
- * Never throws.
- */
+/** Reads our block, and whether the file is writable. Follows a symbolic link. Never throws. */
 export async function readHosts(link: string, path = defaultPath): Promise<HostsFile> {
   try {
     const { target, text, stats } = await loadFile(path);

@@ -24,8 +24,7 @@ export async function readDiskSpace(path: string): Promise<Space> {
 }
 
 /**
- * A tool, and the first line of its output with `flag`. `version` is null if the tool has no
- * version flag.
+ * Finds a tool. Its version is the first line of its output with `flag`, or null without a flag.
  */
 export async function inspectTool(run: Run, tool: Tool, flag: string | null): Promise<ToolFound> {
   const remedy = remedies[tool];

@@ -11,10 +11,7 @@ export interface Inspector {
   kernel(): Promise<Kernel>;
   mayAdminister(): Promise<boolean>;
   user(): number;
-  /**
-   * Running programs that change networks without a command, each as `name (pid N)`, and ufw if
-   * enabled.
-   */
+  /** Running programs that may change networks, each as `name (pid N)`, and ufw if enabled. */
   managers(): Promise<readonly string[]>;
   /** The programs that are configured to ignore cpn's interfaces. */
   preparedManagers(): Promise<readonly string[]>;

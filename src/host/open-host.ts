@@ -4,10 +4,7 @@ import type { Host } from './host.ts';
 import type { Inspector } from './inspector.ts';
 import type { PortableContext } from './wg-quick/observe.ts';
 
-/**
- * The tools that configure a host: those of Linux, wg-quick alone, or the services of WireGuard for
- * Windows.
- */
+/** Configures a host with the tools of Linux, wg-quick alone, or WireGuard for Windows. */
 export const drivers = ['linux', 'wg-quick', 'windows'] as const;
 export type Driver = (typeof drivers)[number];
 

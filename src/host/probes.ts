@@ -125,8 +125,7 @@ export async function probe(run: Run, { address, port }: ResolvedTarget, deadlin
 const pingGraceMs = 500;
 
 /**
- * `ping` exits with 1 without a reply, and with 2 after any other error, such as no route
- * (ping(8)).
+ * `ping` exits with 1 without a reply, and with 2 after other errors, such as no route (ping(8)).
  */
 function isUnanswered(error: CommandFailed): boolean {
   const { exitCode } = error.facts;

@@ -20,10 +20,7 @@ export function readPrefix(text: string): Prefix {
   return /^::ffff:[\d.]{7,15}\/\d{1,3}$/i.test(range) ? (range as Prefix) : maskPrefix(range);
 }
 
-/**
- * The session in SSH_CONNECTION (ssh(1)), `CLIENT PORT SERVER PORT`. Empty without a client
- * address.
- */
+/** SSH_CONNECTION of ssh(1) is `CLIENT PORT SERVER PORT`. Empty without a client address. */
 export function readSshConnection(variable = ''): SshClient[] {
   const [client = '', , server = ''] = variable.split(' ');
   const address = readAddress(client);

@@ -11,9 +11,7 @@ export interface SupervisorReport {
 export interface Supervisor {
   /** The watchdog timeout in milliseconds. Null without a watchdog. */
   readonly watchdogMs: number | null;
-  /**
-   * Resolves after the report was delivered or failed. Delivers reports in order. Never rejects.
-   */
+  /** Resolves after the report was delivered or failed. Preserves the order. Never rejects. */
   report(report: SupervisorReport): Promise<void>;
 }
 

@@ -1,9 +1,9 @@
 import { DiskFailed, Locked } from '../core/errors/index.ts';
 
-/** Called once when the disk begins to fail, and once when nothing fails any more. */
+/** Called once when the disk starts to fail, and once after the last failure has ended. */
 export type ReportDiskFailure = (event: 'failing' | 'recovered', error?: DiskFailed) => void;
 
-/** The failures of a disk at the moment, by name. */
+/** The current failures of a disk, by name. */
 export class DiskFailures {
   readonly #report: ReportDiskFailure;
   readonly #names = new Set<string>();
@@ -23,42 +23,44 @@ export class DiskFailures {
   }
 }
 
-/** One kind of content that the disk has for each interface. */
+/** One kind of content that the disk stores per interface. */
 export interface Disk<T> {
-  /** Its name, by which failures are distinguished. */
+  /** Distinguishes failures of this kind from those of others. */
   readonly kind: string;
   read(link: string): Promise<T | null>;
   write(link: string, value: T): Promise<void>;
-  /** The same text for the same content. */
+  /** Returns the same text for the same content. */
   format(value: T): string;
 }
 
-/** What could not be written. */
+/** Content that could not be written. */
 interface Unsaved<T> {
   readonly value: T;
-  /** What the disk held then; if it holds another text now, another process has written since, and that is newer. */
+  /**
+   * The content of the disk at the first failure. If the disk holds another text now, another
+   * process has written since, and its content is newer.
+   */
   readonly base: string | null;
   readonly triedAt: number;
 }
 
-/** What the files of one store share. */
 export interface FallbackContext {
   readonly failures: DiskFailures;
   /** Milliseconds of a monotonic clock. */
   now(): number;
-  /** Does work while no other process changes what is on the disk. */
+  /** Runs work while no other process changes the disk. */
   alone(work: () => Promise<void>): Promise<void>;
 }
 
-/** Milliseconds between two tries to write what could not be written. */
+/** Milliseconds between two attempts to write unsaved content. */
 const retryEvery = 5_000;
 
-/** The contents of a disk that may fail: what could not be written is kept here, and retried. */
+/** The contents of a disk that may fail. Keeps unsaved content in memory, and retries the write. */
 export class FallbackFiles<T> {
   readonly #disk: Disk<T>;
   readonly #context: FallbackContext;
   readonly #unsaved = new Map<string, Unsaved<T>>();
-  /** What the disk held when it was last read. */
+  /** The content of the disk at the last read. */
   readonly #last = new Map<string, T>();
 
   constructor(disk: Disk<T>, context: FallbackContext) {
@@ -66,7 +68,7 @@ export class FallbackFiles<T> {
     this.#context = context;
   }
 
-  /** The newest content; where the disk cannot be read, the last one that could. */
+  /** Returns the newest content. If the disk is unreadable, returns the last one in memory. */
   async read(link: string): Promise<T | null> {
     try {
       const value = await this.#disk.read(link);
@@ -78,7 +80,7 @@ export class FallbackFiles<T> {
     }
   }
 
-  /** The newest content, for a reader that found `value` on the disk. */
+  /** Returns the newest content, for a caller that read `value` from the disk. */
   async overlay(link: string, value: T | null): Promise<T | null> {
     this.#context.failures.end(`read ${this.#disk.kind} ${link}`);
     this.#note(link, value);
@@ -86,7 +88,10 @@ export class FallbackFiles<T> {
     return this.#unsaved.get(link)?.value ?? this.#last.get(link) ?? null;
   }
 
-  /** The last content, for a reader for whom the disk failed; null for any other error, and where there is none. */
+  /**
+   * Returns the last content, for a caller whose read failed. Null if no content is in memory, or
+   * if the error is not DiskFailed.
+   */
   recall(link: string, error: unknown): T | null {
     const value = this.#unsaved.get(link)?.value ?? this.#last.get(link) ?? null;
     if (!(error instanceof DiskFailed) || value === null) return null;
@@ -94,7 +99,7 @@ export class FallbackFiles<T> {
     return value;
   }
 
-  /** Writes, or keeps what cannot be written; earlier unsaved content is replaced. */
+  /** Writes the content, or keeps it in memory. Replaces earlier unsaved content. */
   async write(link: string, value: T): Promise<void> {
     const unsaved = this.#unsaved.get(link);
     if (unsaved === undefined) return this.#attempt(link, value);
@@ -102,7 +107,7 @@ export class FallbackFiles<T> {
     await this.#retry(link);
   }
 
-  /** True while the last write has failed. */
+  /** True if the last write failed and no retry has succeeded. */
   isUnsaved(link: string): boolean {
     return this.#unsaved.has(link);
   }
@@ -130,7 +135,7 @@ export class FallbackFiles<T> {
     }
   }
 
-  /** Writes what is unsaved, unless another process has written. */
+  /** Writes the unsaved content, unless another process has written since. */
   async #save(link: string): Promise<void> {
     this.#note(link, await this.#disk.read(link));
     const unsaved = this.#unsaved.get(link);

@@ -6,12 +6,15 @@ import { formatState } from './state/state-file.ts';
 import type { HostStore, StoredNetworks } from './store.ts';
 
 /**
- * A store for a daemon whose disk may fail. What cannot be written is kept in memory, takes precedence over what is on the disk, and
- * is written at later reads and writes, under the lock; unless another process writes first, whose content is newer. What can no
- * longer be read stays as it was last read. Where the disk cannot hold a lock, the work is done without: no other process can have
- * the lock either.
+ * A store for a daemon whose disk may fail:
+ * - Content that cannot be written stays in memory, and takes precedence over the disk.
+ * - Later reads and writes retry it under the lock, unless another process writes first: its
+ *   content is newer.
+ * - Content that can no longer be read stays as it was last read.
+ * - If the disk cannot hold a lock, work runs without it: no other process can hold the lock
+ *   either.
  *
- * @param report called when the disk begins to fail, and when everything is on it again
+ * @param report called when the disk starts to fail, and when everything is on disk again
  * @param now milliseconds of a monotonic clock
  */
 export function fallbackStore(
@@ -21,7 +24,7 @@ export function fallbackStore(
 ): HostStore {
   const failures = new DiskFailures(report);
   const isAlone = new AsyncLocalStorage<true>();
-  /** The end of the work that is done without a lock, one after the other. */
+  /** The end of the work that runs without a lock, one piece after the other. */
   let queue: Promise<unknown> = Promise.resolve();
 
   const context = { failures, now, alone: (work: () => Promise<void>) => (isAlone.getStore() ? work() : lock(work)) };
@@ -57,7 +60,7 @@ export function fallbackStore(
     );
   }
 
-  /** Does `work` under a lock; where the disk cannot hold one, `otherwise`. */
+  /** Runs `work` under a lock. If the disk cannot hold a lock, runs `otherwise`. */
   async function hold<T>(
     take: (work: () => Promise<T>) => Promise<T>,
     work: () => Promise<T>,

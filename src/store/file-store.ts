@@ -22,10 +22,10 @@ import type { State } from './state/state.ts';
 import { copiesOf, holdsStates, mendState, readState, removeState, writeState } from './state/state-copies.ts';
 import type { Folders, HostStore, StoredNetworks } from './store.ts';
 
-/** Receives each state file that is found damaged, once until it is repaired; its previous copy replaces it. */
+/** Receives each damaged state file, once until repaired. The store uses its previous copy. */
 export type OnDamage = (path: string, cause: UnreadableFile) => void;
 
-/** The store in files; see README for what is where. */
+/** A store in files. The README lists their locations. */
 export function fileStore(
   folders: Folders,
   onDamage: OnDamage = () => {},
@@ -34,10 +34,10 @@ export function fileStore(
   const paths = pathsIn(folders);
   const configs = new FileCache(() => null);
   const made = new Set<string>();
-  /** Folders that any process made for a network which this one has seen. */
+  /** Folders that any process created for a network, as far as this process has read of them. */
   const known = new Set<string>();
   const damaged = new Set<string>();
-  /** Networks with a file that was open to others when it was last read. */
+  /** Networks with a file that was open to other users when it was last read. */
   const exposed = new Set<string>();
   /** Notes that could not be written. */
   const unwritten = new Map<string, Notes>();
@@ -49,7 +49,7 @@ export function fileStore(
     await secureFolder(folder, folder === folders.config, onExposure);
   }
 
-  /** Closes to others what they could read; the next lock tries again where that fails. */
+  /** Closes files that other users could read. After a failure, the next lock tries again. */
   async function closeFiles(): Promise<void> {
     const links = await listLinks(folders.state);
     if (links.length > 0) await secureFolder(folders.state, false, onExposure).catch(expectedError);
@@ -65,7 +65,7 @@ export function fileStore(
     return [{ path: paths.config(link), isOwn: false }, ...copies];
   }
 
-  /** Anything but a regular file counts as a text that differs: it is replaced. */
+  /** A path that is no regular file counts as a different text, so that it is replaced. */
   async function readConfig(link: string): Promise<string | null> {
     try {
       return (await configs.read(paths.config(link)))?.text ?? null;
@@ -112,14 +112,17 @@ export function fileStore(
     }
   }
 
-  /** Serializes changes of notes: an amendment reads and writes. */
+  /** Serializes changes of notes, because an amendment reads and writes. */
   function inTurn(work: () => Promise<void>): Promise<void> {
     const mine = turn.then(work);
     turn = mine.catch(() => {});
     return mine;
   }
 
-  /** What cannot be repaired now is still read from its previous copy, or its next reader throws. */
+  /**
+   * Repairs damaged states and open files. Ignores failures: the previous copy stays readable, or
+   * the next reader throws.
+   */
   async function mend(): Promise<void> {
     await list().catch(expectedError);
     await closeFiles().catch(expectedError);
@@ -129,7 +132,7 @@ export function fileStore(
     }
   }
 
-  /** Where no network is left, removes the locks, and the folders that we made, the innermost first, as far as they are empty. */
+  /** Without networks, removes the locks, then the empty folders of cpn, innermost first. */
   async function clearTraces(): Promise<void> {
     if (await holdsStates(folders.state)) return;
     await removeLock(folders.runtime, passLock);
@@ -138,12 +141,12 @@ export function fileStore(
     for (const folder of innermostFirst) await removeFolder(folder);
   }
 
-  /** Runs `work` under a lock that others don't wait for in a pass, and removes its file. */
+  /** Runs `work` under a lock other than that of passes, and then removes its file. */
   async function hold<T>(kind: LockKind, work: () => Promise<T>): Promise<T> {
     await ensure(folders.runtime);
     const release = () => removeLock(folders.runtime, kind);
     const held = () => withLock(folders.runtime, () => finallyDo(work, release), kind);
-    // Until then its own file keeps the folder from being removed with the last network.
+    // The lock's own file keeps the folder until then, so the folder is removed last.
     const clear = () => withLock(folders.runtime, clearTraces, { ...passLock, patienceMs: 0 }).catch(expectedError);
     return finallyDo(held, clear);
   }
@@ -223,8 +226,9 @@ function pathsIn({ config, state, runtime }: Folders) {
 }
 
 /**
- * Calls back after a file was replaced or removed, until `signal` aborts. It watches the folder, because a replaced file is another inode.
- * Where the system has no watch left, as inotify may, it never calls back.
+ * Calls back after a file was replaced or removed, until `signal` aborts. Watches the folder,
+ * because a replaced file has another inode. Never calls back if the system has no inotify watch
+ * left.
  */
 function watchFile(path: string, signal: AbortSignal, onChange: () => void): void {
   if (signal.aborted) return;
@@ -234,6 +238,6 @@ function watchFile(path: string, signal: AbortSignal, onChange: () => void): voi
     });
     watcher.on('error', () => watcher.close());
   } catch {
-    // Each pass reads the state in any case.
+    // Each pass reads the state anyway.
   }
 }

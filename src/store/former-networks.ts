@@ -21,7 +21,7 @@ import { refuseForeign } from './files/file-trust.ts';
 
 /** A network that this host left, and whose control plane may still list its peer. */
 export interface FormerMembership {
-  /** That of the network while it was joined. */
+  /** The interface of the network while it was joined. */
   readonly interface: string;
   /** ISO 8601. */
   readonly leftAt: string;
@@ -30,26 +30,27 @@ export interface FormerMembership {
   readonly network: { readonly id: Id; readonly name: string };
   readonly peer: { readonly id: PeerId; readonly name: string };
   readonly publicKey: PublicKey;
-  /** Null in a network joined before there were identities. */
+  /** Null for a network that was joined before identities existed. */
   readonly identity: Identity | null;
-  /** The serial of the last proof that the identity gave. */
+  /** The serial of the identity's last key proof. */
   readonly keySerial: number;
-  /** The peer's own bearer, with which it is removed; null where the service gave none. */
+  /** The peer's own bearer token, which authorizes its removal. Null if the service issued none. */
   readonly accessToken: Secret | null;
 }
 
-/** What is kept of networks that this host left. */
+/** The record of networks that this host left. */
 export interface Former {
-  /** The last one left comes first. */
+  /** The most recently left network comes first. */
   readonly memberships: readonly FormerMembership[];
-  /** The folders that this program made, and that go with the last of them where no network is joined. */
+  /** Folders that cpn created, removed with the last membership if no network is joined. */
   readonly folders: readonly string[];
 }
 
 const noFormer: Former = { memberships: [], folders: [] };
 
 /**
- * The file, in the folder of the states. Versions before it take every name that ends in .json for a state, so that this one must not.
+ * The file, in the folder of the states. Its name has no .json, because earlier versions treat
+ * every .json file as a state.
  */
 export const formerName = 'former-memberships';
 
@@ -75,9 +76,9 @@ const schema = v.object({
 });
 
 /**
- * Reads the file at `path`; nothing where there is none.
+ * Reads the file at `path`. Empty if it does not exist.
  *
- * @throws UnreadableFile when it is damaged, of a later version, or may be of another user
+ * @throws UnreadableFile if it is damaged, has a later version, or may be from another user
  * @throws DiskFailed
  */
 export async function readFormer(path: string): Promise<Former> {
@@ -87,12 +88,12 @@ export async function readFormer(path: string): Promise<Former> {
     const { memberships, folders } = parseAs(schema, JSON.parse(text));
     return { memberships, folders };
   } catch {
-    // The cause would quote what is in it.
+    // Drops the cause, which would quote secrets of the file.
     throw new UnreadableFile(path, 'is damaged or of a later version', 'use the cpn that wrote it, or remove it');
   }
 }
 
-/** Replaces the file at `path`; without memberships it is removed. @throws DiskFailed */
+/** Replaces the file at `path`. Without memberships, removes it. @throws DiskFailed */
 export async function writeFormer(path: string, { memberships, folders }: Former): Promise<void> {
   if (memberships.length === 0) return removeFile(path);
   const rows = memberships.map((each) => ({

@@ -8,18 +8,18 @@ import { readText } from './files/atomic-file.ts';
 import { ignore, touch } from './files/disk.ts';
 import { listFolder, makeFolder } from './files/folder.ts';
 
-/** What only one process of this host may hold at a time. */
+/** A lock that only one process of this host may hold at a time. */
 export interface LockKind {
   readonly file: string;
   /** The program that holds it, for messages. */
   readonly program: 'cpn' | 'cpn run';
-  /** How long another process waits for it, in milliseconds. */
+  /** Milliseconds for which another process waits for it. */
   readonly patienceMs: number;
 }
 
-/** Held while a command changes this host; another waits longer than a join's request may take. */
+/** Held while a command changes this host. The wait exceeds the longest request of a join. */
 export const passLock: LockKind = { file: 'lock', program: 'cpn', patienceMs: 45_000 };
-/** Held from the beginning of a change by an operator until it is confirmed or rolled back. */
+/** Held from the start of an operator's change until it is confirmed or rolled back. */
 export const changeLock: LockKind = { file: 'change', program: 'cpn', patienceMs: 45_000 };
 /** Held for the whole life of a daemon. */
 export const daemonLock: LockKind = { file: 'daemon', program: 'cpn run', patienceMs: 0 };
@@ -27,18 +27,19 @@ export const daemonLock: LockKind = { file: 'daemon', program: 'cpn run', patien
 const pause = 100;
 
 /**
- * Runs `work` while no other process of this host holds the same lock. The lock is SQLite's, so the kernel drops it with the
- * process that holds it and there is never a stale one; Node itself has no file locks.
+ * Runs `work` while no other process of this host holds the same lock. Node has no file locks, so
+ * the lock is SQLite's. The kernel drops it with the process that holds it, so a lock is never
+ * stale.
  *
- * @throws Locked when another one holds it for longer than the patience of its kind
- * @throws DiskFailed when the folder cannot hold a lock; `work` was not begun
+ * @throws Locked if another process holds it beyond the wait of its kind
+ * @throws DiskFailed if the folder cannot hold a lock; `work` does not start
  */
 export async function withLock<T>(folder: string, work: () => Promise<T>, kind: LockKind = passLock): Promise<T> {
   await makeFolder(folder);
   const path = join(folder, kind.file);
   const held = await acquire(path, kind);
   try {
-    // Only messages use it: a full disk is no reason not to work.
+    // Only messages use the holder's id, so a full disk must not stop the work.
     await writeHolder(path).catch(() => {});
     return await work();
   } finally {
@@ -46,7 +47,7 @@ export async function withLock<T>(folder: string, work: () => Promise<T>, kind: 
   }
 }
 
-/** True while a process holds the lock. Makes no file, and takes the lock from no process. */
+/** True while a process holds the lock. Creates no file, and does not disturb the holder. */
 export async function isLocked(folder: string, { file }: LockKind = passLock): Promise<boolean> {
   const path = join(folder, file);
   if (inodeOf(path) === null) return false;
@@ -63,13 +64,13 @@ export async function isLocked(folder: string, { file }: LockKind = passLock): P
   }
 }
 
-/** Removes a lock's files; only for the process that holds it. One that waits for it notices, and takes a new one. */
+/** Only the holder may call this. A waiting process notices, and creates a new lock. */
 export async function removeLock(folder: string, { file }: LockKind = passLock): Promise<void> {
   const path = join(folder, file);
   for (const each of [holderOf(path), path]) await touch('unlink', each, async () => rmSync(each, { force: true }));
 }
 
-/** Removes the files of a lock that no process holds, such as those of a process that was killed. */
+/** Removes the files of a lock that no process holds, such as those of a killed process. */
 export async function removeStale(folder: string, kind: LockKind): Promise<void> {
   if (!(await listFolder(folder)).includes(kind.file)) return;
   try {
@@ -92,7 +93,7 @@ async function acquire(path: string, { patienceMs, program }: LockKind): Promise
   throw new Locked(path, await readHolder(path), program);
 }
 
-/** Never opens a file that is there: closing it would drop the locks that this very process holds on it (fcntl(2)). */
+/** Never opens an existing file: closing it would drop this process's own locks (fcntl(2)). */
 async function createLock(path: string): Promise<void> {
   try {
     await touch('write', path, async () => closeSync(openSync(path, 'wx', 0o600)), ['EEXIST']);
@@ -105,7 +106,7 @@ function tryLock(path: string, openDatabase: () => DatabaseSync): DatabaseSync |
   let database: DatabaseSync | null = null;
   try {
     database = openDatabase();
-    // A journal would be a second file, and there is nothing to roll back.
+    // An in-memory journal avoids a second file. There is nothing to roll back.
     database.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
     return database;
   } catch (error) {
@@ -117,7 +118,7 @@ function tryLock(path: string, openDatabase: () => DatabaseSync): DatabaseSync |
   }
 }
 
-/** SQLite's result codes (sqlite.org/rescode.html), and the errors of the system that they come from. */
+/** SQLite's result codes (sqlite.org/rescode.html), and the system errors that cause them. */
 const busy = 5;
 const diskCodes: Readonly<Record<number, 'EACCES' | 'EROFS' | 'EIO' | 'ENOSPC'>> = {
   3: 'EACCES',
@@ -131,7 +132,7 @@ function errnoError(code: keyof typeof constants.errno): NodeJS.ErrnoException {
   return Object.assign(new Error(code), { code, errno: -constants.errno[code] });
 }
 
-/** The inode of the lock itself; null where there is none. SQLite would follow a link, and make what it leads to. */
+/** The inode of the lock file, or null. Rejects a link: SQLite would create its target. */
 function inodeOf(path: string): number | null {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) return null;
@@ -139,7 +140,7 @@ function inodeOf(path: string): number | null {
   return found.ino;
 }
 
-/** A new file each time: what is there may be a link to the file of another user. */
+/** Creates a new file each time: the existing file may be a link to another user's file. */
 async function writeHolder(path: string): Promise<void> {
   rmSync(holderOf(path), { force: true });
   writeFileSync(holderOf(path), `${process.pid}\n`, { mode: 0o600, flag: 'wx' });

@@ -13,7 +13,7 @@ import { makeFolder } from './files/folder.ts';
 export interface Login {
   readonly service: ServiceAddress;
   readonly token: Secret;
-  /** The token is that of a session which a login opened, and no personal one. */
+  /** True for a session token, false for a personal token. */
   readonly session?: boolean;
 }
 
@@ -24,7 +24,7 @@ const schema = v.object({
   session: v.optional(v.boolean(), false),
 });
 
-/** The stored login, or null when there is none; one that others could read is closed to them. */
+/** Reads the stored login, or null. Closes the file if other users could read it. */
 export async function readLogin(folder: string, onExposure: OnExposure = () => {}): Promise<Login | null> {
   const path = pathIn(folder);
   const text = await readText(path, (stats) => refuseForeign(path, stats));

@@ -12,69 +12,75 @@ import { withRegular } from './files/regular-file.ts';
 /** How the daemon receives newer maps of a network, and the result of the last attempt. */
 export interface Sync {
   readonly mode: 'push' | 'poll';
-  /** ISO 8601; null when there was none yet. */
+  /** ISO 8601. Null before the first success. */
   readonly lastSuccess: string | null;
   readonly error: string | null;
-  /** Why the service refuses this host its network; a refusal stands until the service answers with a map. */
+  /** Why the service refuses the network to this host. Lasts until the service sends a map. */
   readonly refused: SyncRefusal | null;
-  /** Its message when it refused; `error` may be a later failure. */
+  /** The message of the refusal. `error` may be from a later failure. */
   readonly refusal?: string | undefined;
-  /** The address at which the service answered last. */
+  /** The address at which the last reply of the service arrived. */
   readonly reached?: Address | undefined;
-  /** ISO 8601: since when another host has the identity of this one, by the last answer; absent where none has. */
+  /**
+   * ISO 8601. The time since which another host uses this host's identity, from the last reply.
+   * Absent if no other host does.
+   */
   readonly clonedSince?: string | undefined;
-  /** The last requests that were to wait were answered immediately, without a change. */
+  /** True if the service replied to the last long polls immediately, without a change. */
   readonly repliesEarly?: true | undefined;
-  /** A gateway refuses changes alone (A-IM), and the host reads whole maps. */
+  /** True if a gateway rejects delta requests (A-IM). The host then reads whole maps. */
   readonly refusesDeltas?: true | undefined;
-  /** The clock of the service. */
   readonly clock?: ServiceClock | undefined;
 }
 
 /** Failed requests of the daemon for the map. */
 export interface DaemonFailure {
   readonly error: string;
-  /** ISO 8601: when the first of them failed. */
+  /** ISO 8601. The time of the first failure. */
   readonly since: string;
-  /** ISO 8601: the last success of this daemon before them; null for none since it started. */
+  /** ISO 8601. The last success of this daemon before them. Null if it had none. */
   readonly lastSuccess: string | null;
 }
 
-/** What passes leave to later passes and to `cpn status`. Gone with a reboot; none of it is the only copy. */
+/**
+ * Data for later passes and `cpn status`. Lost at a reboot. No note is the only copy of its data.
+ */
 export interface Notes {
   readonly sync: Sync;
-  /** How the requests of the daemon fail since its last success; null where they do not. Commands leave it as it is. */
+  /** The daemon's failures since its last success, or null. Commands do not change it. */
   readonly daemonFailure: DaemonFailure | null;
   /**
-   * An answer of the control plane that would empty the tunnel, or that states its deletion, and awaits a second one: when it came, in
-   * seconds since boot.
+   * A map that would empty the tunnel, or a notice of deletion, that awaits a second, equal reply.
+   * `since` is when it arrived, in seconds since boot.
    */
   readonly held: { readonly since: number; readonly isDeletion?: true | undefined } | null;
-  /** Peers that we send to and that do not answer, though their handshake is fresh: bytes received when that was noticed. */
+  /**
+   * Peers that do not reply despite a fresh handshake, by key, with the bytes received until then.
+   */
   readonly silent: Readonly<Record<string, number>>;
   /** Problems to report to the operator, such as recurring drift. */
   readonly troubles: readonly string[];
-  /** The routes that this connector serves and behind which no probe target answers. */
+  /** The served routes of this connector behind which no probe target replies. */
   readonly dead: readonly Prefix[];
-  /** How this connector reaches the LANs behind its routes; null before the first pass. */
+  /** The routes of this connector to the LANs that it serves. Null before the first pass. */
   readonly ways: LanRoutes | null;
-  /** Why the packet rules do not load; null where they do, or there are none. */
+  /** The error of packet rules that fail to load. Null if they load, or if there are none. */
   readonly unloaded: string | null;
-  /** Whether packet rules of another program were last seen to drop UDP to the listen port. */
+  /** True if foreign packet rules dropped UDP to the listen port in the last observation. */
   readonly inboundDropped: boolean;
   /** The last results for probe targets that are names or could not be probed. */
   readonly probed: Readonly<Record<string, Probed>>;
-  /** How other hosts reach this one, as the service last replied to a report; null where that is not known. */
+  /** How many hosts reach this host, from the service's last reply to a report. Null if unknown. */
   readonly reachability: Reachability | null;
-  /** Peers whose packets come from two endpoints in turn, with these, by their public keys. */
+  /** Peers whose packets alternate between two endpoints: the endpoints, by public key. */
   readonly alternating: Readonly<Record<string, readonly string[]>>;
 }
 
-/** Facts of a probe target other than whether it answers. */
+/** Facts of a probe target other than reachability. */
 export interface Probed {
-  /** Null where the name has none. */
+  /** Null if the name has no address. */
   readonly address: Address | null;
-  /** Why it could not be probed; null where it could. */
+  /** The reason why it could not be probed. Null if it was probed. */
   readonly trouble: string | null;
 }
 
@@ -104,7 +110,7 @@ const probed = v.object({ address: v.nullable(address), trouble: v.nullable(v.st
 const schema = v.object({
   sync: v.object({
     mode: v.picklist(['push', 'poll']),
-    /** Left out where it is the file's own time. */
+    /** Absent if it equals the modification time of the file. */
     lastSuccess: v.optional(v.nullable(instant)),
     error: v.nullable(v.string()),
     refused: v.optional(v.nullable(v.picklist(['token', 'forbidden', 'gone'])), null),
@@ -132,8 +138,9 @@ const schema = v.object({
 });
 
 /**
- * The notes as the text of their file. The time of the last success is left out where it can be the file's own, so that a
- * pass without news writes nothing. The same notes always give the same text.
+ * Formats the notes as the text of their file. Omits the time of the last success if the file's
+ * modification time can represent it, so that a pass without changes writes nothing. The same notes
+ * always give the same text.
  */
 export function formatNotes({ sync, silent, probed, ways, reachability, alternating, ...plain }: Notes): string {
   const { lastSuccess, ...others } = sync;
@@ -154,14 +161,14 @@ export function formatNotes({ sync, silent, probed, ways, reachability, alternat
   return `${JSON.stringify(text)}\n`;
 }
 
-/** Parses what {@link formatNotes} wrote; throws for anything else. */
+/** Parses the output of {@link formatNotes}. Throws for any other text. */
 export function parseNotes(text: string, modified: Date): Notes {
   const notes = parseAs(schema, JSON.parse(text));
   const { lastSuccess = modified.toISOString() } = notes.sync;
   return { ...notes, sync: { ...notes.sync, lastSuccess } };
 }
 
-/** Whether the file's own time stands for the last success. */
+/** True if the file's modification time represents the last success. */
 function isFileTime({ lastSuccess, error }: Sync): boolean {
   return lastSuccess !== null && error === null;
 }
@@ -170,7 +177,7 @@ function sortKeys(record: Readonly<Record<string, unknown>>): Record<string, unk
   return Object.fromEntries(Object.entries(record).sort(([one], [other]) => (one < other ? -1 : 1)));
 }
 
-/** Reads the notes in a file; none when it is missing, damaged or not readable. */
+/** Reads the notes of a file. Empty if it is missing, damaged or unreadable. */
 export async function readNotesFile(path: string): Promise<Notes> {
   try {
     const { text, modified } = await readTimed(path);
@@ -181,8 +188,8 @@ export async function readNotesFile(path: string): Promise<Notes> {
 }
 
 /**
- * Writes notes to a file where they differ; where only the time of the last success differs, only the file's own time. They need
- * not survive a power cut.
+ * Writes notes to a file if they changed. If only the time of the last success changed, sets only
+ * the modification time. Notes need not survive a power cut.
  *
  * @throws DiskFailed
  */

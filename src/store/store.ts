@@ -5,78 +5,93 @@ import type { State } from './state/state.ts';
 
 export type { Notes, Sync } from './notes.ts';
 
-/** The folders of one host; many hosts can live on one machine. */
+/** The folders of one host. One machine can have many. */
 export interface Folders {
   readonly config: string;
   readonly state: string;
   readonly runtime: string;
 }
 
-/** The networks of a host; one whose state is damaged, or of a later version, does not hide the others. */
+/** The networks of a host. A damaged or newer state does not hide the others. */
 export interface StoredNetworks {
-  /** In the order of their interfaces' names. */
+  /** Sorted by interface name. */
   readonly states: readonly State[];
   readonly unreadable: readonly { readonly interface: string; readonly error: CpnError }[];
 }
 
-/** What a host keeps on disk. Errors of the disk itself are thrown as DiskFailed. */
+/** The persistent data of a host. Disk errors are thrown as DiskFailed. */
 export interface HostStore {
   list(): Promise<StoredNetworks>;
   /**
-   * The state of one network, or null when there is none. A damaged file is replaced by the previous copy of it in what is
-   * returned, and on disk by the next {@link lock}.
+   * The state of one network, or null. If the file is damaged, returns its previous copy. The next
+   * {@link lock} repairs the file.
    *
-   * @throws UnreadableFile when no copy is good, or the file is of a later version
+   * @throws UnreadableFile if no copy is good, or if the file has a later version
    */
   read(link: string): Promise<State | null>;
-  /** Calls back after any process wrote or removed the state of a network, until `signal` aborts; never where the system has no watch for it. */
+  /**
+   * Calls back after any process wrote or removed the state of a network, until `signal` aborts.
+   * Never calls back if the system has no file watch left.
+   */
   watch(link: string, signal: AbortSignal, onWrite: () => void): void;
-  /** Replaces the state of a network, and keeps what it was as the previous copy. */
+  /** Replaces the state of a network, and keeps the replaced state as the previous copy. */
   write(state: State): Promise<void>;
-  /** The interfaces whose state was last read from the previous copy, or was open to others; {@link lock} repairs both. */
+  /**
+   * The interfaces whose state came from the previous copy, or was open to other users, at the last
+   * read. {@link lock} repairs both.
+   */
   readonly damaged: ReadonlySet<string>;
-  /** True unless what was last written of this network is in the memory of this process alone, because the disk failed. */
+  /** False if the disk failed, and the newest content is only in this process's memory. */
   isOnDisk(link: string): boolean;
   readConfig(link: string): Promise<string | null>;
   writeConfig(link: string, text: string): Promise<void>;
-  /** Renames the wg-quick file, so that nothing brings up the tunnel by it; the next {@link writeConfig} removes it under its new name. */
+  /**
+   * Renames the wg-quick file, so that nothing brings up the tunnel with it. The next
+   * {@link writeConfig} removes the renamed file.
+   */
   setConfigAside(link: string): Promise<void>;
   configPath(link: string): string;
-  /** The notes of the last passes; empty when there are none on disk. Never throws. */
+  /** The notes of the last passes. Empty if the disk has none. Never throws. */
   readNotes(link: string): Promise<Notes>;
-  /** Notes that cannot be written are kept by this process alone. Never throws. */
+  /** Keeps notes in memory if they cannot be written. Never throws. */
   writeNotes(link: string, notes: Notes): Promise<void>;
-  /** Changes a part of the notes; of this process's changes, however they overlap, none undoes another. Never throws. */
+  /**
+   * Changes a part of the notes. Concurrent changes within this process all apply. Never throws.
+   */
   amendNotes(link: string, part: Partial<Notes>): Promise<void>;
-  /** What is kept of networks that this host left. @throws UnreadableFile */
+  /** The record of networks that this host left. @throws UnreadableFile */
   readFormer(): Promise<Former>;
-  /** Replaces it; without memberships the file goes, and the folders with it, where no network is joined and they are empty. */
+  /**
+   * Replaces the record. Without memberships, removes the file. Then also removes the empty
+   * folders, if no network is joined.
+   */
   writeFormer(former: Former): Promise<void>;
   readonly formerPath: string;
-  /** Makes the folders; returns those that this process had to make, for the receipt. */
+  /** Creates the folders. Returns the folders that this process created, for the receipt. */
   prepare(): Promise<readonly string[]>;
-  /** Removes all that is kept of one network; the folders named go with the last network, if nothing of others is in them. */
+  /** Removes all data of one network. Empty `folders` are removed with the last network. */
   forget(link: string, folders: readonly string[]): Promise<void>;
   /**
-   * Runs `work` while no other process changes this host, with damaged states repaired before; where no network is left
-   * afterwards, nothing of ours stays.
+   * Runs `work` while no other process changes this host. Repairs damaged states first. If no
+   * network is left afterwards, removes all traces of cpn.
    *
-   * @throws Locked when another one does not end in time
+   * @throws Locked if another process holds the lock for too long
    */
   lock<T>(work: () => Promise<T>): Promise<T>;
   /** True while a process holds {@link lock}. */
   isLocked(): Promise<boolean>;
   /**
-   * Runs `work`, a change by an operator, while no other process makes one. It takes {@link lock} for each of its steps; while
-   * it waits to be confirmed, passes go on.
+   * Runs `work`, an operator's change, while no other process makes one. `work` takes {@link lock}
+   * for each of its steps, so passes continue while it awaits confirmation.
    *
-   * @throws Locked when another one does not end in time; at once where `waits` is false
+   * @throws Locked if another process holds the lock for too long; immediately if `waits` is false
    */
   change<T>(work: () => Promise<T>, waits?: boolean): Promise<T>;
   /**
-   * Runs `work`, the whole life of a daemon, while no other daemon does; independent of {@link lock}.
+   * Runs `work`, the whole life of a daemon, while no other daemon runs. Independent of
+   * {@link lock}.
    *
-   * @throws Locked at once, when there is another one
+   * @throws Locked immediately if another daemon runs
    */
   lockDaemon<T>(work: () => Promise<T>): Promise<T>;
 }

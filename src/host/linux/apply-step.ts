@@ -12,10 +12,7 @@ import { setPortOpen } from './nft/firewall-programs.ts';
 import { renderFirewall, renderRemoval } from './nft/own-table.ts';
 import { disableForwarding, promoteSecondaries, writeSysctl } from './sysctl.ts';
 
-/**
- * Applies one step with `ip`, `wg`, `nft` or a file. @throws CommandFailed with the error output of
- * the tool
- */
+/** @throws CommandFailed with the error output of the tool */
 export async function applyStep(run: Run, step: Step): Promise<void> {
   if ('link' in step) parseLinkName(step.link);
   switch (step.do) {
@@ -48,10 +45,7 @@ export async function applyStep(run: Run, step: Step): Promise<void> {
   }
 }
 
-/**
- * Creates the interface in the kernel. Falls back to a userspace WireGuard if the kernel has no
- * module.
- */
+/** Falls back to a userspace WireGuard if the kernel has no module. */
 async function createLink(run: Run, link: string): Promise<void> {
   try {
     await run('ip', ['link', 'add', 'dev', link, 'type', 'wireguard']);

@@ -57,10 +57,7 @@ export function selectConflictingProcesses(processes: readonly Process[], self: 
 /** Arguments with which a tool only reads. */
 const readOnlyArgs = new Set(['monitor', 'show', 'list', 'get', '-L', '-S']);
 
-/**
- * Bounds the search: pids may be reused while the processes are read, so the parents may form a
- * cycle.
- */
+/** Bounds the search: reused pids may make the parents form a cycle. */
 const maxGenerations = 64;
 
 function isDescendant({ parent }: Process, ancestor: number, all: ReadonlyMap<number, Process>): boolean {
@@ -99,7 +96,7 @@ export function parseProcess(status: string, line: string): Process | null {
 const maxCommLength = 15;
 
 /**
- * The kernel truncates names. The arguments contain the full name, unless the program changed them.
+ * The kernel truncates names. The arguments have the full name, unless the program changed them.
  */
 function fullName(comm: string, args: readonly string[]): string {
   if (comm.length < maxCommLength) return comm;
@@ -118,10 +115,7 @@ async function namespaceOf(pid: string): Promise<number | null> {
   );
 }
 
-/**
- * True for a program that changes interfaces, routes, packet rules or WireGuard peers without a
- * user's command.
- */
+/** True for a program that changes interfaces, routes, packet rules or peers without a command. */
 function isNetworkDaemon(name: string): boolean {
   return daemons.has(name) || wireguardDaemon.test(name);
 }

@@ -16,8 +16,7 @@ const echoTos = '0x04';
 const intervalSeconds = 0.2;
 
 /**
- * Uses ping of iputils: `-M do` forbids fragments, `-s` excludes the IP and ICMP headers, one reply
- * gives exit code 0.
+ * ping of iputils: `-M do` forbids fragments, `-s` excludes headers, one reply gives exit code 0.
  */
 export async function probeSize(
   run: Run,

@@ -3,10 +3,7 @@ import { kernelProtocol } from '../../core/host-state/marks.ts';
 import type { Prefix } from '../../core/net/cidr.ts';
 import type { ShownByIp, ShownRoute } from './ip/show.ts';
 
-/**
- * Returns the routes of all tables that lead into an interface, except those that the kernel
- * created.
- */
+/** Returns the routes of all tables into an interface, except those that the kernel created. */
 export function findRoutes({ links, routes }: ShownByIp, name: string): Route[] {
   const own = links.find((link) => link.name === name)?.addresses.map(({ address }) => address) ?? [];
   const into = routes.filter((route) => route.links.includes(name) && route.protocol !== kernelProtocol);

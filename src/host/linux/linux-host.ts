@@ -136,10 +136,7 @@ async function observe(run: Run, options: ObserveOptions, caches: ObservationCac
   };
 }
 
-/**
- * Checks the interface list first: a userspace socket of that name may belong to another network
- * namespace.
- */
+/** Checks the names first: a userspace socket may belong to another network namespace. */
 async function observeDevice(run: Run, link: string, caches: ObservationCache): Promise<Device | null> {
   const device = (await readLinkNames()).has(link) ? await readDevice(run, link, caches.of(link)) : null;
   if (device === null) caches.forget(link);
@@ -223,10 +220,7 @@ async function readDevice(run: Run, link: string, cache: LinkCache, mayRepeat = 
   }
 }
 
-/**
- * Does not fail if `nft` fails: the next pass loads the rules again, and reports a failure that
- * persists.
- */
+/** Ignores failures of `nft`: the next pass loads the rules, and reports a persistent failure. */
 async function readFirewall(
   run: Run,
   link: string,

@@ -44,10 +44,7 @@ const versionFlags: readonly (readonly [Tool, string])[] = [
   ['boringtun-cli', '--version'],
 ];
 
-/**
- * /sys/module contains loaded and built-in modules. The lists of depmod(8) contain loadable
- * modules.
- */
+/** /sys/module has loaded and built-in modules. The lists of depmod(8) have loadable modules. */
 async function readKernel(): Promise<Kernel> {
   const folder = `/lib/modules/${release()}`;
   const [loaded, tun, ...lists] = await Promise.all([
@@ -99,10 +96,7 @@ const diagnosticCommands: readonly (readonly [string, Tool, readonly string[]])[
   ['journal.txt', 'journalctl', ['--unit', 'cpn', '--lines', '2000', '--no-pager', '--output', 'short-iso']],
 ];
 
-/**
- * The number of characters kept from the end of each output. The end of the journal is the newest
- * part.
- */
+/** Characters kept from the end of each output. The end of the journal is the newest part. */
 const maxCharacters = 2 * 1024 * 1024;
 
 /** {@link Inspector.diagnostics} */

@@ -45,9 +45,7 @@ export class ObservationCache {
     return digestDump(link, text);
   }
 
-  /**
-   * Drops the cache of a deleted interface, because the output of `wg` contains its private key.
-   */
+  /** Drops the cache of a deleted interface: the output of `wg` contains its private key. */
   forget(link: string): void {
     this.#links.delete(link);
   }

@@ -19,10 +19,7 @@ function readStatus(): string | null {
   }
 }
 
-/**
- * True if the effective capabilities in /proc/self/status (proc_pid_status(5)) include
- * CAP_NET_ADMIN.
- */
+/** Parses the effective capabilities in /proc/self/status (proc_pid_status(5)). */
 export function mayAdminister(status: string): boolean {
   const [, effective] = /^CapEff:\s*([0-9a-f]+)$/m.exec(status) ?? [];
   return effective !== undefined && (BigInt(`0x${effective}`) & netAdmin) !== 0n;

@@ -46,8 +46,7 @@ function canRead(path: string): boolean {
 }
 
 /**
- * The real and effective user of a process, and its parent (proc_pid_status(5)). Null if the
- * process ended.
+ * The real and effective user of a process, and its parent (proc_pid_status(5)). Null if it ended.
  */
 export function readOwner(
   pid: string,

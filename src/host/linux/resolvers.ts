@@ -139,10 +139,7 @@ export function findServers(
 /** The sockets that receive queries at an address. */
 export interface ListeningSockets {
   readonly inodes: readonly string[];
-  /**
-   * The user who owns the socket there, if no socket counts. Null if a socket counts, or if none
-   * exists.
-   */
+  /** The user of a socket that does not count. Null if another socket counts, or none exists. */
   readonly stranger: number | null;
 }
 
@@ -182,9 +179,7 @@ function findOwner(inodes: readonly string[], owners: OwnerCache): string | null
   return found ?? null;
 }
 
-/**
- * Reads only files of root: a process of another user may name any file, or a pipe that never ends.
- */
+/** Reads only files of root: another user's process may name any file, or an endless pipe. */
 const rootsFiles: SettingsFiles = {
   read: readOfRoot,
   list: (folder) => {

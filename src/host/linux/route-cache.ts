@@ -6,8 +6,7 @@ import type { ListedRoutes } from './ip/large-tables.ts';
 /** Milliseconds for which a listing is reused while the host's events are followed. */
 const listingMs = 60_000;
 /**
- * Milliseconds after which a host with large tables is read completely again, in case its tables
- * are small by then.
+ * Milliseconds until a host with large tables is read completely, in case they are small by then.
  */
 const largeMs = 600_000;
 
@@ -84,10 +83,7 @@ export class RouteCache {
   }
 }
 
-/**
- * `Deleted 10.9.0.0/16 via …`, `default dev …`, `unreachable fd05::/64 dev …`. Other lines report
- * no routes.
- */
+/** `Deleted 10.9.0.0/16 via …`, `default dev …`, `unreachable fd05::/64 dev …`. */
 const routeLine =
   /^(?:Deleted )?(?:([a-z]{1,20}) )?(default|(?!\d{1,10}: )[\da-f]{0,4}[.:][\da-f.:]{1,45}(?:\/\d{1,3})?) /;
 

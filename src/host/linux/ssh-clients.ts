@@ -30,10 +30,7 @@ export async function readSshClients(sshConnection: string | undefined): Promise
 
 const sshPort = 22;
 
-/**
- * True if a client is connected to the SSH port, or to any port on which this host listens and an
- * SSH server may run.
- */
+/** True if a client is connected to the SSH port, or to any port on which this host listens. */
 function isConnectedTo(tables: string): boolean {
   const ports = new Set([...tables.matchAll(listening)].map(([, port = '']) => Number.parseInt(port, 16)));
   ports.add(sshPort);

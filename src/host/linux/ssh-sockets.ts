@@ -23,8 +23,7 @@ export function readSshConnections(): SshConnections {
 const mostOfUser = 1024;
 
 /**
- * Filters by the process name first, which is cheap. Any process may choose its name, so the
- * executable decides.
+ * Filters by name first, which is cheap. Any process may choose its name; the executable decides.
  */
 function readCandidate(pid: string): SshCandidate[] {
   if (!sshPrograms.has(readIfThere(`/proc/${pid}/comm`).trim())) return [];

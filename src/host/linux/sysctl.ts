@@ -3,9 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { CommandFailed, InvalidValue } from '../../core/errors/index.ts';
 import { allForwardingKey, forwardingKey } from '../../core/host-state/sysctl-keys.ts';
 
-/**
- * Reads keys under /proc/sys. Leaves out keys that this kernel does not have. @throws CommandFailed
- */
+/** Reads keys under /proc/sys. Leaves out keys that the kernel lacks. @throws CommandFailed */
 export async function readSysctls(keys: readonly string[]): Promise<Record<string, string>> {
   const values = keys.map((key) => [key, readOrNull(pathOf(key))] as const);
   return Object.fromEntries(values.filter((entry): entry is [string, string] => entry[1] !== null));
@@ -22,8 +20,7 @@ export function areSysctlsSealed(): boolean {
 }
 
 /**
- * Writes one key. On a read-only /proc/sys, succeeds if the key has that value already. @throws
- * CommandFailed
+ * Also succeeds on a read-only /proc/sys if the key has the value already. @throws CommandFailed
  */
 export async function writeSysctl(key: string, value: string): Promise<void> {
   const path = pathOf(key);

@@ -53,10 +53,7 @@ export function gatherUnderlay(
   };
 }
 
-/**
- * A bridge without a carrier counts as up: it has no members now, but its containers may start
- * again at any time.
- */
+/** A bridge without a carrier counts as up: containers may join it again at any time. */
 function describeLink({ name, kind, mtu, up, carrier }: ShownByIp['links'][number]): HostLink {
   const isDown = !up || !(carrier || kind === 'bridge');
   return { name, kind: kindOf(kind), mtu, ...(isDown && { isDown }) };

@@ -64,10 +64,7 @@ export function openAnonymousFile(text = '', isLinux = platform === 'linux'): An
 
 type OpenedFile = Pick<AnonymousFile, 'fd' | 'folder'>;
 
-/**
- * Replaces the content, regardless of the offset. @throws DiskFailed if the disk has no room for
- * all of it
- */
+/** Replaces the content, regardless of the offset. @throws DiskFailed without room for all of it */
 export function writeAnonymousFile({ fd, folder }: OpenedFile, text: string): void {
   const bytes = Buffer.from(text);
   try {

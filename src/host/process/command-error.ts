@@ -21,9 +21,7 @@ export function formatCommand(tool: string, args: readonly string[]): string {
   return [tool, ...args.slice(0, 3), ...(args.length > 3 ? ['...'] : [])].join(' ');
 }
 
-/**
- * The reason why a tool failed, in one line: the exceeded limit, or else its error output `stderr`.
- */
+/** Why a tool failed, in one line: the exceeded limit, or else its error output `stderr`. */
 export function describeFailure(result: ProcessResult, stderr: string, limits: RunLimits): string {
   const { timedOut, isMaxBuffer, exitCode, signal, code } = result;
   if (timedOut) return `no end within ${limits.deadlineMs} ms`;
@@ -39,10 +37,7 @@ export function isTooLong(error: unknown): boolean {
   return error instanceof CommandFailed && error.facts.exitCode === null && stderrOf(error).startsWith(tooLong);
 }
 
-/**
- * The error output of a tool in one line, without decoration, and without words of a Secret in its
- * input.
- */
+/** The error output in one line, without decoration, and without words of a Secret in the input. */
 export function summarizeStderr(stderr: string, input: string | Secret | undefined): string {
   const lines = redact(stderr, input)
     .split('\n')

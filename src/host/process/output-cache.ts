@@ -2,8 +2,7 @@ import { fstatSync, readSync } from 'node:fs';
 import type { AnonymousFile } from './anonymous-file.ts';
 
 /**
- * Bytes per call of the decoder. V8 stores texts beyond 1 MB outside its heap, which triggers full
- * collections often.
+ * Bytes per decoder call. Texts beyond 1 MB are outside V8's heap, and trigger full collections.
  */
 const pieceBytes = 256 * 1024;
 

@@ -40,8 +40,7 @@ export const maxAnswers = 8 * 1024 * 1024;
 const checkpoints = channel('cpn:checkpoint');
 
 /**
- * Lets tests crash the process before a tool starts and after it ends. src/store/files/disk.ts has
- * the same channel.
+ * Lets tests crash the process before and after a tool. src/store/files/disk.ts shares the channel.
  */
 export function publishCheckpoint(tool: Tool): void {
   if (checkpoints.hasSubscribers) checkpoints.publish({ point: 'spawn', what: tool });

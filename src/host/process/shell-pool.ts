@@ -34,9 +34,7 @@ while read -r count blocks; do
   echo "$?"
 done`;
 
-/**
- * The number of first tools that run without a shell. A command that only observes starts no more.
- */
+/** The first tools run without a shell. A command that only observes starts no more. */
 const runsWithout = 2;
 /** The maximum number of tools in shells at the same time. Further tools run without a shell. */
 const mostShells = 4;

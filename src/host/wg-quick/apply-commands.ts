@@ -42,10 +42,7 @@ export function applyCommands({ file, device, addresses }: TunnelState, commands
   return { alias, config: { privateKey, listenPort, fwmark, mtu, address, peers } };
 }
 
-/**
- * True if the commands change more than our mark. Only a restart of the tunnel applies such
- * changes.
- */
+/** True if the commands change more than our mark, which needs a restart of the tunnel. */
 export function needsRestart(commands: readonly LinkCommand[]): boolean {
   return commands.some((command) => !('set' in command && command.set === 'alias'));
 }

@@ -63,10 +63,7 @@ function mergePending(
   pending.set(link, { ...known, ...device, peers: mergePeers(known?.peers ?? [], peers) });
 }
 
-/**
- * Writes a new private key into the file too: the key identifies the interface that the file
- * belongs to.
- */
+/** Writes a new private key into the file too, because the key identifies its interface. */
 async function configureDevice(context: PortableContext, step: Step & ConfigureDevice): Promise<void> {
   const { file } = await observeTunnel(context, step.link);
   await change(context, step);
@@ -117,10 +114,7 @@ async function configureLink(
   }
 }
 
-/**
- * Restarts another tunnel of ours without this route, because these platforms allow no second route
- * to a prefix.
- */
+/** Restarts another tunnel without this route: these platforms allow one route per prefix. */
 async function takeOverRoute(context: PortableContext, link: string, { prefix }: { prefix: string }): Promise<void> {
   for (const other of await context.files.list()) {
     const { file } = await observeTunnel(context, other);

@@ -119,9 +119,7 @@ function readPrivateKey(text: string): Secret | null {
   return key === '(none)' ? null : parseSecretKey(key);
 }
 
-/**
- * Null if no such WireGuard interface exists. The error text for that differs between platforms.
- */
+/** Null without such a WireGuard interface. Its error text differs between platforms. */
 async function dump(run: Run, kernelName: string): Promise<string | null> {
   try {
     return await run('wg', ['show', kernelName, 'dump']);

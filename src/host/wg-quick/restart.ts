@@ -7,9 +7,7 @@ import type { PortableContext, TunnelObservation } from './observe.ts';
 import { type TunnelFile, withSubnetPeer } from './tunnel-files.ts';
 import { addressesOf } from './underlay.ts';
 
-/**
- * Brings a tunnel up. Writes the file first, so that it describes the tunnel even after a crash.
- */
+/** Writes the file first, so that it describes the tunnel even after a crash. */
 export async function bringUp({ manager, files, run }: PortableContext, link: string, file: TunnelFile): Promise<void> {
   const withPeer = manager.lacksSubnetRoute ? withSubnetPeer(file, randomBytes(32)) : null;
   await files.write(link, withPeer?.file ?? file);

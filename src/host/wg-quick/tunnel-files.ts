@@ -30,10 +30,7 @@ export function parseTunnelFile(text: string): TunnelFile {
   return { alias: /^# alias (\S+)$/m.exec(text)?.[1] ?? null, config: parseConfig(text) };
 }
 
-/**
- * The routes that wg-quick adds for a file: its allowed IPs, except those in the subnet of its
- * address.
- */
+/** The routes that wg-quick adds: the allowed IPs outside the subnet of the address. */
 export function routesOf({ config }: TunnelFile): Prefix[] {
   const allowed = new Set(config.peers.flatMap((peer) => peer.allowedIps));
   return [...allowed].filter((prefix) => !isOnLink(prefix, config.address));
@@ -112,8 +109,7 @@ export function tunnelFiles(folder: string): TunnelFiles {
 }
 
 /**
- * wg-quick runs commands from the files in this folder, so only our user may write there. Windows
- * has no such modes.
+ * wg-quick runs commands from these files, so only our user may write here. Windows has no modes.
  */
 async function checkFolder(folder: string): Promise<void> {
   const user = process.geteuid?.();

@@ -45,9 +45,7 @@ export function tunnelServiceManager(run: Run, folder: string, intervalMs = poll
   };
 }
 
-/**
- * A fixed name: the next change, or the removal of the tunnel, deletes what a killed process left.
- */
+/** A fixed name: the next change, or the tunnel's removal, deletes what a killed process left. */
 function deviceFile(folder: string, link: string): string {
   return join(folder, `${link}.device`);
 }

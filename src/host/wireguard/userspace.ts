@@ -34,10 +34,7 @@ export async function startUserspace(run: Run, link: string): Promise<void> {
 /** Milliseconds from the removal of an interface to the end of its process. */
 const exitTimeoutMs = 2000;
 
-/**
- * Waits until the process of a deleted interface has removed its control socket. Removes a stale
- * socket.
- */
+/** Waits until the process of a deleted interface removes its socket. Removes a stale socket. */
 export async function waitForExit(link: string): Promise<void> {
   const deadline = performance.now() + exitTimeoutMs;
   // A socket that still accepts connections after the timeout belongs to another network namespace.

@@ -46,10 +46,7 @@ function withSeen(known: Digests, found: Digests, takeSeen: (link: string) => st
   );
 }
 
-/**
- * The digest of one interface from the output of `wg show IF dump`. Undefined if it cannot be
- * parsed.
- */
+/** The digest of one interface from `wg show IF dump`. Undefined if it cannot be parsed. */
 export function digestDump(link: string, text: string): string | undefined {
   const lines = text.split('\n').filter((line) => line !== '');
   try {
@@ -125,7 +122,7 @@ export function digestDevices(text: string): Digests {
 /** Link, private key, public key, listen port, fwmark. */
 const linkFields = 5;
 /**
- * Link, public key, preshared key, endpoint, allowed IPs, latest handshake, bytes in, bytes out,
+ * Link, public key, preshared key, endpoint, allowed IPs, handshake, bytes in, bytes out,
  * keepalive.
  */
 const peerFields = 9;

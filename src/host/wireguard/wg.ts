@@ -9,10 +9,7 @@ import type { Run } from '../process/run.ts';
 /** A change of a device that interrupts no other peer. */
 export type DeviceStep = ConfigureDevice | RemovePeers | RenewPeers;
 
-/**
- * Applies a step with `wg`. `link` of the step is the kernel's name. @throws CommandFailed @throws
- * PortTaken
- */
+/** Here `link` is the kernel's name. @throws CommandFailed @throws PortTaken */
 export async function changeDevice(run: Run, step: DeviceStep): Promise<void> {
   if (step.do === 'configure-device') return configureDevice(run, step);
   if (step.do === 'remove-peers') {

@@ -18,19 +18,21 @@ import { listFolder, syncFile, syncFolder } from './folder.ts';
 import { withRegular } from './regular-file.ts';
 
 export interface Replacing {
-  /** Whether it is to survive a power cut; true by default. */
+  /** True, the default, if the file must survive a power cut. */
   readonly durable?: boolean;
-  /** The file's time, where it is not that of the writing. */
+  /** The modification time, if it is not the time of writing. */
   readonly modified?: Date | null;
-  /** Who may read it; by default only its owner. */
+  /** The permissions. By default, only the owner may read the file. */
   readonly mode?: number;
 }
 
 /**
- * Replaces a file as a whole, by default readable only for its owner. After this returns, the new content survives a power cut;
- * if it does not return, the old content is still there. A link in its place is replaced, not followed.
+ * Replaces a whole file, by default readable only for its owner. After this returns, the new
+ * content survives a power cut. If it throws, the old content remains. Replaces a link and does not
+ * follow it.
  *
- * By hand, because the libraries for it do not fsync the folder, without which the rename itself may be lost.
+ * Implemented here, because the libraries for it do not fsync the folder, without which the rename
+ * may be lost.
  *
  * @throws DiskFailed
  */
@@ -44,7 +46,7 @@ export async function replaceFile(
     const file = await touch('write', path, async () => openSync(temporary, flags, 0o600));
     try {
       await touch('write', path, async () => writeFileSync(file, text));
-      // The umask limits the mode with which a file is made.
+      // The umask limits the mode at creation.
       if (mode !== undefined) fchmodSync(file, mode);
       if (modified) futimesSync(file, modified, modified);
       if (durable) await touch('fsync', path, () => syncFile(file));
@@ -55,7 +57,7 @@ export async function replaceFile(
   if (durable) await syncFolder(dirname(path));
 }
 
-/** Keeps what `path` is now as `copy`, whatever becomes of `path`; `text` is its content. @throws DiskFailed */
+/** Preserves the file at `path`, with the content `text`, as `copy`. @throws DiskFailed */
 export async function keepCopy(path: string, copy: string, text: string): Promise<void> {
   try {
     await renameInto(copy, (temporary) => touch('link', path, async () => linkSync(path, temporary), linkless));
@@ -66,10 +68,10 @@ export async function keepCopy(path: string, copy: string, text: string): Promis
   await syncFolder(dirname(copy));
 }
 
-/** Errors of link(2) on a file system that has no hard links, or no more of them. */
+/** Errors of link(2) if the file system supports no hard links, or no more of them. */
 const linkless = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
 
-/** Syncs a file that has the right content already, so that it survives a power cut. @throws DiskFailed */
+/** Syncs a file with the right content, so that it survives a power cut. @throws DiskFailed */
 export async function settleFile(path: string): Promise<void> {
   const file = await touch('read', path, async () => openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW));
   try {
@@ -80,12 +82,12 @@ export async function settleFile(path: string): Promise<void> {
   await syncFolder(dirname(path));
 }
 
-/** Sets the time of a file. @throws DiskFailed */
+/** Sets the modification time of a file. @throws DiskFailed */
 export async function setTime(path: string, modified: Date): Promise<void> {
   await touch('write', path, () => lutimes(path, modified, modified));
 }
 
-/** Gives a file another name in its folder, durably; a missing file is no error. @throws DiskFailed */
+/** Renames a file within its folder, durably. Ignores a missing file. @throws DiskFailed */
 export async function moveFile(path: string, to: string): Promise<void> {
   await touch('rename', path, async () => renameSync(path, to), ['ENOENT']).catch((error: unknown) =>
     ignore(error, ['ENOENT'], undefined),
@@ -93,14 +95,17 @@ export async function moveFile(path: string, to: string): Promise<void> {
   await syncFolder(dirname(path), ['ENOENT']);
 }
 
-/** Removes a file durably, and what an interrupted {@link replaceFile} left of it; a missing file is no error. */
+/** Removes a file durably, with leftovers of {@link replaceFile}. Ignores a missing file. */
 export async function removeFile(path: string): Promise<void> {
   await removeLeftovers(path);
   await touch('unlink', path, async () => rmSync(path, { force: true }));
   await syncFolder(dirname(path), ['ENOENT']);
 }
 
-/** Removes what interrupted {@link replaceFile}s left of a file, to be called where no other process writes it. @throws DiskFailed */
+/**
+ * Removes the leftovers of interrupted {@link replaceFile} calls. The caller must ensure that no
+ * other process writes the file. @throws DiskFailed
+ */
 export async function removeLeftovers(path: string): Promise<void> {
   const folder = dirname(path);
   const left = (await listFolder(folder)).filter((name) => isTemporary(name, basename(path)));
@@ -108,11 +113,11 @@ export async function removeLeftovers(path: string): Promise<void> {
 }
 
 /**
- * The text of a file, or null when there is none.
+ * Returns the text of a file, or null if it does not exist.
  *
- * @param judge throws for a file that is not trusted
- * @throws DiskFailed when it is there and cannot be read
- * @throws UnreadableFile when it is no regular file
+ * @param judge throws for an untrusted file
+ * @throws DiskFailed if it exists and cannot be read
+ * @throws UnreadableFile if it is no regular file
  */
 export async function readText(path: string, judge: (stats: Stats) => void = () => {}): Promise<string | null> {
   const read = (file: number, stats: Stats) => {
@@ -126,7 +131,7 @@ export async function readText(path: string, judge: (stats: Stats) => void = () 
   }
 }
 
-/** Renames into `path` what `make` puts at the temporary path that it is given; in any case leaves nothing there. */
+/** Renames what `make` creates at a temporary path. Always removes the temporary file. */
 async function renameInto(path: string, make: (temporary: string) => Promise<void>): Promise<void> {
   const temporary = `${path}.${process.pid}.tmp`;
   const clear = () => touch('unlink', path, async () => rmSync(temporary, { force: true }));
@@ -135,7 +140,8 @@ async function renameInto(path: string, make: (temporary: string) => Promise<voi
     await make(temporary);
     await touch('rename', path, async () => renameSync(temporary, path));
   } finally {
-    // A rename onto another name of the same file does nothing at all (rename(2)); the error of a full disk matters more than this one.
+    // If both names belong to the same file, rename(2) does nothing, so the temporary name must be
+    // removed. An error of the removal would hide the original error.
     await clear().catch(() => {});
   }
 }

@@ -1,17 +1,17 @@
 import { channel } from 'node:diagnostics_channel';
 import { DiskFailed } from '../../core/errors/index.ts';
 
-/** An action on the disk; each but a read is a checkpoint, before and after. */
+/** An action on the disk. Each action except a read is a checkpoint, before and after. */
 export type DiskAction = 'read' | 'write' | 'fsync' | 'link' | 'rename' | 'unlink' | 'mkdir' | 'rmdir';
 
-/** Marks for tests where a crash could come, as src/host/process/run.ts does on the channel of the same name. */
+/** Points where tests simulate a crash. src/host/process/run-options.ts shares the channel. */
 const checkpoints = channel('cpn:checkpoint');
 
 /**
- * Does one action on the disk, and publishes it before and after, unless it is a read.
+ * Performs one action on the disk, and publishes it before and after, unless it is a read.
  *
- * @param path the path for messages; a temporary file has that of the file that it is to replace
- * @throws DiskFailed for each error of the disk but those with a code in `allow`, which are for the caller
+ * @param path the path for messages; for a temporary file, the path of the file that it replaces
+ * @throws DiskFailed for each disk error, except the codes in `allow`, which the caller handles
  */
 export async function touch<T>(
   action: DiskAction,
@@ -31,13 +31,13 @@ export async function touch<T>(
   }
 }
 
-/** The code of an error of the operating system, or null for any other. */
+/** The code of an operating system error. Null for any other error. */
 export function codeOf(error: unknown): string | null {
   const { code, errno } = error as Partial<NodeJS.ErrnoException>;
   return typeof code === 'string' && typeof errno === 'number' ? code : null;
 }
 
-/** `instead`, for an error with one of these codes; throws any other. */
+/** Returns `instead` for an error with one of these codes. Throws any other error. */
 export function ignore<T>(error: unknown, codes: readonly string[], instead: T): T {
   if (!codes.includes(codeOf(error) ?? '')) throw error;
   return instead;

@@ -1,6 +1,6 @@
 import { type CpnError, expectCpnError } from '../../core/errors/index.ts';
 
-/** Does `work`, and afterwards `last` in any case; where both fail, it throws the error of `work`. */
+/** Runs `work`, and then `last` in any case. If both fail, throws the error of `work`. */
 export async function finallyDo<T>(work: () => Promise<T>, last: () => Promise<unknown>): Promise<T> {
   let result: T;
   try {
@@ -13,7 +13,7 @@ export async function finallyDo<T>(work: () => Promise<T>, last: () => Promise<u
   return result;
 }
 
-/** Returns an error of the program's catalogue, for a promise's `catch`; throws any other. */
+/** Returns an error of the catalogue, for the `catch` of a promise. Throws any other error. */
 export function expectedError(error: unknown): CpnError {
   return expectCpnError(error);
 }

@@ -2,7 +2,7 @@ import { readFileSync, type Stats } from 'node:fs';
 import { ignore } from './disk.ts';
 import { withRegular } from './regular-file.ts';
 
-/** Identifies the content of a file: each change of it changes one of these (inode(7)). */
+/** Identifies the content of a file: each change alters one of these fields (inode(7)). */
 interface Stamp {
   readonly dev: number;
   readonly ino: number;
@@ -15,22 +15,26 @@ interface Stamp {
 export interface CachedFile<T> {
   readonly text: string;
   readonly value: T;
-  /** Whether this process wrote it, and so synced it: what was only read may not be on the disk yet. */
+  /** True if this process wrote and synced it. Content read may not be on the disk yet. */
   readonly isSynced: boolean;
 }
 
 interface CacheEntry<T> extends CachedFile<T> {
-  /** Null where the file may change again without another stamp. */
+  /** Null if the file may change again without a new stamp. */
   readonly stamp: Stamp | null;
   readonly bytes: Buffer;
 }
 
-/** Two changes within the granularity of a file system's clock have the same time: 2 s is the coarsest, that of FAT. */
+/**
+ * Milliseconds. Two changes within the clock granularity of a file system have the same time. The
+ * coarsest is 2 s, that of FAT.
+ */
 const granularityMs = 3000;
 
 /**
- * Files as last read, with their parsed values. Each read opens the file and checks its stamp; a file that has not changed since is
- * neither read nor parsed again: with 10,000 peers the state has 4 MB, and parsing it takes 0.1 s.
+ * Caches files with their parsed values. Each read opens the file and checks its stamp, and skips
+ * reading and parsing if it did not change. With 10,000 peers the state has 4 MB, and parsing it
+ * takes 0.1 s.
  */
 export class FileCache<T> {
   readonly #parse: (path: string, text: string) => T;
@@ -42,11 +46,11 @@ export class FileCache<T> {
   }
 
   /**
-   * Reads a file; null when there is none.
+   * Reads a file. Null if it does not exist.
    *
-   * @param judge throws for a file that is not trusted
-   * @throws DiskFailed when it is there and cannot be read
-   * @throws UnreadableFile when it is no regular file
+   * @param judge throws for an untrusted file
+   * @throws DiskFailed if it exists and cannot be read
+   * @throws UnreadableFile if it is no regular file
    */
   async read(path: string, judge: (stats: Stats) => void = () => {}): Promise<CachedFile<T> | null> {
     const read = (file: number, stats: Stats): CacheEntry<T> => {
@@ -68,12 +72,12 @@ export class FileCache<T> {
     }
   }
 
-  /** Stores what is about to be written, or was just written and synced, so that it need not be parsed. */
+  /** Stores the content of a write, before or after its sync, so that no read parses it. */
   expect(path: string, bytes: Buffer, text: string, value: T, isSynced = true): void {
     this.#entries.set(path, { stamp: null, bytes, text, value, isSynced });
   }
 
-  /** Keeps nothing of it in memory. */
+  /** Drops the file from memory. */
   forget(path: string): void {
     this.#entries.delete(path);
   }

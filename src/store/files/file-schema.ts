@@ -6,8 +6,9 @@ import { parseProxy, revealProxy } from '../../core/net/proxy.ts';
 import type { ServiceAddress } from '../../core/net/service-address.ts';
 
 /**
- * Values that several of our files hold. Their schemas are of valibot, and not of zod as the contract's: each command reads these files,
- * and zod takes ten times as long to load and to make the schemas.
+ * Values that several of our files share. The schemas use valibot, unlike the contract's, which use
+ * zod. Each command reads these files, and zod takes ten times as long to load and to build the
+ * schemas.
  *
  * @module
  */
@@ -36,15 +37,19 @@ export const features = v.pipe(
   v.transform((names) => knownFeatures(names)),
 );
 
-/** The text form of a service, with the credentials of its proxy in the open. Older versions ignore proxy, listener and authorities. */
+/**
+ * Formats a service, with the credentials of its proxy in clear text. Older versions ignore proxy,
+ * listener and authorities.
+ */
 export function formatServiceAddress({ proxy, ...service }: ServiceAddress) {
   if (proxy === undefined || proxy === 'none') return { ...service, proxy };
   return { ...service, proxy: { url: revealProxy(proxy), from: proxy.from } };
 }
 
-/** The value as the schema makes it; the error names the first field that does not fit. @throws SyntaxError */
+/** Parses a value. The error names the first invalid field. @throws SyntaxError */
 export function parseAs<Schema extends v.GenericSchema>(schema: Schema, value: unknown): v.InferOutput<Schema> {
-  // A message of the library, or of what parses a value, would quote the value, which may be a key.
+  // Replaces messages of the library and of value parsers: they quote the value, which may be a
+  // key.
   try {
     const { success, output, issues } = v.safeParse(schema, value, { abortEarly: true });
     if (success) return output;

@@ -1,13 +1,16 @@
 /**
- * Which other users may access the files of this program, and what follows:
+ * The rules for other users' access to our files:
  *
- * - A folder or file of a user other than root and ours is refused: that user can change it at any time.
- * - A state or a login that others may write is refused, since another user may have written it; an operator must check it.
- * - A file that others may only read is closed to them, with a warning: they may have read its secrets.
- * - A folder of state or of the lock that others may write in is closed to them, with a warning; files of theirs in it are refused
- *   by their owner. One with the sticky bit is shared on purpose, and left as it is.
- * - Other programs use the folder of wg-quick files too: its mode stays, with a warning. A file in it is never trusted, only
- *   replaced where it differs.
+ * - A folder or file of a user other than root and ours is refused: that user can change it at any
+ *   time.
+ * - A state or login that others can write is refused, because another user may have written it. An
+ *   operator must check it.
+ * - A file that others can only read is closed, with a warning: they may have read its secrets.
+ * - A folder of state or locks that others can write in is closed, with a warning. Its files of
+ *   other users are refused by their owner. A folder with the sticky bit is shared on purpose, and
+ *   unchanged.
+ * - Other programs use the folder of wg-quick files too, so its mode stays, with a warning. A file
+ *   in it is never trusted, only replaced if it differs.
  *
  * @module
  */
@@ -18,10 +21,10 @@ import { replaceFile } from './atomic-file.ts';
 import { ignore, touch } from './disk.ts';
 import { withRegular } from './regular-file.ts';
 
-/** Receives a sentence that states what was open to others. */
+/** Receives a sentence that describes what was open to other users. */
 export type OnExposure = (trouble: string) => void;
 
-/** @throws UnreadableFile for a file that another user may have written */
+/** @throws UnreadableFile if another user may have written the file */
 export function refuseForeign(path: string, { mode, uid }: Stats): void {
   if (!isTrusted(uid)) {
     throw new UnreadableFile(path, `belongs to user ${uid}`, `see what it holds, then type: chown root ${path}`);
@@ -33,9 +36,10 @@ export function refuseForeign(path: string, { mode, uid }: Stats): void {
 }
 
 /**
- * Refuses a folder of another user, also behind a link of another user; closes one of ours that others may write in.
+ * Refuses a folder, or a link to it, of another user. Closes a folder of ours that others can write
+ * in.
  *
- * @param isShared whether other programs keep files there; then its mode stays, with a warning
+ * @param isShared true if other programs keep files there; then its mode stays, with a warning
  * @throws NotOurs
  * @throws DiskFailed
  */
@@ -54,15 +58,15 @@ export async function secureFolder(path: string, isShared: boolean, onExposure: 
   onExposure(`${open}; it is closed to them now`);
 }
 
-/** A file that may hold secrets, and whether only this program writes it: the content of any other is never trusted. */
+/** A file that may hold secrets. Its content is trusted only if `isOwn`: only cpn writes it. */
 export interface Guarded {
   readonly path: string;
   readonly isOwn: boolean;
 }
 
 /**
- * Closes a file that others may read, by a new one with the same text; one that is not there, or is closed, stays as it is, and one
- * that is trusted and that others may write is left for an operator to check.
+ * Closes a file that others can read, by replacing it with the same text. Ignores a missing or
+ * closed file. Also ignores our own file if others can write it: an operator must check that file.
  *
  * @throws DiskFailed
  * @throws UnreadableFile
@@ -78,7 +82,7 @@ export async function closeFile({ path, isOwn }: Guarded, onExposure: OnExposure
   );
 }
 
-/** Whether there is something for {@link closeFile} or {@link secureFolder} to close. Never throws. */
+/** True if {@link closeFile} or {@link secureFolder} would close something. Never throws. */
 export function isExposed(folder: string, files: readonly Guarded[]): boolean {
   const look = (path: string, isOpen: (stats: Stats) => boolean, read = lstatSync) => {
     try {
@@ -103,7 +107,7 @@ function isOpenFolder({ mode }: Stats): boolean {
   return (mode & 0o022) !== 0 && (mode & 0o1000) === 0;
 }
 
-/** Of root, or of this process. */
+/** True for root and for the user of this process. */
 function isTrusted(uid: number): boolean {
   return uid === 0 || uid === process.geteuid?.();
 }

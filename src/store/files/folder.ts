@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { DiskFailed } from '../../core/errors/index.ts';
 import { codeOf, ignore, touch } from './disk.ts';
 
-/** The names in a folder; none when there is no such folder. @throws DiskFailed when it is there and cannot be read */
+/** The names in a folder. Empty if it does not exist. @throws DiskFailed if unreadable */
 export async function listFolder(path: string): Promise<string[]> {
   try {
     return await touch('read', path, async () => readdirSync(path), ['ENOENT']);
@@ -21,10 +21,9 @@ export async function listLinks(folder: string): Promise<string[]> {
 }
 
 /**
- * Makes a folder that only its owner can enter, to survive a power cut; returns the folders that were not there before, the
- * outermost first.
- *
- * Not by Node's recursive mkdir, which reports ENOENT on a read-only disk.
+ * Creates a folder that only its owner can enter, durably. Returns the folders that did not exist
+ * before, outermost first. Does not use Node's recursive mkdir, which reports ENOENT on a read-only
+ * disk.
  *
  * @throws DiskFailed
  */
@@ -48,10 +47,13 @@ export async function removeFolder(path: string): Promise<void> {
   await touch('rmdir', path, () => rmdir(path), allow).catch((error) => ignore(error, allow, undefined));
 }
 
-/** fsync(2), which waits for the disk: the one call here that others may overtake. */
+/** fsync(2), which waits for the disk, and so is asynchronous: other work may run meanwhile. */
 export const syncFile = promisify(fsync);
 
-/** Syncs a folder, so that its renames, links and removals survive a power cut. @throws DiskFailed but for the codes in `allow` */
+/**
+ * Syncs a folder, so that its renames, links and removals survive a power cut. @throws DiskFailed
+ * except for the codes in `allow`
+ */
 export async function syncFolder(path: string, allow: readonly string[] = []): Promise<void> {
   const sync = async () => {
     const folder = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY);

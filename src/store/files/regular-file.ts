@@ -2,18 +2,19 @@ import { closeSync, constants, fstatSync, openSync, type Stats } from 'node:fs';
 import { UnreadableFile } from '../../core/errors/index.ts';
 import { codeOf, touch } from './disk.ts';
 
-/** Longer than any file of ours. */
+/** Bytes. Beyond any file of ours. */
 const mostBytes = 64 * 1024 * 1024;
 
 /**
- * Does `work` with the file at `path` itself, open for reading: it follows no link, does not block on a pipe, and reads no device.
- * The type of the file is checked once it is open, so that nothing can take its place in between.
+ * Calls `work` with the file at `path`, open for reading. Follows no link, does not block on a
+ * pipe, and reads no device. Checks the type of the open file, so that no other file can replace it
+ * in between.
  *
- * Synchronous, as all reads and checks of small files in a pass are: the way through Node's threads takes ten times as long as the
- * call itself.
+ * Synchronous, like all reads and checks of small files in a pass: Node's thread pool takes ten
+ * times as long as the call itself.
  *
- * @param allow codes of the operating system that are for the caller
- * @throws UnreadableFile for what is no regular file
+ * @param allow codes of the operating system that the caller handles
+ * @throws UnreadableFile if it is no regular file
  * @throws DiskFailed
  */
 export async function withRegular<T>(
@@ -26,7 +27,7 @@ export async function withRegular<T>(
     const file = openSync(path, flags);
     try {
       const stats = fstatSync(file);
-      // A folder says itself that it cannot be read.
+      // Reading a folder fails with its own error.
       if (!stats.isFile() && !stats.isDirectory()) throw irregular(path, 'is no regular file');
       if (stats.size > mostBytes) throw irregular(path, `is larger than ${mostBytes / 1024 / 1024} MiB`);
       return work(file, stats);

@@ -10,20 +10,21 @@ import type { State } from './state.ts';
 import { formatState, parseState, versionOf } from './state-file.ts';
 import { stateVersion } from './state-schema.ts';
 
-/** The state that was read of one network. */
+/** The state that was read for one network. */
 export interface StateReading {
   readonly state: State;
-  /** Why the file was not used, when the state is that of the previous copy. */
+  /** The reason why the file was not used. Null unless the state is from the previous copy. */
   readonly damage: UnreadableFile | null;
 }
 
-/** The state in a text, or why there is none. */
+/** The state in a text, or the reason why it has none. */
 type CopyVerdict = { readonly state: State } | { readonly damage: UnreadableFile; readonly isNewerVersion: boolean };
 
 /**
- * Reads the state at `path`, or where that is damaged its previous copy; null when there is none.
+ * Reads the state at `path`. If it is damaged, reads its previous copy. Null if neither exists.
  *
- * @throws UnreadableFile when no copy is good, or the file is of a later version: then an earlier copy would be a step back
+ * @throws UnreadableFile if no copy is good, or if the file has a later version, because an earlier
+ * copy would be outdated
  */
 export async function readState(path: string): Promise<StateReading | null> {
   const file = await readOwn(path);
@@ -36,11 +37,11 @@ export async function readState(path: string): Promise<StateReading | null> {
 }
 
 /**
- * Replaces the state at `path`, atomically. What was there is kept: if it was good, as the previous copy; if it was damaged, as
- * such. The same text is not written again, only synced.
+ * Replaces the state at `path`, atomically. Keeps a good file as the previous copy, and a damaged
+ * file as the damaged copy. If the text is the same, only syncs it.
  *
- * @returns what was damaged there; null for nothing
- * @throws UnreadableFile when what is there is of a later version: it is left as it is
+ * @returns the damage of the replaced file, or null
+ * @throws UnreadableFile if the existing file has a later version; it stays unchanged
  */
 export async function writeState(path: string, state: State): Promise<UnreadableFile | null> {
   const file = await readOwn(path);
@@ -52,7 +53,7 @@ export async function writeState(path: string, state: State): Promise<Unreadable
     if (file === null) await setStrayAside(path);
     else if ('damage' in file.value && file.value.isNewerVersion) throw file.value.damage;
     else await keepCopy(path, 'state' in file.value ? previousOf(path) : damagedOf(path), file.text);
-    // The rename wakes the watches of this very process, which read the file before it is synced.
+    // The rename wakes this process's own watches, which read the file before it is synced.
     files.expect(path, bytes, text, { state }, false);
     await replaceFile(path, bytes);
   }
@@ -60,30 +61,30 @@ export async function writeState(path: string, state: State): Promise<Unreadable
   return file !== null && 'damage' in file.value ? file.value.damage : null;
 }
 
-/** Sets a damaged file aside, and puts its previous copy in its place. Does nothing where the file is good. */
+/** Sets a damaged file aside, and restores its previous copy. Does nothing if the file is good. */
 export async function mendState(path: string): Promise<void> {
   const file = await readOwn(path);
   if (file === null || 'state' in file.value || file.value.isNewerVersion) return;
   const previous = await readPrevious(path);
   if (previous === null) return;
   await keepCopy(path, damagedOf(path), file.text);
-  // A file of its own, and no second name of the copy: damage to one must not damage the other.
+  // Writes a separate file instead of a hard link: damage to one must not damage the other.
   await replaceFile(path, previous.text);
 }
 
-/** Removes all copies; the state itself last, so that an interrupted removal can be repeated. */
+/** Removes the state itself last, so that an interrupted removal can be repeated. */
 export async function removeState(path: string): Promise<void> {
   for (const each of copiesOf(path)) await removeFile(each);
-  // Keys of a network that was left are not kept in memory either.
+  // Also drops the keys of a left network from memory.
   for (const each of copiesOf(path)) files.forget(each);
 }
 
-/** Every file that may hold the keys of a state; that of the state itself last. */
+/** Every file that may hold the keys of a state. The state itself comes last. */
 export function copiesOf(path: string): string[] {
   return [previousOf(path), damagedOf(path), path];
 }
 
-/** Whether this folder holds a state of any kind, good or not. */
+/** True if this folder holds any state, good or damaged. */
 export async function holdsStates(folder: string): Promise<boolean> {
   return (await listFolder(folder)).some((name) => /\.json(\.previous)?$/.test(name));
 }
@@ -97,7 +98,10 @@ async function readPrevious(path: string): Promise<{ state: State; text: string 
   return file && 'state' in file.value ? { state: file.value.state, text: file.text } : null;
 }
 
-/** A copy whose state was removed by hand is no copy of the next network; it may hold the only key of the last one. */
+/**
+ * Renames a previous copy whose state was removed by hand. It is no copy of the next network, but
+ * may hold the last network's only key.
+ */
 async function setStrayAside(path: string): Promise<void> {
   const stray = previousOf(path);
   if (!(await listFolder(dirname(path))).includes(basename(stray))) return;

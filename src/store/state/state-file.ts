@@ -11,8 +11,8 @@ import type { Rotation, State } from './state.ts';
 import { mapFields, stateSchema, stateVersion } from './state-schema.ts';
 
 /**
- * Formats a state as the text of its file, secrets in the open. The same state always gives the same text. Peers, pins and labels, of
- * which there may be thousands, have a line each.
+ * Formats a state as the text of its file, with secrets in clear text. The same state always gives
+ * the same text. Peers, pins and labels may number thousands, and have one line each.
  */
 export function formatState({ keyPair, identity, rotation, networkSecret, ...state }: State): string {
   const { membership, pins, labels } = state;
@@ -45,13 +45,16 @@ export function formatState({ keyPair, identity, rotation, networkSecret, ...sta
   return `${withRows(withPins, 'labels', labels.map(formatLabels))}\n`;
 }
 
-/** Puts rows into the empty list of this name, the only one: within a text its quotes would be escaped. */
+/**
+ * Inserts rows into the empty list of this name. It is unique: quotes within a text are escaped.
+ */
 function withRows(text: string, name: string, rows: readonly string[]): string {
   if (rows.length === 0) return text;
   return text.replace(`"${name}": []`, () => `"${name}": [\n${rows.join(',\n')}\n]`);
 }
 
-// The fields of rows stand here in their order in the file: sorting those of 10,000 peers takes longer than formatting them.
+// The fields of rows are listed in file order, because sorting the fields of 10,000 peers takes
+// longer than formatting them.
 
 function formatPeer({ given, proof, ...peer }: Peer): string {
   const { address, endpoint, expiresAt, id, identity, label, name, priority, publicKey } = peer;
@@ -80,12 +83,12 @@ function formatLabels({ labels, peer }: PeerLabels): string {
   return JSON.stringify({ labels, peer } satisfies FileRow<PeerLabels>);
 }
 
-/** Every field: one that is missing here would be missing from the file. */
+/** Requires every field: a field that is missing here would be missing in the file. */
 type FileRow<T> = Readonly<Record<keyof T, unknown>>;
 
 /**
- * Parses what {@link formatState} wrote; throws for anything else. A public key that the map lists is taken as it is there, because to
- * derive it takes a tenth of `cpn status`.
+ * Parses the output of {@link formatState}. Throws for any other text. Trusts a public key that the
+ * map lists, because deriving it takes a tenth of the time of `cpn status`.
  */
 export function parseState(text: string): State {
   const { version: _, privateKey, publicKey, keySince, rotation, ...state } = parseAs(stateSchema, parseJson(text));
@@ -101,7 +104,7 @@ export function parseState(text: string): State {
   };
 }
 
-/** The version a text claims to be of, or null when it is no state at all. */
+/** The version that a text claims. Null if it is no state. */
 export function versionOf(text: string): number | null {
   try {
     return parseAs(v.object({ version: int }), JSON.parse(text)).version;
@@ -110,7 +113,7 @@ export function versionOf(text: string): number | null {
   }
 }
 
-/** Node's own message would quote a part of the text, which holds keys. */
+/** Replaces Node's message, which would quote the text with its keys. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -119,7 +122,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** The same value, with the fields of each record in the order of their names. */
+/** Returns the same value with the fields of each record sorted by name. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== 'object' || value === null) return value;

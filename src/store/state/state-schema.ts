@@ -9,7 +9,7 @@ import { parseEndpoint } from '../../core/net/endpoint.ts';
 import { features, instant, int, peerId, secret, serviceAddress } from '../files/file-schema.ts';
 import { rotationPhases } from './state.ts';
 
-/** The version of the format of a state file; a file of a later version is left alone. */
+/** The version of the state file format. A file with a later version is never changed. */
 export const stateVersion = 1;
 
 const address = v.pipe(v.string(), v.transform(parseAddress));
@@ -73,7 +73,10 @@ const map = v.object({
   skipped: v.exactOptional(v.array(skippedPeer)),
 });
 
-/** Counts the fields of a peer that were added to the map since it is stored. One of fewer fields is read again as a whole. */
+/**
+ * The number of peer fields that were added to the stored map since its first version. A stored map
+ * with fewer fields is fetched again as a whole.
+ */
 export const mapFields = 1;
 const storedMap = v.pipe(
   v.object({ ...map.entries, fields: v.optional(int, 0) }),
@@ -102,7 +105,7 @@ const openPort = v.object({
   permanent: v.boolean(),
 });
 
-/** What a state file holds, and what becomes of it as it is read: nothing in it is used as it came. */
+/** The content of a state file, and its conversion: no field is used without validation. */
 export const stateSchema = v.object({
   version: v.literal(stateVersion),
   interface: v.string(),
@@ -161,7 +164,8 @@ export const stateSchema = v.object({
   }),
   enabled: v.boolean(),
   deletion: v.exactOptional(v.object({ at: instant, resumes: v.boolean() })),
-  // Before there was `cpn run`, a name had one address. What has a default came later than the format.
+  // Versions before `cpn run` stored one address per name. Fields with a default were added after
+  // the first version.
   resolved: v.record(
     v.string(),
     v.union([

@@ -17,114 +17,130 @@ import type { Pin } from '../../core/pins/match-pins.ts';
 import type { KeptOutside } from '../../core/routing/kept-outside.ts';
 import type { TunnelledResolver } from '../../core/routing/nested-prefixes.ts';
 
-/** What a host stores of one network. */
+/** The stored data of one network. */
 export interface State {
   readonly interface: string;
-  /** When the join began; of two networks that overlap the earlier one takes precedence. */
+  /** When the join started. If two networks overlap, the earlier one takes precedence. */
   readonly createdAt: string;
   readonly keyPair: KeyPair;
-  /** When the key pair was made, and the serial under which this host proved it; 0 for the pair that it enrolled with. */
+  /**
+   * When the key pair was created, and the serial of this host's proof for it. The serial is 0 for
+   * the key pair of the enrolment.
+   */
   readonly keySince: string;
   readonly keySerial: number;
-  /** Null in a network joined before there were identities. */
+  /** Null in a network that was joined before identities existed. */
   readonly identity: Identity | null;
-  /** A change of keys that was begun and not ended yet. */
+  /** A key rotation in progress. */
   readonly rotation: Rotation | null;
-  /** The bytes in base64 of which each pair of peers gets its preshared key; null without a network secret. */
+  /**
+   * The network secret in base64, from which each pair of peers derives its preshared key. Null
+   * without a network secret.
+   */
   readonly networkSecret: Secret | null;
   readonly service: ServiceAddress;
-  /** The features of the service when its description was last read; null before that. */
+  /** The features of the service, from its last description. Null before the first one. */
   readonly features: readonly Feature[] | null;
-  /** True while an enrolment may have been carried out whose reply never came, and that the service would carry out again. */
+  /** True while an enrolment may have succeeded without a reply, and a retry would repeat it. */
   readonly perhapsEnrolled: boolean;
   readonly enrollment: EnrollmentIntent;
-  /** Null before the enrolment was answered. */
+  /** Null until the service replies to the enrolment. */
   readonly membership: Membership | null;
   readonly options: Options;
-  /** False after `cpn down`: the network is joined, and stays down until `cpn up`. */
+  /** False after `cpn down`: the network stays joined, but down until `cpn up`. */
   readonly enabled: boolean;
   /**
-   * Its control plane stated that the network was deleted: when this host received that, in ISO 8601, and whether the network comes up
-   * once the control plane has it again. Absent for a network that was not deleted; else `enabled` is false.
+   * Set after the control plane reported the network's deletion. `at` is when this host received
+   * that, in ISO 8601. `resumes` is true if the network comes up once the control plane has it
+   * again. While it is set, `enabled` is false.
    */
   readonly deletion?: { readonly at: string; readonly resumes: boolean };
   readonly resolved: Resolved;
-  /** Identifies the newest map that cut this host off and was rolled back; it is not applied again. */
+  /** The newest map that cut this host off and was rolled back. It is not applied again. */
   readonly refused: string | null;
-  /** In the order of their ids; saved, so that the wg-quick file and the state agree after a reboot. */
+  /** Sorted by id. Saved, so that the wg-quick file and the state agree after a reboot. */
   readonly failed: readonly PeerFailure[];
-  /** The path MTU that the daemon measured, where paths do not carry packets of the usual size; else null. */
+  /** The measured path MTU. Null if all paths carry packets of the usual size. */
   readonly pathMtu: PathMtu | null;
-  /** True after `cpn drain`: this connector is out of service until an operator puts it back. */
+  /** True after `cpn drain`: the connector is out of service until an operator reverts it. */
   readonly drained: boolean;
   /**
-   * When the service confirmed the map of a network whose map has a longest age, in milliseconds since 1970 by its own clock; not each
-   * confirmation is saved. Absent in other networks.
+   * When the service last confirmed the map, in milliseconds since 1970 by the service's clock.
+   * Only for a network whose map has a maximum age. Not every confirmation is saved.
    */
   readonly confirmed?: number;
-  /** Those of listed peers in the order of their ids, then those of peers that left, the last to leave first. */
+  /** Pins of listed peers, sorted by id. Then those of peers that left, most recent first. */
   readonly pins: readonly Pin[];
-  /** Addresses in accepted routes that the last pass kept outside the tunnel: a resolver there is not taken for one in the network. */
+  /**
+   * Addresses in accepted routes that the last pass kept outside the tunnel. A resolver there does
+   * not count as a resolver in the network.
+   */
   readonly keptOutside: readonly KeptOutside[];
-  /** Resolvers that this host names and that accepted routes lead to, or led to while they were there. */
+  /** Resolvers of this host that are, or were, the destination of accepted routes. */
   readonly tunnelledResolvers: readonly TunnelledResolver[];
-  /** The labels by which the hosts file named the peers of the map; empty where it does not. */
+  /** The labels of the map's peers in the hosts file. Empty if the hosts file has none. */
   readonly labels: readonly PeerLabels[];
   readonly receipt: Receipt;
-  /** The other part of the receipt, which 0.1.0 does not read: what was opened in ufw and firewalld. */
+  /** The part of the receipt that 0.1.0 does not read: ports opened in ufw and firewalld. */
   readonly openPorts: readonly OpenPort[];
 }
 
-/** How far a change of keys has come. */
+/** The phases of a key rotation. */
 export const rotationPhases = ['announcing', 'confirming', 'returning'] as const;
 
 /**
- * A change of keys. While `announcing` the present pair is in use, and the other one is new: the control plane may list either.
- * While `confirming` the new pair is the present one, and the other is kept for the way back. While `returning` the way back is
- * being announced: the control plane may list either, and the new pair is in use until it lists the old one.
+ * A key rotation:
+ * - `announcing`: the current pair is in use, and `keyPair` is new. The control plane may list
+ *   either.
+ * - `confirming`: the new pair is in use, and `keyPair` is the old one, kept for a rollback.
+ * - `returning`: the rollback is being announced. The control plane may list either, and the new
+ *   pair stays in use until the control plane lists the old one.
  */
 export interface Rotation {
   readonly phase: (typeof rotationPhases)[number];
   /** The pair that is not in use. */
   readonly keyPair: KeyPair;
-  /** That of the new pair; null where the host has no identity. */
+  /** The proof of the new pair. Null if the host has no identity. */
   readonly proof: KeyProof | null;
-  /** The later one of the old pair, once it is on its way back. */
+  /** The newer proof of the old pair, once a rollback has started. */
   readonly wayBack: KeyProof | null;
   readonly begunAt: string;
-  /** Who answered to the old pair, and when last, in seconds since the epoch: any later handshake of theirs confirms the new one. */
+  /**
+   * The peers with a session on the old pair, and their latest handshakes, in seconds since the
+   * epoch. Any later handshake with one of them confirms the new pair.
+   */
   readonly witnesses: readonly ConfirmingPeerKey[];
 }
 
-/** A peer with a living session. */
+/** A peer with a live session. */
 export interface ConfirmingPeerKey {
   readonly publicKey: PublicKey;
   readonly latestHandshake: number;
-  /** Identifies it where its own key changes in the meantime; absent in a file of an earlier version. */
+  /** Identifies the peer if its key changes meanwhile. Absent in a file of an earlier version. */
   readonly peer?: PeerId | undefined;
 }
 
-/** What was or is to be sent. The enrolment key itself is not stored. */
+/** The enrolment that was or will be sent. The enrolment key itself is not stored. */
 export interface EnrollmentIntent {
   readonly idempotencyKey: string;
-  /** SHA-256 of the enrolment key, by which a second join with it is known. */
+  /** SHA-256 of the enrolment key, which identifies a second join with the same key. */
   readonly tokenHash: string;
   readonly name: string;
   readonly type: PeerType;
   readonly endpoint: Endpoint | null;
 }
 
-/** What the control plane answered, and the newest map since. */
+/** The control plane's reply to the enrolment, and the newest map since. */
 export interface Membership {
   readonly peer: { readonly id: PeerId; readonly name: string; readonly address: Address };
-  /** A bearer for this peer alone, where the service gives one. */
+  /** A bearer token for this peer alone, if the service issues one. */
   readonly accessToken: Secret | null;
-  /** A personal token in its place, where the service gives none and an operator gave one to this host. */
+  /** A personal token that an operator gave this host, if the service issues no bearer token. */
   readonly personalToken: Secret | null;
   readonly map: NetworkMap;
-  /** Other settings in the ready wg-quick text of the enrolment; absent where there are none. */
+  /** Other settings in the service's wg-quick text. Absent if there are none. */
   readonly text?: ProvidedRemarks;
 }
 
-/** The state of a network whose control plane answered the enrolment. */
+/** The state of a network whose control plane replied to the enrolment. */
 export type Joined = State & { readonly membership: Membership };

@@ -12,9 +12,7 @@ import { usualMetric } from '../../../core/routing/place-route.ts';
  */
 export const batchArgs = ['-force', '-batch', '-'];
 
-/**
- * Renders each command of a step as lines for `ip -batch -` (ip(8)), which detects IPv4 and IPv6.
- */
+/** Renders the commands of a step for `ip -batch -` (ip(8)), which detects IPv4 and IPv6. */
 export function renderBatch({ link, commands }: ConfigureLink): string[] {
   return commands.flatMap((command) => renderLines(link, command));
 }
@@ -89,18 +87,13 @@ function renderRoute(verb: string, link: string, route: RouteFields, protocol: s
   return words.join(' ');
 }
 
-/**
- * The on-link route of an address, as the kernel adds it. The kernel removes it with the address.
- */
+/** The on-link route of an address, as the kernel adds it, and removes it with the address. */
 function renderRangeRoute(link: string, range: Prefix, source: Address, replaces: boolean): string {
   const verb = replaces ? 'replace' : 'append';
   return `route ${verb} ${range} dev ${link} proto ${kernelProtocol} scope link src ${source}`;
 }
 
-/**
- * Priority and protocol distinguish our rule from rules that differ only in attributes that we do
- * not write.
- */
+/** Priority and protocol distinguish our rule from rules with further attributes. */
 function renderRule(rule: Rule): string {
   if (rule.table !== null) checkWord('table', rule.table);
   return `${formatRule(rule)} priority ${rule.priority} protocol ${checkWord('protocol', rule.protocol)}`;

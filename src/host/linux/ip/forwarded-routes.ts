@@ -53,10 +53,7 @@ function readVerdict(link: string, answer: LookupResult | undefined): ForwardVer
 
 const unicast = '1';
 
-/**
- * The errors of a lookup (fib_props in net/ipv4/fib_semantics.c), from routes and from policy
- * rules.
- */
+/** Errors of a lookup, from routes and policy rules (fib_props in net/ipv4/fib_semantics.c). */
 const refusals: readonly (readonly [string, string])[] = [
   ['Network is unreachable', 'this host has no route there for packets of the network'],
   ['No route to host', 'a route or a rule of this host makes it unreachable for packets of the network'],

@@ -25,9 +25,7 @@ const isAbsent = (error: unknown) => /not supported|FIB table does not exist|Can
 export interface ListedRoutes {
   readonly four: readonly JsonEntry[];
   readonly six: readonly JsonEntry[];
-  /**
-   * False if the main table is too large to list. Then only the routes of some protocols are here.
-   */
+  /** False if the main table is too large. Then only routes of some protocols are here. */
   readonly isWhole: boolean;
 }
 

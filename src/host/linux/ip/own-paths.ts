@@ -2,17 +2,12 @@ import type { Address } from '../../../core/net/cidr.ts';
 import { asList, isEntry, type JsonEntry, readGateway } from './json-entry.ts';
 import type { LookupResult } from './route-lookups.ts';
 
-/**
- * Looks up the path of packets from this host to each address. The lookup applies all policy rules
- * and tables.
- */
+/** Looks up the path of packets from this host to each address, by all policy rules and tables. */
 export function renderPaths(addresses: readonly Address[]): readonly string[] {
   return addresses.map((address) => `route get ${address}`);
 }
 
-/**
- * Reads the replies to {@link renderPaths}, one for each address, as `interface gateway source`.
- */
+/** Reads the replies to {@link renderPaths}, one per address, as `interface gateway source`. */
 export function readPaths(
   addresses: readonly Address[],
   answers: readonly LookupResult[],

@@ -14,15 +14,10 @@ import {
   tableName,
 } from './json-entry.ts';
 
-/**
- * Numbers, because a host may rename tables and protocols. Details, because they include the type.
- */
+/** Numbers, because a host may rename tables and protocols. Details include the type. */
 const getArgs = ['-json', '-details', '-Numeric', '-batch', '-'];
 
-/**
- * {@link Host.route}, in one process: the path of the packet (`route get`), and the matching route
- * (`fibmatch`).
- */
+/** {@link Host.route}, in one process: `route get` is the path, `fibmatch` the matching route. */
 export async function getRoute(run: Run, destination: Address, packet: PacketOrigin = {}): Promise<KernelRoute> {
   const { source, mark } = packet;
   const from = source === undefined ? '' : ` from ${source}`;
@@ -37,10 +32,7 @@ export async function getRoute(run: Run, destination: Address, packet: PacketOri
   }
 }
 
-/**
- * Parses the two lines, each a JSON array with one object (iproute_get in ip/iproute.c of
- * iproute2).
- */
+/** Parses two lines, each a JSON array of one object (iproute_get in ip/iproute.c of iproute2). */
 export function parseRouteGet(text: string): KernelRoute {
   const [path, match] = text
     .split('\n')

@@ -21,10 +21,7 @@ import { showArgs } from './show.ts';
  */
 export const mostAtOnce = 2 * 1024 * 1024;
 
-/**
- * The kernel's reply to one line of a batch: a line of JSON, or the rtnetlink error in the words of
- * strerror(3).
- */
+/** The kernel's reply to one line of a batch: JSON, or the rtnetlink error as in strerror(3). */
 export type LookupResult = { readonly json: string } | { readonly refusal: string };
 
 /**
@@ -33,20 +30,14 @@ export type LookupResult = { readonly json: string } | { readonly refusal: strin
  */
 export const defaultProbes = ['0.0.0.1', '240.0.0.1'] as unknown as readonly Address[];
 
-/**
- * Sample addresses of a prefix, near its beginning, middle and end. Their routes represent the
- * whole prefix.
- */
+/** Addresses near the beginning, middle and end. Their routes represent the whole prefix. */
 export function probesOf(prefix: Prefix): readonly Address[] {
   if (familyOf(prefix) === 6 || lengthOf(prefix) > 29) return [addressOf(prefix)];
   const { first, last } = rangeOf(prefix);
   return [first + 1n, (first + last) / 2n + 2n, last - 1n].map(addressAt);
 }
 
-/**
- * Looks up the matching route as WireGuard's own packets do: with its mark, past the rules of a
- * full tunnel.
- */
+/** Uses the mark of WireGuard's own packets, which bypass the rules of a full tunnel. */
 export function renderLookup(address: Address): string {
   return `route get fibmatch ${address} mark ${tunnelMark}`;
 }

@@ -40,16 +40,12 @@ export interface ShownLink {
   readonly kind: string | null;
   /** The bridge, bond or VRF that the link belongs to. */
   readonly master: string | null;
-  /**
-   * The interface below it, or the other end of its pair. Null if that is in another network
-   * namespace.
-   */
+  /** The interface below, or the other end of a pair. Null if in another network namespace. */
   readonly lower: string | null;
   /** True for an Ethernet device of a program, such as a virtual machine monitor. */
   readonly isTap: boolean;
   /**
-   * True if the device accepts packets with incomplete checksums. Virtual machines use this, VPNs
-   * do not.
+   * True if packets may have incomplete checksums, as those of virtual machines, but not of VPNs.
    */
   readonly hasVirtioHeader: boolean;
   readonly addresses: readonly ShownAddress[];
@@ -206,10 +202,7 @@ function readRoute(entry: JsonEntry, whole: Prefix): ShownRoute {
   };
 }
 
-/**
- * Parses an IPv4 rule of `ip -json -details -Numeric rule show` (print_rule in ip/iprule.c of
- * iproute2).
- */
+/** Parses an IPv4 rule of `ip rule show` (print_rule in ip/iprule.c of iproute2). */
 function readRule(entry: JsonEntry): Rule {
   const { priority, src, srclen, dst, dstlen, fwmark, fwmask, table, protocol } = entry;
   const { goto, suppress_prefixlen: suppress } = entry;

@@ -83,10 +83,7 @@ const removals: ReadonlySet<string> = new Set(['delete', 'destroy']);
  * for each change of the policy.
  */
 const filterChainLine = /^([a-z]{1,20}) chain (?:ip|inet) [^"]{1,300} \{ type filter hook (?:forward|input) /;
-/**
- * `delete table ip filter`. Rules and chains of other programs are ignored, because they change too
- * often.
- */
+/** `delete table ip filter`. Rules and chains of other programs change too often. */
 const deletedTableLine = /^(delete|destroy) table (?:ip|inet) /;
 /**
  * `delete rule inet cpn_wg0 forward handle 3`: verb, kind of object, family, and the table, whose

@@ -12,10 +12,7 @@ export interface Monitor {
   readonly protocol: number;
   /** Null for a line without a relevant change. */
   parse(line: string): HostEvent | null;
-  /**
-   * True if the line reports that the kernel dropped messages because the socket was full
-   * (ENOBUFS).
-   */
+  /** True if the line reports that the kernel dropped messages of a full socket (ENOBUFS). */
   isLossReport(line: string): boolean;
 }
 
@@ -93,9 +90,7 @@ async function waitUntilListening({ pid, ended }: Child, protocol: number, signa
   }
 }
 
-/**
- * True if the process has a netlink socket of the protocol that joined groups. Its port is the pid.
- */
+/** True if the process has a netlink socket of the protocol in a group. Its port is the pid. */
 async function isListening(pid: number | undefined, wanted: number): Promise<boolean> {
   const sockets = await readFile('/proc/net/netlink', 'utf8').catch(() => '');
   return sockets.split('\n').some((socket) => {

@@ -53,10 +53,7 @@ const forwardingLine = /^\S{1,5} (?:dev )?(\S{1,15}) forwarding (?:on|off) *$/;
 /** Matches single interfaces only: `all` never loosens the filter of an interface. */
 const sourceFilterLine = /^\S{1,5} (?:dev )?(?!all |default )(\S{1,15}) rp_filter (?:off|loose|strict) *$/;
 
-/**
- * `3: v0@v1: <BROADCAST,…`. Bounded, because a name has up to 15 characters, and a line up to
- * 65,536.
- */
+/** `3: v0@v1: <BROADCAST,…`. Bounded: a name has up to 15 characters, a line up to 65,536. */
 const linkLine = /^\d{1,10}: ([^\s:]{1,15}?)(?:@[^\s:]{1,15})?: </;
 /** `3: v0    inet 10.1.0.1/24 …` */
 const addressLine = /^\d{1,10}: ([^\s:]{1,15}) +inet6? /;

@@ -4,10 +4,7 @@ import { readObjects } from './own-table.ts';
 import type { SetOf } from './rule-conditions.ts';
 import { readRuleStatements } from './rule-statements.ts';
 
-/**
- * Leaves out the elements of named sets: a blocklist has 100,000 or more. Anonymous sets are part
- * of a rule.
- */
+/** Omits elements of named sets, often 100,000 or more. Anonymous sets are part of a rule. */
 export const rulesetArgs = ['--json', '--terse', 'list', 'ruleset'];
 
 /** Lists a set with its elements. */
@@ -81,9 +78,7 @@ function hookOf({ type, hook }: JsonEntry): Hook | null {
   return type === 'filter' ? (hooks.find((each) => each === hook) ?? null) : null;
 }
 
-/**
- * nft 1.0.6 prints the name of the table in place of any flag. Such a flag is treated as `dormant`.
- */
+/** nft 1.0.6 prints the table's name in place of any flag. It is treated as `dormant`. */
 function isDormant({ name, flags }: JsonEntry): boolean {
   const words = [flags].flat();
   return words.includes('dormant') || words.includes(name);

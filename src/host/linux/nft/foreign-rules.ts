@@ -12,10 +12,7 @@ import { hasLegacyTables, parseLegacyTables } from './legacy-tables.ts';
 const readingMs = 500;
 /** Bytes of one set: about 20,000 prefixes. */
 const maxSetBytes = 1024 * 1024;
-/**
- * A set may decide whether packets reach a rule with a further set. Each round reads the sets of
- * one such level.
- */
+/** A set may decide whether packets reach a rule with another set. Each round reads one level. */
 const maxRounds = 4;
 
 /**
@@ -63,10 +60,7 @@ async function readSet(run: Run, set: NamedSet, deadlineMs: number): Promise<str
   }
 }
 
-/**
- * Returns null for tables that cannot be read. Without legacy tables, starts no process and loads
- * no kernel module.
- */
+/** Null if unreadable. Without legacy tables, starts no process and loads no kernel module. */
 async function readLegacyTables(run: Run): Promise<(FilterTable | null)[]> {
   if (!hasLegacyTables(await readIfThere('/proc/net/ip_tables_names'))) return [];
   try {

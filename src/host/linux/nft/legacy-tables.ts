@@ -21,10 +21,7 @@ const hooks: Readonly<Record<string, Hook>> = {
   INPUT: 'input',
 };
 
-/**
- * True if /proc/net/ip_tables_names lists a filtering table. nft does not show the rules of
- * iptables-legacy.
- */
+/** True if iptables-legacy, whose rules nft does not show, has a table that filters. */
 export function hasLegacyTables(names: string): boolean {
   return names.split('\n').some((name) => Object.hasOwn(priorities, name));
 }

@@ -80,8 +80,7 @@ function firstOf(value: unknown): string {
 }
 
 /**
- * Parses the output of `nft --json`: objects with one key each, such as `chain` or `rule`. @throws
- * InvalidValue
+ * Parses `nft --json` into objects with one key, such as `chain` or `rule`. @throws InvalidValue
  */
 export function readObjects(text: string): JsonEntry[] {
   try {

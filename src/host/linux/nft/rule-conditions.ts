@@ -32,10 +32,7 @@ export function readMatch({ op, left, right }: JsonEntry, setOf: SetOf): (readon
   return values.map((value) => readCondition(left, value, setOf) ?? [unknown]);
 }
 
-/**
- * The conditions under which a field, or a concatenation of fields, has a value. Null if
- * unsupported.
- */
+/** The conditions under which a field, or a concatenation, has a value. Null if unsupported. */
 export function readCondition(field: unknown, value: unknown, setOf: SetOf): readonly RuleCondition[] | null {
   const fields = isEntry(field) ? asList(field.concat) : [];
   if (fields.length === 0) {

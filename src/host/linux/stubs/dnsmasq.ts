@@ -93,20 +93,14 @@ function nameOf(letter: string, value: string): DnsmasqSetting[] {
   return name === undefined ? [] : [[name, value]];
 }
 
-/**
- * Parses a line of dnsmasq.conf: `server="192.0.2.53" # comment`. Within quotes, `#` starts no
- * comment.
- */
+/** Parses a line such as `server="192.0.2.53" # comment`. Within quotes, `#` starts no comment. */
 function readLine(line: string): DnsmasqSetting[] {
   const text = line.replace(/"([^"]*)"|(?:^|\s)#.*$/g, (_, quoted: string | undefined) => quoted ?? '');
   const [, name, value = ''] = /^\s*([a-z0-9-]+)\s*(?:=\s*(.*?))?\s*$/.exec(text) ?? [];
   return name === undefined ? [] : [[name, value]];
 }
 
-/**
- * `/etc/dnsmasq.d,.bak` skips names with that ending. `/etc/dnsmasq.d,*.conf` reads only names with
- * that ending.
- */
+/** `/etc/dnsmasq.d,.bak` skips names with that ending. `*.conf` instead reads only such names. */
 function listFolder(value: string, { list }: SettingsFiles): string[] {
   const [folder = '', ...ends] = value.split(',');
   const taken = ends.filter((end) => end.startsWith('*')).map((end) => end.slice(1));

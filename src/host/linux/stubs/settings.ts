@@ -24,9 +24,7 @@ export interface StubSettings {
 /** The maximum number of files that are read for one stub. */
 export const mostFiles = 200;
 
-/**
- * Parses an address with an optional port after the mark. Null for a name, and for any other text.
- */
+/** Parses an address with an optional port after the mark. Null for a name or other text. */
 export function readForwarder(text: string, mark: '#' | '@'): Forwarder | null {
   const [host = '', port = '53'] = text.split(mark);
   const address = readAddress(host);
@@ -41,10 +39,7 @@ export function readNameservers(text: string): Forwarder[] {
 /** MAXNS of glibc, which ignores further servers. */
 const mostOfGlibc = 3;
 
-/**
- * systemd-resolved and dnsmasq query all servers. Two network cards may each have two servers per
- * family.
- */
+/** systemd-resolved and dnsmasq query all servers. Two cards may have two per family each. */
 export const mostOfStub = 8;
 
 /**

@@ -40,10 +40,7 @@ export function readUnbound(argv: readonly string[], files: SettingsFiles): Stub
   return { forwarders, isComplete };
 }
 
-/**
- * Returns the file after `-c`, which may follow other letters and may have its value in the same
- * word.
- */
+/** The file after `-c`, which may follow other letters, or have its value in the same word. */
 function findMain(argv: readonly string[]): string {
   const at = argv.findIndex((word, index) => index > 0 && /^-[dhpvV]*c/.test(word));
   if (at < 0) return '/etc/unbound/unbound.conf';
