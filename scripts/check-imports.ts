@@ -32,6 +32,7 @@ const APP_ROOMS = [...APP, 'src/app/reconcile/', 'src/app/lan/', 'src/app/proble
 const APP_TYPES = [
   'src/contract/',
   'src/api/service.ts',
+  'src/api/admin-service.ts',
   'src/host/host.ts',
   'src/host/inspector.ts',
   'src/host/supervisor.ts',

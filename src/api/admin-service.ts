@@ -1,29 +1,84 @@
+import type * as z from 'zod';
 import { LoginRequest } from '../contract/auth.ts';
-import { CreateEnrollmentKey } from '../contract/enrollment-key.ts';
-import { CreateNetwork } from '../contract/network.ts';
-import type { Secret } from '../core/crypto/secret.ts';
-import { WrongUsage } from '../core/errors/index.ts';
+import { Secret } from '../core/crypto/secret.ts';
+import { Refused, WrongUsage } from '../core/errors/index.ts';
+import type { AdminFeature } from '../core/map/features.ts';
 import type { Id } from '../core/map/model.ts';
 import type { ServiceAddress } from '../core/net/service-address.ts';
-import { accountService } from './account-service.ts';
-import { changeService } from './change-service.ts';
 import { checkRequest } from './check-request.ts';
-import { decodeNetworks, decodeNewKey, decodeProfile, decodeSession, decodeWholeNetwork } from './decode/admin.ts';
+import { decodeSession, type Session } from './decode/admin.ts';
+import type { AuditEntry, Event, PendingHost } from './decode/extensions.ts';
 import { readAdminFeatures } from './description.ts';
-import { healthService } from './health-service.ts';
-import type { Call } from './http/attempt.ts';
-import { readIfJson } from './http/body.ts';
+import type { Call, Reply } from './http/attempt.ts';
 import { HttpClient } from './http/client.ts';
 import type { ClientOptions } from './http/client-options.ts';
+import { type Operation, operations } from './operations.ts';
 import { createList } from './pages.ts';
-import type { AdminService } from './service.ts';
+import type { Wait } from './service.ts';
 
-const read = { method: 'GET', repeatable: true, answered: true } as const;
-/** Of what each service has. */
-const readContract = { ...read, alwaysThere: true } as const;
-const remove = { method: 'DELETE', repeatable: true, answered: false } as const;
-/** Without an Idempotency-Key a second request makes a second token, network or key. */
-const create = { method: 'POST', repeatable: false, answered: true } as const;
+export type { Key, Network, NetworkPeer, Profile, Session } from './decode/admin.ts';
+export type {
+  AuditEntry,
+  Event,
+  KeyOfNetwork,
+  OpenSession,
+  PeerHealth,
+  PendingHost,
+  Token,
+  User,
+} from './decode/extensions.ts';
+
+type Operations = typeof operations;
+
+/** An id for each name in braces. */
+type Ids<Path extends string> = Path extends `${string}{${string}}${infer Rest}` ? [id: Id, ...Ids<Rest>] : [];
+/** A request, with its passwords as secrets. */
+type Sent<Body> = {
+  readonly [Name in keyof Body]: Name extends `${string}password`
+    ? Secret | Extract<Body[Name], undefined>
+    : Body[Name];
+};
+type Query<Name extends string> = { readonly [Each in Name]?: Id | boolean };
+type Input<Of> = Of extends { readonly body: infer Body extends z.ZodObject }
+  ? [body: Sent<z.input<Body>>]
+  : Of extends { readonly query: readonly (infer Name extends string)[] }
+    ? [query?: Query<Name>]
+    : [];
+type Result<Of> =
+  | (Of extends { readonly reply: (...reply: never[]) => infer Reply } ? Reply : undefined)
+  | (Of extends { readonly otherwise: null } ? null : never);
+
+/** Which part of the audit: the newest entries, or those before the one with the id `before`. */
+type AuditPage = { readonly before?: Id; readonly limit?: number };
+/** Which events, oldest first: the newest ones, or those after the one with the id `after`, for which the service may wait. */
+export type EventPage = { readonly after?: Id; readonly limit?: number; readonly wait?: Wait };
+
+/** The operations of an administrator on the service, as {@link operations} lists them. All but `login` need its token. */
+export type AdminService = {
+  readonly [Name in keyof Omit<Operations, 'readAudit' | 'readEvents' | 'readRemovals'>]: (
+    ...input: [...Ids<Operations[Name]['path']>, ...Input<Operations[Name]>]
+  ) => Promise<Result<Operations[Name]>>;
+} & {
+  login(email: string, password: Secret, device: string): Promise<Session>;
+  /** Whether the service describes an extension; what it does not describe it must not be asked for. */
+  describes(feature: AdminFeature): Promise<boolean>;
+  /** What was done in the organization, newest first: up to `limit` entries, or as many as the service gives. */
+  readAudit(page?: AuditPage): Promise<AuditEntry[]>;
+  /**
+   * Which hosts of a network have not applied the last removal of a peer. Waits up to so many seconds for those that may do so soon.
+   * Null from a service that does not describe that it notes this.
+   */
+  readRemovals(network: Id, waitSeconds: number): Promise<PendingHost[] | null>;
+  /**
+   * A page of the events of a network. A call that waits makes one attempt, and its caller goes on.
+   *
+   * `waited`: the service supports waiting; else it is to be polled.
+   */
+  readEvents(network: Id, page?: EventPage): Promise<{ readonly events: Event[]; readonly waited: boolean }>;
+};
+
+/** The entries of the audit that a service gives in one reply. */
+const auditPage = 200;
 
 /** Only a service that speaks of a second factor has one. */
 const secondFactor = /two.factor|2fa|second factor|one.time|\botp\b|\bmfa\b/i;
@@ -49,70 +104,102 @@ export function connectAdminService(
   const http = new HttpClient(address, options);
   const call = async (request: Call) => {
     if (token === null) throw new WrongUsage(`${request.what} needs a login; sign in with "cpn login"`);
-    return http.call({ remedies: goneRemedies, ...request, bearer: token });
+    return http.call({ ...request, bearer: token });
   };
   const list = createList({ base: http.url, secrets: token === null ? [] : [token] }, call);
   const describes = readAdminFeatures(address, options);
+
+  const perform = async (operation: Operation, input: readonly unknown[], more: Partial<Call> = {}) => {
+    const { feature, otherwise, isList, reply } = operation;
+    if (feature !== undefined && !(await describes(feature))) return { value: otherwise, waited: false };
+    const { request, json } = composeCall(operation, input);
+    const decode = (body: unknown, reading: Reply['reading']) => reply?.(body, reading, json as never);
+    if (isList) return { value: await list({ ...request, ...more }, decode as () => unknown[]), waited: false };
+    try {
+      const { body, reading, waited } = await call({ ...request, ...more });
+      return { value: decode(body, reading), waited };
+    } catch (error) {
+      const isAbsent = error instanceof Refused && (error.status === 404 || error.status === 405);
+      if (!isAbsent || otherwise === undefined || feature !== undefined) throw error;
+      return { value: otherwise, waited: false };
+    }
+  };
+  const methods = Object.entries(operations).map(([name, operation]) => [
+    name,
+    async (...input: unknown[]) => (await perform(operation, input)).value,
+  ]);
   return {
+    ...Object.fromEntries(methods),
+    describes,
     login: (email, password, device) => login(http, email, password, device),
 
-    async logout() {
-      await call({ ...create, what: 'the logout', path: '/api/auth/logout', answered: false });
+    async readAudit({ before, limit } = {}) {
+      const readPage = async (page: AuditPage) => (await perform(operations.readAudit, [page])).value as AuditEntry[];
+      if (limit === undefined) return readPage({ ...(before !== undefined && { before }) });
+      const entries: AuditEntry[] = [];
+      for (let last = before; entries.length < limit; last = entries.at(-1)?.id) {
+        const size = Math.min(limit - entries.length, auditPage);
+        const page = await readPage({ ...(last !== undefined && { before: last }), limit: size });
+        entries.push(...page.slice(0, size));
+        if (page.length < size) break;
+      }
+      return entries;
     },
 
-    async profile() {
-      const what = 'reading the profile';
-      const { body, reading } = await call({ ...read, what, path: '/api/auth/me', receive: readIfJson });
-      return decodeProfile(body, reading);
-    },
-
-    describes,
-
-    async listNetworks() {
-      return list({ ...readContract, what: 'listing the networks', path: '/api/networks' }, decodeNetworks);
-    },
-
-    async readNetwork(network) {
-      const { body, reading } = await call({
-        ...readContract,
-        what: `reading network ${network}`,
-        path: pathOf(network),
+    async readRemovals(network, seconds) {
+      const { value } = await perform(operations.readRemovals, [network], {
+        ...(seconds > 0 && { wait: { seconds } }),
       });
-      return decodeWholeNetwork(body, reading);
+      return (value as { pending: PendingHost[] } | null)?.pending ?? null;
     },
 
-    async createNetwork(network) {
-      const json = checkRequest(CreateNetwork, network);
-      const { body, reading } = await call({ ...create, what: 'making the network', path: '/api/networks', json });
-      return decodeWholeNetwork(body, reading);
+    async readEvents(network, { wait, ...page } = {}) {
+      const { value, waited } = await perform(operations.readEvents, [network, page], {
+        ...(wait && { wait, attempts: 1 }),
+      });
+      return { events: value as Event[], waited };
     },
+  } as AdminService;
+}
 
-    async deleteNetwork(network) {
-      await call({ ...remove, what: `deleting network ${network}`, path: pathOf(network) });
-    },
-
-    async createKey(network, key) {
-      const json = checkRequest(CreateEnrollmentKey, key);
-      const path = `${pathOf(network)}/enrollment-keys`;
-      const { body, reading } = await call({ ...create, what: `making a key for network ${network}`, path, json });
-      return decodeNewKey(body, reading, json);
-    },
-
-    async removePeer(network, peer) {
-      const path = `${pathOf(network)}/peers/${encodeURIComponent(peer)}`;
-      await call({ ...remove, what: `removing peer ${peer} of network ${network}`, path });
-    },
-
-    ...changeService(call, list, describes),
-    ...accountService(call, list),
-    ...healthService(call, describes),
+/** The call of an operation with these ids and, after them, its request or its query. */
+function composeCall(operation: Operation, input: readonly unknown[]) {
+  const names = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
+  const fill = (template: string, encode: (id: string) => string) =>
+    template.replace(/\{(\w+)\}/g, (_, name) => encode(String(input[names.indexOf(name)])));
+  const given = Object.entries(input[names.length] ?? {}).filter(([, value]) => value !== undefined);
+  const secrets = given.flatMap(([, value]) => (value instanceof Secret ? [value] : []));
+  const json = operation.body && checkRequest(operation.body, revealed(given));
+  const query = new URLSearchParams(
+    operation.body
+      ? []
+      : given.flatMap(([name, value]) => (value === false ? [] : [[name, String(value)] as [string, string]])),
+  );
+  const { method, what, reply, receive, isInContract, remedies = goneRemedies } = operation;
+  const request: Call = {
+    method,
+    what: fill(what, String),
+    path: `${fill(operation.path, encodeURIComponent)}${query.size > 0 ? `?${query}` : ''}`,
+    ...(json && { json }),
+    secrets,
+    // A second POST makes a second token, network or key; a second PUT gives a password that is no longer the current one.
+    repeatable: method !== 'POST' && method !== 'PUT',
+    answered: reply !== undefined,
+    ...(receive && { receive }),
+    ...(isInContract && { alwaysThere: true }),
+    remedies,
   };
+  return { request, json };
+}
+
+function revealed(fields: readonly (readonly [string, unknown])[]): Record<string, unknown> {
+  return Object.fromEntries(fields.map(([name, value]) => [name, value instanceof Secret ? value.reveal() : value]));
 }
 
 async function login(http: HttpClient, email: string, password: Secret, device: string) {
   const json = checkRequest(LoginRequest, { email, password: password.reveal(), device_name: device });
   const { body, reading } = await http.call({
-    ...create,
+    ...{ method: 'POST', repeatable: false, answered: true },
     what: 'the login',
     path: '/api/auth/login',
     json,
@@ -120,8 +207,4 @@ async function login(http: HttpClient, email: string, password: Secret, device: 
     remedies: loginRemedies,
   });
   return decodeSession(body, reading);
-}
-
-function pathOf(network: Id): string {
-  return `/api/networks/${encodeURIComponent(network)}`;
 }

@@ -1,20 +1,11 @@
-import type { AuditEntry as AuditEntryReply } from '../contract/audit.ts';
-import type { OpenSession as OpenSessionReply } from '../contract/auth.ts';
-import type { CreateEnrollmentKey, EnrollmentKey, NewEnrollmentKey } from '../contract/enrollment-key.ts';
-import type { Event as EventReply } from '../contract/event.ts';
-import type { PathState, PeerHealth as PeerHealthReply, Report } from '../contract/health.ts';
+import type { Report } from '../contract/health.ts';
 import type { PeerMessage } from '../contract/message.ts';
-import type { ChangeNetwork, CreateNetwork, NetworkSummary as NetworkSummaryReply } from '../contract/network.ts';
-import type { ChangePeer, Peer as PeerReply, PeerType } from '../contract/peer.ts';
-import type { CreatePersonalToken, PersonalToken } from '../contract/personal-token.ts';
-import type { PendingHost as PendingHostReply } from '../contract/removal.ts';
-import type { ChangeUser, CreateUser as CreateUserRequest, User as UserReply } from '../contract/user.ts';
+import type { PeerType } from '../contract/peer.ts';
 import type { IdentityKey, KeyProof } from '../core/crypto/identity.ts';
 import type { PublicKey } from '../core/crypto/keys.ts';
 import type { Secret } from '../core/crypto/secret.ts';
-import type { ConnectorProfile } from '../core/export/device-profile.ts';
 import type { Reachability } from '../core/health/compose-report.ts';
-import type { AdminFeature, Feature } from '../core/map/features.ts';
+import type { Feature } from '../core/map/features.ts';
 import type { Id, NetworkMap, PeerId, ProvidedRemarks } from '../core/map/model.ts';
 import type { ListedSelf } from '../core/map/own-peer.ts';
 import type { Address, Prefix } from '../core/net/cidr.ts';
@@ -137,71 +128,6 @@ export interface PeerService {
   report(network: Id, peer: PeerId, token: Secret, report: Report, signal?: AbortSignal): Promise<Reachability | null>;
 }
 
-/** `Whole`, with null for the fields in `Gaps` that a service leaves out. */
-type WithGaps<Whole, Gaps extends keyof Whole> = Omit<Whole, Gaps> & { readonly [Gap in Gaps]: Whole[Gap] | null };
-
-/** `Whole`, by whatever id the service gave. */
-type Named<Whole extends { readonly id: unknown }> = Omit<Whole, 'id'> & { readonly id: Id };
-
-/** The contract's resources as an administrator gets them, in the contract's names whatever the service calls them. */
-export type NetworkSummary = WithGaps<Named<NetworkSummaryReply>, 'revision'>;
-export type NetworkPeer = WithGaps<Omit<PeerReply, 'id' | 'profile'>, 'created_at'> & {
-  readonly id: PeerId;
-  readonly profile?: ConnectorProfile;
-};
-export type Network = NetworkSummary & {
-  readonly peers: NetworkPeer[];
-  /** The entries of its list that are no peers, and why; not there where all are. */
-  readonly skipped_peers?: { readonly id: PeerId | null; readonly name: string | null; readonly reason: string }[];
-};
-export type NewKey = WithGaps<Named<NewEnrollmentKey>, 'id' | 'expires_at'>;
-export type Key = WithGaps<Named<EnrollmentKey>, 'max_uses' | 'uses' | 'expires_at'>;
-export type Session = { readonly token: Secret; readonly expiresAt: string | null };
-/** Who a token stands for, as far as the service says; that it answers is proof enough of the token. */
-export interface Profile {
-  readonly email: string | null;
-  readonly role: string | null;
-  readonly organization: { readonly id: Id | null; readonly name: string | null } | null;
-}
-
-export type User = Named<UserReply>;
-/** With the enrolment keys that the change revoked; null where none were to be revoked. */
-export type ChangedUser = User & { readonly keysRevoked: readonly KeyOfNetwork[] | null };
-export type CreateUser = Omit<CreateUserRequest, 'password' | 'current_password'> & { readonly password: Secret };
-/** A session of the caller, without its token. */
-export type OpenSession = Named<OpenSessionReply>;
-/** A personal token of the caller, without its value. */
-export type Token = Named<PersonalToken>;
-/** A personal token just made, with its value, which is shown this once. */
-export type NewToken = Token & { readonly access_token: Secret };
-export type AuditEntry = Named<Omit<AuditEntryReply, 'actor' | 'target'>> & {
-  readonly actor: Party<AuditEntryReply['actor']>;
-  readonly target: Party<AuditEntryReply['target']>;
-};
-type Party<Whole extends { readonly id: unknown }> = Omit<Whole, 'id'> & { readonly id: Id | null };
-/** Which part of the audit: the newest entries, or those before the one with the id `before`. */
-export type AuditPage = { readonly before?: Id; readonly limit?: number };
-
-/** What hosts observe of a peer, as far as the service says it. */
-export type PeerHealth = Named<
-  Pick<PeerHealthReply, 'id' | 'state' | 'reachable_by' | 'witnesses' | 'last_seen' | 'version'>
-> & {
-  /** How it reaches others, by its own report. */
-  readonly paths: readonly { readonly peer: Id; readonly path: PathState }[];
-};
-
-/** A host that has not applied the last removal of a peer. */
-export type PendingHost = Named<PendingHostReply>;
-
-/** Something that happened in a network. A later service may have further types. */
-export type Event = Omit<Named<EventReply>, 'type' | 'network' | 'peer'> & {
-  readonly type: string;
-  readonly network: Id;
-  readonly peer: { readonly id: Id | null; readonly name: string } | null;
-};
-/** Which events, oldest first: the newest ones, or those after the one with the id `after`, for which the service may wait. */
-export type EventPage = { readonly after?: Id; readonly limit?: number; readonly wait?: Wait };
-
 /** What a service's description of itself comes down to. */
 export interface ServiceDescription {
   readonly features: readonly Feature[];
@@ -231,87 +157,4 @@ export interface ServiceProbe {
   readonly certificates?: readonly Certificate[];
   /** The user whose program answered on loopback without TLS; null where it is not visible, absent for other addresses. */
   readonly listener?: string | null;
-}
-
-/** What a change of a password made useless, and what it left; null where the service does not report it. */
-export interface PasswordChange {
-  readonly sessionsEnded: number | null;
-  readonly tokensRevoked: readonly Token[] | null;
-  /** The new session, after the change ended the session of the call; null if that session goes on. */
-  readonly session: Session | null;
-  /** Users that the caller made or gave a role. */
-  readonly usersMade: readonly User[] | null;
-  /** Enrolment keys that the caller made and that hosts can use. */
-  readonly keysMade: readonly KeyOfNetwork[] | null;
-}
-
-/** An enrolment key in a list of several networks. */
-export interface KeyOfNetwork {
-  readonly id: Id;
-  readonly name: string;
-  readonly network: { readonly id: Id; readonly name: string };
-}
-
-/** The operations of an administrator on the service. All but `login` need its token. */
-export interface AdminService {
-  login(email: string, password: Secret, device: string): Promise<Session>;
-  logout(): Promise<void>;
-  profile(): Promise<Profile>;
-  /** Whether the service describes an extension; what it does not describe it must not be asked for. */
-  describes(feature: AdminFeature): Promise<boolean>;
-  listNetworks(): Promise<NetworkSummary[]>;
-  readNetwork(network: Id): Promise<Network>;
-  createNetwork(network: CreateNetwork): Promise<Network>;
-  /** Sets the fields given; the others stay as they are. */
-  updateNetwork(network: Id, changes: ChangeNetwork): Promise<Network>;
-  deleteNetwork(network: Id): Promise<void>;
-  createKey(network: Id, key: CreateEnrollmentKey): Promise<NewKey>;
-  /** The keys of a network that were not revoked, without their tokens; a service may leave out those of no use, unless all are asked for. */
-  listKeys(network: Id, which?: { readonly all: boolean }): Promise<Key[]>;
-  /** Makes a key useless from now on; hosts that joined with it stay. */
-  revokeKey(network: Id, key: Id): Promise<void>;
-  /** Sets the fields given; null takes the endpoint, or the limit on routes, away. */
-  updatePeer(network: Id, peer: PeerId, changes: ChangePeer): Promise<NetworkPeer>;
-  /** The suspended and expired peers of a network; none from a service that does not describe that there may be some. */
-  listPeersOut(network: Id): Promise<NetworkPeer[]>;
-  /** Takes a peer out of its network. One that is not there is a Refused 404: the id may have been a slip. */
-  removePeer(network: Id, peer: PeerId): Promise<void>;
-  listUsers(): Promise<User[]>;
-  /** Makes a user; `own` is the caller's password, which proves the caller where its login is not recent. */
-  createUser(user: CreateUser, own?: Secret): Promise<User>;
-  /**
-   * Removes a user with all its sessions and tokens, and unless `keepsKeys` is set with the usable enrolment keys that it made. Returns
-   * these; null from a service that does not report them.
-   */
-  deleteUser(user: Id, options?: { readonly keepsKeys: boolean }): Promise<readonly KeyOfNetwork[] | null>;
-  /** Sets the fields given; the others stay as they are. To raise a role takes the same proof as {@link createUser}. */
-  updateUser(user: Id, changes: Omit<ChangeUser, 'current_password'>, own?: Secret): Promise<ChangedUser>;
-  /**
-   * Changes the caller's own password, and ends its sessions. `keepsTokens` is sent only if set: a service of before it keeps them
-   * in any case.
-   */
-  changePassword(current: Secret, next: Secret, options?: { readonly keepsTokens: boolean }): Promise<PasswordChange>;
-  /** The sessions of the caller; null from a service that does not list them. */
-  listSessions(): Promise<OpenSession[] | null>;
-  deleteSession(session: Id): Promise<void>;
-  /** The personal tokens of the caller. */
-  listTokens(): Promise<Token[]>;
-  /** Makes a personal token; `password` proves the caller where its login is not recent. */
-  createToken(token: Omit<CreatePersonalToken, 'password'>, password?: Secret): Promise<NewToken>;
-  deleteToken(token: Id): Promise<void>;
-  /** What was done in the organization, newest first: up to `limit` entries, or as many as the service gives. */
-  readAudit(page?: AuditPage): Promise<AuditEntry[]>;
-  /** What the hosts of a network observe of each other; null from a service that does not describe that it collects it. */
-  readHealth(network: Id): Promise<PeerHealth[] | null>;
-  /**
-   * Which hosts of a network have not applied the last removal of a peer. Waits up to so many seconds for those that may do so soon.
-   * Null from a service that does not describe that it notes this.
-   */
-  readRemovals(network: Id, waitSeconds: number): Promise<PendingHost[] | null>;
-  /**
-   * A page of the events of a network. A call that waits makes one attempt, and its caller goes on.
-   *
-   * `waited`: the service supports waiting; else it is to be polled.
-   */
-  readEvents(network: Id, page?: EventPage): Promise<{ readonly events: Event[]; readonly waited: boolean }>;
 }

@@ -1,9 +1,9 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import type { AdminService, Network, PeerHealth, Profile } from '../api/admin-service.ts';
 import type { ClientOptions } from '../api/http/client-options.ts';
 import type { Remedies } from '../api/http/error-reply.ts';
 import type { RawRequest, RawService } from '../api/raw-service.ts';
-import type { AdminService, Network, PeerHealth, Profile } from '../api/service.ts';
 import type { Secret } from '../core/crypto/secret.ts';
 import { expectCpnError, quote, WrongUsage } from '../core/errors/index.ts';
 import { comparePeerIds, type Id } from '../core/map/model.ts';

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { identifier, instant } from './text.ts';
 
 /** Who did something: `name` is an e-mail address, or what the peer or key is called, as it was at the time. */
-export const AuditActor = z
+const AuditActor = z
   .object({
     kind: z.enum(['user', 'peer', 'enrollment_key', 'system', 'nobody']),
     id: identifier.nullable(),
@@ -11,7 +11,7 @@ export const AuditActor = z
   .meta({ id: 'AuditActor' });
 
 /** What something was done to. `name` is what it was called at the time. */
-export const AuditTarget = z
+const AuditTarget = z
   .object({
     kind: z.enum(['network', 'enrollment_key', 'peer', 'user', 'personal_token', 'session']),
     id: identifier.nullable(),

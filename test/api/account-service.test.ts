@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import type { AdminService } from '../../src/api/admin-service.ts';
 import { connectAdminService } from '../../src/api/admin-service.ts';
-import type { AdminService } from '../../src/api/service.ts';
 import { Secret } from '../../src/core/crypto/secret.ts';
 import { BadReply, InvalidValue, Refused, WrongUsage } from '../../src/core/errors/index.ts';
 import { owner, startPlane } from '../control-plane/harness.ts';
@@ -37,20 +37,22 @@ describe('users', () => {
     expect(made.request).toMatchObject({ method: 'POST', path: '/api/users' });
     expect(JSON.parse(made.request?.body ?? '')).toEqual({ ...wanted, password: 'password-canary' });
     const own = new Secret('own-canary');
-    const proven = await ask(json(201, { data: user }), (it) => it.createUser(wanted, own));
+    const proven = await ask(json(201, { data: user }), (it) => it.createUser({ ...wanted, current_password: own }));
     expect(JSON.parse(proven.request?.body ?? '')).toMatchObject({ current_password: 'own-canary' });
-    const raised = await ask(json(200, { data: user }), (it) => it.updateUser(3, { role: 'owner' }, own));
+    const raised = await ask(json(200, { data: user }), (it) =>
+      it.updateUser(3, { role: 'owner', current_password: own }),
+    );
     expect(JSON.parse(raised.request?.body ?? '')).toEqual({ role: 'owner', current_password: 'own-canary' });
     const removed = await ask(json(200, {}), (it) => it.deleteUser(3));
     expect([removed.failure, removed.value, removed.request]).toMatchObject([
       null,
-      null,
+      { keys_revoked: null },
       { method: 'DELETE', path: '/api/users/3' },
     ]);
     const key = { id: 7, name: 'rack', network: { id: 1, name: 'office' } };
     const reply = json(200, { data: { keys_revoked: [{ ...key, uses: 0 }] } });
-    const kept = await ask(reply, (it) => it.deleteUser(3, { keepsKeys: true }));
-    expect([kept.value, kept.request?.path]).toEqual([[key], '/api/users/3?keep_keys=true']);
+    const kept = await ask(reply, (it) => it.deleteUser(3, { keep_keys: true }));
+    expect([kept.value, kept.request?.path]).toEqual([{ keys_revoked: [key] }, '/api/users/3?keep_keys=true']);
   });
 
   test.each([
@@ -75,24 +77,24 @@ describe('users', () => {
 
   test('change roles', async () => {
     const { value, request } = await ask(json(200, { data: user }), (it) => it.updateUser(3, { role: 'admin' }));
-    expect(value).toEqual({ ...user, keysRevoked: null });
+    expect(value).toEqual(user);
     expect(request).toMatchObject({ method: 'PATCH', path: '/api/users/3', body: '{"role":"admin"}' });
   });
 
   test('change their password, which is seen nowhere', async () => {
-    const [current, next] = [new Secret('current-canary'), new Secret('new-password-canary')];
-    const { failure, request } = await ask(json(200, { data: null }), (it) => it.changePassword(current, next));
+    const both = { current_password: new Secret('current-canary'), new_password: new Secret('new-password-canary') };
+    const { failure, request } = await ask(json(200, { data: null }), (it) => it.changePassword(both));
     expect(failure).toBeNull();
     expect(request).toMatchObject({ method: 'PUT', path: '/api/auth/password' });
     expect(JSON.parse(request?.body ?? '')).toEqual({
       current_password: 'current-canary',
       new_password: 'new-password-canary',
     });
-    const short = await ask(json(200, {}), (it) => it.changePassword(current, new Secret('canary')));
+    const short = await ask(json(200, {}), (it) => it.changePassword({ ...both, new_password: new Secret('canary') }));
     expect(short.failure).toMatchObject({ field: 'new_password', rule: 'must be at least 12 characters' });
     expect(short.asked).toHaveLength(0);
     const refused = await ask(json(403, { message: 'current-canary is not new-password-canary' }), (it) =>
-      it.changePassword(current, next),
+      it.changePassword(both),
     );
     for (const { message = '' } of [short.failure, refused.failure].flatMap((each) => each ?? [])) {
       expect(message).not.toContain('canary');
@@ -100,27 +102,21 @@ describe('users', () => {
   });
 
   test('are reported the tokens that a new password revoked, by services that report them', async () => {
-    const [current, next] = [new Secret('current-canary'), new Secret('new-password-canary')];
+    const both = { current_password: new Secret('current-canary'), new_password: new Secret('new-password-canary') };
     const token = { id: 4, name: 'ci', created_at, expires_at: null, last_used_at: null };
     const key = { id: 7, name: 'rack', network: { id: 1, name: 'office' } };
     const opened = { access_token: 'fresh-canary', expires_at: created_at };
     const made = { users_made: [user], keys_made: [{ ...key, uses: 0 }] };
     const reply = json(200, { data: { sessions_ended: 2, tokens_revoked: [token], ...made, ...opened } });
 
-    const { value, request } = await ask(reply, (it) => it.changePassword(current, next, { keepsTokens: true }));
-    const revoked = { sessionsEnded: 2, tokensRevoked: [token], usersMade: [user], keysMade: [key] };
-    const session = { token: new Secret('fresh-canary'), expiresAt: created_at };
-    expect(value).toEqual({ ...revoked, session });
+    const { value, request } = await ask(reply, (it) => it.changePassword({ ...both, keep_tokens: true }));
+    const revoked = { sessions_ended: 2, tokens_revoked: [token], users_made: [user], keys_made: [key] };
+    expect(value).toEqual({ ...revoked, ...opened, access_token: new Secret('fresh-canary') });
+    expect(value?.access_token?.reveal()).toBe('fresh-canary');
     expect(JSON.parse(request?.body ?? '')).toMatchObject({ keep_tokens: true });
     for (const older of [json(200, { data: null }), json(200, { data: [] }), json(200, {})]) {
-      const { value: none } = await ask(older, (it) => it.changePassword(current, next));
-      expect(none).toEqual({
-        sessionsEnded: null,
-        tokensRevoked: null,
-        session: null,
-        usersMade: null,
-        keysMade: null,
-      });
+      const { value: none } = await ask(older, (it) => it.changePassword(both));
+      expect(none).toEqual({ sessions_ended: null, tokens_revoked: null, users_made: null, keys_made: null });
     }
   });
 
@@ -179,7 +175,7 @@ describe('personal tokens', () => {
   test('are made with a password, which a refusal does not show; it names the fields', async () => {
     const password = new Secret('password-canary');
     const reply = json(422, { message: 'password-canary', errors: { password: ['password-canary is wrong'] } });
-    const { failure, request } = await ask(reply, (it) => it.createToken({ name: 'ci' }, password));
+    const { failure, request } = await ask(reply, (it) => it.createToken({ name: 'ci', password }));
     expect(JSON.parse(request?.body ?? '')).toEqual({ name: 'ci', password: 'password-canary' });
     expect(failure).toMatchObject({ name: 'Refused', fields: ['password'] });
     expect(failure?.message).not.toContain('canary');
@@ -279,7 +275,7 @@ const questions: [string, (service: AdminService) => Promise<unknown>][] = [
   ['listTokens', (it) => it.listTokens()],
   ['createToken', (it) => it.createToken({ name: 'ci' })],
   ['readAudit', (it) => it.readAudit()],
-  ['changePassword', (it) => it.changePassword(password, password)],
+  ['changePassword', (it) => it.changePassword({ current_password: password, new_password: password })],
 ];
 
 test.each(questions)('%s of a service without this extension says that it offers none', async (_, question) => {

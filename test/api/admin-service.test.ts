@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import type { AdminService } from '../../src/api/admin-service.ts';
 import { connectAdminService } from '../../src/api/admin-service.ts';
-import type { AdminService } from '../../src/api/service.ts';
 import { Secret } from '../../src/core/crypto/secret.ts';
 import { BadReply, InvalidValue, WrongUsage } from '../../src/core/errors/index.ts';
 import { failureOf, networkBody, peerBody, without } from './samples.ts';

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import * as account from '../../src/api/decode/account.ts';
 import * as admin from '../../src/api/decode/admin.ts';
 import { decodeDelta } from '../../src/api/decode/delta.ts';
 import { decodeEnrollment } from '../../src/api/decode/enrollment.ts';
+import * as extensions from '../../src/api/decode/extensions.ts';
 import { decodeMap } from '../../src/api/decode/map.ts';
 import { isProven, makeIdentity, parseIdentityKey, proveKey } from '../../src/core/crypto/identity.ts';
 import { parsePublicKey } from '../../src/core/crypto/keys.ts';
@@ -120,7 +120,7 @@ const decoders: readonly ((body: unknown) => unknown)[] = [
     admin.decodeChangedPeer,
     admin.decodeKeys,
   ],
-  ...[account.decodeUsers, account.decodeUser, account.decodeTokens, account.decodeNewToken, account.decodeAudit],
+  ...Object.values(extensions),
 ].map((decode) => (body: unknown) => decode(body, source));
 const decodesKey = (body: unknown) => admin.decodeNewKey(body, source, asked);
 

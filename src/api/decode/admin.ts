@@ -1,15 +1,44 @@
 import * as z from 'zod';
-import type { CreateEnrollmentKey } from '../../contract/enrollment-key.ts';
-import { PeerType } from '../../contract/peer.ts';
-import type { Peer } from '../../core/map/model.ts';
+import type { CreateEnrollmentKey, EnrollmentKey, NewEnrollmentKey } from '../../contract/enrollment-key.ts';
+import type { NetworkSummary as NetworkSummaryReply } from '../../contract/network.ts';
+import { type Peer as PeerReply, PeerType } from '../../contract/peer.ts';
+import type { Secret } from '../../core/crypto/secret.ts';
+import type { ConnectorProfile } from '../../core/export/device-profile.ts';
+import type { Id, Peer, PeerId } from '../../core/map/model.ts';
 import { formatEndpoint } from '../../core/net/endpoint.ts';
 import { aliases } from '../aliases.ts';
-import type { Key, Network, NetworkPeer, NetworkSummary, NewKey, Profile, Session } from '../service.ts';
 import { Field, type Source } from './field.ts';
 import { decodeId } from './id.ts';
 import { decodeToken } from './map.ts';
 import { decodeNetwork, decodePeer, decodePeers, maxPeers } from './network.ts';
 import { findProfile } from './profile.ts';
+
+/** `Whole`, with null for the fields in `Gaps` that a service leaves out. */
+type WithGaps<Whole, Gaps extends keyof Whole> = Omit<Whole, Gaps> & { readonly [Gap in Gaps]: Whole[Gap] | null };
+
+/** `Whole`, by whatever id the service gave. */
+type Named<Whole extends { readonly id: unknown }> = Omit<Whole, 'id'> & { readonly id: Id };
+
+/** The contract's resources as an administrator gets them, in the contract's names whatever the service calls them. */
+export type NetworkSummary = WithGaps<Named<NetworkSummaryReply>, 'revision'>;
+export type NetworkPeer = WithGaps<Omit<PeerReply, 'id' | 'profile'>, 'created_at'> & {
+  readonly id: PeerId;
+  readonly profile?: ConnectorProfile;
+};
+export type Network = NetworkSummary & {
+  readonly peers: NetworkPeer[];
+  /** The entries of its list that are no peers, and why; not there where all are. */
+  readonly skipped_peers?: { readonly id: PeerId | null; readonly name: string | null; readonly reason: string }[];
+};
+export type NewKey = WithGaps<Named<NewEnrollmentKey>, 'id' | 'expires_at'>;
+export type Key = WithGaps<Named<EnrollmentKey>, 'max_uses' | 'uses' | 'expires_at'>;
+export type Session = { readonly token: Secret; readonly expiresAt: string | null };
+/** Who a token stands for, as far as the service says; that it answers is proof enough of the token. */
+export interface Profile {
+  readonly email: string | null;
+  readonly role: string | null;
+  readonly organization: { readonly id: Id | null; readonly name: string | null } | null;
+}
 
 const maxNetworks = 10_000;
 const maxKeys = 100_000;

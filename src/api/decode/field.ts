@@ -117,6 +117,15 @@ export class Field {
     return word;
   }
 
+  boolean(): boolean {
+    if (typeof this.value !== 'boolean') throw this.wrong('is neither true nor false');
+    return this.value;
+  }
+
+  isRecord(): boolean {
+    return isRecord(this.value);
+  }
+
   /** An object, whatever its properties. */
   record(): Readonly<Record<string, unknown>> {
     return this.#record();

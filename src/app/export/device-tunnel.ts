@@ -1,4 +1,4 @@
-import type { Network } from '../../api/service.ts';
+import type { Network } from '../../api/admin-service.ts';
 import type { KeyPair, PublicKey } from '../../core/crypto/keys.ts';
 import { presharedKeyOf } from '../../core/crypto/network-secret.ts';
 import type { Secret } from '../../core/crypto/secret.ts';

@@ -1,4 +1,5 @@
-import type { AdminService, Enrolled, Network } from '../../api/service.ts';
+import type { AdminService, Network } from '../../api/admin-service.ts';
+import type { Enrolled } from '../../api/service.ts';
 import { type KeyPair, makeKeyPair } from '../../core/crypto/keys.ts';
 import { tagOf } from '../../core/crypto/network-secret.ts';
 import { Secret } from '../../core/crypto/secret.ts';

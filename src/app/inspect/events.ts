@@ -1,4 +1,4 @@
-import type { AdminService, Event } from '../../api/service.ts';
+import type { AdminService, Event } from '../../api/admin-service.ts';
 import { Unreachable } from '../../core/errors/index.ts';
 import type { Id } from '../../core/map/model.ts';
 import { backoffDelay } from '../../core/util/backoff.ts';

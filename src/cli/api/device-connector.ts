@@ -1,4 +1,4 @@
-import type { AdminService, Network } from '../../api/service.ts';
+import type { AdminService, Network } from '../../api/admin-service.ts';
 import { printable, quote, WrongUsage } from '../../core/errors/index.ts';
 import { findProfileConnectors, isListedConnector } from '../../core/export/device-profile.ts';
 import { type Input, parseChoice } from '../input/input.ts';

@@ -1,4 +1,4 @@
-import type { AuditEntry } from '../../api/service.ts';
+import type { AuditEntry } from '../../api/admin-service.ts';
 import { openAdmin } from '../admin.ts';
 import { exitCodes } from '../exit-code.ts';
 import { apiFlags, jsonFlag } from '../input/flags.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Event } from '../../api/service.ts';
+import type { Event } from '../../api/admin-service.ts';
 import { findOlderNewest, followEvents, readEvents, withPatience } from '../../app/inspect/events.ts';
 import type { EventType } from '../../contract/event.ts';
 import { type Unreachable, WrongUsage } from '../../core/errors/index.ts';

@@ -1,4 +1,4 @@
-import type { Network } from '../../api/service.ts';
+import type { Network } from '../../api/admin-service.ts';
 import type { EnrolledDevice } from '../../app/export/enroll-device.ts';
 import { printable, WrongUsage } from '../../core/errors/index.ts';
 import type { ExportedFiles, Format } from '../../core/export/format.ts';

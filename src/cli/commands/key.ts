@@ -1,4 +1,4 @@
-import type { Key } from '../../api/service.ts';
+import type { Key } from '../../api/admin-service.ts';
 import type { PeerType } from '../../contract/peer.ts';
 import { InvalidValue, printable, WrongUsage } from '../../core/errors/index.ts';
 import { peerTypes } from '../../core/map/model.ts';

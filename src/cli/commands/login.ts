@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
+import type { AdminService, Profile } from '../../api/admin-service.ts';
 import type { Remedies } from '../../api/http/error-reply.ts';
-import type { AdminService, Profile } from '../../api/service.ts';
 import type { Secret } from '../../core/crypto/secret.ts';
 import { CpnError, printable, Refused, WrongUsage } from '../../core/errors/index.ts';
 import { type ServiceAddress, withAuthorities } from '../../core/net/service-address.ts';

@@ -1,4 +1,4 @@
-import type { Network } from '../../api/service.ts';
+import type { Network } from '../../api/admin-service.ts';
 import { printable, WrongUsage } from '../../core/errors/index.ts';
 import { findNetwork, openAdmin } from '../admin.ts';
 import { exitCodes } from '../exit-code.ts';

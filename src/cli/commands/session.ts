@@ -1,4 +1,4 @@
-import type { Session } from '../../api/service.ts';
+import type { Session } from '../../api/admin-service.ts';
 import { CpnError, printable, Refused, WrongUsage } from '../../core/errors/index.ts';
 import type { ServiceAddress } from '../../core/net/service-address.ts';
 import { connectAdmin, describeProfile, loginFolder, openAdmin } from '../admin.ts';

@@ -1,4 +1,4 @@
-import type { AdminService, OpenSession, Token } from '../../api/service.ts';
+import type { AdminService, OpenSession, Token } from '../../api/admin-service.ts';
 import { printable, WrongUsage } from '../../core/errors/index.ts';
 import { findNamed, openAdmin } from '../admin.ts';
 import { exitCodes } from '../exit-code.ts';
@@ -77,7 +77,7 @@ export const createToken: Command = {
     const service = await openAdmin(input);
     const fields = { name, ...(days !== undefined && { expires_in_days: days }) };
     const proof = { flag: 'password-file', field: 'password', what: 'a token' };
-    const token = await withOwnPassword(input, proof, (password) => service.createToken(fields, password));
+    const token = await withOwnPassword(input, proof, (password) => service.createToken({ ...fields, password }));
     const value = token.access_token.reveal();
     const { id, expires_at } = token;
     const isJson = input.switch('json');

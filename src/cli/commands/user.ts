@@ -1,4 +1,4 @@
-import type { AdminService, KeyOfNetwork, User } from '../../api/service.ts';
+import type { AdminService, KeyOfNetwork, User } from '../../api/admin-service.ts';
 import type { Role } from '../../contract/auth.ts';
 import { printable } from '../../core/errors/index.ts';
 import { findNamed, openAdmin, openAdminAt } from '../admin.ts';
@@ -65,7 +65,7 @@ export const createUser: Command = {
     const service = await openAdmin(input);
     const fields = { email, role, password: await obtainPassword(input, { isNew: true }) };
     const proof = { ...ownPassword, what: 'a user' };
-    const user = await withOwnPassword(input, proof, (own) => service.createUser(fields, own));
+    const user = await withOwnPassword(input, proof, (own) => service.createUser({ ...fields, current_password: own }));
     if (input.switch('json')) printJson(user);
     else print(`${green('created')} user ${bold(printable(user.email))} (${user.id}), ${user.role}`);
     return exitCodes.done;
@@ -90,11 +90,12 @@ export const updateUser: Command = {
     const { id } = await findUser(service, input);
     const changes = { role, ...(input.switch('keep-keys') && { keep_keys: true }) };
     const proof = { ...ownPassword, what: 'a higher role' };
-    const user = await withOwnPassword(input, proof, (own) => service.updateUser(id, changes, own));
-    const { keysRevoked, ...changed } = user;
-    if (input.switch('json')) printJson({ ...changed, ...(keysRevoked && { keys_revoked: keysRevoked }) });
+    const user = await withOwnPassword(input, proof, (own) =>
+      service.updateUser(id, { ...changes, current_password: own }),
+    );
+    if (input.switch('json')) printJson(user);
     else print(`${green('changed')} user ${bold(printable(user.email))} (${user.id}), ${user.role}`);
-    if (!input.switch('json')) noteKeysRevoked(keysRevoked);
+    if (!input.switch('json')) noteKeysRevoked(user.keys_revoked ?? null);
     return exitCodes.done;
   },
 };
@@ -114,20 +115,25 @@ export const changePassword: Command = {
     const { admin: service, address } = await openAdminAt(input);
     const current = await obtainPassword(input, { message: 'Current password' });
     const next = await obtainPassword(input, { flag: 'new-password-file', message: 'New password', isNew: true });
-    const keepsTokens = input.switch('keep-tokens');
-    const { sessionsEnded, tokensRevoked, session, usersMade, keysMade } = await service.changePassword(current, next, {
-      keepsTokens,
+    const {
+      access_token: token,
+      expires_at,
+      ...change
+    } = await service.changePassword({
+      current_password: current,
+      new_password: next,
+      ...(input.switch('keep-tokens') && { keep_tokens: true }),
     });
-    if (session !== null) await keepSession(input, address, session);
+    if (token) await keepSession(input, address, { token, expiresAt: expires_at ?? null });
     if (input.switch('json')) {
-      const made = { users_made: usersMade, keys_made: keysMade };
-      printJson({ sessions_ended: sessionsEnded, tokens_revoked: tokensRevoked, ...made });
+      printJson(change);
       return exitCodes.done;
     }
+    const { tokens_revoked: tokens, users_made: users, keys_made: keys } = change;
     note('changed your password; your other sessions ended');
-    if (tokensRevoked === null) note('the control plane does not report revoked tokens; check with "cpn token list"');
-    else if (tokensRevoked.length > 0) note(describeRevoked(tokensRevoked));
-    for (const line of describeMade({ users: usersMade, keys: keysMade }, 'you')) note(line);
+    if (tokens === null) note('the control plane does not report revoked tokens; check with "cpn token list"');
+    else if (tokens.length > 0) note(describeRevoked(tokens));
+    for (const line of describeMade({ users, keys }, 'you')) note(line);
     return exitCodes.done;
   },
 };
@@ -142,7 +148,7 @@ export const removeUser: Command = {
     const service = await openAdmin(input);
     const { id, email, role } = await findUser(service, input);
     if (!(await confirmByName(`Remove user ${email}, ${role}?`, [email, String(id)], input))) return exitCodes.failed;
-    const keys = await service.deleteUser(id, { keepsKeys: input.switch('keep-keys') });
+    const { keys_revoked: keys } = await service.deleteUser(id, { keep_keys: input.switch('keep-keys') });
     if (input.switch('json')) {
       printJson({ id, email, ...(keys && { keys_revoked: keys }) });
       return exitCodes.done;

@@ -1,4 +1,4 @@
-import type { Network, NetworkPeer } from '../../api/service.ts';
+import type { Network, NetworkPeer } from '../../api/admin-service.ts';
 import { printable } from '../../core/errors/index.ts';
 import { findOutdated } from '../../core/export/device-profile.ts';
 import { warn } from './output.ts';

@@ -1,4 +1,4 @@
-import type { NetworkPeer, PeerHealth } from '../../api/service.ts';
+import type { NetworkPeer, PeerHealth } from '../../api/admin-service.ts';
 import type { PathState } from '../../contract/health.ts';
 import { findObservedPaths } from '../../core/health/observed-path.ts';
 import { nameWithLabel } from '../../core/names/label.ts';

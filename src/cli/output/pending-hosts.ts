@@ -1,4 +1,4 @@
-import type { AdminService, PendingHost } from '../../api/service.ts';
+import type { AdminService, PendingHost } from '../../api/admin-service.ts';
 import { CpnError, printable } from '../../core/errors/index.ts';
 import type { Id } from '../../core/map/model.ts';
 import { describeAge } from '../../core/util/age.ts';

@@ -1,4 +1,4 @@
-import type { AdminService } from '../../api/service.ts';
+import type { AdminService } from '../../api/admin-service.ts';
 import { InvalidValue, WrongUsage } from '../../core/errors/index.ts';
 import type { Flags } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';

@@ -1,4 +1,4 @@
-import type { AdminService } from '../../api/service.ts';
+import type { AdminService } from '../../api/admin-service.ts';
 import type { ChangeNetwork } from '../../contract/network.ts';
 import { WrongUsage } from '../../core/errors/index.ts';
 import type { Id } from '../../core/map/model.ts';

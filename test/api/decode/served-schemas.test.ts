@@ -1,16 +1,6 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import {
-  decodeAudit,
-  decodeKeysRevoked,
-  decodeNewToken,
-  decodePasswordChange,
-  decodeSessions,
-  decodeTokens,
-  decodeUser,
-  decodeUsers,
-} from '../../../src/api/decode/account.ts';
-import {
   decodeChangedPeer,
   decodeKeys,
   decodeNetworks,
@@ -20,10 +10,8 @@ import {
   decodeWholeNetwork,
 } from '../../../src/api/decode/admin.ts';
 import { decodeEnrollment } from '../../../src/api/decode/enrollment.ts';
-import { decodeEvents } from '../../../src/api/decode/event.ts';
-import { decodeHealth } from '../../../src/api/decode/health.ts';
+import * as extensions from '../../../src/api/decode/extensions.ts';
 import { decodeMap } from '../../../src/api/decode/map.ts';
-import { decodePending } from '../../../src/api/decode/removal.ts';
 import { parsePublicKey } from '../../../src/core/crypto/keys.ts';
 import { BadReply } from '../../../src/core/errors/index.ts';
 import { addressAt, lengthOf, type Prefix, rangeOf } from '../../../src/core/net/cidr.ts';
@@ -109,7 +97,7 @@ const readings: Readonly<Record<string, Reading>> = {
   },
   'a changed password': {
     of: 'PasswordChange',
-    decode: (body) => decodePasswordChange(body, source),
+    decode: (body) => extensions.decodePasswordChange(body, source),
     mayLack: [
       ...['sessions_ended', 'tokens_revoked', 'tokens_revoked.0.expires_at', 'tokens_revoked.0.last_used_at'],
       ...['users_made', 'keys_made', ...keyGaps.map((name) => `keys_made.0.${name}`)],
@@ -118,13 +106,13 @@ const readings: Readonly<Record<string, Reading>> = {
   },
   'a user that was changed': {
     of: 'ChangedUser',
-    decode: (body) => [decodeUser(body, source), decodeKeysRevoked(body, source)],
+    decode: (body) => extensions.decodeChangedUser(body, source),
     mayLack: [],
     ignores: [],
   },
   'a user that was removed': {
     of: 'UserRemoval',
-    decode: (body) => decodeKeysRevoked(body, source),
+    decode: (body) => extensions.decodeUserRemoval(body, source),
     mayLack: ['keys_revoked', ...keyGaps.map((name) => `keys_revoked.0.${name}`)],
     ignores: keyGaps.map((name) => `keys_revoked.0.${name}`),
   },
@@ -156,49 +144,55 @@ const readings: Readonly<Record<string, Reading>> = {
   'the sessions': {
     of: 'OpenSession',
     list: true,
-    decode: (body) => decodeSessions(body, source),
+    decode: (body) => extensions.decodeSessions(body, source),
     mayLack: ['0.device_name', '0.address', '0.is_current'],
     ignores: ['0.is_current'],
   },
   'a profile': { of: 'Profile', decode: (body) => decodeProfile(body, source), mayLack: profile, ignores: profile },
-  'the users': { of: 'User', list: true, decode: (body) => decodeUsers(body, source), mayLack: [], ignores: [] },
-  'a user': { of: 'User', decode: (body) => decodeUser(body, source), mayLack: [], ignores: [] },
+  'the users': {
+    of: 'User',
+    list: true,
+    decode: (body) => extensions.decodeUsers(body, source),
+    mayLack: [],
+    ignores: [],
+  },
+  'a user': { of: 'User', decode: (body) => extensions.decodeUser(body, source), mayLack: [], ignores: [] },
   'the personal tokens': {
     of: 'PersonalToken',
     list: true,
-    decode: (body) => decodeTokens(body, source),
+    decode: (body) => extensions.decodeTokens(body, source),
     mayLack: ['0.expires_at', '0.last_used_at'],
     ignores: [],
   },
   'a personal token just made': {
     of: 'NewPersonalToken',
-    decode: (body) => decodeNewToken(body, source),
+    decode: (body) => extensions.decodeNewToken(body, source),
     mayLack: ['expires_at', 'last_used_at'],
     ignores: [],
   },
   'the audit': {
     of: 'AuditEntry',
     list: true,
-    decode: (body) => decodeAudit(body, source),
+    decode: (body) => extensions.decodeAudit(body, source),
     mayLack: ['0.actor.id', '0.actor.name', '0.target.id', '0.target.name', '0.address', '0.details'],
     ignores: [],
   },
   'the events': {
     of: 'Event',
     list: true,
-    decode: (body) => decodeEvents(body, source),
+    decode: (body) => extensions.decodeEvents(body, source),
     mayLack: ['0.peer', '0.route', '0.details'],
     ignores: [],
   },
   'who has applied a removal': {
     of: 'RemovalStatus',
-    decode: (body) => decodePending(body, source),
+    decode: (body) => extensions.decodeRemovals(body, source),
     mayLack: ['revision', 'pending.0.acknowledged_revision', 'pending.0.last_seen'],
     ignores: ['revision', 'pending.0.acknowledged_revision', 'pending.0.last_seen'],
   },
   'the health of a network': {
     of: 'Health',
-    decode: (body) => decodeHealth(body, source),
+    decode: (body) => extensions.decodeHealth(body, source),
     mayLack: healthGaps,
     ignores: healthGaps,
   },

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { AdminService, EnrollmentRequest, Network, PeerService } from '../../../src/api/service.ts';
+import type { AdminService, Network } from '../../../src/api/admin-service.ts';
+import type { EnrollmentRequest, PeerService } from '../../../src/api/service.ts';
 import {
   type DeviceDelivery,
   type DeviceRequest,

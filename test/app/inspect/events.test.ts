@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { AdminService, Event, EventPage } from '../../../src/api/service.ts';
+import type { AdminService, Event, EventPage } from '../../../src/api/admin-service.ts';
 import { findOlderNewest, followEvents, readEvents, withPatience } from '../../../src/app/inspect/events.ts';
 import { Intercepted, Refused, Unreachable } from '../../../src/core/errors/index.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { NetworkPeer, PeerHealth } from '../../../src/api/service.ts';
+import type { NetworkPeer, PeerHealth } from '../../../src/api/admin-service.ts';
 import { peersToJson, peerTable } from '../../../src/cli/output/peer-table.ts';
 
 const peer = (
