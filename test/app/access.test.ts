@@ -9,7 +9,10 @@ import { Secret } from '../../src/core/crypto/secret.ts';
 import { Refused } from '../../src/core/errors/index.ts';
 import type { Joined, Membership } from '../../src/store/state/state.ts';
 import { dialled, peer } from '../core/samples.ts';
-import { answerWith, Desk, fail, joinedTo, mapAt, self } from './desk.ts';
+import { joinedTo, mapAt, self } from './joined-state.ts';
+import { SimulatedHost } from './simulated-host.ts';
+import type { SimulatedService } from './simulated-service.ts';
+import { answerWith, fail } from './simulated-service.ts';
 
 const other = peer(2, { endpoint: dialled(2) });
 const map = mapAt(null, [other], { routes: [] });
@@ -35,9 +38,9 @@ describe('the token of a request to the control plane', () => {
 
   it('may be a personal one when the host reads its newest map', async () => {
     const state = tokenless({ personalToken });
-    const desk = await Desk.with(state);
-    desk.answers = [answerWith(mapAt(null, [other, peer(3)]))];
-    const { update, failure } = await refresh(desk.tools, state);
+    const simulated = await SimulatedHost.with(state);
+    simulated.service.mapReplies = [answerWith(mapAt(null, [other, peer(3)]))];
+    const { update, failure } = await refresh(simulated.tools, state);
     expect(failure).toBeNull();
     expect(update.map?.peers).toHaveLength(3);
   });
@@ -45,13 +48,13 @@ describe('the token of a request to the control plane', () => {
 
 describe('a host without a token', () => {
   it('is reconciled with its last map, and warns', async () => {
-    const desk = await Desk.with(tokenless());
+    const simulated = await SimulatedHost.with(tokenless());
     const warnings: string[] = [];
-    const tools = { ...desk.tools, warn: (text: string) => void warnings.push(text) };
+    const tools = { ...simulated.tools, warn: (text: string) => void warnings.push(text) };
     const [report] = await reconcileNetworks(tools);
     expect(report).toMatchObject({ failure: null, unsynced: null });
     expect(report?.changes.length).toBeGreaterThan(0);
-    expect(desk.asked).toEqual([]);
+    expect(simulated.service.mapRequests).toEqual([]);
     expect(warnings).toEqual([explainNoAccess(tokenless())]);
     expect(warnings[0]).toContain('--token-file');
     const [status] = await readStatus(tools);
@@ -67,11 +70,11 @@ describe('a host without a token', () => {
 
 describe('leaving', () => {
   /** Whether the control plane removed this host, and the warnings. */
-  async function leave(state: Joined, changes: Partial<Pick<Desk, 'removes' | 'answers'>>) {
-    const desk = await Desk.with(state);
-    Object.assign(desk, changes);
+  async function leave(state: Joined, changes: Partial<Pick<SimulatedService, 'onRemovePeer' | 'mapReplies'>>) {
+    const simulated = await SimulatedHost.with(state);
+    Object.assign(simulated.service, changes);
     const warnings: string[] = [];
-    const removed = await removeFromService({ ...desk.tools, warn: (text) => void warnings.push(text) }, state);
+    const removed = await removeFromService({ ...simulated.tools, warn: (text) => void warnings.push(text) }, state);
     return { removed, warned: warnings.join('\n') };
   }
   const lent = tokenless({ personalToken });
@@ -79,12 +82,12 @@ describe('leaving', () => {
   it('uses the personal token', async () => {
     const tokens: string[] = [];
     const removes = (token: Secret) => tokens.push(token.reveal()) > 0;
-    expect(await leave(lent, { removes })).toEqual({ removed: true, warned: '' });
+    expect(await leave(lent, { onRemovePeer: removes })).toEqual({ removed: true, warned: '' });
     expect(tokens).toEqual(['cpt_person']);
   });
 
   it('names the peer that stays when the control plane does not support removal', async () => {
-    const { removed, warned } = await leave(lent, { removes: () => false, answers: [answerWith(map)] });
+    const { removed, warned } = await leave(lent, { onRemovePeer: () => false, mapReplies: [answerWith(map)] });
     expect(removed).toBe(false);
     expect(warned).toContain('does not know how to remove peers; peer 1 stays in network office');
   });
@@ -94,24 +97,27 @@ describe('leaving', () => {
     const implied = { ...unlisted.membership.map, peers: [{ ...self, unlisted: true as const }, other] };
     const state = { ...unlisted, membership: { ...unlisted.membership, map: implied } };
     const answers = [answerWith({ ...map, peers: [other] })];
-    expect(await leave(state, { removes: () => false, answers })).toMatchObject({ removed: false });
+    expect(await leave(state, { onRemovePeer: () => false, mapReplies: answers })).toMatchObject({ removed: false });
   });
 
   it('succeeds when the network no longer lists this host, or is gone', async () => {
     const gone = { ...map, peers: [other] };
-    expect(await leave(lent, { removes: () => false, answers: [answerWith(gone)] })).toEqual({
+    expect(await leave(lent, { onRemovePeer: () => false, mapReplies: [answerWith(gone)] })).toEqual({
       removed: true,
       warned: '',
     });
-    expect(await leave(lent, { removes: () => false, answers: [refused(404)] })).toEqual({ removed: true, warned: '' });
+    expect(await leave(lent, { onRemovePeer: () => false, mapReplies: [refused(404)] })).toEqual({
+      removed: true,
+      warned: '',
+    });
   });
 
   it('treats a void token as removal only if it is the token of the host', async () => {
     const removes = () => {
       throw new Refused(401, 'this', 'no', 'sign in');
     };
-    expect(await leave(joinedTo(map), { removes })).toEqual({ removed: true, warned: '' });
-    expect(await leave(lent, { removes })).toMatchObject({ removed: false });
+    expect(await leave(joinedTo(map), { onRemovePeer: removes })).toEqual({ removed: true, warned: '' });
+    expect(await leave(lent, { onRemovePeer: removes })).toMatchObject({ removed: false });
   });
 
   it('names the peer that stays when there is no token', async () => {

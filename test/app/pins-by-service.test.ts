@@ -10,7 +10,9 @@ import type { Peer } from '../../src/core/map/model.ts';
 import type { PinRule } from '../../src/core/map/options.ts';
 import type { Joined } from '../../src/store/state/state.ts';
 import { address, dialled, keyPair, options, peer } from '../core/samples.ts';
-import { answerWith, Desk, joinedTo, mapAt } from './desk.ts';
+import { joinedTo, mapAt } from './joined-state.ts';
+import { SimulatedHost } from './simulated-host.ts';
+import { answerWith } from './simulated-service.ts';
 
 /** What a service sends with its maps: this one, and those that have less. */
 const services: Readonly<Record<string, { stamp(number: number): object; features: readonly Feature[] | null }>> = {
@@ -107,38 +109,38 @@ describe.each(Object.entries(services))('a service that %s', (_, service) => {
   const mapOf = (number: number, peers: readonly Peer[]) =>
     mapAt(null, peers, { routes: [], ...service.stamp(number) });
 
-  async function start(pin: PinRule): Promise<Desk> {
+  async function start(pin: PinRule): Promise<SimulatedHost> {
     const changes = { options: { ...options, pin }, features: service.features };
     const { membership, ...state } = joinedTo(mapOf(1, [db, web]), changes);
-    const desk = await Desk.with(withMembership(state as Joined, membership));
-    desk.onHandshakeTrigger = () => {};
-    await passNetwork(desk.tools, 'cpn0', noUpdate, { withinMs: 20_000 });
-    return desk;
+    const simulated = await SimulatedHost.with(withMembership(state as Joined, membership));
+    simulated.onHandshakeTrigger = () => {};
+    await passNetwork(simulated.tools, 'cpn0', noUpdate, { withinMs: 20_000 });
+    return simulated;
   }
 
-  const tunnelOf = (desk: Desk) =>
-    Object.fromEntries(desk.actual.device?.peers.map((each) => [each.publicKey, each.allowedIps.join()]) ?? []);
+  const tunnelOf = (simulated: SimulatedHost) =>
+    Object.fromEntries(simulated.actual.device?.peers.map((each) => [each.publicKey, each.allowedIps.join()]) ?? []);
 
   const rows = Object.entries(stories).flatMap(([name, story]) =>
     (['strict', 'report'] as const).map((rule) => [name, rule, story] as const),
   );
   it.each(rows)('%s, with %s', async (name, rule, story) => {
-    const desk = await start(rule);
+    const simulated = await start(rule);
     const reconcile = (number: number, peers: readonly Peer[]) => {
-      desk.answers = [answerWith(mapOf(number, peers))];
-      return reconcileNetworks(desk.tools);
+      simulated.service.mapReplies = [answerWith(mapOf(number, peers))];
+      return reconcileNetworks(simulated.tools);
     };
     for (const [at, peers] of story.lists.entries()) {
       await reconcile(at + 2, peers);
-      if (rule === 'strict' && !name.includes('with a proof')) expect(tunnelOf(desk)).toMatchObject(known);
+      if (rule === 'strict' && !name.includes('with a proof')) expect(tunnelOf(simulated)).toMatchObject(known);
     }
-    expect(tunnelOf(desk)).toEqual(story[rule]);
+    expect(tunnelOf(simulated)).toEqual(story[rule]);
     // The same reply, and none, change nothing.
-    desk.steps.length = 0;
+    simulated.steps.length = 0;
     await reconcile(story.lists.length + 1, story.lists.at(-1) ?? []);
-    const pass = await passNetwork(desk.tools, 'cpn0', noUpdate, { withinMs: 20_000 });
-    expect([desk.steps, pass?.changes]).toEqual([[], []]);
-    const [status] = await readStatus(desk.tools);
+    const pass = await passNetwork(simulated.tools, 'cpn0', noUpdate, { withinMs: 20_000 });
+    expect([simulated.steps, pass?.changes]).toEqual([[], []]);
+    const [status] = await readStatus(simulated.tools);
     const mismatched = status?.peers.filter(({ pin }) => pin !== 'ok').map(({ id, pin }) => [id, pin]);
     const wanted = 'strict' in story.mismatches ? story.mismatches[rule] : story.mismatches;
     expect(mismatched).toEqual(wanted.map((id) => [id, rule === 'strict' ? 'held' : 'changed']));

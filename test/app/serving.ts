@@ -3,7 +3,9 @@ import type { NetworkMap } from '../../src/core/map/model.ts';
 import type { Prefix } from '../../src/core/net/cidr.ts';
 import type { Joined } from '../../src/store/state/state.ts';
 import { dialled, network, peer, prefix } from '../core/samples.ts';
-import { answerWith, Desk, joinedTo } from './desk.ts';
+import { joinedTo } from './joined-state.ts';
+import { SimulatedHost } from './simulated-host.ts';
+import { answerWith } from './simulated-service.ts';
 
 export const range = prefix('10.77.0.0/24');
 export const one = prefix('192.168.50.0/24');
@@ -24,14 +26,17 @@ export function serving(changes: Partial<Joined> = {}, type: PeerType = 'connect
   return { ...state, enrollment: { ...state.enrollment, type } };
 }
 
-/** A desk whose control plane stores the withdrawn prefixes. */
-export async function startServing(state: Joined): Promise<Desk> {
-  const desk = await Desk.with(state);
-  desk.answers = [
+/** A host whose control plane stores the withdrawn prefixes. */
+export async function startServing(state: Joined): Promise<SimulatedHost> {
+  const simulated = await SimulatedHost.with(state);
+  simulated.service.mapReplies = [
     (revision, wait) => {
-      const withdrawn = desk.withdrawn.at(-1) ?? [];
-      return answerWith(mapWithout(withdrawn, 'connector', `"${desk.withdrawn.length + 1}"`))(revision, wait);
+      const withdrawn = simulated.service.withdrawn.at(-1) ?? [];
+      return answerWith(mapWithout(withdrawn, 'connector', `"${simulated.service.withdrawn.length + 1}"`))(
+        revision,
+        wait,
+      );
     },
   ];
-  return desk;
+  return simulated;
 }

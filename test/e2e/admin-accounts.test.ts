@@ -2,20 +2,20 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Desk, startPlane } from './desk.ts';
+import { AdminShell, startPlane } from './admin-shell.ts';
 
-let desk: Desk;
+let shell: AdminShell;
 let plane: Awaited<ReturnType<typeof startPlane>>;
 
 beforeAll(async () => {
-  desk = await Desk.open();
-  plane = await startPlane(desk);
-  await desk.output(['network', 'create', '--name', 'office', '--cidr', '10.77.0.0/24']);
+  shell = await AdminShell.open();
+  plane = await startPlane(shell);
+  await shell.output(['network', 'create', '--name', 'office', '--cidr', '10.77.0.0/24']);
 });
 
 afterAll(async () => {
   await plane?.server.stop();
-  await desk?.close();
+  await shell?.close();
 });
 
 const yes = ['--yes'];
@@ -32,33 +32,33 @@ describe('user', () => {
   ];
 
   it('is made, listed and removed', async () => {
-    const file = await desk.write('password', 'correct horse battery\n');
-    expect(await desk.output(create('a@example.net', 'admin', '--password-file', file))).toMatch(
+    const file = await shell.write('password', 'correct horse battery\n');
+    expect(await shell.output(create('a@example.net', 'admin', '--password-file', file))).toMatch(
       /^created user a@example\.net \(\d+\), admin\n$/,
     );
-    const made = await desk.json(create('v@example.net', 'viewer', '--password-file', file));
+    const made = await shell.json(create('v@example.net', 'viewer', '--password-file', file));
     expect(made).toMatchObject({ email: 'v@example.net', role: 'viewer' });
-    expect(await desk.output(['user', 'list'])).toMatch(/^id +e-mail +role +since\n1 +owner@example\.net +owner +20/);
-    expect((await desk.json(['user', 'list'])).users).toHaveLength(3);
-    expect((await desk.cpn(['user', 'remove', '--yes', 'a@example.net'])).stderr).toMatch(
+    expect(await shell.output(['user', 'list'])).toMatch(/^id +e-mail +role +since\n1 +owner@example\.net +owner +20/);
+    expect((await shell.json(['user', 'list'])).users).toHaveLength(3);
+    expect((await shell.cpn(['user', 'remove', '--yes', 'a@example.net'])).stderr).toMatch(
       /^removed user a@example\.net/,
     );
-    expect(await desk.json(['user', 'remove', String(made.id), ...yes])).toEqual({
+    expect(await shell.json(['user', 'remove', String(made.id), ...yes])).toEqual({
       id: made.id,
       email: 'v@example.net',
       keys_revoked: [],
     });
-    expect((await desk.json(['user', 'list'])).users).toHaveLength(1);
+    expect((await shell.json(['user', 'list'])).users).toHaveLength(1);
   });
 
   it('gets a password that is typed twice', async () => {
     const asked = create('t@example.net', 'member');
-    const slip = await desk.type(asked, [
+    const slip = await shell.type(asked, [
       [/Password/, 'correct horse battery\r'],
       [/Repeat the password/, 'correct horse butter\r'],
     ]);
     expect([slip.exitCode, slip.stdout]).toEqual([2, expect.stringContaining('the two passwords differ')]);
-    const made = await desk.type(asked, [
+    const made = await shell.type(asked, [
       [/Password/, 'correct horse battery\r'],
       [/Repeat the password/, 'correct horse battery\r'],
     ]);
@@ -66,35 +66,35 @@ describe('user', () => {
     expect(made.stdout + slip.stdout).not.toContain('correct');
     const remove = ['user', 'remove', 't@example.net'];
     const question = /Remove user t@example\.net, member\?.*type t@example\.net to confirm/;
-    expect((await desk.type(remove, [[question, '\x03']])).exitCode).toBe(1);
-    expect((await desk.type(remove, [[question, 't@example.net\r']])).stdout).toContain('removed user t@example.net');
+    expect((await shell.type(remove, [[question, '\x03']])).exitCode).toBe(1);
+    expect((await shell.type(remove, [[question, 't@example.net\r']])).stdout).toContain('removed user t@example.net');
   });
 
   it('gets another role, changes its own password, and ends its sessions', async () => {
     const email = 'm@example.net';
     const [old, next] = [
-      await desk.write('old', 'correct horse battery\n'),
-      await desk.write('next', 'another horse battery\n'),
+      await shell.write('old', 'correct horse battery\n'),
+      await shell.write('next', 'another horse battery\n'),
     ];
-    await desk.output(create(email, 'member', '--password-file', old));
-    expect(await desk.output(['user', 'update', email, '--role', 'viewer'])).toMatch(
+    await shell.output(create(email, 'member', '--password-file', old));
+    expect(await shell.output(['user', 'update', email, '--role', 'viewer'])).toMatch(
       /^changed user m@example\.net \(\d+\), viewer\n$/,
     );
-    expect(await desk.json(['user', 'update', email, '--role', 'admin'])).toMatchObject({ email, role: 'admin' });
-    expect(await desk.fail(['user', 'update', 'owner@example.net', '--role', 'admin'])).toMatchObject({
+    expect(await shell.json(['user', 'update', email, '--role', 'admin'])).toMatchObject({ email, role: 'admin' });
+    expect(await shell.fail(['user', 'update', 'owner@example.net', '--role', 'admin'])).toMatchObject({
       exitCode: 4,
       stderr: expect.stringContaining('owner@example.net is the last owner; make another user an owner first'),
     });
-    const homes = ['one', 'other'].map((name) => ({ XDG_CONFIG_HOME: join(desk.folder, name) }));
+    const homes = ['one', 'other'].map((name) => ({ XDG_CONFIG_HOME: join(shell.folder, name) }));
     const [one = {}, other = {}] = homes;
     const login = (env: object, file: string) =>
-      desk.json(['login', '--api', plane.url, '--email', email, '--password-file', file], { env: { ...env } });
+      shell.json(['login', '--api', plane.url, '--email', email, '--password-file', file], { env: { ...env } });
     for (const env of homes) await login(env, old);
 
-    const token = await desk.json(['token', 'create', '--name', 'ci'], { env: one });
-    const key = await desk.json(['key', 'create', 'office', '--name', 'mine'], { env: one });
+    const token = await shell.json(['token', 'create', '--name', 'ci'], { env: one });
+    const key = await shell.json(['key', 'create', 'office', '--name', 'mine'], { env: one });
     const passwd = ['user', 'passwd', '--password-file', old, '--new-password-file', next];
-    const { stderr: changed } = await desk.cpn(passwd, { env: one });
+    const { stderr: changed } = await shell.cpn(passwd, { env: one });
     expect(changed).toBe(
       [
         `changed your password; your other sessions ended\nrevoked personal tokens: ci (${token.id})\n`,
@@ -102,12 +102,12 @@ describe('user', () => {
         'remove what you do not recognise with: cpn key revoke NETWORK KEY\n',
       ].join(''),
     );
-    expect(await desk.json(['whoami'], { env: one })).toMatchObject({ email });
-    expect((await desk.fail(['whoami'], other)).exitCode).toBe(4);
-    expect(await desk.fail(passwd, one)).toMatchObject({ exitCode: 4, stderr: expect.stringContaining('is wrong') });
-    expect((await desk.fail(['user', 'passwd'], one)).stderr).toContain('--password-file is missing');
+    expect(await shell.json(['whoami'], { env: one })).toMatchObject({ email });
+    expect((await shell.fail(['whoami'], other)).exitCode).toBe(4);
+    expect(await shell.fail(passwd, one)).toMatchObject({ exitCode: 4, stderr: expect.stringContaining('is wrong') });
+    expect((await shell.fail(['user', 'passwd'], one)).stderr).toContain('--password-file is missing');
 
-    const slip = await desk.type(
+    const slip = await shell.type(
       ['user', 'passwd'],
       [
         [/Current password/, `${plane.password}\r`],
@@ -118,14 +118,14 @@ describe('user', () => {
     expect([slip.exitCode, slip.stdout]).toEqual([2, expect.stringContaining('the two passwords differ')]);
 
     await login(other, next);
-    const list = (await desk.cpn(['token', 'list'], { env: one })).stdout;
+    const list = (await shell.cpn(['token', 'list'], { env: one })).stdout;
     expect(list).toMatch(/^session +device +since +until +from *\n\d+ +cpn on .* 127\.0\.0\.1 +this one\n\d+ +cpn on/);
-    const { tokens, sessions } = await desk.json(['token', 'list'], { env: one });
+    const { tokens, sessions } = await shell.json(['token', 'list'], { env: one });
     expect([tokens, sessions.map((each: { is_current: boolean }) => each.is_current)]).toEqual([[], [true, false]]);
     const { id } = sessions[1];
-    expect(await desk.json(['token', 'revoke', '--session', String(id), ...yes], { env: one })).toMatchObject({ id });
-    expect((await desk.fail(['whoami'], other)).exitCode).toBe(4);
-    const { stderr: removed } = await desk.cpn(['user', 'remove', email, ...yes]);
+    expect(await shell.json(['token', 'revoke', '--session', String(id), ...yes], { env: one })).toMatchObject({ id });
+    expect((await shell.fail(['whoami'], other)).exitCode).toBe(4);
+    const { stderr: removed } = await shell.cpn(['user', 'remove', email, ...yes]);
     expect(removed).toMatch(/^removed user m@.*\nrevoked enrolment keys: mine \(\d+\) of office \(1\)\n$/);
   });
 
@@ -140,14 +140,14 @@ describe('user', () => {
     ],
     [['user', 'remove', '--yes', 'owner@example.net'], 4, /refused/],
   ])('%j is no way', async (args, code, message) => {
-    const { exitCode, stderr } = await desk.fail(args);
+    const { exitCode, stderr } = await shell.fail(args);
     expect([exitCode, stderr]).toEqual([code, expect.stringMatching(message)]);
   });
 });
 
 /** Moves the logins of all sessions six minutes back. */
 function age(): void {
-  const database = new DatabaseSync(join(desk.folder, 'data', 'control-plane.db'), { timeout: 10_000 });
+  const database = new DatabaseSync(join(shell.folder, 'data', 'control-plane.db'), { timeout: 10_000 });
   const start = new Date(Date.now() - 6 * 60_000).toISOString();
   database.prepare('UPDATE sessions SET created_at = ?').run(start);
   database.close();
@@ -155,92 +155,92 @@ function age(): void {
 
 describe('token', () => {
   it('is made, used, listed and revoked', async () => {
-    expect((await desk.cpn(['token', 'list'])).stderr).toContain('there is no personal token');
-    const { stdout, stderr } = await desk.cpn(['token', 'create', '--name', 'ci', '--expires-in-days', '90']);
+    expect((await shell.cpn(['token', 'list'])).stderr).toContain('there is no personal token');
+    const { stdout, stderr } = await shell.cpn(['token', 'create', '--name', 'ci', '--expires-in-days', '90']);
     expect(stdout).toMatch(/^\S+\n$/);
     expect(stderr).toMatch(/valid until 20.*CPN_API_TOKEN=file:token/);
-    const made = await desk.json(['token', 'create', '--name', 'cron']);
+    const made = await shell.json(['token', 'create', '--name', 'cron']);
     expect(made).toEqual({ id: made.id, name: 'cron', access_token: expect.any(String), expires_at: null });
 
     // The token stands in for a login, given as itself or in a file.
-    const elsewhere = { CPN_API_URL: plane.url, XDG_CONFIG_HOME: join(desk.folder, 'nowhere') };
-    const tokenFile = await desk.write('token', stdout);
+    const elsewhere = { CPN_API_URL: plane.url, XDG_CONFIG_HOME: join(shell.folder, 'nowhere') };
+    const tokenFile = await shell.write('token', stdout);
     for (const given of [made.access_token, `file:${tokenFile}`]) {
-      expect(await desk.json(['whoami'], { env: { ...elsewhere, CPN_API_TOKEN: given } })).toMatchObject({
+      expect(await shell.json(['whoami'], { env: { ...elsewhere, CPN_API_TOKEN: given } })).toMatchObject({
         role: 'owner',
       });
     }
-    expect(await desk.fail(['whoami'], elsewhere)).toMatchObject({
+    expect(await shell.fail(['whoami'], elsewhere)).toMatchObject({
       exitCode: 2,
       stderr: expect.stringContaining('cpn login'),
     });
 
     age();
     const old = ['token', 'create', '--name', 'later'];
-    expect(await desk.fail(old)).toMatchObject({
+    expect(await shell.fail(old)).toMatchObject({
       exitCode: 2,
       stderr: expect.stringMatching(/your login is more than 5 minutes ago; give --password-file, or run "cpn login"/),
     });
-    const file = await desk.write('password', plane.password);
+    const file = await shell.write('password', plane.password);
     const user = ['user', 'create', '--email', 'late@example.net', '--role', 'viewer', '--password-file', file];
-    expect(await desk.fail(user)).toMatchObject({
+    expect(await shell.fail(user)).toMatchObject({
       exitCode: 2,
       stderr: expect.stringMatching(
         /a user needs your password, .* give --own-password-file, or run "cpn login" again/,
       ),
     });
-    expect((await desk.type(user, [[/Your own password/, `${plane.password}\r`]])).exitCode).toBe(0);
-    expect((await desk.fail(['user', 'update', 'late@example.net', '--role', 'member'])).exitCode).toBe(2);
-    await desk.output(['user', 'update', 'late@example.net', '--role', 'member', '--own-password-file', file]);
-    await desk.output(['user', 'remove', 'late@example.net', ...yes]);
-    const typed = await desk.type(old, [[/Your own password/, `${plane.password}\r`]]);
+    expect((await shell.type(user, [[/Your own password/, `${plane.password}\r`]])).exitCode).toBe(0);
+    expect((await shell.fail(['user', 'update', 'late@example.net', '--role', 'member'])).exitCode).toBe(2);
+    await shell.output(['user', 'update', 'late@example.net', '--role', 'member', '--own-password-file', file]);
+    await shell.output(['user', 'remove', 'late@example.net', ...yes]);
+    const typed = await shell.type(old, [[/Your own password/, `${plane.password}\r`]]);
     expect([typed.exitCode, typed.stdout]).toEqual([0, expect.stringMatching(/cpt_[\w-]{43}/)]);
-    await desk.output(['token', 'create', '--name', 'last', '--password-file', file]);
-    for (const name of ['later', 'last']) await desk.output(['token', 'revoke', name, ...yes]);
+    await shell.output(['token', 'create', '--name', 'last', '--password-file', file]);
+    for (const name of ['later', 'last']) await shell.output(['token', 'revoke', name, ...yes]);
 
-    const listed = await desk.output(['token', 'list']);
+    const listed = await shell.output(['token', 'list']);
     expect(listed).toMatch(/^id +name +since +until +last used\n\d+ +ci +20/);
     expect(listed).not.toContain(stdout.trim());
-    expect((await desk.json(['token', 'list'])).tokens).toHaveLength(2);
-    const declined = await desk.type(['token', 'revoke', 'ci'], [[/Revoke token ci.*y\/n/, 'n\r']]);
+    expect((await shell.json(['token', 'list'])).tokens).toHaveLength(2);
+    const declined = await shell.type(['token', 'revoke', 'ci'], [[/Revoke token ci.*y\/n/, 'n\r']]);
     expect(declined.exitCode).toBe(1);
-    expect((await desk.cpn(['token', 'revoke', '--yes', 'ci'])).stderr).toMatch(/^revoked token ci/);
-    expect(await desk.json(['token', 'revoke', String(made.id), ...yes])).toEqual({ id: made.id, name: 'cron' });
-    expect((await desk.fail(['whoami'], { ...elsewhere, CPN_API_TOKEN: made.access_token })).exitCode).toBe(4);
-    expect((await desk.fail(['token', 'create', '--name', 'x', '--expires-in-days', '0'])).exitCode).toBe(2);
-    expect((await desk.fail(['token', 'revoke', '--yes', 'ci'])).exitCode).toBe(2);
+    expect((await shell.cpn(['token', 'revoke', '--yes', 'ci'])).stderr).toMatch(/^revoked token ci/);
+    expect(await shell.json(['token', 'revoke', String(made.id), ...yes])).toEqual({ id: made.id, name: 'cron' });
+    expect((await shell.fail(['whoami'], { ...elsewhere, CPN_API_TOKEN: made.access_token })).exitCode).toBe(4);
+    expect((await shell.fail(['token', 'create', '--name', 'x', '--expires-in-days', '0'])).exitCode).toBe(2);
+    expect((await shell.fail(['token', 'revoke', '--yes', 'ci'])).exitCode).toBe(2);
   });
 });
 
 describe('audit', () => {
   it('is read page by page, newest first', async () => {
-    await desk.output(['network', 'update', 'office', '--description', 'for the audit']);
-    const first = await desk.cpn(['audit', '--limit', '1']);
+    await shell.output(['network', 'update', 'office', '--description', 'for the audit']);
+    const first = await shell.cpn(['audit', '--limit', '1']);
     expect(first.stdout).toMatch(
       /^id +when +who +what +on +from.*\n\d+ +20\S+ +user owner@example\.net \(1\) +network\.update +network office \(1\) +127\.0\.0\.1 +description: for the audit\n/,
     );
     const [, id] = /cpn audit --limit 1 --before (\d+)/.exec(first.stderr) ?? [];
-    const page = await desk.json(['audit', '--limit', '2', '--before', String(id)]);
+    const page = await shell.json(['audit', '--limit', '2', '--before', String(id)]);
     expect(page.entries).toHaveLength(2);
     expect(page.entries[0].id).toBeLessThan(Number(id));
     expect(page.next).toBe(page.entries[1].id);
-    expect(await desk.json(['audit', '--before', '1'])).toEqual({ entries: [], next: null });
-    expect((await desk.cpn(['audit', '--before', '1'])).stderr).toContain('no entries before 1');
+    expect(await shell.json(['audit', '--before', '1'])).toEqual({ entries: [], next: null });
+    expect((await shell.cpn(['audit', '--before', '1'])).stderr).toContain('no entries before 1');
     for (const flag of [
       ['--limit', '0'],
       ['--limit', '10001'],
       ['--before', 'x'],
     ]) {
-      expect((await desk.fail(['audit', ...flag])).exitCode).toBe(2);
+      expect((await shell.fail(['audit', ...flag])).exitCode).toBe(2);
     }
-    const all = await desk.output(['audit', '--limit', '200', '--json']);
+    const all = await shell.output(['audit', '--limit', '200', '--json']);
     expect(all).not.toMatch(/cp[a-z]_/);
   });
 });
 
 describe('api', () => {
   it('calls an operation of the control plane', async () => {
-    const { stdout } = await desk.cpn(['api', 'GET', '/api/networks']);
+    const { stdout } = await shell.cpn(['api', 'GET', '/api/networks']);
     expect(JSON.parse(stdout).data).toMatchObject([{ name: 'office' }]);
     const added = [
       '--field',
@@ -250,26 +250,26 @@ describe('api', () => {
       '--field',
       'routes[]=192.168.70.0/24',
     ];
-    const made = JSON.parse(await desk.output(['api', 'POST', '/api/networks', ...added])).data;
+    const made = JSON.parse(await shell.output(['api', 'POST', '/api/networks', ...added])).data;
     expect(made).toMatchObject({ name: 'wide', routes: ['192.168.70.0/24'] });
     const path = `/api/networks/${made.id}`;
     expect(
-      JSON.parse(await desk.output(['api', 'PATCH', path, '--input', '-'], { input: '{"routes":[]}' })).data.routes,
+      JSON.parse(await shell.output(['api', 'PATCH', path, '--input', '-'], { input: '{"routes":[]}' })).data.routes,
     ).toEqual([]);
-    await desk.output(['api', 'DELETE', path]);
-    const gone = await desk.cpn(['api', 'GET', path]);
+    await shell.output(['api', 'DELETE', path]);
+    const gone = await shell.cpn(['api', 'GET', path]);
     expect([gone.exitCode, gone.stderr]).toEqual([4, expect.stringContaining(`GET ${path} was refused (404)`)]);
   });
 
   it('lays JSON out on a terminal', async () => {
-    const { stdout, exitCode } = await desk.type(['api', 'GET', '/api/auth/me'], []);
+    const { stdout, exitCode } = await shell.type(['api', 'GET', '/api/auth/me'], []);
     expect([exitCode, stdout]).toEqual([0, expect.stringContaining('{\r\n  "data": {\r\n    "id": 1,')]);
   });
 });
 
 describe('a session', () => {
   it('begins on a terminal with what is typed', async () => {
-    const { exitCode, stdout } = await desk.type(
+    const { exitCode, stdout } = await shell.type(
       ['login'],
       [
         [/URL of the control plane/, `${plane.url}\r`],
@@ -279,54 +279,54 @@ describe('a session', () => {
     );
     expect([exitCode, stdout]).toEqual([0, expect.stringContaining(`logged in at ${plane.url}`)]);
     expect(stdout).not.toContain(plane.password);
-    expect(await desk.output(['whoami'])).toContain('owner@example.net, owner of');
+    expect(await shell.output(['whoami'])).toContain('owner@example.net, owner of');
   });
 
   it('does not begin where the prompt is ended', async () => {
     const begun: readonly [RegExp, string] = [/E-mail address/, `${plane.email}\r`];
     for (const key of ['\x03', '\x04']) {
       const login = ['login', '--api', plane.url];
-      expect((await desk.type(login, [[/E-mail address/, key]])).exitCode).toBe(2);
-      expect((await desk.type(login, [begun, [/Password/, key]])).exitCode).toBe(2);
+      expect((await shell.type(login, [[/E-mail address/, key]])).exitCode).toBe(2);
+      expect((await shell.type(login, [begun, [/Password/, key]])).exitCode).toBe(2);
     }
   });
 
   it('begins with a personal token, and takes no other', async () => {
-    const home = { XDG_CONFIG_HOME: join(desk.folder, 'second') };
-    const { access_token, id } = await desk.json(['token', 'create', '--name', 'second']);
-    const file = await desk.write('second-token', access_token);
+    const home = { XDG_CONFIG_HOME: join(shell.folder, 'second') };
+    const { access_token, id } = await shell.json(['token', 'create', '--name', 'second']);
+    const file = await shell.write('second-token', access_token);
     const login = ['login', '--api', plane.url, '--token-file', file];
-    expect(await desk.json(login, { env: home })).toEqual({ email: plane.email, role: 'owner', expires_at: null });
-    expect(await desk.json(['whoami'], { env: home })).toMatchObject({ email: plane.email });
-    await desk.output(['token', 'revoke', '--yes', String(id)]);
-    expect(await desk.fail(['whoami'], home)).toMatchObject({ exitCode: 4 });
+    expect(await shell.json(login, { env: home })).toEqual({ email: plane.email, role: 'owner', expires_at: null });
+    expect(await shell.json(['whoami'], { env: home })).toMatchObject({ email: plane.email });
+    await shell.output(['token', 'revoke', '--yes', String(id)]);
+    expect(await shell.fail(['whoami'], home)).toMatchObject({ exitCode: 4 });
     // Logout works although the token is no longer valid.
-    const mixed = await desk.fail(['logout'], { ...home, CPN_API_TOKEN: 'file:/none' });
+    const mixed = await shell.fail(['logout'], { ...home, CPN_API_TOKEN: 'file:/none' });
     expect([mixed.exitCode, mixed.stderr]).toEqual([
       2,
       expect.stringMatching(/^cpn: CPN_API_TOKEN is set, .*unset it/),
     ]);
-    expect((await desk.cpn(['logout'], { env: home })).stderr).toBe('logged out\n');
+    expect((await shell.cpn(['logout'], { env: home })).stderr).toBe('logged out\n');
     expect(existsSync(join(home.XDG_CONFIG_HOME, 'cpn/login.json'))).toBe(false);
-    expect((await desk.fail(login, home)).exitCode).toBe(4);
-    expect((await desk.fail(['login', '--api', plane.url, '--token-file', '/nowhere'], home)).exitCode).toBe(2);
+    expect((await shell.fail(login, home)).exitCode).toBe(4);
+    expect((await shell.fail(['login', '--api', plane.url, '--token-file', '/nowhere'], home)).exitCode).toBe(2);
   });
 
   it('does not begin with a wrong password, without an address, or where no control plane answers', async () => {
-    const wrong = await desk.write('wrong', 'wrong password here');
+    const wrong = await shell.write('wrong', 'wrong password here');
     const flags = ['--email', plane.email, '--password-file', wrong];
-    expect((await desk.fail(['login', '--api', plane.url, ...flags])).exitCode).toBe(4);
-    expect((await desk.fail(['login', ...flags])).exitCode).toBe(2);
-    expect((await desk.fail(['login', '--api', plane.url])).stderr).toContain(
+    expect((await shell.fail(['login', '--api', plane.url, ...flags])).exitCode).toBe(4);
+    expect((await shell.fail(['login', ...flags])).exitCode).toBe(2);
+    expect((await shell.fail(['login', '--api', plane.url])).stderr).toContain(
       '--email is missing; or use --token-file',
     );
     const call = ['api', 'GET', '/x', '--timeout', '1', '--api', 'http://127.0.0.1:9'];
-    const { exitCode, stderr } = await desk.fail(call, { CPN_API_TOKEN: 'x' });
+    const { exitCode, stderr } = await shell.fail(call, { CPN_API_TOKEN: 'x' });
     expect([exitCode, stderr]).toEqual([5, expect.stringContaining('http://127.0.0.1:9 is unreachable')]);
   });
 
   it('sends its token to no other control plane', async () => {
-    expect(await desk.fail(['network', 'list', '--api', 'http://127.0.0.1:9'])).toMatchObject({
+    expect(await shell.fail(['network', 'list', '--api', 'http://127.0.0.1:9'])).toMatchObject({
       exitCode: 2,
       stderr: expect.stringContaining('not logged in at http://127.0.0.1:9'),
     });

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Process } from '../lab/process.ts';
-import { Desk } from './desk.ts';
+import { AdminShell } from './admin-shell.ts';
 
 const MiB = 1024 * 1024;
 
@@ -18,7 +18,7 @@ interface Recorded {
   readonly body: Buffer;
 }
 
-let desk: Desk;
+let shell: AdminShell;
 let url: string;
 let recorded: Recorded[] = [];
 /** What the service does with a request, once it has all of it. */
@@ -43,7 +43,7 @@ const server = createServer(async (request, response) => {
 });
 
 beforeAll(async () => {
-  desk = await Desk.open();
+  shell = await AdminShell.open();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/tenant`;
 });
@@ -51,7 +51,7 @@ beforeAll(async () => {
 afterAll(async () => {
   server.closeAllConnections();
   server.close();
-  await desk?.close();
+  await shell?.close();
 });
 
 beforeEach(() => {
@@ -67,7 +67,7 @@ function reply(status: number, body: string | Buffer, headers: Record<string, st
 }
 
 const login = () => ({ CPN_API_URL: url, CPN_API_TOKEN: 'token-sample' });
-const call = (...args: string[]) => desk.cpn(['api', ...args], { env: login() });
+const call = (...args: string[]) => shell.cpn(['api', ...args], { env: login() });
 
 describe('a reply', () => {
   it('goes to stdout as it came', async () => {
@@ -86,7 +86,7 @@ describe('a reply', () => {
   it('goes to a file, whole or not at all, however long it is', async () => {
     const body = randomBytes(20 * MiB);
     answer = reply(200, body, { 'content-type': 'application/octet-stream' });
-    const file = join(desk.folder, 'reply');
+    const file = join(shell.folder, 'reply');
     expect((await call('GET', '/api/x', '--output', file)).stdout).toBe('');
     expect(hash(await readFile(file))).toBe(hash(body));
     const held = await call('GET', '/api/x');
@@ -95,9 +95,9 @@ describe('a reply', () => {
     answer = (response) => {
       response.writeHead(200, { 'content-length': '1000' }).write('begun', () => response.destroy());
     };
-    const before = await readdir(desk.folder);
+    const before = await readdir(shell.folder);
     expect((await call('GET', '/api/x', '--output', file, '--timeout', '1')).exitCode).toBe(5);
-    expect([await readdir(desk.folder), statSync(file).size]).toEqual([before, 20 * MiB]);
+    expect([await readdir(shell.folder), statSync(file).size]).toEqual([before, 20 * MiB]);
   });
 
   it('goes to a device as to a file, and is not requested where it cannot be saved', async () => {
@@ -105,7 +105,7 @@ describe('a reply', () => {
     // What it is written to stays a device.
     expect(statSync('/dev/null').isCharacterDevice()).toBe(true);
     expect(recorded).toHaveLength(1);
-    for (const place of ['/nowhere/file', desk.folder]) {
+    for (const place of ['/nowhere/file', shell.folder]) {
       const { exitCode, stderr } = await call('POST', '/api/x', '--output', place);
       expect([exitCode, stderr]).toEqual([2, expect.stringContaining(`--output names ${place}, `)]);
     }
@@ -121,7 +121,7 @@ describe('a reply', () => {
   it('that is binary is untouched, and kept from a terminal', async () => {
     answer = reply(200, Buffer.from('\x00\x1b[2J'), { 'content-type': 'image/png' });
     expect((await call('GET', '/api/x')).stdout).toBe('\x00\x1b[2J');
-    const shown = await desk.type(['api', 'GET', '/api/x'], [], login());
+    const shown = await shell.type(['api', 'GET', '/api/x'], [], login());
     expect([shown.exitCode, shown.stdout]).toEqual([
       1,
       expect.stringMatching(/^the reply is binary \(5 B\).*--output FILE/),
@@ -178,7 +178,7 @@ describe('a failure', () => {
 
 describe('a body', () => {
   it('is made of fields', async () => {
-    const file = await desk.write('secret', 's3cret');
+    const file = await shell.write('secret', 's3cret');
     const flags = [
       '--field',
       'analytics=true',
@@ -200,9 +200,9 @@ describe('a body', () => {
   });
 
   it('is a file or standard input, with fields as the query', async () => {
-    const file = await desk.write('body.json', '{"password": "x"}\n');
+    const file = await shell.write('body.json', '{"password": "x"}\n');
     await call('DELETE', '/api/gdpr/account', '--input', file, '--field', 'sure=yes');
-    await desk.cpn(['api', 'POST', '/api/x', '--input', '-', '--header', 'Content-Type: text/csv'], {
+    await shell.cpn(['api', 'POST', '/api/x', '--input', '-', '--header', 'Content-Type: text/csv'], {
       env: login(),
       input: 'a,b',
     });
@@ -216,7 +216,7 @@ describe('a body', () => {
 describe('an upload', () => {
   it('carries a file of 20 MiB and what goes with it', async () => {
     const content = randomBytes(20 * MiB);
-    const file = await desk.write('site "one".zip', content);
+    const file = await shell.write('site "one".zip', content);
     answer = reply(201, '{"data":{"uuid":"u"}}');
     const fields = ['--field', 'zone_id=3', '--form', 'storage_nodes[]=7', '--form', 'storage_nodes[]=8'];
     const { stdout } = await call('POST', '/api/files', '--form', `file=@${file}`, ...fields);
@@ -234,9 +234,9 @@ describe('an upload', () => {
     ['of a form', ['POST', '/api/files', '--form', 'file=@']],
     ['as it stands', ['PUT', '/api/files/u', '--input', '']],
   ])('%s is never held in memory', async (_, args) => {
-    const large = await desk.write('large', '');
+    const large = await shell.write('large', '');
     await truncate(large, 400 * MiB);
-    watched = desk.spawn(['api', ...args.slice(0, -1), `${args.at(-1)}${large}`], { env: login() });
+    watched = shell.spawn(['api', ...args.slice(0, -1), `${args.at(-1)}${large}`], { env: login() });
     expect((await watched.exited).exitCode).toBe(0);
     // What the program takes for itself is about 120 MiB.
     expect(peakBytes).toBeGreaterThan(30 * MiB);
@@ -244,7 +244,7 @@ describe('an upload', () => {
   });
 
   it('that is refused has the reason', async () => {
-    const file = await desk.write('refused', randomBytes(MiB));
+    const file = await shell.write('refused', randomBytes(MiB));
     answer = reply(413, '{"message":"too large"}');
     const { exitCode, stderr } = await call('POST', '/api/files', '--form', `file=@${file}`);
     expect([exitCode, stderr]).toEqual([4, expect.stringContaining('POST /api/files was refused (413): too large')]);
@@ -281,7 +281,7 @@ describe('a list in pages', () => {
     });
     const merged = '[{"id": 12345678901234567890},"b", 2]\n';
     expect(await call('GET', '/api/x', '--paginate')).toMatchObject({ exitCode: 0, stdout: merged });
-    const file = join(desk.folder, 'list.json');
+    const file = join(shell.folder, 'list.json');
     expect(await call('GET', '/api/x', '--paginate', '--output', file)).toMatchObject({ exitCode: 0, stdout: '' });
     expect(await readFile(file, 'utf8')).toBe(merged);
     expect((await call('GET', '/api/x', '--paginate', '--include')).stdout.match(/HTTP\/1\.1 200 OK/g)).toHaveLength(3);
@@ -304,7 +304,7 @@ describe('a list in pages', () => {
 describe('without a login', () => {
   const open = { get: { security: [] } };
   const closed = { get: { security: [{ session: [] }] } };
-  const anonymous = (...args: string[]) => desk.cpn(['api', ...args], { env: { CPN_API_URL: url } });
+  const anonymous = (...args: string[]) => shell.cpn(['api', ...args], { env: { CPN_API_URL: url } });
   const describing = (document: object | null) => {
     answer = (response) => {
       const isDescription = recorded.at(-1)?.path === '/tenant/docs/api/openapi.json';

@@ -2,60 +2,60 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { builtProgram } from '../lab/built-program.ts';
 import { Process } from '../lab/process.ts';
-import { Desk, startPlane } from './desk.ts';
+import { AdminShell, startPlane } from './admin-shell.ts';
 
-let desk: Desk;
+let shell: AdminShell;
 let server: Process;
 let url: string;
 
 beforeAll(async () => {
-  desk = await Desk.open();
-  ({ server, url } = await startPlane(desk));
-  await desk.output(['network', 'create', '--name', 'office', '--cidr', '10.77.0.0/24']);
+  shell = await AdminShell.open();
+  ({ server, url } = await startPlane(shell));
+  await shell.output(['network', 'create', '--name', 'office', '--cidr', '10.77.0.0/24']);
 });
 
 afterAll(async () => {
   await server?.stop();
-  await desk?.close();
+  await shell?.close();
 });
 
 /** Makes two events: a host enrols, and is removed. */
 async function enrolAndRemove(name: string): Promise<void> {
-  const key = await desk.write('key', (await desk.output(['key', 'create', 'office', '--name', 'k'])).trim());
+  const key = await shell.write('key', (await shell.output(['key', 'create', 'office', '--name', 'k'])).trim());
   const publicKey = randomBytes(32).toString('base64');
   const fields = [`enrollment_token=@${key}`, 'peer_type=origin', `public_key=${publicKey}`].flatMap((field) => [
     '--field',
     field,
   ]);
-  await desk.output(['api', 'POST', '/api/networks/enroll', ...fields, '--raw-field', `name=${name}`]);
-  await desk.cpn(['peer', 'remove', '--yes', 'office', name]);
+  await shell.output(['api', 'POST', '/api/networks/enroll', ...fields, '--raw-field', `name=${name}`]);
+  await shell.cpn(['peer', 'remove', '--yes', 'office', name]);
 }
 
 describe('events', () => {
   it('are none at first', async () => {
-    expect(await desk.cpn(['events'])).toMatchObject({ exitCode: 0, stdout: '', stderr: 'there are no events\n' });
-    expect(await desk.json(['events', 'office', '--type', 'peer.offline'])).toEqual({ events: [] });
+    expect(await shell.cpn(['events'])).toMatchObject({ exitCode: 0, stdout: '', stderr: 'there are no events\n' });
+    expect(await shell.json(['events', 'office', '--type', 'peer.offline'])).toEqual({ events: [] });
   });
 
   it('are listed, oldest first, also by type and in pages', async () => {
     await enrolAndRemove('web-1');
     await enrolAndRemove('web-2');
-    expect(await desk.output(['events', 'office'])).toMatch(
+    expect(await shell.output(['events', 'office'])).toMatch(
       /^id +when +what\n1 +20\S+Z +peer\.enrolled +web-1 joined\n2 +20\S+Z +peer\.removed +web-1 left/,
     );
     const ids = async (...flags: string[]) =>
-      (await desk.json(['events', ...flags])).events.map(({ id }: { id: number }) => id);
+      (await shell.json(['events', ...flags])).events.map(({ id }: { id: number }) => id);
     expect(await ids()).toEqual([1, 2, 3, 4]);
     expect(await ids('--limit', '1')).toEqual([4]);
     expect(await ids('--after', '1', '--limit', '2')).toEqual([2, 3]);
     expect(await ids('--type', 'peer.removed', '--limit', '1')).toEqual([4]);
-    expect((await desk.cpn(['events', '--after', '1', '--limit', '2'])).stderr).toBe('later events: --after 3\n');
+    expect((await shell.cpn(['events', '--after', '1', '--limit', '2'])).stderr).toBe('later events: --after 3\n');
   });
 
   it('are followed through a restart of the control plane, each once', async () => {
     const followers = [
-      desk.spawn(['events', 'office', '--follow', '--json']),
-      desk.spawn(['events', '--follow', '--after', '3', '--type', 'peer.removed']),
+      shell.spawn(['events', 'office', '--follow', '--json']),
+      shell.spawn(['events', '--follow', '--after', '3', '--type', 'peer.removed']),
     ];
     const [json, text] = followers as [Process, Process];
     await json.waitForLine(/"id":4,/);
@@ -65,8 +65,8 @@ describe('events', () => {
     server.signal('SIGKILL');
     await server.exited;
     for (const follower of followers) await follower.waitForLine(/is unreachable: .*; retrying$/);
-    const data = ['--listen', new URL(url).host, '--data', `${desk.folder}/data`];
-    server = desk.spawn(['control-plane', 'serve', ...data]);
+    const data = ['--listen', new URL(url).host, '--data', `${shell.folder}/data`];
+    server = shell.spawn(['control-plane', 'serve', ...data]);
     await server.waitForLine(/control plane listening/);
     await enrolAndRemove('web-4');
     for (const follower of followers) await follower.waitForLine(/connected to the control plane again/);
@@ -96,12 +96,12 @@ describe('events', () => {
   });
 
   it('are followed from a start at which the control plane is unreachable, and not with a wrong token', async () => {
-    const data = ['--listen', new URL(url).host, '--data', `${desk.folder}/data`];
+    const data = ['--listen', new URL(url).host, '--data', `${shell.folder}/data`];
     server.signal('SIGTERM');
     await server.exited;
-    const follower = desk.spawn(['events', 'office', '--follow', '--after', '9999']);
+    const follower = shell.spawn(['events', 'office', '--follow', '--after', '9999']);
     await follower.waitForLine(/ECONNREFUSED.*; retrying$/);
-    server = desk.spawn(['control-plane', 'serve', ...data]);
+    server = shell.spawn(['control-plane', 'serve', ...data]);
     await server.waitForLine(/control plane listening/);
     await follower.waitForLine(/connected to the control plane again/);
     await follower.waitForLine(/there are no events after 9999; the newest is 10$/);
@@ -112,8 +112,8 @@ describe('events', () => {
     expect([exitCode, stdout.match(/^\d+/gm)]).toEqual([0, ['11', '12']]);
     expect(stderr.trimEnd().split('\n')).toHaveLength(3);
     const wrong = { CPN_API_TOKEN: 'cpn_wrong' };
-    expect(await desk.fail(['events', 'office', '--follow'], wrong)).toMatchObject({ exitCode: 4 });
-    expect(await desk.cpn(['events', '--after', '9999'])).toMatchObject({
+    expect(await shell.fail(['events', 'office', '--follow'], wrong)).toMatchObject({ exitCode: 4 });
+    expect(await shell.cpn(['events', '--after', '9999'])).toMatchObject({
       ...{ exitCode: 0, stdout: '' },
       stderr: 'there are no events after 9999; the newest is 12\n',
     });
@@ -121,7 +121,7 @@ describe('events', () => {
 
   it('are followed until the reader goes away', async () => {
     const piped = `set -o pipefail; '${await builtProgram()}' events office --follow --limit 1 | { read -r line; echo "$line"; }`;
-    const follower = new Process(['bash', '-c', piped], { env: desk.environment });
+    const follower = new Process(['bash', '-c', piped], { env: shell.environment });
     await follower.waitForLine(/^12 {2}/);
     // Only a write finds that the reader is gone.
     await enrolAndRemove('web-7');
@@ -129,13 +129,13 @@ describe('events', () => {
   });
 
   it('are those of one network, whose name is needed where there are more', async () => {
-    await desk.output(['network', 'create', '--name', 'lab', '--cidr', '10.78.0.0/24']);
-    expect(await desk.fail(['events'])).toMatchObject({
+    await shell.output(['network', 'create', '--name', 'lab', '--cidr', '10.78.0.0/24']);
+    expect(await shell.fail(['events'])).toMatchObject({
       exitCode: 2,
       stderr: 'cpn: there are 2 networks; name one: "office" (1), "lab" (2)\n',
     });
-    expect(await desk.json(['events', 'lab'])).toEqual({ events: [] });
-    expect((await desk.fail(['events', 'lab', '--type', 'peer.gone'])).stderr).toContain(
+    expect(await shell.json(['events', 'lab'])).toEqual({ events: [] });
+    expect((await shell.fail(['events', 'lab', '--type', 'peer.gone'])).stderr).toContain(
       '--type "peer.gone" must be one of peer.enrolled',
     );
   });

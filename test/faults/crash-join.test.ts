@@ -5,34 +5,34 @@ import { type Office, startOffice } from '../e2e/office.ts';
 import type { Joined } from '../lab/control-plane.ts';
 import type { Host } from '../lab/host.ts';
 import { atEach, type Checkpoint, crashAt, isConverged, listCheckpoints, type Start, withoutSteps } from './crash.ts';
-import { type Lane, type Lanes, listOthers, meetEdge, startLanes } from './lanes.ts';
 import { injecting } from './record.ts';
+import { listOthers, meetEdge, startWorkers, type Worker, type Workers } from './workers.ts';
 
 let office: Office;
-let all: Lanes;
+let all: Workers;
 let checkpoints: Checkpoint[];
 let joins = 0;
 
 beforeAll(async () => {
   office = await startOffice();
-  all = await startLanes(office);
-  const [lane] = all.lanes as [Lane];
-  const { joinAs } = await prepareJoin(lane);
-  checkpoints = withoutSteps(await listCheckpoints(lane.host, office.lab, joinAs));
-  await makeNew(lane);
+  all = await startWorkers(office);
+  const [worker] = all.workers as [Worker];
+  const { joinAs } = await prepareJoin(worker);
+  checkpoints = withoutSteps(await listCheckpoints(worker.host, office.lab, joinAs));
+  await makeNew(worker);
 });
 
 afterAll(() => office?.lab.stop());
 
-/** Makes a lane's host new, and its network without it; a reboot would take longer than what is tried. */
-async function makeNew({ host }: Lane): Promise<void> {
+/** Makes a worker's host new, and its network without it; a reboot would take longer than what is tried. */
+async function makeNew({ host }: Worker): Promise<void> {
   await host.cpn(['leave', '--yes']);
   // Where the program makes folders, it passes checkpoints.
   for (const folder of [host.stateDir, host.runtimeDir]) await rm(folder, { recursive: true, force: true });
 }
 
 /** A key for one use, and a join with it that has the most to do that a join can have. */
-async function prepareJoin({ host, network }: Lane) {
+async function prepareJoin({ host, network }: Worker) {
   joins += 1;
   const name = `join-${joins}`;
   const input = await all.owner.makeKey(network, name);
@@ -52,12 +52,12 @@ async function readKey(host: Host): Promise<string | undefined> {
 type Harm = (host: Host) => Promise<void>;
 
 /** Kills a join at a checkpoint, does `harm` to its host, and repeats it; returns how long that took, in milliseconds. */
-async function crashAndJoin(checkpoint: Checkpoint, lane: Lane, harm: Harm): Promise<number> {
-  const { host, network } = lane;
-  const { name, joinAs } = await prepareJoin(lane);
+async function crashAndJoin(checkpoint: Checkpoint, worker: Worker, harm: Harm): Promise<number> {
+  const { host, network } = worker;
+  const { name, joinAs } = await prepareJoin(worker);
   expect((await joinAs(crashAt(checkpoint))).signal).toBe('SIGKILL');
   await harm(host);
-  const [sent, key] = [await listOthers(all, lane), await readKey(host)];
+  const [sent, key] = [await listOthers(all, worker), await readKey(host)];
   const crashedAt = performance.now();
   const { exitCode, stdout, stderr } = await joinAs();
   const took = performance.now() - crashedAt;
@@ -65,20 +65,20 @@ async function crashAndJoin(checkpoint: Checkpoint, lane: Lane, harm: Harm): Pro
   expect(await isConverged(host)).toBe(true);
   // One peer; the keys that were sent stay, and only keys that are on the disk are sent.
   const { peer, address, public_key }: Joined = JSON.parse(stdout);
-  const peers = await listOthers(all, lane);
+  const peers = await listOthers(all, worker);
   expect(peers).toMatchObject([{ id: peer.id, name, address, public_key }]);
   expect(peers).toMatchObject(sent.length === 0 ? [{}] : sent);
   expect([undefined, await readKey(host)]).toContain(key);
   expect((await all.owner.countUses(network)).get(name)).toBe(1);
-  if (checkpoint === checkpoints.at(-1)) await meetEdge(all, lane);
+  if (checkpoint === checkpoints.at(-1)) await meetEdge(all, worker);
   return took;
 }
 
 /** Does it at each of these checkpoints, and returns the longest that it took. */
 async function crashEverywhere(at: readonly Checkpoint[], harm: Harm): Promise<number> {
   let longest = 0;
-  await atEach(at, all.lanes, async (checkpoint, lane) => {
-    const took = await crashAndJoin(checkpoint, lane, harm).finally(() => makeNew(lane));
+  await atEach(at, all.workers, async (checkpoint, worker) => {
+    const took = await crashAndJoin(checkpoint, worker, harm).finally(() => makeNew(worker));
     longest = Math.max(longest, took);
   });
   return longest;

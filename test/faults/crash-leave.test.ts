@@ -1,20 +1,20 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Office, startOffice } from '../e2e/office.ts';
 import { atEach, type Checkpoint, crashAt, listCheckpoints } from './crash.ts';
-import { joinLane, type Lane, type Lanes, listOthers, renew, startLanes } from './lanes.ts';
 import { injecting } from './record.ts';
+import { joinWorker, listOthers, renew, startWorkers, type Worker, type Workers } from './workers.ts';
 
 let office: Office;
-let all: Lanes;
+let all: Workers;
 let checkpoints: Checkpoint[];
 /** The number of the checkpoint from which on there is no state any more. */
 let forgotten: number;
 
 beforeAll(async () => {
   office = await startOffice();
-  all = await startLanes(office);
-  const [{ host }] = all.lanes as [Lane];
-  await joinLane(all, office, all.lanes[0] as Lane);
+  all = await startWorkers(office);
+  const [{ host }] = all.workers as [Worker];
+  await joinWorker(all, office, all.workers[0] as Worker);
   checkpoints = await listCheckpoints(host, office.lab, (listing) => host.cpn(['leave', '--yes'], listing));
   forgotten = 1 + (checkpoints.findLast(({ name }) => name === 'unlink state/cpn0.json')?.at ?? 0);
 });
@@ -36,18 +36,18 @@ function differences(before: string, after: string): string[] {
 }
 
 /** Kills a leave at a checkpoint, and repeats it; returns how long that took, in milliseconds. */
-async function crashAndLeave(checkpoint: Checkpoint, lane: Lane): Promise<number> {
-  const { host } = lane;
+async function crashAndLeave(checkpoint: Checkpoint, worker: Worker): Promise<number> {
+  const { host } = worker;
   const before = await host.state();
-  await joinLane(all, office, lane);
+  await joinWorker(all, office, worker);
   const crash = { ...crashAt(checkpoint), allowFailure: true };
   expect((await host.cpn(['leave', '--yes'], crash)).signal).toBe('SIGKILL');
   const crashedAt = performance.now();
   await host.cpn(['leave', '--yes']);
   const took = performance.now() - crashedAt;
-  const [left, peers] = [await host.state(), await listOthers(all, lane)];
+  const [left, peers] = [await host.state(), await listOthers(all, worker)];
   const isForgotten = checkpoint.at >= forgotten;
-  if (isForgotten || left !== before) await renew(all, lane);
+  if (isForgotten || left !== before) await renew(all, worker);
   expect(differences(before, isForgotten ? withoutTraces(left) : left)).toEqual([]);
   expect(peers).toEqual([]);
   return took;
@@ -62,8 +62,8 @@ it(
     injecting(20, async (row) => {
       row.injected(`cpn leave, killed at each of ${checkpoints.length} checkpoints`);
       let longest = 0;
-      await atEach(checkpoints, all.lanes, async (checkpoint, lane) => {
-        longest = Math.max(longest, await crashAndLeave(checkpoint, lane));
+      await atEach(checkpoints, all.workers, async (checkpoint, worker) => {
+        longest = Math.max(longest, await crashAndLeave(checkpoint, worker));
       });
       row.repaired(longest);
     }),

@@ -7,29 +7,29 @@ import { eventually } from '../lab/eventually.ts';
 import type { Host } from '../lab/host.ts';
 import type { Outcome } from '../lab/process.ts';
 import { atEach, type Checkpoint, crashAt, isConverged, listCheckpoints, type Start, withoutSteps } from './crash.ts';
-import { changeMap, joinLane, type Lane, type Lanes, meetEdge, startLanes } from './lanes.ts';
 import { LossMeter } from './loss-meter.ts';
 import { injecting } from './record.ts';
+import { changeMap, joinWorker, meetEdge, startWorkers, type Worker, type Workers } from './workers.ts';
 
-/** A lane whose host has joined, with the key pair that it must keep through everything. */
-interface Member extends Lane {
+/** A worker whose host has joined, with the key pair that it must keep through everything. */
+interface Member extends Worker {
   readonly privateKey: string;
 }
 
 let office: Office;
-let all: Lanes;
+let all: Workers;
 let members: readonly Member[];
 
 beforeAll(async () => {
   office = await startOffice();
-  all = await startLanes(office);
+  all = await startWorkers(office);
   members = await Promise.all(
-    all.lanes.map(async (lane): Promise<Member> => {
-      await joinLane(all, office, lane);
-      await meetEdge(all, lane);
-      await changeMap(all, lane);
-      await lane.host.cpn(['reconcile']);
-      return { ...lane, privateKey: await readKey(lane.host) };
+    all.workers.map(async (worker): Promise<Member> => {
+      await joinWorker(all, office, worker);
+      await meetEdge(all, worker);
+      await changeMap(all, worker);
+      await worker.host.cpn(['reconcile']);
+      return { ...worker, privateKey: await readKey(worker.host) };
     }),
   );
 }, 120_000);
@@ -47,13 +47,13 @@ async function listAfterChange(work: (member: Member, listing: Start) => Promise
   return listCheckpoints(member.host, office.lab, (listing) => work(member, listing));
 }
 
-async function startDaemon({ host }: Lane, start?: Start): Promise<Daemon> {
+async function startDaemon({ host }: Worker, start?: Start): Promise<Daemon> {
   return new Daemon(await host.spawnCpn(['run', '--interval', '3600'], start));
 }
 
 /** Starts a daemon, lets it take over a change of the map, and ends it unless it ended by then; returns how it ended. */
-async function runThroughChange(lane: Lane, start: Start): Promise<Outcome> {
-  const daemon = await startDaemon(lane, start);
+async function runThroughChange(worker: Worker, start: Start): Promise<Outcome> {
+  const daemon = await startDaemon(worker, start);
   const { process } = daemon;
   let ended = false;
   void process.exited.then(() => {
@@ -149,7 +149,7 @@ describe('SIGTERM in the middle of a change', () => {
   it(`26: ${behaviour}`, { timeout: 600_000 }, () =>
     injecting(26, async (row) => {
       const meters = await Promise.all(members.map(({ host, edgeAddress }) => LossMeter.start(host, edgeAddress)));
-      const readIndex = async ({ host }: Lane) => (await host.exec(['cat', '/sys/class/net/cpn0/ifindex'])).stdout;
+      const readIndex = async ({ host }: Worker) => (await host.exec(['cat', '/sys/class/net/cpn0/ifindex'])).stdout;
       const before = await Promise.all(members.map(readIndex));
       const checkpoints = withoutSteps(await listAfterChange(runThroughChange));
       row.injected(`cpn run, SIGTERM at each of ${checkpoints.length} checkpoints`);

@@ -3,7 +3,7 @@ import { maliciousReplies } from './malicious-replies.ts';
 import type { MaliciousReply } from './malicious-reply.ts';
 import { builtProgramOf } from './program.ts';
 import { recordVerdicts, type Verdicts } from './record.ts';
-import { Victims } from './victims.ts';
+import { Targets } from './targets.ts';
 
 /** One reply of each family to each request, and the worst for a new process: all that takes memory. */
 const some = maliciousReplies.filter(
@@ -11,16 +11,16 @@ const some = maliciousReplies.filter(
     reply.family === 'a crowd' || !maliciousReplies.slice(0, index).some((other) => isLike(reply, other)),
 );
 
-let victims: Victims;
+let targets: Targets;
 let verdicts: Verdicts;
 
 beforeAll(async () => {
-  victims = await Victims.start(2, builtProgramOf);
-  verdicts = await victims.try(some);
+  targets = await Targets.start(2, builtProgramOf);
+  verdicts = await targets.try(some);
   await recordVerdicts(inject('hostileVerdicts'), verdicts);
 }, 600_000);
 
-afterAll(() => victims?.stop());
+afterAll(() => targets?.stop());
 
 describe('the built program, and a malicious control plane', () => {
   it('receives replies of every family', () => {

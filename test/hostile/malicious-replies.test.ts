@@ -5,8 +5,8 @@ import { maliciousReplies } from './malicious-replies.ts';
 import type { MaliciousReply } from './malicious-reply.ts';
 import { serveProgram } from './program.ts';
 import { countVerdicts, recordVerdicts, type Verdicts } from './record.ts';
+import { Targets } from './targets.ts';
 import { keyOf } from './true-replies.ts';
-import { Victims } from './victims.ts';
 
 /**
  * Malicious replies, sent over a real connection to the whole program on a host of its own in the lab: its
@@ -15,16 +15,16 @@ import { Victims } from './victims.ts';
  * `decoded-replies.test.ts`, and one of eight of it here.
  */
 const sent = forHosts(maliciousReplies);
-let victims: Victims;
+let targets: Targets;
 let verdicts: Verdicts;
 
 beforeAll(async () => {
-  victims = await Victims.start(5, serveProgram);
-  verdicts = await victims.try(sent);
+  targets = await Targets.start(5, serveProgram);
+  verdicts = await targets.try(sent);
   await recordVerdicts(inject('hostileVerdicts'), verdicts);
 }, 1_200_000);
 
-afterAll(() => victims?.stop());
+afterAll(() => targets?.stop());
 
 /** A digest of the bytes that a host with this key would receive. */
 function digest(reply: MaliciousReply): string {

@@ -9,13 +9,13 @@ import type { Host } from '../lab/host.ts';
 
 let office: Office;
 let host: Host;
-let victim: string;
+let target: string;
 
 beforeAll(async () => {
   office = await startOffice();
   host = await office.lab.addHost('host', { address: '203.0.113.11/24' });
-  victim = path(host.folder, 'victim');
-  await writeFile(victim, 'precious\n', { mode: 0o644 });
+  target = path(host.folder, 'target');
+  await writeFile(target, 'precious\n', { mode: 0o644 });
 }, 60_000);
 
 afterAll(() => office?.lab.stop());
@@ -65,7 +65,7 @@ describe('a network that was joined', () => {
   test('is left alone, and the path named, where its state is a link, a pipe, or writable for others', async () => {
     const text = await readFile(statePath(), 'utf8');
     const spoil: [RegExp, () => Promise<unknown>][] = [
-      [/is a symbolic link, which is not followed/, () => symlink(victim, statePath())],
+      [/is a symbolic link, which is not followed/, () => symlink(target, statePath())],
       [/is no regular file/, () => host.exec(['mkfifo', statePath()])],
       [
         /can be written by others \(mode 0666\)/,
@@ -85,17 +85,17 @@ describe('a network that was joined', () => {
       expect((await host.exec(['wg', 'show', 'cpn0', 'public-key'])).stdout).not.toBe('');
     }
     await chmod(statePath(), 0o600);
-    expect([await readFile(victim, 'utf8'), await modeOf(victim)]).toEqual(['precious\n', '644']);
+    expect([await readFile(target, 'utf8'), await modeOf(target)]).toEqual(['precious\n', '644']);
     expect(await plan(host)).toEqual({ exitCode: 0, changes: [] });
   });
 
   test('has its wg-quick file repaired where it was replaced by a link', async () => {
     const file = path(host.configDir, 'cpn0.conf');
     await rm(file);
-    await symlink(victim, file);
+    await symlink(target, file);
     await host.cpn(['reconcile']);
     expect((await lstat(file)).isFile()).toBe(true);
-    expect(await readFile(victim, 'utf8')).toBe('precious\n');
+    expect(await readFile(target, 'utf8')).toBe('precious\n');
   });
 
   test('is not changed where the folder of the lock is a link into nowhere, or a loop', async () => {

@@ -10,24 +10,24 @@ import {
   startPostgres,
   urlOf,
 } from '../control-plane/postgres-server.ts';
-import { Desk } from '../e2e/desk.ts';
+import { AdminShell } from '../e2e/admin-shell.ts';
 import { Canaries } from './canaries.ts';
 
 let postgres: PostgresServer;
-let desk: Desk;
+let shell: AdminShell;
 const canaries = new Canaries();
 const said: string[] = [];
 const trace = { CPN_LOG_LEVEL: 'trace' };
 
 beforeAll(async () => {
   postgres = await startPostgres();
-  desk = await Desk.open();
+  shell = await AdminShell.open();
   canaries.addText('database password', postgres.password);
 }, 60_000);
 
 afterAll(async () => {
   await postgres?.remove();
-  await desk?.close();
+  await shell?.close();
 });
 
 /** Starts a server that must fail, and keeps its output. */
@@ -38,9 +38,9 @@ async function failServing(url: string): Promise<void> {
     '--listen',
     '127.0.0.1:0',
     '--database',
-    `file:${await desk.write('url', url)}`,
+    `file:${await shell.write('url', url)}`,
   ];
-  const { exitCode, stdout, stderr } = await desk.cpn(flags, { env: trace });
+  const { exitCode, stdout, stderr } = await shell.cpn(flags, { env: trace });
   expect(exitCode).not.toBe(0);
   said.push(stdout, stderr);
 }
@@ -60,29 +60,29 @@ test('no output, argument or dump has either, whatever fails', async () => {
     '--owner-email',
     'owner@example.net',
     '--owner-password-file',
-    await desk.write('owner', ownerPassword),
+    await shell.write('owner', ownerPassword),
   ];
-  const flags = ['--listen', '127.0.0.1:0', '--database', `file:${await desk.write('url', at('postgres'))}`, ...owner];
-  const server = desk.spawn(['control-plane', 'serve', ...flags], { env: trace });
+  const flags = ['--listen', '127.0.0.1:0', '--database', `file:${await shell.write('url', at('postgres'))}`, ...owner];
+  const server = shell.spawn(['control-plane', 'serve', ...flags], { env: trace });
   const [, url = ''] = await server.waitForLine(/control plane listening on (http:\S+)/, 30_000);
   for (const file of ['cmdline', 'environ']) said.push(await readFile(`/proc/${server.pid}/${file}`, 'utf8'));
-  await desk.output([
+  await shell.output([
     'login',
     '--api',
     url,
     '--email',
     'owner@example.net',
     '--password-file',
-    join(desk.folder, 'owner'),
+    join(shell.folder, 'owner'),
   ]);
-  const login = JSON.parse(await readFile(join(desk.folder, 'config', 'cpn', 'login.json'), 'utf8'));
+  const login = JSON.parse(await readFile(join(shell.folder, 'config', 'cpn', 'login.json'), 'utf8'));
   canaries.addText('session', login.token);
-  await desk.output(['network', 'create', '--name', 'office', '--cidr', '10.77.0.0/24']);
-  canaries.addText('enrolment key', (await desk.output(['key', 'create', 'office', '--name', 'one'])).trim());
-  canaries.addText('personal token', (await desk.output(['token', 'create', '--name', 'ci'])).trim());
-  said.push(await desk.output(['audit', '--json']));
+  await shell.output(['network', 'create', '--name', 'office', '--cidr', '10.77.0.0/24']);
+  canaries.addText('enrolment key', (await shell.output(['key', 'create', 'office', '--name', 'one'])).trim());
+  canaries.addText('personal token', (await shell.output(['token', 'create', '--name', 'ci'])).trim());
+  said.push(await shell.output(['audit', '--json']));
   await postgres.crash();
-  said.push((await desk.cpn(['api', 'GET', '/api/networks', '--timeout', '2'], { env: trace })).stderr);
+  said.push((await shell.cpn(['api', 'GET', '/api/networks', '--timeout', '2'], { env: trace })).stderr);
   await postgres.restart();
 
   const dump = spawnSync(join(findPrograms(), 'pg_dump'), [urlOf(postgres, 'postgres')], { encoding: 'utf8' });

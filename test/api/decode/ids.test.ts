@@ -3,7 +3,7 @@ import { connectAdminService } from '../../../src/api/admin-service.ts';
 import { Secret } from '../../../src/core/crypto/secret.ts';
 import type { Id } from '../../../src/core/map/model.ts';
 import { formatState, parseState } from '../../../src/store/state/state-file.ts';
-import { joinedTo, mapAt } from '../../app/desk.ts';
+import { joinedTo, mapAt } from '../../app/joined-state.ts';
 import { json, startForeignService } from '../../plain/foreign-service.ts';
 import { connectPeerService } from '../described-service.ts';
 import { networkBody, peerBody } from '../samples.ts';

@@ -14,14 +14,15 @@ import type { Address } from '../../../src/core/net/cidr.ts';
 import { parseEndpoint } from '../../../src/core/net/endpoint.ts';
 import type { Certificate } from '../../../src/core/tls/certificate.ts';
 import { options, peer } from '../../core/samples.ts';
-import { answerWith, fail, mapAt } from '../desk.ts';
-import { peerMap, startDesk } from './doctor-desk.ts';
+import { mapAt } from '../joined-state.ts';
+import { answerWith, fail } from '../simulated-service.ts';
+import { peerMap, startExaminedHost } from './examined-host.ts';
 
 const map = peerMap;
 
 it('a host that expires within days is a note, with what to do', async () => {
   const expiresAt = 1_700_000_000_000 + 86_400_000;
-  const { tools } = await startDesk({
+  const { tools } = await startExaminedHost({
     ...map,
     peers: map.peers.map((each) => (each.id === 1 ? { ...each, expiresAt } : each)),
   });
@@ -41,19 +42,24 @@ const problemsOf = (found: readonly Diagnosis[]) => found.filter(({ verdict }) =
 
 describe('a check-up', () => {
   it('finds no problem where there is none, and leaves everything as it is', async () => {
-    const { desk, tools } = await startDesk();
-    const before = await desk.state();
-    desk.steps.length = 0;
+    const { simulated, tools } = await startExaminedHost();
+    const before = await simulated.state();
+    simulated.steps.length = 0;
     expect(problemsOf(await examine(tools))).toEqual([]);
-    expect([desk.steps, desk.withdrawn, desk.announced, await desk.state()]).toEqual([[], [], [], before]);
+    expect([
+      simulated.steps,
+      simulated.service.withdrawn,
+      simulated.service.announcedTags,
+      await simulated.state(),
+    ]).toEqual([[], [], [], before]);
   });
 
   it('continues after a check that fails, and reports its error as a problem', async () => {
     const missing = () => {
       throw new MissingTool('ping', 'install it: apt install iputils-ping');
     };
-    const { desk, tools } = await startDesk();
-    desk.echoes = missing;
+    const { simulated, tools } = await startExaminedHost();
+    simulated.onEcho = missing;
     tools.host.observe = async () => {
       throw new DiskFailed('read', '/proc/net/tcp', { name: 'Error', message: '', code: 'EACCES', errno: -13 });
     };
@@ -62,15 +68,15 @@ describe('a check-up', () => {
       { subject: 'network', interface: 'cpn0', remedy: expect.stringContaining('run as root') },
     ]);
     expect(found.map(({ subject }) => subject)).toContain('disk');
-    const { desk: other, tools: without } = await startDesk();
-    other.echoes = missing;
+    const { simulated: other, tools: without } = await startExaminedHost();
+    other.onEcho = missing;
     expect(problemsOf(await examine(without))).toMatchObject([
       { subject: 'mtu', found: 'ping was not found on this host', remedy: 'install it: apt install iputils-ping' },
     ]);
   });
 
   it('by a user who may not read a state recommends no more than another user', async () => {
-    const { tools } = await startDesk();
+    const { tools } = await startExaminedHost();
     const error = new DiskFailed('read', '/x', { name: 'Error', message: '', code: 'EACCES', errno: -13 });
     tools.store.list = async () => ({ states: [], unreadable: [{ interface: 'cpn0', error }] });
     expect(problemsOf(await examine(tools))).toEqual([
@@ -84,8 +90,8 @@ describe('a check-up', () => {
     };
     const left = ['kernel', 'managers', 'ports', 'mtu'] as const;
     const kind = { unexamined: new Set(left), kernel: unexpected, managers: unexpected, udpPorts: unexpected };
-    const { desk, tools } = await startDesk(map, {}, kind);
-    desk.echoes = unexpected;
+    const { simulated, tools } = await startExaminedHost(map, {}, kind);
+    simulated.onEcho = unexpected;
     const found = await examine(tools);
     expect(problemsOf(found)).toEqual([]);
     for (const subject of left) {
@@ -96,7 +102,7 @@ describe('a check-up', () => {
   });
 
   it('reports an unreachable control plane, a refused token and a wrong clock', async () => {
-    const { desk, tools } = await startDesk();
+    const { simulated, tools } = await startExaminedHost();
     const out = new Unreachable('https://x', 'connection refused', {
       delivered: false,
       heard: false,
@@ -116,12 +122,12 @@ describe('a check-up', () => {
     const remedy = 'check its address and port, and that it runs';
     expect(await remedyOf(new Unreachable('http://x', 'ECONNREFUSED', { ...heard, remedy }))).toBe(remedy);
     expect(await remedyOf(new Unreachable('https://x', 'it answered 500', heard))).toMatch(/^curl -v https/);
-    desk.answers = [fail(new Refused(401, 'reading', 'no', 'join again'))];
+    simulated.service.mapReplies = [fail(new Refused(401, 'reading', 'no', 'join again'))];
     expect(problemsOf(await examine(tools))).toMatchObject([
       { subject: 'api', remedy: expect.stringContaining('ask an admin') },
     ]);
     const suspended = 'this peer is suspended; an admin resumes it with "cpn peer resume"';
-    desk.answers = [fail(new Refused(403, 'reading', suspended, null))];
+    simulated.service.mapReplies = [fail(new Refused(403, 'reading', suspended, null))];
     expect(problemsOf(await examine(tools))).toMatchObject([
       {
         subject: 'api',
@@ -129,11 +135,11 @@ describe('a check-up', () => {
         remedy: 'an admin resumes it with "cpn peer resume"',
       },
     ]);
-    desk.answers = [fail(new BadReply('https://x', 'is not JSON', 'look'))];
+    simulated.service.mapReplies = [fail(new BadReply('https://x', 'is not JSON', 'look'))];
     expect(problemsOf(await examine(tools))).toMatchObject([
       { subject: 'api', remedy: expect.stringContaining('later') },
     ]);
-    desk.answers = [fail(new Intercepted('https://x', 'it answered with HTML', true))];
+    simulated.service.mapReplies = [fail(new Intercepted('https://x', 'it answered with HTML', true))];
     expect((await examine(tools)).filter(({ subject }) => subject === 'api')).toMatchObject([
       {
         verdict: 'problem',
@@ -141,7 +147,7 @@ describe('a check-up', () => {
         remedy: expect.stringMatching(/^log in/),
       },
     ]);
-    desk.answers = [answerWith(map)];
+    simulated.service.mapReplies = [answerWith(map)];
     const wrong = async () => ({ date: 0, tookMs: 1 });
     expect(problemsOf(await examine({ ...tools, probeService: wrong }))).toMatchObject([{ subject: 'clock' }]);
     const day = 86_400_000;
@@ -165,9 +171,13 @@ describe('a check-up', () => {
 
   it('reports names that do not resolve, peers that do not respond, and drift', async () => {
     const named = mapAt('"1"', [peer(2, { endpoint: parseEndpoint('edge.example.net:51820') })], { routes: [] });
-    const { desk, tools } = await startDesk(named);
-    desk.touch(2, { latestHandshake: 1, keepalive: 25 });
-    desk.actual = { ...desk.actual, routes: [], link: desk.actual.link && { ...desk.actual.link, mtu: 1000 } };
+    const { simulated, tools } = await startExaminedHost(named);
+    simulated.updatePeer(2, { latestHandshake: 1, keepalive: 25 });
+    simulated.actual = {
+      ...simulated.actual,
+      routes: [],
+      link: simulated.actual.link && { ...simulated.actual.link, mtu: 1000 },
+    };
     expect(problemsOf(await examine(tools)).map(({ subject, remedy }) => `${subject}: ${remedy}`)).toEqual([
       'dns: getent ahosts edge.example.net, and see /etc/resolv.conf',
       'network: cpn plan cpn0, and cpn reconcile cpn0',
@@ -176,8 +186,8 @@ describe('a check-up', () => {
   });
 
   it('reports unfinished joins, and a host without a network', async () => {
-    const { desk, tools } = await startDesk();
-    const { membership: _, ...state } = await desk.state();
+    const { simulated, tools } = await startExaminedHost();
+    const { membership: _, ...state } = await simulated.state();
     await tools.store.write({ ...state, membership: null });
     expect(problemsOf(await examine(tools))).toMatchObject([{ subject: 'state', found: 'was not finished' }]);
     await tools.store.forget('cpn0', []);
@@ -196,8 +206,8 @@ describe('the MTU', () => {
         asked += 1;
         return bytes <= limit && asked % 3 !== 0;
       };
-      const { desk, tools } = await startDesk();
-      desk.echoes = echoes;
+      const { simulated, tools } = await startExaminedHost();
+      simulated.onEcho = echoes;
       const [problem] = problemsOf(await examine(tools)).filter(({ checked }) => checked.includes('through cpn0'));
       const [, mtu] = /--mtu (\d+)/.exec(problem?.remedy ?? '') ?? [];
       expect(Math.max(576, limit) - Number(mtu)).toBeLessThanOrEqual(limit < 576 ? 0 : 8);
@@ -207,31 +217,31 @@ describe('the MTU', () => {
   );
 
   it('is measured outside the tunnel with the mark of its own packets: a full tunnel carries all others', async () => {
-    const { desk, tools } = await startDesk();
-    const { device } = desk.actual;
-    if (device !== null) desk.actual = { ...desk.actual, device: { ...device, fwmark: 0xca6c } };
-    desk.echoes = (to, bytes, mark) => to.startsWith('10.77.') || mark === 0xca6c || bytes <= 1420;
+    const { simulated, tools } = await startExaminedHost();
+    const { device } = simulated.actual;
+    if (device !== null) simulated.actual = { ...simulated.actual, device: { ...device, fwmark: 0xca6c } };
+    simulated.onEcho = (to, bytes, mark) => to.startsWith('10.77.') || mark === 0xca6c || bytes <= 1420;
     const outside = (await examine(tools)).filter(({ checked }) => checked.includes('largest travel'));
     expect(outside.map(({ verdict }) => verdict)).toEqual(['ok']);
   });
 
   it('is said to be measured where it is, and not to be too large when the daemon can lower it', async () => {
-    const { desk, tools } = await startDesk();
-    desk.echoes = (_, bytes) => bytes <= 1300;
+    const { simulated, tools } = await startExaminedHost();
+    simulated.onEcho = (_, bytes) => bytes <= 1300;
     const mtuOf = async () => (await examine(tools)).filter(({ subject }) => subject === 'mtu');
     expect((await mtuOf())[0]?.remedy).toMatch(
       /^"cpn run" lowers the MTU within minutes; without it: cpn set cpn0 --mtu 1\d+/,
     );
-    const underlay = nameUnderlay(desk.actual.underlay);
+    const underlay = nameUnderlay(simulated.actual.underlay);
     const pathMtu = { mtu: 1296, peer: 2, underlay, measuredAt: '2026-11-22T12:00:00.000Z' };
-    await tools.store.write({ ...(await desk.state()), pathMtu });
+    await tools.store.write({ ...(await simulated.state()), pathMtu });
     await reconcileNetworks(tools);
     expect((await mtuOf())[0]).toMatchObject({
       verdict: 'ok',
       found: '1296, measured to peer-2 on 2026-11-22; 1420 fits the underlay',
     });
     expect(problemsOf(await mtuOf())).toEqual([]);
-    await tools.store.write({ ...(await desk.state()), options: { ...options, mtu: 1400 } });
+    await tools.store.write({ ...(await simulated.state()), options: { ...options, mtu: 1400 } });
     await reconcileNetworks(tools);
     expect(problemsOf(await mtuOf())).toMatchObject([{ remedy: expect.stringMatching(/^cpn set cpn0 --mtu 1\d+/) }]);
   });

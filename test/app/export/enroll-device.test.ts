@@ -15,7 +15,8 @@ import { Refused, Unreachable, WrongUsage } from '../../../src/core/errors/index
 import type { NetworkMap, Peer } from '../../../src/core/map/model.ts';
 import { formatEndpoint } from '../../../src/core/net/endpoint.ts';
 import { dialled, options, peer, prefix } from '../../core/samples.ts';
-import { Desk, joinedTo, mapAt } from '../desk.ts';
+import { joinedTo, mapAt } from '../joined-state.ts';
+import { SimulatedHost } from '../simulated-host.ts';
 
 const connector = peer(2, { type: 'connector', endpoint: dialled(2) });
 const named = peer(3, { endpoint: { host: 'edge.example.net', port: 51820 } });
@@ -24,7 +25,7 @@ const refusal = new Refused(403, 'enrolling', 'not you', 'ask an admin');
 
 /** A control plane that takes the device in as peer 9, or fails; tells what was asked of it. */
 async function startService(map: (self: Peer) => NetworkMap, failure: Error | null = null) {
-  const desk = await Desk.with(joinedTo(mapAt('1', [])));
+  const simulated = await SimulatedHost.with(joinedTo(mapAt('1', [])));
   const asked: unknown[] = [];
   const enrolled: EnrollmentRequest[] = [];
   const warnings: string[] = [];
@@ -46,12 +47,12 @@ async function startService(map: (self: Peer) => NetworkMap, failure: Error | nu
       return { peer: { id: 9, name: request.name, address: self.address }, map: map(self), accessToken: null };
     },
   } as unknown as PeerService;
-  const tools: Tools = { ...desk.tools, connect: async () => service, warn: (text) => warnings.push(text) };
+  const tools: Tools = { ...simulated.tools, connect: async () => service, warn: (text) => warnings.push(text) };
   const address = { url: 'https://cp.example.net', insecureHttp: false };
   const names = { name: 'phone', link: 'wg0' };
   const network = { ...listed, routes: [...map(connector).routes], peers: [connector, named].map(toListed) };
   const request: DeviceRequest = { admin, address, network, ...names, options, networkSecret: null, connector: null };
-  return { desk, tools, request, asked, enrolled, warnings };
+  return { simulated, tools, request, asked, enrolled, warnings };
 }
 
 const selfOf = ({ name, publicKey, type }: EnrollmentRequest) => peer(9, { name, publicKey, type });
@@ -73,9 +74,9 @@ const around = (self: Peer) => mapAt('1', [connector, named, self]);
 
 describe('enrolling a device', () => {
   it('gives it a tunnel to the peers with an endpoint, and stores nothing', async () => {
-    const { desk, tools, request, asked, enrolled } = await startService(around);
+    const { simulated, tools, request, asked, enrolled } = await startService(around);
     // The device may be where there is no IPv6.
-    desk.names['edge.example.net'] = ['2001:db8::3' as never, dialled(3).host as never];
+    simulated.dnsRecords['edge.example.net'] = ['2001:db8::3' as never, dialled(3).host as never];
     const before = await tools.store.list();
     let device: EnrolledDevice | undefined;
     await enrollDevice(
@@ -193,8 +194,8 @@ describe('enrolling a device', () => {
   it('dials one connector alone, whatever peers there are, and tells the control plane', async () => {
     const map = (self: Peer) =>
       mapAt('1', [connector, named, self], { routes: [prefix('192.168.50.0/24'), prefix('0.0.0.0/0')] });
-    const { desk, tools, request, enrolled } = await startService(map);
-    desk.names['edge.example.net'] = [];
+    const { simulated, tools, request, enrolled } = await startService(map);
+    simulated.dnsRecords['edge.example.net'] = [];
     const devices: EnrolledDevice[] = [];
     const keep = deliverTo(async (device) => void devices.push(device));
     const via = { ...request, connector: toListed(connector), networkSecret };

@@ -2,26 +2,28 @@ import { describe, expect, it } from 'vitest';
 import { readTunnel } from '../../../src/app/export/read-tunnel.ts';
 import { reconcileNetworks } from '../../../src/app/networks/reconcile.ts';
 import { dialled, peer } from '../../core/samples.ts';
-import { answerWith, Desk, joinedTo, mapAt } from '../desk.ts';
+import { joinedTo, mapAt } from '../joined-state.ts';
+import { SimulatedHost } from '../simulated-host.ts';
+import { answerWith } from '../simulated-service.ts';
 
 const map = mapAt('1', [peer(2, { endpoint: dialled(2) })]);
 
-async function startJoined(): Promise<Desk> {
-  const desk = await Desk.with(joinedTo(map));
-  desk.answers = [answerWith(map)];
-  await reconcileNetworks(desk.tools);
-  return desk;
+async function startJoined(): Promise<SimulatedHost> {
+  const simulated = await SimulatedHost.with(joinedTo(map));
+  simulated.service.mapReplies = [answerWith(map)];
+  await reconcileNetworks(simulated.tools);
+  return simulated;
 }
 
 describe('the tunnel that is exported', () => {
   it('is that of the wg-quick file, read without looking at the host', async () => {
-    const desk = await startJoined();
-    const { observations: looks } = desk;
+    const simulated = await startJoined();
+    const { observations: looks } = simulated;
     for (const network of [undefined, 'cpn0', 'office', '7']) {
-      const { interface: link, config } = await readTunnel(desk.tools, network);
+      const { interface: link, config } = await readTunnel(simulated.tools, network);
       expect([link, config.peers.map(({ endpoint }) => endpoint)]).toEqual(['cpn0', [dialled(2)]]);
     }
-    expect(desk.observations).toBe(looks);
+    expect(simulated.observations).toBe(looks);
   });
 
   it('fails when the file is missing, or has settings that cpn does not write', async () => {

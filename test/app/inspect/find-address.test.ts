@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { findAddress } from '../../../src/app/inspect/find-address.ts';
 import { InvalidValue } from '../../../src/core/errors/index.ts';
 import { address, network, peer } from '../../core/samples.ts';
-import { Desk, joinedTo, self } from '../desk.ts';
+import { joinedTo, self } from '../joined-state.ts';
+import { SimulatedHost } from '../simulated-host.ts';
 
 const office = joinedTo(
   network([self, peer(2, { name: 'nas' }), peer(3, { name: 'twin' }), peer(4, { name: 'twin' })]),
@@ -10,12 +11,15 @@ const office = joinedTo(
 
 describe('what a person means by an address', () => {
   it('is the address, a peer, or the first address of a name, in this order', async () => {
-    const desk = await Desk.with(office);
-    desk.names = { nas: [address('192.0.2.1')], 'db.example': [address('192.0.2.2'), address('2001:db8::2')] };
-    const find = (text: string) => findAddress(desk.tools, [office], text);
+    const simulated = await SimulatedHost.with(office);
+    simulated.dnsRecords = {
+      nas: [address('192.0.2.1')],
+      'db.example': [address('192.0.2.2'), address('2001:db8::2')],
+    };
+    const find = (text: string) => findAddress(simulated.tools, [office], text);
     expect(await find('2001:DB8::1')).toEqual({ address: '2001:db8::1', origin: null });
     expect(await find('nas')).toEqual({ address: '10.77.0.2', origin: 'the address of nas in network office' });
-    expect(desk.resolved).toEqual([]);
+    expect(simulated.resolvedNames).toEqual([]);
     expect(await find('DB.example')).toEqual({
       address: '192.0.2.2',
       origin: 'the address that the resolver gives for DB.example; it has 2001:db8::2 too',
@@ -29,15 +33,15 @@ describe('what a person means by an address', () => {
     ['fe80::1%eth0', /is not an IP address/],
     ['', /no IP address/],
   ])('is not %j', async (text, message) => {
-    const desk = await Desk.with(office);
-    const failure = await findAddress(desk.tools, [office], text).catch((error) => error);
+    const simulated = await SimulatedHost.with(office);
+    const failure = await findAddress(simulated.tools, [office], text).catch((error) => error);
     expect(failure).toBeInstanceOf(InvalidValue);
     expect(failure.message).toMatch(message);
   });
 
   it('is not the name of two peers', async () => {
-    const desk = await Desk.with(office);
-    await expect(findAddress(desk.tools, [office], 'twin')).rejects.toThrow(
+    const simulated = await SimulatedHost.with(office);
+    await expect(findAddress(simulated.tools, [office], 'twin')).rejects.toThrow(
       '"twin" matches 2 peers: "twin" (3, 10.77.0.3) in cpn0, "twin" (4, 10.77.0.4) in cpn0; give one of the addresses',
     );
   });

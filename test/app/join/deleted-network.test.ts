@@ -3,7 +3,9 @@ import { joinNetwork } from '../../../src/app/join/join.ts';
 import type { JoinRequest } from '../../../src/app/join/join-request.ts';
 import { Secret } from '../../../src/core/crypto/secret.ts';
 import { dialled, keyPair, network, options, peer } from '../../core/samples.ts';
-import { answerWith, Desk, joinedTo, mapAt } from '../desk.ts';
+import { joinedTo, mapAt } from '../joined-state.ts';
+import { SimulatedHost } from '../simulated-host.ts';
+import { answerWith } from '../simulated-service.ts';
 
 const office = mapAt('"1"', [peer(2, { name: 'edge-1', endpoint: dialled(2) })], { name: 'office' });
 const { service } = joinedTo(office);
@@ -15,19 +17,19 @@ const request: JoinRequest = {
 
 /** Joins a network with the range of `office` that gives this host the address of edge-1 there. */
 async function joinAnother(deletion?: { at: string; resumes: boolean }) {
-  const desk = await Desk.with(joinedTo(office, deletion && { enabled: false, deletion }));
+  const simulated = await SimulatedHost.with(joinedTo(office, deletion && { enabled: false, deletion }));
   const warnings: string[] = [];
-  desk.tools.warn = (text) => void warnings.push(text);
+  simulated.tools.warn = (text) => void warnings.push(text);
   const removals: string[] = [];
-  desk.removes = (token) => removals.push(token.reveal()) > 0;
-  desk.enrols = ({ publicKey, name }) => {
+  simulated.service.onRemovePeer = (token) => removals.push(token.reveal()) > 0;
+  simulated.service.onEnroll = ({ publicKey, name }) => {
     const own = peer(9, { publicKey, name, address: peer(2).address });
     const others = [peer(1, { publicKey: keyPair(11).publicKey })];
     const map = network([...others, own], { id: 8, name: 'office2', revision: '"1"' });
-    desk.answers = [answerWith(map)];
+    simulated.service.mapReplies = [answerWith(map)];
     return { peer: own, map, accessToken: new Secret('cpp_new') };
   };
-  const joining = joinNetwork(desk.tools, request);
+  const joining = joinNetwork(simulated.tools, request);
   return { joining, warnings, removals };
 }
 

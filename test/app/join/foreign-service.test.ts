@@ -23,15 +23,15 @@ import {
   losing,
   startForeignService,
 } from '../../plain/foreign-service.ts';
-import { Desk } from '../desk.ts';
+import { SimulatedHost } from '../simulated-host.ts';
 
 /** A host that has joined nothing, and a real client of a foreign service. */
 async function arrive(conduct: Partial<Conduct> = {}) {
   const service = await startForeignService(conduct);
-  const desk = await Desk.empty();
+  const simulated = await SimulatedHost.empty();
   const warnings: string[] = [];
   const tools: Tools = {
-    ...desk.tools,
+    ...simulated.tools,
     connect: async ({ service: at, features }, patience) =>
       connectPeerService(at, features ?? [], { ...patience, random: () => 0 }),
     describe: (at, known, signal) => readDescription(at, known, { deadlineMs: 10_000, ...(signal && { signal }) }),
@@ -39,7 +39,7 @@ async function arrive(conduct: Partial<Conduct> = {}) {
     warn: (text) => warnings.push(text),
   };
   const join = (changes: Partial<JoinRequest> = {}) => joinNetwork(tools, { ...requestOf(service), ...changes });
-  return { service, desk, tools, warnings, join };
+  return { service, simulated, tools, warnings, join };
 }
 
 function requestOf({ address }: ForeignService): JoinRequest {
@@ -79,7 +79,7 @@ const extensionsIn = (service: ForeignService, request: string) =>
 
 describe('a service that describes nothing', () => {
   it('receives only requests of the public contract, at the join and at every pass', async () => {
-    const { service, tools, join, desk } = await arrive();
+    const { service, tools, join, simulated } = await arrive();
     const { state } = await join();
     expect(state).toMatchObject({ features: [], perhapsEnrolled: false, membership: { map: { id: 4711 } } });
     await reconcileNetworks(tools);
@@ -88,7 +88,7 @@ describe('a service that describes nothing', () => {
     expect(extensionsIn(service, 'GET /api/networks/4711')).toEqual([[], []]);
     await leaveNetworks(tools);
     expect(service.requests.filter((request) => /PATCH|DELETE/.test(request))).toEqual([]);
-    expect(desk.actual.link).toBeNull();
+    expect(simulated.actual.link).toBeNull();
   });
 
   it('receives no second enrolment after a lost reply, and the error has the next command', async () => {
@@ -130,11 +130,13 @@ describe('a service that describes nothing', () => {
     const config = ['[Interface]', 'Address = 10.77.0.5/24', '[Peer]', 'PublicKey = x', 'AllowedIPs = 0.0.0.0/0'].join(
       '\n',
     );
-    const { join, desk } = await arrive({ answers: { [enrolment]: (response) => json(response, 201, { config }) } });
+    const { join, simulated } = await arrive({
+      answers: { [enrolment]: (response) => json(response, 201, { config }) },
+    });
     await expect(join()).rejects.toThrow(
       /^joined network network as cpn0, where no peer can be used: PublicKey of line 4 is not .*; have its operator .*"cpn leave cpn0"$/,
     );
-    expect((await desk.tools.store.list()).states).toHaveLength(1);
+    expect((await simulated.tools.store.list()).states).toHaveLength(1);
   });
 
   it('receives a retry where nothing can have been done', async () => {
@@ -238,7 +240,7 @@ describe('a host of an earlier version, which never read a description', () => {
 
 describe('the daemon', () => {
   it('reads the description at its start and every hour, and only then if it has changed', async () => {
-    const { service, join, tools, desk } = await arrive();
+    const { service, join, tools, simulated } = await arrive();
     await join();
     let etag = '"1"';
     const conditions: (string | undefined)[] = [];
@@ -258,7 +260,7 @@ describe('the daemon', () => {
       if (rests.length === 5) end.abort();
     };
     const changes: unknown[] = [];
-    const watch = new FeatureFollower({ ...tools, sleep }, 'cpn0', () => changes.push(desk.logged.at(-1)));
+    const watch = new FeatureFollower({ ...tools, sleep }, 'cpn0', () => changes.push(simulated.logged.at(-1)));
     await watch.run(end.signal);
     expect(conditions).toEqual([undefined, '"1"', '"1"']);
     expect((await tools.store.read('cpn0'))?.features).toEqual(['map-wait']);

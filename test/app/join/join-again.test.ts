@@ -12,7 +12,9 @@ import { parseEndpoint } from '../../../src/core/net/endpoint.ts';
 import { parseProxy } from '../../../src/core/net/proxy.ts';
 import type { Joined, State } from '../../../src/store/state/state.ts';
 import { dialled, keyPair, options, peer, prefix } from '../../core/samples.ts';
-import { answerWith, Desk, fail, joinedTo, mapAt } from '../desk.ts';
+import { joinedTo, mapAt } from '../joined-state.ts';
+import { SimulatedHost } from '../simulated-host.ts';
+import { answerWith, fail } from '../simulated-service.ts';
 
 const map = mapAt('"1"', [peer(2, { endpoint: dialled(2) })]);
 const token = new Secret('cpn_x');
@@ -29,61 +31,61 @@ async function startDesk(changes: Partial<State> = {}) {
   const { enrollment } = joinedTo(map);
   const tokenHash = createHash('sha256').update(token.reveal()).digest('hex');
   const state = { enrollment: { ...enrollment, endpoint, tokenHash }, options: chosen, networkSecret: secret };
-  const desk = await Desk.with(joinedTo(map, { ...state, ...(changes as Partial<Joined>) }));
-  desk.answers = [answerWith(map)];
-  if (changes.membership !== null) await passNetwork(desk.tools, 'cpn0', noUpdate, { withinMs: 20_000 });
+  const simulated = await SimulatedHost.with(joinedTo(map, { ...state, ...(changes as Partial<Joined>) }));
+  simulated.service.mapReplies = [answerWith(map)];
+  if (changes.membership !== null) await passNetwork(simulated.tools, 'cpn0', noUpdate, { withinMs: 20_000 });
   const warnings: string[] = [];
-  desk.tools.warn = (text) => void warnings.push(text);
+  simulated.tools.warn = (text) => void warnings.push(text);
   const joinAgain = (named: NamedOptions[] = [], request: Partial<JoinRequest> = {}) =>
-    joinNetwork(desk.tools, {
+    joinNetwork(simulated.tools, {
       ...{ token, service: joinedTo(map).service, name: 'host', type: 'origin', endpoint: null, interface: null },
       ...{ options, named: new Set(named), networkSecret: null, personalToken: null },
       ...{ isUnattended: false, handshakeTimeoutMs: 0, ...request },
     });
-  return { desk, warnings, joinAgain };
+  return { simulated, warnings, joinAgain };
 }
 
-const known = async (desk: Desk) => {
-  const { options, enrollment, networkSecret } = await desk.state();
+const known = async (simulated: SimulatedHost) => {
+  const { options, enrollment, networkSecret } = await simulated.state();
   return { options, enrollment, networkSecret: networkSecret?.reveal() };
 };
 
 describe('a join that is repeated with the same key', () => {
   it('keeps every option that is not given', async () => {
-    const { desk, joinAgain } = await startDesk();
-    const before = await known(desk);
+    const { simulated, joinAgain } = await startDesk();
+    const before = await known(simulated);
     await joinAgain();
-    expect(await known(desk)).toEqual(before);
-    expect([desk.actual.link?.mtu, desk.actual.device?.listenPort]).toEqual([1300, 51_999]);
+    expect(await known(simulated)).toEqual(before);
+    expect([simulated.actual.link?.mtu, simulated.actual.device?.listenPort]).toEqual([1300, 51_999]);
   });
 
   it('warns of a proxy that only a route of the network leads to', async () => {
     const lan = prefix('192.168.50.0/24');
     const withRoute = mapAt('"1"', [peer(2, { type: 'connector', endpoint: dialled(2) })], { routes: [lan] });
     const { membership } = joinedTo(withRoute);
-    const { desk, warnings, joinAgain } = await startDesk({ membership, options });
-    desk.answers = [answerWith(withRoute)];
+    const { simulated, warnings, joinAgain } = await startDesk({ membership, options });
+    simulated.service.mapReplies = [answerWith(withRoute)];
     const proxy = parseProxy('http://192.168.50.9:3128', '--proxy');
     await joinAgain(['proxy'], { service: { ...joinedTo(map).service, proxy } });
     expect(warnings).toContainEqual(expect.stringContaining('is reached through the route 192.168.50.0/24'));
   });
 
   it('changes the options that are given, and those alone', async () => {
-    const { desk, joinAgain } = await startDesk();
-    const before = await known(desk);
+    const { simulated, joinAgain } = await startDesk();
+    const before = await known(simulated);
     const other = new Secret(Buffer.alloc(32, 2).toString('base64'));
     const given = { ...options, mtu: 1400, allowRoutes: [prefix('10.8.0.0/16')] };
     await joinAgain(['mtu', 'allowRoutes', 'networkSecret'], { options: given, networkSecret: other });
     const { mtu, allowRoutes } = given;
     const expected = { ...before, options: { ...chosen, mtu, allowRoutes }, networkSecret: other.reveal() };
-    expect(await known(desk)).toEqual(expected);
+    expect(await known(simulated)).toEqual(expected);
   });
 
   it('accepts name, type and endpoint unchanged', async () => {
-    const { desk, joinAgain } = await startDesk();
-    const before = await known(desk);
+    const { simulated, joinAgain } = await startDesk();
+    const before = await known(simulated);
     await joinAgain(['name', 'type', 'endpoint'], { name: 'peer-1', endpoint });
-    expect(await known(desk)).toEqual(before);
+    expect(await known(simulated)).toEqual(before);
   });
 
   it.each([
@@ -99,12 +101,12 @@ describe('a join that is repeated with the same key', () => {
       '--type origin, not connector; leave out --type; to change it, "cpn leave cpn0" and join with a new key',
     ],
   ] as const)('refuses another %s, and changes nothing', async (flag, request, problem) => {
-    const { desk, joinAgain } = await startDesk();
-    const before = await desk.state();
+    const { simulated, joinAgain } = await startDesk();
+    const before = await simulated.state();
     const joining = joinAgain([flag, 'mtu'], { ...request, options: { ...options, mtu: 1400 } });
     await expect(joining).rejects.toThrow(`the join of cpn0 with this key has ${problem}`);
     await expect(joining).rejects.toBeInstanceOf(WrongUsage);
-    expect(await desk.state()).toEqual(before);
+    expect(await simulated.state()).toEqual(before);
   });
 });
 
@@ -113,29 +115,31 @@ describe('a join that is repeated after the host was removed or suspended', () =
   const refusal = (status: number) => new Refused(status, 'reading the network', 'the token is unknown', 'x');
 
   it.each([401, 404])('fails on a %i with the hint to use a new key, and changes nothing', async (status) => {
-    const { desk, joinAgain } = await startDesk();
-    const before = [await desk.state(), desk.steps.length];
-    desk.answers = [fail(refusal(status))];
+    const { simulated, joinAgain } = await startDesk();
+    const before = [await simulated.state(), simulated.steps.length];
+    simulated.service.mapReplies = [fail(refusal(status))];
     const joining = joinAgain(['mtu'], { options: { ...options, mtu: 1400 } });
     await expect(joining).rejects.toThrow(/this host is no longer in network office; .* "cpn join" with a new key/);
     await expect(joining).rejects.toMatchObject({ name: 'Refused', status });
-    expect([await desk.state(), desk.steps.length]).toEqual(before);
+    expect([await simulated.state(), simulated.steps.length]).toEqual(before);
   });
 
   it('ends with the reason of the control plane where the host is suspended, and changes nothing', async () => {
-    const { desk, joinAgain, warnings } = await startDesk();
-    const before = [await desk.state(), desk.steps.length];
-    desk.answers = [fail(new Refused(403, 'reading the network', 'this peer is suspended', 'ask an admin'))];
+    const { simulated, joinAgain, warnings } = await startDesk();
+    const before = [await simulated.state(), simulated.steps.length];
+    simulated.service.mapReplies = [
+      fail(new Refused(403, 'reading the network', 'this peer is suspended', 'ask an admin')),
+    ];
     const joining = joinAgain(['mtu'], { options: { ...options, mtu: 1400 } });
     await expect(joining).rejects.toThrow('this peer is suspended');
     await expect(joining).rejects.toMatchObject({ name: 'Refused', status: 403 });
-    expect([await desk.state(), desk.steps.length, warnings]).toEqual([...before, []]);
+    expect([await simulated.state(), simulated.steps.length, warnings]).toEqual([...before, []]);
   });
 
   it('continues with a warning while the control plane is unreachable', async () => {
-    const { desk, joinAgain, warnings } = await startDesk();
+    const { simulated, joinAgain, warnings } = await startDesk();
     const attempts = { delivered: false, heard: false, retryAfterMs: null };
-    desk.answers = [fail(new Unreachable('https://x', 'gone', attempts))];
+    simulated.service.mapReplies = [fail(new Unreachable('https://x', 'gone', attempts))];
     const { state } = await joinAgain();
     expect(state.interface).toBe('cpn0');
     expect(warnings.join()).toContain('is unreachable: gone; cpn0 uses the last received map of network office');
@@ -143,9 +147,9 @@ describe('a join that is repeated after the host was removed or suspended', () =
 
   it('reads the network with the personal token that is given, and not with the one that is refused', async () => {
     const former = { ...membership, accessToken: null, personalToken: new Secret('old') };
-    const { desk, joinAgain } = await startDesk({ membership: former });
-    const { connect } = desk.tools;
-    desk.tools.connect = async (...known) => ({
+    const { simulated, joinAgain } = await startDesk({ membership: former });
+    const { connect } = simulated.tools;
+    simulated.tools.connect = async (...known) => ({
       ...(await connect(...known)),
       async readMap(_, token) {
         if (token.reveal() !== 'new') throw refusal(401);
@@ -159,13 +163,13 @@ describe('a join that is repeated after the host was removed or suspended', () =
 });
 
 it('leaving a network whose join was not finished names the peer that may stay', async () => {
-  const { desk, joinAgain, warnings } = await startDesk({ membership: null });
+  const { simulated, joinAgain, warnings } = await startDesk({ membership: null });
   const lost = { delivered: true, heard: false, retryAfterMs: null };
-  desk.enrols = () => {
+  simulated.service.onEnroll = () => {
     throw new Unreachable('https://x', 'gone', lost);
   };
   await expect(joinAgain()).rejects.toThrow('gone');
-  expect(await leaveNetworks(desk.tools)).toEqual([{ interface: 'cpn0', removed: false, former: false }]);
+  expect(await leaveNetworks(simulated.tools)).toEqual([{ interface: 'cpn0', removed: false, former: false }]);
   const { publicKey } = keyPair(1);
   expect(warnings).toEqual([
     `the join of cpn0 was not finished; a peer peer-1 with the public key ${publicKey} may stay in its network at https://203.0.113.99: "cpn peer list" shows it, and "cpn peer remove" takes it out`,

@@ -9,7 +9,9 @@ import { Refused } from '../../../src/core/errors/index.ts';
 import type { NetworkMap } from '../../../src/core/map/model.ts';
 import type { State } from '../../../src/store/state/state.ts';
 import { dialled, keyPair, network, options, peer, prefix } from '../../core/samples.ts';
-import { answerWith, Desk, joinedTo, mapAt, self } from '../desk.ts';
+import { joinedTo, mapAt, self } from '../joined-state.ts';
+import { SimulatedHost } from '../simulated-host.ts';
+import { answerWith } from '../simulated-service.ts';
 
 const map = mapAt('"1"', [peer(2, { endpoint: dialled(2) })]);
 const service = { url: 'http://203.0.113.98', insecureHttp: true };
@@ -24,14 +26,15 @@ const withoutFolders = (state: State) => ({ ...state, receipt: state.receipt.fil
 
 /** A host that is up in a network of another address. */
 async function startDesk() {
-  const desk = await Desk.with(joinedTo(map));
-  await passNetwork(desk.tools, 'cpn0', noUpdate, { withinMs: 20_000 });
-  desk.answers = [answerWith(map)];
+  const simulated = await SimulatedHost.with(joinedTo(map));
+  await passNetwork(simulated.tools, 'cpn0', noUpdate, { withinMs: 20_000 });
+  simulated.service.mapReplies = [answerWith(map)];
   const asked: EnrollmentRequest[] = [];
   const removed: string[] = [];
-  desk.removes = (token) => removed.push(`${desk.known?.service.url} ${token.reveal()}`) > 0;
-  const states = async () => (await desk.tools.store.list()).states.map(withoutFolders);
-  return { desk, asked, removed, states, before: await states() };
+  simulated.service.onRemovePeer = (token) =>
+    removed.push(`${simulated.service.knownService?.service.url} ${token.reveal()}`) > 0;
+  const states = async () => (await simulated.tools.store.list()).states.map(withoutFolders);
+  return { simulated, asked, removed, states, before: await states() };
 }
 
 /** An enrolment into a network that looks so. */
@@ -45,41 +48,43 @@ const remedy =
 
 describe('a join into a network that this host joined at another address of its control plane', () => {
   it('is refused before it uses the key, and the token of that network is not sent', async () => {
-    const { desk, asked, removed, states, before } = await startDesk();
-    desk.enrols = (enrolment) => {
+    const { simulated, asked, removed, states, before } = await startDesk();
+    simulated.service.onEnroll = (enrolment) => {
       asked.push(enrolment);
       throw new Refused(412, 'the enrolment', 'it lists this host', null);
     };
-    await expect(joinNetwork(desk.tools, request)).rejects.toMatchObject({
+    await expect(joinNetwork(simulated.tools, request)).rejects.toMatchObject({
       name: 'WrongUsage',
       message: expect.stringMatching(remedy),
     });
     expect(asked.map(({ currentPeers }) => currentPeers)).toEqual([
       [{ publicKey: self.publicKey, address: self.address }],
     ]);
-    expect([desk.asked, removed]).toEqual([[], []]);
+    expect([simulated.service.mapRequests, removed]).toEqual([[], []]);
     expect(await states()).toEqual(before);
   });
 
   it('is undone where only the map shows it', async () => {
-    const { desk, asked, removed, states, before } = await startDesk();
-    desk.describesItself = async () => ({ features: ['enroll-idempotently', 'peer-removal'], etag: null });
-    desk.enrols = (enrolment) => {
+    const { simulated, asked, removed, states, before } = await startDesk();
+    simulated.service.onDescribe = async () => ({ features: ['enroll-idempotently', 'peer-removal'], etag: null });
+    simulated.service.onEnroll = (enrolment) => {
       asked.push(enrolment);
       return reply(enrolment, map, '');
     };
-    await expect(joinNetwork(desk.tools, request)).rejects.toMatchObject({ message: expect.stringMatching(remedy) });
+    await expect(joinNetwork(simulated.tools, request)).rejects.toMatchObject({
+      message: expect.stringMatching(remedy),
+    });
     expect(asked.map(({ currentPeers }) => currentPeers)).toEqual([[]]);
-    expect([desk.asked, removed]).toEqual([[], [`${service.url} cpp_new`]]);
+    expect([simulated.service.mapRequests, removed]).toEqual([[], [`${service.url} cpp_new`]]);
     expect(await states()).toEqual(before);
   });
 
   it('succeeds where only the network id and the peer ids are the same', async () => {
-    const { desk, states } = await startDesk();
+    const { simulated, states } = await startDesk();
     const strangers = [peer(1, { publicKey: keyPair(11).publicKey, address: '10.88.0.1' as never })];
     const other = network(strangers, { cidr: prefix('10.88.0.0/24'), revision: '"1"' });
-    desk.enrols = (enrolment) => reply(enrolment, other, '10.88.0.9');
-    const { state } = await joinNetwork(desk.tools, request);
+    simulated.service.onEnroll = (enrolment) => reply(enrolment, other, '10.88.0.9');
+    const { state } = await joinNetwork(simulated.tools, request);
     expect(state.interface).toBe('cpn1');
     expect(await states()).toHaveLength(2);
   });

@@ -13,7 +13,9 @@ import { type Feature, features } from '../../../src/core/map/features.ts';
 import { parseEndpoint } from '../../../src/core/net/endpoint.ts';
 import type { State } from '../../../src/store/state/state.ts';
 import { dialled, options, peer, prefix } from '../../core/samples.ts';
-import { answerWith, Desk, fail, joinedTo, mapAt } from '../desk.ts';
+import { joinedTo, mapAt } from '../joined-state.ts';
+import { SimulatedHost } from '../simulated-host.ts';
+import { answerWith, fail } from '../simulated-service.ts';
 
 const two = peer(2, { endpoint: dialled(2) });
 const map = mapAt('"1"', [two]);
@@ -35,22 +37,22 @@ const request: JoinRequest = {
 };
 
 /** A host that is up in network 7; `answer` is what the control plane says to its token from then on. */
-async function startDesk(answer: Parameters<typeof fail>[0] | null): Promise<Desk> {
+async function startDesk(answer: Parameters<typeof fail>[0] | null): Promise<SimulatedHost> {
   const createdAt = '2020-01-01T00:00:00.000Z';
   const state = joinedTo(map, {
     createdAt,
     options: kept,
     networkSecret: new Secret(Buffer.alloc(32, 1).toString('base64')),
   });
-  const desk = await Desk.with({ ...state, enrollment: { ...state.enrollment, endpoint } });
-  await passNetwork(desk.tools, 'cpn0', noUpdate, { withinMs: 20_000 });
-  desk.answers = [answer === null ? answerWith(map) : fail(answer)];
-  return desk;
+  const simulated = await SimulatedHost.with({ ...state, enrollment: { ...state.enrollment, endpoint } });
+  await passNetwork(simulated.tools, 'cpn0', noUpdate, { withinMs: 20_000 });
+  simulated.service.mapReplies = [answer === null ? answerWith(map) : fail(answer)];
+  return simulated;
 }
 
 /** A service that knows which networks a host is in; it gives the host another address. */
-function enrolInto(desk: Desk, asked: EnrollmentRequest[]): void {
-  desk.enrols = (enrolment) => {
+function enrolInto(simulated: SimulatedHost, asked: EnrollmentRequest[]): void {
+  simulated.service.onEnroll = (enrolment) => {
     asked.push(enrolment);
     if (enrolment.currentNetworks?.includes(Number(map.id))) throw inNetwork;
     return reply(enrolment);
@@ -58,8 +60,8 @@ function enrolInto(desk: Desk, asked: EnrollmentRequest[]): void {
 }
 
 /** The service describes these extensions alone. */
-function describeOnly(desk: Desk, ...features: Feature[]): void {
-  desk.describesItself = async () => ({ features, etag: null });
+function describeOnly(simulated: SimulatedHost, ...features: Feature[]): void {
+  simulated.service.onDescribe = async () => ({ features, etag: null });
 }
 
 /** The folders that a join made are handed over to the network that stays. */
@@ -72,61 +74,64 @@ function reply({ publicKey, name, endpoint: at }: EnrollmentRequest): Enrolled {
 
 describe('a host that was removed from its network', () => {
   it('counts as joined until the control plane refuses it', async () => {
-    const desk = await startDesk(gone);
-    const { service } = await desk.state();
-    const find = async () => (await findJoined(desk.tools, service, null))?.interface ?? null;
+    const simulated = await startDesk(gone);
+    const { service } = await simulated.state();
+    const find = async () => (await findJoined(simulated.tools, service, null))?.interface ?? null;
     expect(await find()).toBe('cpn0');
-    const { notes } = await refresh(desk.tools, await desk.state());
-    await desk.tools.store.amendNotes('cpn0', notes);
+    const { notes } = await refresh(simulated.tools, await simulated.state());
+    await simulated.tools.store.amendNotes('cpn0', notes);
     expect(await find()).toBeNull();
   });
 
   it('joins again as the service described it before, where its description cannot be read', async () => {
-    const desk = await startDesk(gone);
-    const { features } = await desk.state();
+    const simulated = await startDesk(gone);
+    const { features } = await simulated.state();
     const asked: EnrollmentRequest[] = [];
-    enrolInto(desk, asked);
-    desk.describesItself = async () => {
+    enrolInto(simulated, asked);
+    simulated.service.onDescribe = async () => {
       throw new Unreachable('https://203.0.113.99', 'no', { delivered: false, heard: false, retryAfterMs: null });
     };
-    await joinNetwork(desk.tools, request);
-    expect([asked.length, (await desk.state()).features]).toEqual([2, features]);
+    await joinNetwork(simulated.tools, request);
+    expect([asked.length, (await simulated.state()).features]).toEqual([2, features]);
   });
 
   it('joins again with a new key, on its interface, with its options and those named', async () => {
-    const desk = await startDesk(gone);
-    const before = await desk.state();
+    const simulated = await startDesk(gone);
+    const before = await simulated.state();
     const asked: EnrollmentRequest[] = [];
-    enrolInto(desk, asked);
-    const { state } = await joinNetwork(desk.tools, {
+    enrolInto(simulated, asked);
+    const { state } = await joinNetwork(simulated.tools, {
       ...{ ...request, options: { ...options, mtu: 1400 }, named: new Set(['mtu'] as const) },
     });
     expect(asked.map(({ currentNetworks }) => currentNetworks)).toEqual([[7], []]);
     expect(asked.at(-1)).toMatchObject({ name: 'peer-1', type: 'origin', endpoint });
-    expect(state).toEqual(await desk.state());
+    expect(state).toEqual(await simulated.state());
     expect(state).toMatchObject({
       ...{ interface: 'cpn0', options: { ...kept, mtu: 1400 }, createdAt: before.createdAt, enrollment: { endpoint } },
       membership: { peer: { id: 9, address: '10.77.0.9' }, accessToken: {} },
     });
     expect(state.networkSecret?.reveal()).toBe(before.networkSecret?.reveal());
     expect(state.keyPair.publicKey).not.toBe(before.keyPair.publicKey);
-    expect(desk.actual.link).toMatchObject({ name: 'cpn0', mtu: 1400, addresses: [{ address: '10.77.0.9' }] });
-    expect([desk.actual.device?.publicKey, desk.actual.device?.listenPort]).toEqual([state.keyPair.publicKey, 51_999]);
-    expect((await desk.tools.store.list()).states).toHaveLength(1);
+    expect(simulated.actual.link).toMatchObject({ name: 'cpn0', mtu: 1400, addresses: [{ address: '10.77.0.9' }] });
+    expect([simulated.actual.device?.publicKey, simulated.actual.device?.listenPort]).toEqual([
+      state.keyPair.publicKey,
+      51_999,
+    ]);
+    expect((await simulated.tools.store.list()).states).toHaveLength(1);
   });
 
   it.each<[string, readonly Feature[], boolean]>([
     ['with its identity, which it proves after its last proof', features, true],
     ['with a new identity, where the service requires no proof', ['enroll-identity', 'enroll-current-networks'], false],
   ])('joins again %s', async (_, described, isSame) => {
-    const desk = await startDesk(gone);
-    describeOnly(desk, ...described);
+    const simulated = await startDesk(gone);
+    describeOnly(simulated, ...described);
     const identity = makeIdentity(new Uint8Array(32).fill(7));
-    const before = { ...(await desk.state()), identity, keySerial: 5_000_000_000_000 };
-    await desk.tools.store.write(before);
+    const before = { ...(await simulated.state()), identity, keySerial: 5_000_000_000_000 };
+    await simulated.tools.store.write(before);
     const asked: EnrollmentRequest[] = [];
-    enrolInto(desk, asked);
-    const { state } = await joinNetwork(desk.tools, request);
+    enrolInto(simulated, asked);
+    const { state } = await joinNetwork(simulated.tools, request);
     const [first, last] = asked;
     expect([first?.identity === before.identity?.key, first?.keyProof]).toEqual([false, undefined]);
     expect([last?.identity === before.identity?.key, state.identity?.key]).toEqual([isSame, last?.identity]);
@@ -141,41 +146,43 @@ describe('a host that was removed from its network', () => {
   });
 
   it('may name its interface again, and no other', async () => {
-    const desk = await startDesk(gone);
-    enrolInto(desk, []);
-    await expect(joinNetwork(desk.tools, { ...request, interface: 'cpn5' })).rejects.toThrow('leave out --interface');
-    expect((await desk.tools.store.list()).states).toHaveLength(1);
-    const { state } = await joinNetwork(desk.tools, { ...request, interface: 'cpn0' });
+    const simulated = await startDesk(gone);
+    enrolInto(simulated, []);
+    await expect(joinNetwork(simulated.tools, { ...request, interface: 'cpn5' })).rejects.toThrow(
+      'leave out --interface',
+    );
+    expect((await simulated.tools.store.list()).states).toHaveLength(1);
+    const { state } = await joinNetwork(simulated.tools, { ...request, interface: 'cpn0' });
     expect([state.interface, state.membership.peer.id]).toEqual(['cpn0', 9]);
   });
 
   it('joins again on its port, which its own interface has', async () => {
-    const desk = await startDesk(gone);
-    desk.takenPorts.add(51_999);
-    enrolInto(desk, []);
+    const simulated = await startDesk(gone);
+    simulated.takenPorts.add(51_999);
+    enrolInto(simulated, []);
     const again = { ...request, endpoint, named: new Set(['endpoint'] as const) };
-    expect((await joinNetwork(desk.tools, again)).state).toMatchObject({ options: { listenPort: 51_999 } });
+    expect((await joinNetwork(simulated.tools, again)).state).toMatchObject({ options: { listenPort: 51_999 } });
   });
 
   it('joins again through a service that does not describe Current-Networks', async () => {
-    const desk = await startDesk(gone);
-    desk.enrols = reply;
-    await joinNetwork(desk.tools, request);
-    const { states } = await desk.tools.store.list();
+    const simulated = await startDesk(gone);
+    simulated.service.onEnroll = reply;
+    await joinNetwork(simulated.tools, request);
+    const { states } = await simulated.tools.store.list();
     expect(states).toMatchObject([
       { interface: 'cpn0', options: { mtu: 1300, pin: 'strict' }, membership: { peer: { id: 9 } } },
     ]);
   });
 
   it('continues after an interrupt between the enrolment and the change of its state', async () => {
-    const desk = await startDesk(gone);
-    desk.enrols = reply;
-    const store = { ...desk.tools.store, forget: () => Promise.reject(new Error('power cut')) };
-    await expect(joinNetwork({ ...desk.tools, store }, request)).rejects.toThrow('power cut');
+    const simulated = await startDesk(gone);
+    simulated.service.onEnroll = reply;
+    const store = { ...simulated.tools.store, forget: () => Promise.reject(new Error('power cut')) };
+    await expect(joinNetwork({ ...simulated.tools, store }, request)).rejects.toThrow('power cut');
     // The new token is taken, and the former one is not.
-    desk.answers = [answerWith(map), fail(gone)];
-    await joinNetwork(desk.tools, request);
-    const { states } = await desk.tools.store.list();
+    simulated.service.mapReplies = [answerWith(map), fail(gone)];
+    await joinNetwork(simulated.tools, request);
+    const { states } = await simulated.tools.store.list();
     expect(states).toMatchObject([{ interface: 'cpn0', membership: { peer: { id: 9 } } }]);
   });
 
@@ -183,57 +190,57 @@ describe('a host that was removed from its network', () => {
     ['refused', new Refused(403, 'the enrolment', 'the key is used up', 'x')],
     ['not delivered', new Unreachable('https://x', 'gone', { delivered: false, heard: false, retryAfterMs: null })],
   ])('keeps what it has where the enrolment is %s', async (_, error) => {
-    const desk = await startDesk(gone);
-    const before = withoutFolders(await desk.state());
-    desk.steps.length = 0;
-    desk.enrols = ({ currentNetworks }) => {
+    const simulated = await startDesk(gone);
+    const before = withoutFolders(await simulated.state());
+    simulated.steps.length = 0;
+    simulated.service.onEnroll = ({ currentNetworks }) => {
       throw currentNetworks?.length ? inNetwork : error;
     };
-    await expect(joinNetwork(desk.tools, request)).rejects.toBe(error);
-    expect([(await desk.tools.store.list()).states.map(withoutFolders), desk.steps]).toEqual([[before], []]);
+    await expect(joinNetwork(simulated.tools, request)).rejects.toBe(error);
+    expect([(await simulated.tools.store.list()).states.map(withoutFolders), simulated.steps]).toEqual([[before], []]);
   });
 });
 
 describe('a service that carries out a repeated enrolment again', () => {
   it('marks each enrolment as possibly done, from its request to its reply', async () => {
-    const desk = await startDesk(gone);
-    describeOnly(desk, 'enroll-current-networks');
+    const simulated = await startDesk(gone);
+    describeOnly(simulated, 'enroll-current-networks');
     const lost = { delivered: true, perhapsDone: true, heard: false, retryAfterMs: null };
     const doubts: unknown[] = [];
-    const { connect } = desk.tools;
-    const tools: typeof desk.tools = {
-      ...desk.tools,
+    const { connect } = simulated.tools;
+    const tools: typeof simulated.tools = {
+      ...simulated.tools,
       connect: async (known, patience) => ({
         ...(await connect(known, patience)),
         async enroll({ currentNetworks }) {
-          doubts.push((await desk.tools.store.read('cpn1'))?.perhapsEnrolled);
+          doubts.push((await simulated.tools.store.read('cpn1'))?.perhapsEnrolled);
           throw currentNetworks?.length ? inNetwork : new Unreachable('https://x', 'gone', lost);
         },
       }),
       host: {
-        ...desk.tools.host,
+        ...simulated.tools.host,
         async check() {
-          doubts.push((await desk.tools.store.read('cpn1'))?.perhapsEnrolled);
+          doubts.push((await simulated.tools.store.read('cpn1'))?.perhapsEnrolled);
         },
       },
     };
     await expect(joinNetwork(tools, request)).rejects.toThrow('gone');
     expect(doubts).toEqual([undefined, true, false, true]);
-    expect(await desk.tools.store.read('cpn1')).toMatchObject({ perhapsEnrolled: true, membership: null });
+    expect(await simulated.tools.store.read('cpn1')).toMatchObject({ perhapsEnrolled: true, membership: null });
     await expect(joinNetwork(tools, { ...request, isUnattended: true })).rejects.toBeInstanceOf(WrongUsage);
   });
 });
 
 describe('a service that does not describe Current-Networks', () => {
   it('receives no networks of a host, and a 409 is a plain error', async () => {
-    const desk = await startDesk(gone);
-    describeOnly(desk, 'enroll-idempotently');
+    const simulated = await startDesk(gone);
+    describeOnly(simulated, 'enroll-idempotently');
     const asked: EnrollmentRequest[] = [];
-    desk.enrols = (enrolment) => {
+    simulated.service.onEnroll = (enrolment) => {
       asked.push(enrolment);
       throw inNetwork;
     };
-    await expect(joinNetwork(desk.tools, request)).rejects.toBe(inNetwork);
+    await expect(joinNetwork(simulated.tools, request)).rejects.toBe(inNetwork);
     expect(asked.map(({ currentNetworks }) => currentNetworks)).toEqual([[]]);
   });
 });
@@ -243,42 +250,42 @@ describe('a listen port that another program uses', () => {
     ['--endpoint', { endpoint }],
     ['--listen-port', { options: { ...options, listenPort: 51_999 } }],
   ])('is refused as %s before a use of the key is taken', async (flag, changes) => {
-    const desk = await Desk.empty();
-    desk.takenPorts.add(51_999);
-    await expect(joinNetwork(desk.tools, { ...request, ...changes })).rejects.toMatchObject({
+    const simulated = await SimulatedHost.empty();
+    simulated.takenPorts.add(51_999);
+    await expect(joinNetwork(simulated.tools, { ...request, ...changes })).rejects.toMatchObject({
       name: 'PortTaken',
       message: expect.stringContaining(`cpn0 cannot listen: UDP port 51999 is in use; choose another with ${flag}`),
     });
-    expect((await desk.tools.store.list()).states).toEqual([]);
+    expect((await simulated.tools.store.list()).states).toEqual([]);
   });
 
   it('is refused when an unfinished join is repeated, too', async () => {
-    const desk = await Desk.empty();
+    const simulated = await SimulatedHost.empty();
     const lost = { delivered: true, heard: false, retryAfterMs: null };
-    desk.enrols = () => {
+    simulated.service.onEnroll = () => {
       throw new Unreachable('https://x', 'gone', lost);
     };
-    await expect(joinNetwork(desk.tools, { ...request, endpoint })).rejects.toThrow('gone');
-    desk.takenPorts.add(51_999);
-    await expect(joinNetwork(desk.tools, { ...request, endpoint })).rejects.toMatchObject({ name: 'PortTaken' });
-    desk.takenPorts.clear();
-    desk.enrols = reply;
-    expect((await joinNetwork(desk.tools, { ...request, endpoint })).state.membership.peer.id).toBe(9);
+    await expect(joinNetwork(simulated.tools, { ...request, endpoint })).rejects.toThrow('gone');
+    simulated.takenPorts.add(51_999);
+    await expect(joinNetwork(simulated.tools, { ...request, endpoint })).rejects.toMatchObject({ name: 'PortTaken' });
+    simulated.takenPorts.clear();
+    simulated.service.onEnroll = reply;
+    expect((await joinNetwork(simulated.tools, { ...request, endpoint })).state.membership.peer.id).toBe(9);
   });
 });
 
 describe('a host that is still in its network', () => {
   it('is not enrolled a second time, and stays unchanged', async () => {
-    const desk = await startDesk(null);
-    const before = withoutFolders(await desk.state());
+    const simulated = await startDesk(null);
+    const before = withoutFolders(await simulated.state());
     const asked: EnrollmentRequest[] = [];
-    enrolInto(desk, asked);
-    const joining = joinNetwork(desk.tools, request);
+    enrolInto(simulated, asked);
+    const joining = joinNetwork(simulated.tools, request);
     await expect(joining).rejects.toThrow(
       'this host is in network office already, as cpn0; "cpn leave cpn0" first, or "cpn leave cpn0 --keep-peer" if this host is the copy',
     );
     await expect(joining).rejects.toBeInstanceOf(WrongUsage);
     expect(asked).toHaveLength(1);
-    expect((await desk.tools.store.list()).states.map(withoutFolders)).toEqual([before]);
+    expect((await simulated.tools.store.list()).states.map(withoutFolders)).toEqual([before]);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { reportWithdrawn, withdrawnBy } from '../../../src/app/lan/withdraw.ts';
 import { Unreachable } from '../../../src/core/errors/index.ts';
-import { joinedTo } from '../desk.ts';
+import { joinedTo } from '../joined-state.ts';
 import { mapWithout, one, range, serving, startServing, two } from '../serving.ts';
 
 describe('what a connector has out of service', () => {
@@ -43,14 +43,20 @@ describe('what a connector has out of service', () => {
 describe('the control plane', () => {
   it('receives the withdrawn prefixes, and that none is withdrawn any more', async () => {
     const state = serving();
-    const { tools, withdrawn } = await startServing(state);
+    const {
+      tools,
+      service: { withdrawn },
+    } = await startServing(state);
     expect(await reportWithdrawn(tools, state, [one])).toBeNull();
     expect(await reportWithdrawn(tools, joinedTo(mapWithout([one])), [])).toBeNull();
     expect(withdrawn).toEqual([[one], []]);
   });
 
   it('gets no request when its map lists them already, in any order', async () => {
-    const { tools, withdrawn } = await startServing(serving());
+    const {
+      tools,
+      service: { withdrawn },
+    } = await startServing(serving());
     expect(await reportWithdrawn(tools, serving(), [])).toBeNull();
     expect(await reportWithdrawn(tools, joinedTo(mapWithout([two, range, one])), [range, one, two])).toBeNull();
     expect(withdrawn).toEqual([]);
@@ -58,18 +64,18 @@ describe('the control plane', () => {
 
   it('gets no request without a token', async () => {
     const { membership, ...state } = serving();
-    const desk = await startServing(serving());
+    const simulated = await startServing(serving());
     const tokenless = { ...state, membership: { ...membership, accessToken: null } };
-    expect(await reportWithdrawn(desk.tools, tokenless, [one])).toBeNull();
-    expect(desk.patience).toBeUndefined();
+    expect(await reportWithdrawn(simulated.tools, tokenless, [one])).toBeNull();
+    expect(simulated.service.connectOptions).toBeUndefined();
   });
 
   it('that is unreachable makes the result that error', async () => {
-    const desk = await startServing(serving());
+    const simulated = await startServing(serving());
     const error = new Unreachable('https://x', 'refused', { delivered: false, heard: true, retryAfterMs: null });
-    desk.withdraws = () => Promise.reject(error);
-    expect(await reportWithdrawn(desk.tools, serving(), [one])).toBe(error);
-    desk.withdraws = () => Promise.reject(new TypeError('a bug'));
-    await expect(reportWithdrawn(desk.tools, serving(), [one])).rejects.toThrow('a bug');
+    simulated.service.onWithdraw = () => Promise.reject(error);
+    expect(await reportWithdrawn(simulated.tools, serving(), [one])).toBe(error);
+    simulated.service.onWithdraw = () => Promise.reject(new TypeError('a bug'));
+    await expect(reportWithdrawn(simulated.tools, serving(), [one])).rejects.toThrow('a bug');
   });
 });

@@ -2,25 +2,26 @@ import { expect, it } from 'vitest';
 import { leaveNetworks } from '../../../src/app/leave/leave.ts';
 import { takeDown } from '../../../src/app/networks/down.ts';
 import { CommandFailed } from '../../../src/core/errors/index.ts';
-import { Desk, joinedTo, mapAt } from '../desk.ts';
+import { joinedTo, mapAt } from '../joined-state.ts';
+import { SimulatedHost } from '../simulated-host.ts';
 
 const links = ['cpn0', 'cpn1', 'cpn2'];
 
 /** A host with three networks, of which one cannot be observed. */
 async function start(broken: string) {
-  const desk = await Desk.with(joinedTo(mapAt('"1"', [])));
-  const joined = await desk.state();
-  for (const link of links.slice(1)) await desk.tools.store.write({ ...joined, interface: link });
-  desk.removes = () => true;
-  const observe = desk.tools.host.observe;
+  const simulated = await SimulatedHost.with(joinedTo(mapAt('"1"', [])));
+  const joined = await simulated.state();
+  for (const link of links.slice(1)) await simulated.tools.store.write({ ...joined, interface: link });
+  simulated.service.onRemovePeer = () => true;
+  const observe = simulated.tools.host.observe;
   const host = {
-    ...desk.tools.host,
+    ...simulated.tools.host,
     observe: async (options: Parameters<typeof observe>[0]) => {
       if (options.link === broken) throw new CommandFailed(`ip link show ${broken}`, 1, 'no');
       return observe(options);
     },
   };
-  return { ...desk.tools, host };
+  return { ...simulated.tools, host };
 }
 
 it.each(links)('where %s cannot be taken down the others are, and it is the failure', async (broken) => {

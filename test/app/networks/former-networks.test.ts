@@ -19,7 +19,9 @@ import { type Feature, features } from '../../../src/core/map/features.ts';
 import type { NetworkMap } from '../../../src/core/map/model.ts';
 import type { Joined } from '../../../src/store/state/state.ts';
 import { dialled, options, peer } from '../../core/samples.ts';
-import { answerWith, Desk, joinedTo, mapAt } from '../desk.ts';
+import { joinedTo, mapAt } from '../joined-state.ts';
+import { SimulatedHost } from '../simulated-host.ts';
+import { answerWith } from '../simulated-service.ts';
 
 const identity = makeIdentity(new Uint8Array(32).fill(7));
 const two = peer(2, { endpoint: dialled(2) });
@@ -32,12 +34,12 @@ const refuse = (status: number, reasoned = true) => {
 };
 /** The removal is not confirmed, and reading the network is refused. */
 const thenRefuse = (status: number, reasoned: boolean) => {
-  desk.answers = [() => refuse(status, reasoned)];
+  simulated.service.mapReplies = [() => refuse(status, reasoned)];
   return false;
 };
 /** There is nothing to remove, and the network is this one. */
 const answer = (listed: NetworkMap) => {
-  desk.answers = [answerWith({ ...listed, revision: '"2"' })];
+  simulated.service.mapReplies = [answerWith({ ...listed, revision: '"2"' })];
   return false;
 };
 const inNetwork = new Refused(409, 'the enrolment', 'this host is in it', 'x');
@@ -47,29 +49,29 @@ const request: JoinRequest = {
   ...{ isUnattended: false, handshakeTimeoutMs: 0 },
 };
 
-let desk: Desk;
+let simulated: SimulatedHost;
 let tools: Tools;
 let warnings: string[];
 const former = async () => (await tools.store.readFormer()).memberships;
 
 /** A host that is up in network 7, and whose control plane is away. */
 async function start(changes: Partial<Joined> = {}): Promise<void> {
-  desk = await Desk.empty();
+  simulated = await SimulatedHost.empty();
   warnings = [];
-  tools = { ...desk.tools, warn: (text) => void warnings.push(text) };
+  tools = { ...simulated.tools, warn: (text) => void warnings.push(text) };
   const made = await tools.store.prepare();
   const receipt = made.map((path) => ({ made: 'folder' as const, path }));
   await tools.store.write(joinedTo(map, { identity, keySerial: 5_000_000_000_000, receipt, ...changes }));
-  desk.answers = [answerWith(map)];
+  simulated.service.mapReplies = [answerWith(map)];
   await passNetwork(tools, 'cpn0', noUpdate, { withinMs: 20_000 });
-  desk.removes = away;
+  simulated.service.onRemovePeer = away;
 }
 beforeEach(() => start());
 
 /** A service that refuses an enrolment for a network in Current-Networks; `id` is that of the new peer. */
 function enrolInto(id: number, network: number | string = 7): EnrollmentRequest[] {
   const asked: EnrollmentRequest[] = [];
-  desk.enrols = (enrolment) => {
+  simulated.service.onEnroll = (enrolment) => {
     asked.push(enrolment);
     if (enrolment.currentNetworks?.includes(network)) throw inNetwork;
     const self = peer(id, { publicKey: enrolment.publicKey, name: enrolment.name });
@@ -100,7 +102,7 @@ describe('a host that leaves while its control plane is away', () => {
     await finishLeaving(tools);
     expect(await former()).toHaveLength(1);
     const tokens: string[] = [];
-    desk.removes = (token) => tokens.push(token.reveal()) > 0;
+    simulated.service.onRemovePeer = (token) => tokens.push(token.reveal()) > 0;
     await reconcileNetworks(tools);
     expect([tokens, await former()]).toEqual([['cpp_x'], []]);
     await expect(stat(dirname(tools.store.formerPath))).rejects.toThrow('ENOENT');
@@ -117,7 +119,7 @@ describe('a host that leaves while its control plane is away', () => {
     ['the host may not', () => refuse(403), false],
   ])('is not retried only when the peer is gone: %s', async (_, removes, isGone) => {
     await leaveNetworks(tools);
-    desk.removes = removes;
+    simulated.service.onRemovePeer = removes;
     await finishLeaving(tools);
     expect((await former()).length).toBe(isGone ? 0 : 1);
   });
@@ -130,7 +132,7 @@ describe('a host that leaves while its control plane is away', () => {
   ])(
     'is stored after the first attempt unless the service confirms that the peer is gone: %s',
     async (_, removes, isKept) => {
-      desk.removes = removes;
+      simulated.service.onRemovePeer = removes;
       expect(await leaveNetworks(tools)).toEqual([{ interface: 'cpn0', removed: !isKept, former: isKept }]);
       expect([(await former()).length, warnings.length]).toEqual(isKept ? [1, 1] : [0, 0]);
     },
@@ -195,7 +197,7 @@ describe('a host that comes back into a network that it left', () => {
     // The folders go with the network that is joined now.
     await leaveNetworks({
       ...tools,
-      connect: async (...known) => ({ ...(await desk.tools.connect(...known)), removePeer: async () => true }),
+      connect: async (...known) => ({ ...(await simulated.tools.connect(...known)), removePeer: async () => true }),
     });
     await expect(stat(dirname(tools.store.formerPath))).rejects.toThrow('ENOENT');
   });
@@ -203,9 +205,9 @@ describe('a host that comes back into a network that it left', () => {
   it('is a new peer where the service does not ask for proofs, and its former one is removed', async () => {
     await leaveNetworks(tools);
     const described: readonly Feature[] = features.filter((feature) => feature !== 'enroll-identity-proof');
-    desk.describesItself = async () => ({ features: described, etag: null });
+    simulated.service.onDescribe = async () => ({ features: described, etag: null });
     const asked = enrolInto(9);
-    desk.removes = () => true;
+    simulated.service.onRemovePeer = () => true;
     const { state } = await joinNetwork(tools, request);
     expect(asked.map(({ currentNetworks }) => currentNetworks)).toEqual([[]]);
     expect([asked[0]?.identity === identity.key, state.membership.peer.id]).toEqual([false, 9]);

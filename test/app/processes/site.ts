@@ -16,12 +16,13 @@ import type { Folders } from '../../../src/store/store.ts';
 import { bare, network, options } from '../../core/samples.ts';
 import { simulate } from '../../core/simulate.ts';
 import { memory } from '../../lab/memory.ts';
-import { Desk, joinedTo } from '../desk.ts';
+import { joinedTo } from '../joined-state.ts';
+import { SimulatedHost } from '../simulated-host.ts';
 import { Service } from './service.ts';
 
 /** A control plane and one host, on which any number of processes work. */
 export class Site {
-  readonly #desk: Desk;
+  readonly #simulated: SimulatedHost;
   readonly #folders: Folders;
   readonly #links = new Map<string, Actual>();
   readonly service = new Service();
@@ -30,14 +31,14 @@ export class Site {
   /** Whether peers complete no handshake. */
   isSilent = false;
 
-  private constructor(desk: Desk, folder: string) {
-    this.#desk = desk;
+  private constructor(simulated: SimulatedHost, folder: string) {
+    this.#simulated = simulated;
     this.#folders = { config: join(folder, 'etc'), state: join(folder, 'state'), runtime: join(folder, 'run') };
-    desk.alive.add('10.77.0.2');
+    simulated.reachable.add('10.77.0.2');
   }
 
   static async open(): Promise<Site> {
-    return new Site(await Desk.empty(), await mkdtemp(join(memory, 'cpn-site-')));
+    return new Site(await SimulatedHost.empty(), await mkdtemp(join(memory, 'cpn-site-')));
   }
 
   /** The folder of all that the program keeps. */
@@ -52,7 +53,7 @@ export class Site {
   /** The same host and control plane as they are now, with every process of this one killed. */
   async fork(): Promise<Site> {
     const copy = await Site.open();
-    copy.#desk.seconds = this.#desk.seconds;
+    copy.#simulated.seconds = this.#simulated.seconds;
     copy.service.copy(this.service);
     for (const [link, actual] of this.#links) copy.#links.set(link, actual);
     copy.#sysctls = this.#sysctls;
@@ -85,13 +86,13 @@ export class Site {
 
   /** The tools of one process. Where it finds a lock held it fails at once: what holds the lock stands still. */
   process(): Tools {
-    const desk = this.#desk;
+    const simulated = this.#simulated;
     const store = fileStore(this.#folders);
     const refuseHeld = async () => {
       if (await store.isLocked()) throw new Locked(this.#folders.runtime, 'standing', 'cpn');
     };
     return {
-      ...desk.tools,
+      ...simulated.tools,
       store: {
         ...store,
         get damaged() {
@@ -105,7 +106,7 @@ export class Site {
       },
       host: this.#host(),
       connect: async () => this.service.connect(),
-      describe: async () => desk.describesItself(null, undefined),
+      describe: async () => simulated.service.onDescribe(null, undefined),
       random: (bytes) => {
         this.#made += 1;
         return new Uint8Array(bytes).fill(this.#made);
@@ -116,7 +117,7 @@ export class Site {
   #host(): Host {
     const on = (link: string) => ({ ...(this.#links.get(link) ?? bare), sysctls: this.#sysctls });
     return {
-      ...this.#desk.tools.host,
+      ...this.#simulated.tools.host,
       observe: async ({ link, previous: around = null }) => ({ ...(around ?? on(link)), device: on(link).device }),
       device: async (link) => on(link).device,
       links: async () => new Set([...this.#links].flatMap(([link, { link: found }]) => (found ? [link] : []))),
@@ -152,7 +153,7 @@ export class Site {
       const { device } = actual;
       const peer = this.service.peersAround(device?.publicKey ?? null).find((each) => each.address === address);
       if (device === null || peer === undefined) continue;
-      const latestHandshake = Math.floor(this.#desk.tools.now().getTime() / 1000);
+      const latestHandshake = Math.floor(this.#simulated.tools.now().getTime() / 1000);
       const peers = device.peers.map((each) =>
         each.publicKey === peer.publicKey ? { ...each, latestHandshake } : each,
       );

@@ -9,60 +9,63 @@ import type { NetworkMap } from '../../../src/core/map/model.ts';
 import { noNotes } from '../../../src/store/notes.ts';
 import type { Joined } from '../../../src/store/state/state.ts';
 import { bare, keyPair, options, peer } from '../../core/samples.ts';
-import { answerWith, Desk, joinedTo, mapAt } from '../desk.ts';
+import { joinedTo, mapAt } from '../joined-state.ts';
+import { SimulatedHost } from '../simulated-host.ts';
+import { answerWith } from '../simulated-service.ts';
 
 const map = mapAt('"1"', [peer(2, { name: 'edge' })], { routes: [] });
 const naming = { ...options, hosts: true };
 const confirming = { withinMs: 20_000 };
 
 /** A host that is to name the peers of its network. */
-async function namingDesk(): Promise<Desk> {
-  const desk = await Desk.with(joinedTo(map, { options: naming }));
-  desk.actual = { ...bare, hosts: { block: null, trouble: null } };
-  return desk;
+async function namingDesk(): Promise<SimulatedHost> {
+  const simulated = await SimulatedHost.with(joinedTo(map, { options: naming }));
+  simulated.actual = { ...bare, hosts: { block: null, trouble: null } };
+  return simulated;
 }
 
 describe('a pass that names the peers', () => {
   it('does so once, and down undoes it', async () => {
-    const desk = await namingDesk();
-    await passNetwork(desk.tools, 'cpn0', noUpdate, confirming);
-    expect(desk.actual.hosts?.block).toContain('10.77.0.2 edge.office.cpn.internal\n');
-    expect((await passNetwork(desk.tools, 'cpn0', noUpdate, confirming))?.changes).toEqual([]);
-    await takeDown(desk.tools);
-    expect(desk.actual.hosts).toEqual({ block: null, trouble: null });
-    expect((await desk.state()).receipt).toEqual([]);
+    const simulated = await namingDesk();
+    await passNetwork(simulated.tools, 'cpn0', noUpdate, confirming);
+    expect(simulated.actual.hosts?.block).toContain('10.77.0.2 edge.office.cpn.internal\n');
+    expect((await passNetwork(simulated.tools, 'cpn0', noUpdate, confirming))?.changes).toEqual([]);
+    await takeDown(simulated.tools);
+    expect(simulated.actual.hosts).toEqual({ block: null, trouble: null });
+    expect((await simulated.state()).receipt).toEqual([]);
   });
 
   it('brings the tunnel up when the file cannot be written, warns, and retries', async () => {
-    const desk = await namingDesk();
+    const simulated = await namingDesk();
     const warnings: string[] = [];
-    const tools = { ...desk.tools, warn: (text: string) => void warnings.push(text) };
-    desk.refuses = (step) => step.do === 'set-hosts';
+    const tools = { ...simulated.tools, warn: (text: string) => void warnings.push(text) };
+    simulated.refusesStep = (step) => step.do === 'set-hosts';
     await passNetwork(tools, 'cpn0', noUpdate, confirming);
-    expect(desk.actual).toMatchObject({ link: { up: true }, hosts: { block: null } });
+    expect(simulated.actual).toMatchObject({ link: { up: true }, hosts: { block: null } });
     expect(warnings).toEqual(['set-hosts exited with 1: no']);
-    desk.refuses = () => false;
+    simulated.refusesStep = () => false;
     expect((await passNetwork(tools, 'cpn0', noUpdate, confirming))?.changes).toMatchObject([{ kind: 'hosts' }]);
-    expect(desk.actual.hosts?.block).not.toBeNull();
+    expect(simulated.actual.hosts?.block).not.toBeNull();
   });
 
   it('keeps the receipt of names that it could not remove', async () => {
-    const desk = await namingDesk();
-    await passNetwork(desk.tools, 'cpn0', noUpdate, confirming);
-    desk.refuses = (step) => step.do === 'remove-hosts';
-    await takeDown(desk.tools);
-    expect(desk.actual.link).toBeNull();
-    expect((await desk.state()).receipt).toEqual([{ made: 'hosts', link: 'cpn0' }]);
+    const simulated = await namingDesk();
+    await passNetwork(simulated.tools, 'cpn0', noUpdate, confirming);
+    simulated.refusesStep = (step) => step.do === 'remove-hosts';
+    await takeDown(simulated.tools);
+    expect(simulated.actual.link).toBeNull();
+    expect((await simulated.state()).receipt).toEqual([{ made: 'hosts', link: 'cpn0' }]);
   });
 
   it('does not change a file that it must not write; the status warns while the network is up', async () => {
-    const desk = await namingDesk();
-    desk.actual = { ...desk.actual, hosts: { block: null, trouble: 'it is full of holes' } };
-    await passNetwork(desk.tools, 'cpn0', noUpdate, confirming);
-    const statusOf = async (state: Joined) => describeEvaluation(await evaluateNetwork(desk.tools, state), noNotes, 0);
+    const simulated = await namingDesk();
+    simulated.actual = { ...simulated.actual, hosts: { block: null, trouble: 'it is full of holes' } };
+    await passNetwork(simulated.tools, 'cpn0', noUpdate, confirming);
+    const statusOf = async (state: Joined) =>
+      describeEvaluation(await evaluateNetwork(simulated.tools, state), noNotes, 0);
     const warning = 'the hosts file lacks the peers of cpn0: it is full of holes';
-    expect(await statusOf(await desk.state())).toMatchObject({ state: 'up', drift: [], warnings: [warning] });
-    expect((await statusOf({ ...(await desk.state()), enabled: false })).warnings).not.toContain(warning);
+    expect(await statusOf(await simulated.state())).toMatchObject({ state: 'up', drift: [], warnings: [warning] });
+    expect((await statusOf({ ...(await simulated.state()), enabled: false })).warnings).not.toContain(warning);
   });
 });
 
@@ -73,34 +76,34 @@ describe('a name that a service gives to another peer', () => {
       names.map(([id, name]) => peer(id, { name })),
       { routes: [] },
     );
-  const linesOf = (desk: Desk) =>
-    desk.actual.hosts?.block?.split('\n').filter((line) => /^10\.77\.0\.[23] /.test(line));
-  const applyMap = (desk: Desk, newer: NetworkMap) => {
-    desk.answers = [answerWith(newer)];
-    return passNetwork(desk.tools, 'cpn0', { map: newer, resolved: null }, confirming);
+  const linesOf = (simulated: SimulatedHost) =>
+    simulated.actual.hosts?.block?.split('\n').filter((line) => /^10\.77\.0\.[23] /.test(line));
+  const applyMap = (simulated: SimulatedHost, newer: NetworkMap) => {
+    simulated.service.mapReplies = [answerWith(newer)];
+    return passNetwork(simulated.tools, 'cpn0', { map: newer, resolved: null }, confirming);
   };
 
   it('stays with its first peer, through passes and restarts, until that peer leaves', async () => {
-    const desk = await namingDesk();
-    await applyMap(desk, named('"2"', [2, 'db'], [3, 'web']));
-    await applyMap(desk, named('"3"', [2, 'old'], [3, 'web']));
+    const simulated = await namingDesk();
+    await applyMap(simulated, named('"2"', [2, 'db'], [3, 'web']));
+    await applyMap(simulated, named('"3"', [2, 'old'], [3, 'web']));
     // The labels are on disk: the next pass reads them, as after a restart.
-    expect((await desk.state()).labels).toContainEqual({ peer: 2, labels: ['old', 'db', 'edge'] });
-    await applyMap(desk, named('"4"', [2, 'old'], [3, 'db']));
+    expect((await simulated.state()).labels).toContainEqual({ peer: 2, labels: ['old', 'db', 'edge'] });
+    await applyMap(simulated, named('"4"', [2, 'old'], [3, 'db']));
     const suffix = '.office.cpn.internal';
-    expect(linesOf(desk)).toEqual([
+    expect(linesOf(simulated)).toEqual([
       `10.77.0.2 old${suffix} db${suffix} edge${suffix}`,
       `10.77.0.3 db-3${suffix} web${suffix}`,
     ]);
-    expect((await passNetwork(desk.tools, 'cpn0', noUpdate, confirming))?.changes).toEqual([]);
-    await applyMap(desk, named('"5"', [3, 'db']));
-    expect(linesOf(desk)).toEqual([`10.77.0.3 db${suffix} db-3${suffix} web${suffix}`]);
+    expect((await passNetwork(simulated.tools, 'cpn0', noUpdate, confirming))?.changes).toEqual([]);
+    await applyMap(simulated, named('"5"', [3, 'db']));
+    expect(linesOf(simulated)).toEqual([`10.77.0.3 db${suffix} db-3${suffix} web${suffix}`]);
   });
 
   it('is let go of where the hosts file names no peers for a while', async () => {
-    const desk = await namingDesk();
-    await applyMap(desk, named('"2"', [2, 'db']));
-    const state = withOptions(await desk.state(), { ...naming, hosts: false });
+    const simulated = await namingDesk();
+    await applyMap(simulated, named('"2"', [2, 'db']));
+    const state = withOptions(await simulated.state(), { ...naming, hosts: false });
     expect(state.labels).toEqual([]);
   });
 });
@@ -113,12 +116,12 @@ describe('two networks of one name', () => {
       createdAt: '2026-01-02T00:00:00.000Z',
       ...changes,
     });
-    const desk = await Desk.with(first);
+    const simulated = await SimulatedHost.with(first);
     const second = other('cpn1', 3, 'Office');
     const elsewhere = other('cpn2', 7, 'office');
     const unnamed = other('cpn3', 1, 'office', { options });
-    for (const state of [second, elsewhere, unnamed]) await desk.tools.store.write(state);
-    const labels = await Promise.all([first, second, elsewhere].map((state) => labelNetwork(desk.tools, state)));
+    for (const state of [second, elsewhere, unnamed]) await simulated.tools.store.write(state);
+    const labels = await Promise.all([first, second, elsewhere].map((state) => labelNetwork(simulated.tools, state)));
     expect(labels).toEqual(['office-7', 'office', 'office-7-2']);
   });
 });

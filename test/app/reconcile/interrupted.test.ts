@@ -15,7 +15,9 @@ import { Interrupted } from '../../../src/core/errors/index.ts';
 import { parseEndpoint } from '../../../src/core/net/endpoint.ts';
 import type { Joined } from '../../../src/store/state/state.ts';
 import { dialled, keyPair, options, peer, prefix } from '../../core/samples.ts';
-import { answerWith, Desk, joinedTo, mapAt } from '../desk.ts';
+import { joinedTo, mapAt } from '../joined-state.ts';
+import { SimulatedHost } from '../simulated-host.ts';
+import { answerWith } from '../simulated-service.ts';
 
 const relay = peer(2, { type: 'connector', endpoint: dialled(2) });
 const map = mapAt('"1"', [relay]);
@@ -25,85 +27,85 @@ const key = new Secret('cpn_x');
 const none: OptionChanges = { options: {}, allowRoutes: [], refuseRoutes: [], addProbes: [], dropProbes: [] };
 
 /** A host that is up and has a handshake with its peer. */
-async function startDesk(changes: Partial<Joined> = {}): Promise<Desk> {
-  const desk = await Desk.with(joinedTo(map, changes));
-  desk.answers = [answerWith(map)];
-  desk.onHandshakeTrigger = () => {};
-  await passNetwork(desk.tools, 'cpn0', noUpdate, { withinMs: 20_000 });
-  refreshHandshake(desk);
-  desk.steps.length = 0;
-  return desk;
+async function startDesk(changes: Partial<Joined> = {}): Promise<SimulatedHost> {
+  const simulated = await SimulatedHost.with(joinedTo(map, changes));
+  simulated.service.mapReplies = [answerWith(map)];
+  simulated.onHandshakeTrigger = () => {};
+  await passNetwork(simulated.tools, 'cpn0', noUpdate, { withinMs: 20_000 });
+  refreshHandshake(simulated);
+  simulated.steps.length = 0;
+  return simulated;
 }
 
-const refreshHandshake = (desk: Desk) =>
-  desk.touch(2, { latestHandshake: Math.floor(desk.tools.now().getTime() / 1000) });
+const refreshHandshake = (simulated: SimulatedHost) =>
+  simulated.updatePeer(2, { latestHandshake: Math.floor(simulated.tools.now().getTime() / 1000) });
 
 /** A signal comes with the first step of a change, and others with all that follow. */
-function interrupt(desk: Desk): void {
-  desk.refuses = () => {
-    desk.interrupting.abort(new Interrupted('SIGHUP'));
+function interrupt(simulated: SimulatedHost): void {
+  simulated.refusesStep = () => {
+    simulated.interrupting.abort(new Interrupted('SIGHUP'));
     return false;
   };
 }
 
-const look = async (desk: Desk) => ({
-  ...(await desk.state()),
+const look = async (simulated: SimulatedHost) => ({
+  ...(await simulated.state()),
   receipt: [],
-  file: await desk.tools.store.readConfig('cpn0'),
-  link: desk.actual.link,
-  routes: desk.actual.routes,
-  peers: desk.actual.device?.peers.map(({ publicKey, allowedIps }) => ({ publicKey, allowedIps })),
+  file: await simulated.tools.store.readConfig('cpn0'),
+  link: simulated.actual.link,
+  routes: simulated.actual.routes,
+  peers: simulated.actual.device?.peers.map(({ publicKey, allowedIps }) => ({ publicKey, allowedIps })),
 });
 
 describe('after a signal that comes before a change is confirmed, everything is what it was', () => {
   it('cpn set, also at the control plane', async () => {
-    const desk = await startDesk();
-    const before = await look(desk);
-    interrupt(desk);
+    const simulated = await startDesk();
+    const before = await look(simulated);
+    interrupt(simulated);
     const changes = { ...none, options: { mtu: 1300 }, endpoint: parseEndpoint('203.0.113.1:51999'), name: 'edge' };
-    await expect(setOptions(desk.tools, undefined, changes)).rejects.toBeInstanceOf(Interrupted);
-    expect(desk.steps.length).toBeGreaterThan(1);
-    expect(await look(desk)).toEqual(before);
-    expect(desk.described).toEqual([
+    await expect(setOptions(simulated.tools, undefined, changes)).rejects.toBeInstanceOf(Interrupted);
+    expect(simulated.steps.length).toBeGreaterThan(1);
+    expect(await look(simulated)).toEqual(before);
+    expect(simulated.service.descriptions).toEqual([
       { endpoint: changes.endpoint, name: 'edge' },
       { endpoint: null, name: 'peer-1' },
     ]);
   });
 
   it('cpn set, before anything was changed', async () => {
-    const desk = await startDesk();
-    desk.interrupting.abort(new Interrupted('SIGINT'));
-    await expect(setOptions(desk.tools, undefined, { ...none, name: 'edge' })).rejects.toBeInstanceOf(Interrupted);
-    expect([desk.described, desk.steps]).toEqual([[], []]);
+    const simulated = await startDesk();
+    simulated.interrupting.abort(new Interrupted('SIGINT'));
+    await expect(setOptions(simulated.tools, undefined, { ...none, name: 'edge' })).rejects.toBeInstanceOf(Interrupted);
+    expect([simulated.service.descriptions, simulated.steps]).toEqual([[], []]);
   });
 
   it('cpn reconcile', async () => {
-    const desk = await startDesk();
-    const before = await look(desk);
-    desk.answers = [answerWith(newer)];
-    interrupt(desk);
-    await expect(reconcileNetworks(desk.tools)).rejects.toBeInstanceOf(Interrupted);
-    expect(desk.steps.length).toBeGreaterThan(1);
-    expect(await look(desk)).toEqual(before);
+    const simulated = await startDesk();
+    const before = await look(simulated);
+    simulated.service.mapReplies = [answerWith(newer)];
+    interrupt(simulated);
+    await expect(reconcileNetworks(simulated.tools)).rejects.toBeInstanceOf(Interrupted);
+    expect(simulated.steps.length).toBeGreaterThan(1);
+    expect(await look(simulated)).toEqual(before);
   });
 
   it('cpn up', async () => {
-    const desk = await startDesk({ drained: true });
-    await elsewhere(desk);
-    const before = await look(desk);
-    interrupt(desk);
-    await expect(bringUp(desk.tools)).rejects.toBeInstanceOf(Interrupted);
-    expect(desk.steps.length).toBeGreaterThan(1);
-    expect(await look(desk)).toEqual(before);
+    const simulated = await startDesk({ drained: true });
+    await elsewhere(simulated);
+    const before = await look(simulated);
+    interrupt(simulated);
+    await expect(bringUp(simulated.tools)).rejects.toBeInstanceOf(Interrupted);
+    expect(simulated.steps.length).toBeGreaterThan(1);
+    expect(await look(simulated)).toEqual(before);
   });
 
   it('cpn join with the same key', async () => {
     const tokenHash = createHash('sha256').update(key.reveal()).digest('hex');
     const { enrollment } = joinedTo(map);
-    const desk = await startDesk({ enrollment: { ...enrollment, tokenHash } });
-    await elsewhere(desk);
-    const before = await look(desk);
-    interrupt(desk);
+    const simulated = await startDesk({ enrollment: { ...enrollment, tokenHash } });
+    await elsewhere(simulated);
+    const before = await look(simulated);
+    interrupt(simulated);
     const request: JoinRequest = {
       ...{ token: key, service: before.service, name: 'peer-1', type: 'origin', endpoint: null, interface: null },
       ...{
@@ -115,33 +117,33 @@ describe('after a signal that comes before a change is confirmed, everything is 
         handshakeTimeoutMs: 0,
       },
     };
-    await expect(joinNetwork(desk.tools, request)).rejects.toBeInstanceOf(Interrupted);
-    expect(desk.steps.length).toBeGreaterThan(1);
-    expect(await look(desk)).toEqual(before);
+    await expect(joinNetwork(simulated.tools, request)).rejects.toBeInstanceOf(Interrupted);
+    expect(simulated.steps.length).toBeGreaterThan(1);
+    expect(await look(simulated)).toEqual(before);
   });
 
   it('cpn accept', async () => {
     const stranger = { ...relay, publicKey: keyPair(22).publicKey };
     const { membership, ...state } = joinedTo(map, { options: { ...options, pin: 'strict' } });
-    const desk = await startDesk(withMembership(state as Joined, membership));
-    desk.answers = [answerWith(mapAt('"2"', [stranger]))];
-    await reconcileNetworks(desk.tools);
-    const before = await look(desk);
-    const candidate = await findPeer(desk.tools, 'peer-2', undefined);
+    const simulated = await startDesk(withMembership(state as Joined, membership));
+    simulated.service.mapReplies = [answerWith(mapAt('"2"', [stranger]))];
+    await reconcileNetworks(simulated.tools);
+    const before = await look(simulated);
+    const candidate = await findPeer(simulated.tools, 'peer-2', undefined);
     expect(candidate.mismatch).not.toBeNull();
-    desk.answers = [answerWith({ ...newer, revision: '"3"', peers: mapAt('"3"', [stranger]).peers })];
-    interrupt(desk);
-    await expect(acceptPeer(desk.tools, candidate)).rejects.toBeInstanceOf(Interrupted);
-    expect(desk.steps.length).toBeGreaterThan(1);
-    expect(await look(desk)).toEqual(before);
+    simulated.service.mapReplies = [answerWith({ ...newer, revision: '"3"', peers: mapAt('"3"', [stranger]).peers })];
+    interrupt(simulated);
+    await expect(acceptPeer(simulated.tools, candidate)).rejects.toBeInstanceOf(Interrupted);
+    expect(simulated.steps.length).toBeGreaterThan(1);
+    expect(await look(simulated)).toEqual(before);
   });
 });
 
 /** The host has another address than it should have: to change that is to take the network away. */
-async function elsewhere(desk: Desk): Promise<void> {
-  const text = (await desk.tools.store.readConfig('cpn0')) ?? '';
-  await desk.tools.store.writeConfig('cpn0', text.replace('10.77.0.1/24', '10.77.0.99/24'));
-  const { link } = desk.actual;
+async function elsewhere(simulated: SimulatedHost): Promise<void> {
+  const text = (await simulated.tools.store.readConfig('cpn0')) ?? '';
+  await simulated.tools.store.writeConfig('cpn0', text.replace('10.77.0.1/24', '10.77.0.99/24'));
+  const { link } = simulated.actual;
   const addresses = link?.addresses.map((each) => ({ ...each, address: '10.77.0.99' as never })) ?? [];
-  desk.actual = { ...desk.actual, link: link && { ...link, addresses } };
+  simulated.actual = { ...simulated.actual, link: link && { ...link, addresses } };
 }

@@ -4,69 +4,75 @@ import { refuseUnfixedPort, syncPorts } from '../../../src/app/reconcile/open-po
 import { CommandFailed } from '../../../src/core/errors/index.ts';
 import type { OpenPort } from '../../../src/core/host-state/open-port.ts';
 import { network, options, peer } from '../../core/samples.ts';
-import { Desk, joinedTo } from '../desk.ts';
+import { joinedTo } from '../joined-state.ts';
+import { SimulatedHost } from '../simulated-host.ts';
 
 const at: OpenPort = { by: 'ufw', port: 51820, zone: null, permanent: true };
 const wishing = { ...options, listenPort: 51820, openFirewall: true };
 
 /** A host with ufw, on which the port is closed. */
 async function deskWith(changes: Parameters<typeof joinedTo>[1] = { options: wishing }) {
-  const desk = await Desk.with(joinedTo(network([peer(1)]), changes));
-  desk.ports = [{ at, is: 'closed' }];
+  const simulated = await SimulatedHost.with(joinedTo(network([peer(1)]), changes));
+  simulated.ports = [{ at, is: 'closed' }];
   const warnings: string[] = [];
-  const tools = { ...desk.tools, warn: (text: string) => void warnings.push(text) };
-  return { desk, tools, warnings, settle: async () => syncPorts(tools, await desk.state(), desk.actual) };
+  const tools = { ...simulated.tools, warn: (text: string) => void warnings.push(text) };
+  return {
+    simulated,
+    tools,
+    warnings,
+    settle: async () => syncPorts(tools, await simulated.state(), simulated.actual),
+  };
 }
 
 describe('a port in the firewall', () => {
   it('is in the state before it is opened, and is closed again', async () => {
-    const { desk, tools, settle } = await deskWith();
-    const { apply } = desk.tools.host;
+    const { simulated, tools, settle } = await deskWith();
+    const { apply } = simulated.tools.host;
     let noted: readonly OpenPort[] = [];
     tools.host.apply = async (step) => {
-      noted = (await desk.state()).openPorts;
+      noted = (await simulated.state()).openPorts;
       await apply(step);
     };
     expect((await settle()).changes).toMatchObject([{ action: 'add', kind: 'firewall', target: 'ufw' }]);
-    expect([noted, (await desk.state()).openPorts]).toEqual([[at], [at]]);
-    await cleanUp(tools, await desk.state());
-    expect(desk.steps.map((step) => step.do)).toEqual(['open-port', 'close-port']);
-    expect((await desk.state()).openPorts).toEqual([]);
+    expect([noted, (await simulated.state()).openPorts]).toEqual([[at], [at]]);
+    await cleanUp(tools, await simulated.state());
+    expect(simulated.steps.map((step) => step.do)).toEqual(['open-port', 'close-port']);
+    expect((await simulated.state()).openPorts).toEqual([]);
   });
 
   it('is not in the state when opening fails, and stays there when closing fails, with warnings', async () => {
-    const { desk, tools, warnings, settle } = await deskWith();
-    desk.refuses = () => true;
+    const { simulated, tools, warnings, settle } = await deskWith();
+    simulated.refusesStep = () => true;
     expect((await settle()).changes).toEqual([]);
-    expect((await desk.state()).openPorts).toEqual([]);
-    desk.refuses = () => false;
+    expect((await simulated.state()).openPorts).toEqual([]);
+    simulated.refusesStep = () => false;
     await settle();
-    desk.refuses = ({ do: what }) => what === 'close-port';
-    await cleanUp(tools, await desk.state());
-    expect((await desk.state()).openPorts).toEqual([at]);
+    simulated.refusesStep = ({ do: what }) => what === 'close-port';
+    await cleanUp(tools, await simulated.state());
+    expect((await simulated.state()).openPorts).toEqual([at]);
     expect(warnings).toEqual([expect.stringMatching(/^open-port /), expect.stringMatching(/^close-port /)]);
   });
 
   it('is queried only when it is to be open', async () => {
-    const { desk, tools, settle } = await deskWith({ options: { ...wishing, openFirewall: false } });
+    const { simulated, tools, settle } = await deskWith({ options: { ...wishing, openFirewall: false } });
     tools.host.portStates = async () => {
       throw new Error('asked');
     };
     expect((await settle()).changes).toEqual([]);
-    expect(desk.steps).toEqual([]);
+    expect(simulated.steps).toEqual([]);
   });
 
   it('keeps nothing else from working: what firewall programs refuse, lack or fail at is said', async () => {
-    const { desk, tools, warnings, settle } = await deskWith();
-    desk.ports = [{ at, is: 'refused' }];
+    const { simulated, tools, warnings, settle } = await deskWith();
+    simulated.ports = [{ at, is: 'refused' }];
     await settle();
-    desk.ports = [];
+    simulated.ports = [];
     await settle();
     tools.host.portStates = async () => {
       throw new CommandFailed('ufw', 1, 'no');
     };
     await settle();
-    expect(desk.steps).toEqual([]);
+    expect(simulated.steps).toEqual([]);
     expect(warnings).toEqual([
       'ufw has a rule that refuses UDP to port 51820, which stays; take it away to let it in',
       expect.stringMatching(/^neither ufw nor firewalld is on at this host/),

@@ -8,18 +8,20 @@ import { renderConfig } from '../../../src/core/wg-quick/render.ts';
 import type { TunnelConfig } from '../../../src/core/wg-quick/tunnel-config.ts';
 import type { Joined } from '../../../src/store/state/state.ts';
 import { address, keyPair, network, options, peer, prefix, underlay } from '../../core/samples.ts';
-import { answerRemoving, answerWith, Desk, joinedTo, mapAt, self } from '../desk.ts';
+import { joinedTo, mapAt, self } from '../joined-state.ts';
+import { SimulatedHost } from '../simulated-host.ts';
+import { answerRemoving, answerWith } from '../simulated-service.ts';
 
 const known = mapAt('"1"', [peer(2)]);
 
 /** The revision and the base in the request of the host. */
 async function requestOf(map: NetworkMap, changes: Partial<Joined> = {}) {
   const state = joinedTo(map, changes);
-  const desk = await Desk.with(state);
-  desk.answers = [answerWith(mapAt('"3"', [peer(2), peer(3)]))];
-  const { update } = await refresh(desk.tools, state);
+  const simulated = await SimulatedHost.with(state);
+  simulated.service.mapReplies = [answerWith(mapAt('"3"', [peer(2), peer(3)]))];
+  const { update } = await refresh(simulated.tools, state);
   expect(update.map?.revision).toBe('"3"');
-  return desk.asked.map(({ revision, base }) => ({ revision, base }));
+  return simulated.service.mapRequests.map(({ revision, base }) => ({ revision, base }));
 }
 
 describe('the request for the newest map', () => {
@@ -38,18 +40,18 @@ describe('the request for the newest map', () => {
 
 it('recognizes this host by a key that changed during the long poll', async () => {
   const state = joinedTo(mapAt('"1"', [peer(2)]));
-  const desk = await Desk.with(state);
+  const simulated = await SimulatedHost.with(state);
   const renamed = network([{ ...self, publicKey: keyPair(9).publicKey }, peer(2)], { revision: '"2"' });
-  desk.answers = [
+  simulated.service.mapReplies = [
     async () => {
-      await desk.tools.store.write({ ...state, keyPair: keyPair(9) });
+      await simulated.tools.store.write({ ...state, keyPair: keyPair(9) });
       return { map: renamed, waited: true };
     },
   ];
-  const { update, failure } = await refresh(desk.tools, state);
+  const { update, failure } = await refresh(simulated.tools, state);
   expect(failure).toBeNull();
   expect(update).toMatchObject({ map: renamed, requestedAs: keyPair(1).publicKey });
-  const next = applyUpdate(await desk.state(), update);
+  const next = applyUpdate(await simulated.state(), update);
   expect(next.membership.map).toEqual(renamed);
 });
 
@@ -71,57 +73,57 @@ describe('a service that lists an earlier key of this host', () => {
   it.each([null, 4])(
     'is asked to list the present one, by the proof that it was given, where its own is older (%s)',
     async (serial) => {
-      const desk = await Desk.with(rotated);
-      desk.answers = [answerWith(former(serial)), answerWith(rotated.membership.map)];
-      const { update, failure } = await refresh(desk.tools, rotated);
+      const simulated = await SimulatedHost.with(rotated);
+      simulated.service.mapReplies = [answerWith(former(serial)), answerWith(rotated.membership.map)];
+      const { update, failure } = await refresh(simulated.tools, rotated);
       expect([failure, update.map?.peers.length]).toEqual([null, 2]);
-      expect(desk.registered).toEqual([{ publicKey: keyPair(9).publicKey, proof }]);
-      expect(desk.asked.map(({ revision }) => revision)).toEqual(['"1"', null]);
+      expect(simulated.service.registeredKeys).toEqual([{ publicKey: keyPair(9).publicKey, proof }]);
+      expect(simulated.service.mapRequests.map(({ revision }) => revision)).toEqual(['"1"', null]);
     },
   );
 
   it('is asked to list the key to which the host changed while the answer was held back', async () => {
-    const desk = await Desk.with(rotated);
+    const simulated = await SimulatedHost.with(rotated);
     const later = { serial: 6, signature: 'signed too' };
     const latest = network([{ ...self, publicKey: keyPair(10).publicKey, proof: later }, peer(2)], {
       revision: '"2"',
     });
-    desk.answers = [
+    simulated.service.mapReplies = [
       async () => {
         const changed = { keyPair: keyPair(10), keySerial: 6 };
         const { membership } = rotated;
-        await desk.tools.store.write({ ...rotated, ...changed, membership: { ...membership, map: latest } });
+        await simulated.tools.store.write({ ...rotated, ...changed, membership: { ...membership, map: latest } });
         return { map: former(4), waited: true };
       },
       answerWith(latest),
     ];
-    await refresh(desk.tools, rotated);
-    expect(desk.registered).toEqual([{ publicKey: keyPair(10).publicKey, proof: later }]);
+    await refresh(simulated.tools, rotated);
+    expect(simulated.service.registeredKeys).toEqual([{ publicKey: keyPair(10).publicKey, proof: later }]);
   });
 
   it('is not asked to where its proof is newer: a copy of this host has changed its key', async () => {
-    const desk = await Desk.with(rotated);
-    desk.answers = [answerWith(former(5))];
-    const { failure } = await refresh(desk.tools, rotated);
+    const simulated = await SimulatedHost.with(rotated);
+    simulated.service.mapReplies = [answerWith(former(5))];
+    const { failure } = await refresh(simulated.tools, rotated);
     expect(failure?.message).toContain('lists another key for this host (peer 1)');
-    expect(desk.registered).toEqual([]);
+    expect(simulated.service.registeredKeys).toEqual([]);
   });
 
   it('and takes no other changes nothing on this host', async () => {
-    const desk = await Desk.with(rotated);
-    desk.registers = async () => false;
-    desk.answers = [answerWith(former(null))];
-    const { update, failure } = await refresh(desk.tools, rotated);
+    const simulated = await SimulatedHost.with(rotated);
+    simulated.service.onRegisterKey = async () => false;
+    simulated.service.mapReplies = [answerWith(former(null))];
+    const { update, failure } = await refresh(simulated.tools, rotated);
     expect([failure?.name, update]).toEqual(['CannotRotate', noUpdate]);
   });
 });
 
 it('does not move this host to another address than it joined with', async () => {
   const state = joinedTo(known);
-  const desk = await Desk.with(state);
+  const simulated = await SimulatedHost.with(state);
   const moved = network([{ ...self, address: address('10.77.0.9') }, peer(2)], { revision: '"2"' });
-  desk.answers = [answerWith(moved)];
-  const { update, failure } = await refresh(desk.tools, state);
+  simulated.service.mapReplies = [answerWith(moved)];
+  const { update, failure } = await refresh(simulated.tools, state);
   expect(update).toEqual(noUpdate);
   expect(failure?.name).toBe('BadReply');
   expect(failure?.message).toContain('lists this host with 10.77.0.9, and it joined with 10.77.0.1');
@@ -144,15 +146,15 @@ describe('a network that moves to another range', () => {
     }: { observed?: Partial<Underlay>; sshClients?: readonly SshClient[]; state?: Partial<Joined> } = {},
   ) {
     const state = joinedTo(known, changes);
-    const desk = await Desk.with(state);
-    await desk.tools.store.writeConfig('cpn0', renderConfig(up));
-    desk.sshClients = sshClients;
-    desk.actual = { ...desk.actual, underlay: { ...underlay, ...observed } };
-    desk.answers = [answerWith(movedTo(range))];
-    const first = await refresh(desk.tools, state);
-    await desk.tools.store.amendNotes('cpn0', first.notes);
-    desk.seconds += 31;
-    const second = await refresh(desk.tools, state);
+    const simulated = await SimulatedHost.with(state);
+    await simulated.tools.store.writeConfig('cpn0', renderConfig(up));
+    simulated.sshClients = sshClients;
+    simulated.actual = { ...simulated.actual, underlay: { ...underlay, ...observed } };
+    simulated.service.mapReplies = [answerWith(movedTo(range))];
+    const first = await refresh(simulated.tools, state);
+    await simulated.tools.store.amendNotes('cpn0', first.notes);
+    simulated.seconds += 31;
+    const second = await refresh(simulated.tools, state);
     return [first, second].map(({ update, failure }) => ({ cidr: update.map?.cidr, failure: failure?.message }));
   }
 
@@ -218,9 +220,9 @@ describe('a map without the other peers of a network', () => {
   const alone = mapAt('"2"', []);
 
   it('is believed at once where the service states that they are gone', async () => {
-    const desk = await Desk.with(joinedTo(three));
-    desk.answers = [answerRemoving(alone, [2, 3])];
-    const { update, failure } = await refresh(desk.tools, joinedTo(three));
+    const simulated = await SimulatedHost.with(joinedTo(three));
+    simulated.service.mapReplies = [answerRemoving(alone, [2, 3])];
+    const { update, failure } = await refresh(simulated.tools, joinedTo(three));
     expect([failure, update.map?.revision, update.removed, update.isRepeated]).toEqual([null, '"2"', [2, 3], false]);
   });
 
@@ -230,13 +232,13 @@ describe('a map without the other peers of a network', () => {
     ['others are stated to be gone', [7, 8]],
   ])('needs its second reply where %s', async (_, removed) => {
     const state = joinedTo(three);
-    const desk = await Desk.with(state);
-    desk.answers = [answerRemoving(alone, removed)];
-    const first = await refresh(desk.tools, state);
+    const simulated = await SimulatedHost.with(state);
+    simulated.service.mapReplies = [answerRemoving(alone, removed)];
+    const first = await refresh(simulated.tools, state);
     expect([first.failure?.name, first.update]).toEqual(['Unconfirmed', noUpdate]);
-    await desk.tools.store.amendNotes('cpn0', first.notes);
-    desk.seconds += 31;
-    expect((await refresh(desk.tools, state)).update.isRepeated).toBe(true);
+    await simulated.tools.store.amendNotes('cpn0', first.notes);
+    simulated.seconds += 31;
+    expect((await refresh(simulated.tools, state)).update.isRepeated).toBe(true);
   });
 });
 
@@ -244,17 +246,17 @@ describe('the confirmation of a map with a longest age', () => {
   const aged = mapAt('"1"', [peer(2)], { maxAge: 1600 });
   const servedAt = Date.parse('2031-01-01T00:00:00Z');
   const confirmBy = async (state: Joined, answer: MapReading) => {
-    const desk = await Desk.with(state);
-    desk.answers = [() => answer];
-    const { update, notes } = await refresh(desk.tools, state);
-    return { update, notes, desk };
+    const simulated = await SimulatedHost.with(state);
+    simulated.service.mapReplies = [() => answer];
+    const { update, notes } = await refresh(simulated.tools, state);
+    return { update, notes, simulated };
   };
 
   it('counts in the time of the service, whatever the wall clock of the host shows', async () => {
     const state = joinedTo(aged);
-    const { update, notes, desk } = await confirmBy(state, { map: null, waited: true, servedAt });
+    const { update, notes, simulated } = await confirmBy(state, { map: null, waited: true, servedAt });
     expect(update).toMatchObject({ map: null, confirmedAt: servedAt });
-    expect(notes.sync.clock).toEqual({ service: servedAt, uptime: desk.tools.uptime() });
+    expect(notes.sync.clock).toEqual({ service: servedAt, uptime: simulated.tools.uptime() });
     expect(applyUpdate(state, update).confirmed).toBe(servedAt);
   });
 

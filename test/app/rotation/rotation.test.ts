@@ -13,7 +13,9 @@ import { keyPairOf, makeKeyPair } from '../../../src/core/crypto/keys.ts';
 import { Interrupted, Locked, Refused, Unreachable, WrongUsage } from '../../../src/core/errors/index.ts';
 import type { Joined } from '../../../src/store/state/state.ts';
 import { dialled, keyPair, peer } from '../../core/samples.ts';
-import { answerWith, Desk, joinedTo, mapAt, self } from '../desk.ts';
+import { joinedTo, mapAt, self } from '../joined-state.ts';
+import { SimulatedHost } from '../simulated-host.ts';
+import { answerWith } from '../simulated-service.ts';
 
 const [two, three] = [peer(2, { endpoint: dialled(2) }), peer(3, { endpoint: dialled(3) })];
 const map = mapAt('"1"', [two, three]);
@@ -27,209 +29,215 @@ const unreachable = (delivered: boolean) =>
   new Unreachable('https://203.0.113.99', 'it is gone', { delivered, heard: false, retryAfterMs: null });
 
 /** A host that is up, with handshakes with its peers; its next key is `newer`. */
-async function startUp(changes: Partial<Joined> = {}): Promise<Desk> {
-  const desk = await Desk.with(joinedTo(map, { identity, ...changes }));
-  desk.answers = [answerWith(map)];
-  desk.onHandshakeTrigger = () => {};
-  Object.assign(desk.tools, { random: () => new Uint8Array(32).fill(200) });
-  await bringUp(desk.tools);
-  const latestHandshake = Math.floor(desk.tools.now().getTime() / 1000) - 5;
-  for (const number of [2, 3]) desk.touch(number, { latestHandshake, endpoint: dialled(number) as never });
-  desk.steps.length = 0;
-  return desk;
+async function startUp(changes: Partial<Joined> = {}): Promise<SimulatedHost> {
+  const simulated = await SimulatedHost.with(joinedTo(map, { identity, ...changes }));
+  simulated.service.mapReplies = [answerWith(map)];
+  simulated.onHandshakeTrigger = () => {};
+  Object.assign(simulated.tools, { random: () => new Uint8Array(32).fill(200) });
+  await bringUp(simulated.tools);
+  const latestHandshake = Math.floor(simulated.tools.now().getTime() / 1000) - 5;
+  for (const number of [2, 3]) simulated.updatePeer(number, { latestHandshake, endpoint: dialled(number) as never });
+  simulated.steps.length = 0;
+  return simulated;
 }
 
 /** Makes a peer complete each handshake at once while `accepts` holds. */
-function letAnswer(desk: Desk, number: number, accepts = () => true): void {
-  const before = desk.onHandshakeTrigger;
-  desk.onHandshakeTrigger = (address) => {
+function letAnswer(simulated: SimulatedHost, number: number, accepts = () => true): void {
+  const before = simulated.onHandshakeTrigger;
+  simulated.onHandshakeTrigger = (address) => {
     before(address);
     if (address !== peer(number).address || !accepts()) return;
-    desk.touch(number, { latestHandshake: Math.floor(desk.tools.now().getTime() / 1000) });
+    simulated.updatePeer(number, { latestHandshake: Math.floor(simulated.tools.now().getTime() / 1000) });
   };
 }
 
-const keyInUse = ({ actual }: Desk) => actual.device?.publicKey;
-const configKey = async ({ tools }: Desk) =>
+const keyInUse = ({ actual }: SimulatedHost) => actual.device?.publicKey;
+const configKey = async ({ tools }: SimulatedHost) =>
   /PrivateKey = (\S+)/.exec((await tools.store.readConfig('cpn0')) ?? '')?.[1];
 
 /** Every place that holds a key holds this one, and no rotation is pending. */
-async function expectSettled(desk: Desk, expected: typeof older): Promise<Joined> {
-  const state = await desk.state();
+async function expectSettled(simulated: SimulatedHost, expected: typeof older): Promise<Joined> {
+  const state = await simulated.state();
   expect(state.rotation).toBeNull();
-  expect([state.keyPair.publicKey, keyInUse(desk)]).toEqual([expected.publicKey, expected.publicKey]);
-  expect(await configKey(desk)).toBe(expected.privateKey.reveal());
+  expect([state.keyPair.publicKey, keyInUse(simulated)]).toEqual([expected.publicKey, expected.publicKey]);
+  expect(await configKey(simulated)).toBe(expected.privateKey.reveal());
   expect(state.membership.map.peers.find(({ id }) => id === 1)?.publicKey).toBe(expected.publicKey);
-  expect(desk.registered.at(-1)?.publicKey ?? older.publicKey).toBe(expected.publicKey);
+  expect(simulated.service.registeredKeys.at(-1)?.publicKey ?? older.publicKey).toBe(expected.publicKey);
   return state;
 }
 
 describe('a new key', () => {
   it('is registered with a proof, and in use once a peer answered to it; the peers stay as they are', async () => {
-    const desk = await startUp();
-    letAnswer(desk, 2);
-    letAnswer(desk, 3);
-    const [report] = await rotateKeys(desk.tools, undefined);
+    const simulated = await startUp();
+    letAnswer(simulated, 2);
+    letAnswer(simulated, 3);
+    const [report] = await rotateKeys(simulated.tools, undefined);
     expect(report).toMatchObject({ interface: 'cpn0', answered: 'peer-2', failure: null });
     // A service that is restored to the revision before the new key is asked for its whole map.
-    expect((await desk.state()).membership.map.revision).toBeNull();
-    const state = await expectSettled(desk, newer);
-    const proof = desk.registered[0]?.proof ?? expect.unreachable('there is a proof');
+    expect((await simulated.state()).membership.map.revision).toBeNull();
+    const state = await expectSettled(simulated, newer);
+    const proof = simulated.service.registeredKeys[0]?.proof ?? expect.unreachable('there is a proof');
     expect(isProven(identity.key, newer.publicKey, proof)).toBe(true);
     expect(state.keySerial).toBe(proof.serial);
     expect(state.keySince > '2023').toBe(true);
-    expect(desk.steps).toMatchObject([{ do: 'configure-device', peers: [] }]);
+    expect(simulated.steps).toMatchObject([{ do: 'configure-device', peers: [] }]);
   });
 
   it('is on the disk before the control plane receives it', async () => {
-    const desk = await startUp();
-    letAnswer(desk, 2);
+    const simulated = await startUp();
+    letAnswer(simulated, 2);
     let saved: Joined | undefined;
-    desk.registers = async () => {
-      saved ??= await desk.state();
+    simulated.service.onRegisterKey = async () => {
+      saved ??= await simulated.state();
       return true;
     };
-    await rotateKeys(desk.tools, undefined);
+    await rotateKeys(simulated.tools, undefined);
     expect(saved).toMatchObject({ keyPair: { publicKey: older.publicKey }, rotation: { phase: 'announcing' } });
     expect(saved?.rotation?.keyPair.privateKey.reveal()).toBe(newer.privateKey.reveal());
   });
 
   it('is not sent when the disk does not store it', async () => {
-    const desk = await startUp();
-    const store = { ...desk.tools.store, isOnDisk: () => false };
-    const [report] = await rotateKeys({ ...desk.tools, store }, undefined);
+    const simulated = await startUp();
+    const store = { ...simulated.tools.store, isOnDisk: () => false };
+    const [report] = await rotateKeys({ ...simulated.tools, store }, undefined);
     expect(report?.failure).toMatchObject({ name: 'CannotRotate' });
-    expect(desk.registered).toEqual([]);
-    await expectSettled(desk, older);
+    expect(simulated.service.registeredKeys).toEqual([]);
+    await expectSettled(simulated, older);
   });
 
   it('stays when no peer responded before: the control plane confirms it', async () => {
-    const desk = await startUp();
-    for (const number of [2, 3]) desk.touch(number, { latestHandshake: null });
-    expect(await rotateKeys(desk.tools, undefined)).toMatchObject([{ answered: null, failure: null }]);
-    await expectSettled(desk, newer);
+    const simulated = await startUp();
+    for (const number of [2, 3]) simulated.updatePeer(number, { latestHandshake: null });
+    expect(await rotateKeys(simulated.tools, undefined)).toMatchObject([{ answered: null, failure: null }]);
+    await expectSettled(simulated, newer);
   });
 
   it('makes WireGuard retry at once with a peer that lacks it, and not with one that responded', async () => {
-    const desk = await startUp();
-    letAnswer(desk, 3);
-    letAnswer(desk, 2, () => desk.steps.filter((step) => step.do === 'renew-peers').length >= 2);
-    expect(await rotateKeys(desk.tools, undefined)).toMatchObject([{ failure: null }]);
-    const renewed = desk.steps.filter((step) => step.do === 'renew-peers');
+    const simulated = await startUp();
+    letAnswer(simulated, 3);
+    letAnswer(simulated, 2, () => simulated.steps.filter((step) => step.do === 'renew-peers').length >= 2);
+    expect(await rotateKeys(simulated.tools, undefined)).toMatchObject([{ failure: null }]);
+    const renewed = simulated.steps.filter((step) => step.do === 'renew-peers');
     expect(renewed).toHaveLength(2);
     for (const step of renewed) {
       expect(step).toMatchObject({ peers: [{ publicKey: two.publicKey, endpoint: two.endpoint }] });
     }
-    expect(desk.seconds).toBeLessThan(1_003);
+    expect(simulated.seconds).toBeLessThan(1_003);
   });
 
   it('is rolled back when no peer responds; the old one gets a later proof than the new one', async () => {
-    const desk = await startUp();
-    letAnswer(desk, 2, () => keyInUse(desk) === older.publicKey);
-    const [report] = await rotateKeys(desk.tools, undefined, 6_000);
+    const simulated = await startUp();
+    letAnswer(simulated, 2, () => keyInUse(simulated) === older.publicKey);
+    const [report] = await rotateKeys(simulated.tools, undefined, 6_000);
     expect(report?.failure).toMatchObject({ name: 'NotRotated' });
-    const state = await expectSettled(desk, older);
-    expect(desk.registered.map(({ publicKey }) => publicKey)).toEqual([newer.publicKey, older.publicKey]);
-    const [there, back] = desk.registered.map(({ proof }) => proof?.serial ?? 0) as [number, number];
+    const state = await expectSettled(simulated, older);
+    expect(simulated.service.registeredKeys.map(({ publicKey }) => publicKey)).toEqual([
+      newer.publicKey,
+      older.publicKey,
+    ]);
+    const [there, back] = simulated.service.registeredKeys.map(({ proof }) => proof?.serial ?? 0) as [number, number];
     expect(back).toBeGreaterThan(there);
     expect(state).toMatchObject({ keySerial: back, keySince: '2026-01-01T00:00:00.000Z' });
   });
 
   it.each([
-    ['taken down', async (desk: Desk) => takeDown(desk.tools), 'RotationPending'],
-    ['left', async (desk: Desk) => leaveNetworks(desk.tools), 'NotJoined'],
+    ['taken down', async (simulated: SimulatedHost) => takeDown(simulated.tools), 'RotationPending'],
+    ['left', async (simulated: SimulatedHost) => leaveNetworks(simulated.tools), 'NotJoined'],
   ])('is waited for no longer where the network is %s meanwhile', async (_, end, name) => {
-    const desk = await startUp();
-    desk.removes = () => true;
+    const simulated = await startUp();
+    simulated.service.onRemovePeer = () => true;
     let isEnded = false;
-    const { device } = desk.tools.host;
-    desk.tools.host.device = async (link) => {
-      if (keyInUse(desk) === newer.publicKey && !isEnded) {
+    const { device } = simulated.tools.host;
+    simulated.tools.host.device = async (link) => {
+      if (keyInUse(simulated) === newer.publicKey && !isEnded) {
         isEnded = true;
-        await end(desk);
+        await end(simulated);
       }
       return isEnded ? null : device(link);
     };
-    const [report] = await rotateKeys(desk.tools, undefined);
+    const [report] = await rotateKeys(simulated.tools, undefined);
     expect(report?.failure?.name).toBe(name);
   });
 
   it('is rolled back, and says so, where the interface is gone meanwhile', async () => {
-    const desk = await startUp();
-    const { device } = desk.tools.host;
+    const simulated = await startUp();
+    const { device } = simulated.tools.host;
     let looks = 0;
-    desk.tools.host.device = async (link) => {
-      if (keyInUse(desk) === newer.publicKey) looks += 1;
+    simulated.tools.host.device = async (link) => {
+      if (keyInUse(simulated) === newer.publicKey) looks += 1;
       return looks > 0 ? null : device(link);
     };
-    const [report] = await rotateKeys(desk.tools, undefined);
+    const [report] = await rotateKeys(simulated.tools, undefined);
     expect(report?.failure?.name).toBe('NotRotated');
     expect(looks).toBeGreaterThan(10);
-    expect(desk.steps.map((step) => step.do)).not.toContain('renew-peers');
+    expect(simulated.steps.map((step) => step.do)).not.toContain('renew-peers');
   });
 
   it('is answered by a peer that changes its own key meanwhile: passes go by newer maps while it waits', async () => {
-    const desk = await startUp();
+    const simulated = await startUp();
     const theirs = keyPair(22).publicKey;
     const both = {
       ...renamed,
       revision: '"3"',
       peers: renamed.peers.map((each) => (each.id === 2 ? { ...each, publicKey: theirs } : each)),
     };
-    desk.answers = [answerWith(both)];
+    simulated.service.mapReplies = [answerWith(both)];
     let isNew = false;
-    Object.assign(desk.tools.host, {
+    Object.assign(simulated.tools.host, {
       triggerHandshake: async () => {
-        const { device } = desk.actual;
-        if (!isNew) await passNetwork(desk.tools, 'cpn0', { map: both, resolved: null }, { withinMs: 1_000 });
+        const { device } = simulated.actual;
+        if (!isNew) await passNetwork(simulated.tools, 'cpn0', { map: both, resolved: null }, { withinMs: 1_000 });
         else if (device !== null) {
-          const latestHandshake = Math.floor(desk.tools.now().getTime() / 1000);
+          const latestHandshake = Math.floor(simulated.tools.now().getTime() / 1000);
           const peers = device.peers.map((each) => (each.publicKey === theirs ? { ...each, latestHandshake } : each));
-          desk.actual = { ...desk.actual, device: { ...device, peers } };
+          simulated.actual = { ...simulated.actual, device: { ...device, peers } };
         }
         isNew = true;
       },
     });
-    expect(await rotateKeys(desk.tools, undefined)).toMatchObject([{ answered: 'peer-2', failure: null }]);
-    const state = await expectSettled(desk, newer);
+    expect(await rotateKeys(simulated.tools, undefined)).toMatchObject([{ answered: 'peer-2', failure: null }]);
+    const state = await expectSettled(simulated, newer);
     expect(state.membership.map.peers.map(({ publicKey }) => publicKey)).toContain(theirs);
   });
 
   it('is rolled back after a signal', async () => {
-    const desk = await startUp();
-    const { lock } = desk.tools.store;
+    const simulated = await startUp();
+    const { lock } = simulated.tools.store;
     let locks = 0;
-    Object.assign(desk.tools.store, {
+    Object.assign(simulated.tools.store, {
       lock: async (work: () => Promise<unknown>) => {
         const result = await lock(work);
         locks += 1;
-        if (locks === 1) desk.interrupting.abort(new Interrupted('SIGHUP'));
+        if (locks === 1) simulated.interrupting.abort(new Interrupted('SIGHUP'));
         return result;
       },
     });
-    await expect(rotateKeys(desk.tools, undefined)).rejects.toBeInstanceOf(Interrupted);
-    await expectSettled(desk, older);
-    expect(desk.registered.map(({ publicKey }) => publicKey)).toEqual([newer.publicKey, older.publicKey]);
+    await expect(rotateKeys(simulated.tools, undefined)).rejects.toBeInstanceOf(Interrupted);
+    await expectSettled(simulated, older);
+    expect(simulated.service.registeredKeys.map(({ publicKey }) => publicKey)).toEqual([
+      newer.publicKey,
+      older.publicKey,
+    ]);
   });
 
   it('does not start after a signal that comes before the key is sent', async () => {
-    const desk = await startUp();
-    desk.interrupting.abort(new Interrupted('SIGINT'));
-    await expect(rotateKeys(desk.tools, undefined)).rejects.toBeInstanceOf(Interrupted);
-    expect(desk.registered).toEqual([]);
-    await expectSettled(desk, older);
+    const simulated = await startUp();
+    simulated.interrupting.abort(new Interrupted('SIGINT'));
+    await expect(rotateKeys(simulated.tools, undefined)).rejects.toBeInstanceOf(Interrupted);
+    expect(simulated.service.registeredKeys).toEqual([]);
+    await expectSettled(simulated, older);
   });
 
   it('stays when no peer responds and the control plane refuses the old one', async () => {
-    const desk = await startUp();
+    const simulated = await startUp();
     const refusal = new Refused(422, 'changing the key', 'no', 'ask an admin');
-    desk.registers = (publicKey) => {
+    simulated.service.onRegisterKey = (publicKey) => {
       if (publicKey === older.publicKey) throw refusal;
-      desk.answers = [answerWith(renamed)];
+      simulated.service.mapReplies = [answerWith(renamed)];
       return true;
     };
-    expect(await rotateKeys(desk.tools, undefined)).toMatchObject([{ failure: refusal }]);
-    await expectSettled(desk, newer);
+    expect(await rotateKeys(simulated.tools, undefined)).toMatchObject([{ failure: refusal }]);
+    await expectSettled(simulated, newer);
   });
 });
 
@@ -237,38 +245,40 @@ describe('another peer, listed first, with the old key of this host', () => {
   const thief = peer(2, { id: 0, publicKey: older.publicKey });
 
   it('does not make the host roll back to it', async () => {
-    const desk = await startUp();
-    desk.registers = (publicKey) => {
+    const simulated = await startUp();
+    simulated.service.onRegisterKey = (publicKey) => {
       if (publicKey === newer.publicKey) return true;
-      desk.answers = [answerWith({ ...renamed, peers: [thief, { ...self, publicKey: newer.publicKey }, three] })];
+      simulated.service.mapReplies = [
+        answerWith({ ...renamed, peers: [thief, { ...self, publicKey: newer.publicKey }, three] }),
+      ];
       throw new Refused(422, 'changing the key', 'it is taken', 'ask an admin');
     };
-    expect(await rotateKeys(desk.tools, undefined)).toMatchObject([{ failure: { name: 'Refused' } }]);
-    const { rotation, keyPair } = await desk.state();
-    expect([rotation, keyPair.publicKey, keyInUse(desk)]).toEqual([null, newer.publicKey, newer.publicKey]);
+    expect(await rotateKeys(simulated.tools, undefined)).toMatchObject([{ failure: { name: 'Refused' } }]);
+    const { rotation, keyPair } = await simulated.state();
+    expect([rotation, keyPair.publicKey, keyInUse(simulated)]).toEqual([null, newer.publicKey, newer.publicKey]);
   });
 });
 
 describe('nothing changes', () => {
   it('when the control plane does not support it, or refuses', async () => {
-    const desk = await startUp();
-    const before = await desk.state();
+    const simulated = await startUp();
+    const before = await simulated.state();
     const refusal = new Refused(403, 'changing the key', 'no', 'ask an admin');
     const answers = [() => false, () => Promise.reject(refusal)];
     for (const registers of answers) {
-      desk.registers = registers;
-      const [report] = await rotateKeys(desk.tools, undefined);
+      simulated.service.onRegisterKey = registers;
+      const [report] = await rotateKeys(simulated.tools, undefined);
       expect(['CannotRotate', 'Refused']).toContain(report?.failure?.name);
-      expect(await desk.state()).toEqual(before);
+      expect(await simulated.state()).toEqual(before);
     }
-    expect(desk.steps).toEqual([]);
+    expect(simulated.steps).toEqual([]);
   });
 
   it('where no request came to the control plane, and all is forgotten', async () => {
-    const desk = await startUp();
-    desk.registers = () => Promise.reject(unreachable(false));
-    expect(await rotateKeys(desk.tools, undefined)).toMatchObject([{ failure: { name: 'Unreachable' } }]);
-    await expectSettled(desk, older);
+    const simulated = await startUp();
+    simulated.service.onRegisterKey = () => Promise.reject(unreachable(false));
+    expect(await rotateKeys(simulated.tools, undefined)).toMatchObject([{ failure: { name: 'Unreachable' } }]);
+    await expectSettled(simulated, older);
   });
 
   it('where there is no token, or the service does not list this host, or the network is down', async () => {
@@ -279,70 +289,70 @@ describe('nothing changes', () => {
       { membership: { ...membership, map: { ...map, peers: [...unlisted, two] } } },
     ];
     for (const state of states) {
-      const desk = await startUp(state);
-      expect(await rotateKeys(desk.tools, undefined)).toMatchObject([{ failure: { name: 'CannotRotate' } }]);
-      expect(desk.registered).toEqual([]);
+      const simulated = await startUp(state);
+      expect(await rotateKeys(simulated.tools, undefined)).toMatchObject([{ failure: { name: 'CannotRotate' } }]);
+      expect(simulated.service.registeredKeys).toEqual([]);
     }
-    const desk = await startUp();
-    await desk.tools.store.write({ ...(await desk.state()), enabled: false });
-    const [report] = await rotateKeys(desk.tools, undefined);
+    const simulated = await startUp();
+    await simulated.tools.store.write({ ...(await simulated.state()), enabled: false });
+    const [report] = await rotateKeys(simulated.tools, undefined);
     expect(report?.failure).toBeInstanceOf(WrongUsage);
   });
 });
 
 describe('a change that was begun and cannot be ended', () => {
   /** The reply of the control plane is lost, though it took the key. */
-  async function startPending(): Promise<Desk> {
-    const desk = await startUp();
-    letAnswer(desk, 2);
-    desk.registers = (publicKey) => {
-      desk.registered.push({ publicKey, proof: null });
+  async function startPending(): Promise<SimulatedHost> {
+    const simulated = await startUp();
+    letAnswer(simulated, 2);
+    simulated.service.onRegisterKey = (publicKey) => {
+      simulated.service.registeredKeys.push({ publicKey, proof: null });
       throw unreachable(true);
     };
-    expect(await rotateKeys(desk.tools, undefined)).toMatchObject([{ failure: { name: 'RotationPending' } }]);
-    expect((await desk.state()).rotation).toMatchObject({ phase: 'announcing' });
-    return desk;
+    expect(await rotateKeys(simulated.tools, undefined)).toMatchObject([{ failure: { name: 'RotationPending' } }]);
+    expect((await simulated.state()).rotation).toMatchObject({ phase: 'announcing' });
+    return simulated;
   }
 
   it('is left to the process that is at it', async () => {
-    const desk = await startPending();
-    desk.registered.length = 0;
-    const { change } = desk.tools.store;
+    const simulated = await startPending();
+    simulated.service.registeredKeys.length = 0;
+    const { change } = simulated.tools.store;
     await change(async () => {
-      await expect(resumeRotation(desk.tools, 'cpn0', { withinMs: 6_000 })).rejects.toBeInstanceOf(Locked);
+      await expect(resumeRotation(simulated.tools, 'cpn0', { withinMs: 6_000 })).rejects.toBeInstanceOf(Locked);
     });
-    expect([desk.registered, (await desk.state()).rotation?.phase]).toEqual([[], 'announcing']);
+    expect([simulated.service.registeredKeys, (await simulated.state()).rotation?.phase]).toEqual([[], 'announcing']);
   });
 
   it('shows in status and plan', async () => {
-    const desk = await startPending();
+    const simulated = await startPending();
     const warnings: string[] = [];
-    Object.assign(desk.tools, { warn: (text: string) => void warnings.push(text) });
-    const [status] = await readStatus(desk.tools);
+    Object.assign(simulated.tools, { warn: (text: string) => void warnings.push(text) });
+    const [status] = await readStatus(simulated.tools);
     expect(status?.warnings).toEqual([expect.stringContaining('a change of the key of cpn0 is not over')]);
-    await planNetworks(desk.tools);
+    await planNetworks(simulated.tools);
     expect(warnings).toEqual(status?.warnings);
   });
 
   it('is the same host in a map that lists it under either key', async () => {
-    const desk = await startPending();
-    desk.answers = [answerWith(renamed)];
-    desk.registers = () => Promise.reject(unreachable(true));
-    await reconcileNetworks(desk.tools);
-    const state = await desk.state();
+    const simulated = await startPending();
+    simulated.service.mapReplies = [answerWith(renamed)];
+    simulated.service.onRegisterKey = () => Promise.reject(unreachable(true));
+    await reconcileNetworks(simulated.tools);
+    const state = await simulated.state();
     expect(state.membership.map.revision).toBe('"2"');
-    expect(desk.actual.device?.peers.map(({ publicKey }) => publicKey)).toEqual([two.publicKey, three.publicKey]);
-    expect((await readStatus(desk.tools))[0]?.peers.map(({ name }) => name)).toEqual(['peer-2', 'peer-3']);
+    expect(simulated.actual.device?.peers.map(({ publicKey }) => publicKey)).toEqual([two.publicKey, three.publicKey]);
+    expect((await readStatus(simulated.tools))[0]?.peers.map(({ name }) => name)).toEqual(['peer-2', 'peer-3']);
   });
 
   it('costs no second lock when none is pending: `cpn up` takes the lock once', async () => {
-    const desk = await startUp();
+    const simulated = await startUp();
     let locked = 0;
-    const lock: typeof desk.tools.store.lock = (work) => {
+    const lock: typeof simulated.tools.store.lock = (work) => {
       locked += 1;
-      return desk.tools.store.lock(work);
+      return simulated.tools.store.lock(work);
     };
-    await bringUp({ ...desk.tools, store: { ...desk.tools.store, lock } });
+    await bringUp({ ...simulated.tools, store: { ...simulated.tools.store, lock } });
     expect(locked).toBe(1);
   });
 
@@ -351,12 +361,14 @@ describe('a change that was begun and cannot be ended', () => {
     ['up', bringUp],
     ['rotate-key', rotateKeys],
   ] as const)('is ended by `cpn %s`, with the key that was announced', async (_, command) => {
-    const desk = await startPending();
-    desk.answers = [answerWith(renamed)];
-    desk.registers = () => true;
-    await command(desk.tools, undefined);
-    await expectSettled(desk, newer);
-    expect(new Set(desk.registered.map(({ publicKey }) => publicKey))).toEqual(new Set([newer.publicKey]));
+    const simulated = await startPending();
+    simulated.service.mapReplies = [answerWith(renamed)];
+    simulated.service.onRegisterKey = () => true;
+    await command(simulated.tools, undefined);
+    await expectSettled(simulated, newer);
+    expect(new Set(simulated.service.registeredKeys.map(({ publicKey }) => publicKey))).toEqual(
+      new Set([newer.publicKey]),
+    );
   });
 
   it('is dropped when the control plane refuses it and lists the old key, and completed when it lists the new one', async () => {
@@ -364,59 +376,60 @@ describe('a change that was begun and cannot be ended', () => {
       [map, older],
       [renamed, newer],
     ] as const) {
-      const desk = await startPending();
-      desk.registered.length = 0;
-      desk.registers = () => Promise.reject(new Refused(422, 'changing the key', 'no', 'ask an admin'));
-      desk.answers = [answerWith(listed)];
-      await reconcileNetworks(desk.tools);
-      const state = await desk.state();
+      const simulated = await startPending();
+      simulated.service.registeredKeys.length = 0;
+      simulated.service.onRegisterKey = () =>
+        Promise.reject(new Refused(422, 'changing the key', 'no', 'ask an admin'));
+      simulated.service.mapReplies = [answerWith(listed)];
+      await reconcileNetworks(simulated.tools);
+      const state = await simulated.state();
       expect([state.rotation, state.keyPair.publicKey]).toEqual([null, expected.publicKey]);
     }
   });
 
   it('stays pending while the control plane is unreachable during a rollback, and a response to the new key still counts', async () => {
-    const desk = await startUp();
-    desk.registers = (publicKey) => {
+    const simulated = await startUp();
+    simulated.service.onRegisterKey = (publicKey) => {
       if (publicKey === older.publicKey) throw unreachable(false);
       return true;
     };
-    expect(await rotateKeys(desk.tools, undefined)).toMatchObject([{ failure: { name: 'RotationPending' } }]);
-    expect(await desk.state()).toMatchObject({
+    expect(await rotateKeys(simulated.tools, undefined)).toMatchObject([{ failure: { name: 'RotationPending' } }]);
+    expect(await simulated.state()).toMatchObject({
       keyPair: { publicKey: newer.publicKey },
       rotation: { phase: 'confirming', keyPair: { publicKey: older.publicKey } },
     });
-    letAnswer(desk, 3);
-    await bringUp(desk.tools);
-    await expectSettled(desk, newer);
+    letAnswer(simulated, 3);
+    await bringUp(simulated.tools);
+    await expectSettled(simulated, newer);
   });
 
   it('continues its rollback after an interruption', async () => {
-    const desk = await startUp();
-    desk.registers = (publicKey) => {
+    const simulated = await startUp();
+    simulated.service.onRegisterKey = (publicKey) => {
       if (publicKey === older.publicKey) throw unreachable(true);
       return true;
     };
-    await rotateKeys(desk.tools, undefined);
-    expect((await desk.state()).rotation?.phase).toBe('returning');
-    desk.registers = () => true;
-    await reconcileNetworks(desk.tools);
-    await expectSettled(desk, older);
+    await rotateKeys(simulated.tools, undefined);
+    expect((await simulated.state()).rotation?.phase).toBe('returning');
+    simulated.service.onRegisterKey = () => true;
+    await reconcileNetworks(simulated.tools);
+    await expectSettled(simulated, older);
   });
 
   it('is gone with the network', async () => {
-    const desk = await startPending();
-    desk.removes = () => true;
-    await leaveNetworks(desk.tools);
-    expect([await desk.tools.store.read('cpn0'), desk.actual.link]).toEqual([null, null]);
+    const simulated = await startPending();
+    simulated.service.onRemovePeer = () => true;
+    await leaveNetworks(simulated.tools);
+    expect([await simulated.tools.store.read('cpn0'), simulated.actual.link]).toEqual([null, null]);
   });
 });
 
 describe('after a change', () => {
   it('a map that was requested before it is ignored, and one that was requested later is applied', async () => {
-    const desk = await startUp();
-    letAnswer(desk, 2);
-    await rotateKeys(desk.tools, undefined);
-    const state = await desk.state();
+    const simulated = await startUp();
+    letAnswer(simulated, 2);
+    await rotateKeys(simulated.tools, undefined);
+    const state = await simulated.state();
     const outdated = { ...map, revision: '"0"' };
     const update = { map: outdated, resolved: null };
     expect(applyUpdate(state, { ...update, requestedAs: older.publicKey })).toBe(state);
@@ -424,8 +437,8 @@ describe('after a change', () => {
   });
 
   it('an interface that wg-quick made with the other key is ours while the change is not over', async () => {
-    const desk = await startUp();
-    const { rotation: _, ...state } = await desk.state();
+    const simulated = await startUp();
+    const { rotation: _, ...state } = await simulated.state();
     const begunAt = '2026-01-02T00:00:00.000Z';
     const rotation = {
       phase: 'confirming',
@@ -435,13 +448,13 @@ describe('after a change', () => {
       begunAt,
       witnesses: [],
     } as const;
-    await desk.tools.store.write({ ...state, keyPair: newer, rotation });
-    const { link } = desk.actual;
-    desk.actual = { ...desk.actual, link: link && { ...link, alias: null } };
-    expect(keyPairOf(older.privateKey).publicKey).toBe(keyInUse(desk));
-    await bringUp(desk.tools);
-    expect((await desk.state()).keyPair.publicKey).toBe(newer.publicKey);
-    expect(keyInUse(desk)).toBe(newer.publicKey);
+    await simulated.tools.store.write({ ...state, keyPair: newer, rotation });
+    const { link } = simulated.actual;
+    simulated.actual = { ...simulated.actual, link: link && { ...link, alias: null } };
+    expect(keyPairOf(older.privateKey).publicKey).toBe(keyInUse(simulated));
+    await bringUp(simulated.tools);
+    expect((await simulated.state()).keyPair.publicKey).toBe(newer.publicKey);
+    expect(keyInUse(simulated)).toBe(newer.publicKey);
   });
 });
 
@@ -452,43 +465,43 @@ describe('the devices that hold the key of a connector', () => {
   const held = [{ interface: 'cpn0', dialling: ['phone'] }];
 
   it('are those of the control plane, whose map may be newer than the last pass', async () => {
-    const desk = await startUp(connector);
-    desk.answers = [answerWith(mapAt('"2"', [two, three, device]))];
-    expect(await findHeldKeys(desk.tools, undefined)).toEqual(held);
+    const simulated = await startUp(connector);
+    simulated.service.mapReplies = [answerWith(mapAt('"2"', [two, three, device]))];
+    expect(await findHeldKeys(simulated.tools, undefined)).toEqual(held);
   });
 
   it('are those of the saved map where the control plane does not answer', async () => {
     const known = joinedTo(mapAt('"1"', [two, three, device]));
-    const desk = await startUp({ ...connector, membership: known.membership });
-    desk.answers = [
+    const simulated = await startUp({ ...connector, membership: known.membership });
+    simulated.service.mapReplies = [
       () => {
         throw unreachable(false);
       },
     ];
-    expect(await findHeldKeys(desk.tools, undefined)).toEqual(held);
+    expect(await findHeldKeys(simulated.tools, undefined)).toEqual(held);
   });
 
   it('are none of a host that is no connector', async () => {
-    const desk = await startUp();
-    desk.answers = [answerWith(mapAt('"2"', [two, three, device]))];
-    expect(await findHeldKeys(desk.tools, undefined)).toEqual([]);
+    const simulated = await startUp();
+    simulated.service.mapReplies = [answerWith(mapAt('"2"', [two, three, device]))];
+    expect(await findHeldKeys(simulated.tools, undefined)).toEqual([]);
   });
 
   it('keep the key where one enrolled after they were listed, and not where all of them were accepted', async () => {
-    const desk = await startUp(connector);
-    desk.answers = [answerWith(map)];
-    const listed = await findHeldKeys(desk.tools, undefined);
-    desk.answers = [answerWith(mapAt('"2"', [two, three, device]))];
-    const [report] = await rotateKeys(desk.tools, undefined, undefined, listed);
+    const simulated = await startUp(connector);
+    simulated.service.mapReplies = [answerWith(map)];
+    const listed = await findHeldKeys(simulated.tools, undefined);
+    simulated.service.mapReplies = [answerWith(mapAt('"2"', [two, three, device]))];
+    const [report] = await rotateKeys(simulated.tools, undefined, undefined, listed);
     expect(report?.failure).toMatchObject({ name: 'CannotRotate', message: expect.stringContaining('(phone)') });
-    expect((await desk.state()).rotation).toBeNull();
-    expect([keyInUse(desk), await configKey(desk), desk.registered]).toEqual([
+    expect((await simulated.state()).rotation).toBeNull();
+    expect([keyInUse(simulated), await configKey(simulated), simulated.service.registeredKeys]).toEqual([
       older.publicKey,
       older.privateKey.reveal(),
       [],
     ]);
-    letAnswer(desk, 2);
-    expect(await rotateKeys(desk.tools, undefined, undefined, held)).toMatchObject([{ failure: null }]);
-    expect(keyInUse(desk)).toBe(newer.publicKey);
+    letAnswer(simulated, 2);
+    expect(await rotateKeys(simulated.tools, undefined, undefined, held)).toMatchObject([{ failure: null }]);
+    expect(keyInUse(simulated)).toBe(newer.publicKey);
   });
 });

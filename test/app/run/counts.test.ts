@@ -8,7 +8,9 @@ import { countCalls, NetworkController } from '../../../src/app/run/network-cont
 import { Unreachable } from '../../../src/core/errors/index.ts';
 import { dialled, peer } from '../../core/samples.ts';
 import { eventually } from '../../lab/eventually.ts';
-import { answerWith, Desk, fail, joinedTo, mapAt } from '../desk.ts';
+import { joinedTo, mapAt } from '../joined-state.ts';
+import { SimulatedHost } from '../simulated-host.ts';
+import { answerWith, fail } from '../simulated-service.ts';
 import { passOf } from './pass-of.ts';
 
 /** A meter that records its calls in order. */
@@ -25,12 +27,12 @@ const map = mapAt('"1"', connectors);
 
 describe('what is counted for a network', () => {
   it('is each call to its control plane that fails, but none that was aborted or succeeded', async () => {
-    const desk = await Desk.with(joinedTo(map));
+    const simulated = await SimulatedHost.with(joinedTo(map));
     const { calls, meter } = recordingMeter();
-    const tools = countCalls({ ...desk.tools, meter }, 'cpn0');
-    const state = await desk.state();
+    const tools = countCalls({ ...simulated.tools, meter }, 'cpn0');
+    const state = await simulated.state();
     const down = new Unreachable('https://x', 'refused', { delivered: false, heard: false, retryAfterMs: null });
-    desk.answers = [answerWith(map), fail(down), fail(AbortSignal.abort().reason)];
+    simulated.service.mapReplies = [answerWith(map), fail(down), fail(AbortSignal.abort().reason)];
     await refresh(tools, state);
     expect(calls).toEqual([]);
     await refresh(tools, state);
@@ -39,12 +41,12 @@ describe('what is counted for a network', () => {
   });
 
   it('is a failover to another connector, once for all prefixes that move, and also after a time without a connector', async () => {
-    const desk = await Desk.with(joinedTo(map));
+    const simulated = await SimulatedHost.with(joinedTo(map));
     const { calls, meter } = recordingMeter();
     const counter = new FailoverCounter(meter, 'cpn0');
     const see = async (failed: readonly number[], peers = connectors) => {
       const state = joinedTo(mapAt('"1"', peers), { failed: failed.map((each) => ({ peer: each, back: false })) });
-      counter.onPass(passOf(await evaluateNetwork(desk.tools, state)));
+      counter.onPass(passOf(await evaluateNetwork(simulated.tools, state)));
       return calls.length;
     };
     expect(await see([])).toBe(0);
@@ -57,13 +59,13 @@ describe('what is counted for a network', () => {
   });
 
   it('is the outcome of each pass', async () => {
-    const desk = await Desk.with(joinedTo(map));
+    const simulated = await SimulatedHost.with(joinedTo(map));
     const next = mapAt('"2"', connectors.slice(1));
     const { calls, meter } = recordingMeter();
     const awaitPass = () => eventually('a pass', () => calls.some(([name]) => name === 'passed'));
-    desk.answers = [answerWith(map), (...asked) => awaitPass().then(() => answerWith(next)(...asked))];
+    simulated.service.mapReplies = [answerWith(map), (...asked) => awaitPass().then(() => answerWith(next)(...asked))];
     const stop = new AbortController();
-    const kept = new NetworkController({ ...desk.tools, meter, sleep: () => setImmediate() }, 'cpn0', {
+    const kept = new NetworkController({ ...simulated.tools, meter, sleep: () => setImmediate() }, 'cpn0', {
       interval: 3600,
       confirmMs: 0,
     }).run(stop.signal);
@@ -75,12 +77,12 @@ describe('what is counted for a network', () => {
   });
 
   it('is a failed pass', async () => {
-    const desk = await Desk.with(joinedTo(map));
-    desk.refuses = () => true;
-    desk.answers = [answerWith(map)];
+    const simulated = await SimulatedHost.with(joinedTo(map));
+    simulated.refusesStep = () => true;
+    simulated.service.mapReplies = [answerWith(map)];
     const { calls, meter } = recordingMeter();
     const stop = new AbortController();
-    const kept = new NetworkController({ ...desk.tools, meter }, 'cpn0', { interval: 3600, confirmMs: 0 }).run(
+    const kept = new NetworkController({ ...simulated.tools, meter }, 'cpn0', { interval: 3600, confirmMs: 0 }).run(
       stop.signal,
     );
     await eventually('a pass', () => calls.length > 0);

@@ -8,7 +8,9 @@ import { features } from '../../../src/core/map/features.ts';
 import type { NetworkMap } from '../../../src/core/map/model.ts';
 import { dialled, peer } from '../../core/samples.ts';
 import { eventually } from '../../lab/eventually.ts';
-import { type Answer, answerWith, Desk, fail, joinedTo, mapAt, nonceOfMaps, self } from '../desk.ts';
+import { joinedTo, mapAt, nonceOfMaps, self } from '../joined-state.ts';
+import { SimulatedHost } from '../simulated-host.ts';
+import { answerWith, fail, type MapReply } from '../simulated-service.ts';
 import { passOf } from './pass-of.ts';
 
 const other = peer(2, { endpoint: dialled(2) });
@@ -18,7 +20,7 @@ const gone = (retryAfterMs: number | null = null) =>
   new Unreachable('https://203.0.113.99', 'gone', { delivered: false, heard: false, retryAfterMs });
 
 interface Following {
-  readonly desk: Desk;
+  readonly simulated: SimulatedHost;
   readonly updates: StateUpdate[];
   /** The seconds at which there was an update. */
   readonly updatedAt: number[];
@@ -31,21 +33,21 @@ interface Following {
  * and repeats the last one.
  */
 async function follow(
-  answers: readonly Answer[],
+  answers: readonly MapReply[],
   most: number,
-  { state = joinedTo(first), takes = true, holdsFor = 60, onIdle = async (_: Desk): Promise<void> => {} } = {},
+  { state = joinedTo(first), takes = true, holdsFor = 60, onIdle = async (_: SimulatedHost): Promise<void> => {} } = {},
 ): Promise<Following> {
-  const desk = await Desk.with(state);
+  const simulated = await SimulatedHost.with(state);
   const stop = new AbortController();
   const times: number[] = [];
-  desk.answers = answers.map(
-    (answer): Answer =>
+  simulated.service.mapReplies = answers.map(
+    (answer): MapReply =>
       async (revision, wait) => {
-        times.push(desk.seconds);
+        times.push(simulated.seconds);
         if (times.length >= most) stop.abort();
         const reading = await answer(revision, wait);
         // A long poll without a change takes as long as was requested.
-        if (reading.waited && reading.map === null) desk.seconds += Math.min(wait?.seconds ?? 0, holdsFor);
+        if (reading.waited && reading.map === null) simulated.seconds += Math.min(wait?.seconds ?? 0, holdsFor);
         return reading;
       },
   );
@@ -53,32 +55,32 @@ async function follow(
   const updatedAt: number[] = [];
   const apply = async (each: StateUpdate) => {
     updates.push(each);
-    updatedAt.push(desk.seconds);
-    if (takes && each.map) await save(desk, each.map);
+    updatedAt.push(simulated.seconds);
+    if (takes && each.map) await save(simulated, each.map);
     return takes;
   };
-  await new MapFollower(desk.tools, 'cpn0', 30, apply, () => onIdle(desk)).run(stop.signal);
-  return { desk, updates, updatedAt, times };
+  await new MapFollower(simulated.tools, 'cpn0', 30, apply, () => onIdle(simulated)).run(stop.signal);
+  return { simulated, updates, updatedAt, times };
 }
 
-async function save(desk: Desk, map: NetworkMap): Promise<void> {
-  const state = await desk.state();
-  await desk.tools.store.write({ ...state, membership: { ...state.membership, map } });
+async function save(simulated: SimulatedHost, map: NetworkMap): Promise<void> {
+  const state = await simulated.state();
+  await simulated.tools.store.write({ ...state, membership: { ...state.membership, map } });
 }
 
 const revisions = ({ updates }: Following) => updates.map(({ map }) => map?.revision);
-const warnings = ({ desk }: Following) => desk.logged.filter(({ level }) => level === 'warn');
+const warnings = ({ simulated }: Following) => simulated.logged.filter(({ level }) => level === 'warn');
 const pauses = ({ times }: Following) => times.slice(1).map((time, index) => time - (times[index] ?? 0));
 /** `hold` for the seconds of a long poll whose end nothing else sets. */
 const holdOf = (seconds: number | null | undefined) =>
   typeof seconds === 'number' && seconds >= 40 && seconds <= 45 ? 'hold' : seconds;
-const notes = ({ desk }: Following) => desk.tools.store.readNotes('cpn0');
+const notes = ({ simulated }: Following) => simulated.tools.store.readNotes('cpn0');
 
 describe('a service with long polls', () => {
   it('is asked over the connection of the poll or confirmation before, but for the first request', async () => {
     const held = answerWith(first, true);
-    expect((await follow([held], 1)).desk.patience).not.toHaveProperty('connection');
-    expect((await follow([held], 2)).desk.patience).toMatchObject({ connection: 'keep' });
+    expect((await follow([held], 1)).simulated.service.connectOptions).not.toHaveProperty('connection');
+    expect((await follow([held], 2)).simulated.service.connectOptions).toMatchObject({ connection: 'keep' });
   });
 
   describe('leaves its connection to a report', () => {
@@ -87,35 +89,35 @@ describe('a service with long polls', () => {
     it('after each long poll without a change, and begins the next one after it', async () => {
       let onIdle = 0;
       const asked: number[] = [];
-      const { desk } = await follow([held, held, answerWith(second, true), fail(gone()), held], 5, {
+      const { simulated } = await follow([held, held, answerWith(second, true), fail(gone()), held], 5, {
         onIdle: async (each) => {
-          asked.push(each.asked.length);
+          asked.push(each.service.mapRequests.length);
           await setImmediate();
-          onIdle += each.asked.length === asked.at(-1) ? 1 : 0;
+          onIdle += each.service.mapRequests.length === asked.at(-1) ? 1 : 0;
         },
       });
-      expect(desk.asked).toHaveLength(5);
+      expect(simulated.service.mapRequests).toHaveLength(5);
       expect([asked, onIdle]).toEqual([[1, 2], 2]);
     });
 
     it('no longer than until a reset', async () => {
-      const desk = await Desk.with(joinedTo(first));
+      const simulated = await SimulatedHost.with(joinedTo(first));
       const stop = new AbortController();
-      desk.answers = [held];
+      simulated.service.mapReplies = [held];
       const never = () => {
-        if (desk.asked.length === 2) stop.abort();
+        if (simulated.service.mapRequests.length === 2) stop.abort();
         else follower.reset();
         return new Promise<void>(() => {});
       };
-      const follower = new MapFollower(desk.tools, 'cpn0', 30, async () => true, never);
+      const follower = new MapFollower(simulated.tools, 'cpn0', 30, async () => true, never);
       await follower.run(stop.signal);
-      expect(desk.asked).toHaveLength(2);
+      expect(simulated.service.mapRequests).toHaveLength(2);
     });
   });
 
   it('has its update applied at once, while its notes are still being written', async () => {
-    const desk = await Desk.with(joinedTo(first));
-    const { store } = desk.tools;
+    const simulated = await SimulatedHost.with(joinedTo(first));
+    const { store } = simulated.tools;
     const handed = Promise.withResolvers<void>();
     const order: string[] = [];
     let isNew = false;
@@ -125,7 +127,7 @@ describe('a service with long polls', () => {
       await store.amendNotes(link, part);
       if (isNew) order.push('noted');
     };
-    desk.answers = [
+    simulated.service.mapReplies = [
       answerWith(first, true),
       (revision, wait) => {
         isNew = true;
@@ -139,14 +141,16 @@ describe('a service with long polls', () => {
       stop.abort();
       return true;
     };
-    await new MapFollower({ ...desk.tools, store: { ...store, amendNotes } }, 'cpn0', 30, apply).run(stop.signal);
+    await new MapFollower({ ...simulated.tools, store: { ...store, amendNotes } }, 'cpn0', 30, apply).run(stop.signal);
     expect(order).toEqual(['applied', 'noted']);
     expect((await store.readNotes('cpn0')).sync.mode).toBe('push');
   });
 
   it('receives a first request without a wait, and from then on long polls for another revision', async () => {
     const following = await follow([answerWith(first, true), answerWith(second, true)], 3);
-    expect(following.desk.asked.map(({ revision, wait }) => [revision, holdOf(wait?.seconds)])).toEqual([
+    expect(
+      following.simulated.service.mapRequests.map(({ revision, wait }) => [revision, holdOf(wait?.seconds)]),
+    ).toEqual([
       ['"1"', 0],
       ['"1"', 'hold'],
       ['"2"', 'hold'],
@@ -158,7 +162,9 @@ describe('a service with long polls', () => {
   it('receives long polls too where the state has no revision yet: a request without one never waits', async () => {
     const unnamed = { ...first, revision: null };
     const following = await follow([answerWith(first), answerWith(second, true)], 3, { state: joinedTo(unnamed) });
-    expect(following.desk.asked.map(({ revision, wait }) => [revision, holdOf(wait?.seconds)])).toEqual([
+    expect(
+      following.simulated.service.mapRequests.map(({ revision, wait }) => [revision, holdOf(wait?.seconds)]),
+    ).toEqual([
       [null, 0],
       ['"1"', 'hold'],
       ['"2"', 'hold'],
@@ -173,7 +179,7 @@ describe('a service with long polls', () => {
 
   it('is not requested in a tight loop when it never waits, or always changes', async () => {
     let revision = 1;
-    const restless: Answer = () => {
+    const restless: MapReply = () => {
       revision += 1;
       return { map: mapAt(`"${revision}"`, [other]), waited: true };
     };
@@ -190,7 +196,7 @@ describe('a service with long polls', () => {
 
 describe('a proxy in front of a service with long polls', () => {
   /** As Apache's mod_deflate does, it hides from the service which map the host has. */
-  const repeats: Answer = () => ({ map: first, waited: true, isRepeated: true });
+  const repeats: MapReply = () => ({ map: first, waited: true, isRepeated: true });
 
   it('that makes each reply come at once, with the same map, is polled at the interval, and status is warned', async () => {
     const following = await follow([answerWith(first, true), repeats], 8);
@@ -202,16 +208,16 @@ describe('a proxy in front of a service with long polls', () => {
   });
 
   it('that sends the same map as late as a poll would is no reason to poll', async () => {
-    const desk = await Desk.with(joinedTo(first));
+    const simulated = await SimulatedHost.with(joinedTo(first));
     const stop = new AbortController();
-    const late: Answer = async () => {
-      desk.seconds += 40;
-      if (desk.asked.length >= 4) stop.abort();
+    const late: MapReply = async () => {
+      simulated.seconds += 40;
+      if (simulated.service.mapRequests.length >= 4) stop.abort();
       return { map: first, waited: true, isRepeated: true };
     };
-    desk.answers = [answerWith(first, true), late];
-    await new MapFollower(desk.tools, 'cpn0', 30, async () => true).run(stop.signal);
-    expect((await desk.tools.store.readNotes('cpn0')).sync.mode).toBe('push');
+    simulated.service.mapReplies = [answerWith(first, true), late];
+    await new MapFollower(simulated.tools, 'cpn0', 30, async () => true).run(stop.signal);
+    expect((await simulated.tools.store.readNotes('cpn0')).sync.mode).toBe('push');
   });
 
   const ended = () =>
@@ -221,20 +227,20 @@ describe('a proxy in front of a service with long polls', () => {
     });
 
   it('that ends long polls gets shorter ones, for an hour, and is no failure of the control plane', async () => {
-    const desk = await Desk.with(joinedTo(first));
+    const simulated = await SimulatedHost.with(joinedTo(first));
     const stop = new AbortController();
     const [limit, holds]: [number, number[]] = [12, []];
-    desk.answers = [
+    simulated.service.mapReplies = [
       async (_, wait) => {
         const seconds = wait?.seconds ?? 0;
         if (seconds > 0) holds.push(seconds);
-        desk.seconds += Math.min(seconds, limit);
-        if (desk.seconds > 6_000) stop.abort();
+        simulated.seconds += Math.min(seconds, limit);
+        if (simulated.seconds > 6_000) stop.abort();
         if (seconds > limit) throw ended();
         return { map: null, waited: true };
       },
     ];
-    await new MapFollower(desk.tools, 'cpn0', 30, async () => true).run(stop.signal);
+    await new MapFollower(simulated.tools, 'cpn0', 30, async () => true).run(stop.signal);
     const [usual = 0, half, quarter, next] = holds;
     expect(holdOf(usual)).toBe('hold');
     expect([half, quarter, next]).toEqual([
@@ -244,31 +250,31 @@ describe('a proxy in front of a service with long polls', () => {
     ]);
     expect(holds.filter((seconds) => holdOf(seconds) === 'hold')).toHaveLength(2);
     // After each one, a request without a wait shows that the control plane answers.
-    const asked = desk.asked.map(({ wait }) => wait?.seconds);
+    const asked = simulated.service.mapRequests.map(({ wait }) => wait?.seconds);
     expect(asked.slice(0, 6)).toEqual([0, usual, 0, half, 0, quarter]);
-    expect(desk.logged.filter(({ level }) => level !== 'info')).toEqual([]);
-    expect((await desk.tools.store.readNotes('cpn0')).sync).toMatchObject({ mode: 'push', error: null });
+    expect(simulated.logged.filter(({ level }) => level !== 'info')).toEqual([]);
+    expect((await simulated.tools.store.readNotes('cpn0')).sync).toMatchObject({ mode: 'push', error: null });
   });
 
   it('is not what ended the long poll of a control plane that went down', async () => {
     const down = await follow([answerWith(first, true), fail(ended()), fail(gone()), fail(gone())], 4);
-    expect(down.desk.asked.map(({ wait }) => holdOf(wait?.seconds))).toEqual([0, 'hold', 0, 0]);
+    expect(down.simulated.service.mapRequests.map(({ wait }) => holdOf(wait?.seconds))).toEqual([0, 'hold', 0, 0]);
     expect(warnings(down)).toHaveLength(1);
     expect((await notes(down)).sync.error).toContain('unreachable');
     const back = [answerWith(first, true), fail(ended()), fail(gone()), answerWith(first, true)];
-    expect(holdOf((await follow(back, 5)).desk.asked[4]?.wait?.seconds)).toBe('hold');
+    expect(holdOf((await follow(back, 5)).simulated.service.mapRequests[4]?.wait?.seconds)).toBe('hold');
   });
 
   it('that refuses changes alone is asked for whole maps for an hour, and status is warned', async () => {
     const wholeAt =
-      (revision: string): Answer =>
+      (revision: string): MapReply =>
       () => ({
         ...{ map: mapAt(revision, [other]), waited: true },
         ...(revision === '"2"' && { refusesDeltas: true }),
       });
-    const held: Answer = answerWith(mapAt('"3"', [other]), true);
+    const held: MapReply = answerWith(mapAt('"3"', [other]), true);
     const following = await follow([wholeAt('"2"'), wholeAt('"3"'), held], 100);
-    const bases = following.desk.asked.map(({ base }) => base !== null);
+    const bases = following.simulated.service.mapRequests.map(({ base }) => base !== null);
     expect(bases.slice(0, 4)).toEqual([true, false, false, false]);
     const again = bases.indexOf(true, 1);
     expect((following.times[again] ?? 0) - (following.times[0] ?? 0)).toBeGreaterThanOrEqual(3_600);
@@ -280,7 +286,7 @@ describe('a proxy in front of a service with long polls', () => {
 
   describe('that removes headers', () => {
     /** Without Preference-Applied, and too soon to have been held. */
-    const early: Answer = () => ({ map: null, waited: false });
+    const early: MapReply = () => ({ map: null, waited: false });
 
     it('of requests makes each reply come at once: status is warned, from the second one on', async () => {
       const following = await follow([answerWith(first, true), early], 8);
@@ -290,7 +296,7 @@ describe('a proxy in front of a service with long polls', () => {
     });
 
     it('of replies delays nothing: neither a first reply nor a change shows whether the service waits', async () => {
-      const changed: Answer = () => ({ map: second, waited: false });
+      const changed: MapReply = () => ({ map: second, waited: false });
       const following = await follow([early, answerWith(first, true), changed, answerWith(second, true)], 5);
       expect(Math.max(...[0, 2].map((index) => pauses(following)[index] ?? 99))).toBeLessThan(2);
       expect((await notes(following)).sync).toMatchObject({ mode: 'push' });
@@ -314,7 +320,7 @@ describe('a service without long polls', () => {
   it('gives no update when it sends the same map without a revision', async () => {
     const unnamed = { ...first, revision: null };
     const following = await follow([() => ({ map: unnamed, waited: false })], 3, { state: joinedTo(unnamed) });
-    expect(following.desk.asked.map(({ revision }) => revision)).toEqual([null, null, null]);
+    expect(following.simulated.service.mapRequests.map(({ revision }) => revision)).toEqual([null, null, null]);
   });
 });
 
@@ -327,13 +333,16 @@ describe('a failure of the control plane', () => {
     const failing = fail(error());
     const following = await follow([failing, failing, failing, answerWith(first, true), answerWith(first, true)], 5);
     expect(warnings(following)).toHaveLength(1);
-    expect(following.desk.logged.at(-1)).toMatchObject({ level: 'info', message: 'the control plane answers again' });
+    expect(following.simulated.logged.at(-1)).toMatchObject({
+      level: 'info',
+      message: 'the control plane answers again',
+    });
     expect((await notes(following)).sync.error).toBeNull();
   });
 
   it('is not logged when the host leaves the network: the refusal comes before the state is removed', async () => {
-    const desk = await Desk.with(joinedTo(first));
-    const { store } = desk.tools;
+    const simulated = await SimulatedHost.with(joinedTo(first));
+    const { store } = simulated.tools;
     const stop = new AbortController();
     const refused = Promise.withResolvers<void>();
     const held = Promise.withResolvers<void>();
@@ -343,21 +352,21 @@ describe('a failure of the control plane', () => {
       await store.forget('cpn0', []);
     });
     await held.promise;
-    desk.answers = [
+    simulated.service.mapReplies = [
       (revision, wait) => {
         refused.resolve();
         return fail(new Refused(401, 'reading', 'no', 'look'))(revision, wait);
       },
     ];
     const tools = {
-      ...desk.tools,
+      ...simulated.tools,
       async sleep() {
         stop.abort();
       },
     };
     await new MapFollower(tools, 'cpn0', 30, async () => true).run(stop.signal);
     await leaving;
-    expect(desk.logged.filter(({ level }) => level === 'warn')).toEqual([]);
+    expect(simulated.logged.filter(({ level }) => level === 'warn')).toEqual([]);
     expect((await store.readNotes('cpn0')).sync.error).toBeNull();
   });
 
@@ -385,8 +394,8 @@ describe('a failure of the control plane', () => {
   );
 
   it('is detected after a few attempts, because more requests follow', async () => {
-    const { desk } = await follow([fail(gone())], 1);
-    expect(desk.patience).toEqual({ deadlineMs: 10_000, attempts: 3 });
+    const { simulated } = await follow([fail(gone())], 1);
+    expect(simulated.service.connectOptions).toEqual({ deadlineMs: 10_000, attempts: 3 });
   });
 
   it('is followed by pauses up to the interval', async () => {
@@ -410,7 +419,9 @@ describe('an answer that would empty the tunnel', () => {
 
   it.each(empty)('(%s) is applied when a second one, an interval later, is the same', async (_, map) => {
     const following = await follow([answerWith(map, true)], 4);
-    expect(following.desk.asked.map(({ revision, wait }) => [revision, holdOf(wait?.seconds)])).toEqual([
+    expect(
+      following.simulated.service.mapRequests.map(({ revision, wait }) => [revision, holdOf(wait?.seconds)]),
+    ).toEqual([
       ['"1"', 0],
       ['"2"', 30],
       ['"1"', 'hold'],
@@ -424,7 +435,7 @@ describe('an answer that would empty the tunnel', () => {
 
   it.each(empty)('(%s) is dropped when the next one differs', async (_, map) => {
     const following = await follow([answerWith(map, true), answerWith(first, true)], 4);
-    expect((await following.desk.state()).membership.map).toEqual(first);
+    expect((await following.simulated.state()).membership.map).toEqual(first);
     expect(await notes(following)).toMatchObject({ held: null, sync: { error: null } });
   });
 
@@ -449,7 +460,7 @@ describe('an answer that would empty the tunnel', () => {
     const described = features.filter((feature) => waits || feature !== 'map-wait');
     const state = joinedTo(first, { features: described });
     const following = await follow([answerWith(map, waits)], 2, { state });
-    expect(following.desk.asked.map(({ revision }) => revision)).toEqual(['"1"', '"1"']);
+    expect(following.simulated.service.mapRequests.map(({ revision }) => revision)).toEqual(['"1"', '"1"']);
     expect(pauses(following)[0]).toBeGreaterThanOrEqual(24);
   });
 
@@ -467,14 +478,14 @@ describe('a host that joins again', () => {
   });
 
   it('is detected in the pause after a refusal, without an event of the host', async () => {
-    const desk = await Desk.with(joinedTo(first));
+    const simulated = await SimulatedHost.with(joinedTo(first));
     const stop = new AbortController();
-    const follower = new MapFollower(desk.tools, 'cpn0', 3600, async () => true);
+    const follower = new MapFollower(simulated.tools, 'cpn0', 3600, async () => true);
     let refusedAt = 0;
-    desk.answers = [
+    simulated.service.mapReplies = [
       async (revision, wait) => {
-        refusedAt = desk.seconds;
-        await desk.tools.store.write(rejoined);
+        refusedAt = simulated.seconds;
+        await simulated.tools.store.write(rejoined);
         return fail(new Refused(401, 'reading', 'no', 'look'))(revision, wait);
       },
       (revision, wait) => {
@@ -483,34 +494,34 @@ describe('a host that joins again', () => {
       },
     ];
     await follower.run(stop.signal);
-    expect(desk.seconds - refusedAt).toBeLessThan(10);
+    expect(simulated.seconds - refusedAt).toBeLessThan(10);
   });
 
   it('sends a request to the new address of the control plane as soon as another process saved it', async () => {
-    const desk = await Desk.with(joinedTo(first));
-    const { store } = desk.tools;
+    const simulated = await SimulatedHost.with(joinedTo(first));
+    const { store } = simulated.tools;
     const stop = new AbortController();
     const asked: (string | undefined)[] = [];
     const service = { url: 'https://203.0.113.98', insecureHttp: false };
-    desk.answers = [
+    simulated.service.mapReplies = [
       answerWith(first, true),
       (_, wait) =>
         new Promise((_, reject) => {
-          asked.push(desk.known?.service.url);
+          asked.push(simulated.service.knownService?.service.url);
           wait?.signal?.addEventListener('abort', () => reject(new Error('ended')));
-          if (asked.length === 1) void store.lock(async () => store.write({ ...(await desk.state()), service }));
+          if (asked.length === 1) void store.lock(async () => store.write({ ...(await simulated.state()), service }));
           else stop.abort();
         }),
     ];
-    await new MapFollower(desk.tools, 'cpn0', 3600, async () => true).run(stop.signal);
+    await new MapFollower(simulated.tools, 'cpn0', 3600, async () => true).run(stop.signal);
     expect(asked).toEqual(['https://203.0.113.99', service.url]);
   });
 
   it('ends a long poll with the former token', async () => {
-    const desk = await Desk.with(joinedTo(first));
+    const simulated = await SimulatedHost.with(joinedTo(first));
     const stop = new AbortController();
-    const follower = new MapFollower(desk.tools, 'cpn0', 3600, async () => true);
-    desk.answers = [
+    const follower = new MapFollower(simulated.tools, 'cpn0', 3600, async () => true);
+    simulated.service.mapReplies = [
       answerWith(first, true),
       (_, wait) =>
         new Promise((_, reject) => {
@@ -525,23 +536,25 @@ describe('a host that joins again', () => {
       },
     ];
     await follower.run(stop.signal);
-    expect(desk.asked).toHaveLength(3);
-    expect(desk.logged).toEqual([]);
+    expect(simulated.service.mapRequests).toHaveLength(3);
+    expect(simulated.logged).toEqual([]);
   });
 });
 
 it('a state that was restored from an older copy ends the long poll for the newer revision', async () => {
-  const desk = await Desk.with(joinedTo(second));
+  const simulated = await SimulatedHost.with(joinedTo(second));
   const stop = new AbortController();
-  const follower = new MapFollower(desk.tools, 'cpn0', 3600, async () => true);
-  desk.answers = [
+  const follower = new MapFollower(simulated.tools, 'cpn0', 3600, async () => true);
+  simulated.service.mapReplies = [
     answerWith(second, true),
     (_, wait) =>
       new Promise((_, reject) => {
         wait?.signal?.addEventListener('abort', () => reject(new Error('ended')));
         follower.onPass(passOf({ state: joinedTo(second) }));
         expect(wait?.signal?.aborted).toBe(false);
-        void desk.tools.store.write(joinedTo(first)).then(() => follower.onPass(passOf({ state: joinedTo(first) })));
+        void simulated.tools.store
+          .write(joinedTo(first))
+          .then(() => follower.onPass(passOf({ state: joinedTo(first) })));
       }),
     (revision, wait) => {
       stop.abort();
@@ -549,31 +562,31 @@ it('a state that was restored from an older copy ends the long poll for the newe
     },
   ];
   await follower.run(stop.signal);
-  expect(desk.asked.map(({ revision }) => revision)).toEqual(['"2"', '"2"', '"1"']);
+  expect(simulated.service.mapRequests.map(({ revision }) => revision)).toEqual(['"2"', '"2"', '"1"']);
 });
 
 it('a host without a token sends no request', async () => {
   const state = joinedTo(first);
   const alone = { ...state, membership: { ...state.membership, accessToken: null } };
-  const desk = await Desk.with(alone);
+  const simulated = await SimulatedHost.with(alone);
   const stop = new AbortController();
-  const following = new MapFollower(desk.tools, 'cpn0', 30, async () => true).run(stop.signal);
-  await eventually('some intervals', () => desk.seconds > 1_100);
-  expect(desk.asked).toEqual([]);
+  const following = new MapFollower(simulated.tools, 'cpn0', 30, async () => true).run(stop.signal);
+  await eventually('some intervals', () => simulated.seconds > 1_100);
+  expect(simulated.service.mapRequests).toEqual([]);
   // After it left and joined again, it has one.
-  desk.answers = [answerWith(first)];
-  await desk.tools.store.write(state);
-  await eventually('a question', () => desk.asked.length > 0);
+  simulated.service.mapReplies = [answerWith(first)];
+  await simulated.tools.store.write(state);
+  await eventually('a question', () => simulated.service.mapRequests.length > 0);
   stop.abort();
   await following;
 });
 
 it('a reset sends a request at once, whatever the pause', async () => {
-  const desk = await Desk.with(joinedTo(mapAt('"1"', [other, self])));
+  const simulated = await SimulatedHost.with(joinedTo(mapAt('"1"', [other, self])));
   const stop = new AbortController();
-  const follower = new MapFollower(desk.tools, 'cpn0', 30, async () => true);
+  const follower = new MapFollower(simulated.tools, 'cpn0', 30, async () => true);
   let waiting = 0;
-  desk.answers = [
+  simulated.service.mapReplies = [
     (_, wait) =>
       new Promise((resolve, reject) => {
         if (wait?.seconds === 0) return resolve({ map: null, waited: true });
@@ -584,7 +597,7 @@ it('a reset sends a request at once, whatever the pause', async () => {
       }),
   ];
   await follower.run(stop.signal);
-  expect(desk.asked.map(({ wait }) => holdOf(wait?.seconds))).toEqual([0, 'hold', 0, 'hold']);
+  expect(simulated.service.mapRequests.map(({ wait }) => holdOf(wait?.seconds))).toEqual([0, 'hold', 0, 'hold']);
 });
 
 describe('a deleted network', () => {
@@ -605,7 +618,7 @@ describe('a deleted network', () => {
     expect(pauses(done)[1]).toBeLessThan(1);
   });
 
-  it.each<[string, readonly Answer[]]>([
+  it.each<[string, readonly MapReply[]]>([
     ['one statement', [stated(), fail(gone())]],
     ['statements with a map in between', [stated(), answerWith(second), stated()]],
     ['a statement after a map that empties the tunnel', [answerWith(mapAt('"2"', [])), stated(), fail(gone())]],
@@ -622,13 +635,13 @@ describe('a deleted network', () => {
     const deletion = { at: '2030-01-01T00:00:00.000Z', resumes: true };
     const state = { ...joinedTo(first), enabled: false, deletion };
     const done = await follow([stated(), answerWith(first)], 2, { state });
-    expect(done.desk.asked.map(({ revision }) => revision)).toEqual([null, null]);
+    expect(done.simulated.service.mapRequests.map(({ revision }) => revision)).toEqual([null, null]);
     expect(done.updates).toMatchObject([{ isBack: true, map: { revision: '"1"' } }]);
   });
 });
 
 it('a host that joined before there were nonces requests the whole map for one, once', async () => {
   const { nonce: _, ...before } = first;
-  const { desk } = await follow([answerWith(before, true)], 3, { state: joinedTo(before) });
-  expect(desk.asked.map(({ revision }) => revision)).toEqual([null, '"1"', '"1"']);
+  const { simulated } = await follow([answerWith(before, true)], 3, { state: joinedTo(before) });
+  expect(simulated.service.mapRequests.map(({ revision }) => revision)).toEqual([null, '"1"', '"1"']);
 });

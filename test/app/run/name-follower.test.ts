@@ -9,28 +9,29 @@ import type { Resolved } from '../../../src/core/names/resolved-names.ts';
 import type { Address } from '../../../src/core/net/cidr.ts';
 import { parseEndpoint } from '../../../src/core/net/endpoint.ts';
 import { address, peer, prefix } from '../../core/samples.ts';
-import { Desk, joinedTo, mapAt } from '../desk.ts';
+import { joinedTo, mapAt } from '../joined-state.ts';
+import { SimulatedHost } from '../simulated-host.ts';
 
 const [old, moved] = [address('198.51.100.1'), address('198.51.100.2')];
 const named = peer(2, { type: 'connector', endpoint: parseEndpoint('edge.example.net:51820') });
 const resolved: Resolved = { 'edge.example.net': [old] };
 const interval = 30;
 
-let desk: Desk;
+let simulated: SimulatedHost;
 let follower: NameFollower;
 const update = new PendingUpdate(() => {});
 
 /** A host whose one peer, with a name as its endpoint, had a handshake so many seconds ago. */
 async function startWith(handshakeAge: number | null): Promise<void> {
-  desk = await Desk.with(joinedTo(mapAt('"1"', [named]), { resolved }));
-  await passNetwork(desk.tools, 'cpn0', { map: null, resolved: null }, { withinMs: 1 });
-  desk.touch(2, { latestHandshake: handshakeAge === null ? null : now() - handshakeAge });
-  desk.names['edge.example.net'] = [old];
-  follower = new NameFollower(desk.tools, 'cpn0', interval, update);
+  simulated = await SimulatedHost.with(joinedTo(mapAt('"1"', [named]), { resolved }));
+  await passNetwork(simulated.tools, 'cpn0', { map: null, resolved: null }, { withinMs: 1 });
+  simulated.updatePeer(2, { latestHandshake: handshakeAge === null ? null : now() - handshakeAge });
+  simulated.dnsRecords['edge.example.net'] = [old];
+  follower = new NameFollower(simulated.tools, 'cpn0', interval, update);
 }
 
-const now = () => Math.floor(desk.tools.now().getTime() / 1000);
-const look = async (): Promise<Evaluation> => evaluateNetwork(desk.tools, await desk.state());
+const now = () => Math.floor(simulated.tools.now().getTime() / 1000);
+const look = async (): Promise<Evaluation> => evaluateNetwork(simulated.tools, await simulated.state());
 /** Resolves what is due; returns the addresses for the next pass, null without a change. */
 const follow = async () => {
   await follower.resolveDue(await look());
@@ -47,15 +48,15 @@ describe('a name is resolved', () => {
   ])('at the start, and an interval later again for a peer %s', async (_, age, times) => {
     await startWith(age);
     await follow();
-    desk.seconds += interval;
+    simulated.seconds += interval;
     await follow();
-    expect(desk.resolved).toHaveLength(times);
+    expect(simulated.resolvedNames).toHaveLength(times);
   });
 
   it('once an interval at most, however many passes there are', async () => {
     await startWith(null);
     for (let pass = 0; pass < 10; pass += 1) await follow();
-    expect(desk.resolved).toHaveLength(1);
+    expect(simulated.resolvedNames).toHaveLength(1);
   });
 
   it('at once after a reset, though its peer has a handshake', async () => {
@@ -63,16 +64,16 @@ describe('a name is resolved', () => {
     await follow();
     follower.reset();
     await follow();
-    expect(desk.resolved).toHaveLength(2);
+    expect(simulated.resolvedNames).toHaveLength(2);
   });
 
   it('every ten minutes in any case', async () => {
     await startWith(10);
     await follow();
-    desk.seconds += 600;
-    desk.touch(2, { latestHandshake: now() });
+    simulated.seconds += 600;
+    simulated.updatePeer(2, { latestHandshake: now() });
     await follow();
-    expect(desk.resolved).toHaveLength(2);
+    expect(simulated.resolvedNames).toHaveLength(2);
   });
 });
 
@@ -87,36 +88,36 @@ describe('an answer', () => {
     const tunnelPrefixes = address('192.168.50.10');
     expect((await look()).desired.routes).toContain('192.168.50.0/24');
     for (let time = 0; time < 20; time += 1) {
-      desk.names['edge.example.net'] = [tunnelPrefixes, address(`192.168.50.${100 + time}`)];
+      simulated.dnsRecords['edge.example.net'] = [tunnelPrefixes, address(`192.168.50.${100 + time}`)];
       expect(await follow()).toBeNull();
-      desk.seconds += interval;
+      simulated.seconds += interval;
     }
-    desk.names['edge.example.net'] = [tunnelPrefixes, moved];
+    simulated.dnsRecords['edge.example.net'] = [tunnelPrefixes, moved];
     expect(await follow()).toEqual({ 'edge.example.net': [moved, old] });
   });
 
   it('with another address is one, and moves the peer there', async () => {
-    desk.names['edge.example.net'] = [moved];
+    simulated.dnsRecords['edge.example.net'] = [moved];
     const resolved = await follow();
     expect(resolved).toEqual({ 'edge.example.net': [moved, old] });
-    const pass = await passNetwork(desk.tools, 'cpn0', { map: null, resolved: resolved }, { withinMs: 1 });
+    const pass = await passNetwork(simulated.tools, 'cpn0', { map: null, resolved: resolved }, { withinMs: 1 });
     expect(pass?.changes.map(({ kind }) => kind).sort()).toEqual(['file', 'peer']);
-    expect(desk.actual.device?.peers[0]?.endpoint).toEqual({ host: moved, port: 51820 });
+    expect(simulated.actual.device?.peers[0]?.endpoint).toEqual({ host: moved, port: 51820 });
   });
 
   it('that is missing leaves the last address in use', async () => {
-    desk.names = {};
+    simulated.dnsRecords = {};
     expect(await follow()).toBeNull();
     expect((await look()).desired.config.peers[0]?.endpoint).toEqual({ host: old, port: 51820 });
   });
 
   it('leaves a peer that roamed, and had a recent handshake, where it is', async () => {
-    desk.names['edge.example.net'] = [moved];
+    simulated.dnsRecords['edge.example.net'] = [moved];
     const resolved = await follow();
     const elsewhere = { host: address('192.0.2.9'), port: 4000 };
-    desk.touch(2, { latestHandshake: now() - 10, endpoint: elsewhere });
-    const next = applyUpdate(await desk.state(), { map: null, resolved: resolved });
-    expect((await evaluateNetwork(desk.tools, next)).steps).toEqual([]);
+    simulated.updatePeer(2, { latestHandshake: now() - 10, endpoint: elsewhere });
+    const next = applyUpdate(await simulated.state(), { map: null, resolved: resolved });
+    expect((await evaluateNetwork(simulated.tools, next)).steps).toEqual([]);
   });
 });
 
@@ -128,17 +129,21 @@ describe('a name with addresses of both families', () => {
   let sent = 0;
 
   async function start(answer: readonly Address[], handshakeAge: number | null): Promise<void> {
-    desk = await Desk.with(joinedTo(mapAt('"1"', [named]), { resolved: { [name]: [six, four] } }));
-    desk.names[name] = answer;
+    simulated = await SimulatedHost.with(joinedTo(mapAt('"1"', [named]), { resolved: { [name]: [six, four] } }));
+    simulated.dnsRecords[name] = answer;
     sent = 0;
-    follower = new NameFollower(desk.tools, 'cpn0', interval, update);
+    follower = new NameFollower(simulated.tools, 'cpn0', interval, update);
     await pass();
-    desk.touch(2, { latestHandshake: handshakeAge === null ? null : now() - handshakeAge, rxBytes: 0, txBytes: 0 });
+    simulated.updatePeer(2, {
+      latestHandshake: handshakeAge === null ? null : now() - handshakeAge,
+      rxBytes: 0,
+      txBytes: 0,
+    });
   }
 
   /** A pass of the daemon, and what follows it. */
   async function pass(): Promise<void> {
-    const made = await passNetwork(desk.tools, 'cpn0', update.take(), { withinMs: 1 });
+    const made = await passNetwork(simulated.tools, 'cpn0', update.take(), { withinMs: 1 });
     if (made?.evaluation) await follower.resolveDue(made.evaluation);
   }
 
@@ -146,15 +151,15 @@ describe('a name with addresses of both families', () => {
   async function tryFor(seconds: number): Promise<string | undefined> {
     for (let time = 0; time < seconds; time += 5) {
       sent += 148;
-      desk.touch(2, { txBytes: sent });
-      desk.seconds += 5;
+      simulated.updatePeer(2, { txBytes: sent });
+      simulated.seconds += 5;
       await pass();
     }
     return endpoint();
   }
 
-  const endpoint = () => desk.actual.device?.peers[0]?.endpoint?.host;
-  const order = async () => (await desk.state()).resolved[name];
+  const endpoint = () => simulated.actual.device?.peers[0]?.endpoint?.host;
+  const order = async () => (await simulated.state()).resolved[name];
 
   it('is tried at the next address once the first does not answer, and then at the first again', async () => {
     await start([six, four], null);
@@ -162,7 +167,7 @@ describe('a name with addresses of both families', () => {
     expect(await tryFor(10)).toBe(four);
     expect(await order()).toEqual([four, six]);
     expect(triggered).toContain(15_000);
-    expect(desk.logged).toContainEqual({
+    expect(simulated.logged).toContainEqual({
       level: 'info',
       facts: { interface: 'cpn0', name, address: six, next: four },
       message: 'no answer at an address of a name; using the next one',
@@ -175,7 +180,7 @@ describe('a name with addresses of both families', () => {
   it('is tried longest where it answered last', async () => {
     await start([six, four], 10);
     await pass();
-    desk.seconds += 200;
+    simulated.seconds += 200;
     const used: (string | undefined)[] = [];
     for (let time = 0; time < 600; time += 5) used.push(await tryFor(5));
     const [atSix, atFour] = [six, four].map((each) => used.filter((at) => at === each).length);
@@ -186,10 +191,10 @@ describe('a name with addresses of both families', () => {
   it('stays where a peer answers, whatever order the resolver gives', async () => {
     await start([six, four], 10);
     for (const answer of [[four, six], [six, four], [four]]) {
-      desk.names[name] = answer;
-      desk.seconds += 600;
+      simulated.dnsRecords[name] = answer;
+      simulated.seconds += 600;
       sent += 100;
-      desk.touch(2, { latestHandshake: now() - 10, rxBytes: sent, txBytes: sent });
+      simulated.updatePeer(2, { latestHandshake: now() - 10, rxBytes: sent, txBytes: sent });
       await pass();
       await pass();
       expect([endpoint(), await order()]).toEqual([six, [six, four]]);
@@ -198,7 +203,7 @@ describe('a name with addresses of both families', () => {
 
   it('takes the address at which a peer answers for the first', async () => {
     await start([six, four], 10);
-    desk.touch(2, { latestHandshake: now(), endpoint: { host: four, port: 51820 }, rxBytes: 100 });
+    simulated.updatePeer(2, { latestHandshake: now(), endpoint: { host: four, port: 51820 }, rxBytes: 100 });
     await pass();
     await pass();
     expect(await order()).toEqual([four, six]);
@@ -207,7 +212,7 @@ describe('a name with addresses of both families', () => {
   it('is left idle where it is', async () => {
     await start([four, six], 600);
     for (let time = 0; time < 20; time += 1) {
-      desk.seconds += interval;
+      simulated.seconds += interval;
       await pass();
     }
     expect([endpoint(), await order()]).toEqual([six, [six, four]]);
@@ -227,12 +232,12 @@ describe('a name with addresses of both families', () => {
     follower.reset();
     expect(await tryFor(10)).toBe(six);
     expect(await tryFor(20)).toBe(four);
-    expect(now() - (desk.actual.device?.peers[0]?.latestHandshake ?? 0)).toBeLessThan(135);
+    expect(now() - (simulated.actual.device?.peers[0]?.latestHandshake ?? 0)).toBeLessThan(135);
   });
 
   it('is not tried at an address without a route, nor at one that the resolver no longer gives', async () => {
     await start([six, four], null);
-    desk.sourceAddressTo = (destination) => (destination === four ? null : address('2001:db8::1'));
+    simulated.sourceAddressTo = (destination) => (destination === four ? null : address('2001:db8::1'));
     expect(await tryFor(300)).toBe(six);
     await start([six], null);
     expect(await tryFor(300)).toBe(six);
@@ -247,24 +252,28 @@ describe('an address that the resolver gave once for the control plane', () => {
 
   /** A host that joined with the wrong answer, before it had a route. */
   async function startDeceived(answer: readonly Address[]): Promise<void> {
-    desk = await Desk.with(joinedTo(mapAt('"1"', [named]), { service, resolved: { [hostname]: answer } }));
-    await passNetwork(desk.tools, 'cpn0', noUpdate, { withinMs: 1 });
-    follower = new NameFollower(desk.tools, 'cpn0', interval, update);
+    simulated = await SimulatedHost.with(
+      joinedTo(mapAt('"1"', [named]), { service, resolved: { [hostname]: answer } }),
+    );
+    await passNetwork(simulated.tools, 'cpn0', noUpdate, { withinMs: 1 });
+    follower = new NameFollower(simulated.tools, 'cpn0', interval, update);
   }
 
   const routes = async () => (await look()).desired.routes.includes(prefix('192.168.50.0/24'));
 
   async function reachAt(reached: Address | undefined): Promise<void> {
-    desk.answers = [(revision) => ({ map: null, waited: revision === null, ...(reached && { from: reached }) })];
-    const { notes } = await refresh(desk.tools, await desk.state());
-    await desk.tools.store.amendNotes('cpn0', notes);
+    simulated.service.mapReplies = [
+      (revision) => ({ map: null, waited: revision === null, ...(reached && { from: reached }) }),
+    ];
+    const { notes } = await refresh(simulated.tools, await simulated.state());
+    await simulated.tools.store.amendNotes('cpn0', notes);
   }
 
   async function hear(answer: readonly Address[]): Promise<void> {
-    desk.names[hostname] = answer;
-    desk.seconds += 600;
+    simulated.dnsRecords[hostname] = answer;
+    simulated.seconds += 600;
     const resolved = await follow();
-    if (resolved) await passNetwork(desk.tools, 'cpn0', { map: null, resolved }, { withinMs: 1 });
+    if (resolved) await passNetwork(simulated.tools, 'cpn0', { map: null, resolved }, { withinMs: 1 });
   }
 
   it.each([[[honest, tunnelPrefixes]], [[tunnelPrefixes, honest]]])(
@@ -275,7 +284,7 @@ describe('an address that the resolver gave once for the control plane', () => {
       await reachAt(honest);
       await hear([honest]);
       expect(await routes()).toBe(true);
-      expect((await desk.state()).resolved[hostname]).toEqual([honest]);
+      expect((await simulated.state()).resolved[hostname]).toEqual([honest]);
     },
   );
 
@@ -285,10 +294,10 @@ describe('an address that the resolver gave once for the control plane', () => {
     expect(await routes()).toBe(false);
     await reachAt(tunnelPrefixes);
     await hear([moved]);
-    expect((await desk.state()).resolved[hostname]).toEqual([moved, tunnelPrefixes]);
+    expect((await simulated.state()).resolved[hostname]).toEqual([moved, tunnelPrefixes]);
     await reachAt(undefined);
     await hear([honest]);
-    expect((await desk.state()).resolved[hostname]).toEqual([honest, tunnelPrefixes]);
+    expect((await simulated.state()).resolved[hostname]).toEqual([honest, tunnelPrefixes]);
     await reachAt(honest);
     await hear([]);
     expect(await routes()).toBe(false);
@@ -298,13 +307,15 @@ describe('an address that the resolver gave once for the control plane', () => {
 
   it('leaves the address of a peer that is reached by the same name for one answer more', async () => {
     const shared = peer(2, { type: 'connector', endpoint: parseEndpoint(`${hostname}:51820`) });
-    desk = await Desk.with(joinedTo(mapAt('"1"', [shared]), { service, resolved: { [hostname]: [old] } }));
-    await passNetwork(desk.tools, 'cpn0', noUpdate, { withinMs: 1 });
-    follower = new NameFollower(desk.tools, 'cpn0', interval, update);
+    simulated = await SimulatedHost.with(
+      joinedTo(mapAt('"1"', [shared]), { service, resolved: { [hostname]: [old] } }),
+    );
+    await passNetwork(simulated.tools, 'cpn0', noUpdate, { withinMs: 1 });
+    follower = new NameFollower(simulated.tools, 'cpn0', interval, update);
     await reachAt(honest);
     await hear([honest]);
-    expect((await desk.state()).resolved[hostname]).toEqual([honest, old]);
+    expect((await simulated.state()).resolved[hostname]).toEqual([honest, old]);
     await hear([honest]);
-    expect((await desk.state()).resolved[hostname]).toEqual([honest]);
+    expect((await simulated.state()).resolved[hostname]).toEqual([honest]);
   });
 });

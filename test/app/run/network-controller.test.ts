@@ -5,69 +5,71 @@ import { Secret } from '../../../src/core/crypto/secret.ts';
 import { DiskFailed, MissingTool } from '../../../src/core/errors/index.ts';
 import { dialled, peer } from '../../core/samples.ts';
 import { eventually } from '../../lab/eventually.ts';
-import { answerWith, Desk, joinedTo, mapAt } from '../desk.ts';
+import { joinedTo, mapAt } from '../joined-state.ts';
+import { SimulatedHost } from '../simulated-host.ts';
+import { answerWith } from '../simulated-service.ts';
 
 const first = mapAt('"1"', [peer(2, { endpoint: dialled(2) })]);
 const second = mapAt('"2"', [peer(3, { endpoint: dialled(3) })]);
 
 it('ends although an update is on its way when the signal aborts', async () => {
-  const desk = await Desk.with(joinedTo(first));
+  const simulated = await SimulatedHost.with(joinedTo(first));
   const stop = new AbortController();
-  desk.answers = [
+  simulated.service.mapReplies = [
     async (revision, wait) => {
-      await eventually('a pass', () => desk.observations > 0);
+      await eventually('a pass', () => simulated.observations > 0);
       stop.abort();
       // Timers expire in order: that of the scheduler comes first.
       await sleep(10);
       return answerWith(second)(revision, wait);
     },
   ];
-  const ended = new NetworkController(desk.tools, 'cpn0', { interval: 3600, confirmMs: 0 })
+  const ended = new NetworkController(simulated.tools, 'cpn0', { interval: 3600, confirmMs: 0 })
     .run(stop.signal)
     .then(() => 'ended');
   expect(await Promise.race([ended, sleep(5000, 'still there')])).toBe('ended');
-  expect((await desk.state()).membership.map.revision).toBe('"1"');
+  expect((await simulated.state()).membership.map.revision).toBe('"1"');
 });
 
 it('sends a new request at once when a pass finds that the host has joined again', async () => {
   const state = joinedTo(first);
-  const desk = await Desk.with(state);
+  const simulated = await SimulatedHost.with(state);
   const stop = new AbortController();
-  desk.answers = [
+  simulated.service.mapReplies = [
     answerWith(first, true),
     // A service that does not end a long poll whose token was revoked.
     (_, wait) => new Promise((_, reject) => wait?.signal?.addEventListener('abort', () => reject(new Error('ended')))),
   ];
-  const controller = new NetworkController(desk.tools, 'cpn0', { interval: 3600, confirmMs: 0 });
+  const controller = new NetworkController(simulated.tools, 'cpn0', { interval: 3600, confirmMs: 0 });
   const ended = controller.run(stop.signal);
-  await eventually('a request', () => desk.asked.length === 2);
+  await eventually('a request', () => simulated.service.mapRequests.length === 2);
   const membership = { ...state.membership, accessToken: new Secret('cpp_y') };
-  const { store } = desk.tools;
-  await store.lock(async () => store.write({ ...(await desk.state()), membership }));
+  const { store } = simulated.tools;
+  await store.lock(async () => store.write({ ...(await simulated.state()), membership }));
   controller.onEvent({ kind: 'address', link: 'cpn0', removed: false });
-  await eventually('a request with the new token', () => desk.asked.length > 2);
+  await eventually('a request with the new token', () => simulated.service.mapRequests.length > 2);
   stop.abort();
   await ended;
 });
 
 it('retries after a listener failed, as after a failed pass', async () => {
-  const desk = await Desk.with(joinedTo(first));
-  desk.answers = [answerWith(first)];
+  const simulated = await SimulatedHost.with(joinedTo(first));
+  simulated.service.mapReplies = [answerWith(first)];
   const stop = new AbortController();
   const info = (facts: object, message: string) => {
     // The first listener logs this.
     if (message === 'drift repaired') throw new DiskFailed('write', '/log', {} as NodeJS.ErrnoException);
-    desk.tools.log.info(facts, message);
+    simulated.tools.log.info(facts, message);
   };
-  const tools = { ...desk.tools, log: { ...desk.tools.log, info } };
+  const tools = { ...simulated.tools, log: { ...simulated.tools.log, info } };
   const controller = new NetworkController(tools, 'cpn0', { interval: 3600, confirmMs: 0 });
   const ended = controller.run(stop.signal);
-  const isLogged = (text: string) => desk.logged.some(({ message }) => message === text);
+  const isLogged = (text: string) => simulated.logged.some(({ message }) => message === text);
   await eventually('the failure', () => isLogged('reconciliation failed'));
   expect(controller.status.problem).toContain('/log');
   await eventually('the retry', () => isLogged('reconciliation succeeds again'));
-  await eventually('a report', () => desk.reports.length > 0);
-  expect(desk.reports[0]).toMatchObject({ complete: true, problem: null });
+  await eventually('a report', () => simulated.service.reports.length > 0);
+  expect(simulated.service.reports[0]).toMatchObject({ complete: true, problem: null });
   expect(controller.status).toEqual({ link: 'cpn0', isSettled: true, problem: null });
   stop.abort();
   await ended;
@@ -75,32 +77,32 @@ it('retries after a listener failed, as after a failed pass', async () => {
 
 it('makes a pass once the state changes, after an error that no retry can fix', async () => {
   const state = joinedTo(first);
-  const desk = await Desk.with(state);
-  desk.answers = [answerWith(first)];
-  desk.refuses = () => {
+  const simulated = await SimulatedHost.with(state);
+  simulated.service.mapReplies = [answerWith(first)];
+  simulated.refusesStep = () => {
     throw new MissingTool('ip', 'install iproute2');
   };
   const stop = new AbortController();
-  const controller = new NetworkController(desk.tools, 'cpn0', { interval: 3600, confirmMs: 0 });
+  const controller = new NetworkController(simulated.tools, 'cpn0', { interval: 3600, confirmMs: 0 });
   const ended = controller.run(stop.signal);
   await eventually('a failure', () => controller.status.problem !== null);
-  desk.refuses = () => false;
-  const { store } = desk.tools;
-  await store.lock(async () => store.write({ ...(await desk.state()), drained: true }));
+  simulated.refusesStep = () => false;
+  const { store } = simulated.tools;
+  await store.lock(async () => store.write({ ...(await simulated.state()), drained: true }));
   await eventually('a pass', () => controller.status.problem === null);
   stop.abort();
   await ended;
 });
 
 it('ends when the network is no longer joined, and leaves no timer that delays the end of the process', async () => {
-  const desk = await Desk.with(joinedTo(first));
-  desk.answers = [answerWith(first)];
+  const simulated = await SimulatedHost.with(joinedTo(first));
+  simulated.service.mapReplies = [answerWith(first)];
   const start = vi.spyOn(globalThis, 'setTimeout');
   const clear = vi.spyOn(globalThis, 'clearTimeout');
-  const controller = new NetworkController(desk.tools, 'cpn0', { interval: 3600, confirmMs: 0 });
+  const controller = new NetworkController(simulated.tools, 'cpn0', { interval: 3600, confirmMs: 0 });
   const ended = controller.run(new AbortController().signal);
   await eventually('a pass', () => controller.status.isSettled);
-  await desk.tools.store.forget('cpn0', []);
+  await simulated.tools.store.forget('cpn0', []);
   controller.reset();
   await ended;
   const isLong = start.mock.calls.map(([, milliseconds = 0]) => milliseconds > 1_000_000);

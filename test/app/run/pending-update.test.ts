@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { noUpdate } from '../../../src/app/reconcile/state-update.ts';
 import { PendingUpdate } from '../../../src/app/run/pending-update.ts';
 import { address } from '../../core/samples.ts';
-import { mapAt } from '../desk.ts';
+import { mapAt } from '../joined-state.ts';
 
 const map = mapAt('"1"', []);
 const resolved = { 'edge.example.net': [address('198.51.100.1')] };

@@ -5,39 +5,41 @@ import { ExpiryListener } from '../../../src/app/run/listeners/expiry-listener.t
 import { readStatus } from '../../../src/app/status/status.ts';
 import { networkBody, peerBody, source } from '../../api/samples.ts';
 import { dialled, peer } from '../../core/samples.ts';
-import { answerWith, Desk, joinedTo, mapAt } from '../desk.ts';
+import { joinedTo, mapAt } from '../joined-state.ts';
 import { passOf } from '../run/pass-of.ts';
+import { SimulatedHost } from '../simulated-host.ts';
+import { answerWith } from '../simulated-service.ts';
 
 const dayMs = 86_400_000;
 const others = [peer(2, { endpoint: dialled(2) })];
 
 /** The map, in which this host expires after so many days. */
-function endingIn(desk: Desk, revision: string, days: number) {
+function endingIn(simulated: SimulatedHost, revision: string, days: number) {
   const map = mapAt(revision, others);
-  const expiresAt = desk.tools.now().getTime() + days * dayMs;
+  const expiresAt = simulated.tools.now().getTime() + days * dayMs;
   return { ...map, peers: map.peers.map((each) => (each.id === 1 ? { ...each, expiresAt } : each)) };
 }
 
 it('a host reads its expiry from the map, stores it, and warns when it is near', async () => {
-  const desk = await Desk.with(joinedTo(mapAt('"1"', others)));
-  const watch = new ExpiryListener(desk.tools, 'cpn0');
+  const simulated = await SimulatedHost.with(joinedTo(mapAt('"1"', others)));
+  const watch = new ExpiryListener(simulated.tools, 'cpn0');
   const look = async (days: number) => {
-    const map = endingIn(desk, `"${days}"`, days);
-    desk.answers = [answerWith(map)];
-    await reconcileNetworks(desk.tools);
-    watch.onPass(passOf({ state: await desk.state() }));
-    watch.onPass(passOf({ state: await desk.state() }));
-    const [status] = await readStatus(desk.tools);
+    const map = endingIn(simulated, `"${days}"`, days);
+    simulated.service.mapReplies = [answerWith(map)];
+    await reconcileNetworks(simulated.tools);
+    watch.onPass(passOf({ state: await simulated.state() }));
+    watch.onPass(passOf({ state: await simulated.state() }));
+    const [status] = await readStatus(simulated.tools);
     expect(status?.expiresAt).toBe(new Date(map.peers[0]?.expiresAt ?? 0).toISOString());
     return status;
   };
   const far = await look(30);
-  expect([far?.warnings, desk.logged.filter(({ level }) => level === 'warn')]).toEqual([[], []]);
+  expect([far?.warnings, simulated.logged.filter(({ level }) => level === 'warn')]).toEqual([[], []]);
   const near = await look(2.5);
   expect(near?.warnings).toEqual([expect.stringContaining('this host expires in 3 days, on ')]);
-  desk.seconds += 4 * 86_400;
-  watch.onPass(passOf({ state: await desk.state() }));
-  const warned = desk.logged.filter(({ level }) => level === 'warn').map(({ message }) => message);
+  simulated.seconds += 4 * 86_400;
+  watch.onPass(passOf({ state: await simulated.state() }));
+  const warned = simulated.logged.filter(({ level }) => level === 'warn').map(({ message }) => message);
   expect(warned).toEqual([expect.stringContaining('expires in 3 days'), expect.stringContaining('expired on ')]);
 });
 

@@ -5,7 +5,8 @@ import { noUpdate } from '../../../src/app/reconcile/state-update.ts';
 import { readStatus } from '../../../src/app/status/status.ts';
 import type { Joined } from '../../../src/store/state/state.ts';
 import { dialled, peer } from '../../core/samples.ts';
-import { Desk, joinedTo, mapAt } from '../desk.ts';
+import { joinedTo, mapAt } from '../joined-state.ts';
+import { SimulatedHost } from '../simulated-host.ts';
 
 const before = joinedTo(mapAt('"1"', [peer(2, { endpoint: dialled(2) })]));
 const newest = mapAt('"2"', [...before.membership.map.peers, peer(3, { endpoint: dialled(3) })]);
@@ -13,15 +14,18 @@ const after: Joined = { ...before, membership: { ...before.membership, map: newe
 
 /** A host that a pass has changed; it saves that after `until` milliseconds. */
 async function passingDesk(until: number) {
-  const desk = await Desk.with(before);
-  await passNetwork(desk.tools, 'cpn0', noUpdate, { withinMs: 1 });
-  const { steps } = await evaluateNetwork(desk.tools, after);
-  for (const step of steps) await desk.tools.host.apply(step);
+  const simulated = await SimulatedHost.with(before);
+  await passNetwork(simulated.tools, 'cpn0', noUpdate, { withinMs: 1 });
+  const { steps } = await evaluateNetwork(simulated.tools, after);
+  for (const step of steps) await simulated.tools.host.apply(step);
   const done = Promise.withResolvers<void>();
-  const pass = desk.tools.store.lock(async () => {
+  const pass = simulated.tools.store.lock(async () => {
     await done.promise;
-    await desk.tools.store.write({ ...(await desk.state()), membership: after.membership });
-    await desk.tools.store.writeConfig('cpn0', (await evaluateNetwork(desk.tools, await desk.state())).config);
+    await simulated.tools.store.write({ ...(await simulated.state()), membership: after.membership });
+    await simulated.tools.store.writeConfig(
+      'cpn0',
+      (await evaluateNetwork(simulated.tools, await simulated.state())).config,
+    );
   });
   let slept = 0;
   const sleep = async (milliseconds: number) => {
@@ -34,7 +38,7 @@ async function passingDesk(until: number) {
     done.resolve();
     await pass;
   };
-  return { tools: { ...desk.tools, sleep }, slept: () => slept, end };
+  return { tools: { ...simulated.tools, sleep }, slept: () => slept, end };
 }
 
 test('what a pass has changed and not saved yet is no drift', async () => {
@@ -45,17 +49,17 @@ test('what a pass has changed and not saved yet is no drift', async () => {
 });
 
 test('what a pass changed and saved after the state was read is no drift', async () => {
-  const desk = await Desk.with(before);
-  await passNetwork(desk.tools, 'cpn0', noUpdate, { withinMs: 1 });
+  const simulated = await SimulatedHost.with(before);
+  await passNetwork(simulated.tools, 'cpn0', noUpdate, { withinMs: 1 });
   let isFirst = true;
-  const observe: typeof desk.tools.host.observe = async (options) => {
+  const observe: typeof simulated.tools.host.observe = async (options) => {
     if (isFirst) {
       isFirst = false;
-      await passNetwork(desk.tools, 'cpn0', { ...noUpdate, map: newest }, { withinMs: 1 });
+      await passNetwork(simulated.tools, 'cpn0', { ...noUpdate, map: newest }, { withinMs: 1 });
     }
-    return desk.tools.host.observe(options);
+    return simulated.tools.host.observe(options);
   };
-  const [status] = await readStatus({ ...desk.tools, host: { ...desk.tools.host, observe } });
+  const [status] = await readStatus({ ...simulated.tools, host: { ...simulated.tools.host, observe } });
   expect(status?.drift).toEqual([]);
   expect(status?.peers.map(({ name }) => name)).toContain('peer-3');
 });
@@ -69,12 +73,16 @@ test('a pass that takes long is not waited for', async () => {
 });
 
 test('without a pass drift is reported at once, and so is that a network was taken down', async () => {
-  const desk = await Desk.with(before);
-  await passNetwork(desk.tools, 'cpn0', noUpdate, { withinMs: 1 });
-  desk.actual = { ...desk.actual, routes: [], device: desk.actual.device && { ...desk.actual.device, peers: [] } };
-  const { seconds } = desk;
-  expect((await readStatus(desk.tools))[0]).toMatchObject({ state: 'degraded', drift: [{ kind: 'peer' }] });
-  expect(desk.seconds).toBe(seconds);
-  await desk.tools.store.write({ ...before, enabled: false });
-  expect((await readStatus(desk.tools))[0]?.warnings).toContain('taken down; "cpn up cpn0" brings it up');
+  const simulated = await SimulatedHost.with(before);
+  await passNetwork(simulated.tools, 'cpn0', noUpdate, { withinMs: 1 });
+  simulated.actual = {
+    ...simulated.actual,
+    routes: [],
+    device: simulated.actual.device && { ...simulated.actual.device, peers: [] },
+  };
+  const { seconds } = simulated;
+  expect((await readStatus(simulated.tools))[0]).toMatchObject({ state: 'degraded', drift: [{ kind: 'peer' }] });
+  expect(simulated.seconds).toBe(seconds);
+  await simulated.tools.store.write({ ...before, enabled: false });
+  expect((await readStatus(simulated.tools))[0]?.warnings).toContain('taken down; "cpn up cpn0" brings it up');
 });

@@ -6,8 +6,9 @@ import { readStatus } from '../../../src/app/status/status.ts';
 import type { Tools } from '../../../src/app/tools.ts';
 import { dialled, keyPair, peer } from '../../core/samples.ts';
 import { startForeignService } from '../../plain/foreign-service.ts';
-import { Desk, joinedTo, mapAt } from '../desk.ts';
+import { joinedTo, mapAt } from '../joined-state.ts';
 import { passOf } from '../run/pass-of.ts';
+import { SimulatedHost } from '../simulated-host.ts';
 
 const own = { id: 1, name: 'peer-1', public_key: keyPair(1).publicKey, address: '10.77.0.1' };
 const good = { id: 2, name: 'good', public_key: keyPair(2).publicKey, address: '10.77.0.2' };
@@ -23,14 +24,14 @@ async function joined(peers: object[]) {
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ data: service.whole }));
   };
   const known = mapAt(null, [peer(2, { endpoint: dialled(2) })]);
-  const desk = await Desk.with(joinedTo(known, { service: service.address, features: [] }));
+  const simulated = await SimulatedHost.with(joinedTo(known, { service: service.address, features: [] }));
   const warnings: string[] = [];
   const tools: Tools = {
-    ...desk.tools,
+    ...simulated.tools,
     connect: async ({ service: at, features }, patience) => connectPeerService(at, features ?? [], patience),
     warn: (text) => warnings.push(text),
   };
-  return { service, desk, tools, warnings };
+  return { service, simulated, tools, warnings };
 }
 
 describe('a peer that cannot be used', () => {
@@ -39,10 +40,10 @@ describe('a peer that cannot be used', () => {
     ['an endpoint without a port', { endpoint: '203.0.113.7' }, 'endpoint is not an endpoint'],
     ['an impossible key', { public_key: Buffer.alloc(32).toString('base64') }, 'public_key'],
   ])('for %s is skipped and named, and everything else applies', async (_, changes, reason) => {
-    const { desk, tools, warnings } = await joined([own, good, { ...bad, ...changes }]);
+    const { simulated, tools, warnings } = await joined([own, good, { ...bad, ...changes }]);
     const [report] = await reconcileNetworks(tools);
     expect([report?.failure, report?.unsynced]).toEqual([null, null]);
-    const { membership } = await desk.state();
+    const { membership } = await simulated.state();
     expect(membership.map.peers.map(({ name }) => name)).toEqual(['peer-1', 'good']);
     const said = expect.stringContaining(`peer bad (3) is skipped: ${reason}`);
     expect(warnings).toContainEqual(said);
@@ -52,13 +53,13 @@ describe('a peer that cannot be used', () => {
   });
 
   it('is logged by the daemon once while that lasts', async () => {
-    const { desk, tools, service } = await joined([own, good, { ...bad, endpoint: 'nowhere' }]);
+    const { simulated, tools, service } = await joined([own, good, { ...bad, endpoint: 'nowhere' }]);
     const watch = new SkippedPeerListener(tools, 'cpn0');
     const look = async () => {
       await reconcileNetworks(tools);
-      watch.onPass(passOf({ state: await desk.state() }));
+      watch.onPass(passOf({ state: await simulated.state() }));
     };
-    const logged = () => desk.logged.filter(({ message }) => message === 'a peer that cannot be used is skipped');
+    const logged = () => simulated.logged.filter(({ message }) => message === 'a peer that cannot be used is skipped');
     await look();
     await look();
     expect(logged()).toMatchObject([{ level: 'warn', facts: { interface: 'cpn0', peer: 3, name: 'bad' } }]);
@@ -75,13 +76,13 @@ describe('a peer that cannot be used', () => {
     ['under its key', [own, good, { ...bad, public_key: own.public_key }]],
     ['under its key alone', [{ ...own, id: 9, address: '10.78.0.1' }, good]],
   ])('is none where it stands for this host %s: nothing of such a map is taken', async (_, peers) => {
-    const { desk, tools } = await joined(peers);
-    const before = await desk.state();
+    const { simulated, tools } = await joined(peers);
+    const before = await simulated.state();
     const [report] = await reconcileNetworks(tools);
     expect(report?.unsynced).toMatchObject({
       name: 'BadReply',
       message: expect.stringContaining('has an entry for this host that cannot be used'),
     });
-    expect((await desk.state()).membership).toEqual(before.membership);
+    expect((await simulated.state()).membership).toEqual(before.membership);
   });
 });

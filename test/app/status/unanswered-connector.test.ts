@@ -5,8 +5,9 @@ import { PeerListener } from '../../../src/app/run/listeners/peer-listener.ts';
 import { readStatus } from '../../../src/app/status/status.ts';
 import { statusToText } from '../../../src/cli/output/show-status.ts';
 import { dialled, peer, prefix } from '../../core/samples.ts';
-import { Desk, joinedTo, mapAt } from '../desk.ts';
+import { joinedTo, mapAt } from '../joined-state.ts';
 import { passOf } from '../run/pass-of.ts';
+import { SimulatedHost } from '../simulated-host.ts';
 
 const lan = prefix('192.168.50.0/24');
 const edge = peer(2, { type: 'connector', endpoint: dialled(2), name: 'edge-1' });
@@ -19,25 +20,25 @@ async function startUnanswered(hasEndpoint: boolean) {
   const { peers, ...map } = mapAt('"1"', [edge]);
   const endpoint = hasEndpoint ? dialled(1) : null;
   const listed = peers.map((each) => (each.id === 1 ? { ...each, endpoint } : each));
-  const desk = await Desk.with(joinedTo({ ...map, peers: listed, routes: [lan] }));
-  await passNetwork(desk.tools, 'cpn0', { map: null, resolved: null }, { withinMs: 1 });
-  const daemon = new PeerListener(desk.tools, 'cpn0');
+  const simulated = await SimulatedHost.with(joinedTo({ ...map, peers: listed, routes: [lan] }));
+  await passNetwork(simulated.tools, 'cpn0', { map: null, resolved: null }, { withinMs: 1 });
+  const daemon = new PeerListener(simulated.tools, 'cpn0');
   const pass = async (sends: boolean) => {
-    const { txBytes = 0 } = desk.actual.device?.peers[0] ?? {};
-    desk.seconds += 30;
-    desk.touch(2, { txBytes: txBytes + (sends ? 6 * 148 : 0) });
-    await daemon.onPass(passOf(await evaluateNetwork(desk.tools, await desk.state())));
-    const [status] = await readStatus(desk.tools);
+    const { txBytes = 0 } = simulated.actual.device?.peers[0] ?? {};
+    simulated.seconds += 30;
+    simulated.updatePeer(2, { txBytes: txBytes + (sends ? 6 * 148 : 0) });
+    await daemon.onPass(passOf(await evaluateNetwork(simulated.tools, await simulated.state())));
+    const [status] = await readStatus(simulated.tools);
     if (status === undefined) throw new Error('there is no status');
     return status;
   };
-  return { desk, pass };
+  return { simulated, pass };
 }
 
 it.each([false, true])(
   'a connector that never answered degrades the network after a minute (own endpoint: %s)',
   async (hasEndpoint) => {
-    const { desk, pass } = await startUnanswered(hasEndpoint);
+    const { simulated, pass } = await startUnanswered(hasEndpoint);
     const [first, second] = [await pass(true), await pass(true)];
     const third = await pass(true);
     expect(first).toMatchObject({ state: 'up', routes: [{ prefix: lan, state: 'active', reason: null }] });
@@ -47,8 +48,8 @@ it.each([false, true])(
       problems: [{ code: 'peer-silent', summary: 'edge-1 does not answer', remedy: 'cpn explain 10.77.0.2' }],
       routes: [{ prefix: lan, via: 'edge-1', state: 'active', reason: 'does not answer' }],
     });
-    expect(statusToText(last, desk.tools.now())).toContain('does not answer');
-    desk.touch(2, { latestHandshake: Math.floor(desk.tools.now().getTime() / 1000), rxBytes: 92 });
+    expect(statusToText(last, simulated.tools.now())).toContain('does not answer');
+    simulated.updatePeer(2, { latestHandshake: Math.floor(simulated.tools.now().getTime() / 1000), rxBytes: 92 });
     const answered = await pass(true);
     expect([answered.state, answered.routes[0]?.reason]).toEqual(['up', null]);
   },

@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { showJoin } from '../../../src/cli/output/show-join.ts';
-import { joinedTo, mapAt } from '../../app/desk.ts';
+import { joinedTo, mapAt } from '../../app/joined-state.ts';
 import { dialled } from '../../core/samples.ts';
 
 it.each([

@@ -29,15 +29,15 @@ let folders: Folders;
 let store: HostStore;
 let warnings: string[];
 /** What an attacker would have us read or write. */
-let victim: string;
+let target: string;
 
 beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), 'cpn-exposure-'));
   folders = foldersIn(root);
   warnings = [];
   store = fileStore(folders, undefined, (trouble) => warnings.push(trouble));
-  victim = join(root, 'passwd');
-  await writeFile(victim, 'root:x:0:0\n', { mode: 0o644 });
+  target = join(root, 'passwd');
+  await writeFile(target, 'root:x:0:0\n', { mode: 0o644 });
   await store.lock(() => store.write(state));
   await store.writeConfig('cpn0', 'text');
 });
@@ -52,13 +52,13 @@ const failure = (attempt: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => error,
   );
 
-async function expectVictimUnharmed(): Promise<void> {
-  expect([await readFile(victim, 'utf8'), await modeOf(victim)]).toEqual(['root:x:0:0\n', '644']);
+async function expectTargetUnharmed(): Promise<void> {
+  expect([await readFile(target, 'utf8'), await modeOf(target)]).toEqual(['root:x:0:0\n', '644']);
 }
 
 /** What another user may put in the place of a file, by its kind. */
 const impostors: Record<string, (path: string) => Promise<unknown>> = {
-  'a link to a file': (path) => symlink(victim, path),
+  'a link to a file': (path) => symlink(target, path),
   'a link that dangles': (path) => symlink(join(root, 'made-through-a-link'), path),
   'a link to itself': (path) => symlink(path, path),
   'a link to a device': (path) => symlink('/dev/zero', path),
@@ -73,7 +73,7 @@ describe.each(Object.entries(impostors))('%s', (what, put) => {
   };
 
   afterEach(async () => {
-    await expectVictimUnharmed();
+    await expectTargetUnharmed();
     expect(await readdir(root)).not.toContain('made-through-a-link');
   });
 

@@ -6,7 +6,8 @@ import type { Peer } from '../../../../src/core/map/model.ts';
 import { parseProbeTarget } from '../../../../src/core/map/probe-target.ts';
 import type { Joined } from '../../../../src/store/state/state.ts';
 import { address, network, options, peer, prefix } from '../../../core/samples.ts';
-import { Desk, joinedTo } from '../../desk.ts';
+import { joinedTo } from '../../joined-state.ts';
+import { SimulatedHost } from '../../simulated-host.ts';
 import { passOf } from '../pass-of.ts';
 
 const office = prefix('192.168.50.0/24');
@@ -18,20 +19,20 @@ function connectorOf(targets: readonly string[], self: Partial<Peer> = {}, chang
   return joinedTo(map, { options: { ...options, probes: targets.map((text) => parseProbeTarget(text)) }, ...changes });
 }
 
-/** A prober at its desk, and how often it triggered a pass. */
+/** A prober at its host, and how often it triggered a pass. */
 async function watchOver(state: Joined) {
-  const desk = await Desk.with(state);
+  const simulated = await SimulatedHost.with(state);
   const seen = { changes: 0 };
-  const watch = new LanProber(desk.tools, 'cpn0', () => {
+  const watch = new LanProber(simulated.tools, 'cpn0', () => {
     seen.changes += 1;
   });
-  const notes = () => desk.tools.store.readNotes('cpn0');
+  const notes = () => simulated.tools.store.readNotes('cpn0');
   /** Runs one round for each verdict, which all targets share. */
   async function go(...verdicts: boolean[]): Promise<void> {
     const stop = new AbortController();
     const begins: number[] = [];
-    desk.reaches = async () => {
-      if (begins.at(-1) !== desk.seconds) begins.push(desk.seconds);
+    simulated.onLanProbe = async () => {
+      if (begins.at(-1) !== simulated.seconds) begins.push(simulated.seconds);
       // Rounds with name lookups take more than one turn of the event loop.
       await new Promise(setImmediate);
       if (begins.length >= verdicts.length) stop.abort();
@@ -41,19 +42,19 @@ async function watchOver(state: Joined) {
     await watch.onPass(passOf({ state }));
     await watching;
   }
-  return { desk, watch, seen, notes, go };
+  return { simulated, watch, seen, notes, go };
 }
 
-const said = (desk: Desk) => desk.logged.map(({ level, message }) => `${level}: ${message}`);
+const said = (simulated: SimulatedHost) => simulated.logged.map(({ level, message }) => `${level}: ${message}`);
 
 describe('a connector whose LAN', () => {
   it('does not answer notes the route, logs it once with its targets, and triggers a pass', async () => {
-    const { desk, seen, notes, go } = await watchOver(connectorOf(['192.168.50.20:80', '192.168.50.21']));
+    const { simulated, seen, notes, go } = await watchOver(connectorOf(['192.168.50.20:80', '192.168.50.21']));
     await go(false, false);
-    expect([(await notes()).dead, seen.changes, desk.logged]).toEqual([[], 0, []]);
+    expect([(await notes()).dead, seen.changes, simulated.logged]).toEqual([[], 0, []]);
     await go(false, false);
     expect([(await notes()).dead, seen.changes]).toEqual([[office], 1]);
-    expect(desk.logged).toEqual([
+    expect(simulated.logged).toEqual([
       {
         level: 'warn',
         message: 'the LAN behind a route does not answer',
@@ -62,24 +63,24 @@ describe('a connector whose LAN', () => {
     ]);
     await go(true, true, true);
     expect([(await notes()).dead, seen.changes]).toEqual([[], 2]);
-    expect(said(desk).at(-1)).toBe('info: the LAN behind a route answers again');
+    expect(said(simulated).at(-1)).toBe('info: the LAN behind a route answers again');
   });
 
   it('was out of service when the daemon started serves it again once it answers, and no sooner', async () => {
-    const { desk, seen, notes, go } = await watchOver(connectorOf(['192.168.50.20'], { withdrawn: [office] }));
+    const { simulated, seen, notes, go } = await watchOver(connectorOf(['192.168.50.20'], { withdrawn: [office] }));
     await go(true, true);
     expect([(await notes()).dead, seen.changes]).toEqual([[office], 1]);
     await go(true);
     expect([(await notes()).dead, seen.changes]).toEqual([[], 2]);
-    expect(said(desk)).toEqual([
+    expect(said(simulated)).toEqual([
       'info: out of service until the LAN answers',
       'info: the LAN behind a route answers again',
     ]);
   });
 
   it('could not be reported before a restart of the daemon is still dead', async () => {
-    const { desk, notes, go } = await watchOver(connectorOf(['192.168.50.20']));
-    await desk.tools.store.amendNotes('cpn0', { dead: [office] });
+    const { simulated, notes, go } = await watchOver(connectorOf(['192.168.50.20']));
+    await simulated.tools.store.amendNotes('cpn0', { dead: [office] });
     await go(true, true);
     expect((await notes()).dead).toEqual([office]);
   });
@@ -94,9 +95,9 @@ describe('a connector whose LAN', () => {
 
 describe('nothing is probed', () => {
   const unasked = async (state: Joined | null, on = connectorOf(['192.168.50.20'])) => {
-    const { desk, watch, notes } = await watchOver(on);
-    await desk.tools.store.amendNotes('cpn0', { dead: [office] });
-    desk.reaches = () => {
+    const { simulated, watch, notes } = await watchOver(on);
+    await simulated.tools.store.amendNotes('cpn0', { dead: [office] });
+    simulated.onLanProbe = () => {
       throw new Error('this should not be called');
     };
     const stop = new AbortController();
@@ -105,7 +106,7 @@ describe('nothing is probed', () => {
     await new Promise(setImmediate);
     stop.abort();
     await watching;
-    expect(desk.logged).toEqual([]);
+    expect(simulated.logged).toEqual([]);
     return (await notes()).dead;
   };
 
@@ -124,29 +125,29 @@ describe('nothing is probed', () => {
 
 describe('a target', () => {
   it('that is a name is probed at its first address, and at the last one while the resolver does not answer', async () => {
-    const { desk, notes, go } = await watchOver(connectorOf(['nas.example:80', '192.168.60.1']));
-    desk.names = { 'nas.example': [address('192.168.50.20'), address('192.168.50.21')] };
+    const { simulated, notes, go } = await watchOver(connectorOf(['nas.example:80', '192.168.60.1']));
+    simulated.dnsRecords = { 'nas.example': [address('192.168.50.20'), address('192.168.50.21')] };
     await go(true, true);
     expect((await notes()).probed).toEqual({ 'nas.example:80': { address: '192.168.50.20', trouble: null } });
-    desk.names = {};
+    simulated.dnsRecords = {};
     await go(false, false, false);
     expect((await notes()).dead).toEqual([office, depot]);
   });
 
   it('that cannot be probed proves nothing, and is logged once', async () => {
-    const { desk, watch, notes, seen } = await watchOver(connectorOf(['192.168.50.20']));
+    const { simulated, watch, notes, seen } = await watchOver(connectorOf(['192.168.50.20']));
     const stop = new AbortController();
     let asked = 0;
-    desk.reaches = () => {
+    simulated.onLanProbe = () => {
       asked += 1;
       if (asked === 5) stop.abort();
       throw new MissingTool('ping', 'install it');
     };
     const watching = watch.run(stop.signal);
-    await watch.onPass(passOf({ state: await desk.state() }));
+    await watch.onPass(passOf({ state: await simulated.state() }));
     await watching;
     expect([(await notes()).dead, seen.changes]).toEqual([[], 0]);
-    expect(said(desk)).toEqual(['warn: a probe failed']);
+    expect(said(simulated)).toEqual(['warn: a probe failed']);
     const trouble = 'ping was not found on this host; install it';
     expect((await notes()).probed).toEqual({ '192.168.50.20': { address: '192.168.50.20', trouble } });
   });

@@ -8,7 +8,8 @@ import { MissingTool } from '../../../../src/core/errors/index.ts';
 import type { Address } from '../../../../src/core/net/cidr.ts';
 import type { Joined } from '../../../../src/store/state/state.ts';
 import { address, dialled, options, peer } from '../../../core/samples.ts';
-import { Desk, joinedTo, mapAt } from '../../desk.ts';
+import { joinedTo, mapAt } from '../../joined-state.ts';
+import { SimulatedHost } from '../../simulated-host.ts';
 import { passOf } from '../pass-of.ts';
 
 const hub = peer(2, { type: 'connector', endpoint: dialled(2) });
@@ -17,12 +18,12 @@ const joined = joinedTo(mapAt('"1"', [hub, edge]));
 
 /** A host in a network of two peers with sessions, and passes of its daemon. */
 async function start(state: Joined = joined) {
-  const desk = await Desk.with(state);
-  await passNetwork(desk.tools, 'cpn0', noUpdate, { withinMs: 1 });
+  const simulated = await SimulatedHost.with(state);
+  await passNetwork(simulated.tools, 'cpn0', noUpdate, { withinMs: 1 });
   /** The largest packet that passes to each peer. */
   const limits: Record<string, number> = { [hub.address]: 1420, [edge.address]: 1420 };
   const sent: Record<string, number[]> = { [hub.address]: [], [edge.address]: [] };
-  desk.echoes = (to: Address, bytes) => {
+  simulated.onEcho = (to: Address, bytes) => {
     sent[to]?.push(bytes);
     return bytes <= (limits[to] ?? 0);
   };
@@ -30,44 +31,47 @@ async function start(state: Joined = joined) {
   const update = new PendingUpdate(() => {
     triggers += 1;
   });
-  const watch = new MtuProber(desk.tools, 'cpn0', update);
+  const watch = new MtuProber(simulated.tools, 'cpn0', update);
   const stop = new AbortController();
   const watching = watch.run(stop.signal);
   const settle = async () => {
     for (let turn = 0; turn < 300; turn += 1) await Promise.resolve();
   };
   const receive = () => {
-    const latestHandshake = Math.floor(desk.tools.now().getTime() / 1000);
+    const latestHandshake = Math.floor(simulated.tools.now().getTime() / 1000);
     for (const each of [hub, edge])
-      desk.touch(Number(each.id), { latestHandshake, endpoint: { ...dialled(Number(each.id)) } as never });
+      simulated.updatePeer(Number(each.id), { latestHandshake, endpoint: { ...dialled(Number(each.id)) } as never });
   };
   /** Passes of the daemon, so many seconds later, until nothing is left to do. */
   const pass = async (seconds = 0, touch: () => void = () => {}) => {
-    desk.seconds += seconds;
+    simulated.seconds += seconds;
     receive();
     touch();
     let before: number;
     do {
       before = triggers;
-      await passNetwork(desk.tools, 'cpn0', update.take(), { withinMs: 1 });
-      watch.onPass(passOf(await evaluateNetwork(desk.tools, await desk.state())));
+      await passNetwork(simulated.tools, 'cpn0', update.take(), { withinMs: 1 });
+      watch.onPass(passOf(await evaluateNetwork(simulated.tools, await simulated.state())));
       await settle();
     } while (triggers > before);
-    return { mtu: desk.actual.link?.mtu, planned: (await evaluateNetwork(desk.tools, await desk.state())).changes };
+    return {
+      mtu: simulated.actual.link?.mtu,
+      planned: (await evaluateNetwork(simulated.tools, await simulated.state())).changes,
+    };
   };
   const end = async () => {
     stop.abort();
     await watching;
   };
   return {
-    desk,
+    simulated,
     watch,
     limits,
     sent,
     pass,
     end,
     logged: () =>
-      desk.logged.filter(({ level }) => level !== 'debug').map(({ message, facts }) => ({ message, ...facts })),
+      simulated.logged.filter(({ level }) => level !== 'debug').map(({ message, facts }) => ({ message, ...facts })),
   };
 }
 
@@ -75,23 +79,23 @@ async function start(state: Joined = joined) {
 const busy = { rxBytes: 1_000_000, txBytes: 1_000_000 };
 
 it('costs one echo for each peer where all packets pass, and nothing after that', async () => {
-  const { desk, sent, pass, logged, end } = await start();
+  const { simulated, sent, pass, logged, end } = await start();
   expect(await pass()).toEqual({ mtu: 1420, planned: [] });
   for (let turn = 0; turn < 5; turn += 1) await pass(3600);
   expect(sent).toEqual({ [hub.address]: [1420], [edge.address]: [1420] });
-  expect([(await desk.state()).pathMtu, logged()]).toEqual([null, []]);
+  expect([(await simulated.state()).pathMtu, logged()]).toEqual([null, []]);
   await end();
 });
 
 it('lowers the MTU to what passes to every peer, logs it once, and raises it after ten minutes', async () => {
-  const { desk, limits, pass, logged, end } = await start();
+  const { simulated, limits, pass, logged, end } = await start();
   limits[edge.address] = 1300;
   const lowered = await pass();
   expect(lowered.mtu).toBeGreaterThan(1291);
   expect(lowered.mtu).toBeLessThanOrEqual(1300);
   // `cpn plan` uses the same state.
   expect(lowered.planned).toEqual([]);
-  expect((await desk.state()).pathMtu).toMatchObject({ mtu: lowered.mtu, peer: 3 });
+  expect((await simulated.state()).pathMtu).toMatchObject({ mtu: lowered.mtu, peer: 3 });
   expect(await pass(700)).toEqual(lowered);
   expect(logged()).toEqual([
     {
@@ -106,29 +110,29 @@ it('lowers the MTU to what passes to every peer, logs it once, and raises it aft
   limits[edge.address] = 1420;
   expect((await pass(599)).mtu).toBe(lowered.mtu);
   expect(await pass(1)).toEqual({ mtu: 1420, planned: [] });
-  expect((await desk.state()).pathMtu).toBeNull();
+  expect((await simulated.state()).pathMtu).toBeNull();
   expect(logged().slice(1)).toEqual([
     { message: 'larger packets pass again; raising the MTU', interface: 'cpn0', mtu: 1420, before: lowered.mtu },
   ]);
-  expect(desk.wide.size).toBe(0);
+  expect(simulated.widePaths.size).toBe(0);
 
   // A peer that answers at random does not make the MTU flap.
   limits[edge.address] = 1250;
-  const again = await pass(60, () => desk.touch(3, { rxBytes: 9_000, txBytes: 900_000 }));
+  const again = await pass(60, () => simulated.updatePeer(3, { rxBytes: 9_000, txBytes: 900_000 }));
   expect(again.mtu).toBeLessThanOrEqual(1250);
   limits[edge.address] = 1420;
-  expect((await pass(61, () => desk.touch(3, { rxBytes: 18_000, txBytes: 1_800_000 }))).mtu).toBe(again.mtu);
+  expect((await pass(61, () => simulated.updatePeer(3, { rxBytes: 18_000, txBytes: 1_800_000 }))).mtu).toBe(again.mtu);
   expect((await pass(600)).mtu).toBe(1420);
   await end();
 });
 
 it('lowers the MTU no further than the floor, and ignores a peer that answers no echo', async () => {
-  const { desk, limits, pass, logged, end } = await start();
+  const { simulated, limits, pass, logged, end } = await start();
   limits[hub.address] = 1100;
   limits[edge.address] = 0;
   expect((await pass()).mtu).toBe(1420);
   for (let turn = 1; turn < 5; turn += 1) {
-    await pass(700, () => desk.touch(2, { rxBytes: turn * 1e6, txBytes: turn * 1e6 }));
+    await pass(700, () => simulated.updatePeer(2, { rxBytes: turn * 1e6, txBytes: turn * 1e6 }));
   }
   expect(logged()).toEqual([
     {
@@ -139,21 +143,21 @@ it('lowers the MTU no further than the floor, and ignores a peer that answers no
       least: 1200,
     },
   ]);
-  expect((await desk.state()).pathMtu).toBeNull();
+  expect((await simulated.state()).pathMtu).toBeNull();
   await end();
 });
 
 it('uses the state on disk after a restart, and raises the MTU when larger packets pass again', async () => {
-  const { desk, limits, pass, end } = await start();
+  const { simulated, limits, pass, end } = await start();
   limits[hub.address] = 1300;
   const { mtu } = await pass();
   await end();
   const restart = async () => {
     const update = new PendingUpdate(() => {});
-    const watch = new MtuProber(desk.tools, 'cpn0', update);
+    const watch = new MtuProber(simulated.tools, 'cpn0', update);
     const stop = new AbortController();
     const watching = watch.run(stop.signal);
-    watch.onPass(passOf(await evaluateNetwork(desk.tools, await desk.state())));
+    watch.onPass(passOf(await evaluateNetwork(simulated.tools, await simulated.state())));
     for (let turn = 0; turn < 300; turn += 1) await Promise.resolve();
     stop.abort();
     await watching;
@@ -167,29 +171,29 @@ it('uses the state on disk after a restart, and raises the MTU when larger packe
 });
 
 it('starts over on another underlay, and keeps nothing of the one before', async () => {
-  const { desk, limits, sent, pass, end } = await start();
+  const { simulated, limits, sent, pass, end } = await start();
   limits[edge.address] = 1300;
   const { mtu } = await pass();
-  const { actual } = desk;
+  const { actual } = simulated;
   const elsewhere = { ...actual.underlay, gateways: [address('192.0.2.254')] };
   limits[edge.address] = 1420;
-  desk.actual = { ...actual, underlay: elsewhere };
+  simulated.actual = { ...actual, underlay: elsewhere };
   expect(await pass(1)).toEqual({ mtu: 1420, planned: [] });
   expect(sent[edge.address]?.at(-1)).toBe(1420);
   // Back there, the former measurement applies at once.
-  desk.actual = { ...desk.actual, underlay: actual.underlay };
+  simulated.actual = { ...simulated.actual, underlay: actual.underlay };
   limits[edge.address] = 1300;
   expect((await pass(1)).mtu).toBe(mtu);
   await end();
 });
 
 it('measures again what may have changed: another endpoint, a busy path, and everything after a reset', async () => {
-  const { desk, watch, sent, pass, end } = await start();
+  const { simulated, watch, sent, pass, end } = await start();
   await pass();
-  await pass(1, () => desk.touch(3, { endpoint: { ...dialled(9) } as never }));
+  await pass(1, () => simulated.updatePeer(3, { endpoint: { ...dialled(9) } as never }));
   expect([sent[hub.address], sent[edge.address]]).toEqual([[1420], [1420, 1420]]);
   await pass(1);
-  await pass(700, () => desk.touch(2, busy));
+  await pass(700, () => simulated.updatePeer(2, busy));
   await pass(1);
   expect(sent[hub.address]).toHaveLength(2);
   watch.reset();
@@ -206,11 +210,11 @@ it('never changes an MTU that a user chose, and logs a failed measurement once',
   await fixed.end();
 
   const without = await start();
-  without.desk.echoes = () => {
+  without.simulated.onEcho = () => {
     throw new MissingTool('ping', 'install it: apt install iputils-ping');
   };
   for (let turn = 0; turn < 3; turn += 1)
-    expect((await without.pass(700, () => without.desk.touch(2, busy))).mtu).toBe(1420);
+    expect((await without.pass(700, () => without.simulated.updatePeer(2, busy))).mtu).toBe(1420);
   expect(without.logged().map(({ message }) => message)).toEqual(['the path MTU cannot be measured']);
   await without.end();
 });

@@ -3,7 +3,8 @@ import { DriftDamper } from '../../../../src/app/run/listeners/drift-damper.ts';
 import type { Actual } from '../../../../src/core/host-state/actual.ts';
 import { added, type Change, removed } from '../../../../src/core/reconcile/change.ts';
 import { desireFor, dialled, network, peer, underlay, usualConstraints } from '../../../core/samples.ts';
-import { Desk, joinedTo, mapAt } from '../../desk.ts';
+import { joinedTo, mapAt } from '../../joined-state.ts';
+import { SimulatedHost } from '../../simulated-host.ts';
 import { passOf } from '../pass-of.ts';
 
 const state = joinedTo(mapAt('"1"', [peer(2, { endpoint: dialled(2) })]));
@@ -16,17 +17,17 @@ const aimed = {
 };
 const planned = (changes: readonly Change[]) => ({ ...aimed, changes });
 
-const notes = (desk: Desk) => desk.tools.store.readNotes('cpn0');
+const notes = (simulated: SimulatedHost) => simulated.tools.store.readNotes('cpn0');
 
 describe('drift that keeps coming back', () => {
   it('is logged once, with the process that may cause it, and stays in the notes until it ends', async () => {
-    const desk = await Desk.with(state);
-    const watch = new DriftDamper(desk.tools, 'cpn0');
+    const simulated = await SimulatedHost.with(state);
+    const watch = new DriftDamper(simulated.tools, 'cpn0');
     for (let repair = 0; repair < 6; repair += 1) {
-      desk.seconds += watch.pauseBefore(planned(route));
+      simulated.seconds += watch.pauseBefore(planned(route));
       await watch.onPass(passOf(aimed, route));
     }
-    const warnings = desk.logged.filter(({ level }) => level === 'warn');
+    const warnings = simulated.logged.filter(({ level }) => level === 'warn');
     expect(warnings).toEqual([
       {
         level: 'warn',
@@ -34,15 +35,15 @@ describe('drift that keeps coming back', () => {
         facts: { interface: 'cpn0', targets: ['route 192.168.50.0/24'], suspects: ['NetworkManager (pid 7)'] },
       },
     ]);
-    expect((await notes(desk)).troubles).toEqual([expect.stringContaining('perhaps by NetworkManager (pid 7)')]);
-    desk.seconds += 600;
+    expect((await notes(simulated)).troubles).toEqual([expect.stringContaining('perhaps by NetworkManager (pid 7)')]);
+    simulated.seconds += 600;
     await watch.onPass(passOf(aimed));
-    expect((await notes(desk)).troubles).toEqual([]);
+    expect((await notes(simulated)).troubles).toEqual([]);
   });
 
   it('counts too when it is back before the pass verified the repair', async () => {
-    const desk = await Desk.with(state);
-    const watch = new DriftDamper(desk.tools, 'cpn0');
+    const simulated = await SimulatedHost.with(state);
+    const watch = new DriftDamper(simulated.tools, 'cpn0');
     for (let repair = 0; repair < 3; repair += 1) {
       expect(watch.pauseBefore(planned(route))).toBe(0);
       await watch.noteUndone();
@@ -51,8 +52,8 @@ describe('drift that keeps coming back', () => {
   });
 
   it('is not a change that follows from another network or underlay: such a change never waits, even between repairs', async () => {
-    const desk = await Desk.with(state);
-    const watch = new DriftDamper(desk.tools, 'cpn0');
+    const simulated = await SimulatedHost.with(state);
+    const watch = new DriftDamper(simulated.tools, 'cpn0');
     const smaller = { ...underlay, underlayMtu: 1400 };
     const elsewhere = {
       ...aimed,
@@ -62,15 +63,15 @@ describe('drift that keeps coming back', () => {
       expect(watch.pauseBefore({ ...place, changes: route })).toBe(0);
       await watch.onPass(passOf(place, route));
     }
-    expect(desk.logged).toEqual([]);
+    expect(simulated.logged).toEqual([]);
     for (let repair = 0; repair < 3; repair += 1) await watch.onPass(passOf(elsewhere, route));
     expect(watch.pauseBefore({ ...elsewhere, changes: route })).toBeGreaterThan(0);
     expect(watch.pauseBefore(planned(route))).toBe(0);
   });
 
   it('is not repaired for ten minutes after its repair was rolled back, unless it changes', async () => {
-    const desk = await Desk.with(state);
-    const watch = new DriftDamper(desk.tools, 'cpn0');
+    const simulated = await SimulatedHost.with(state);
+    const watch = new DriftDamper(simulated.tools, 'cpn0');
     const more = [...route, removed('route', '192.168.60.0/24', 'cpn0', 'gone')];
     for (const drift of [route, more]) {
       expect(watch.pauseBefore(planned(drift))).toBe(0);
@@ -78,18 +79,18 @@ describe('drift that keeps coming back', () => {
     }
     expect([route, more].map((drift) => watch.pauseBefore(planned(drift)))).toEqual([600, 600]);
     await watch.onPass({ ...passOf({ ...aimed, changes: route }), changes: [] });
-    expect((await notes(desk)).troubles).toEqual(['no peer answered']);
-    desk.seconds += 600;
+    expect((await notes(simulated)).troubles).toEqual(['no peer answered']);
+    simulated.seconds += 600;
     expect(watch.pauseBefore(planned(route))).toBe(0);
     await watch.onPass(passOf(aimed));
-    expect((await notes(desk)).troubles).toEqual([]);
+    expect((await notes(simulated)).troubles).toEqual([]);
   });
 });
 
 describe('drift of packet rules', () => {
   it('is repaired at once although a repair with it was rolled back', async () => {
-    const desk = await Desk.with(state);
-    const watch = new DriftDamper(desk.tools, 'cpn0');
+    const simulated = await SimulatedHost.with(state);
+    const watch = new DriftDamper(simulated.tools, 'cpn0');
     const drift = [...route, added('firewall', 'inet cpn_cpn0', [], 'a connector forwards packets')];
     expect(watch.pauseBefore(planned(drift))).toBe(0);
     await watch.holdBack('no peer answered');

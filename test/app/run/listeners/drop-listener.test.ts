@@ -11,7 +11,8 @@ import type { Peer } from '../../../../src/core/map/model.ts';
 import { type Endpoint, parseEndpoint } from '../../../../src/core/net/endpoint.ts';
 import { added } from '../../../../src/core/reconcile/change.ts';
 import { network, peer, prefix } from '../../../core/samples.ts';
-import { Desk, joinedTo } from '../../desk.ts';
+import { joinedTo } from '../../joined-state.ts';
+import { SimulatedHost } from '../../simulated-host.ts';
 import { passOf } from '../pass-of.ts';
 
 const rulesChanged = { kind: 'firewall', link: null, removed: false } as const;
@@ -41,15 +42,15 @@ const words = (table: string) =>
 /** A connector, or another host, with a listener that checks every 30 s; `look` returns what it logged. */
 async function watchOver(type: 'connector' | 'origin' = 'connector', endpoint: Endpoint | null = null) {
   const map = network([peer(1, { type, endpoint })], { routes: [prefix('192.168.50.0/24')] });
-  const desk = await Desk.with(joinedTo(map, { enrollment: { ...enrollment, type, endpoint } }));
+  const simulated = await SimulatedHost.with(joinedTo(map, { enrollment: { ...enrollment, type, endpoint } }));
   const triggers: number[] = [];
-  const watch = new DropListener(desk.tools, 'cpn0', 30, (inMs) => void triggers.push(inMs));
+  const watch = new DropListener(simulated.tools, 'cpn0', 30, (inMs) => void triggers.push(inMs));
   const look = async () => {
-    const before = desk.logged.length;
-    await watch.onPass(passOf(await evaluateNetwork(desk.tools, await desk.state())));
-    return desk.logged.slice(before).map(({ level, message }) => `${level}: ${message}`);
+    const before = simulated.logged.length;
+    await watch.onPass(passOf(await evaluateNetwork(simulated.tools, await simulated.state())));
+    return simulated.logged.slice(before).map(({ level, message }) => `${level}: ${message}`);
   };
-  return { desk, watch, look, triggers };
+  return { simulated, watch, look, triggers };
 }
 
 const begins = 'warn: packets to be forwarded are dropped';
@@ -57,82 +58,82 @@ const ends = 'info: packets to be forwarded are no longer dropped';
 
 describe('a drop of forwarded packets by another program', () => {
   it('is logged when it begins, changes and ends', async () => {
-    const { desk, watch, look } = await watchOver();
+    const { simulated, watch, look } = await watchOver();
     expect(await look()).toEqual([]);
     watch.onEvent(rulesChanged);
-    desk.drops = forward(by('a'));
+    simulated.drops = forward(by('a'));
     expect(await look()).toEqual([begins]);
-    expect(desk.logged.at(-1)?.facts).toMatchObject({ interface: 'cpn0', error: words('a') });
+    expect(simulated.logged.at(-1)?.facts).toMatchObject({ interface: 'cpn0', error: words('a') });
     watch.onEvent(rulesChanged);
     expect(await look()).toEqual([]);
-    desk.drops = forward(by('a'), by('b'));
+    simulated.drops = forward(by('a'), by('b'));
     watch.onEvent(rulesChanged);
     expect(await look()).toEqual([begins]);
     await watch.onPass(passOf(null));
-    expect(desk.logged.at(-1)?.message).toBe('packets to be forwarded are no longer dropped');
+    expect(simulated.logged.at(-1)?.message).toBe('packets to be forwarded are no longer dropped');
   });
 
   it('is checked once an interval, unless something changed', async () => {
-    const { desk, watch, look } = await watchOver();
+    const { simulated, watch, look } = await watchOver();
     await look();
-    desk.drops = forward(by('a'));
-    desk.seconds += 20;
+    simulated.drops = forward(by('a'));
+    simulated.seconds += 20;
     expect(await look()).toEqual([]);
-    desk.seconds += 5;
+    simulated.seconds += 5;
     expect(await look()).toEqual([begins]);
-    desk.drops = forward();
+    simulated.drops = forward();
     expect(await look()).toEqual([]);
     watch.onEvent(rulesChanged);
     expect(await look()).toEqual([ends]);
   });
 
   it('counts for its route once it lasts for 5 s, until it ends', async () => {
-    const { desk, watch, look, triggers } = await watchOver();
-    const { map } = (await desk.state()).membership;
+    const { simulated, watch, look, triggers } = await watchOver();
+    const { map } = (await simulated.state()).membership;
     const paths = forwardPaths({
       link: 'cpn0',
       map,
       self: map.peers[0] as Peer,
-      underlay: desk.actual.underlay,
+      underlay: simulated.actual.underlay,
     });
     const [route] = map.routes;
-    desk.drops = forward({ ...by('a'), paths: paths.filter(({ state }) => state === 'new') });
+    simulated.drops = forward({ ...by('a'), paths: paths.filter(({ state }) => state === 'new') });
     await look();
     expect([[...watch.routes.keys()], triggers]).toEqual([[], [5000]]);
-    desk.seconds += 5;
+    simulated.seconds += 5;
     await look();
     expect([...watch.routes]).toEqual([
       [route, 'nft table ip a drops what this host forwards there: policy drop of chain forward'],
     ]);
     // Docker that starts again drops all for a moment.
-    desk.drops = forward();
+    simulated.drops = forward();
     watch.onEvent(rulesChanged);
     await look();
-    desk.drops = forward({ ...by('a'), paths });
+    simulated.drops = forward({ ...by('a'), paths });
     watch.onEvent(rulesChanged);
     await look();
     expect([...watch.routes.keys()]).toEqual([]);
   });
 
   it('does not matter on a host that forwards nothing', async () => {
-    const { desk, look } = await watchOver('origin');
-    desk.drops = forward(by('a'));
+    const { simulated, look } = await watchOver('origin');
+    simulated.drops = forward(by('a'));
     expect(await look()).toEqual([]);
   });
 
   it('is unknown when the rules cannot be read, which is logged once and hides nothing else', async () => {
-    const { desk, watch, look } = await watchOver();
-    desk.drops = forward(by('a'));
+    const { simulated, watch, look } = await watchOver();
+    simulated.drops = forward(by('a'));
     await look();
-    const { foreignDrops } = desk.tools.host;
-    desk.tools.host.foreignDrops = async () => {
+    const { foreignDrops } = simulated.tools.host;
+    simulated.tools.host.foreignDrops = async () => {
       throw new CommandFailed('nft', 1, 'no');
     };
     watch.onEvent(rulesChanged);
     expect(await look()).toEqual(['warn: the packet rules cannot be read']);
     watch.onEvent(rulesChanged);
     expect(await look()).toEqual([]);
-    desk.tools.host.foreignDrops = foreignDrops;
+    simulated.tools.host.foreignDrops = foreignDrops;
     watch.onEvent(rulesChanged);
     expect(await look()).toEqual(['info: the packet rules can be read again']);
   });
@@ -140,17 +141,17 @@ describe('a drop of forwarded packets by another program', () => {
 
 describe('the status of a connector', () => {
   it('is degraded while another program drops what it forwards, with a warning', async () => {
-    const { desk } = await watchOver();
-    const { steps } = await evaluateNetwork(desk.tools, await desk.state());
-    for (const step of steps) await desk.tools.host.apply(step);
-    const before = (await readStatus(desk.tools))[0];
-    desk.drops = forward(by('a'));
-    const [after] = await readStatus(desk.tools);
+    const { simulated } = await watchOver();
+    const { steps } = await evaluateNetwork(simulated.tools, await simulated.state());
+    for (const step of steps) await simulated.tools.host.apply(step);
+    const before = (await readStatus(simulated.tools))[0];
+    simulated.drops = forward(by('a'));
+    const [after] = await readStatus(simulated.tools);
     expect(after).toMatchObject({ state: 'degraded', warnings: [...(before?.warnings ?? []), words('a')] });
-    desk.tools.host.foreignDrops = async () => {
+    simulated.tools.host.foreignDrops = async () => {
       throw new CommandFailed('nft', 1, 'no');
     };
-    expect((await readStatus(desk.tools))[0]?.warnings.at(-1)).toMatch(/^whether packets .* is unknown: /);
+    expect((await readStatus(simulated.tools))[0]?.warnings.at(-1)).toMatch(/^whether packets .* is unknown: /);
   });
 });
 
@@ -164,58 +165,58 @@ describe('a drop of UDP to the listen port by rules of other programs', () => {
 
   /** An origin that others dial, or one that they do not, with its tunnel up. */
   async function dialled(endpoint: typeof dialledAt | null) {
-    const { desk, watch, look } = await watchOver('origin', endpoint);
-    desk.actual = { ...desk.actual, underlay: { ...desk.actual.underlay, uplinks: ['eth0'] } };
-    const { steps } = await evaluateNetwork(desk.tools, await desk.state());
-    for (const step of steps) await desk.tools.host.apply(step);
+    const { simulated, watch, look } = await watchOver('origin', endpoint);
+    simulated.actual = { ...simulated.actual, underlay: { ...simulated.actual.underlay, uplinks: ['eth0'] } };
+    const { steps } = await evaluateNetwork(simulated.tools, await simulated.state());
+    for (const step of steps) await simulated.tools.host.apply(step);
     let looks = 0;
-    desk.tools.host.foreignDrops = async () => {
+    simulated.tools.host.foreignDrops = async () => {
       looks += 1;
-      return desk.drops;
+      return simulated.drops;
     };
-    return { desk, watch, look, looks: () => looks };
+    return { simulated, watch, look, looks: () => looks };
   }
   const dialledAt = parseEndpoint('203.0.113.1:51820');
 
   it('is logged when it begins and ends; without one, checks are rare', async () => {
-    const { desk, watch, look, looks } = await dialled(dialledAt);
+    const { simulated, watch, look, looks } = await dialled(dialledAt);
     expect(await look()).toEqual([]);
-    desk.drops = { forward: [], inbound };
-    desk.seconds += 30;
+    simulated.drops = { forward: [], inbound };
+    simulated.seconds += 30;
     expect(await look()).toEqual([]);
     expect(looks()).toBe(1);
-    desk.seconds += 270;
+    simulated.seconds += 270;
     expect(await look()).toEqual([starts]);
-    desk.drops = forward();
-    desk.seconds += 30;
+    simulated.drops = forward();
+    simulated.seconds += 30;
     expect(await look()).toEqual([stops]);
     watch.onEvent(rulesChanged);
-    desk.drops = { forward: [], inbound };
+    simulated.drops = { forward: [], inbound };
     expect(await look()).toEqual([starts]);
   });
 
   it('is checked after a change of the ways in at once, and after one of peers once in ten seconds', async () => {
-    const { desk, watch, look, looks } = await dialled(dialledAt);
+    const { simulated, watch, look, looks } = await dialled(dialledAt);
     await look();
-    const evaluation = await evaluateNetwork(desk.tools, await desk.state());
+    const evaluation = await evaluateNetwork(simulated.tools, await simulated.state());
     const change = () => watch.onPass(passOf(evaluation, [added('peer', 'x', 'y', 'it is new')]));
     await change();
     expect(looks()).toBe(1);
-    desk.seconds += 10;
+    simulated.seconds += 10;
     await change();
     await change();
     expect(looks()).toBe(2);
-    desk.drops = { forward: [], inbound };
-    desk.actual = { ...desk.actual, underlay: { ...desk.actual.underlay, uplinks: ['wlan0'] } };
+    simulated.drops = { forward: [], inbound };
+    simulated.actual = { ...simulated.actual, underlay: { ...simulated.actual.underlay, uplinks: ['wlan0'] } };
     expect(await look()).toEqual([starts]);
   });
 
   it('is checked again where packet rules changed during the check', async () => {
-    const { desk, watch, look } = await dialled(dialledAt);
-    desk.tools.host.foreignDrops = async () => {
-      const seen = desk.drops;
+    const { simulated, watch, look } = await dialled(dialledAt);
+    simulated.tools.host.foreignDrops = async () => {
+      const seen = simulated.drops;
       if (seen.inbound === null) watch.onEvent(rulesChanged);
-      desk.drops = { forward: [], inbound };
+      simulated.drops = { forward: [], inbound };
       return seen;
     };
     expect(await look()).toEqual([]);
@@ -223,24 +224,24 @@ describe('a drop of UDP to the listen port by rules of other programs', () => {
   });
 
   it('degrades the status, which checks only what the daemon detected', async () => {
-    const { desk, look, looks } = await dialled(dialledAt);
+    const { simulated, look, looks } = await dialled(dialledAt);
     await look();
-    desk.drops = { forward: [], inbound };
-    expect((await readStatus(desk.tools))[0]).toMatchObject({ inbound: null });
+    simulated.drops = { forward: [], inbound };
+    expect((await readStatus(simulated.tools))[0]).toMatchObject({ inbound: null });
     expect(looks()).toBe(1);
-    desk.seconds += 300;
+    simulated.seconds += 300;
     await look();
-    expect((await readStatus(desk.tools))[0]).toMatchObject({
+    expect((await readStatus(simulated.tools))[0]).toMatchObject({
       ...{ state: 'degraded', inbound },
       warnings: [expect.stringMatching(/^ufw drops UDP to port 51820 .*: other hosts cannot start a session/)],
     });
-    desk.drops = forward();
-    expect((await readStatus(desk.tools))[0]).toMatchObject({ inbound: null, warnings: [] });
+    simulated.drops = forward();
+    expect((await readStatus(simulated.tools))[0]).toMatchObject({ inbound: null, warnings: [] });
   });
 
   it('is not checked where no peer dials this host', async () => {
-    const { desk, look, looks } = await dialled(null);
-    desk.drops = { forward: [], inbound };
+    const { simulated, look, looks } = await dialled(null);
+    simulated.drops = { forward: [], inbound };
     expect(await look()).toEqual([]);
     expect(looks()).toBe(0);
   });

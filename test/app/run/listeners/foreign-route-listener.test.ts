@@ -4,25 +4,26 @@ import { passNetwork } from '../../../../src/app/reconcile/pass.ts';
 import { noUpdate } from '../../../../src/app/reconcile/state-update.ts';
 import { ForeignRouteListener } from '../../../../src/app/run/listeners/foreign-route-listener.ts';
 import { peer, prefix } from '../../../core/samples.ts';
-import { Desk, joinedTo, mapAt } from '../../desk.ts';
+import { joinedTo, mapAt } from '../../joined-state.ts';
+import { SimulatedHost } from '../../simulated-host.ts';
 import { passOf } from '../pass-of.ts';
 
 it('a route that is not ours is logged once while it is there, and when it is gone', async () => {
-  const desk = await Desk.with(joinedTo(mapAt('"1"', [peer(2)])));
-  await passNetwork(desk.tools, 'cpn0', noUpdate, { withinMs: 1 });
-  const watch = new ForeignRouteListener(desk.tools, 'cpn0');
-  const look = async () => watch.onPass(passOf(await evaluateNetwork(desk.tools, await desk.state())));
-  const { actual } = desk;
+  const simulated = await SimulatedHost.with(joinedTo(mapAt('"1"', [peer(2)])));
+  await passNetwork(simulated.tools, 'cpn0', noUpdate, { withinMs: 1 });
+  const watch = new ForeignRouteListener(simulated.tools, 'cpn0');
+  const look = async () => watch.onPass(passOf(await evaluateNetwork(simulated.tools, await simulated.state())));
+  const { actual } = simulated;
   await look();
-  desk.actual = {
+  simulated.actual = {
     ...actual,
     routes: [...actual.routes, { prefix: prefix('10.9.0.0/16'), table: 'main', protocol: 'boot', metric: 0 }],
   };
   await look();
   await look();
-  desk.actual = actual;
+  simulated.actual = actual;
   await look();
-  const logged = desk.logged.filter(({ facts }) => 'route' in facts);
+  const logged = simulated.logged.filter(({ facts }) => 'route' in facts);
   expect(logged).toMatchObject([
     { level: 'warn', facts: { route: '10.9.0.0/16', remedy: 'ip route del 10.9.0.0/16 dev cpn0' } },
     { level: 'info', facts: { route: '10.9.0.0/16' } },

@@ -9,25 +9,25 @@ import type { Peer } from '../../../../src/core/map/model.ts';
 import type { Prefix } from '../../../../src/core/net/cidr.ts';
 import type { Joined } from '../../../../src/store/state/state.ts';
 import { address, dialled, peer, underlay } from '../../../core/samples.ts';
-import { Desk } from '../../desk.ts';
 import { mapWithout, one, range, serving, two } from '../../serving.ts';
+import { SimulatedHost } from '../../simulated-host.ts';
 import { passOf } from '../pass-of.ts';
 
 const lan = [one, two].map((prefix, at) => ({ prefix, link: `eth${at + 1}` }));
 
 /** A connector of two routes with a LAN each, and passes of its daemon. */
 async function watchOver(state: Joined = serving(), reached = lan) {
-  const desk = await Desk.with(state);
-  desk.sourceAddressTo = () => address('203.0.113.22');
+  const simulated = await SimulatedHost.with(state);
+  simulated.sourceAddressTo = () => address('203.0.113.22');
   const see = (now: typeof lan) => {
-    desk.actual = { ...desk.actual, underlay: { ...underlay, reached: now } };
+    simulated.actual = { ...simulated.actual, underlay: { ...underlay, reached: now } };
   };
   see(reached);
-  await passNetwork(desk.tools, 'cpn0', noUpdate, { withinMs: 1 });
+  await passNetwork(simulated.tools, 'cpn0', noUpdate, { withinMs: 1 });
   const triggers: number[] = [];
   let dropped: ReadonlyMap<Prefix, string> = new Map();
   const watch = new LanRouteListener(
-    desk.tools,
+    simulated.tools,
     'cpn0',
     (inMs) => void triggers.push(inMs),
     () => dropped,
@@ -40,16 +40,17 @@ async function watchOver(state: Joined = serving(), reached = lan) {
     const { membership } = state;
     const map = mapWithout(withdrawn);
     const now = { ...state, membership: { ...membership, map: { ...map, peers: [...map.peers, ...others] } } };
-    await watch.onPass(passOf(await evaluateNetwork(desk.tools, now)));
-    return withdrawnBy(now, await desk.tools.store.readNotes('cpn0'));
+    await watch.onPass(passOf(await evaluateNetwork(simulated.tools, now)));
+    return withdrawnBy(now, await simulated.tools.store.readNotes('cpn0'));
   };
-  const logged = () => desk.logged.filter(({ message }) => message.startsWith('the path')).map((each) => each.message);
-  return { desk, see, watch, triggers, pass, logged, drop };
+  const logged = () =>
+    simulated.logged.filter(({ message }) => message.startsWith('the path')).map((each) => each.message);
+  return { simulated, see, watch, triggers, pass, logged, drop };
 }
 
 describe('a connector', () => {
   it('withdraws the route whose path is gone, logs it once, and serves it again once the path has settled', async () => {
-    const { desk, see, triggers, pass, logged } = await watchOver();
+    const { simulated, see, triggers, pass, logged } = await watchOver();
     expect(await pass()).toEqual([]);
     see(lan.slice(1));
     expect(await pass()).toEqual([one]);
@@ -58,25 +59,25 @@ describe('a connector', () => {
     see(lan);
     expect(await pass([one])).toEqual([one]);
     expect(triggers).toEqual([5_000]);
-    desk.seconds += 5;
+    simulated.seconds += 5;
     expect(await pass([one])).toEqual([]);
     expect(logged().at(-1)).toBe('the path to the LAN behind a route is back');
   });
 
   it('leaves a route whose packets another program drops to another connector, and takes it back without one', async () => {
-    const { desk, pass, drop } = await watchOver();
+    const { simulated, pass, drop } = await watchOver();
     const other = peer(3, { type: 'connector', endpoint: dialled(3) });
     await pass([], [other]);
     drop(one);
     expect(await pass()).toEqual([]);
     expect(await pass([], [other])).toEqual([one]);
     expect(await pass([one], [other])).toEqual([one]);
-    expect(describeLanRoutes(serving(), (await desk.tools.store.readNotes('cpn0')).ways)[0]).toContain(
+    expect(describeLanRoutes(serving(), (await simulated.tools.store.readNotes('cpn0')).ways)[0]).toContain(
       '(nft table ip filter drops what this host forwards there)',
     );
     const without = { ...other, routes: [two], withdrawn: [one] };
     expect(await pass([one], [without])).toEqual([one]);
-    desk.seconds += 5;
+    simulated.seconds += 5;
     expect(await pass([one], [without])).toEqual([]);
     expect(await pass([], [without])).toEqual([]);
   });
@@ -91,9 +92,9 @@ describe('a connector', () => {
   });
 
   it('withdraws nothing while it does not reach the control plane', async () => {
-    const { desk, see, pass } = await watchOver();
+    const { simulated, see, pass } = await watchOver();
     await pass();
-    desk.sourceAddressTo = () => null;
+    simulated.sourceAddressTo = () => null;
     see([]);
     expect(await pass()).toEqual([]);
   });
@@ -106,11 +107,11 @@ describe('a connector', () => {
   });
 
   it('shows a route without a path, and whether that is reported', async () => {
-    const { desk, see, pass } = await watchOver();
+    const { simulated, see, pass } = await watchOver();
     await pass();
     see(lan.slice(1));
     await pass();
-    const { ways: lanRoutes } = await desk.tools.store.readNotes('cpn0');
+    const { ways: lanRoutes } = await simulated.tools.store.readNotes('cpn0');
     const what = `this host has no way to the LAN behind ${one} (the route there by eth1 is gone); `;
     expect(describeLanRoutes(serving(), lanRoutes)).toEqual([
       `${what}the control plane still has the route in service here, and others send to it`,

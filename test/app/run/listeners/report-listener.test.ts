@@ -7,7 +7,8 @@ import { CommandFailed, NotOurs, Refused, Unreachable } from '../../../../src/co
 import type { PeerFailure } from '../../../../src/core/map/model.ts';
 import type { Joined } from '../../../../src/store/state/state.ts';
 import { dialled, peer } from '../../../core/samples.ts';
-import { Desk, joinedTo, mapAt } from '../../desk.ts';
+import { joinedTo, mapAt } from '../../joined-state.ts';
+import { SimulatedHost } from '../../simulated-host.ts';
 import { passOf } from '../pass-of.ts';
 
 const member = joinedTo(
@@ -22,11 +23,11 @@ const unreachable = (retryAfterMs: number | null = null) =>
 
 /** A host with a session to both connectors; `pass` makes a pass, this many seconds after the one before. */
 async function start(initial: Joined = member) {
-  const desk = await Desk.with(initial);
-  await passNetwork(desk.tools, 'cpn0', { map: null, resolved: null }, { withinMs: 1 });
-  for (const number of [2, 3]) answer(desk, number);
+  const simulated = await SimulatedHost.with(initial);
+  await passNetwork(simulated.tools, 'cpn0', { map: null, resolved: null }, { withinMs: 1 });
+  for (const number of [2, 3]) answer(simulated, number);
   const rtts = new Map<ReturnType<typeof peer>['publicKey'], number>();
-  const listener = new ReportListener(desk.tools, 'cpn0', () => rtts);
+  const listener = new ReportListener(simulated.tools, 'cpn0', () => rtts);
   const ending = new AbortController();
   const ended = listener.run(ending.signal);
   const stop = () => {
@@ -35,23 +36,23 @@ async function start(initial: Joined = member) {
   };
   const settle = () => new Promise((resolve) => setTimeout(resolve, 20));
   const pass = async (seconds = 0, changes: Partial<Joined> = {}) => {
-    desk.seconds += seconds;
-    const state = { ...(await desk.state()), ...changes };
-    const before = desk.reports.length;
-    const evaluation = state.enabled ? await evaluateNetwork(desk.tools, state) : null;
+    simulated.seconds += seconds;
+    const state = { ...(await simulated.state()), ...changes };
+    const before = simulated.service.reports.length;
+    const evaluation = state.enabled ? await evaluateNetwork(simulated.tools, state) : null;
     await listener.onPass(passOf(evaluation, evaluation?.changes));
     await settle();
-    return desk.reports.slice(before);
+    return simulated.service.reports.slice(before);
   };
-  return { desk, listener, pass, rtts, stop, settle };
+  return { simulated, listener, pass, rtts, stop, settle };
 }
 
 /** A peer answers now, with this many bytes more. */
-function answer(desk: Desk, number: number, bytes = 100): void {
+function answer(simulated: SimulatedHost, number: number, bytes = 100): void {
   const { publicKey } = peer(number);
-  const before = desk.actual.device?.peers.find((each) => each.publicKey === publicKey);
+  const before = simulated.actual.device?.peers.find((each) => each.publicKey === publicKey);
   const counters = { rxBytes: (before?.rxBytes ?? 0) + bytes, txBytes: (before?.txBytes ?? 0) + bytes };
-  desk.touch(number, { latestHandshake: Math.floor(desk.tools.now().getTime() / 1000), ...counters });
+  simulated.updatePeer(number, { latestHandshake: Math.floor(simulated.tools.now().getTime() / 1000), ...counters });
 }
 
 const both = [
@@ -79,10 +80,10 @@ describe('a report', () => {
   });
 
   it('has a peer that did not answer a probe, and that answers again before a pass found it dead', async () => {
-    const { desk, listener, pass } = await start();
+    const { simulated, listener, pass } = await start();
     await pass();
     listener.noteProbed([{ peer: 2, answered: false }]);
-    answer(desk, 2);
+    answer(simulated, 2);
     expect(await pass(1)).toMatchObject([{ paths: [{ peer: 2, path: 'direct' }] }]);
     expect(await pass(1)).toEqual([]);
     // Here a pass found it dead, and the probe that it answers.
@@ -92,22 +93,22 @@ describe('a report', () => {
   });
 
   it('has figures once a minute, where they changed notably, over the connection of the long poll', async () => {
-    const { desk, listener, pass, rtts } = await start();
+    const { simulated, listener, pass, rtts } = await start();
     await pass();
     rtts.set(peer(2).publicKey, 12.34);
     expect(await pass(20)).toEqual([]);
     await listener.reportIdle();
-    desk.seconds += 40;
-    answer(desk, 2);
+    simulated.seconds += 40;
+    answer(simulated, 2);
     expect(await pass()).toEqual([]);
-    expect(desk.reports).toHaveLength(1);
+    expect(simulated.service.reports).toHaveLength(1);
     await listener.reportIdle();
-    expect(desk.reports.slice(1)).toEqual([
+    expect(simulated.service.reports.slice(1)).toEqual([
       { paths: [{ peer: 2, path: 'direct', handshake_age: 0, rtt_ms: 12.3, rx_rate: 3, tx_rate: 3 }] },
     ]);
     rtts.set(peer(2).publicKey, 80);
     expect(await pass(30)).toEqual([]);
-    answer(desk, 3);
+    answer(simulated, 3);
     expect(await pass(30, { failed: lost })).toMatchObject([
       { paths: [{ peer: 2, path: 'down', rtt_ms: 80 }], routes: [{ connector: 3 }] },
     ]);
@@ -122,107 +123,108 @@ describe('a report', () => {
   });
 
   it('is empty 50 s after the first and then once in 100 s of a host that has nothing to report, over the connection of the long poll', async () => {
-    const { desk, listener, pass } = await start();
+    const { simulated, listener, pass } = await start();
     await pass();
     const sent: number[] = [];
     for (let at = 10; at <= 600; at += 10) {
-      for (const number of [2, 3]) answer(desk, number);
-      desk.seconds += 10;
-      const before = desk.reports.length;
+      for (const number of [2, 3]) answer(simulated, number);
+      simulated.seconds += 10;
+      const before = simulated.service.reports.length;
       if (at % 30 === 0) await pass();
-      expect(desk.reports).toHaveLength(before);
+      expect(simulated.service.reports).toHaveLength(before);
       if (at % 50 === 0) await listener.reportIdle();
-      if (desk.reports.length > before) sent.push(at);
+      if (simulated.service.reports.length > before) sent.push(at);
     }
     expect(sent).toEqual([50, 150, 250, 350, 450, 550]);
-    expect(desk.reports.slice(1)).toEqual(sent.map(() => ({})));
-    expect(desk.patience).toMatchObject({ connection: 'keep' });
+    expect(simulated.service.reports.slice(1)).toEqual(sent.map(() => ({})));
+    expect(simulated.service.connectOptions).toMatchObject({ connection: 'keep' });
   });
 
   it('is empty once in three minutes of such a host without long polls', async () => {
-    const { desk, pass } = await start();
+    const { simulated, pass } = await start();
     await pass();
     for (let at = 0; at < 20; at += 1) {
-      for (const number of [2, 3]) answer(desk, number);
+      for (const number of [2, 3]) answer(simulated, number);
       await pass(30);
     }
-    expect(desk.reports.slice(1)).toEqual([{}, {}, {}]);
+    expect(simulated.service.reports.slice(1)).toEqual([{}, {}, {}]);
   });
 
   it('follows the first at the next pass where its reply had no witness, once', async () => {
-    const { desk, listener, pass } = await start();
-    desk.replies = () => ({ reachableBy: 0, witnesses: 0 });
+    const { simulated, listener, pass } = await start();
+    simulated.service.onReport = () => ({ reachableBy: 0, witnesses: 0 });
     await pass();
     expect(await pass(10)).toEqual([]);
-    for (const number of [2, 3]) answer(desk, number);
+    for (const number of [2, 3]) answer(simulated, number);
     expect(await pass(20)).toEqual([{}]);
     for (let at = 0; at < 2; at += 1) {
-      for (const number of [2, 3]) answer(desk, number);
+      for (const number of [2, 3]) answer(simulated, number);
       expect(await pass(30)).toEqual([]);
     }
     await listener.reportIdle();
-    expect(desk.reports).toHaveLength(2);
+    expect(simulated.service.reports).toHaveLength(2);
   });
 
   it('on its way does not delay the next long poll', async () => {
-    const { desk, listener, pass, stop } = await start();
-    desk.replies = () => new Promise((_, reject) => desk.ending?.addEventListener('abort', () => reject(new Error())));
+    const { simulated, listener, pass, stop } = await start();
+    simulated.service.onReport = () =>
+      new Promise((_, reject) => simulated.service.reportSignal?.addEventListener('abort', () => reject(new Error())));
     await pass();
     await listener.reportIdle();
     await stop();
   });
 
   it('has all of it after a failure, once the pause is over', async () => {
-    const { desk, pass } = await start();
+    const { simulated, pass } = await start();
     await pass();
-    desk.replies = () => {
+    simulated.service.onReport = () => {
       throw unreachable(20_000);
     };
     await pass(1, { failed: lost });
-    desk.replies = () => ({ reachableBy: 1, witnesses: 1 });
+    simulated.service.onReport = () => ({ reachableBy: 1, witnesses: 1 });
     expect(await pass(20, { failed: lost })).toEqual([]);
     expect(await pass(4, { failed: lost })).toMatchObject([{ complete: true, routes: [{ connector: 3 }] }]);
-    expect(desk.logged.filter(({ level }) => level === 'warn')).toEqual([]);
+    expect(simulated.logged.filter(({ level }) => level === 'warn')).toEqual([]);
   });
 
   it('is not repeated soon where the service refuses it, which is logged once', async () => {
-    const { desk, pass } = await start();
+    const { simulated, pass } = await start();
     let requests = 0;
-    desk.replies = () => {
+    simulated.service.onReport = () => {
       requests += 1;
       throw new Refused(422, 'the report', 'no', null);
     };
     for (let at = 0; at < 8; at += 1) await pass(30);
     expect(requests).toBe(2);
-    const warnings = desk.logged.filter(({ level }) => level === 'warn');
+    const warnings = simulated.logged.filter(({ level }) => level === 'warn');
     expect(warnings.map(({ message }) => message)).toEqual(['what this host observes could not be reported']);
   });
 
   it('is refused in silence where the request for the map is, which the log has', async () => {
-    const { desk, pass } = await start();
-    desk.replies = () => {
+    const { simulated, pass } = await start();
+    simulated.service.onReport = () => {
       throw new Refused(401, 'the report', 'no', null);
     };
     await pass();
-    expect(desk.logged.filter(({ level }) => level === 'warn')).toEqual([]);
+    expect(simulated.logged.filter(({ level }) => level === 'warn')).toEqual([]);
   });
 
   it('is silent about a failure where the map cannot be read either, and sends nothing that says nothing', async () => {
-    const { desk, pass } = await start();
-    desk.replies = () => ({ reachableBy: 0, witnesses: 0 });
+    const { simulated, pass } = await start();
+    simulated.service.onReport = () => ({ reachableBy: 0, witnesses: 0 });
     await pass();
-    const { sync } = await desk.tools.store.readNotes('cpn0');
-    await desk.tools.store.amendNotes('cpn0', { sync: { ...sync, error: 'it answered 429' } });
-    for (const number of [2, 3]) answer(desk, number);
+    const { sync } = await simulated.tools.store.readNotes('cpn0');
+    await simulated.tools.store.amendNotes('cpn0', { sync: { ...sync, error: 'it answered 429' } });
+    for (const number of [2, 3]) answer(simulated, number);
     expect(await pass(25)).toEqual([]);
     let requests = 0;
-    desk.replies = () => {
+    simulated.service.onReport = () => {
       requests += 1;
       throw new Refused(422, 'the report', 'no', null);
     };
     for (let at = 0; at < 4; at += 1) await pass(400, { failed: lost });
     expect(requests).toBe(4);
-    expect(desk.logged.filter(({ level }) => level === 'warn')).toEqual([]);
+    expect(simulated.logged.filter(({ level }) => level === 'warn')).toEqual([]);
   });
 
   it('has all of it in a new membership', async () => {
@@ -239,10 +241,10 @@ describe('a report', () => {
   });
 
   it('is sent one at a time, the newest last, and delays no pass', async () => {
-    const { desk, pass, settle } = await start();
+    const { simulated, pass, settle } = await start();
     const first = Promise.withResolvers<void>();
     let requests = 0;
-    desk.replies = async () => {
+    simulated.service.onReport = async () => {
       requests += 1;
       if (requests === 1) await first.promise;
       return { reachableBy: 1, witnesses: 1 };
@@ -253,25 +255,27 @@ describe('a report', () => {
     expect(requests).toBe(1);
     first.resolve();
     await settle();
-    expect(desk.reports.slice(1)).toMatchObject([{ paths: [{ peer: 2, path: 'down' }], routes: [{ connector: 3 }] }]);
+    expect(simulated.service.reports.slice(1)).toMatchObject([
+      { paths: [{ peer: 2, path: 'down' }], routes: [{ connector: 3 }] },
+    ]);
   });
 
   it('is not sent more often than the control plane takes', async () => {
-    const { desk, pass } = await start();
+    const { simulated, pass } = await start();
     for (let at = 0; at < 60; at += 1) await pass(0.5, { failed: at % 2 ? lost : [] });
-    expect(desk.reports.length).toBeLessThanOrEqual(20);
+    expect(simulated.service.reports.length).toBeLessThanOrEqual(20);
     await pass(20, { failed: [] });
     expect(await pass(1, { failed: lost })).toMatchObject([{ paths: [{ path: 'down' }] }]);
   });
 
   it('is never sent to a service that does not describe it', async () => {
-    const { desk, listener, pass } = await start({ ...member, features: ['map-revision'] });
+    const { simulated, listener, pass } = await start({ ...member, features: ['map-revision'] });
     await pass();
     listener.onResult(new NotOurs('x', 'y', 'z'));
     await pass(120);
     const { pass: local } = await start({ ...member, features: null });
     await local();
-    expect([desk.reports, desk.known]).toEqual([[], undefined]);
+    expect([simulated.service.reports, simulated.service.knownService]).toEqual([[], undefined]);
   });
 
   it('is not sent with a personal token', async () => {
@@ -282,83 +286,87 @@ describe('a report', () => {
 });
 
 it('ends with the daemon, whatever is on its way', async () => {
-  const { desk, pass, stop } = await start();
-  desk.replies = () => new Promise((_, reject) => desk.ending?.addEventListener('abort', () => reject(new Error())));
+  const { simulated, pass, stop } = await start();
+  simulated.service.onReport = () =>
+    new Promise((_, reject) => simulated.service.reportSignal?.addEventListener('abort', () => reject(new Error())));
   await pass();
   await stop();
-  expect(desk.logged.filter(({ level }) => level !== 'debug')).toEqual([]);
+  expect(simulated.logged.filter(({ level }) => level !== 'debug')).toEqual([]);
 });
 
 describe('a failed pass', () => {
   const failure = new CommandFailed('wg', 1, 'no');
 
   it('is a problem once the retry fails too, until a pass succeeds', async () => {
-    const { desk, listener, pass, settle } = await start();
+    const { simulated, listener, pass, settle } = await start();
     await pass();
     for (const problem of [failure, null, failure, failure]) listener.onResult(problem);
     await settle();
-    expect(desk.reports.slice(1)).toEqual([{ problem: failure.message }]);
+    expect(simulated.service.reports.slice(1)).toEqual([{ problem: failure.message }]);
     listener.onResult(null);
     expect(await pass(1)).toEqual([]);
-    expect(desk.reports.slice(2)).toEqual([{ problem: null }]);
+    expect(simulated.service.reports.slice(2)).toEqual([{ problem: null }]);
   });
 
   it('is reported before any pass succeeded', async () => {
-    const { desk, listener, pass, settle } = await start();
+    const { simulated, listener, pass, settle } = await start();
     for (const problem of [failure, failure]) listener.onResult(problem);
     await settle();
-    expect(desk.reports).toMatchObject([{ complete: true, paths: [], problem: failure.message }]);
+    expect(simulated.service.reports).toMatchObject([{ complete: true, paths: [], problem: failure.message }]);
     listener.onResult(null);
     await pass();
-    expect(desk.reports.slice(1)).toMatchObject([{ problem: null }, { paths: [{ peer: 2 }, { peer: 3 }] }]);
+    expect(simulated.service.reports.slice(1)).toMatchObject([
+      { problem: null },
+      { paths: [{ peer: 2 }, { peer: 3 }] },
+    ]);
   });
 
   it('that no retry repairs is a problem at once', async () => {
-    const { desk, listener, pass, settle } = await start();
+    const { simulated, listener, pass, settle } = await start();
     await pass();
     const problem = new NotOurs('the interface', 'cpn0', 'remove it');
     listener.onResult(problem);
     await settle();
-    expect(desk.reports.slice(1)).toEqual([{ problem: problem.message }]);
+    expect(simulated.service.reports.slice(1)).toEqual([{ problem: problem.message }]);
   });
 });
 
 describe('the reply', () => {
-  const noted = async (desk: Desk) => (await desk.tools.store.readNotes('cpn0')).reachability;
+  const noted = async (simulated: SimulatedHost) => (await simulated.tools.store.readNotes('cpn0')).reachability;
 
   it('is in the notes, which are written only when it changes', async () => {
-    const { desk, pass } = await start();
+    const { simulated, pass } = await start();
     const amended: object[] = [];
-    const { amendNotes } = desk.tools.store;
-    desk.tools.store.amendNotes = (link, part) => {
+    const { amendNotes } = simulated.tools.store;
+    simulated.tools.store.amendNotes = (link, part) => {
       amended.push(part);
       return amendNotes(link, part);
     };
     await pass();
     await pass(180);
-    expect(await noted(desk)).toEqual({ reachableBy: 1, witnesses: 1 });
-    expect(desk.reports).toHaveLength(2);
+    expect(await noted(simulated)).toEqual({ reachableBy: 1, witnesses: 1 });
+    expect(simulated.service.reports).toHaveLength(2);
     expect(amended).toHaveLength(1);
-    desk.replies = () => ({ reachableBy: 1, witnesses: 2 });
+    simulated.service.onReport = () => ({ reachableBy: 1, witnesses: 2 });
     await pass(180);
-    expect(await noted(desk)).toEqual({ reachableBy: 1, witnesses: 2 });
+    expect(await noted(simulated)).toEqual({ reachableBy: 1, witnesses: 2 });
   });
 
   it('is forgotten where reports fail, and where the service has no such operation', async () => {
-    const { desk, pass } = await start();
+    const { simulated, pass } = await start();
     await pass();
-    expect(await noted(desk)).not.toBeNull();
-    desk.replies = () => {
+    expect(await noted(simulated)).not.toBeNull();
+    simulated.service.onReport = () => {
       throw unreachable();
     };
     await pass(180);
-    expect(await noted(desk)).toBeNull();
-    desk.replies = () => ({ reachableBy: 1, witnesses: 1 });
+    expect(await noted(simulated)).toBeNull();
+    simulated.service.onReport = () => ({ reachableBy: 1, witnesses: 1 });
     await pass(120);
-    expect(await noted(desk)).not.toBeNull();
+    expect(await noted(simulated)).not.toBeNull();
     await pass(1, { features: [] });
-    expect(await noted(desk)).toBeNull();
+    expect(await noted(simulated)).toBeNull();
     await pass(1);
-    expect(await noted(desk)).not.toBeNull();
+    expect(await noted(simulated)).not.toBeNull();
   });
 });

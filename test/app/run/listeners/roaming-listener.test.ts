@@ -5,7 +5,8 @@ import { noUpdate } from '../../../../src/app/reconcile/state-update.ts';
 import { RoamingListener } from '../../../../src/app/run/listeners/roaming-listener.ts';
 import type { Underlay } from '../../../../src/core/host-state/actual.ts';
 import { address, dialled, peer, prefix, underlay } from '../../../core/samples.ts';
-import { Desk, joinedTo, mapAt } from '../../desk.ts';
+import { joinedTo, mapAt } from '../../joined-state.ts';
+import { SimulatedHost } from '../../simulated-host.ts';
 import { passOf } from '../pass-of.ts';
 
 const hub = peer(2, { type: 'connector', endpoint: dialled(2) });
@@ -23,30 +24,30 @@ const asleep: Underlay = { ...underlay, addresses: [], connected: [], gateways: 
 
 /** A host with sessions to both peers, which do not answer yet, and a listener after the first pass. */
 async function start() {
-  const desk = await Desk.with(joined);
+  const simulated = await SimulatedHost.with(joined);
   const nudged: string[] = [];
-  desk.onHandshakeTrigger = (to) => void nudged.push(to);
-  desk.sourceAddressTo = () => (desk.actual.underlay.uplinks.length > 0 ? address('10.1.0.7') : null);
-  await passNetwork(desk.tools, 'cpn0', noUpdate, { withinMs: 1 });
-  const latestHandshake = Math.floor(desk.tools.now().getTime() / 1000);
+  simulated.onHandshakeTrigger = (to) => void nudged.push(to);
+  simulated.sourceAddressTo = () => (simulated.actual.underlay.uplinks.length > 0 ? address('10.1.0.7') : null);
+  await passNetwork(simulated.tools, 'cpn0', noUpdate, { withinMs: 1 });
+  const latestHandshake = Math.floor(simulated.tools.now().getTime() / 1000);
   for (const number of [2, 3])
-    desk.touch(number, { latestHandshake, rxBytes: 100, endpoint: dialled(number) as never });
+    simulated.updatePeer(number, { latestHandshake, rxBytes: 100, endpoint: dialled(number) as never });
   let moves = 0;
-  const watch = new RoamingListener(desk.tools, 'cpn0', () => {
+  const watch = new RoamingListener(simulated.tools, 'cpn0', () => {
     moves += 1;
   });
   const stop = new AbortController();
   const watching = watch.run(stop.signal);
-  const pass = async (around: Underlay = desk.actual.underlay) => {
-    desk.actual = { ...desk.actual, underlay: around };
-    desk.steps.length = 0;
-    watch.onPass(passOf(await evaluateNetwork(desk.tools, await desk.state())));
+  const pass = async (around: Underlay = simulated.actual.underlay) => {
+    simulated.actual = { ...simulated.actual, underlay: around };
+    simulated.steps.length = 0;
+    watch.onPass(passOf(await evaluateNetwork(simulated.tools, await simulated.state())));
     for (let turn = 0; turn < 5; turn += 1) {
       await new Promise((resolve) => setImmediate(resolve));
-      await desk.tools.store.lock(async () => {});
+      await simulated.tools.store.lock(async () => {});
     }
   };
-  const listLogged = () => desk.logged.filter(({ message }) => message.startsWith('the underlay changed'));
+  const listLogged = () => simulated.logged.filter(({ message }) => message.startsWith('the underlay changed'));
   /** The number of probes, once there are so many. */
   const logged = async (times: number) => {
     await vi.waitFor(() => expect(listLogged().length).toBeGreaterThanOrEqual(times), { timeout: 20_000 });
@@ -57,50 +58,50 @@ async function start() {
     stop.abort();
     await watching;
   };
-  return { desk, watch, nudged, pass, logged, countMoves: () => moves, end };
+  return { simulated, watch, nudged, pass, logged, countMoves: () => moves, end };
 }
 
 it('probes the peers in use, connectors first, once the underlay changes, and only then', async () => {
-  const { desk, pass, logged, end } = await start();
-  for (const each of [hub, edge]) desk.alive.add(each.address);
+  const { simulated, pass, logged, end } = await start();
+  for (const each of [hub, edge]) simulated.reachable.add(each.address);
   await pass();
   expect(await logged(0)).toEqual([]);
   await pass(cafe);
   expect(await logged(1)).toMatchObject([{ facts: { peers: 2, answered: ['peer-2', 'peer-3'], renewed: [] } }]);
-  expect(desk.steps).toEqual([]);
+  expect(simulated.steps).toEqual([]);
   await pass();
   expect(await logged(1)).toHaveLength(1);
   await end();
 });
 
 it('forces a handshake with a peer that sends nothing, and with no other', async () => {
-  const { desk, nudged, pass, logged, end } = await start();
-  desk.alive.add(hub.address);
+  const { simulated, nudged, pass, logged, end } = await start();
+  simulated.reachable.add(hub.address);
   await pass(cafe);
   expect(await logged(1)).toMatchObject([{ facts: { answered: ['peer-2'], renewed: ['peer-3'] } }]);
-  expect(desk.steps).toMatchObject([{ do: 'renew-peers', peers: [{ publicKey: edge.publicKey }] }]);
+  expect(simulated.steps).toMatchObject([{ do: 'renew-peers', peers: [{ publicKey: edge.publicKey }] }]);
   expect(nudged).toEqual([edge.address]);
   await end();
 });
 
 it('keeps the session of a peer whose firewall drops the probe, and which sent other packets', async () => {
-  const { desk, pass, logged, end } = await start();
-  const { isTcpReachable: answers } = desk.tools.host;
-  Object.assign(desk.tools.host, {
+  const { simulated, pass, logged, end } = await start();
+  const { isTcpReachable: answers } = simulated.tools.host;
+  Object.assign(simulated.tools.host, {
     isTcpReachable: async (to: never, deadline: number) => {
-      for (const number of [2, 3]) desk.touch(number, { rxBytes: 500 });
+      for (const number of [2, 3]) simulated.updatePeer(number, { rxBytes: 500 });
       return answers(to, deadline);
     },
   });
   await pass(cafe);
   expect(await logged(1)).toMatchObject([{ facts: { answered: [], renewed: [] } }]);
-  expect(desk.steps).toEqual([]);
+  expect(simulated.steps).toEqual([]);
   await end();
 });
 
 it('probes again after a new default route with the same addresses, and after a sleep', async () => {
-  const { desk, watch, pass, logged, end } = await start();
-  desk.alive.add(hub.address).add(edge.address);
+  const { simulated, watch, pass, logged, end } = await start();
+  simulated.reachable.add(hub.address).add(edge.address);
   const added = { kind: 'route', removed: false, isDefault: true } as const;
   watch.onEvent({ ...added, link: 'cpn0' });
   watch.onEvent({ ...added, link: 'eth0', removed: true });
@@ -116,33 +117,33 @@ it('probes again after a new default route with the same addresses, and after a 
 });
 
 it('logs once while the default route does not settle, unless a session had to be renewed', async () => {
-  const { desk, pass, logged, end } = await start();
-  desk.alive.add(hub.address).add(edge.address);
+  const { simulated, pass, logged, end } = await start();
+  simulated.reachable.add(hub.address).add(edge.address);
   const levels = async (times: number) => (await logged(times)).map(({ level }) => level);
   await pass(cafe);
   await pass(underlay);
   expect(await levels(2)).toEqual(['info', 'debug']);
-  desk.alive.delete(hub.address);
+  simulated.reachable.delete(hub.address);
   await pass(cafe);
   expect(await levels(3)).toEqual(['info', 'debug', 'info']);
-  desk.alive.add(hub.address);
-  desk.seconds += 30;
+  simulated.reachable.add(hub.address);
+  simulated.seconds += 30;
   await pass(underlay);
   expect((await levels(4)).at(-1)).toBe('info');
   await end();
 });
 
 it('probes the peers once its cable is plugged in again, and keeps their sessions while it is not', async () => {
-  const { desk, pass, logged, end } = await start();
+  const { simulated, pass, logged, end } = await start();
   const isUnplugged = (name: string) => ({ name, kind: 'other', ...(name === 'eth0' && { isDown: true as const }) });
   await pass({ ...underlay, uplinks6: ['eth0'], links: ['eth0', 'eth1'].map(isUnplugged) } as Underlay);
   expect(await logged(0)).toEqual([]);
-  expect(desk.steps).toEqual([]);
+  expect(simulated.steps).toEqual([]);
   // Two handshakes that cross leave each end with a session that the other end does not have.
-  const { isTcpReachable } = desk.tools.host;
-  Object.assign(desk.tools.host, {
+  const { isTcpReachable } = simulated.tools.host;
+  Object.assign(simulated.tools.host, {
     isTcpReachable: async (to: never, deadline: number) => {
-      for (const number of [2, 3]) desk.touch(number, { rxBytes: 372 });
+      for (const number of [2, 3]) simulated.updatePeer(number, { rxBytes: 372 });
       return isTcpReachable(to, deadline);
     },
   });
@@ -152,11 +153,11 @@ it('probes the peers once its cable is plugged in again, and keeps their session
 });
 
 it('probes no peer without a route to it, and none that is not in use', async () => {
-  const { desk, pass, logged, end } = await start();
-  desk.alive.add(hub.address).add(edge.address);
+  const { simulated, pass, logged, end } = await start();
+  simulated.reachable.add(hub.address).add(edge.address);
   await pass(asleep);
   expect(await logged(0)).toEqual([]);
-  desk.touch(3, { latestHandshake: null });
+  simulated.updatePeer(3, { latestHandshake: null });
   await pass(cafe);
   expect(await logged(1)).toMatchObject([{ facts: { peers: 1, answered: ['peer-2'] } }]);
   await end();

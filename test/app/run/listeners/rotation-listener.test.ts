@@ -6,7 +6,8 @@ import { Unreachable } from '../../../../src/core/errors/index.ts';
 import type { Joined } from '../../../../src/store/state/state.ts';
 import { dialled, options, peer } from '../../../core/samples.ts';
 import { eventually } from '../../../lab/eventually.ts';
-import { Desk, joinedTo, mapAt } from '../../desk.ts';
+import { joinedTo, mapAt } from '../../joined-state.ts';
+import { SimulatedHost } from '../../simulated-host.ts';
 import { passOf } from '../pass-of.ts';
 
 const map = mapAt('"1"', [peer(2, { endpoint: dialled(2) })]);
@@ -17,19 +18,19 @@ async function watch(changes: Partial<Joined> = {}) {
   const now = new Date(1_700_000_000_000 + 1_000_000);
   const keySince = now.toISOString();
   const rotating = { ...options, rotateEvery: hour };
-  const desk = await Desk.with(joinedTo(map, { keySince, options: rotating, ...changes }));
+  const simulated = await SimulatedHost.with(joinedTo(map, { keySince, options: rotating, ...changes }));
   let keys = 100;
   const random = () => {
     keys += 1;
     return new Uint8Array(32).fill(keys);
   };
-  Object.assign(desk.tools, { random });
-  await bringUp(desk.tools);
-  await desk.tools.store.amendNotes('cpn0', {
+  Object.assign(simulated.tools, { random });
+  await bringUp(simulated.tools);
+  await simulated.tools.store.amendNotes('cpn0', {
     sync: { mode: 'push', lastSuccess: keySince, error: null, refused: null },
   });
   let triggers = 0;
-  const rotation = new RotationListener(desk.tools, 'cpn0', 5_000, () => {
+  const rotation = new RotationListener(simulated.tools, 'cpn0', 5_000, () => {
     triggers += 1;
   });
   const ending = new AbortController();
@@ -39,69 +40,69 @@ async function watch(changes: Partial<Joined> = {}) {
     await watching;
   };
   onTestFinished(end);
-  const note = async () => rotation.onPass(passOf(await evaluateNetwork(desk.tools, await desk.state())));
+  const note = async () => rotation.onPass(passOf(await evaluateNetwork(simulated.tools, await simulated.state())));
   const tries = (count: number) => eventually(`${count} tries`, () => triggers === count);
-  return { desk, note, tries, end, triggers: () => triggers };
+  return { simulated, note, tries, end, triggers: () => triggers };
 }
 
 it('rotates the key when it is old enough, each time, and not before', async () => {
-  const { desk, note, tries } = await watch();
+  const { simulated, note, tries } = await watch();
   await note();
-  desk.seconds += hour - 1;
+  simulated.seconds += hour - 1;
   await note();
-  expect(desk.registered).toEqual([]);
+  expect(simulated.service.registeredKeys).toEqual([]);
   for (const count of [1, 2]) {
-    desk.seconds += 1.1 * hour;
+    simulated.seconds += 1.1 * hour;
     await note();
     await tries(count);
-    expect(desk.registered).toHaveLength(count);
-    expect(Date.parse((await desk.state()).keySince)).toBeGreaterThan(desk.tools.now().getTime() - 1_000);
+    expect(simulated.service.registeredKeys).toHaveLength(count);
+    expect(Date.parse((await simulated.state()).keySince)).toBeGreaterThan(simulated.tools.now().getTime() - 1_000);
     await note();
   }
-  expect(desk.registered).toHaveLength(2);
+  expect(simulated.service.registeredKeys).toHaveLength(2);
 });
 
 it('does not rotate unless it is configured, changes are pushed, no change waits for a rollback, and no device dials this host', async () => {
   const held = mapAt('"1"', [peer(2, { endpoint: dialled(2) }), peer(3, { via: { connector: 1 } })]);
   const cases: Partial<Joined>[] = [{ options }, {}, { refused: '"9"' }, { membership: joinedTo(held).membership }];
   for (const [at, changes] of cases.entries()) {
-    const { desk, note, end } = await watch(changes);
+    const { simulated, note, end } = await watch(changes);
     if (at === 1) {
-      await desk.tools.store.amendNotes('cpn0', {
+      await simulated.tools.store.amendNotes('cpn0', {
         sync: { mode: 'poll', lastSuccess: null, error: null, refused: null },
       });
     }
-    desk.seconds += 100 * hour;
+    simulated.seconds += 100 * hour;
     await note();
     // A rotation that began completes before the listener ends.
     await new Promise(setImmediate);
     await end();
-    expect((await desk.state()).rotation).toBeNull();
-    expect(desk.registered).toEqual([]);
+    expect((await simulated.state()).rotation).toBeNull();
+    expect(simulated.service.registeredKeys).toEqual([]);
   }
 });
 
 it('retries after an hour, and sooner to complete a rotation that began', async () => {
-  const { desk, note, tries, triggers } = await watch();
+  const { simulated, note, tries, triggers } = await watch();
   const gone = (delivered: boolean) =>
     new Unreachable('https://x', 'gone', { delivered, heard: false, retryAfterMs: null });
-  desk.registers = () => Promise.reject(gone(false));
-  desk.seconds += 2 * hour;
+  simulated.service.onRegisterKey = () => Promise.reject(gone(false));
+  simulated.seconds += 2 * hour;
   await note();
   await tries(1);
-  desk.seconds += hour - 1;
+  simulated.seconds += hour - 1;
   await note();
   expect(triggers()).toBe(1);
-  desk.seconds += 1;
-  desk.registers = () => Promise.reject(gone(true));
+  simulated.seconds += 1;
+  simulated.service.onRegisterKey = () => Promise.reject(gone(true));
   await note();
   await tries(2);
-  expect((await desk.state()).rotation).toMatchObject({ phase: 'announcing' });
-  desk.registers = () => true;
+  expect((await simulated.state()).rotation).toMatchObject({ phase: 'announcing' });
+  simulated.service.onRegisterKey = () => true;
   await note();
   await tries(3);
-  expect((await desk.state()).rotation).toBeNull();
-  const said = desk.logged.filter(({ level }) => level !== 'debug').map(({ message }) => message);
+  expect((await simulated.state()).rotation).toBeNull();
+  const said = simulated.logged.filter(({ level }) => level !== 'debug').map(({ message }) => message);
   expect(said).toEqual([
     'the key could not be changed',
     'the key could not be changed',

@@ -8,7 +8,8 @@ import { Unreachable } from '../../../../src/core/errors/index.ts';
 import type { Joined } from '../../../../src/store/state/state.ts';
 import { network, peer } from '../../../core/samples.ts';
 import { eventually } from '../../../lab/eventually.ts';
-import { Desk, joinedTo } from '../../desk.ts';
+import { joinedTo } from '../../joined-state.ts';
+import { SimulatedHost } from '../../simulated-host.ts';
 import { passOf } from '../pass-of.ts';
 
 const networkSecret = new Secret(Buffer.alloc(32, 7).toString('base64'));
@@ -22,18 +23,20 @@ function listed(secretTag: string | undefined, revision: string | null, secret: 
 }
 
 async function watch() {
-  const desk = await Desk.with(listed(undefined, '"1"'));
-  const secrets = new SecretListener(desk.tools, 'cpn0');
+  const simulated = await SimulatedHost.with(listed(undefined, '"1"'));
+  const secrets = new SecretListener(simulated.tools, 'cpn0');
   let asked = 0;
-  const { announces } = desk;
+  const {
+    service: { onSecretTag: announces },
+  } = simulated;
   const answer = { with: announces };
-  desk.announces = (tag) => {
+  simulated.service.onSecretTag = (tag) => {
     asked += 1;
     return answer.with(tag);
   };
   const look = async (state: Joined) => {
     const before = asked;
-    const pass = passOf(await evaluateNetwork(desk.tools, state));
+    const pass = passOf(await evaluateNetwork(simulated.tools, state));
     // The request is sent at once, but for the end of a failed one before it.
     for (let turn = 0; turn < 5 && asked === before; turn += 1) {
       secrets.onPass(pass);
@@ -41,42 +44,45 @@ async function watch() {
     }
     return asked > before;
   };
-  return { desk, answer, look };
+  return { simulated, answer, look };
 }
 
 it('reports the tag until a map contains it, once for each map', async () => {
-  const { desk, look } = await watch();
+  const { simulated, look } = await watch();
   expect(await look(listed(undefined, '"1"'))).toBe(true);
   expect(await look(listed(undefined, '"1"'))).toBe(false);
   expect(await look(listed(undefined, '"2"'))).toBe(true);
   expect(await look(listed(tag, '"3"'))).toBe(false);
-  expect(desk.announced).toEqual([tag, tag]);
+  expect(simulated.service.announcedTags).toEqual([tag, tag]);
 });
 
 it('reports another secret, and its removal', async () => {
-  const { desk, look } = await watch();
+  const { simulated, look } = await watch();
   expect(await look(listed('ffeeddccbbaa9988', '"1"'))).toBe(true);
   expect(await look(listed(tag, '"1"', null))).toBe(true);
   expect(await look(listed(undefined, '"1"', null))).toBe(false);
-  expect(desk.announced).toEqual([tag, null]);
+  expect(simulated.service.announcedTags).toEqual([tag, null]);
 });
 
 it('reports once to a service without this resource', async () => {
-  const { desk, answer, look } = await watch();
+  const { simulated, answer, look } = await watch();
   answer.with = () => false;
   expect(await look(listed(undefined, '"1"'))).toBe(true);
   expect(await look(listed(undefined, '"2"'))).toBe(false);
-  expect(desk.logged.filter(({ level }) => level !== 'debug')).toEqual([]);
+  expect(simulated.logged.filter(({ level }) => level !== 'debug')).toEqual([]);
 });
 
 it('repeats a failed report after the next pass, and logs the failure once', async () => {
-  const { desk, answer, look } = await watch();
+  const { simulated, answer, look } = await watch();
   answer.with = () => {
     throw unreachable;
   };
   for (let round = 0; round < 3; round += 1) expect(await look(listed(undefined, '"1"'))).toBe(true);
   answer.with = () => true;
   expect(await look(listed(undefined, '"1"'))).toBe(true);
-  await eventually('the end of it', () => desk.logged.at(-1)?.message === 'the tag of the network secret is reported');
-  expect(desk.logged.filter(({ level }) => level === 'warn')).toHaveLength(1);
+  await eventually(
+    'the end of it',
+    () => simulated.logged.at(-1)?.message === 'the tag of the network secret is reported',
+  );
+  expect(simulated.logged.filter(({ level }) => level === 'warn')).toHaveLength(1);
 });

@@ -5,38 +5,38 @@ import { Unreachable } from '../../../../src/core/errors/index.ts';
 import type { Prefix } from '../../../../src/core/net/cidr.ts';
 import type { Joined } from '../../../../src/store/state/state.ts';
 import { eventually } from '../../../lab/eventually.ts';
-import type { Desk } from '../../desk.ts';
 import { one, range, serving, startServing, two } from '../../serving.ts';
+import type { SimulatedHost } from '../../simulated-host.ts';
 import { passOf } from '../pass-of.ts';
 
 const unreachable = new Unreachable('https://x', 'refused', { delivered: false, heard: true, retryAfterMs: null });
-const warnings = (desk: Desk) => desk.logged.filter(({ level }) => level === 'warn').length;
+const warnings = (simulated: SimulatedHost) => simulated.logged.filter(({ level }) => level === 'warn').length;
 
 /** A connector, and a pass over its network after which these routes are noted as dead. */
 async function start(initial: Joined) {
-  const desk = await startServing(initial);
-  const listener = new ServiceListener(desk.tools, 'cpn0');
+  const simulated = await startServing(initial);
+  const listener = new ServiceListener(simulated.tools, 'cpn0');
   const pass = async (dead: readonly Prefix[], state = initial) => {
-    await desk.tools.store.amendNotes('cpn0', { dead });
-    await listener.onPass(passOf(await evaluateNetwork(desk.tools, state)));
+    await simulated.tools.store.amendNotes('cpn0', { dead });
+    await listener.onPass(passOf(await evaluateNetwork(simulated.tools, state)));
   };
-  return { desk, pass };
+  return { simulated, pass };
 }
 
 it('withdraws the routes whose LAN is dead, and all routes of a drained connector', async () => {
-  const { desk, pass } = await start(serving());
+  const { simulated, pass } = await start(serving());
   await pass([one]);
-  await eventually('the control plane receives it', () => desk.withdrawn.length === 1);
+  await eventually('the control plane receives it', () => simulated.service.withdrawn.length === 1);
   await pass([one], serving({ drained: true }));
-  await eventually('the control plane receives it', () => desk.withdrawn.length === 2);
-  expect(desk.withdrawn).toEqual([[one], [range, one, two]]);
+  await eventually('the control plane receives it', () => simulated.service.withdrawn.length === 2);
+  expect(simulated.service.withdrawn).toEqual([[one], [range, one, two]]);
 });
 
 it('sends one report at a time, and then the newest', async () => {
-  const { desk, pass } = await start(serving());
+  const { simulated, pass } = await start(serving());
   const first = Promise.withResolvers<void>();
   const requests: (readonly string[])[] = [];
-  desk.withdraws = (prefixes) => {
+  simulated.service.onWithdraw = (prefixes) => {
     requests.push(prefixes);
     return first.promise;
   };
@@ -45,14 +45,14 @@ it('sends one report at a time, and then the newest', async () => {
   await pass([one, two]);
   await pass([two]);
   first.resolve();
-  await eventually('the control plane receives it', () => desk.withdrawn.length === 2);
+  await eventually('the control plane receives it', () => simulated.service.withdrawn.length === 2);
   expect(requests).toEqual([[one], [two]]);
 });
 
 it('repeats a failed report after the next pass, and logs the failure once', async () => {
-  const { desk, pass } = await start(serving());
+  const { simulated, pass } = await start(serving());
   let requests = 0;
-  desk.withdraws = () => {
+  simulated.service.onWithdraw = () => {
     requests += 1;
     throw unreachable;
   };
@@ -60,27 +60,30 @@ it('repeats a failed report after the next pass, and logs the failure once', asy
     await pass([one]);
     await eventually('a request', () => requests === attempt);
   }
-  desk.withdraws = () => {};
+  simulated.service.onWithdraw = () => {};
   await pass([one]);
-  await eventually('the control plane receives it', () => desk.withdrawn.length === 1);
-  await eventually('the end of it', () => desk.logged.at(-1)?.message === 'routes out of service are reported again');
-  expect(warnings(desk)).toBe(1);
+  await eventually('the control plane receives it', () => simulated.service.withdrawn.length === 1);
+  await eventually(
+    'the end of it',
+    () => simulated.logged.at(-1)?.message === 'routes out of service are reported again',
+  );
+  expect(warnings(simulated)).toBe(1);
 });
 
 it('continues after an unexpected error', async () => {
-  const { desk, pass } = await start(serving());
-  desk.withdraws = () => {
+  const { simulated, pass } = await start(serving());
+  simulated.service.onWithdraw = () => {
     throw new TypeError('a bug');
   };
   await pass([one]);
-  await eventually('the control plane receives it', () => desk.logged.some(({ level }) => level === 'error'));
-  desk.withdraws = () => {};
+  await eventually('the control plane receives it', () => simulated.logged.some(({ level }) => level === 'error'));
+  simulated.service.onWithdraw = () => {};
   await pass([one]);
-  await eventually('the control plane receives it', () => desk.withdrawn.length === 1);
+  await eventually('the control plane receives it', () => simulated.service.withdrawn.length === 1);
 });
 
 it('reports nothing for a host that is no connector', async () => {
-  const { desk, pass } = await start(serving({}, 'origin'));
+  const { simulated, pass } = await start(serving({}, 'origin'));
   await pass([one]);
-  expect(desk.patience).toBeUndefined();
+  expect(simulated.service.connectOptions).toBeUndefined();
 });

@@ -3,7 +3,8 @@ import type { NetworkStatus, PeerStatus } from '../../../../src/app/problems/net
 import { readStatus } from '../../../../src/app/status/status.ts';
 import { createMetrics } from '../../../../src/cli/daemon/metrics/metrics.ts';
 import { maxReported } from '../../../../src/cli/daemon/metrics/names.ts';
-import { Desk, joinedTo, mapAt } from '../../../app/desk.ts';
+import { joinedTo, mapAt } from '../../../app/joined-state.ts';
+import { SimulatedHost } from '../../../app/simulated-host.ts';
 import { peer } from '../../../core/samples.ts';
 import { readExposition } from './exposition.ts';
 import { expose, watchedDesk } from './watched.ts';
@@ -35,7 +36,7 @@ describe('metrics of a daemon', () => {
       'peer-3 3 never': 0,
     });
     const handshakes = valuesOf(text, 'cpn_peer_latest_handshake_timestamp_seconds', 'peer', 'peer_id');
-    expect(handshakes).toEqual({ [gate]: Math.floor(watched.desk.tools.now().getTime() / 1000) - 100 });
+    expect(handshakes).toEqual({ [gate]: Math.floor(watched.simulated.tools.now().getTime() / 1000) - 100 });
     expect(valuesOf(text, 'cpn_peer_receive_bytes_total', 'peer_id')).toEqual({ 2: 148, 3: 0 });
     expect(valuesOf(text, 'cpn_peer_transmit_bytes_total', 'peer_id')).toEqual({ 2: 92, 3: 0 });
     expect(valuesOf(text, 'cpn_route_state', 'prefix', 'state')).toMatchObject({
@@ -56,23 +57,23 @@ describe('metrics of a daemon', () => {
   });
 
   it('leave out of a file what node_exporter tells of itself', async () => {
-    const { desk, metrics } = await watchedDesk();
-    const families = [...readExposition(await metrics.format(await readStatus(desk.tools), 'file')).keys()];
+    const { simulated, metrics } = await watchedDesk();
+    const families = [...readExposition(await metrics.format(await readStatus(simulated.tools), 'file')).keys()];
     expect(families).toContain('cpn_network_state');
     expect(families.filter((name) => !name.startsWith('cpn_'))).toEqual([]);
   });
 
   it('tell that the control plane refuses the network, and why', async () => {
-    const { desk, metrics } = await watchedDesk();
-    const { sync } = await desk.tools.store.readNotes('cpn0');
-    await desk.tools.store.amendNotes('cpn0', { sync: { ...sync, error: 'refused', refused: 'gone' } });
-    const text = await metrics.format(await readStatus(desk.tools), 'scrape');
+    const { simulated, metrics } = await watchedDesk();
+    const { sync } = await simulated.tools.store.readNotes('cpn0');
+    await simulated.tools.store.amendNotes('cpn0', { sync: { ...sync, error: 'refused', refused: 'gone' } });
+    const text = await metrics.format(await readStatus(simulated.tools), 'scrape');
     expect(valuesOf(text, 'cpn_sync_refused', 'reason')).toEqual({ token: 0, forbidden: 0, gone: 1 });
   });
 
   it('tell no more of what is gone, and of a network that cannot be looked at only that', async () => {
-    const { desk, metrics } = await watchedDesk();
-    const [network] = await readStatus(desk.tools);
+    const { simulated, metrics } = await watchedDesk();
+    const [network] = await readStatus(simulated.tools);
     const failed = { ...network, peers: [], routes: [], network: null, address: null, failure: new Error() };
     const text = await metrics.format([failed as unknown as NetworkStatus], 'scrape');
     expect(valuesOf(text, 'cpn_network_unreadable', 'interface')).toEqual({ cpn0: 1 });
@@ -80,8 +81,8 @@ describe('metrics of a daemon', () => {
   });
 
   it('tell of no more peers than they are asked to store, and of no name more than its beginning', async () => {
-    const desk = await Desk.with(joinedTo(mapAt('"1"', [peer(2)])));
-    const [network] = await readStatus(desk.tools);
+    const simulated = await SimulatedHost.with(joinedTo(mapAt('"1"', [peer(2)])));
+    const [network] = await readStatus(simulated.tools);
     const [one] = network?.peers ?? [];
     const many = [...Array(maxReported + 7).keys()].map(
       (id) => ({ ...one, id, name: '\u{1f600}'.repeat(300) }) as PeerStatus,

@@ -11,7 +11,8 @@ import { createMetrics } from '../../../../src/cli/daemon/metrics/metrics.ts';
 import { coalesceSnapshots, publishMetrics } from '../../../../src/cli/daemon/metrics/publish.ts';
 import { serveMetrics } from '../../../../src/cli/daemon/metrics/serve.ts';
 import { runProgram } from '../../../../src/cli/program.ts';
-import { Desk, joinedTo, mapAt } from '../../../app/desk.ts';
+import { joinedTo, mapAt } from '../../../app/joined-state.ts';
+import { SimulatedHost } from '../../../app/simulated-host.ts';
 import { eventually } from '../../../lab/eventually.ts';
 import { readExposition } from './exposition.ts';
 
@@ -86,29 +87,29 @@ it('concurrent and soon following callers share a snapshot; a failed one is not 
 });
 
 describe('publishing the metrics of a daemon', () => {
-  /** A desk whose daemon tells its metrics until the test is over, or `stop` is called. */
+  /** A host whose daemon tells its metrics until the test is over, or `stop` is called. */
   async function telling(outlets: { port?: number; path?: string }) {
-    const desk = await Desk.with(joinedTo(mapAt('"1"', [])));
+    const simulated = await SimulatedHost.with(joinedTo(mapAt('"1"', [])));
     const stop = new AbortController();
     const listen = outlets.port === undefined ? null : { host: '127.0.0.1', port: outlets.port };
     const file = outlets.path === undefined ? null : await openTextFile(outlets.path);
-    const tools = { ...desk.tools, sleep: () => sleep(20), monotonic: () => performance.now() };
+    const tools = { ...simulated.tools, sleep: () => sleep(20), monotonic: () => performance.now() };
     const publishing = publishMetrics(tools, createMetrics(), { listen, file }, stop.signal);
     const end = () => {
       stop.abort();
       return publishing;
     };
     onTestFinished(end);
-    return { desk, end };
+    return { simulated, end };
   }
 
   it('over http, from when the address is there to the end of the daemon', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     const port = await eventually('a port', () => (other.address() as { port: number } | null)?.port);
-    const { desk, end } = await telling({ port });
+    const { simulated, end } = await telling({ port });
     const url = `http://127.0.0.1:${port}/metrics`;
-    await eventually('a warning', () => desk.logged.some(({ level }) => level === 'warn'));
-    expect(desk.logged).toEqual([
+    await eventually('a warning', () => simulated.logged.some(({ level }) => level === 'warn'));
+    expect(simulated.logged).toEqual([
       {
         level: 'warn',
         message: 'metrics cannot be served; retrying',
@@ -116,7 +117,7 @@ describe('publishing the metrics of a daemon', () => {
       },
     ]);
     other.close();
-    await eventually('metrics', () => desk.logged.some(({ message }) => message === 'serving metrics'));
+    await eventually('metrics', () => simulated.logged.some(({ message }) => message === 'serving metrics'));
     expect(readExposition((await ask(url)).text).has('process_cpu_seconds_total')).toBe(true);
     await end();
     await expect(ask(url)).rejects.toThrow('ECONNREFUSED');
@@ -137,11 +138,11 @@ describe('publishing the metrics of a daemon', () => {
   });
 
   it('nowhere where the file cannot be written, which is said once', async () => {
-    const { desk, end } = await telling({ path: '/nonexistent/cpn.prom' });
-    await eventually('several tries', () => desk.observations >= 3);
-    await eventually('a warning', () => desk.logged.length > 0);
+    const { simulated, end } = await telling({ path: '/nonexistent/cpn.prom' });
+    await eventually('several tries', () => simulated.observations >= 3);
+    await eventually('a warning', () => simulated.logged.length > 0);
     await end();
-    expect(desk.logged.map(({ message }) => message)).toEqual(['the metrics file cannot be written']);
+    expect(simulated.logged.map(({ message }) => message)).toEqual(['the metrics file cannot be written']);
   });
 });
 

@@ -166,19 +166,19 @@ test('two processes send each event at least once, also when one of them is kill
   const held: ServerResponse[] = [];
   const receiver = await startReceiver((response) => held.push(response));
   const flags = webhookFlags(dataDir, receiver, 'network.updated');
-  const victim = await startProcess(dataDir, ...flags);
+  const target = await startProcess(dataDir, ...flags);
   const survivor = await startProcess(dataDir, ...flags);
-  const token = (await victim.call('POST', '/api/auth/login', { body: owner })).body.data.access_token;
-  const network = await makeNetwork(victim, token);
+  const token = (await target.call('POST', '/api/auth/login', { body: owner })).body.data.access_token;
+  const network = await makeNetwork(target, token);
   const rename = ({ call }: ServerProcess, name: string) =>
     call('PATCH', `/api/networks/${network}`, { token, body: { name } });
   // A process sends nothing else while the receiver keeps it waiting: the second message is of the other process.
   for (const count of [1, 2]) {
-    await rename(victim, `n${count}`);
+    await rename(target, `n${count}`);
     await receiver.has(count);
   }
-  for (const name of ['n3', 'n4', 'n5']) await rename(victim, name);
-  await kill(victim);
+  for (const name of ['n3', 'n4', 'n5']) await rename(target, name);
+  await kill(target);
   for (const name of ['n6', 'n7', 'n8']) await rename(survivor, name);
   receiver.answer(accept);
   for (const response of held) response.writeHead(204).end();
@@ -235,9 +235,9 @@ describe('four processes that start at the same moment on an empty database', ()
   test('also when one of them is killed in between', async () => {
     const dataDir = makeFolder();
     await databaseFor(dataDir);
-    const victims = Array.from({ length: 3 }, () => startProcess(dataDir).catch(() => null));
+    const targets = Array.from({ length: 3 }, () => startProcess(dataDir).catch(() => null));
     const survivor = startProcess(dataDir);
-    const first = (await Promise.race(victims)) as ServerProcess;
+    const first = (await Promise.race(targets)) as ServerProcess;
     await kill(first);
     expect((await (await survivor).call('GET', '/readyz')).status).toBe(200);
   });

@@ -54,11 +54,11 @@ describe('the data folder', () => {
     'with a link in the place of its %s is refused by its path, and nothing is written through it',
     async (name) => {
       const dataDir = makeFolder();
-      const victim = join(makeFolder(), 'victim');
-      symlinkSync(victim, join(dataDir, name));
+      const target = join(makeFolder(), 'target');
+      symlinkSync(target, join(dataDir, name));
       const refused = openPlane({ dataDir });
       await expect(refused).rejects.toThrow(`${join(dataDir, name)} is no regular file`);
-      expect(existsSync(victim)).toBe(false);
+      expect(existsSync(target)).toBe(false);
     },
   );
 
@@ -73,11 +73,11 @@ describe('the data folder', () => {
     await expect(resetOwner({ dataDir: dirname(loop), database: null }, owner, { keepsTokens: false })).rejects.toThrow(
       'cannot be read (ELOOP)',
     );
-    const victim = join(makeFolder(), 'victim');
-    writeFileSync(victim, 'canary', { mode: 0o644 });
-    symlinkSync(victim, join(dataDir, 'control-plane.db'));
+    const target = join(makeFolder(), 'target');
+    writeFileSync(target, 'canary', { mode: 0o644 });
+    symlinkSync(target, join(dataDir, 'control-plane.db'));
     await expect(reset()).rejects.toThrow('is no regular file');
-    expect(mode(victim)).toBe(0o644);
+    expect(mode(target)).toBe(0o644);
   });
 
   test.runIf(process.geteuid?.() === 0)('of another user stays theirs, also when root resets an owner', async () => {

@@ -5,25 +5,27 @@ import type { NetworkMap } from '../../../src/core/map/model.ts';
 import type { Inspector } from '../../../src/host/inspector.ts';
 import type { Joined } from '../../../src/store/state/state.ts';
 import { dialled, peer } from '../../core/samples.ts';
-import { answerWith, Desk, joinedTo, mapAt } from '../desk.ts';
+import { joinedTo, mapAt } from '../joined-state.ts';
+import { SimulatedHost } from '../simulated-host.ts';
+import { answerWith } from '../simulated-service.ts';
 
 /** A network of this host and peer 2. */
 export const peerMap = mapAt('"1"', [peer(2, { endpoint: dialled(2) })], { routes: [] });
 
 /** A healthy host that is up and has a handshake with peer 2. */
-export async function startDesk(
+export async function startExaminedHost(
   listed: NetworkMap = peerMap,
   changes: Partial<Joined> = {},
   inspects: Partial<Inspector> = {},
 ) {
-  const desk = await Desk.with(
+  const simulated = await SimulatedHost.with(
     joinedTo(listed, { keySince: '2023-11-01T00:00:00.000Z', createdAt: '2023-11-01T00:00:00.000Z', ...changes }),
   );
-  desk.answers = [answerWith(listed)];
-  desk.echoes = () => true;
-  await reconcileNetworks(desk.tools);
-  desk.touch(2, {
-    latestHandshake: Math.floor(desk.tools.now().getTime() / 1000),
+  simulated.service.mapReplies = [answerWith(listed)];
+  simulated.onEcho = () => true;
+  await reconcileNetworks(simulated.tools);
+  simulated.updatePeer(2, {
+    latestHandshake: Math.floor(simulated.tools.now().getTime() / 1000),
     endpoint: { ...dialled(2) } as never,
   });
   const unused = () => {
@@ -40,18 +42,18 @@ export async function startDesk(
     file: async () => null,
     space: async (path) => ({ path, bytes: 1e12, files: null }),
     holder: async () => ({ pid: 7, alive: true }),
-    udpPorts: async () => new Set([desk.actual.device?.listenPort ?? 0]),
+    udpPorts: async () => new Set([simulated.actual.device?.listenPort ?? 0]),
     diagnostics: unused,
     ...inspects,
   };
   const tools: DoctorTools = {
-    ...desk.tools,
+    ...simulated.tools,
     inspector,
     folders: { config: '/etc/wireguard', state: '/var/lib/cpn', runtime: '/run/cpn' },
     probeService: async () => ({ date: tools.now().getTime() / 1000, tookMs: 3 }),
     environmentProxy: () => null,
   };
-  return { desk, tools };
+  return { simulated, tools };
 }
 
 /** What `cpn doctor` finds to be a problem. */

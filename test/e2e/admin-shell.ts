@@ -8,13 +8,13 @@ import { memory } from '../lab/memory.ts';
 import { type Outcome, Process } from '../lab/process.ts';
 
 /** What a command of an administrator is run with. */
-export interface DeskOptions {
+export interface AdminShellOptions {
   readonly input?: string;
   readonly env?: Readonly<Record<string, string>>;
 }
 
 /** An administrator with the built program and a home of their own, on loopback. */
-export class Desk {
+export class AdminShell {
   readonly folder: string;
   readonly #program: string;
   /** Of each of its commands. */
@@ -32,9 +32,9 @@ export class Desk {
     };
   }
 
-  static async open(): Promise<Desk> {
+  static async open(): Promise<AdminShell> {
     const program = await builtProgram();
-    return new Desk(await mkdtemp(join(memory, 'cpn-admin-')), program);
+    return new AdminShell(await mkdtemp(join(memory, 'cpn-admin-')), program);
   }
 
   async close(): Promise<void> {
@@ -50,20 +50,20 @@ export class Desk {
   }
 
   /** Runs a command to its end, whatever that is, without a terminal; in a command server, which is one process for all commands. */
-  cpn(args: readonly string[], { input = '', env = {} }: DeskOptions = {}): Promise<Outcome> {
+  cpn(args: readonly string[], { input = '', env = {} }: AdminShellOptions = {}): Promise<Outcome> {
     this.#commands ??= new CommandServer((argv) => new Process(argv, { env: this.environment, holdInput: true }));
     return this.#commands.run({ args, env, input }, `cpn ${args.join(' ')}`, 40_000);
   }
 
   /** Runs a command that must succeed, and returns its stdout. */
-  async output(args: readonly string[], options: DeskOptions = {}): Promise<string> {
+  async output(args: readonly string[], options: AdminShellOptions = {}): Promise<string> {
     const { exitCode, stdout, stderr } = await this.cpn(args, options);
     if (exitCode !== 0) throw new Error(`cpn ${args.join(' ')} exited with ${exitCode}: ${stderr}`);
     return stdout;
   }
 
   /** Like {@link output} with `--json`: stdout must be one document and nothing else. */
-  async json(args: readonly string[], options: DeskOptions = {}) {
+  async json(args: readonly string[], options: AdminShellOptions = {}) {
     return JSON.parse(await this.output([...args, '--json'], options));
   }
 
@@ -100,14 +100,14 @@ export class Desk {
   }
 }
 
-/** The embedded control plane on loopback, whose first owner is logged in at the desk. */
-export async function startPlane(desk: Desk) {
+/** The embedded control plane on loopback, whose first owner is logged in at the host. */
+export async function startPlane(shell: AdminShell) {
   const password = randomBytes(18).toString('base64url');
-  const passwordFile = await desk.write('owner-password', password);
+  const passwordFile = await shell.write('owner-password', password);
   const owner = ['--owner-email', 'owner@example.net', '--owner-password-file', passwordFile];
-  const data = join(desk.folder, 'data');
-  const server = desk.spawn(['control-plane', 'serve', '--listen', '127.0.0.1:0', '--data', data, ...owner]);
+  const data = join(shell.folder, 'data');
+  const server = shell.spawn(['control-plane', 'serve', '--listen', '127.0.0.1:0', '--data', data, ...owner]);
   const [, url = ''] = await server.waitForLine(/control plane listening on (http:\S+)/);
-  await desk.output(['login', '--api', url, '--email', 'owner@example.net', '--password-file', passwordFile]);
+  await shell.output(['login', '--api', url, '--email', 'owner@example.net', '--password-file', passwordFile]);
   return { server, url, email: 'owner@example.net', password };
 }

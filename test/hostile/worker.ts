@@ -7,13 +7,13 @@ import type { MaliciousReply } from './malicious-reply.ts';
 import type { MaliciousServer } from './malicious-server.ts';
 import type { CommandResult, Program } from './program.ts';
 import { unreadable } from './replies/documents.ts';
-import { differences, enrolmentKey, readHost, readHostFiles, withoutCopy } from './victim.ts';
+import { differences, enrolmentKey, readHost, readHostFiles, withoutCopy } from './target.ts';
 
 /** After so many replies the whole host is compared with its former state, and after each its files. */
 const stride = 8;
 
 /** One host, its program and its malicious server, which sends one reply after the other. */
-export class Lane {
+export class Worker {
   readonly #host: Host;
   readonly #server: MaliciousServer;
   readonly #program: Program;

@@ -7,8 +7,8 @@ import type { Lab } from '../lab/lab.ts';
 export const enrolmentKey = 'cpn_enrolment-key-of-the-host';
 
 /** Adds a host on the wan with all that a route could cut off: a LAN, a gateway, a resolver, routes of its own. */
-export async function addVictim(lab: Lab, number: number): Promise<Host> {
-  const host = await lab.addHost(`victim-${number}`, { address: `203.0.113.${20 + number}/24` });
+export async function addTarget(lab: Lab, number: number): Promise<Host> {
+  const host = await lab.addHost(`target-${number}`, { address: `203.0.113.${20 + number}/24` });
   await host.plug(await lab.addSegment(`lan-${number}`), { address: '192.168.20.5/24' });
   const routes = ['default via 198.18.0.1 dev eth0 onlink', '172.31.0.0/16 via 198.18.0.1 dev eth0 onlink'];
   await host.exec(['ip', '-batch', '-'], { input: routes.map((route) => `route add ${route}\n`).join('') });

@@ -6,7 +6,7 @@ import type { Host } from '../lab/host.ts';
 import { type ListedPeer, Owner } from '../lab/owner.ts';
 
 /** A host for repeated trials, in a network of its own, so that its faults change nothing for the others. */
-export interface Lane {
+export interface Worker {
   readonly host: Host;
   /** The network's number. */
   readonly network: number;
@@ -16,46 +16,46 @@ export interface Lane {
 }
 
 /** Hosts to try side by side. Each has a network of its own; one more host is in all of these. */
-export interface Lanes {
+export interface Workers {
   readonly owner: Owner;
   readonly edge: Host;
-  readonly lanes: readonly Lane[];
+  readonly workers: readonly Worker[];
 }
 
-/** A route that the edge serves in every lane. */
+/** A route that the edge serves in every worker. */
 const edgeRoute = '192.168.50.0/24';
 
-/** A connector has these in the LANs of all routes that a lane ever has, so that none is out of service. */
+/** A connector has these in the LANs of all routes that a worker ever has, so that none is out of service. */
 const siteAddresses = (host: number) => [`192.168.50.${host}/24`, `192.168.60.${host}/23`];
 
 /** As many as a slow machine of two cores can do with. */
 const howMany = 4;
 
-export async function startLanes({ lab, controlPlane }: Office): Promise<Lanes> {
+export async function startWorkers({ lab, controlPlane }: Office): Promise<Workers> {
   const owner = new Owner(controlPlane);
   const edge = await lab.addHost('edge', { address: '203.0.113.2/24' });
   const site = await lab.addSegment('site');
   await edge.plug(site, { address: siteAddresses(1) });
-  const lanes: Lane[] = [];
-  for (let lane = 0; lane < howMany; lane += 1) {
-    const name = `lane-${lane}`;
-    const network = await owner.createNetwork(name, `10.${80 + lane}.0.0/16`, [edgeRoute]);
-    const flags = ['--type', 'connector', '--endpoint', `${edge.address}:${51820 + lane}`, '--wait', '0'];
+  const workers: Worker[] = [];
+  for (let worker = 0; worker < howMany; worker += 1) {
+    const name = `worker-${worker}`;
+    const network = await owner.createNetwork(name, `10.${80 + worker}.0.0/16`, [edgeRoute]);
+    const flags = ['--type', 'connector', '--endpoint', `${edge.address}:${51820 + worker}`, '--wait', '0'];
     const { address } = await joinHost(controlPlane, edge, { network: name, flags });
-    const host = await lab.addHost(`host-${lane}`, { address: `203.0.113.${10 + lane}/24` });
-    await host.plug(site, { address: siteAddresses(10 + lane) });
-    lanes.push({ host, network, name, edgeAddress: address });
+    const host = await lab.addHost(`host-${worker}`, { address: `203.0.113.${10 + worker}/24` });
+    await host.plug(site, { address: siteAddresses(10 + worker) });
+    workers.push({ host, network, name, edgeAddress: address });
   }
-  return { owner, edge, lanes };
+  return { owner, edge, workers };
 }
 
-/** The peers of a lane but for the edge and strangers. */
-export async function listOthers({ owner }: Lanes, { network }: Lane): Promise<readonly ListedPeer[]> {
+/** The peers of a worker but for the edge and strangers. */
+export async function listOthers({ owner }: Workers, { network }: Worker): Promise<readonly ListedPeer[]> {
   return (await owner.listPeers(network)).filter(({ name }) => name !== 'edge' && name !== 'stranger');
 }
 
 /** Changes all that a map has: a stranger and a route go, and others come. Each change makes the same number of steps. */
-export async function changeMap({ owner }: Lanes, { network }: Lane): Promise<void> {
+export async function changeMap({ owner }: Workers, { network }: Worker): Promise<void> {
   const before = (await owner.listPeers(network)).find(({ name }) => name === 'stranger');
   // Its port counts the changes.
   const number = 1 + Number(before?.endpoint?.split(':')[1] ?? 0);
@@ -64,24 +64,24 @@ export async function changeMap({ owner }: Lanes, { network }: Lane): Promise<vo
   await owner.setRoutes(network, [edgeRoute, `192.168.${60 + (number % 2)}.0/24`]);
 }
 
-/** Joins a lane's host to its network, with the most to do that a join can have. */
-export async function joinLane({ owner }: Lanes, { controlPlane }: Office, lane: Lane): Promise<void> {
-  const { host, network } = lane;
+/** Joins a worker's host to its network, with the most to do that a join can have. */
+export async function joinWorker({ owner }: Workers, { controlPlane }: Office, worker: Worker): Promise<void> {
+  const { host, network } = worker;
   const input = await owner.makeKey(network, host.name);
   const flags = ['--name', host.name, '--type', 'connector', '--endpoint', `${host.address}:51820`, '--wait', '0'];
   await host.cpn(['join', '-', '--api', controlPlane.url, '--insecure-http', ...flags], { input });
 }
 
-/** Adds a lane's host at the edge, and checks that they reach each other. */
-export async function meetEdge({ edge }: Lanes, { host, name, edgeAddress }: Lane): Promise<void> {
+/** Adds a worker's host at the edge, and checks that they reach each other. */
+export async function meetEdge({ edge }: Workers, { host, name, edgeAddress }: Worker): Promise<void> {
   await edge.cpn(['reconcile', name]);
   expect(await host.ping(edgeAddress, patiently)).toMatchObject({ received: 1 });
 }
 
-/** Makes a lane what it was: its host new, and its network without it. */
-export async function renew(all: Lanes, lane: Lane): Promise<void> {
-  const { host, network } = lane;
-  for (const { id } of await listOthers(all, lane)) await all.owner.removePeer(network, id);
+/** Makes a worker what it was: its host new, and its network without it. */
+export async function renew(all: Workers, worker: Worker): Promise<void> {
+  const { host, network } = worker;
+  for (const { id } of await listOthers(all, worker)) await all.owner.removePeer(network, id);
   await host.powerOff();
   for (const folder of [host.stateDir, host.configDir]) await rm(folder, { recursive: true, force: true });
   await mkdir(host.configDir, { mode: 0o700 });
