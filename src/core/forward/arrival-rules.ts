@@ -15,39 +15,48 @@ import type { KeptSession } from './kept-sessions.ts';
 import { protocolOf, widest, writeEnds, writeLinks, writeOne } from './nft-words.ts';
 import type { PacketRule } from './packet-rule.ts';
 
-/** What the rules for arriving packets follow from. */
+/** The inputs of the rules for arriving packets. */
 export interface Arrival {
   /** This host's address in the network, and the network's range. */
   readonly at: Address;
   readonly range: Prefix;
-  /** The interfaces that lead to containers, pods and virtual machines of this host alone. */
+  /** The interfaces that lead only to containers, pods and virtual machines of this host. */
   readonly internal: readonly string[];
   /** The VRF of the tunnel; null without one. */
   readonly vrf: string | null;
   /** The interfaces of other networks that gave this host the same address. */
   readonly twins: readonly string[];
-  /** The prefixes that this host serves, and where they come in; of a host that is no connector, none. */
+  /**
+   * The prefixes that this host serves, and the interfaces that lead to them. Empty if the host is
+   * no connector.
+   */
   readonly served: readonly Prefix[];
   readonly entrances: readonly Entrance[];
-  /** Whether packets of others pass through the tunnel's interface. */
+  /** True if packets of other hosts pass through the tunnel's interface. */
   readonly forwards: boolean;
-  /** Whether routes of the other family lead into the tunnel: then there are answers in it. */
+  /**
+   * True if routes of the other address family lead into the tunnel. The tunnel then carries
+   * replies of that family.
+   */
   readonly hasOtherFamily: boolean;
   /** The addresses of this host outside its tunnels. */
   readonly addresses: readonly Address[];
   readonly kept: readonly KeptSession[];
-  /** Whether the kernel takes the source routes of IPv4. */
+  /** True if the kernel accepts IPv4 source routes. */
   readonly takesSourceRoutes: boolean;
 }
 
 /**
- * The rules for packets that arrive at a host: only the tunnel and the host itself reach the tunnel address, and the tunnel reaches only
- * that address and what the host serves. They judge a packet by the destination that it has on the wire.
+ * The rules for arriving packets: only the tunnel and the host itself reach the tunnel address, and
+ * the tunnel reaches only that address and what the host serves. The rules judge a packet by its
+ * destination on the wire.
  *
- * The interfaces that may reach the tunnel address are listed, not those that may not. A new network card is closed from its first
- * packet; the bridge of new containers is open after the pass that its link event starts.
+ * The interfaces that may reach the tunnel address are listed, not those that may not. A new
+ * network card is closed from its first packet. The bridge of new containers is open after the pass
+ * that its link event starts.
  *
- * A host that forwards nothing needs no connection tracking for them, which would track all connections of the host.
+ * A host that does not forward needs no connection tracking for these rules. Connection tracking
+ * would track all connections of the host.
  */
 export function arrivalRules(arrival: Arrival, link: string): readonly PacketRule[] {
   const { at, internal, vrf, twins, entrances } = arrival;
@@ -66,29 +75,38 @@ export function arrivalRules(arrival: Arrival, link: string): readonly PacketRul
   ];
 }
 
-/** The kernel gives packets with a source route their next destination after all rules for arriving packets. */
+/**
+ * The kernel sets the next destination of packets with a source route after all rules for arriving
+ * packets.
+ */
 const refuseSourceRoutes = ['lsrr', 'ssrr'].map((option) =>
   arriving('refuse-source-routes', `ip option ${option} exists drop`),
 );
 
-/** Lets an SSH session go on that the next rules would end; it begins no connection. */
+/** Keeps an SSH session that the next rules would end. It does not accept new connections. */
 function acceptSession({ address, local }: KeptSession): PacketRule {
   const ends = writeEnds({ from: [hostPrefix(address)], to: [hostPrefix(local)] });
   return arriving('accept-session', `${ends} tcp flags & (fin|syn|rst|ack) != syn accept`);
 }
 
-/** Refuses what other interfaces than these bring for the tunnel address. */
+/** Refuses packets to the tunnel address from interfaces other than these. */
 function refuseNeighbours(at: Address, except: readonly string[]): PacketRule {
   return arriving('refuse-neighbours', `${protocolOf(at)} daddr ${at} iifname != ${writeLinks(except)} drop`);
 }
 
-/** Refuses what the interface of a served LAN brings for the tunnel address from outside that LAN. */
+/**
+ * Refuses packets to the tunnel address that arrive by an interface of a served LAN from a source
+ * outside that LAN.
+ */
 function refuseOutsideLan(at: Address, by: string, from: readonly Prefix[]): PacketRule {
   const outside = writeOne('saddr', from, '!= ');
   return arriving('refuse-outside-lan', `iifname ${writeLinks([by])} ${protocolOf(at)} daddr ${at} ${outside} drop`);
 }
 
-/** A host that forwards nothing takes from the tunnel what is for its address, for a group, or for all. */
+/**
+ * A host that does not forward accepts from the tunnel packets to its address, to multicast groups
+ * and to broadcast addresses.
+ */
 function refuseOtherDestinations(fromTunnel: string, { at, range }: Arrival): PacketRule {
   const isFour = familyOf(at) === 4;
   const broadcasts = isFour ? [everyone, ...(lengthOf(range) < 31 ? [hostPrefix(lastOf(range))] : [])] : [];
@@ -97,15 +115,17 @@ function refuseOtherDestinations(fromTunnel: string, { at, range }: Arrival): Pa
 }
 
 /**
- * A host that forwards takes for itself what is for its address and for prefixes that it serves, a default route excepted. Answers to
- * what began here pass. What is for other hosts is left to the rules for forwarding, also where a default route is served.
+ * A host that forwards accepts for itself packets to its address and to prefixes that it serves,
+ * except a default route. Replies to connections that began here pass. Packets to other hosts are
+ * left to the forwarding rules, also if a default route is served.
  */
 function forwarderRules(fromTunnel: string, { at, served, vrf, addresses }: Arrival): PacketRule[] {
   const isOfFamily = (each: Prefix | Address) => familyOf(each) === familyOf(at);
   const taken = widest([hostPrefix(at), ...served.filter((prefix) => isOfFamily(prefix) && !isDefaultRoute(prefix))]);
   const except = writeOne('daddr', taken, '!= ');
   const everything = served.some((prefix) => isOfFamily(prefix) && isDefaultRoute(prefix));
-  // The kernel's table of local addresses has none of a VRF (fib_table_lookup in net/ipv4/fib_frontend.c).
+  // The kernel's table of local addresses has none of a VRF (fib_table_lookup in
+  // net/ipv4/fib_frontend.c).
   const own = vrf === null ? null : addresses.filter(isOfFamily);
   const local = own === null ? 'fib daddr type local' : own.length > 0 && writeOne('daddr', own.map(hostPrefix));
   const within = everything ? ` ct original ${writeOne('daddr', privateRanges[familyOf(at)])}` : '';
@@ -117,14 +137,15 @@ function forwarderRules(fromTunnel: string, { at, served, vrf, addresses }: Arri
           arriving('refuse-other-addresses', `${fromTunnel} ${begun} ${except} ${local} drop`),
           arriving('refuse-other-addresses-untracked', `${fromTunnel} ${untracked} ${except} ${local} drop`),
         ]),
-    // A program that redirects by itself serves a private address, as that of a Kubernetes service, to no peer.
+    // A program that redirects packets itself does not serve a private address, such as that of a
+    // Kubernetes service, to any peer.
     { name: 'refuse-redirected', chain: 'redirected', text: redirected },
   ];
 }
 
 /**
- * The network has addresses of one family. Refuses what comes from the tunnel in the other one: all of it, or all but answers where
- * there are some.
+ * The network has addresses of only one family. Refuses packets from the tunnel in the other
+ * family: all of them, or all but replies if there can be any.
  */
 function familyRules(fromTunnel: string, { at, forwards, hasOtherFamily }: Arrival): PacketRule[] {
   const except = writeOne('daddr', [groups[familyOf(at) === 4 ? 6 : 4]], '!= ');
@@ -140,13 +161,13 @@ function arriving(name: string, text: string): PacketRule {
 }
 
 /**
- * A packet that conntrack does not follow has no direction, and would pass a rule that names one: such a rule has a second one for these
- * packets.
+ * Packets that conntrack does not track have no direction, and would pass a rule that matches one.
+ * Such a rule therefore has a second rule for these packets.
  */
 const begun = 'ct direction original';
 const untracked = 'ct state { invalid, untracked }';
 
-/** An interface may lead to several served prefixes, alone or with others. */
+/** An interface may lead to several served prefixes, alone or with other interfaces. */
 function mergeEntrances(entrances: readonly Entrance[]): { readonly by: string; readonly from: readonly Prefix[] }[] {
   const links = [...new Set(entrances.flatMap(({ by }) => by))];
   const fromBy = (link: string) => entrances.filter(({ by }) => by.includes(link)).flatMap(({ from }) => from);
@@ -157,7 +178,7 @@ const prefix = (text: string) => restorePrefix(text);
 const everyone = prefix('255.255.255.255/32');
 const groups = { 4: prefix('224.0.0.0/4'), 6: prefix('ff00::/8') } as const;
 
-/** RFC 1918, RFC 6598, RFC 4193, and what is local to a host or a link. */
+/** RFC 1918, RFC 6598, RFC 4193, and the ranges that are local to a host or a link. */
 const privateRanges = {
   4: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16'].map(prefix),
   6: ['fc00::/7', 'fe80::/10'].map(prefix),

@@ -5,7 +5,7 @@ import { type ExpiringRange, findExpiringRanges, type TunnelPeer } from './expir
 import { protocolOf } from './nft-words.ts';
 import { type PacketRule, writeRange } from './packet-rule.ts';
 
-/** The ranges of peers that expire; those of them that have not. */
+/** The ranges of peers that expire, and the ranges among them that have not expired yet. */
 const rangeSets = {
   4: { expiring: 'expiring', unexpired: 'unexpired' },
   6: { expiring: 'expiring6', unexpired: 'unexpired6' },
@@ -14,19 +14,21 @@ const rangeSets = {
 /** The tunnel, while the map is valid. */
 const valid = 'valid';
 
-/** nft and the kernel take no timeout without a bound; a longer one is as good as none. */
+/** nft and the kernel limit timeouts. A longer timeout is as good as none. */
 const longestSeconds = 3650 * 86_400;
 
-/** The interface and the end of a packet that comes out of the tunnel, and of one that goes into it. */
+/** The interface match and the address of the peer, for packets out of the tunnel and into it. */
 const directions = [
   { inward: true, name: 'iifname', end: 'saddr' },
   { inward: false, name: 'oifname', end: 'daddr' },
 ] as const;
 
 /**
- * The rules for peers that expire; none where no peer does. They refuse what a peer sends to this host or through it, or is sent through
- * it. As all rules here they close at their deadline also where no daemon runs any more: an element of a set keeps them open, and the
- * kernel removes it.
+ * Returns the rules that refuse packets from expired peers to or through this host, and packets to
+ * them. Empty if no peer expires.
+ *
+ * All rules here close at their deadline, even if no daemon runs any more: an element of a set
+ * keeps them open, and the kernel removes it.
  *
  * @param tunnel the peers that WireGuard has on this host
  */
@@ -41,7 +43,7 @@ export function expiryRules(
   return refuseExpired(link, findExpiringRanges(tunnel, expiring));
 }
 
-/** Refuses both directions of these ranges, each from its instant. */
+/** Refuses both directions of these ranges, each from its instant on. */
 export function refuseExpired(link: string, ranges: readonly ExpiringRange[]): PacketRule[] {
   const byFamily = Map.groupBy(ranges, ({ first }) => familyOf(first));
   return [...byFamily].flatMap(([family, ofFamily]) => {
@@ -56,9 +58,9 @@ export function refuseExpired(link: string, ranges: readonly ExpiringRange[]): P
 }
 
 /**
- * The rules of a connector whose map is valid until an instant; none where it is valid for good. Once the map is out of date, they refuse
- * what this host would forward out of the tunnel, or into it, and the probes of peers: with an answer that only this rule gives, so that
- * another connector takes over.
+ * Returns the rules of a connector whose map has an end of validity; empty if it has not. Once the
+ * map is out of date, they refuse forwarding out of the tunnel and into it. They also refuse the
+ * probes of peers, with an error that only this rule sends, so that another connector takes over.
  *
  * @param at its own address, where peers probe it
  */
@@ -82,7 +84,7 @@ export function ageRules(link: string, until: number | null, at: Address): reado
 }
 
 /**
- * The sets of these rules, with the elements that keep open what has not ended.
+ * Writes the sets of these rules, with the elements that keep open what has not ended.
  *
  * @param now milliseconds since 1970 by the clock of the service; null closes everything
  */
@@ -108,7 +110,10 @@ export function writeSets(link: string, rules: readonly PacketRule[], now: numbe
   return [...new Set(sets)];
 }
 
-/** The timeout that each element of these rules' sets should have now, in seconds, by `set element`; 0 for one that has ended. */
+/**
+ * Returns the timeout in seconds that each element of these rules' sets should have now, by `set
+ * element`; 0 once ended.
+ */
 export function timeoutsOf(link: string, rules: readonly PacketRule[], now: number): ReadonlyMap<string, number> {
   const left = (at: number) => Math.max(0, Math.min((at - now) / 1000, longestSeconds));
   return new Map(
@@ -132,7 +137,7 @@ function writeSet(name: string, type: string, flags: string, elements: readonly 
   return `  set ${name} { type ${type}; flags ${flags}; ${content}}\n`;
 }
 
-/** With days apart: nft reads at most eight digits of a unit. */
+/** Separates days: nft reads at most eight digits of a unit. */
 function formatSeconds(seconds: number): string {
   const days = Math.floor(seconds / 86_400);
   const rest = seconds % 86_400;

@@ -1,13 +1,16 @@
 import type { Prefix } from '../net/cidr.ts';
 import { isPlainLinkName } from '../net/link-name.ts';
 
-/** Interfaces by which connections of served prefixes come in, and these prefixes. */
+/** Interfaces by which connections of served prefixes arrive, and these prefixes. */
 export interface Entrance {
   readonly by: readonly string[];
   readonly from: readonly Prefix[];
 }
 
-/** Groups prefixes by the interfaces that lead there; without those to which none does. */
+/**
+ * Groups prefixes by the interfaces that lead to them. Prefixes without such an interface are left
+ * out.
+ */
 export function findEntrances(
   prefixes: readonly Prefix[],
   linksToward: (route: Prefix) => readonly string[],

@@ -1,7 +1,10 @@
 import type { Peer } from '../map/model.ts';
 import { type Address, addressIn, comparePrefixes, familyOf, hostPrefix, type Prefix, rangeOf } from '../net/cidr.ts';
 
-/** Addresses that are refused from an instant, in milliseconds since 1970 by the clock of the service. */
+/**
+ * Addresses that are refused from an instant on, in milliseconds since 1970 by the clock of the
+ * service.
+ */
 export interface ExpiringRange {
   readonly first: Address;
   readonly last: Address;
@@ -15,8 +18,9 @@ export interface TunnelPeer {
 }
 
 /**
- * Everything that peers which expire send from, or receive: all their allowed IPs and their addresses. The ranges are in order and do not
- * overlap. As in WireGuard the longest prefix counts, so that another peer keeps its prefix inside one of an expiring peer.
+ * Returns the source and destination ranges of expiring peers: their allowed IPs and their
+ * addresses. The ranges are sorted and do not overlap. As in WireGuard, the longest prefix wins, so
+ * that another peer keeps its prefix inside a prefix of an expiring peer.
  *
  * @param expiring the listed peers that expire, including those that are no longer in the tunnel
  */
@@ -41,14 +45,19 @@ const families = [4, 6] as const;
 interface Deadline {
   readonly prefix: Prefix;
   readonly at: number;
-  /** A peer's own address. Another peer may relay it: the earlier deadline of both counts. */
+  /**
+   * True for a peer's own address. Another peer may relay it: the earlier deadline of both wins.
+   */
   readonly isAddress: boolean;
 }
 
-/** Prefixes of one family, each before those inside it, as ranges with the deadline of the longest prefix. */
+/**
+ * Converts prefixes of one family, each before the prefixes inside it, to ranges with the deadline
+ * of the longest prefix.
+ */
 function flatten(deadlines: readonly Deadline[]): ExpiringRange[] {
   const ranges: ExpiringRange[] = [];
-  /** The prefixes around `next`, the longest one last. */
+  /** The prefixes that contain `next`, the longest one last. */
   const covering: { readonly prefix: Prefix; readonly at: number }[] = [];
   let next = 0n;
   const advancePast = (last: bigint) => {

@@ -13,21 +13,27 @@ import {
   tryParseAddress,
 } from '../net/cidr.ts';
 
-/** Packets of a member of the network, which come out of the tunnel of a connector. */
+/** Packets of a member of the network that come out of a connector's tunnel. */
 export interface ForwardedPackets {
   /** An address in the network other than this host's. */
   readonly source: Address;
-  /** By served prefix, addresses in it that stand for all: if packets to one of them leave, the prefix is served. */
+  /**
+   * Sample addresses of each served prefix. If packets to one of them are forwarded, the prefix is
+   * served.
+   */
   readonly destinations: readonly { readonly route: Prefix; readonly addresses: readonly Address[] }[];
 }
 
 /**
- * Addresses far apart in the internet, some of them in every full routing table: of public resolvers, of a registry, and one that only
- * a default route leads to.
+ * Distant public addresses. Some are in every full routing table: public resolvers and a registry.
+ * Only a default route leads to the last one.
  */
 const publicAddresses = ['1.1.1.1', '8.8.8.8', '193.0.6.139', '128.0.0.1'] as unknown as readonly Address[];
 
-/** The packets by which a connector finds out whether what it serves can be forwarded; null where it serves nothing of IPv4. */
+/**
+ * Returns the packets by which a connector tests whether its prefixes can be forwarded; null if it
+ * serves no IPv4.
+ */
 export function findForwarded(
   { peers, cidr }: Pick<NetworkMap, 'peers' | 'cidr'>,
   self: Peer,

@@ -12,7 +12,7 @@ import { linkFinder } from './links-toward.ts';
 import { widest } from './nft-words.ts';
 import type { PacketRule } from './packet-rule.ts';
 
-/** What the packet rules of a connector follow from. */
+/** The inputs of a connector's packet rules. */
 export interface Forwarding {
   readonly link: string;
   readonly map: NetworkMap;
@@ -23,16 +23,18 @@ export interface Forwarding {
   readonly underlay: Underlay;
   /** The interfaces that its routes use. */
   readonly ingress: readonly Ingress[];
-  /** Rules that come before all that let packets through. */
+  /** Rules that precede all rules that accept packets. */
   readonly deadlines?: readonly PacketRule[];
 }
 
 /**
- * The packet rules of a connector, in their order: what is advertised is forwarded, and nothing else that comes from the tunnel or
- * goes into it. A packet of a connection that is known passes by the same prefixes as the first one did, so that the
- * connection ends with its route. What is relayed gets this connector's own address in any case, and what its LAN begins
- * unless options say no: a host takes from a connector only what bears that connector's address, or an address of the routes
- * that it holds this very connector for, and hosts may differ in that for a while.
+ * The packet rules of a connector, in order. Only advertised prefixes are forwarded out of the
+ * tunnel and into it. Packets of a known connection are matched against the same prefixes as its
+ * first packet, so that the connection ends with its route.
+ *
+ * Relayed packets always get this connector's own address. Connections that its LAN begins get it
+ * unless options disable that. A host accepts from a connector only the connector's own address and
+ * the routes for which it uses this connector, and hosts may differ in that for a while.
  */
 export function forwardingRules({
   link,
@@ -51,7 +53,7 @@ export function forwardingRules({
   const assigned = assignedRoutes(map, self);
   const served = assigned.filter(ofFamily);
   const elsewhere = acceptRoutes ? map.routes.filter((route) => ofFamily(route) && !assigned.includes(route)) : [];
-  // Where the range is not known: the network's addresses one by one.
+  // If the range is unknown, the network's addresses are listed singly.
   const range = lengthOf(map.cidr) < 32 ? [map.cidr] : widest([map.cidr, ...addresses(map.peers)]);
   const there = widest([...range, ...elsewhere]);
   // A default route is for connections that begin within the network.
@@ -59,7 +61,7 @@ export function forwardingRules({
   const lan = widest(served);
   const begins = widest(served.filter((route) => !isDefaultRoute(route)));
   const exits = widest(served.filter(isDefaultRoute));
-  // A VPN may have put its own two halves before the default route of the host.
+  // A VPN may have put its two half routes before the host's default route.
   const halves = underlay.routed.filter(({ prefix }) => isDefaultRoute(prefix)).map(({ link }) => link);
   const doors = exits.length === 0 ? [] : linksOf(exits, halves);
   const connectors = map.peers.filter(({ id, type }) => type === 'connector' && id !== self.id);
@@ -78,7 +80,7 @@ export function forwardingRules({
     ...closings(ingress),
     ...(lan.length > 0 ? [write.refuseStale(masquerade, { from: range, to: lan })] : []),
     ...(outward ? [write.refuseStale(masquerade, outward)] : []),
-    // What comes from the tunnel.
+    // Packets from the tunnel.
     write.acceptPublished(self.address),
     write.acceptAnswers('across', { from: members, to: there }),
     ...(outward ? [write.acceptAnswers('in', outward)] : []),
@@ -88,7 +90,7 @@ export function forwardingRules({
     ...(inward ? [write.acceptInward(inward)] : []),
     ...(exit ? [write.acceptExit(exit)] : []),
     write.refuseRest(),
-    // What goes into it.
+    // Packets into the tunnel.
     ...(inward ? [write.acceptAnswers('out', inward)] : []),
     ...(exit ? [write.acceptExitAnswers(exit)] : []),
     write.acceptPublishedAnswers(self.address),
@@ -106,15 +108,18 @@ export function forwardingRules({
 }
 
 /**
- * The packet rules of a host that is no connector, but forwards on its own account: containers there answer on ports of its
- * own, and call out. Nothing else comes out of the tunnel.
+ * The packet rules of a host that is no connector but forwards for its own containers. The
+ * containers answer on published ports and open connections. Nothing else comes out of the tunnel.
  */
 export function localRules(link: string, self: Peer, deadlines: readonly PacketRule[] = []): readonly PacketRule[] {
   const write = forwardRulesOf(link);
   return [...deadlines, write.acceptPublished(self.address), write.acceptLocalAnswers([]), write.refuseRest()];
 }
 
-/** Keeps what comes in by an interface that forwards for this connector alone from going anywhere but into the tunnel. */
+/**
+ * Restricts packets that arrive by an interface whose forwarding is on only for this connector:
+ * they may leave only into the tunnel.
+ */
 function closings(ingress: readonly Ingress[]): PacketRule[] {
   const own = ingress.filter((each) => each.closed !== null && each.closed.length > 0);
   const groups = Map.groupBy(own, ({ closed }) => closed?.join() ?? '');
@@ -126,7 +131,10 @@ function closings(ingress: readonly Ingress[]): PacketRule[] {
   );
 }
 
-/** What a default route leads nowhere for: a gateway answers there, as with the credentials of a cloud, and the host itself. */
+/**
+ * Ranges to which a served default route does not lead. In some of them a gateway answers, as with
+ * a cloud's credentials, or the host itself.
+ */
 function specialOf(cidr: Prefix): Prefix[] {
   return specialRanges.map(([range]) => range).filter((range) => familyOf(range) === familyOf(cidr));
 }

@@ -14,7 +14,7 @@ import { linkFinder } from './links-toward.ts';
 import type { PacketRule } from './packet-rule.ts';
 import { returnPathRules } from './return-path-rules.ts';
 
-/** What the packet rules of a host in one network follow from. */
+/** The inputs of a host's packet rules in one network. */
 export interface HostRulesInputs {
   readonly link: string;
   readonly map: NetworkMap;
@@ -27,17 +27,17 @@ export interface HostRulesInputs {
   readonly ingress: readonly Ingress[];
   /** The routes into the tunnel. */
   readonly routes: readonly Prefix[];
-  /** Whether packets of others pass through the tunnel's interface. */
+  /** True if packets of other hosts pass through the tunnel's interface. */
   readonly forwards: boolean;
   readonly vrf: Link['vrf'];
-  /** The IPv6 that a full tunnel does not reject; null where it rejects none. */
+  /** The IPv6 that a full tunnel does not reject; null if it rejects none. */
   readonly ipv6: Ipv6Exceptions | null;
   /** The other networks of this host. */
   readonly others: HostForwarding['others'];
-  /** SSH sessions to this host, where rules are to be loaded that could end some. */
+  /** SSH sessions to this host, if rules that could end some are to be loaded. */
   readonly sessions: readonly SshClient[];
   readonly deadlines: readonly PacketRule[];
-  /** Whether the kernel takes the source routes of IPv4. */
+  /** True if the kernel accepts IPv4 source routes. */
   readonly takesSourceRoutes: boolean;
 }
 
@@ -47,7 +47,7 @@ export interface HostRules {
   readonly kept: readonly KeptSession[];
 }
 
-/** All packet rules of a host in one network, in their order: the one place that composes them. */
+/** Composes all packet rules of a host in one network, in order. No other place composes them. */
 export function hostRules(inputs: HostRulesInputs): HostRules {
   const { link, map, self, underlay, forwards } = inputs;
   const served = self.type === 'connector' ? assignedRoutes(map, self) : [];
@@ -88,6 +88,6 @@ export function hostRules(inputs: HostRulesInputs): HostRules {
   );
   const returning = inputs.routes.some(isDefaultRoute) ? returnPathRules(link, self.address, map.cidr) : [];
   const outside = inputs.ipv6 === null ? [] : ipv6Rules(inputs.ipv6);
-  // An SSH session that is kept ends when its peer expires.
+  // A kept SSH session still ends when its peer expires.
   return { rules: [...entering, ...arrival, ...returning, ...outside, ...forwarding], kept };
 }

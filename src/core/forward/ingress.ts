@@ -6,10 +6,10 @@ import type { SocketEndpoint } from '../net/endpoint.ts';
 import { isPlainLinkName } from '../net/link-name.ts';
 import { linkFinder } from './links-toward.ts';
 
-/** What this host forwards apart from the network in question. */
+/** What this host forwards other than for this network. */
 export interface HostForwarding {
   readonly sysctls: Readonly<Record<string, string>>;
-  /** Of this network. */
+  /** The receipt of this network. */
   readonly receipt: Receipt;
   /** The other networks of this host. */
   readonly others: readonly {
@@ -17,11 +17,13 @@ export interface HostForwarding {
     readonly isConnector: boolean;
     readonly address?: Address | null;
   }[];
-  /** False where packet rules cannot be loaded; only a host that is no connector can do without. */
+  /**
+   * False if packet rules cannot be loaded. Only a host that is no connector works without them.
+   */
   readonly hasNft: boolean;
-  /** What the networks of this host reach, in their own ways, outside a full tunnel. */
+  /** What the networks of this host reach directly, outside a full tunnel. */
   readonly reached?: ReachedOutside | undefined;
-  /** The VRF of the tunnel's interface, where it has one. */
+  /** The VRF of the tunnel's interface, if it has one. */
   readonly vrf?: string | undefined;
 }
 
@@ -29,40 +31,44 @@ export interface HostForwarding {
 export interface ReachedOutside {
   /** The addresses of the other networks' control planes. */
   readonly api: readonly Address[];
-  /** Where the other networks send packets of WireGuard. */
+  /** The endpoints to which the other networks send WireGuard packets. */
   readonly endpoints: readonly SocketEndpoint[];
-  /** The ports from which all networks send them, where these are fixed. */
+  /** The source ports of all networks, as far as they are fixed. */
   readonly ports: readonly number[];
 }
 
-/** A host on which nothing is known to be forwarded. */
+/** A host without known forwarding. */
 export const noForwarding: HostForwarding = { sysctls: {}, receipt: [], others: [], hasNft: false };
 
-/** An interface by which packets that a connector forwards come in, other than its tunnel. */
+/** An interface, other than the tunnel, by which packets that a connector forwards arrive. */
 export interface Ingress {
   readonly link: string;
   /**
-   * The interfaces that what comes in by it must not leave by, because its forwarding is on for this connector alone; null where
-   * it was on before, or everything has been turned on since: then another tool decides on the packets.
+   * The interfaces by which packets from this one must not leave, because its forwarding is on only
+   * for this connector. Null if its forwarding was on before, or if forwarding was turned on for
+   * all interfaces since. Another tool then decides on the packets.
    */
   readonly closed: readonly string[] | null;
-  /** What is written down when its forwarding is turned on. */
+  /** The record that is written when its forwarding is turned on. */
   readonly opening: OpenedForwarding;
 }
 
-/** What becomes of the forwarding of a host's other interfaces. */
+/** The forwarding of a host's other interfaces. */
 export interface Ingresses {
   readonly ingress: readonly Ingress[];
-  /** Interfaces whose forwarding was turned on for this connector, and is not needed any more. */
+  /** Interfaces whose forwarding was turned on for this connector and is no longer needed. */
   readonly unneeded: readonly string[];
-  /** An earlier version turned everything on, and nothing else here can have come to rely on that: it is turned off again. */
+  /**
+   * True if forwarding, which an earlier version turned on for all interfaces, must be turned off
+   * again. Nothing else on this host can rely on it.
+   */
   readonly revertsAll: boolean;
 }
 
 /**
- * The interfaces whose forwarding the routes of a connector need, and what else that opens: where the forwarding of an interface
- * was off, nothing that comes in by it may leave by any interface that is there at that time, or by a network card. One that
- * docker, libvirt or a VPN makes later is not among these.
+ * Finds the interfaces whose forwarding the routes of a connector need. If the forwarding of such
+ * an interface was off, packets from it may not leave by any interface that exists at that time, or
+ * by a network card. Interfaces that Docker, libvirt or a VPN creates later are not affected.
  */
 export function findIngresses(
   routes: readonly Prefix[],
@@ -92,13 +98,14 @@ export function findIngresses(
   const opened = [...openings.keys()].filter((link) => !needed.has(link) && isOn(link));
   // Another connector of this host may need what was opened for this one.
   const entrances = [...needed, ...(hasSibling ? opened : [])].toSorted();
-  // A card may come later than this program does when the host boots.
+  // During boot, a network card may appear after this program starts.
   const cards = links.filter(({ kind }) => kind === 'card').map(({ name }) => name);
   const bridges = new Set(links.filter(({ kind }) => kind === 'bridge').map(({ name }) => name));
   const foreign = others.filter(({ isConnector }) => !isConnector).map(({ link }) => link);
   const close = (link: string, names: readonly string[]) => {
     const outside = [...names, ...uplinks, ...cards, ...entrances].filter(
-      // With br_netfilter what a bridge hands from port to port seems to be forwarded by it, to itself.
+      // With br_netfilter, packets from port to port of a bridge appear as forwarded from the
+      // bridge to itself.
       (name) => isPlainLinkName(name) && !tunnels.has(name) && !(name === link && bridges.has(name)),
     );
     return [...new Set([...outside, ...foreign])].toSorted();

@@ -14,20 +14,26 @@ import { isPlainLinkName } from '../net/link-name.ts';
 import { resolver } from '../routing/kept-outside.ts';
 import { isPrivate } from '../routing/public-prefixes.ts';
 
-/** IPv6 that a host with a full tunnel, which is one of IPv4, does not reject. */
+/** IPv6 traffic that a host with a full tunnel does not reject. A full tunnel carries only IPv4. */
 export interface Ipv6Exceptions {
-  /** Interfaces by which nothing goes outside: tunnels, and those of containers and virtual machines. */
+  /**
+   * Interfaces by which nothing goes outside: tunnels, and those of containers and virtual
+   * machines.
+   */
   readonly links: readonly string[];
   /** Destinations, each with the reason. */
   readonly prefixes: readonly Ipv6Exception[];
-  /** Where this host's other networks send packets of WireGuard, and the ports from which all networks send them, where these are fixed. */
+  /**
+   * The endpoints to which the host's other networks send WireGuard packets, and the source ports
+   * of all networks, as far as they are fixed.
+   */
   readonly endpoints: readonly SocketEndpoint[];
   readonly ports: readonly number[];
 }
 
 export interface Ipv6Exception {
   readonly prefix: Prefix;
-  /** Null where the host's own routes decide. */
+  /** Null if the host's own routes decide. */
   readonly link: string | null;
   readonly gateway: Address | null;
   readonly why: string;
@@ -36,7 +42,7 @@ export interface Ipv6Exception {
 /** Why the subnet of an address is not rejected. */
 export const ownSubnet = 'this host is in this subnet';
 
-/** What the exceptions follow from. */
+/** The inputs of the exceptions. */
 export interface Ipv6Inputs {
   readonly link: string;
   readonly underlay: Underlay;
@@ -44,19 +50,22 @@ export interface Ipv6Inputs {
   readonly api: readonly Address[];
   readonly endpoints: readonly SocketEndpoint[];
   readonly ports: readonly number[];
-  /** Whether public subnets, which any neighbour can announce, and routes to single prefixes lose to the tunnel too. */
+  /**
+   * True if also public subnets, which any neighbour can announce, and routes to single prefixes
+   * are rejected.
+   */
   readonly isStrict: boolean;
 }
 
-/** Finds what IPv6 stays possible on a host with a full tunnel. */
+/** Finds the IPv6 traffic that stays possible on a host with a full tunnel. */
 export function findIpv6Exceptions({ link, underlay, api, endpoints, ports, isStrict }: Ipv6Inputs): Ipv6Exceptions {
   const { links, tunnels = [], connected, routed, reached, resolvers, addresses, gateways, uplinks6 = [] } = underlay;
-  // A VPN or a container has an interface of another kind, unless it is the way out.
+  // A VPN or a container has an interface of another kind, unless it is an uplink.
   const announced = routed
     .filter(({ protocol }) => protocol === 'ra' || protocol === 'dhcp')
     .map((route) => route.link);
   const outward = new Set([...uplinks6, ...announced]);
-  // The rules are not loaded again for an interface by which no IPv6 leaves.
+  // The rules are not reloaded for an interface by which no IPv6 leaves.
   const used = new Set([...connected, ...(reached ?? routed)].filter(isOf6).map((each) => each.link));
   const inner = links
     .filter(({ name, kind, isInternal }) => isInternal || (kind === 'other' && !outward.has(name)))
@@ -99,10 +108,10 @@ export function findIpv6Exceptions({ link, underlay, api, endpoints, ports, isSt
 
 const isOf6 = ({ prefix }: { readonly prefix: Prefix }) => familyOf(prefix) === 6;
 
-/** Prefixes of IPv6 that are never outside (RFC 4291): this host, the link, and groups. */
+/** IPv6 prefixes that are never outside (RFC 4291): this host, the link, and groups. */
 export const near = ['::1/128', 'fe80::/10', 'ff00::/8'].map((text) => restorePrefix(text));
 
-/** True where IPv6 to this address is not rejected. */
+/** True if IPv6 to this address is not rejected. */
 export function isIpv6Excepted(address: Address, { prefixes }: Ipv6Exceptions): boolean {
   return [...near, ...prefixes.map(({ prefix }) => prefix)].some((prefix) => covers(prefix, address));
 }

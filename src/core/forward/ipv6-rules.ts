@@ -3,7 +3,10 @@ import { type Ipv6Exceptions, near } from './ipv6-outside.ts';
 import { widest, writeLinks, writeOne } from './nft-words.ts';
 import type { PacketRule } from './packet-rule.ts';
 
-/** The rules that reject IPv6 outside a full tunnel: for packets of the host itself, and for those that it forwards, as a container's. */
+/**
+ * Returns the rules that reject IPv6 outside a full tunnel, for packets of the host itself and for
+ * packets that it forwards, such as a container's.
+ */
 export function ipv6Rules(exceptions: Ipv6Exceptions): readonly PacketRule[] {
   const inChain = (chain: 'outgoing' | 'passing', rules: readonly Words[]) =>
     rules.map(([name, text]): PacketRule => ({ name, chain, text }));
@@ -17,7 +20,7 @@ export function isIpv6Rule({ chain }: PacketRule): boolean {
   return chain === 'outgoing' || chain === 'passing';
 }
 
-/** A rule's name and its text. All but the first meet IPv6 alone. */
+/** A rule's name and its text. All rules but the first match only IPv6. */
 type Words = readonly [name: string, text: string];
 
 function common({ links, prefixes }: Ipv6Exceptions): readonly Words[] {
@@ -27,7 +30,8 @@ function common({ links, prefixes }: Ipv6Exceptions): readonly Words[] {
     ['pass-ipv4', 'meta nfproto ipv4 accept'],
     ['pass-inner-ipv6', `oifname ${writeLinks(links)} accept`],
     ['pass-ipv6-answers', 'ct direction reply accept'],
-    // What conntrack is not to follow: neighbour discovery, and what root excepts by `notrack`.
+    // Packets that conntrack must not track: neighbour discovery, and packets that root excepts
+    // with `notrack`.
     ['pass-untracked-ipv6', 'ct state untracked accept'],
     ['pass-near-ipv6', `${writeOne('daddr', to)} accept`],
   ];
@@ -51,12 +55,14 @@ function ownRules({ endpoints, ports }: Ipv6Exceptions): readonly Words[] {
 const discovery = '130, 131, 132, 133, 134, 135, 136, 137, 143';
 
 /**
- * A reset ends a connection attempt at once. An ICMP error reaches a socket only when the kernel sends again, a second later: while
- * `connect` sends, the socket is locked (tcp_v6_err in net/ipv6/tcp_ipv6.c).
+ * A reset ends a connection attempt immediately. An ICMP error reaches a socket only when the
+ * kernel retransmits, a second later: while `connect` sends, the socket is locked (tcp_v6_err in
+ * net/ipv6/tcp_ipv6.c).
  */
 const rejections: readonly Words[] = [
   ['reject-ipv6-connections', 'tcp flags & (fin|syn|rst|ack) == syn reject with tcp reset'],
-  // Connections that were there before: conntrack that begins now cannot tell who began them.
+  // Accepts earlier connections. If conntrack begins now, it cannot determine which side began
+  // them.
   ['pass-known-ipv6', 'meta l4proto tcp accept'],
   ['reject-ipv6', 'meta nfproto ipv6 reject with icmpv6 type admin-prohibited'],
 ];

@@ -3,27 +3,32 @@ import { type Address, covers, familyOf, hostPrefix, type Prefix } from '../net/
 import { leadsInto } from '../routing/nested-prefixes.ts';
 import { linkFinder } from './links-toward.ts';
 
-/** An SSH session that packet rules for arriving packets would end, and that stays for as long as it lasts. */
+/**
+ * An SSH session that packet rules for arriving packets would end, and that is kept until it ends.
+ */
 export interface KeptSession {
   readonly address: Address;
   readonly local: Address;
 }
 
-/** What decides whether a session is let through. */
+/** The inputs that decide whether a session is kept. */
 export interface SessionInputs {
-  /** This host's address in the network, and the prefixes that it serves, without a default route. */
+  /**
+   * This host's address in the network, and the prefixes that it serves, without a default route.
+   */
   readonly at: Address;
   readonly served: readonly Prefix[];
-  /** What leads into the tunnel. */
+  /** The prefixes that lead into the tunnel. */
   readonly tunnelled: readonly Prefix[];
-  /** The interfaces other than the tunnel's that may reach the tunnel address. */
+  /** The interfaces, other than the tunnel's, that may reach the tunnel address. */
   readonly admitted: readonly string[];
   readonly underlay: Underlay;
 }
 
 /**
- * Finds the sessions that would end: those to the tunnel address that come by another network, and those through the tunnel to another
- * address of this host. A session whose path is not certain is among them: an exception that is not needed does no harm.
+ * Finds the sessions that would end: those to the tunnel address from another network, and those
+ * through the tunnel to another address of this host. Sessions with an uncertain path are included:
+ * an unneeded exception does no harm.
  */
 export function findKeptSessions(sessions: readonly SshClient[], inputs: SessionInputs): KeptSession[] {
   if (sessions.length === 0) return [];
@@ -44,7 +49,7 @@ export function findKeptSessions(sessions: readonly SshClient[], inputs: Session
   });
 }
 
-/** Says of a session that it stays, and why a new one would not get through. */
+/** Describes that a session is kept, and why a new one would be refused. */
 export function describeKeptSession({ address, local }: KeptSession, at: Address): string {
   const why =
     local === at ? `only the tunnel leads to ${at} from now on` : `the tunnel leads to ${at} alone from now on`;

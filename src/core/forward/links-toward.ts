@@ -2,8 +2,9 @@ import type { Underlay } from '../host-state/actual.ts';
 import { covers, familyOf, isDefaultRoute, lengthOf, type Prefix, rangeOf } from '../net/cidr.ts';
 
 /**
- * Finds the interfaces by which this host reaches a route: those of its most specific route there, and those of routes to parts of it.
- * Those of its default routes too, where the others do not lead to the whole. Empty where it has none of all.
+ * Returns a function that finds the interfaces by which this host reaches a route: those of its
+ * most specific route there, and those of routes to parts of it. If these do not lead to the whole,
+ * also those of its default routes. Empty without any.
  */
 export function linkFinder(underlay: Underlay): (route: Prefix) => readonly string[] {
   const { connected, routed, uplinks, forwarded = {} } = underlay;
@@ -22,15 +23,16 @@ export function linkFinder(underlay: Underlay): (route: Prefix) => readonly stri
     const nearest = covering.filter(({ length }) => length === longest);
     const within = isDefaultRoute(route) ? [] : related.filter((each) => first <= each.first && each.last <= last);
     const linkRoutes = [...nearest, ...within].map(({ linkRoute }) => linkRoute);
-    // The rules of this host may lead packets of the network elsewhere than its own.
+    // Policy rules may lead packets of the network by other routes than the host's own packets.
     const links = [...linkRoutes.map(({ link }) => link), ...(forwarded[route]?.links ?? [])];
     return [...new Set(reachWhole(route, linkRoutes, underlay) ? links : [...links, ...uplinks])];
   };
 }
 
 /**
- * Whether these routes are enough to reach a prefix without a default route: one covers it, parts make it up, or one of its parts is a LAN by
- * a network card of its own, which stands for the whole. Parts by bridges of containers or by VPNs come and go, and the rest is elsewhere.
+ * True if these routes reach a whole prefix without a default route: a route covers it, parts make
+ * it up, or a part is a LAN of a network card that has no default route. Such a LAN stands for the
+ * whole. Parts on container bridges or VPNs are temporary, so the rest of the prefix is elsewhere.
  */
 export function reachWhole(
   route: Prefix,
@@ -50,7 +52,7 @@ export function reachWhole(
   );
 }
 
-/** In one go through the parts: a host may have thousands of routes. */
+/** Checks all parts in a single pass: a host may have thousands of routes. */
 function makeUp(whole: Prefix, parts: readonly Prefix[]): boolean {
   const { first, last } = rangeOf(whole);
   let next = first;

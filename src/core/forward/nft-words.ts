@@ -1,5 +1,5 @@
 /**
- * Parts of packet rules in nft's words (nft(8)).
+ * Parts of packet rules in nft syntax (nft(8)).
  *
  * @module
  */
@@ -7,7 +7,11 @@ import { InvalidValue } from '../errors/index.ts';
 import { type Address, covers, familyOf, type Prefix } from '../net/cidr.ts';
 import { isPlainLinkName } from '../net/link-name.ts';
 
-/** One name, or a set of names. @throws InvalidValue without a name, and for one that nft could read as something else */
+/**
+ * One name, or a set of names.
+ *
+ * @throws InvalidValue without a name, and for a name that nft could read as something else
+ */
 export function writeLinks(names: readonly string[]): string {
   const [first, ...rest] = names;
   const wrong = names.find((name) => !isPlainLinkName(name));
@@ -16,20 +20,28 @@ export function writeLinks(names: readonly string[]): string {
   return rest.length === 0 ? `"${first}"` : `{ ${names.map((name) => `"${name}"`).join(', ')} }`;
 }
 
-/** Where packets come from and where they go, none of either overlapping another. */
+/** The sources and the destinations of packets. The prefixes of each list do not overlap. */
 export interface RuleEnds {
   readonly from: readonly Prefix[];
   readonly to: readonly Prefix[];
 }
 
-/** Both ends of a packet. @throws InvalidValue where they are not of one family */
+/**
+ * Both ends of a packet.
+ *
+ * @throws InvalidValue if they are not of one family
+ */
 export function writeEnds({ from, to }: RuleEnds): string {
   const mixed = new Set([...from, ...to].map(familyOf)).size > 1;
   if (mixed) throw new InvalidValue('packet rule', `${from} to ${to}`, 'mixes IPv4 and IPv6');
   return `${writeOne('saddr', from)} ${writeOne('daddr', to)}`;
 }
 
-/** One end of a packet: in these prefixes, or in none of them. @throws InvalidValue without a prefix */
+/**
+ * One end of a packet: in these prefixes, or outside all of them.
+ *
+ * @throws InvalidValue without a prefix
+ */
 export function writeOne(field: 'saddr' | 'daddr', prefixes: readonly Prefix[], not: '!= ' | '' = ''): string {
   const [first, ...rest] = prefixes;
   if (first === undefined) throw new InvalidValue('packet rule', field, 'names no address range');
@@ -40,7 +52,7 @@ export function protocolOf(value: Address | Prefix): 'ip' | 'ip6' {
   return familyOf(value) === 4 ? 'ip' : 'ip6';
 }
 
-/** Without what another one covers: the elements of a set must not overlap. */
+/** Removes prefixes that another one covers: the elements of a set must not overlap. */
 export function widest(prefixes: readonly Prefix[]): Prefix[] {
   const distinct = [...new Set(prefixes)];
   return distinct.filter((inner) => !distinct.some((outer) => outer !== inner && covers(outer, inner)));

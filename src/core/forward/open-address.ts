@@ -2,13 +2,18 @@ import type { Actual } from '../host-state/actual.ts';
 import type { Address } from '../net/cidr.ts';
 import type { Firewall } from './packet-rule.ts';
 
-/** A tunnel address that neighbours of the host reach, because the host cannot be given packet rules. */
+/**
+ * A tunnel address that neighbours of the host reach, because the host cannot load packet rules.
+ */
 export interface OpenAddress {
   readonly found: string;
   readonly remedy: string;
 }
 
-/** Says that neighbours reach the tunnel address; null where packet rules keep them out, or are to be loaded. */
+/**
+ * Reports that neighbours reach the tunnel address; null if packet rules prevent that, or are to be
+ * loaded.
+ */
 export function findOpenAddress(
   at: Address,
   { link, firewall }: { readonly link: string; readonly firewall: Firewall | null },

@@ -3,12 +3,16 @@ import { timeoutsOf } from './deadline-rules.ts';
 import { isLoaded } from './own-table.ts';
 import type { Firewall } from './packet-rule.ts';
 
-/** Seconds by which timeouts may differ: the time of the service follows from replies, in whole seconds. */
+/**
+ * Seconds by which timeouts may differ. The time of the service is derived from replies, in whole
+ * seconds.
+ */
 const tolerance = 5;
 
 /**
- * What is observed of our table, with a mark where elements end at another time than their rules say: a saved ruleset that is loaded
- * again restores each timeout as it was when it was saved. The same list where none does.
+ * Returns the observed marks of our table, with an additional mark for each element whose timeout
+ * differs from its rule. A saved ruleset restores each timeout as it was when it was saved. Returns
+ * the same list if no timeout differs.
  *
  * @param now milliseconds since 1970 by the clock of the service
  */

@@ -7,22 +7,27 @@ export interface Firewall {
   readonly rules: readonly PacketRule[];
 }
 
-/** A packet rule in nft's words (nft(8)). */
+/** A packet rule in nft syntax (nft(8)). */
 export interface PacketRule {
   /** The rule's name in its comment. */
   readonly name: string;
   readonly chain: Chain;
   readonly text: string;
-  /** When the rule starts to refuse; absent of a rule that always applies. */
+  /** When the rule starts to refuse packets; absent for a rule that always applies. */
   readonly deadline?: Deadline;
 }
 
-/** Instants in milliseconds since 1970, by the clock of the service: of address ranges, or of the whole tunnel. */
+/**
+ * Instants in milliseconds since 1970, by the clock of the service: of address ranges, or of the
+ * whole tunnel.
+ */
 export type Deadline = { readonly ranges: readonly ExpiringRange[] } | { readonly until: number };
 
 export type Chain = keyof typeof chains;
 
-/** The chains that rules are in. Priorities are numbers because nft before 0.9.1 knows no names for them. */
+/**
+ * The chains of our rules. Priorities are numbers because nft before 0.9.1 has no names for them.
+ */
 export const chains = {
   /** After conntrack (-200), before any program gives a packet another destination (-100). */
   arriving: 'type filter hook prerouting priority -150; policy accept;',
@@ -32,20 +37,20 @@ export const chains = {
   returning: 'type filter hook prerouting priority -99; policy accept;',
   /** The kernel chooses the route again when a mark changes. */
   answering: 'type route hook output priority -150; policy accept;',
-  /** Before the rules of other programs. Kernels before 5.9 reject nothing in prerouting. */
+  /** Before the rules of other programs. Kernels before 5.9 cannot reject in prerouting. */
   probed: 'type filter hook input priority -150; policy accept;',
   forward: 'type filter hook forward priority -150; policy accept;',
-  /** After a redirection, when the interface by which a packet leaves is known. */
+  /** After a redirection, when the outgoing interface of a packet is known. */
   outgoing: 'type filter hook output priority 0; policy accept;',
   passing: 'type filter hook forward priority 0; policy accept;',
   postrouting: 'type nat hook postrouting priority 100; policy accept;',
-  /** After masquerading, by whichever program. */
+  /** After masquerading by any program. */
   leaving: 'type filter hook postrouting priority 101; policy accept;',
 } as const;
 
 /**
- * The comment by which a rule is known again: `cpn`, the rule's name, and a hash of its words and its deadline, because nft prints
- * rules otherwise than they were written.
+ * The comment that identifies a rule: `cpn`, the rule's name, and a hash of its text and its
+ * deadline. nft prints rules differently from how they were written.
  */
 export function commentOf({ name, chain, text, deadline }: PacketRule): string {
   const end = deadline === undefined ? '' : ` ${describeDeadline(deadline)}`;
@@ -57,7 +62,6 @@ function describeDeadline(deadline: Deadline): string {
   return deadline.ranges.map((range) => `${writeRange(range)} ${range.at}`).join();
 }
 
-/** A range as an element of a set. */
 export function writeRange({ first, last }: Pick<ExpiringRange, 'first' | 'last'>): string {
   return first === last ? first : `${first}-${last}`;
 }

@@ -3,13 +3,14 @@ import { type Address, familyOf, type Prefix } from '../net/cidr.ts';
 import type { PacketRule } from './packet-rule.ts';
 
 /**
- * The packet rules of a full tunnel, which keep a connection outside it when it began outside. The policy rules know only answers from
- * addresses of this host: the answers of a container on a published port get such an address after the kernel has chosen their route.
- * So the connection is marked (`outsideMark`), and each of its packets before its route is chosen. A connection that began before the
- * table was there is marked by its next packet from outside.
+ * The packet rules of a full tunnel, which keep a connection outside it if it began outside. The
+ * policy rules only match replies from addresses of this host. Replies of a container on a
+ * published port get such an address after the kernel has chosen their route. Therefore the
+ * connection is marked (`outsideMark`), and each of its packets before its route is chosen. A
+ * connection that began before the table existed is marked by its next packet from outside.
  *
- * Nothing is marked that came to this host's address in the network: packets with forged addresses would otherwise take connections of
- * this host out of the tunnel, which bear that address.
+ * Connections to this host's address in the network are never marked. Otherwise, packets with
+ * forged addresses could take connections of this host with that address out of the tunnel.
  */
 export function returnPathRules(link: string, own: Address, range: Prefix): readonly PacketRule[] {
   if (familyOf(own) !== 4) return [];
@@ -22,7 +23,8 @@ export function returnPathRules(link: string, own: Address, range: Prefix): read
     },
     markRedirected(link, own, `fib daddr oifname != "${link}"`),
     markRedirected(link, own, `ip daddr ${range}`),
-    // The kernel looks up the route of each packet again whose mark changes: only of those that would enter the tunnel.
+    // The kernel repeats the route lookup of a packet if its mark changes. This applies only to
+    // packets that would enter the tunnel.
     { name: 'restore-sent', chain: 'answering', text: `oifname "${link}" ${restores}` },
   ];
 }
@@ -32,20 +34,27 @@ export function isReturnPathRule({ chain }: PacketRule): boolean {
 }
 
 /**
- * Marks connections that another program redirects: to a container, or to a member of the network. What is redirected to where only the
- * full tunnel leads, as queries of containers to another resolver, goes through the tunnel.
+ * Marks connections that another program redirects: to a container, or to a member of the network.
+ * Packets that are redirected to where only the full tunnel leads, such as queries of containers to
+ * another resolver, go through the tunnel.
  */
 function markRedirected(link: string, own: Address, to: string): PacketRule {
   const text = `${writeBegun(link, own)} ct status dnat ${to} ${marksConnection}`;
   return { name: 'mark-redirected', chain: 'returning', text };
 }
 
-/** A packet of the side that began the connection, which came in from outside to another address than `except`. */
+/**
+ * Matches a packet from outside to an address other than `except`, sent by the side that began the
+ * connection.
+ */
 function writeBegun(link: string, except: Address): string {
   return `meta nfproto ipv4 iifname != { "lo", "${link}" } ct direction original ct original ip daddr != ${except}`;
 }
 
-/** Marks of programs that compare the whole mark stay as they are. */
+/**
+ * True of a mark without bits of programs that compare the whole mark. Their marks stay as they
+ * are.
+ */
 const isFree = (mark: 'ct mark' | 'meta mark') => `${mark} & 0x${wholeMarkBits.toString(16)} == 0x0`;
 
 const bit = `0x${outsideMark.toString(16)}`;

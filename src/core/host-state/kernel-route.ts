@@ -1,19 +1,22 @@
 import type { Address, Prefix } from '../net/cidr.ts';
 
-/** What the kernel does with a packet of this host, by the rules and tables of this moment. */
+/** What the kernel does with a packet of this host, by its present rules and tables. */
 export type KernelRoute = TakenRoute | RefusedRoute;
 
-/** The packet leaves by a link, or stays here. */
+/** The packet leaves by a link, or stays on the host. */
 export interface TakenRoute {
   readonly link: string;
-  /** True for an address of this host: the packet leaves by no link, though one may be named. */
+  /** True for an address of this host. The packet leaves by no link, even if one is named. */
   readonly local: boolean;
-  /** What the packet bears as its source where the program sets none; null where the kernel does not say. */
+  /**
+   * The source address of the packet, unless the program sets it; null if the kernel does not
+   * report it.
+   */
   readonly source: Address | null;
   readonly gateway: Address | null;
   /** `main` or a number. */
   readonly table: string;
-  /** The route that matched, and who made it; null where the system does not tell. */
+  /** The route that matched, and its protocol; null if the system does not report it. */
   readonly prefix: Prefix | null;
   readonly protocol: string;
 }
@@ -21,6 +24,9 @@ export interface TakenRoute {
 /** The packet is refused before it leaves. */
 export interface RefusedRoute {
   readonly link: null;
-  /** `none`: nothing matches. The others are kinds of routes and of policy rules (ip-route(8)). */
+  /**
+   * `none`: nothing matches. The other values are kinds of routes and of policy rules
+   * (ip-route(8)).
+   */
   readonly why: 'none' | 'unreachable' | 'prohibit' | 'blackhole';
 }

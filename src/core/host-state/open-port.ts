@@ -4,11 +4,17 @@ export interface OpenPort {
   readonly port: number;
   /** The zone of firewalld; null for ufw, which has none. */
   readonly zone: string | null;
-  /** firewalld keeps what holds now apart from what holds after its next start; ufw does not. */
+  /**
+   * True for firewalld's permanent configuration, which applies from its next start and is separate
+   * from the runtime one. ufw has only one.
+   */
   readonly permanent: boolean;
 }
 
-/** What a program that is on says of a port. `ours` is a rule with our comment, `refused` one that drops these packets. */
+/**
+ * The state of a port in a running firewall program. `ours` is a rule with our comment, `refused` a
+ * rule that drops these packets.
+ */
 export interface PortState {
   readonly at: OpenPort;
   readonly is: 'open' | 'closed' | 'ours' | 'refused';

@@ -3,66 +3,70 @@ import { kernelProtocol, mainPriority, routeProtocol } from './marks.ts';
 
 /** An IPv4 policy rule (ip-rule(8)): where the packets that it matches are routed. */
 export interface Rule {
-  /** Rules are asked from 0 upwards, until one leads to a route. */
+  /** Rules are evaluated from 0 upwards, until a rule leads to a route. */
   readonly priority: number;
-  /** Turns the match around. */
+  /** Inverts the match. */
   readonly not: boolean;
   readonly from: Prefix | null;
   readonly to: Prefix | null;
-  /** The mark that a packet bears, compared within `mask`. */
+  /** The mark of a packet, compared within `mask`. */
   readonly fwmark: number | null;
   /** The bits of the mark that are compared; null for the whole mark. */
   readonly mask: number | null;
   /** `main` or a number; null for a rule that leads to no table. */
   readonly table: string | null;
   /**
-   * The priority of the rule that is asked next (`goto`). While no rule has that priority, the kernel skips the rule
-   * (fib_rules_lookup in net/core/fib_rules.c). A rule with neither this nor a table is a `nop`.
+   * The priority of the rule that is evaluated next (`goto`). While no rule has that priority, the
+   * kernel skips the rule (fib_rules_lookup in net/core/fib_rules.c). A rule with neither this nor
+   * a table is a `nop`.
    */
   readonly goto: number | null;
-  /** Routes as short as this or shorter are passed over (`suppress_prefixlength`). */
+  /** Routes with this prefix length or a shorter one are ignored (`suppress_prefixlength`). */
   readonly suppress: number | null;
-  /** Who made it, as a number or as the name of a protocol that iproute2 knows. */
+  /** The program that added it, as a number or as the name of a protocol in iproute2. */
   readonly protocol: string;
-  /** Names of what else it says, which no rule of ours does. */
+  /** Names of further fields, which no rule of ours has. */
   readonly more: readonly string[];
 }
 
-/** A rule of ours that matches what is given, and everything without that. */
+/** Creates a rule of ours that matches the given fields, or everything without them. */
 export function makeRule(priority: number, given: Partial<Rule>): Rule {
   const all = { not: false, from: null, to: null, fwmark: null, mask: null };
   const nop = { table: null, goto: null, suppress: null };
   return { ...all, ...nop, more: [], ...given, priority, protocol: routeProtocol };
 }
 
-/** The tables `local`, `main` and `default`, with which the kernel begins (fib_default_rules_init in net/ipv4/fib_rules.c). */
+/**
+ * The tables `local`, `main` and `default`, with which the kernel starts (fib_default_rules_init in
+ * net/ipv4/fib_rules.c).
+ */
 const kernelRules = [
   makeRule(0, { table: '255' }),
   makeRule(mainPriority, { table: 'main' }),
   makeRule(mainPriority + 1, { table: '253' }),
 ];
 
-/** True for a rule of the kernel, also for one that another program deleted and added again. */
+/** True for a rule of the kernel, even if another program deleted and added it again. */
 export function isKernelRule(rule: Rule): boolean {
   return rule.protocol === kernelProtocol || kernelRules.some((each) => sameRule(each, rule));
 }
 
-/** True for a rule that does nothing, and is there as the target of others. */
+/** True for a rule that does nothing, and is only the target of other rules. */
 export function isNop({ table, goto, more }: Rule): boolean {
   return table === null && goto === null && more.length === 0;
 }
 
-/** True when two rules route the same packets alike, at any priority and of any program. */
+/** True if two rules route the same packets alike, with any priority and protocol. */
 export function sameWords(one: Rule, other: Rule): boolean {
   return formatRule(one) === formatRule(other) && one.more.length === 0 && other.more.length === 0;
 }
 
-/** True when one stands in the place of the other; the kernel does not hold both. */
+/** True if the rules are interchangeable; the kernel does not keep both. */
 export function sameRule(one: Rule, other: Rule): boolean {
   return one.priority === other.priority && sameWords(one, other);
 }
 
-/** A rule in the words in which `ip rule` prints it and takes it, without priority and protocol. */
+/** Formats a rule as `ip rule` prints and accepts it, without priority and protocol. */
 export function formatRule(rule: Rule): string {
   const { not, from, to, fwmark, mask, table, goto, suppress } = rule;
   return [

@@ -1,10 +1,14 @@
-/** Something that we made or changed on a host, and must take back. Written down before it is made. */
+/**
+ * A resource that we created or changed on a host, and must remove or revert. It is recorded before
+ * it is created.
+ */
 export type OwnedResource =
   | { readonly made: 'interface'; readonly link: string }
   | { readonly made: 'firewall'; readonly link: string }
   /**
-   * Policy rules, which do not go with the interface: those of a full tunnel, or those that lead to the table of the network's accepted
-   * routes. The table stays the network's until it is taken down.
+   * Policy rules, which outlive the interface: those of a full tunnel, or those that lead to the
+   * table of the network's accepted routes. The table stays the network's until the network is
+   * taken down.
    */
   | { readonly made: 'rules'; readonly link: string; readonly table?: string }
   | {
@@ -12,7 +16,7 @@ export type OwnedResource =
       readonly key: string;
       readonly before: string;
       readonly after: string;
-      /** Of the forwarding of an interface. */
+      /** Set for the forwarding of an interface. */
       readonly opening?: OpenedForwarding;
     }
   /** Our block in the hosts file. */
@@ -21,11 +25,14 @@ export type OwnedResource =
 
 export type Receipt = readonly OwnedResource[];
 
-/** An interface whose forwarding is turned on, and what the host was like then. */
+/** An interface whose forwarding is turned on, and the host's state at that time. */
 export interface OpenedForwarding {
   readonly link: string;
-  /** Whether forwarding as a whole was on (`net.ipv4.ip_forward`); once it differs, another tool has set every interface. */
+  /**
+   * The value of `net.ipv4.ip_forward` at that time. If it differs later, another tool has set
+   * every interface.
+   */
   readonly all: string;
-  /** The interfaces that were there. */
+  /** The interfaces that existed. */
   readonly links: readonly string[];
 }

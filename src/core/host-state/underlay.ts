@@ -2,16 +2,17 @@ import { type Address, covers, familyOf } from '../net/cidr.ts';
 import type { Underlay } from './actual.ts';
 
 /**
- * The subnets by which the host reaches the outside. Interfaces of containers come and go; they are none of it, unless the host has no
- * default route that tells.
+ * The subnets by which the host reaches the outside. Container interfaces are temporary, so they
+ * count only if the host has no default route.
  */
 export function findOutward({ connected, uplinks }: Pick<Underlay, 'connected' | 'uplinks'>): Underlay['connected'] {
   return connected.filter(({ link }) => uplinks.length === 0 || uplinks.includes(link));
 }
 
 /**
- * Names where this host is, as the peers outside see it: another name may mean another address in front of the same peer. A cable that
- * is unplugged changes the name, though the link keeps its addresses and routes.
+ * Names the host's location, as peers outside observe it. Another name may mean another address in
+ * front of the same peer. An unplugged cable changes the name, although the link keeps its
+ * addresses and routes.
  */
 export function namePlace(underlay: Underlay): string {
   const { gateways, addresses, links: all, paths = {} } = underlay;
@@ -22,9 +23,10 @@ export function namePlace(underlay: Underlay): string {
 }
 
 /**
- * False where the host has no route to an address of the underlay: its card has no carrier, say, or it wakes. True where that is not known.
+ * False if the host has no route to an address of the underlay, for example because its card has no
+ * carrier, or while it wakes. True if unknown.
  *
- * @param underlay as of a pass that could read links and routes
+ * @param underlay from a pass that could read links and routes
  */
 export function hasPathTo(address: Address, underlay: Underlay): boolean {
   const { uplinks, uplinks6, connected, routed, reached = [], links, paths = {} } = underlay;
@@ -35,7 +37,8 @@ export function hasPathTo(address: Address, underlay: Underlay): boolean {
   if (defaults === undefined || defaults.some(isLive)) return true;
   if ([...connected, ...routed, ...reached].some(({ prefix, link }) => isLive(link) && covers(prefix, address)))
     return true;
-  // A default route in another table shows in the path to the control plane, unless that runs on this host or is forwarded there.
+  // A default route in another table shows in the path to the control plane, unless the control
+  // plane runs on this host or is forwarded there.
   const outside = links.filter(({ name, isInternal }) => isLive(name) && !isInternal).map(({ name }) => name);
   return Object.values(paths).some((path) => {
     const [link = ''] = path.split(' ');

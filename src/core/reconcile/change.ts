@@ -1,7 +1,10 @@
-/** One difference between the host and what it should be, for people and scripts; no secret is ever in it. */
+/**
+ * One difference between the desired and the actual state, for users and scripts. It never contains
+ * a secret.
+ */
 export interface Change {
   readonly action: 'add' | 'remove' | 'update';
-  /** `api`: the address of the control plane. */
+  /** `api` is the address of the control plane. */
   readonly kind:
     | 'api'
     | 'interface'
@@ -17,7 +20,7 @@ export interface Change {
   readonly target: string;
   readonly before: ChangeValue;
   readonly after: ChangeValue;
-  /** For people; nothing is decided by it. */
+  /** For display only; no decision depends on it. */
   readonly reason: string;
 }
 

@@ -28,14 +28,17 @@ import { markedSourceKey, tunnelRules } from '../routing/tunnel-rules.ts';
 import { findOuterResolvers } from '../routing/tunnelled-resolvers.ts';
 import { aliasOf, type Desired, type DesiredInputs, findRoutes } from './desired.ts';
 
-/** Works out what the host should be: who is reached how, without what the guard refuses. */
+/**
+ * Computes the desired state of the host: how each peer is reached, without prefixes that the guard
+ * refuses.
+ */
 export function computeDesired(intent: DesiredInputs, constraints: RouteConstraints): Desired {
   const { link, self, keyPair, options, failed } = intent;
   const { map: listed, nested } = withoutInside(intent.map);
   const map = withoutRemoved(listed, intent.expired ?? []);
   const { refuse, findOutside } = judgeRoutes(constraints);
   const rangeRefused = refuse(map.cidr);
-  // A range of one address is this host's own: the network's is not known.
+  // A range of one address is this host's own: the network's range is unknown.
   const takesRange = rangeRefused === null && lengthOf(map.cidr) < 32;
   const { connected } = constraints.underlay;
   const isInside = insideFinder({ map, self, options, takesRange, connected }, refuse);
@@ -65,7 +68,8 @@ export function computeDesired(intent: DesiredInputs, constraints: RouteConstrai
   const keptOutside = [...new Map(outside.map((each) => [each.address, each])).values()];
   const reports = judged.map((report) => withOutside(report, outsideOf([report.prefix], keptOutside)));
   const refused = new Set([
-    // Where the range as a whole is refused or not known, its addresses are judged one by one, so that the rest works.
+    // If the whole range is refused or unknown, its addresses are judged one by one, so that the
+    // others work.
     ...reports.filter((report) => report.state === 'refused').map((report) => report.prefix),
     ...(takesRange ? [] : addressesIn(map).filter((prefix) => refuse(prefix) !== null)),
   ]);
@@ -95,7 +99,7 @@ export function computeDesired(intent: DesiredInputs, constraints: RouteConstrai
   const served = assignedRoutes(map, self).filter((route) => familyOf(route) === familyOf(map.cidr));
   const ingresses = findIngresses(served, underlay, intent.forwarding);
   const { ingress } = ingresses;
-  // Or a host that forwards on its own account, as for containers, and can be given packet rules.
+  // True also for a host that forwards for others, such as containers, and can load packet rules.
   const forwards = isConnector || (intent.forwarding.sysctls[allForwardingKey] === '1' && hasNft);
   const { relayedPeers } = topology;
   const ipv6 =
@@ -109,7 +113,7 @@ export function computeDesired(intent: DesiredInputs, constraints: RouteConstrai
         })
       : null;
   const { sessions } = intent;
-  // The rules for a peer that has expired stay: another connector may still relay what it sends.
+  // The rules for an expired peer stay: another connector may still relay its packets.
   const deadlines = [
     ...expiryRules(link, listed, self, tunnel),
     ...(isConnector ? ageRules(link, intent.mapEnd ?? null, self.address) : []),
@@ -168,14 +172,17 @@ export function computeDesired(intent: DesiredInputs, constraints: RouteConstrai
   };
 }
 
-/** Notes with a route that is taken what of it is not. */
+/** Adds the addresses that stay outside to the report of an accepted route. */
 function withOutside(report: RouteReport, outside: readonly KeptOutside[]): RouteReport {
   if (report.state !== 'taken' || isDefaultRoute(report.prefix) || outside.length === 0) return report;
   const reasons = [...(report.reason === null ? [] : [report.reason]), ...outside.map(describeOutside)];
   return { ...report, reason: reasons.join('; ') };
 }
 
-/** The map without routes that would give one peer's addresses to another, and what is said of those. */
+/**
+ * Returns the map without routes that would give one peer's addresses to another, and the reports
+ * of these routes.
+ */
 function withoutInside(map: NetworkMap): { map: NetworkMap; nested: RouteReport[] } {
   const nested = map.routes.flatMap((prefix) => {
     const reason = findRangeOverlap(prefix, map);
@@ -186,14 +193,15 @@ function withoutInside(map: NetworkMap): { map: NetworkMap; nested: RouteReport[
 }
 
 /**
- * The largest packet that fits through the tunnel: 80 bytes (IPv6, UDP and WireGuard headers, as wg-quick computes it)
- * below the underlay, no more than fits a 1,500-byte internet, no less than IPv6 needs (RFC 8200).
+ * The largest packet that fits through the tunnel: 80 bytes (headers of IPv6, UDP and WireGuard, as
+ * in wg-quick) below the underlay. At most what fits a path of 1,500 bytes, and at least what IPv6
+ * needs (RFC 8200).
  */
 function fitMtu(underlay: number | null): number {
   return Math.max(1280, Math.min(1420, (underlay ?? 1500) - 80));
 }
 
-/** Packet rules reject it, where the kernel has it. */
+/** Packet rules reject IPv6, if the kernel has IPv6. */
 function canRejectIpv6({ forwarding: { hasNft, sysctls } }: DesiredInputs): boolean {
   return hasNft && ipv6Key in sysctls;
 }
@@ -205,7 +213,10 @@ function rulesOf(strict: StrictExceptions | null, constraints: RouteConstraints,
   return strict === null ? rules : strictRules(rules, strict);
 }
 
-/** With a network secret its key stands in the place of one that the service gave, and so knows. */
+/**
+ * The network secret's key takes precedence over a key from the service, because the service has
+ * seen its own key.
+ */
 function sharePresharedKey(peer: Peer, { networkSecret, map, keyPair }: DesiredInputs): Secret | null {
   if (networkSecret === null) return peer.given?.presharedKey ?? null;
   return presharedKeyOf(networkSecret, map.id, keyPair.publicKey, peer.publicKey);

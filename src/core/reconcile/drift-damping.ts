@@ -4,26 +4,26 @@ import { placeRoutes } from '../routing/place-route.ts';
 import type { Change } from './change.ts';
 import type { Desired } from './desired.ts';
 
-/** When each thing was repaired lately, in seconds of a clock that never jumps; by its kind and target. */
+/** The recent repairs by kind and target, in seconds of a monotonic clock. */
 export type Repairs = ReadonlyMap<string, readonly number[]>;
 
-/** Seconds for which a repair is remembered. */
+/** Seconds for which a repair is kept. */
 const memory = 600;
-/** Repairs of one thing that are made without a delay; further ones back off. */
+/** Repairs of the same target without a delay. Further repairs back off. */
 const free = 3;
-/** Seconds, the longest pause between two repairs of the same. */
+/** Seconds of the longest pause between two repairs of the same target. */
 const longestPause = 60;
 
-/** What keeps being undone. */
+/** A target that another program keeps reverting. */
 export interface RecurringDrift {
   readonly what: string;
   /** Repairs within the last ten minutes. */
   readonly repairs: number;
-  /** Seconds between the next repairs; 0 for what never waits. */
+  /** Seconds between the next repairs; 0 for repairs that never wait. */
   readonly pause: number;
 }
 
-/** The repairs with these changes made just now. */
+/** Adds these changes as repairs made now. */
 export function noteRepairs(repairs: Repairs, changes: readonly Change[], now: number): Repairs {
   const noted = new Map([...repairs].flatMap(([name, times]) => recent(name, times, now)));
   for (const change of changes) noted.set(nameOf(change), [...(noted.get(nameOf(change)) ?? []), now]);
@@ -31,9 +31,10 @@ export function noteRepairs(repairs: Repairs, changes: readonly Change[], now: n
 }
 
 /**
- * Seconds for which a repair should wait: none for drift that is new, else a pause that doubles with each repair of the same.
- * One new thing among old ones is repaired at once, and the old ones with it. What protects this host and its networks never waits,
- * however often it is undone: meanwhile packets would pass that must not.
+ * Returns the seconds for which a repair must wait: 0 for new drift, else a pause that doubles with
+ * each repair of the same target. If any drift is new, everything is repaired immediately. Changes
+ * that protect this host and its networks never wait: during a pause, packets would pass that must
+ * not.
  */
 export function pauseBefore(repairs: Repairs, changes: readonly Change[], now: number): number {
   if (changes.some(isProtective)) return 0;
@@ -44,7 +45,10 @@ export function pauseBefore(repairs: Repairs, changes: readonly Change[], now: n
   return pauses.length === 0 ? 0 : Math.min(...pauses);
 }
 
-/** Everything that was repaired so often that its repairs are spaced out, or would be if it did not protect the host. */
+/**
+ * Returns the targets that were repaired so often that repairs back off, or would if they did not
+ * protect the host.
+ */
 export function findRecurringDrift(repairs: Repairs, now: number): RecurringDrift[] {
   return [...repairs]
     .flatMap(([name, times]) => recent(name, times, now))
@@ -57,7 +61,7 @@ export function findRecurringDrift(repairs: Repairs, now: number): RecurringDrif
 
 const packetRules = 'firewall ';
 
-/** True of packet rules, and of forwarding that is turned off: what no pause may hold up. */
+/** True for packet rules, and for forwarding that is turned off: no pause may delay them. */
 export function isProtective({ kind, target, after }: Change): boolean {
   return kind === 'firewall' || (kind === 'sysctl' && isForwardingKey(target) && after === '0');
 }
@@ -71,21 +75,21 @@ function recent(name: string, times: readonly number[], now: number): [string, r
   return kept.length === 0 ? [] : [[name, kept]];
 }
 
-/** An interface has several settings, each of which may be changed by another program. */
+/** An interface has several settings. Another program may change each of them. */
 function nameOf({ kind, target, after }: Change): string {
   const settings = kind === 'interface' && typeof after === 'object' && after !== null ? Object.keys(after) : [];
   return [kind, target, ...settings].join(' ');
 }
 
-/** What a pass over a network works towards, and the host around it. */
+/** The desired state of a pass over a network, and the host's observed state. */
 export interface Aimed {
   readonly desired: Desired;
   readonly actual: Pick<Actual, 'rules' | 'routes' | 'underlay'>;
 }
 
 /**
- * True when two passes work towards the same: then what the later one finds to do was undone by others. Otherwise it may follow from
- * the map, or from what is around the tunnel.
+ * True if two passes have the same desired state. Other programs then caused the drift that the
+ * later pass finds. Otherwise it may come from the map, or from the underlay.
  */
 export function haveSameAim(one: Aimed, other: Aimed): boolean {
   return one === other || describeAim(one) === describeAim(other);

@@ -14,19 +14,22 @@ export interface Tunnel {
 export interface ComparedPeers {
   readonly known: readonly Peer[];
   readonly newest: readonly Peer[];
-  /** Whether a peer that is no longer listed counts as removed by the service, and not as lost. */
+  /** True if a peer that is no longer listed counts as removed by the service, and not as lost. */
   readonly isBelieved: boolean;
 }
 
-/** The tunnel on the host, used where there is no last-known-good file; null where the interface does not have this address. */
+/**
+ * The tunnel on the host, used without a last-known-good file; null if the interface does not have
+ * this address.
+ */
 export function presentTunnel({ link, device }: Pick<Actual, 'link' | 'device'>, own: InterfaceAddress): Tunnel | null {
   const address = link?.addresses.find((each) => each.address === own.address);
   return address && device ? { address, peers: device.peers } : null;
 }
 
 /**
- * What of the network itself a change takes away, in words: this host's own address, the network's range, or more than half of the
- * peers. Null for any other change.
+ * Describes which part of the network a change takes away: this host's own address, the network's
+ * range, or more than half of the peers. Null for any other change.
  */
 export function findMeshLoss(before: Tunnel, after: Tunnel, listing: ComparedPeers): string | null {
   if (before.address.address !== after.address.address) return `this host's own address ${before.address.address}`;
@@ -34,7 +37,7 @@ export function findMeshLoss(before: Tunnel, after: Tunnel, listing: ComparedPee
   if (!covers(rangeOf(after), range)) return `the network's range ${range}`;
   const peers = before.peers.filter(({ allowedIps }) => allowedIps.length > 0);
   const kept = new Map(after.peers.map((peer) => [peer.publicKey, peer]));
-  // Most changes leave most peers as they are, and need no more than that.
+  // Most changes keep most peers, so this check usually suffices.
   if (peers.filter(({ publicKey }) => kept.get(publicKey)?.allowedIps.length).length * 2 >= peers.length) return null;
   const successorOf = findSuccessors(listing);
   const successors = peers
@@ -42,18 +45,21 @@ export function findMeshLoss(before: Tunnel, after: Tunnel, listing: ComparedPee
     .filter((successor) => successor !== undefined && (successor !== null || !listing.isBelieved));
   const lost = successors.filter((successor) => {
     const stays = successor && kept.get(successor.publicKey);
-    // One that goes another way for now has no allowed IPs of its own either.
+    // A peer that is temporarily relayed has no allowed IPs either.
     return !stays || (stays.allowedIps.length === 0 && !isReached(successor.address, after));
   });
   return lost.length * 2 > successors.length ? `${lost.length} of ${successors.length} peers` : null;
 }
 
-/** True when the tunnel takes packets to this address. */
+/** True if the tunnel takes packets to this address. */
 export function isReached(address: Peer['address'], { peers }: Pick<Tunnel, 'peers'>): boolean {
   return peers.some(({ allowedIps }) => allowedIps.some((prefix) => covers(prefix, address)));
 }
 
-/** Finds the listed peer of a key, be it under a newer key; null for a peer that is no longer listed, undefined for an unknown key. */
+/**
+ * Finds the listed peer of a key, also under a newer key. Null for a peer that is no longer listed,
+ * undefined for an unknown key.
+ */
 function findSuccessors({ known, newest }: ComparedPeers): (publicKey: Peer['publicKey']) => Peer | null | undefined {
   const before = new Map(known.map((peer) => [peer.publicKey, peer]));
   const byKey = new Map(newest.map((peer) => [peer.publicKey, peer]));
@@ -64,7 +70,7 @@ function findSuccessors({ known, newest }: ComparedPeers): (publicKey: Peer['pub
   };
 }
 
-/** True when `newer` lists less than half of the other peers that `known` lists, under their ids or their keys. */
+/** True if `newer` lists less than half of the other peers of `known`, by id or key. */
 export function dropsMost(known: NetworkMap, newer: NetworkMap, self: readonly Peer['publicKey'][]): boolean {
   const others = known.peers.filter((peer) => !self.includes(peer.publicKey));
   const successorOf = findSuccessors({ known: others, newest: newer.peers, isBelieved: false });

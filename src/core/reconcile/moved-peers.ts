@@ -7,9 +7,9 @@ import type { TunnelConfig } from '../wg-quick/tunnel-config.ts';
 const none: ReadonlySet<PublicKey> = new Set();
 
 /**
- * The peers to which the network gives another endpoint than the one that was applied last, which is in the wg-quick file. What was
- * learned of where they are is older. A name of which only the addresses changed is no other endpoint: a resolver may
- * be wrong, as that of a captive portal is.
+ * Returns the peers whose endpoint in the network differs from the one that was last applied, in
+ * the wg-quick file. A learned endpoint is older. A name with changed addresses is not another
+ * endpoint: a resolver may be wrong, such as that of a captive portal.
  */
 export function findMovedPeers(
   config: TunnelConfig,
@@ -30,7 +30,7 @@ export function findMovedPeers(
   return new Set(moved.map((peer) => peer.publicKey));
 }
 
-/** True when the endpoint is a name that led there before, or still does. */
+/** True if the endpoint is a name that resolved to that address before, or still does. */
 function isNameOf(endpoint: Endpoint | null, before: SocketEndpoint | null, resolved: Resolved): boolean {
   if (endpoint === null || before === null || isLiteral(endpoint) || endpoint.port !== before.port) return false;
   return addressesOf(endpoint.host, resolved).includes(before.host);

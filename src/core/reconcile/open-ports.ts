@@ -2,21 +2,21 @@ import type { OpenPort, PortState } from '../host-state/open-port.ts';
 import { added, removed } from './change.ts';
 import type { Step } from './step.ts';
 
-/** What is to be open for a network. */
+/** The ports that a network needs open. */
 interface PortRequest {
   readonly link: string;
   /** Null for none. */
   readonly port: number | null;
-  /** What was opened for it before. */
+  /** The ports that were opened for it before. */
   readonly ours: readonly OpenPort[];
-  /** What the programs say of this port, and of those that were opened before. */
+  /** The firewall programs' states of this port, and of the ports that were opened before. */
   readonly states: readonly PortState[];
 }
 
-/** The way to a wish. What is open without us stays, and is not ours. */
+/** The steps to a port request. A port that is already open stays open, and is not ours. */
 export interface PortPlan {
   readonly steps: readonly Step[];
-  /** What is ours from the first step on, and is written down before it. */
+  /** The ports that are ours from the first step on. They are recorded before that step. */
   readonly ours: readonly OpenPort[];
 }
 
@@ -25,7 +25,8 @@ export function planPorts({ link, port, ours, states }: PortRequest): PortPlan {
   const opening = here.filter(({ is }) => is === 'closed').map(({ at }) => at);
   const found = here.filter(({ is }) => is === 'ours').map(({ at }) => at);
   const fresh = [...found, ...opening].filter((at) => !ours.some((each) => isSame(each, at)));
-  // A rule of a person took the place of ours; firewalld has no comments, so that our ports there are not distinguishable.
+  // A user's rule replaced ours. firewalld has no comments, so our ports in it cannot be
+  // distinguished.
   const replaced = states.filter(({ at, is }) => at.by === 'ufw' && is === 'open');
   const kept = ours.filter((at) => !replaced.some((each) => isSame(each.at, at)));
   const closing = kept.filter((at) => at.port !== port);
@@ -40,12 +41,12 @@ export function planPorts({ link, port, ours, states }: PortRequest): PortPlan {
   return { steps: [...opened, ...closed], ours: [...kept, ...fresh] };
 }
 
-/** The steps that close what is ours. */
+/** The steps that close our ports. */
 export function planClosing(link: string, ours: readonly OpenPort[]): readonly Step[] {
   return planPorts({ link, port: null, ours, states: [] }).steps;
 }
 
-/** Without a port that was closed, or that could not be opened. */
+/** Returns the ports without one that was closed, or that could not be opened. */
 export function without(ports: readonly OpenPort[], gone: OpenPort): readonly OpenPort[] {
   return ports.filter((each) => !isSame(each, gone));
 }

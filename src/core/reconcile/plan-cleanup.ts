@@ -9,9 +9,9 @@ import { planPairRemovals, planRuleRemovals } from './plan-rules.ts';
 import type { Step } from './step.ts';
 
 /**
- * The steps that take back what the receipt names: forwarding, names and policy rules first, then the interface, and with it its
- * addresses and routes, and the packet rules when nothing can be forwarded any more. A sysctl that was changed
- * after us is theirs now.
+ * The steps that remove what the receipt lists: first forwarding, names and policy rules; then the
+ * interface with its addresses and routes; last the packet rules, when nothing can be forwarded any
+ * more. A sysctl that changed after our change belongs to another program.
  */
 export function planCleanup(receipt: Receipt, actual: Actual): Step[] {
   const last = ['interface', 'firewall'];

@@ -10,15 +10,18 @@ import { added, type Change, type ChangeValue, removed, updated } from './change
 import type { Desired } from './desired.ts';
 import type { DeviceChange, Step } from './step.ts';
 
-/** Further inputs to the plan of a peer. */
+/** Further inputs of a peer's plan. */
 export interface PlanContext {
   /** Seconds since the epoch. */
   readonly now: number;
-  /** Peers whose endpoint is another than the one that was applied last. */
+  /** Peers whose endpoint differs from the one that was last applied. */
   readonly moved: ReadonlySet<PublicKey>;
 }
 
-/** Sets key, port and mark where they differ, and adds or updates the peers that differ; names no other peer. */
+/**
+ * Sets key, port and mark if they differ, and adds or updates the peers that differ. Names no other
+ * peer.
+ */
 export function planDevice({ link, config, keyPair }: Desired, { device }: Actual, moment: PlanContext): Step[] {
   const changes: Change[] = [];
   const keyDiffers = device?.publicKey !== keyPair.publicKey;
@@ -57,7 +60,10 @@ export function planDevice({ link, config, keyPair }: Desired, { device }: Actua
   ];
 }
 
-/** Takes the mark off, after the rules that it was for: without it a full tunnel would swallow its own packets. */
+/**
+ * Removes the mark, after the rules that used it. Without the mark, a full tunnel would route its
+ * own packets into itself.
+ */
 export function planUnmarking({ link, config }: Desired, { device }: Actual): Step[] {
   if (config.fwmark !== null || device === null || device.fwmark === null) return [];
   return [
@@ -65,7 +71,7 @@ export function planUnmarking({ link, config }: Desired, { device }: Actual): St
   ];
 }
 
-/** Removes the peers that are not of the network. */
+/** Removes the peers that are not in the network. */
 export function planPeerRemoval({ link, config }: Desired, { device }: Actual): Step[] {
   if (device === null) return [];
   const wanted = keysOf(config.peers);
@@ -81,7 +87,7 @@ export function planPeerRemoval({ link, config }: Desired, { device }: Actual): 
   ];
 }
 
-/** True of steps that leave all but WireGuard's peers as it is. */
+/** True if the steps change only WireGuard's peers. */
 export function changesOnlyPeers(steps: readonly Step[]): boolean {
   return steps.every((step) => {
     if (step.do === 'remove-peers' || step.do === 'renew-peers') return true;
@@ -94,7 +100,10 @@ function keysOf(peers: readonly DesiredPeer[]): ReadonlySet<PublicKey> {
   return new Set(peers.map((peer) => peer.publicKey));
 }
 
-/** True when a peer is as wanted at any time: a learned endpoint is accepted only while its handshake is fresh. */
+/**
+ * True if a peer is as desired at any time: a learned endpoint is accepted only while its handshake
+ * is fresh.
+ */
 function isSettled(peer: DesiredPeer, actual: ActualPeer | undefined): boolean {
   return (
     actual !== undefined &&
@@ -105,15 +114,15 @@ function isSettled(peer: DesiredPeer, actual: ActualPeer | undefined): boolean {
   );
 }
 
-/** True when every peer is as wanted at any time. */
+/** True if every peer is as desired at any time. */
 export function arePeersSettled({ config }: Desired, { device }: Actual): boolean {
   const present = new Map(device?.peers.map((peer) => [peer.publicKey, peer]));
   return config.peers.every((peer) => isSettled(peer, present.get(peer.publicKey)));
 }
 
 /**
- * Those first that get a prefix of another peer: it moves at once, while one that is taken away first belongs to no peer until
- * it is given.
+ * Orders the peers that gain a prefix of another peer first: the prefix then moves directly. If the
+ * other peer lost it first, it would belong to no peer in between.
  */
 function gainersFirst(peers: readonly DesiredPeer[], present: readonly ActualPeer[]): readonly DesiredPeer[] {
   if (peers.length < 2 || present.length === 0) return peers;
@@ -123,7 +132,7 @@ function gainersFirst(peers: readonly DesiredPeer[], present: readonly ActualPee
   return peers.toSorted((one, other) => gains(one) - gains(other));
 }
 
-/** Peers that go and were found somewhere, by their allowed IPs. */
+/** The endpoints of peers to be removed, by their allowed IPs. */
 function findPredecessors(
   wanted: readonly DesiredPeer[],
   present: readonly ActualPeer[],
@@ -134,7 +143,8 @@ function findPredecessors(
 }
 
 /**
- * A peer without an endpoint whose key changed keeps the endpoint of its old key, so that either side can begin.
+ * A peer without an endpoint whose key changed keeps the endpoint of its old key, so that either
+ * side can begin.
  */
 function withPredecessorEndpoint(peer: DesiredPeer, predecessors: ReadonlyMap<string, SocketEndpoint>): DesiredPeer {
   const endpoint = peer.endpoint ?? predecessors.get(nameOf(peer.allowedIps)) ?? null;
@@ -154,7 +164,8 @@ function planPeer(
     return { set: peer, change: added('peer', peer.publicKey, describe(peer), 'a peer of the network is missing') };
   }
   const isElsewhere = peer.endpoint !== null && !sameEndpoint(peer.endpoint, actual.endpoint);
-  // A peer that roamed is found where it last spoke from; sending our endpoint again would undo that.
+  // The endpoint of a roaming peer is the source of its last packet. Sending our endpoint again
+  // would revert that.
   const keepsLearned = isRenewed(actual.latestHandshake, now) && !moved.has(peer.publicKey);
   const differing = [
     ...(sameMembers(peer.allowedIps, actual.allowedIps) ? [] : ['allowed IPs']),

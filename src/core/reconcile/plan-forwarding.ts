@@ -15,7 +15,7 @@ const connectorForwards = 'a connector forwards packets';
 const hostForwards = 'this host forwards packets';
 const closesAddress = 'only the tunnel and this host reach the tunnel address';
 
-/** Our table of packet rules: whole, or not there at all. */
+/** Replaces our whole table of packet rules, or removes it. */
 export function planFirewall(desired: Desired, actual: Actual): Step[] {
   const { link, firewall } = desired;
   const target = `inet ${tableOf(link)}`;
@@ -34,8 +34,9 @@ export function planFirewall(desired: Desired, actual: Actual): Step[] {
 }
 
 /**
- * Before anything else: forwarding that is no longer needed, and all that only our packet rules keep in bounds while their
- * table is not there. What is turned on again when the table is there is no change.
+ * Runs first. Turns off forwarding that is no longer needed and, while our table is missing, all
+ * forwarding that only our packet rules limit. Forwarding that is turned on again with the table is
+ * no change.
  */
 export function planForwardingOff(desired: Desired, actual: Actual): Step[] {
   const { link, forwards, unneeded } = desired;
@@ -52,7 +53,7 @@ export function planForwardingOff(desired: Desired, actual: Actual): Step[] {
   ];
 }
 
-/** Turns off whatever is forwarded within the bounds of our packet rules alone. */
+/** Turns off all forwarding that only our packet rules limit. */
 export function planForwardingPause({ link, ingress }: Desired, { sysctls }: Actual): Step[] {
   const ours = ingress.filter(({ closed }) => closed !== null).map((each) => each.link);
   return [link, ...ours]
@@ -61,7 +62,7 @@ export function planForwardingPause({ link, ingress }: Desired, { sysctls }: Act
     .map((key) => setForwarding(key, '0', []));
 }
 
-/** Turns on what is to be forwarded: after the packet rules, so that nothing is forwarded without them. */
+/** Turns forwarding on, after the packet rules, so that nothing is forwarded without them. */
 export function planForwardingOn(desired: Desired, actual: Actual): Step[] {
   const { link, forwards, ingress, revertsAll } = desired;
   if (!forwards) return [];
@@ -83,7 +84,7 @@ export function planForwardingOn(desired: Desired, actual: Actual): Step[] {
   return [...(reverts ? [revertAll()] : []), ...openings, ...(opensOwn ? [setForwarding(own, '1', change(own))] : [])];
 }
 
-/** Every interface loses its forwarding by this for a moment; ours get theirs back in the next steps. */
+/** This briefly turns off the forwarding of every interface. The next steps turn ours on again. */
 function revertAll(): Step {
   const why = 'only the interfaces that routes use are to forward';
   const changes = [updated('sysctl', allForwardingKey, '1', '0', why)];
@@ -94,22 +95,24 @@ function setForwarding(key: string, value: '0' | '1', changes: readonly Change[]
   return { do: 'set-sysctl', key, value, receipt: 'none', changes };
 }
 
-/** True for a step that lets packets be forwarded, which is not to be done without the packet rules. */
+/** True for a step that turns forwarding on, which must not run without the packet rules. */
 export function enablesForwarding(step: Step): boolean {
   return step.do === 'set-sysctl' && isForwardingKey(step.key) && step.value === '1';
 }
 
-/** True for a step after which only what needs no packet rules is forwarded, until they are there. */
+/**
+ * True for a step that turns off all forwarding that needs packet rules, until the rules are in
+ * place.
+ */
 export function pausesForwarding(step: Step): boolean {
   return step.do === 'set-sysctl' && isForwardingKey(step.key) && step.value === '0' && step.changes.length === 0;
 }
 
-/** True for a change that cannot be made while the packet rules do not load. */
+/** True for a change that is impossible while the packet rules do not load. */
 export function needsRules({ kind, target, after }: Change): boolean {
   return kind === 'firewall' || (kind === 'sysctl' && isForwardingKey(target) && after === '1');
 }
 
-/** The other settings of the kernel. */
 export function planSysctls({ link, sysctls }: Desired, actual: Actual): Step[] {
   const own = sourceFilterKey(link);
   return Object.entries(sysctls)

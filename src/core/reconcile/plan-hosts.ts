@@ -4,7 +4,10 @@ import { added, removed, updated } from './change.ts';
 import type { Desired } from './desired.ts';
 import type { Step } from './step.ts';
 
-/** Our block in the hosts file. A file that cannot be changed is left alone: a tunnel works without names. */
+/**
+ * Plans our block in the hosts file. A file that cannot be changed is left alone: a tunnel works
+ * without names.
+ */
 export function planHosts({ link, hosts: wanted }: Pick<Desired, 'link' | 'hosts'>, { hosts }: Actual): Step[] {
   if (hosts === null || hosts.trouble !== null || hosts.block === wanted) return [];
   if (wanted === null) return [removal(link, hosts.block, 'the hosts file is not to name the peers')];
@@ -23,12 +26,18 @@ export function planHosts({ link, hosts: wanted }: Pick<Desired, 'link' | 'hosts
   return [{ do: 'set-hosts', link, block: wanted, changes: [change] }];
 }
 
-/** Takes our block away. Planned also where there is none, to remove what an interrupted write left next to the file. */
+/**
+ * Removes our block. Planned also without a block, to remove what an interrupted write left next to
+ * the file.
+ */
 export function planHostsRemoval(link: string, { hosts }: Pick<Actual, 'hosts'>, reason: string): Step[] {
   return hosts === null || hosts.trouble !== null ? [] : [removal(link, hosts.block, reason)];
 }
 
-/** Why the hosts file does not say what it should; null where it does, or will after the next pass. */
+/**
+ * Explains why the hosts file does not have our block as desired; null if it has, or will after the
+ * next pass.
+ */
 export function explainHosts(
   { hosts: wanted }: Pick<Desired, 'hosts'>,
   { hosts }: Pick<Actual, 'hosts'>,
@@ -36,7 +45,7 @@ export function explainHosts(
   return hosts === null || hosts.block === wanted ? null : hosts.trouble;
 }
 
-/** True of a step without which the tunnel works all the same: it may fail. */
+/** True of a step that may fail, because the tunnel works without it. */
 export function isHostsStep(step: Step): boolean {
   return step.do === 'set-hosts' || step.do === 'remove-hosts';
 }
@@ -46,7 +55,7 @@ function removal(link: string, block: string | null, reason: string): Step {
   return { do: 'remove-hosts', link, changes };
 }
 
-/** The lines of `lines` that the other one lacks. */
+/** Returns the lines that `other` lacks. */
 function missingIn(other: readonly string[], lines: readonly string[]): string[] {
   const known = new Set(other);
   return lines.filter((line) => !known.has(line));

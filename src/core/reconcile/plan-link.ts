@@ -10,21 +10,21 @@ import { planOutside } from './plan-outside.ts';
 import { planPair, planRules } from './plan-rules.ts';
 import type { LinkCommand, Step } from './step.ts';
 
-/** Makes the interface where there is none. */
+/** Creates the interface if it does not exist. */
 export function planCreation({ link }: Desired, actual: Actual): Step[] {
   if (actual.link !== null) return [];
   return [{ do: 'create-link', link, changes: [added('interface', link, 'wireguard', 'the interface is not there')] }];
 }
 
-/** Mark, MTU, addresses, state, routes and policy rules of the interface, as one batch. */
+/** Plans mark, MTU, addresses, state, routes and policy rules of the interface as one batch. */
 export function planSettings(desired: Desired, actual: Actual): Step[] {
-  // A rule leads to a route that is there: it is added after the routes, and goes before them.
+  // A rule needs its route: it is added after the routes and removed before them.
   const place = placeRoutes(desired, actual);
   const classify = routeClassifier(desired, place);
   const routes = planRoutes(desired, actual, place, classify);
   const isUsed = desired.routes.some((prefix) => place(prefix).table === desired.routeTable);
   const rules = [...planPair(desired.routeTable, isUsed, actual), ...planRules(desired, actual)];
-  // An address is outside before the route to it is there, and until that route is gone.
+  // An address is kept outside before the route to it is added, and until that route is removed.
   const outside: PlannedCommand[] = planOutside(desired, actual, place);
   const commands: PlannedCommand[] = [
     ...(actual.link === null ? [[{ set: 'alias', value: desired.alias }, null] as const] : []),
@@ -49,7 +49,9 @@ export function planSettings(desired: Desired, actual: Actual): Step[] {
   ];
 }
 
-/** A command and the change it makes; what follows from making the interface is no change of its own. */
+/**
+ * A command and its change; null for a command that only completes the creation of the interface.
+ */
 type PlannedCommand = readonly [LinkCommand, Change | null];
 type Classify = (route: Route) => RouteStanding;
 
@@ -71,8 +73,8 @@ function planUp({ link }: Desired, actual: Actual): PlannedCommand[] {
 }
 
 /**
- * Removals come first here: of two addresses in one subnet the kernel makes the second a secondary one, and drops the
- * secondaries with the primary.
+ * Removals come first here: the kernel makes the second of two addresses in one subnet a secondary
+ * address, and drops the secondary addresses with the primary one.
  */
 function planAddresses({ link, config }: Desired, actual: Link | null): PlannedCommand[] {
   const present = actual?.addresses.filter(({ address }) => !address.startsWith('fe80:')) ?? [];
@@ -88,8 +90,8 @@ function planAddresses({ link, config }: Desired, actual: Link | null): PlannedC
 }
 
 /**
- * The kernel makes the route to the range of an address with the address or when the interface goes up (fib_add_ifaddr in
- * net/ipv4/fib_frontend.c), and never again.
+ * The kernel adds the route to an address's range with the address, or when the interface goes up
+ * (fib_add_ifaddr in net/ipv4/fib_frontend.c), and never again.
  */
 function planRange(desired: Desired, actual: Actual, classify: Classify): PlannedCommand[] {
   const { address } = desired.config;
@@ -102,7 +104,8 @@ function planRange(desired: Desired, actual: Actual, classify: Classify): Planne
 
 function planRoutes(desired: Desired, actual: Actual, place: RoutePlacement, classify: Classify): PlannedCommand[] {
   const { link, routes, config } = desired;
-  // With its last IPv4 address an interface loses all its IPv4 routes (fib_disable_ip in net/ipv4/fib_frontend.c).
+  // With its last IPv4 address, an interface loses all its IPv4 routes (fib_disable_ip in
+  // net/ipv4/fib_frontend.c).
   const keepsAddress = actual.link?.addresses.some((each) => isSameAddress(each, config.address)) ?? false;
   const present = Map.groupBy(
     actual.routes.filter(({ prefix }) => keepsAddress || familyOf(prefix) === 6),
@@ -151,7 +154,7 @@ function isPlain({ tos, deviation }: Route): boolean {
   return tos === undefined && deviation === undefined;
 }
 
-/** Of a route that comes to another table, its metric is of no interest. */
+/** For a route that moves to another table, the metric is omitted. */
 function describeMove(before: Route, { table, metric }: TableAndMetric, { allowed }: Desired): Change {
   const { prefix } = before;
   if (before.table !== table) {
@@ -188,7 +191,10 @@ function planRoute(
 
 type AddRoute = Extract<LinkCommand, { add: 'route' }>;
 
-/** The later network's interface that this very prefix leads into; the kernel takes no second route to it with this metric. */
+/**
+ * Finds the interface of a network that was joined later and into which exactly this prefix leads.
+ * The kernel accepts no second route to it with the same metric.
+ */
 function findHolder(prefix: Prefix, newerLinks: readonly string[], { underlay }: Actual) {
   const candidates: Underlay['routed'] = [...underlay.routed, ...underlay.connected];
   const routed = candidates.find((each) => each.prefix === prefix && newerLinks.includes(each.link));

@@ -29,7 +29,7 @@ export function planOutside(
   return [...additions, ...surplus.map((address) => planRemoval(address, routeTable, 'no reason to stay outside'))];
 }
 
-/** Removes all of them from a table. */
+/** Removes all such routes from a table. */
 export function planThrowRemovals(
   table: string,
   { throwRoutes }: Pick<Actual, 'throwRoutes'>,

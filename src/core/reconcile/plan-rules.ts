@@ -11,8 +11,9 @@ import type { LinkCommand } from './step.ts';
 type PlannedRule = readonly [LinkCommand, Change];
 
 /**
- * Policy rules to add, then those to remove. They are the host's, not the interface's, and of all networks one alone has
- * them: where this network neither wants them nor has a route in their table, they are not its business.
+ * Plans the policy rules to add, then those to remove. The rules belong to the host, not to the
+ * interface, and at most one network has them. If this network neither needs them nor has a route
+ * in their table, they are left alone.
  */
 export function planRules({ rules }: Pick<Desired, 'rules'>, actual: Pick<Actual, 'routes' | 'rules'>): PlannedRule[] {
   if (rules.length === 0 && !holdsTunnel(actual)) return [];
@@ -27,7 +28,7 @@ export function planRules({ rules }: Pick<Desired, 'rules'>, actual: Pick<Actual
   return [...additions, ...removals.map((rule) => planRemoval(rule, 'no rule of the tunnel'))];
 }
 
-/** The rules that lead to the table of accepted routes, for as long as one is to be in it. */
+/** Plans the rules that lead to the table of accepted routes, as long as it has any route. */
 export function planPair(table: string | null, isUsed: boolean, { rules }: Pick<Actual, 'rules'>): PlannedRule[] {
   if (table === null) return [];
   const wanted = isUsed ? rulePairOf(table) : [];
@@ -44,22 +45,27 @@ export function planPairRemovals(table: string, { rules }: Pick<Actual, 'rules'>
   return findPairOf(table, rules).map((rule) => planRemoval(rule, reason));
 }
 
-/** Removes every rule of a full tunnel, the one that leads into it first. */
+/** Removes every rule of a full tunnel, starting with the rule that leads into it. */
 export function planRuleRemovals({ rules }: Pick<Actual, 'rules'>, reason: string): PlannedRule[] {
   return findTunnelRules(rules).map((rule) => planRemoval(rule, reason));
 }
 
-/** True when a route into our interface is in the full tunnel's table: then its rules are this network's. */
+/**
+ * True if a route into our interface is in the full tunnel's table. The rules are then this
+ * network's.
+ */
 export function holdsTunnel({ routes }: Pick<Actual, 'routes'>): boolean {
   return routes.some(({ table }) => table === tunnelTable);
 }
 
-/** Those of a full tunnel among them. */
 function findTunnelRules(rules: readonly Rule[]): Rule[] {
   return findOurRules(rules).filter((rule) => !isOfPair(rule));
 }
 
-/** True when wg-quick's pair does what ours would: asked after what is kept out, before the main table, with none of ours in place. */
+/**
+ * True if wg-quick's pair replaces ours: behind the exceptions, before the main table, and without
+ * ours in place.
+ */
 function isInPlace([tunnel, main]: RulePair, rules: readonly Rule[]): boolean {
   const ours = rules.some((rule) => sameRule(rule, tunnelRule)) && rules.some((rule) => sameRule(rule, mainRule));
   return !ours && main.priority > rulePriority.resolver && tunnel.priority < mainPriority;

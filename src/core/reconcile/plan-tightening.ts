@@ -5,8 +5,9 @@ import { type PlanContext, planDevice, planPeerRemoval } from './plan-device.ts'
 import type { Step } from './step.ts';
 
 /**
- * What WireGuard's own table is enough for, where the rest of the host cannot be observed: peers and prefixes that the network takes away
- * go, and a prefix that is in the table moves to the peer that has it now. No other prefix comes into the tunnel.
+ * Plans what needs only WireGuard's own table, if the rest of the host cannot be observed. Peers
+ * and prefixes that the network removed are removed, and a prefix in the table moves to its present
+ * peer. No other prefix is added.
  */
 export function planTightening(desired: Desired, actual: Actual, moment: PlanContext): Step[] {
   const { device } = actual;
@@ -24,13 +25,13 @@ function tighten(desired: Desired, device: Device): Desired {
   return peersAlone(desired, device, peers);
 }
 
-/** Gives WireGuard the peers again that `before` has, after {@link planTightening} took them away. */
+/** Restores the peers of `before` in WireGuard, after {@link planTightening} removed them. */
 export function planRestoration(desired: Desired, before: Device, actual: Actual, moment: PlanContext): Step[] {
   const restored = peersAlone(desired, before, before.peers);
   return [...planDevice(restored, actual, moment), ...planPeerRemoval(restored, actual)];
 }
 
-/** Leaves key, port and mark of the interface as they are. */
+/** Keeps key, port and mark of the interface. */
 function peersAlone(desired: Desired, { publicKey }: Device, peers: readonly DesiredPeer[]): Desired {
   return {
     ...desired,

@@ -11,12 +11,13 @@ import { planTightening } from './plan-tightening.ts';
 import type { Step } from './step.ts';
 
 /**
- * The steps that turn `actual` into `desired`, in the order in which they are applied: additions before removals, and
- * nothing that is right already. Applying them and planning again gives no step. Of a host that cannot be observed they are those of
- * {@link planTightening}.
+ * The steps from `actual` to `desired`, in the order of application: additions before removals,
+ * without steps for what is right already. After they are applied, a new plan has no step. For a
+ * host that cannot be observed, they are the steps of {@link planTightening}.
  *
  * @param now seconds since the epoch, from which the age of a handshake is computed
- * @param moved peers whose endpoint is another than the one that was applied last: it counts more than a learned one
+ * @param moved peers whose endpoint differs from the one that was last applied: it overrides a
+ *   learned endpoint
  */
 export function plan(
   desired: Desired,
@@ -28,7 +29,7 @@ export function plan(
   return [
     ...planForwardingOff(desired, actual),
     ...planCreation(desired, actual),
-    // Before the interface is up, as others may forward into it from then on.
+    // Before the interface is up, because other hosts may forward into it from then on.
     ...planFirewall(desired, actual),
     ...planDevice(desired, actual, { now, moved }),
     ...planSettings(desired, actual),
@@ -41,8 +42,8 @@ export function plan(
 }
 
 /**
- * True when an interface of our name is one that we made: by our mark on it, by our key in it, or because we had set out to make it
- * and it has neither; that is what we leave when we are killed in between.
+ * True if we created an interface of our name: it has our mark or our key, or the receipt has it
+ * and it has neither mark nor key. The last is what remains if cpn is killed during the creation.
  */
 export function isOurs(
   { alias, keyPair }: Pick<Desired, 'alias' | 'keyPair'>,
@@ -56,8 +57,8 @@ export function isOurs(
 }
 
 /**
- * True when a table of packet rules of our name is one that we made: by the receipt, which is written before, or by our comment on
- * each of its rules. An empty one may be replaced.
+ * True if we created a packet rule table of our name: the receipt, which is written before, has it,
+ * or each of its rules has our comment. An empty table may be replaced.
  */
 export function isOurFirewall({ firewall }: Pick<Actual, 'firewall'>, receipt: Receipt): boolean {
   if (firewall === null || receipt.some(({ made }) => made === 'firewall')) return true;

@@ -6,8 +6,9 @@ import { isOfPair, isRouteTable } from '../routing/route-table.ts';
 import type { ConfigureLink, SetSysctl, Step } from './step.ts';
 
 /**
- * The receipt after `steps`: what was there before we first touched it is what stays written. A full tunnel that is given up
- * may be another network's from then on, and is struck out. Returns `receipt` itself where nothing is new.
+ * Returns the receipt after `steps`. The recorded value is the one from before our first change. A
+ * full tunnel that is given up is removed from the receipt, because another network may take it
+ * over. Returns `receipt` itself if nothing is new.
  */
 export function recordSteps(receipt: Receipt, steps: readonly Step[], actual: Actual): Receipt {
   const made = steps.flatMap((step): OwnedResource[] => {
@@ -26,7 +27,8 @@ export function recordSteps(receipt: Receipt, steps: readonly Step[], actual: Ac
   const kept = receipt.filter((entry) => {
     if (entry.made === 'rules') return entry.table !== undefined || !isGivenUp;
     if (entry.made !== 'sysctl') return true;
-    // Forwarding as a whole, which only earlier versions turned on, went off with a reboot: another tool turned it on again.
+    // Only earlier versions turned on forwarding for all interfaces. A reboot turned it off:
+    // another tool turned it on again.
     const isVoid = entry.key === allForwardingKey && actual.sysctls[entry.key] === entry.before;
     return !(reopened.has(entry.key) || isVoid);
   });
@@ -35,7 +37,10 @@ export function recordSteps(receipt: Receipt, steps: readonly Step[], actual: Ac
   return kept.length === receipt.length && entries.size === receipt.length ? receipt : [...entries.values()];
 }
 
-/** The receipt once `steps` are done: without what they took back. Returns `receipt` itself where that is nothing. */
+/**
+ * Returns the receipt once `steps` are done, without what they reverted. Returns `receipt` itself
+ * if they reverted nothing.
+ */
 export function dropReverted(receipt: Receipt, steps: readonly Step[]): Receipt {
   const struck = new Set(
     steps.flatMap((step) => (step.do === 'set-sysctl' && step.receipt === 'remove' ? [step.key] : [])),
@@ -61,7 +66,7 @@ function rulesOf(step: ConfigureLink): OwnedResource[] {
   ];
 }
 
-/** True when it adds a rule of a full tunnel, or a route for such rules. */
+/** True if the step adds a rule of a full tunnel, or a route for such rules. */
 function entersTunnel({ commands }: ConfigureLink): boolean {
   return commands.some((command) => {
     if (!('add' in command) || command.add === 'address') return false;
@@ -69,7 +74,7 @@ function entersTunnel({ commands }: ConfigureLink): boolean {
   });
 }
 
-/** True when the last route of a full tunnel goes. */
+/** True if the step removes the last route of a full tunnel. */
 function givesUpTunnel(step: Step, { routes }: Actual): boolean {
   if (step.do !== 'configure-link' || entersTunnel(step)) return false;
   const removals = step.commands.filter((command) => 'remove' in command && command.remove === 'route');

@@ -10,8 +10,8 @@ import type { DesiredPeer } from '../wg-quick/tunnel-config.ts';
 import type { Change } from './change.ts';
 
 /**
- * One action on the host and the changes it makes. Steps are applied in the order of the plan; each is one process at
- * the most, except where an operating system needs two ways to make an interface.
+ * One action on the host and its changes. Steps are applied in the order of the plan. A step is at
+ * most one process, unless an operating system needs two methods to create an interface.
  */
 export type Step = (
   | CreateLink
@@ -20,37 +20,45 @@ export type Step = (
   | RenewPeers
   | ConfigureLink
   | SetSysctl
-  /** Replaces our table of packet rules as a whole, in one transaction. */
-  /** `now` is the time of the service, from which deadlines count; without it all that has a deadline is closed. */
+  /**
+   * Replaces our whole table of packet rules in one transaction. `now` is the time of the service,
+   * from which deadlines count. Without it, everything with a deadline is closed.
+   */
   | { readonly do: 'set-firewall'; readonly firewall: Firewall; readonly now?: number }
   | { readonly do: 'remove-firewall'; readonly link: string }
-  /** Puts our block into the hosts file, in place of the one that is there. A host works without it. */
+  /** Writes our block to the hosts file, in place of the present block. A host works without it. */
   | { readonly do: 'set-hosts'; readonly link: string; readonly block: string }
   | { readonly do: 'remove-hosts'; readonly link: string }
-  /** Lets UDP to the listen port in through a firewall program, or not any more. A tunnel works without, as far as it did before. */
+  /**
+   * Opens or closes UDP to the listen port in a firewall program. If the step fails, the tunnel
+   * works as before.
+   */
   | { readonly do: 'open-port' | 'close-port'; readonly link: string; readonly at: OpenPort }
   | { readonly do: 'delete-link'; readonly link: string }
 ) & { readonly changes: readonly Change[] };
 
-/** Makes a WireGuard interface, in user space where the kernel has no module. */
+/** Creates a WireGuard interface, in user space if the kernel has no module. */
 export interface CreateLink {
   readonly do: 'create-link';
   readonly link: string;
 }
 
-/** Sets what is named, adds and updates the peers named, and leaves the rest of WireGuard's table alone. */
+/**
+ * Sets the given fields, and adds or updates the given peers. The rest of WireGuard's table stays
+ * as it is.
+ */
 export interface ConfigureDevice {
   readonly do: 'configure-device';
   readonly link: string;
   readonly privateKey?: Secret;
-  /** 0 has the kernel choose one. */
+  /** With 0, the kernel chooses a port. */
   readonly listenPort?: number;
-  /** The mark on what WireGuard itself sends; null turns it off. */
+  /** The mark on packets that WireGuard itself sends; null turns it off. */
   readonly fwmark?: number | null;
   readonly peers: readonly DeviceChange[];
 }
 
-/** A peer to add or update; an `endpoint` of null leaves the one in the kernel as it is. */
+/** A peer to add or update. With an `endpoint` of null, the kernel keeps its endpoint. */
 export type DeviceChange = DesiredPeer;
 
 export interface RemovePeers {
@@ -60,9 +68,9 @@ export interface RemovePeers {
 }
 
 /**
- * Takes peers out and puts them in again as they are to be, in one call, so that WireGuard tries a handshake again at once: after one
- * without an answer it waits 5 s (REKEY_TIMEOUT), but a new peer may be asked right away (wg_peer_create in the kernel's
- * peer.c, Start in wireguard-go's peer.go).
+ * Removes peers and adds them again in their desired state, in one call, so that WireGuard starts a
+ * handshake immediately. After an unanswered handshake, WireGuard waits 5 s (REKEY_TIMEOUT), but
+ * not for a new peer (wg_peer_create in the kernel's peer.c, Start in wireguard-go's peer.go).
  */
 export interface RenewPeers {
   readonly do: 'renew-peers';
@@ -84,8 +92,9 @@ export type LinkCommand =
   | { readonly add: 'address'; readonly address: InterfaceAddress }
   | { readonly remove: 'address'; readonly address: InterfaceAddress }
   /**
-   * Into the main table and with the usual metric unless given. `replaces` is the metric with which another interface of ours has this
-   * route, and loses it. With `source` it is the route that the kernel makes for this address of the interface.
+   * Adds to the main table with the usual metric, unless given. `replaces` is the metric of another
+   * interface's route to this prefix, which is replaced. With `source`, it is the route that the
+   * kernel adds for this address of the interface.
    */
   | {
       readonly add: 'route';
@@ -103,7 +112,7 @@ export type LinkCommand =
       readonly metric?: number;
       readonly tos?: string;
     }
-  /** Ends the lookup of this prefix in the table, and goes on with the next rule. */
+  /** Ends the lookup of this prefix in the table, and continues with the next rule. */
   | { readonly add: 'throw'; readonly prefix: Prefix; readonly table: string }
   | { readonly remove: 'throw'; readonly prefix: Prefix; readonly table: string }
   | { readonly add: 'rule'; readonly rule: Rule }
@@ -115,8 +124,9 @@ export interface SetSysctl {
   readonly key: string;
   readonly value: string;
   /**
-   * What becomes of the key in the receipt, which by default names what the value was. `none` is for a key of our own interface,
-   * and for what another step of the plan undoes; `remove` takes back what the receipt names.
+   * The receipt entry of the key. By default the receipt records the earlier value. `none` is for
+   * keys of our own interface, and for settings that another step of the plan reverts. `remove`
+   * deletes the entry.
    */
   readonly receipt?: 'none' | 'remove' | OpenedForwarding;
 }

@@ -1,27 +1,36 @@
 import { isDefaultRoute, type Prefix, rangeOf } from '../../net/cidr.ts';
 import type { PacketPath } from './path.ts';
 
-/** A table of packet rules with a say in what is forwarded or comes in over IPv4, as far as it can be read. */
+/**
+ * A table of packet rules that affects forwarded or incoming IPv4 packets, as far as it can be
+ * read.
+ */
 export interface FilterTable {
   readonly family: 'ip' | 'inet';
   readonly name: string;
   readonly chains: ReadonlyMap<string, FilterChain>;
-  /** A table of iptables-legacy, which nft does not show. */
+  /** Set for a table of iptables-legacy, which nft does not show. */
   readonly isLegacy?: true;
 }
 
 export interface FilterChain {
   readonly name: string;
-  /** The packets that it filters; null of a chain that only other chains lead to, and of one for other packets. */
+  /**
+   * The hook of the chain. Null for a chain that only other chains jump to, and for a chain of
+   * other packets.
+   */
   readonly hook: Hook | null;
-  /** Chains at a hook run in this order (netfilter_hooks(7)); 0 of one without a hook. */
+  /** Chains at a hook run in this order (netfilter_hooks(7)). 0 for a chain without a hook. */
   readonly priority: number;
-  /** What becomes of packets that no rule decided on, where it has a hook. */
+  /** The verdict on packets that no rule of a base chain decided on. */
   readonly policy: 'accept' | 'drop';
   readonly rules: readonly FilterRule[];
 }
 
-/** Where a chain filters: what comes in, what this host forwards, what is for this host itself, and what leaves. */
+/**
+ * The point at which a chain filters: arriving packets, forwarded packets, packets to this host, or
+ * leaving packets.
+ */
 export type Hook = 'prerouting' | 'forward' | 'postrouting' | 'input';
 
 export interface FilterRule {
@@ -29,7 +38,10 @@ export interface FilterRule {
   readonly verdict: RuleVerdict;
 }
 
-/** `none` leaves a packet to the next rule; `unknown` ends its path through the chain with an unknown result. */
+/**
+ * `none` leaves a packet to the next rule. `unknown` ends its path through the chain with an
+ * unknown result.
+ */
 export type RuleVerdict =
   | { readonly does: 'accept' | 'drop' | 'reject' | 'return' | 'none' | 'unknown' }
   | { readonly does: 'jump' | 'goto'; readonly chain: string };
@@ -43,17 +55,23 @@ export type RuleCondition =
   | { readonly on: 'protocol'; readonly not: boolean; readonly names: readonly string[] }
   /** The destination port. */
   | { readonly on: 'port'; readonly not: boolean; readonly ranges: readonly PortRange[] }
-  /** True of packets that a rule of this host gave another destination. */
+  /** Matches packets that a rule of this host gave another destination. */
   | { readonly on: 'redirected'; readonly not: boolean }
-  /** The state of the connection as iptables tests it: nft does not tell for which. */
+  /** Matches the connection state as iptables tests it. nft does not show which state. */
   | { readonly on: 'some state' }
-  /** In a named set that was not read; `end` is the address that it is for where the set has single addresses, else null. */
+  /**
+   * Matches members of a named set that was not read. `end` is the address that is compared if the
+   * set has single addresses, else null.
+   */
   | { readonly on: 'unread'; readonly set: NamedSet; readonly end: 'from' | 'to' | null }
-  /** True of no IPv4 packet. */
+  /** Matches no IPv4 packet. */
   | { readonly on: 'nothing' }
   | { readonly on: 'unknown' };
 
-/** Rules whose verdict is not known: those with a set that is too large, and those of iptables-legacy where it cannot be read. */
+/**
+ * Rules whose verdict is unknown: rules with a set that is too large, and unreadable rules of
+ * iptables-legacy.
+ */
 export type Unread = NamedSet | { readonly kind: 'legacy' };
 
 /** A set or map with a name, as `nft list set` takes it. */
@@ -64,34 +82,34 @@ export interface NamedSet {
   readonly name: string;
 }
 
-/** Both ends belong to it. */
+/** Both ends are included. */
 export interface ComparedRange {
   readonly first: bigint;
   readonly last: bigint;
 }
 
-/** Both ends belong to it. */
+/** Both ends are included. */
 export interface PortRange {
   readonly first: number;
   readonly last: number;
 }
 
-/** Whether a rule is for all packets of a path, for none of them, or perhaps for some. */
+/** Whether a rule matches all packets of a path, no packet, or perhaps some. */
 export type RuleMatch = 'yes' | 'no' | 'maybe';
 
-/** Whether a rule is for the packets of a path. */
 export function evaluateRule({ conditions, verdict }: FilterRule, path: PacketPath): RuleMatch {
   const answers = conditions.map((condition) => evaluateCondition(condition, path, verdict));
   if (answers.includes('no')) return 'no';
   return answers.includes('maybe') ? 'maybe' : 'yes';
 }
 
-/** The sets without which the verdict of a rule for a path is not known. */
+/** Returns the unread sets on which the verdict of a rule for a path depends. */
 export function findUnread({ conditions, verdict }: FilterRule, path: PacketPath): NamedSet[] {
   return conditions.flatMap((condition) => {
     if (condition.on !== 'unread') return [];
     const { set, end } = condition;
-    // Single addresses never cover a range of them, so such a rule surely drops nothing of it.
+    // Single addresses never cover a range of addresses, so such a rule certainly does not drop the
+    // whole range.
     return end !== null && isDropping(verdict) && !isSingle(path[end]) ? [] : [set];
   });
 }
@@ -105,7 +123,7 @@ function isSingle(prefix: Prefix): boolean {
   return first === last;
 }
 
-/** True when the rule was written for this path: it names the tunnel, or an end of the path. */
+/** True if the rule was written for this path: it names the tunnel, or an end of the path. */
 export function isAboutPath({ conditions }: FilterRule, path: PacketPath, link: string): boolean {
   return conditions.some((condition) => {
     if (condition.on === 'iif' || condition.on === 'oif') return !condition.not && condition.names.includes(link);
@@ -117,8 +135,9 @@ export function isAboutPath({ conditions }: FilterRule, path: PacketPath, link: 
 }
 
 /**
- * The addresses of a path's far end that a rule is surely for, where it is for some of them alone; null where it is not. Only of a rule
- * that closes a network to all interfaces but its own, as docker's are: others may be an operator's will.
+ * Returns the addresses of a path's far end that a rule certainly matches, if it matches only some
+ * of them, else null. Only rules count that close a network to all interfaces but its own, as
+ * Docker's do. Other rules may be an operator's intent.
  */
 export function matchSome({ conditions, verdict }: FilterRule, path: PacketPath): readonly ComparedRange[] | null {
   const bridge = path.toward ?? path.oif;
@@ -146,7 +165,8 @@ function evaluateCondition(condition: RuleCondition, path: PacketPath, verdict: 
     case 'to':
       return negate(condition.not, matchRange(path[condition.on], condition.ranges));
     case 'state':
-      // Without a connection the kernel takes the state for invalid (nft_ct_get_eval in net/netfilter/nft_ct.c).
+      // Without a connection the kernel treats the state as invalid (nft_ct_get_eval in
+      // net/netfilter/nft_ct.c).
       if (path.isUntracked) return negate(condition.not, condition.states.includes('invalid') ? 'yes' : 'no');
       return negate(condition.not, condition.states.includes(path.state) ? 'yes' : 'no');
     case 'protocol':
@@ -160,7 +180,7 @@ function evaluateCondition(condition: RuleCondition, path: PacketPath, verdict: 
     case 'redirected':
       return path.isRedirected === false ? negate(condition.not, 'no') : 'maybe';
     case 'some state':
-      // Firewalls accept connections that are known, and drop such packets as belong to none.
+      // Firewalls accept known connections, and drop packets that belong to no connection.
       if (path.isUntracked) return 'maybe';
       return path.state === 'established' && verdict.does === 'accept' ? 'yes' : 'maybe';
     case 'nothing':

@@ -7,7 +7,7 @@ import type { InboundDrop } from './find-inbound-drop.ts';
 /** The most prefixes in a message; a connector may have many routes. */
 const mostNamed = 5;
 
-/** A drop as a sentence for a person: what is dropped, by whom, why, and what to type. */
+/** Describes a drop: the packets, the program, the reason, and the command to type. */
 export function describeDrop(drop: ForwardDrop): string {
   const { author, reason, remedy, paths, some } = drop;
   const by = author === null ? '' : `, probably made by ${author}`;
@@ -16,7 +16,7 @@ export function describeDrop(drop: ForwardDrop): string {
   return `packets ${which} do not get through ${nameTable(drop)}${by} (${reason}); ${remedy}`;
 }
 
-/** The table of a drop, in words. */
+/** Names the table of a drop. */
 export function nameTable({ family, table, isLegacy }: Pick<ForwardDrop, 'family' | 'table' | 'isLegacy'>): string {
   return isLegacy ? `table ${table} of iptables-legacy` : `nft table ${family} ${table}`;
 }
@@ -49,7 +49,7 @@ function list(prefixes: readonly Prefix[]): string {
   return `${all.slice(0, mostNamed).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
-/** What is not known of rules that could not be read, and what shows it; null without any. */
+/** Describes rules that could not be read, and the command that shows them; null without any. */
 export function describeUnread(rules: readonly Unread[]): { readonly found: string; readonly remedy: string } | null {
   const [set, ...others] = rules.filter((each): each is NamedSet => each.kind !== 'legacy');
   if (set !== undefined) {
@@ -66,12 +66,12 @@ export function describeUnread(rules: readonly Unread[]): { readonly found: stri
   return { found, remedy: 'see what they drop: iptables-legacy -S' };
 }
 
-/** A drop as a sentence for a person: what is dropped, by which rules, what follows, and what to type. */
+/** Describes a drop: the packets, the rules, the effect, and the command to type. */
 export function describeInbound(drop: InboundDrop, link: string): string {
   return `${describeCause(drop)}: other hosts cannot start a session with this one; ${describeRemedy(drop, link)}`;
 }
 
-/** What is dropped, and by which rules. */
+/** Describes what is dropped, and by which rules. */
 export function describeCause(drop: InboundDrop): string {
   const { author, rejects, port, reason } = drop;
   const place = nameTable(drop);
@@ -80,7 +80,7 @@ export function describeCause(drop: InboundDrop): string {
   return `${by} ${rejects ? 'rejects' : 'drops'} UDP to port ${port} (${where})`;
 }
 
-/** What lets it in; `link` is the interface of the tunnel. */
+/** Describes what accepts the packets. `link` is the interface of the tunnel. */
 export function describeRemedy({ author, port, command }: InboundDrop, link: string): string {
   if (command === null) return `accept UDP to port ${port} there`;
   const isAsked = author === 'ufw' || author === 'firewalld';

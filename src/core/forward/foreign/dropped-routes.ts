@@ -3,7 +3,10 @@ import { nameTable } from './describe-drop.ts';
 import type { ForwardDrop } from './find-drops.ts';
 import type { ForwardPath } from './path.ts';
 
-/** The routes to which surely no packet of the network gets through this host, or no answer back, each with the reason. */
+/**
+ * Returns the routes, each with the reason, to which certainly no packet of the network gets
+ * through this host, or from which certainly no reply does.
+ */
 export function findDroppedRoutes(
   paths: readonly ForwardPath[],
   drops: readonly ForwardDrop[],

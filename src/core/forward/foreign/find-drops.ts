@@ -16,33 +16,35 @@ import { pathAt } from './hook-path.ts';
 import type { ForwardPath, PacketPath } from './path.ts';
 import { adviseRemedy, type FirewallProgram, isDocker, isDockerChain, nameProgram } from './remedy.ts';
 
-/** A table of another program that surely drops packets which a connector is there to forward. */
+/** A table of another program that certainly drops packets that the connector must forward. */
 export interface ForwardDrop {
   readonly family: FilterTable['family'];
-  /** The table, and its chain at the hook; fit to be printed, like the reason. */
+  /** The table, and its chain at the hook. Both are safe to print, as is the reason. */
   readonly table: string;
   readonly chain: string;
   readonly isLegacy?: true;
   readonly reason: string;
-  /** Docker lets through what is for published ports of containers. */
+  /** Set if Docker accepts packets to published ports of containers. */
   readonly letsPublished?: true;
-  /** The program that probably made the table; null where it is unknown. */
+  /** The program that probably created the table; null if unknown. */
   readonly author: FirewallProgram | null;
-  /** What a person can do about it. */
+  /** What an operator can do about it. */
   readonly remedy: string;
-  /** The ways that it closes. */
+  /** The paths that it closes. */
   readonly paths: readonly ForwardPath[];
-  /** The addresses to which it closes them, where those are not all. */
+  /** The addresses to which it closes them; empty if these are all. */
   readonly some: readonly ComparedRange[];
 }
 
 /**
- * Finds who drops packets on their ways through this host, at any hook. A packet must be let through by each chain at a hook, so that
- * ours cannot make up for another. Of a rule of which it cannot be said whether it is for a path's packets, nothing is concluded, except
- * that one which lets some of them through, and names the tunnel or an end of the path, shows that an operator decided on the rest.
+ * Finds drops of forwarded packets, at any hook. A packet must pass each chain at a hook, so our
+ * chains cannot override another one. A rule that may or may not match a path proves nothing, with
+ * one exception: a rule that accepts some of the packets, and names the tunnel or an end of the
+ * path. It shows that an operator decided on the rest.
  *
  * @param link the interface of the tunnel
- * @param onUnread receives each set without which the verdict for a path is not known; such a path is not reported as dropped
+ * @param onUnread receives each set without which the verdict for a path is unknown; such a path is
+ *   not reported as dropped
  */
 export function findForwardDrops(
   tables: readonly FilterTable[],
@@ -67,7 +69,7 @@ interface DropSearch {
   readonly onUnread: OnUnread;
   readonly link: string;
   readonly paths: readonly ForwardPath[];
-  /** Docker has tables here: it closes its networks in others too. */
+  /** True if Docker has tables here. It then closes its networks in other tables too. */
   readonly hasDocker: boolean;
 }
 
@@ -117,25 +119,34 @@ function findInChain(table: FilterTable, base: FilterChain, question: DropSearch
 
 const publishedPass = ', but for published ports';
 
-/** `let` for what is let through, and where the result is unknown. */
+/** `let` for accepted packets, and for an unknown result. */
 type PathEnd =
   | { readonly is: 'let' | 'passed' }
   | { readonly is: 'dropped'; readonly by: FilterChain; readonly rejects: boolean };
 
-/** As deep as the kernel lets chains lead to chains (NFT_JUMP_STACK_SIZE in net/netfilter/nf_tables.h). */
+/** The kernel's limit for nested chains (NFT_JUMP_STACK_SIZE in net/netfilter/nf_tables.h). */
 const deepest = 16;
 
-/** The way of one path's packets through one table; each chain is looked at once, however many rules lead to it. */
+/**
+ * Follows the packets of one path through one table. Each chain is evaluated once, however many
+ * rules lead to it.
+ */
 class PathTraversal {
   readonly #table: FilterTable;
   readonly #link: string;
   readonly #path: PacketPath;
   readonly #ends = new Map<string, PathEnd>();
-  /** Addresses of the path to which surely no packet goes on, and the chain that drops those. */
+  /**
+   * Addresses of the path to which certainly no packet passes, and the chain that drops these
+   * packets.
+   */
   readonly some: { ranges: ComparedRange[]; by: FilterChain | null } = { ranges: [], by: null };
-  /** The packets were dropped because they came in by another interface than that of the network they are for. */
+  /**
+   * True if the packets were dropped because they arrived by another interface than that of their
+   * network.
+   */
   isOfBridge = false;
-  /** A rule with a set that was not read may let the packets through. */
+  /** True if a rule with a set that was not read may accept the packets. */
   mayLet = false;
   readonly #onUnread: OnUnread;
 
@@ -150,7 +161,7 @@ class PathTraversal {
     const known = this.#ends.get(chain.name);
     if (known) return known;
     if (depth > deepest) return { is: 'let' };
-    // The kernel knows no rings; should we be shown one, it ends here.
+    // The kernel has no cycles of chains. If the output shows one, it ends here.
     this.#ends.set(chain.name, { is: 'let' });
     const end = this.#follow(chain, depth);
     this.#ends.set(chain.name, end);
@@ -166,7 +177,7 @@ class PathTraversal {
         const unread = findUnread(rule, this.#path);
         unread.forEach(this.#onUnread);
         if (unread.length > 0 && !isDropping(verdict)) this.mayLet = true;
-        // What docker accepts itself are the ports that containers publish.
+        // Docker's own accept rules are for the ports that containers publish.
         const opens = (verdict.does === 'accept' || 'chain' in verdict) && !isDockerChain(this.#table, chain);
         if (opens && isAboutPath(rule, this.#path, this.#link)) return { is: 'let' };
         this.#noteSome(rule, chain);

@@ -14,27 +14,30 @@ import type { InboundPath } from './inbound-path.ts';
 import { adviseAdmission, nameInboundProgram } from './inbound-remedy.ts';
 import type { FirewallProgram } from './remedy.ts';
 
-/** Packet rules of another program that surely drop the first packet of a session which another host starts. */
+/**
+ * Packet rules of another program that certainly drop the first packet of a session that another
+ * host starts.
+ */
 export interface InboundDrop {
   /** The UDP port at which WireGuard listens. */
   readonly port: number;
   readonly family: FilterTable['family'];
-  /** The table; fit to be printed, like the reason. */
+  /** The table, safe to print, as is the reason. */
   readonly table: string;
   readonly isLegacy?: true;
   readonly reason: string;
   readonly rejects: boolean;
-  /** Which program probably made the table; null where its names do not tell. */
+  /** The program that probably created the table; null if its names do not show it. */
   readonly author: FirewallProgram | null;
-  /** The command that lets these packets in; null where there is none to type. */
+  /** The command that accepts these packets; null if no command can be given. */
   readonly command: string | null;
 }
 
 /**
- * Finds rules that drop what other hosts send to the listen port. All ways must be closed. A rule that may be for these packets, and
- * accepts them, keeps a way open: only what is certain is a drop.
+ * Finds rules that drop packets of other hosts to the listen port. All paths must be closed. A rule
+ * that may match these packets and accepts them keeps a path open: only a certain drop counts.
  *
- * @param onUnread receives each set without which the verdict for a path is not known
+ * @param onUnread receives each set without which the verdict for a path is unknown
  */
 export function findInboundDrop(
   tables: readonly FilterTable[],
@@ -81,11 +84,11 @@ function describe(
   };
 }
 
-/** All that may become of the packets in a chain. */
+/** All possible outcomes for the packets in a chain. */
 interface ChainEnds {
-  /** Also where the outcome is not known. */
+  /** Also true for an unknown outcome. */
   readonly mayAccept: boolean;
-  /** They may come to the end of the chain, or to a rule that returns. */
+  /** True if they may reach the end of the chain, or a rule that returns. */
   readonly mayPass: boolean;
   /** The chains whose rules may drop them, in the order of the rules. */
   readonly drops: readonly { readonly chain: FilterChain; readonly rejects: boolean }[];
@@ -93,10 +96,10 @@ interface ChainEnds {
 
 const unknown: ChainEnds = { mayAccept: true, mayPass: true, drops: [] };
 
-/** As deep as the kernel lets chains lead to chains (NFT_JUMP_STACK_SIZE in net/netfilter/nf_tables.h). */
+/** The kernel's limit for nested chains (NFT_JUMP_STACK_SIZE in net/netfilter/nf_tables.h). */
 const deepest = 16;
 
-/** Follows the packets of one way through one table, by each rule that may be for them. */
+/** Follows the packets of one path through one table, by each rule that may match them. */
 class InboundTraversal {
   readonly #table: FilterTable;
   readonly #path: InboundPath;
@@ -112,7 +115,7 @@ class InboundTraversal {
   through(chain: FilterChain, depth = 0): ChainEnds {
     const known = this.#ends.get(chain.name);
     if (known) return known;
-    // The kernel takes no rings; one that is shown all the same ends here.
+    // The kernel accepts no cycles of chains. If the output shows one, it ends here.
     this.#ends.set(chain.name, unknown);
     const ends = depth > deepest ? unknown : this.#follow(chain, depth);
     this.#ends.set(chain.name, ends);
@@ -159,7 +162,10 @@ class InboundTraversal {
   }
 }
 
-/** nft does not show which states iptables matches: a rule that accepts by nothing but the state of a connection is for known ones. */
+/**
+ * nft does not show which states iptables matches. A rule that accepts only by a connection state
+ * is taken to match known connections.
+ */
 function evaluateInbound(rule: FilterRule, path: InboundPath): RuleMatch {
   const { conditions, verdict } = rule;
   const isForKnown = conditions.length > 0 && conditions.every(({ on }) => on === 'some state');

@@ -5,31 +5,34 @@ import type { InboundPath } from './inbound-path.ts';
 import type { ForwardPath } from './path.ts';
 import { isReloading } from './remedy.ts';
 
-/** The ways of packets that a network needs on this host, and that packet rules of other programs may close. */
+/**
+ * The packet paths that a network needs on this host, and that packet rules of other programs may
+ * close.
+ */
 export interface PacketPaths {
   readonly forward: readonly ForwardPath[];
-  /** All ways in of a first packet from another host. */
+  /** All inbound paths of a first packet from another host. */
   readonly inbound: readonly InboundPath[];
 }
 
-/** What such rules surely drop. */
+/** The packets that such rules certainly drop. */
 export interface ForeignDrops {
   readonly forward: readonly ForwardDrop[];
   readonly inbound: InboundDrop | null;
-  /** Rules that could not be read, and may drop more; absent where there are none. */
+  /** Rules that could not be read and may drop more; absent without any. */
   readonly unread?: UnreadRules;
 }
 
-/** By the paths for which they count. */
+/** Unread rules, by the kind of paths that they affect. */
 export interface UnreadRules {
   readonly forward: readonly Unread[];
   readonly inbound: readonly Unread[];
 }
 
 /**
- * Finds what the tables of other programs drop; `link` is the interface of the tunnel.
+ * Finds what the tables of other programs drop. `link` is the interface of the tunnel.
  *
- * @param tables null for those of iptables-legacy that could not be read
+ * @param tables null stands for a table of iptables-legacy that could not be read
  */
 export function findForeignDrops(
   tables: readonly (FilterTable | null)[],

@@ -4,17 +4,17 @@ import { type Address, covers, familyOf, hostPrefix, restorePrefix } from '../..
 import { isLiteral } from '../../net/endpoint.ts';
 import type { PacketPath } from './path.ts';
 
-/** The way of a first WireGuard packet from another host to the listen port of this one. */
+/** The path of a first WireGuard packet from another host to the listen port of this host. */
 export interface InboundPath extends PacketPath {
   readonly iif: string;
   readonly port: number;
 }
 
-/** What these ways follow from. */
+/** The inputs of inbound paths. */
 export interface InboundInputs {
   readonly self: Pick<Peer, 'endpoint'>;
   readonly device: Pick<Device, 'listenPort'> | null;
-  /** The listen port that was chosen; null where the kernel chooses it. */
+  /** The chosen listen port; null if the kernel chooses it. */
   readonly listenPort: number | null;
   readonly underlay: Underlay;
 }
@@ -22,8 +22,9 @@ export interface InboundInputs {
 const anywhere = restorePrefix('0.0.0.0/0');
 
 /**
- * The ways by which other hosts start a session with this one over IPv4, one for each interface that their packets may come in by.
- * None without an endpoint: peers do not dial this host then, and answers to what it sends come in by any stateful firewall.
+ * Returns the paths by which other hosts start a session with this one over IPv4, one for each
+ * interface by which their packets may arrive. Empty without an endpoint: peers then do not dial
+ * this host, and replies pass any stateful firewall.
  */
 export function inboundPaths({ self, device, listenPort, underlay }: InboundInputs): InboundPath[] {
   const { endpoint } = self;
@@ -32,7 +33,7 @@ export function inboundPaths({ self, device, listenPort, underlay }: InboundInpu
   if (isLiteral(endpoint) && familyOf(endpoint.host) !== 4) return [];
   const own = isLiteral(endpoint) && underlay.addresses.includes(endpoint.host) ? endpoint.host : null;
   const to = own === null ? anywhere : hostPrefix(own);
-  // Where both ports are the same, no rule of this host turns one into the other.
+  // If both ports are equal, no rule of this host translates one into the other.
   const isRedirected = endpoint.port === port ? { isRedirected: false } : {};
   return linksToward(own, underlay).map((iif) => ({
     ...{ iif, oif: '', from: anywhere, to, state: 'new', port },
@@ -40,7 +41,7 @@ export function inboundPaths({ self, device, listenPort, underlay }: InboundInpu
   }));
 }
 
-/** The interface in the subnet of the address, else those of the default routes, else all of them. */
+/** The interface in the subnet of the address, else those of the default routes, else all. */
 function linksToward(own: Address | null, { connected, uplinks, links }: Underlay): readonly string[] {
   const near = connected.filter(({ prefix }) => own !== null && covers(prefix, own)).map(({ link }) => link);
   if (near.length > 0) return [...new Set(near)];

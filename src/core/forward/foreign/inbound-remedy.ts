@@ -1,7 +1,7 @@
 import type { FilterChain, FilterTable } from './chain.ts';
 import { endPanicMode, type FirewallProgram, iptablesOf, isPanicking, panicMode } from './remedy.ts';
 
-/** The chains by which packets met their end. */
+/** The chains in which packets were dropped. */
 interface DropPlace {
   readonly table: FilterTable;
   /** The chain at the hook. */
@@ -10,7 +10,10 @@ interface DropPlace {
   readonly culprit: FilterChain;
 }
 
-/** Which program probably made a table, seen from the chain in it that drops what comes in. Docker filters nothing there. */
+/**
+ * Returns the program that probably created a table, judged by the chain that drops incoming
+ * packets. Docker does not filter there.
+ */
 export function nameInboundProgram(table: FilterTable, culprit: FilterChain): FirewallProgram | null {
   const { family, name, chains } = table;
   if (isPanicking(table)) return panicMode;
@@ -22,7 +25,9 @@ export function nameInboundProgram(table: FilterTable, culprit: FilterChain): Fi
   return chains.has('INPUT') ? 'iptables' : null;
 }
 
-/** The command that lets UDP to a port in; null where a name in it would not be safe to type. */
+/**
+ * Returns the command that accepts UDP to a port; null if a name in it would not be safe to type.
+ */
 export function adviseAdmission(
   author: FirewallProgram | null,
   { table, base, culprit }: DropPlace,

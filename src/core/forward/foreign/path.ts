@@ -4,9 +4,9 @@ import type { Prefix } from '../../net/cidr.ts';
 import { assignedRoutes } from '../../routing/route-owner.ts';
 import { linkFinder } from '../links-toward.ts';
 
-/** A way that packets take through this host: between which interfaces, and between which addresses. */
+/** A path of packets through this host: two interfaces and two address ranges. */
 export interface ForwardPath {
-  /** The interface they come by, and the one they leave by; null where that is not known. */
+  /** The interfaces by which the packets arrive and leave; null if unknown. */
   readonly iif: string | null;
   readonly oif: string | null;
   readonly from: Prefix;
@@ -15,19 +15,19 @@ export interface ForwardPath {
   readonly state: 'new' | 'established';
 }
 
-/** A way through this host, or to a UDP port of it. */
+/** A path through this host, or to one of its UDP ports. */
 export interface PacketPath extends ForwardPath {
   /** Undefined for packets of any protocol and port. */
   readonly port?: number;
-  /** False where no rule of this host gives them another destination on their way. */
+  /** False if no rule of this host gives them another destination. */
   readonly isRedirected?: boolean;
-  /** The interface that they leave by, at a hook where the kernel has not chosen it yet. */
+  /** The interface by which they will leave, at a hook where the kernel has not chosen it yet. */
   readonly toward?: string | null;
   /** True before the kernel finds the connection of a packet. */
   readonly isUntracked?: boolean;
 }
 
-/** What the ways through a connector follow from. */
+/** The inputs of the paths through a connector. */
 export interface ForwardingNetwork {
   readonly link: string;
   readonly map: NetworkMap;
@@ -36,8 +36,9 @@ export interface ForwardingNetwork {
 }
 
 /**
- * The ways that packets must be able to take through a connector: from the network to each route that it is there to serve, and back
- * as answers; and from peer to peer where some meet only through a connector. What a LAN begins by itself is left to its operator.
+ * Returns the paths that a connector must forward: from the network to each route that it must
+ * serve, with the replies; and from peer to peer if some peers meet only through a connector.
+ * Connections that a LAN begins are left to its operator.
  */
 export function forwardPaths({ link, map, self, underlay }: ForwardingNetwork): ForwardPath[] {
   const { cidr } = map;

@@ -2,14 +2,20 @@ import type { Prefix } from '../../net/cidr.ts';
 import type { FilterChain, FilterTable } from './chain.ts';
 import type { ForwardPath } from './path.ts';
 
-/** A program that makes tables of packet rules, known by the names in them. */
+/** A program that creates tables of packet rules, identified by the names in them. */
 export type FirewallProgram = 'docker' | 'firewalld' | typeof panicMode | 'ufw' | 'iptables';
 
 export const panicMode = 'firewalld in panic mode';
-/** The command that ends it; a rule in its table would not: firewalld has another chain for what leaves. */
+/**
+ * The command that ends panic mode. A rule in its table would not help: firewalld has another chain
+ * for leaving packets.
+ */
 export const endPanicMode = 'firewall-cmd --panic-off';
 
-/** A table that firewalld has in panic mode, and with other chains for the time of a reload (its core/nftables.py). */
+/**
+ * A table that firewalld has in panic mode and, with other chains, during a reload (its
+ * core/nftables.py).
+ */
 const firewalldTable = 'firewalld_policy_drop';
 
 /** True of a table with which firewalld closes the host while it reloads. */
@@ -27,24 +33,24 @@ export function iptablesOf({ isLegacy }: FilterTable): string {
   return isLegacy ? 'iptables-legacy' : 'iptables';
 }
 
-/** The table of docker's own nftables backend (Docker 29), which no other program may change. */
+/** The table of Docker's own nftables backend (Docker 29), which no other program may change. */
 const dockerTable = 'docker-bridges';
 
-/** True of a table that docker made. */
 export function isDocker({ name, chains }: FilterTable): boolean {
   return name === dockerTable || chains.has('DOCKER-USER') || chains.has('DOCKER');
 }
 
-/** True of a chain that docker fills alone: an operator's rules are in DOCKER-USER. */
+/** True of a chain that only Docker fills. An operator's rules are in DOCKER-USER. */
 export function isDockerChain(table: FilterTable, { name, hook }: FilterChain): boolean {
   if (!isDocker(table) || hook === 'prerouting') return false;
   return table.name === dockerTable || (/^DOCKER(-|$)/.test(name) && name !== 'DOCKER-USER');
 }
 
 /**
- * Who probably made a table, seen from the chain in it that drops.
+ * Returns the program that probably created a table, judged by the chain that drops.
  *
- * @param closesBridge docker is here, and the packets were dropped for the interface that they came in by
+ * @param closesBridge true if Docker is present and the packets were dropped because of their
+ *   arrival interface
  */
 export function nameProgram(table: FilterTable, culprit: FilterChain, closesBridge = false): FirewallProgram | null {
   const { family, name, chains } = table;
@@ -56,7 +62,7 @@ export function nameProgram(table: FilterTable, culprit: FilterChain, closesBrid
   if (name === 'mangle') return /^(PREROUTING|FORWARD|POSTROUTING)$/.test(culprit.name) ? 'iptables' : null;
   if (name !== 'filter') return null;
   if (culprit.name.startsWith('ufw-')) return 'ufw';
-  // It comes first in the chain, so that what it lets through never meets the others.
+  // DOCKER-USER comes first in the chain, so that packets that it accepts never reach the others.
   if (chains.has('DOCKER-USER')) return 'docker';
   if (chains.has('ufw-user-forward')) return 'ufw';
   return chains.has('FORWARD') ? 'iptables' : null;
@@ -72,7 +78,10 @@ interface DropPlace {
   readonly paths: readonly ForwardPath[];
 }
 
-/** What to type so that packets of the tunnel are let through: this host's own table refuses what is not advertised. */
+/**
+ * Returns what to type so that packets of the tunnel pass. This host's own table still refuses what
+ * is not advertised.
+ */
 export function adviseRemedy(author: FirewallProgram | null, place: DropPlace): string {
   const { table, base, link } = place;
   const { family, name } = table;
@@ -94,7 +103,7 @@ export function adviseRemedy(author: FirewallProgram | null, place: DropPlace): 
       if (base.hook !== 'forward' || name !== 'filter') return `"${insertAll(place, 'iptables')}" lets them through`;
       return `"${iptables} -I FORWARD -i ${link} -j ACCEPT && ${iptables} -I FORWARD -o ${link} -j ACCEPT" lets them through`;
     case null: {
-      // A name that a shell would read otherwise is none to type.
+      // A name that a shell would interpret must not be typed.
       if (![name, base.name].every((each) => /^[a-zA-Z_][\w.-]*$/.test(each))) return `let ${link} through there`;
       if (base.hook !== 'forward') return `"${insertAll(place, 'nft')}" lets them through`;
       const insert = (field: string) => `nft insert rule ${family} ${name} ${base.name} ${field} ${link} accept`;
@@ -103,10 +112,16 @@ export function adviseRemedy(author: FirewallProgram | null, place: DropPlace): 
   }
 }
 
-/** https://docs.docker.com/reference/cli/dockerd/: for ports that are published; DOCKER-USER decides on the others. */
+/**
+ * https://docs.docker.com/reference/cli/dockerd/: the option is for published ports; DOCKER-USER
+ * decides on the others.
+ */
 const allowDirect = '"allow-direct-routing": true in /etc/docker/daemon.json (Docker 28.2)';
 
-/** Commands that accept the packets before the rule that drops them, at the head of its chain. */
+/**
+ * Returns commands that accept the packets before the rule that drops them, at the head of its
+ * chain.
+ */
 function insertAll(place: DropPlace, tool: 'iptables' | 'nft'): string {
   return [...new Set(place.paths.map((path) => insertOne(path, place, tool)))].join(' && ');
 }
