@@ -4,14 +4,17 @@ import { readChainOnDisk, type ServedCertificate } from './http/tls-files.ts';
 
 const dayMs = 86_400_000;
 
-/** Warns of a certificate that clients do not accept, or soon will not: at the start, after each reload and daily. */
+/**
+ * Warns of a certificate that clients do not or soon will not accept: at start, after reloads,
+ * daily.
+ */
 export interface CertificateWatch {
-  /** Judges the certificate that was read again. */
+  /** Checks the reloaded certificate. */
   onReload(): void;
   stop(): void;
 }
 
-/** @param everyMs between two checks without a reload */
+/** @param everyMs the time between two checks without a reload */
 export function watchCertificate(
   certificate: () => ServedCertificate | null,
   now: () => Date,
@@ -44,7 +47,7 @@ export function watchCertificate(
   return { onReload: judgeAll, stop: () => clearInterval(timer) };
 }
 
-/** systemd copies credentials when it starts a unit. */
+/** systemd copies credentials when it starts a unit, so a reload does not see new files. */
 const how = 'systemctl reload cpn-control-plane (or SIGHUP; restart it where the files are credentials of the unit)';
 const renew = `replace the files of --tls-cert and --tls-key, then: ${how}`;
 const reload = `the file has a certificate that ends later, which is not in use yet: ${how}`;

@@ -1,7 +1,10 @@
-/** Runs a task when a place is free, and returns its result. */
+/** Runs a task when a slot is free, and returns its result. */
 export type Semaphore = <Result>(task: () => Promise<Result>) => Promise<Result>;
 
-/** At most `width` tasks run at once, and `queue` wait; `refuse` makes the error for any other. */
+/**
+ * At most `width` tasks run concurrently and `queue` tasks wait. Others fail with the error of
+ * `refuse`.
+ */
 export function createSemaphore(width: number, queue: number, refuse: () => Error): Semaphore {
   let running = 0;
   const waiting: (() => void)[] = [];
@@ -12,7 +15,7 @@ export function createSemaphore(width: number, queue: number, refuse: () => Erro
     try {
       return await task();
     } finally {
-      // The place goes to the next task directly: if it were freed, a newer task could take it.
+      // The slot passes directly to the next task: a newer task could take a free slot.
       const next = waiting.shift();
       if (next) next();
       else running -= 1;
@@ -20,28 +23,29 @@ export function createSemaphore(width: number, queue: number, refuse: () => Erro
   };
 }
 
-/** A semaphore with a queue for each key. */
+/** A semaphore with a queue per key. */
 export type FairSemaphore = <Result>(key: string, task: () => Promise<Result>) => Promise<Result>;
 
 interface FairSemaphoreOptions {
-  /** Tasks that run at once. */
+  /** The number of tasks that run concurrently. */
   readonly width: number;
-  /** Tasks that wait at most, of all keys. */
+  /** The maximum number of waiting tasks of all keys. */
   readonly queue: number;
   readonly groupOf: (key: string) => string;
   readonly refuse: () => Error;
 }
 
 /**
- * Serves the queues of its keys in turn, so that a full queue delays no other. With `queue` tasks waiting, it refuses the newest task
- * of the longest queue; where all are equally long, the newest of the group with the most queues.
+ * Serves the queues of its keys in turn, so that a full queue delays no other. If `queue` tasks
+ * wait, it refuses the newest task of the longest queue. If all are equally long, it refuses the
+ * newest task of the group with the most queues.
  */
 export function createFairSemaphore({ width, queue, groupOf, refuse }: FairSemaphoreOptions): FairSemaphore {
   let running = 0;
   let waiting = 0;
-  /** The next to be served first. */
+  /** The first queue is the next to be served. */
   const queues = new Map<string, PromiseWithResolvers<void>[]>();
-  /** The key whose newest task makes room for a new task; null where the new task is the one to refuse. */
+  /** The key whose newest task makes room for a new task; null if the new task must be refused. */
   const findVictim = (key: string): string | null => {
     const own = queues.get(key)?.length ?? 0;
     const [longest, length] = [...queues].reduce<[string, number]>(
@@ -95,10 +99,10 @@ export function createFairSemaphore({ width, queue, groupOf, refuse }: FairSemap
   };
 }
 
-/** Runs the tasks of one key one after another. The queues of a key take turns. */
+/** Runs the tasks of one key sequentially. The queues of a key take turns. */
 export type FairMutex = <Result>(key: string, queue: string, task: () => Promise<Result>) => Promise<Result>;
 
-/** At most `most` tasks of a key wait, of all its queues; `refuse` makes the error for any other. */
+/** At most `most` tasks of a key wait in all its queues. Others fail with the error of `refuse`. */
 export function createFairMutex(most: number, refuse: () => Error): FairMutex {
   const busy = new Map<string, { tasks: number; readonly take: FairSemaphore }>();
   return async (key, queue, task) => {
@@ -117,7 +121,7 @@ export function createFairMutex(most: number, refuse: () => Error): FairMutex {
   };
 }
 
-/** Runs tasks of one key one after another, in order of arrival. */
+/** Runs tasks of one key sequentially, in order of arrival. */
 export type KeyedMutex = <Result>(key: string, task: () => Promise<Result>) => Promise<Result>;
 
 export function createKeyedMutex(): KeyedMutex {
@@ -134,8 +138,8 @@ export function createKeyedMutex(): KeyedMutex {
 }
 
 /**
- * Runs `work` for one key after another; it must not throw. A key that is added again before its turn has one turn. Beyond `most` keys that
- * wait, others are dropped.
+ * Runs `work` for one key at a time. It must not throw. A key that is added repeatedly before its
+ * turn runs once. If `most` keys wait, new keys are dropped.
  */
 export function createTurns<Key>(work: (key: Key) => Promise<void>, most = 10_000): (key: Key) => void {
   const waiting = new Set<Key>();

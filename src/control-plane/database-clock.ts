@@ -4,17 +4,20 @@ import type { Db } from './store/tables.ts';
 
 /** Milliseconds between two readings. */
 const everyMs = 30_000;
-/** Milliseconds: smaller differences are those of a reading itself. */
+/** Milliseconds. Smaller differences may result from the reading. */
 const toleratedMs = 1_000;
 const reportedMs = 5_000;
 
-/** The time that decides about keys, sessions and expiry: that of the database, so that replicas with other clocks agree. */
+/**
+ * The time for keys, sessions and expiry. It is the database's, so that replicas with different
+ * clocks agree.
+ */
 export interface DatabaseClock {
   now(): Date;
   stop(): void;
 }
 
-/** Reads how far the clock of this machine is from the database's, now and every half minute. */
+/** Measures the offset between this host's clock and the database's, now and every 30 s. */
 export async function followDatabaseClock(db: Db, logger: Logger): Promise<DatabaseClock> {
   let offsetMs = 0;
   let isReported = false;

@@ -1,6 +1,6 @@
 import { CpnError } from '../core/errors/index.ts';
 
-/** The fields of a log line about a failure, without the stack of an expected one. */
+/** The fields of a log line about a failure. An expected error has no stack. */
 export function failureFields(error: unknown): { readonly error: string } | { readonly err: unknown } {
   return error instanceof CpnError ? { error: error.message } : { err: error };
 }
@@ -8,11 +8,11 @@ export function failureFields(error: unknown): { readonly error: string } | { re
 /** The rules that each field of a request broke. */
 export type BrokenRules = Readonly<Record<string, readonly string[]>>;
 
-/** Fields of a request break rules; each field is listed with its rules. */
+/** Fields of a request break rules. Each field is listed with its rules. */
 export class InvalidRequest extends CpnError {
   override readonly name = 'InvalidRequest';
   readonly fields: BrokenRules;
-  /** The fields of the body that follow its schema, where others do not. */
+  /** The valid fields of the body, if other fields do not follow the schema. */
   readonly validFields: object | null;
 
   constructor(fields: BrokenRules, rest: object | null = null) {
@@ -28,7 +28,7 @@ export class Unauthenticated extends CpnError {
   override readonly name = 'Unauthenticated';
 }
 
-/** The caller is known, and may not do this. */
+/** The caller is authenticated, but may not do this. */
 export class Forbidden extends CpnError {
   override readonly name = 'Forbidden';
 }
@@ -38,12 +38,11 @@ export class Conflict extends CpnError {
   override readonly name = 'Conflict';
 }
 
-/** A precondition in the headers of the request is not met. */
 export class PreconditionFailed extends CpnError {
   override readonly name = 'PreconditionFailed';
 }
 
-/** The object does not exist or belongs to another organization; the reply is the same. */
+/** The object does not exist or belongs to another organization. The reply is the same for both. */
 export class NotFound extends CpnError {
   override readonly name = 'NotFound';
 
@@ -52,7 +51,6 @@ export class NotFound extends CpnError {
   }
 }
 
-/** The network of the calling peer was deleted. */
 export class NetworkDeleted extends CpnError {
   override readonly name = 'NetworkDeleted';
   readonly deleted: { readonly id: number; readonly nonce: string };
@@ -63,7 +61,7 @@ export class NetworkDeleted extends CpnError {
   }
 }
 
-/** The path is there, and does not take the method of the request. */
+/** The path exists, but does not support the method of the request. */
 export class MethodNotAllowed extends CpnError {
   override readonly name = 'MethodNotAllowed';
   readonly allowed: readonly string[];
@@ -85,7 +83,7 @@ export class UnsupportedEncoding extends CpnError {
   }
 }
 
-/** The caller asked too often, and may ask again after a while. */
+/** The caller made too many requests, and may retry later. */
 export class TooManyRequests extends CpnError {
   override readonly name = 'TooManyRequests';
   readonly retryAfterSeconds: number;
@@ -99,7 +97,7 @@ export class TooManyRequests extends CpnError {
   }
 }
 
-/** The client closed its connection before its request had its turn. No reply reaches it. */
+/** The client closed its connection before its request ran. No reply reaches it. */
 export class Disconnected extends CpnError {
   override readonly name = 'Disconnected';
 
@@ -108,12 +106,12 @@ export class Disconnected extends CpnError {
   }
 }
 
-/** The request cannot be served just now, through no fault of the caller's, who may ask again after a while. */
+/** The request cannot be served now, through no fault of the caller, which may retry later. */
 export class Unavailable extends CpnError {
   override readonly name = 'Unavailable';
   readonly retryAfterSeconds: number;
 
-  /** @param problem what is wrong, in words that anybody may read */
+  /** @param problem the problem, in words that any client may read */
   constructor(problem: string, retryAfterSeconds = 1, cause?: unknown) {
     super(`${problem}; try again in ${retryAfterSeconds} s`, { facts: { problem }, cause, isRetryable: true });
     this.retryAfterSeconds = retryAfterSeconds;
@@ -131,11 +129,10 @@ export class OutcomeUnknown extends CpnError {
   }
 }
 
-/** The database that was named cannot be used. */
 export class UnusableDatabase extends CpnError {
   override readonly name = 'UnusableDatabase';
 
-  /** @param isRetryable false where a person must act before a start can succeed */
+  /** @param isRetryable false if an operator must act before a start can succeed */
   constructor(database: string, problem: string, remedy: string, isRetryable: boolean, cause?: unknown) {
     super(`the database ${database} cannot be used: ${problem}; ${remedy}`, {
       facts: { database, problem },
@@ -145,7 +142,7 @@ export class UnusableDatabase extends CpnError {
   }
 }
 
-/** A file or folder that the control plane needs to start cannot be used. */
+/** A file or folder that the control plane needs to start is unusable. */
 export class UnusableFile extends CpnError {
   override readonly name = 'UnusableFile';
 
@@ -156,7 +153,7 @@ export class UnusableFile extends CpnError {
 
 interface StartFailure {
   readonly cause?: unknown;
-  /** False where a person must act before a start can succeed. */
+  /** False if an operator must act before a start can succeed. */
   readonly isRetryable?: boolean;
 }
 
@@ -169,7 +166,6 @@ export class NewerDatabase extends CpnError {
   }
 }
 
-/** The address to listen on cannot be had. */
 export class CannotListen extends CpnError {
   override readonly name = 'CannotListen';
 
@@ -179,7 +175,7 @@ export class CannotListen extends CpnError {
     const { code = '' } = (cause ?? {}) as NodeJS.ErrnoException;
     super(`cannot listen on ${port === null ? host : `${host} port ${port}`}: ${reason}; choose another with ${flag}`, {
       facts: { host, port },
-      // An address may be in use, not there yet, or not resolved yet.
+      // The address may be in use, not present yet, or not resolvable yet.
       isRetryable: !neverListens.includes(code),
       cause,
     });

@@ -6,7 +6,7 @@ import { readDatabaseTime } from './store/database.ts';
 import { withExistingDatabase } from './store/sqlite/store.ts';
 import type { Db } from './store/tables.ts';
 
-/** Gives an owner a new password in the database itself, whether a control plane serves from it or not, and names the database. */
+/** Sets an owner's password directly in the database, even while a control plane serves from it. */
 export async function resetOwner(
   where: Pick<ServeOptions, 'dataDir' | 'database' | 'passwordCost'>,
   owner: OwnerCredentials,

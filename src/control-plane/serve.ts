@@ -37,67 +37,84 @@ import type { ControlPlaneStore, Topic } from './store/store.ts';
 
 export interface ServeOptions {
   readonly host: string;
-  /** 0 takes any free one. */
+  /** 0 selects any free port. */
   readonly port: number;
-  /** The path of a Unix socket to listen at, in place of a TCP port. */
+  /** The path of a Unix socket to listen on instead of a TCP port. */
   readonly socketPath?: string | null;
-  /** The folder for the database; made where it is not there, and closed to others. Left alone where there is another database. */
+  /**
+   * The folder of the SQLite database, created if missing and closed to other users. Not touched if
+   * `database` is set.
+   */
   readonly dataDir: string;
-  /** The URL of a PostgreSQL database to use instead, which other control planes may use at the same time. */
+  /**
+   * The URL of a PostgreSQL database to use instead. Other control planes may use it at the same
+   * time.
+   */
   readonly database?: Secret | null;
-  /** Becomes the first user, when there is none; without it, and without a user, nothing is served. */
+  /** Becomes the first user if there is none. Without an owner and users, nothing is served. */
   readonly owner?: OwnerCredentials | null;
-  /** Networks may offer routes to public addresses, and the default route. */
+  /** True if networks may offer routes to public addresses, and the default route. */
   readonly allowPublicRoutes: boolean;
   /** Days that the audit log is kept; a year by default. */
   readonly auditDays?: number;
-  /** Receives events. */
   readonly webhook?: Webhook | null;
-  /** Days that the last request of each peer is kept, 30 by default; 0 keeps none. */
+  /**
+   * Days that the last request of each peer is kept, 30 by default. 0 keeps it only while a peer is
+   * online.
+   */
   readonly presenceDays?: number;
-  /** How often presence is written and judged, other than the usual. */
+  /** Overrides how often presence is written and judged. */
   readonly healthTimes?: Partial<typeof usualHealthTimes>;
-  /** Limits other than the usual ones. */
+  /** Overrides limits. */
   readonly limits?: Partial<Limits>;
-  /** Deadlines other than the usual ones. */
+  /** Overrides deadlines. */
   readonly deadlines?: Partial<Deadlines>;
-  /** What a hash of a password takes, other than the usual. */
+  /** Overrides the cost of a password hash. */
   readonly passwordCost?: PasswordCost;
   /** Serves https; without it plain http. */
   readonly tls?: TlsFiles | null;
   /** Proxies whose X-Forwarded-For is trusted. */
   readonly proxies?: readonly Prefix[];
-  /** The address of the metrics, for all its clients. Without it they are at the main address, for callers on this machine. */
+  /**
+   * The address of the metrics, for all its clients. Without it, only local callers get them, at
+   * the main address.
+   */
   readonly metrics?: ListenAddress | null;
   /** The folder of the built console, which is served at `/`. */
   readonly console?: string | null;
-  /** Where browsers open the console, if at these hosts alone. */
+  /** Restricts the hosts at which browsers open the console. */
   readonly publicUrls?: readonly URL[];
   readonly logger: Logger;
-  /** The time, where it is not that of this machine and of the database. */
+  /** Overrides the time of this host and the database. */
   readonly now?: (() => Date) | undefined;
-  /** Milliseconds since 1970 by a clock that is never set; by default that of this machine, or `now`. */
+  /** Milliseconds since 1970 by a monotonic clock; by default this host's, or `now`. */
   readonly steadyNow?: (() => number) | undefined;
   readonly random?: Random;
-  /** Given by tests, which count its waits. */
+  /** Set by tests, which count its waits. */
   readonly notifier?: ChangeNotifier;
   readonly healthNotifier?: ChangeNotifier;
 }
 
 export interface ControlPlane {
   readonly url: string;
-  /** Where the metrics are, when they have an address of their own. */
+  /** The URL of the metrics, if they have a separate address. */
   readonly metricsUrl: string | null;
   /**
-   * Reads the TLS certificate and its key again, for new connections, and gives the path of the certificate; null without TLS. Throws
-   * when they cannot be used, and keeps the old.
+   * Reloads the TLS certificate and key for new connections, and returns the path of the
+   * certificate; null without TLS. If they are unusable, it throws and keeps the old ones.
    */
   reload(): string | null;
-  /** Answers the requests under way, also those that wait, takes no others, and closes the database; in ten seconds or so. */
+  /**
+   * Replies to all current requests, including long polls, refuses others, and closes the database.
+   * It takes about ten seconds at most.
+   */
   close(): Promise<void>;
 }
 
-/** Runs the control plane until it is closed. When this returns it answers; what it acknowledges survives a kill. */
+/**
+ * Runs the control plane until it is closed. It serves requests when this returns. Acknowledged
+ * changes survive a kill.
+ */
 export async function serve(options: ServeOptions): Promise<ControlPlane> {
   const { owner = null, allowPublicRoutes, logger, random = randomBytes } = options;
   const given = options.now;
@@ -111,10 +128,10 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
   } = options;
   const messageNotifier = new ChangeNotifier();
   const transport = createTransport(options.tls ?? null, { ...defaultDeadlines, ...options.deadlines });
-  // A wrong owner leaves no empty folder behind.
+  // Invalid owner credentials must not leave an empty folder behind.
   if (!options.database && !existsSync(options.dataDir)) checkFirstOwner(owner);
   const store = await open(options, { map: notifier, health: healthNotifier, messages: messageNotifier });
-  // Whom a proxy on this machine brings may be anywhere.
+  // The clients of a proxy on this host may be anywhere.
   const onLoopback = isLoopback(options.host) && proxies.length === 0;
   const timely: { expiry?: ExpiryTimer; health?: ReturnType<typeof startHealth>; clock?: DatabaseClock } = {};
   try {
@@ -208,23 +225,23 @@ function createSteadyClock(): () => number {
   return () => offset + performance.now();
 }
 
-/** Its libraries are loaded only where they are used. */
+/** The libraries of the webhook are loaded only if it is used. */
 async function startWebhook(context: Context, webhook: Webhook | null, logger: Logger, onFailure: () => void) {
   if (webhook === null) return null;
   const { startDeliveries } = await import('./health/deliver-events.ts');
   return startDeliveries(context, webhook, logger, onFailure);
 }
 
-/** Readers of the health of a network are woken twice a second at most. */
+/** Readers of a network's health are notified at most twice a second. */
 const healthIntervalMs = 500;
 const usualHealthTimes = {
   ...{ flushMs: 5000, tickMs: 5000, settleMs: 300 },
   ...{ closedMs: 500, repliedMs: 4000, repeatMs: 15_000, retryMs: 3000 },
 };
 
-/** Follows which hosts are in touch, and judges the networks whose observations change. */
 const usualPresenceDays = 30;
 
+/** Tracks the presence of hosts, and judges the networks whose observations change. */
 function startHealth(
   context: Context,
   messageNotifier: ChangeNotifier,
@@ -257,7 +274,7 @@ function startHealth(
   return { presence, evaluator, acknowledgements, losses, messages, stop };
 }
 
-/** PostgreSQL's driver is loaded only where it is used. */
+/** PostgreSQL's driver is loaded only if it is used. */
 async function open(
   { dataDir, database, logger }: ServeOptions,
   notifiers: Readonly<Record<Topic, ChangeNotifier>>,
@@ -280,10 +297,14 @@ async function open(
   });
 }
 
-/** All connectors of a network come back at once after each change; Node lets 511 stand before the door. */
+/**
+ * All connectors of a network reconnect at once after each change. Node's default backlog is 511.
+ */
 const backlog = 4096;
 
-/** Listens, also at the address of the metrics where they have one; what cannot be done leaves nothing listening. */
+/**
+ * Listens, also on the address of the metrics if it is separate. After a failure, nothing listens.
+ */
 async function startListening(app: App, metrics: ServerMetrics, transport: Transport, options: ServeOptions) {
   try {
     const url = await listen(app, transport, options);
@@ -304,7 +325,8 @@ async function listen(
   if (socketPath !== null) {
     const failed = (error: unknown) => new CannotListen(`unix:${socketPath}`, null, error);
     await removeStaleSocket(socketPath).catch((error) => Promise.reject(failed(error)));
-    // The mode of its folder decides who connects; each request needs a token, as on a loopback port.
+    // The mode of its folder controls who connects. Each request needs a token, as on a loopback
+    // port.
     const open = { path: socketPath, readableAll: true, writableAll: true };
     await app.listen({ ...common, ...open }).catch((error) => Promise.reject(failed(error)));
     return `unix:${socketPath}`;

@@ -4,33 +4,33 @@ import { findLastRemoval, saveAcknowledged } from '../store/removals.ts';
 import { transact } from '../store/transact.ts';
 import type { FailureLog } from './failure-log.ts';
 
-/** A peer, as its token identifies it. */
 interface Acknowledging {
   readonly peerId: number;
   readonly networkId: number;
 }
 
 export interface AcknowledgementOptions {
-  /** Milliseconds in which acknowledgements gather before they are written. */
+  /** Milliseconds in which acknowledgements accumulate before a write. */
   readonly settleMs: number;
   readonly failures: Pick<FailureLog, 'note'>;
 }
 
-/** Peers of one transaction: SQLite answers no request meanwhile. */
+/** Peers per transaction. SQLite answers no other request during a transaction. */
 const batch = 200;
 const maxPeers = 200_000;
 
 /**
- * Which revisions hosts have applied: the one of the map on whose changes a host's request builds. A host saves a map after it has
- * applied it. An acknowledgement is written where it is the first one since a peer left the map; all others cost nothing.
+ * Records which revisions hosts have applied. A host saves a map after it has applied it, so it has
+ * applied the revision that its next request builds on. Only the first acknowledgement since a peer
+ * left the map is written. All others cost no write.
  */
 export class Acknowledgements {
   readonly #context: Pick<Context, 'db'>;
   readonly #options: AcknowledgementOptions;
-  /** By peer: the last revision that this process wrote, or saw as needless to write. */
+  /** By peer: the last revision that this process wrote or found unnecessary to write. */
   readonly #settled = createBoundedCache<number, number>(maxPeers);
   readonly #due = new Map<number, number>();
-  /** The last removal of a network, as of a revision of it. */
+  /** The last removal of each network, as of the revision `at`. */
   readonly #removals = createBoundedCache<number, { readonly at: number; readonly removal: Promise<number | null> }>(
     maxPeers,
   );
@@ -42,13 +42,13 @@ export class Acknowledgements {
     this.#options = options;
   }
 
-  /** Notes that a peer has applied this revision, which the caller has checked to be one of this history of the database. */
+  /** Records that a peer has applied a revision. It must belong to this history of the database. */
   note(peer: Acknowledging, revision: number): void {
     if ((this.#settled.get(peer.peerId) ?? -1) >= revision) return;
     void this.#settle(peer, revision).catch((error) => this.#options.failures.note('acknowledgements', error));
   }
 
-  /** Writes all that is due. */
+  /** Writes all pending acknowledgements. */
   stop(): Promise<void> {
     clearTimeout(this.#soon);
     return this.#flush();
@@ -89,7 +89,7 @@ export class Acknowledgements {
       await transact(this.#context.db, async (transaction) => {
         for (const [peer, revision] of part) await saveAcknowledged(transaction, peer, revision);
       }).catch((error) => {
-        // The next request of each host notes it again.
+        // The next request of each host acknowledges again.
         for (const [peer] of due.slice(first)) this.#settled.delete(peer);
         throw error;
       });

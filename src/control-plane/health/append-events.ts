@@ -10,8 +10,9 @@ import type { Db } from '../store/tables.ts';
 export type NewEvent = Pick<Event, 'type'> & Partial<Pick<Event, 'peer' | 'route' | 'details'>>;
 
 /**
- * Stores events of a network in the transaction of what they are about, and for the webhook. It announces to the other processes; the
- * caller notifies this one after the commit. Until then other events of the network wait, so that a reader of newer ids has all older ones.
+ * Stores events of a network, also for the webhook, in the transaction of their cause. Announces
+ * them to the other processes. The caller notifies this process after the commit. Other events of
+ * the network wait until then, so that a reader of newer ids has all older ones.
  */
 export async function appendEvents(
   { random, readTime, webhookTypes, announce }: Pick<Context, 'random' | 'readTime' | 'webhookTypes' | 'announce'>,

@@ -15,20 +15,21 @@ import { transact } from '../store/transact.ts';
 import { createSend } from './send-webhook.ts';
 import type { Webhook } from './webhook-settings.ts';
 
-/** Messages that one process sends at once. */
+/** The number of messages that one process sends concurrently. */
 const width = 8;
 const pollMs = 1_000;
-/** How long a message belongs to the process that sends it. A process that is killed loses it then. */
+/** How long a message belongs to its sending process. A killed process loses it then. */
 const claimMs = 60_000;
 const firstDelayMs = 5_000;
 const maxDelayMs = 3_600_000;
 const givenUpMs = 24 * 3_600_000;
-/** For the attempts under way when the control plane closes. */
+/** The time that attempts under way have when the control plane closes. */
 const closingMs = 2_000;
 
 /**
- * Sends the events that wait for the webhook until `stop`: each at least once, whichever process stored it. An event that is not accepted
- * is sent again, at growing intervals, for a day. Each attempt that fails calls `onFailure`.
+ * Sends pending events to the webhook until `stop`, each at least once, including events that other
+ * processes stored. A rejected event is retried at growing intervals for a day. Each failed attempt
+ * calls `onFailure`.
  */
 export function startDeliveries(
   { db, readTime }: Pick<Context, 'db' | 'readTime'>,
@@ -66,7 +67,7 @@ export function startDeliveries(
     await postponeDelivery(db, delivery, new Date(Math.min(now + delayMs, end)).toISOString());
   };
 
-  /** Sends what is due, and returns how much it was. */
+  /** Sends due deliveries, and returns how many. */
   const deliverDue = async (): Promise<number> => {
     const at = await readTime(db);
     const now = at.toISOString();
@@ -109,18 +110,18 @@ export function startDeliveries(
   };
 }
 
-/** Each attempt has the same, by whichever process. A restored backup repeats the number of an event, but not its time. */
+/** The same id for all attempts. A restored backup repeats event ids, but not their times. */
 function messageId({ event_id, created_at }: WebhookDelivery): string {
   return `evt_${event_id}_${Date.parse(created_at)}`;
 }
 
-/** What an event is about, for the log. */
+/** The subject of an event for the log. */
 function subjectOf(body: string) {
   const { type, data }: { type: EventType; data: Event } = JSON.parse(body);
   return { type, network: data.network, peer: data.peer?.name, route: data.route ?? undefined };
 }
 
-/** The wait after so many attempts. Without the variation, all that failed together would come back together. */
+/** The delay after this many attempts. Varies, so that failed events do not return together. */
 function delayAfter(attempts: number): number {
   return Math.min(maxDelayMs, firstDelayMs * 2 ** Math.min(attempts - 1, 30)) * (1 - Math.random() / 4);
 }

@@ -14,21 +14,21 @@ import { type JudgedNetwork, lostAtOf, type Observation, observeNetwork } from '
 import { type Presence, silentMs } from './presence.ts';
 import { type EventSubject, findTransitions, type Transitions } from './transitions.ts';
 
-/** A network as it is observed, and what follows from it. */
+/** An observation of a network and its verdicts. */
 export interface HealthEvaluation {
   readonly observation: Observation;
   readonly judged: JudgedNetwork;
-  /** When peers were seen is shown. */
+  /** True if replies include the time of the last request. */
   readonly keepsPresence: boolean;
 }
 
 export interface EvaluatorOptions {
-  /** Without it, what is stored of a peer that goes offline is forgotten. */
+  /** If false, the stored facts of a peer are deleted when it goes offline. */
   readonly keepsPresence: boolean;
   readonly tickMs: number;
   readonly settleMs: number;
   readonly failures: Pick<FailureLog, 'note'>;
-  /** Peers of a network are silent, and stated to be online. */
+  /** Called with silent peers of a network that the last event stated to be online. */
   readonly onSilent?: (network: number, peers: readonly number[]) => void;
 }
 
@@ -37,34 +37,37 @@ interface NetworkState {
   /** When the timer ends, in milliseconds of the monotonic clock. */
   dueAt: number;
   pending?: Promise<HealthEvaluation> | undefined;
-  /** What readers wait for. */
+  /** The evaluation that readers wait for. */
   reading?: Promise<HealthEvaluation> | undefined;
   last?: { readonly evaluation: HealthEvaluation; readonly at: number } | undefined;
-  /** How long the last evaluation took. */
+  /** The duration of the last evaluation. */
   tookMs: number;
   isDirty: boolean;
-  /** How often transitions were written. */
+  /** The number of times that transitions were written. */
   writes: number;
-  /** An event waits until there may be another one about its subject. */
+  /** True if an event waits because of the limit of its subject. */
   isHeldBack: boolean;
-  /** Until then ticks do not evaluate it. */
+  /** Ticks do not evaluate the network before this instant. */
   quietUntil: number;
 }
 
-/** A process whose tick is so late was suspended: it received nothing meanwhile. */
+/** A process whose tick is this late was suspended, and received nothing meanwhile. */
 const suspendedMs = 10_000;
-/** How old the verdict in a reply to a report may be. */
+/** The maximum age of the verdict in a reply to a report. */
 const replyAgeMs = 10_000;
-/** An evaluation of a large network takes at most this part of the time. */
+/** The maximum share of the time that evaluations of a large network take. */
 const share = 1 / 20;
-/** The same after results of probes that were asked for: a dead host is to be stated soon. */
+/** The same share after requested probes, because a dead host must be stated soon. */
 const awaitedShare = 1 / 4;
 const longestAwaitedPauseMs = 1_000;
-/** The same for evaluations that readers ask for, who wait no longer than that. */
+/** The same share for evaluations by readers, who wait at most `longestReaderPauseMs`. */
 const readerShare = 1 / 8;
 const longestReaderPauseMs = 5_000;
 
-/** Judges networks, and writes what changes with its events. Of several processes on one database one writes each. */
+/**
+ * Judges networks, and writes changed verdicts with their events. If several processes share a
+ * database, each change is written by one of them.
+ */
 export class Evaluator {
   readonly #context: Context;
   readonly #options: EvaluatorOptions;
@@ -95,9 +98,9 @@ export class Evaluator {
   }
 
   /**
-   * Evaluates a network soon, together with what else changes meanwhile.
+   * Evaluates a network soon, together with other changes until then.
    *
-   * @param isAwaited the change has results of probes that were asked for
+   * @param isAwaited the change contains results of requested probes
    */
   schedule(network: number, isAwaited = false): void {
     const state = this.#stateOf(network);
@@ -118,7 +121,9 @@ export class Evaluator {
     state.timer.unref();
   }
 
-  /** Evaluates a network now. Calls that come before it is read share the evaluation. @throws NotFound */
+  /**
+   * Evaluates a network now. Calls before its read begins share the evaluation. @throws NotFound
+   */
   evaluate(network: number): Promise<HealthEvaluation> {
     const state = this.#stateOf(network);
     state.pending ??= new Promise((resolve) => setImmediate(resolve)).then(async () => {
@@ -136,7 +141,7 @@ export class Evaluator {
     return state.pending;
   }
 
-  /** Evaluates a network for a reader: soon, however often readers come. @throws NotFound */
+  /** Evaluates a network for a reader, soon but at a limited rate. @throws NotFound */
   read(network: number): Promise<HealthEvaluation> {
     const state = this.#stateOf(network);
     const { tookMs, last } = state;
@@ -151,7 +156,7 @@ export class Evaluator {
     return state.reading;
   }
 
-  /** An evaluation that may be some seconds old; null for a network that is deleted. */
+  /** Returns an evaluation that may be some seconds old; null for a deleted network. */
   async readRecent(network: number): Promise<HealthEvaluation | null> {
     const { last, isDirty } = this.#networks.get(network) ?? {};
     if (last && !isDirty && performance.now() - last.at < replyAgeMs) return last.evaluation;
@@ -161,7 +166,7 @@ export class Evaluator {
     });
   }
 
-  /** The verdict on a peer, which may be some seconds old. */
+  /** Returns the verdict on a peer, which may be some seconds old. */
   async verdictOf(network: number, peer: number): Promise<PeerVerdict> {
     const state = this.#stateOf(network);
     const mostMs = state.isDirty ? this.#pauseOf(state) - this.#options.settleMs : replyAgeMs;
@@ -185,10 +190,10 @@ export class Evaluator {
     if (!this.#isStopped) this.#options.failures.note(part, error instanceof NotFound ? null : error);
   }
 
-  /** Evaluates networks with peers that fell silent, or that are back at another process. */
+  /** Evaluates networks with peers that became silent, or that returned at another process. */
   async #tick(): Promise<void> {
     const { db, readTime } = this.#context;
-    // Only the wall clock counts the time of a suspension.
+    // Only the wall clock includes the time of a suspension.
     const tickedAt = Date.now();
     if (tickedAt - this.#tickedAt > this.#options.tickMs + suspendedMs) this.#judge.listenAgain();
     this.#tickedAt = tickedAt;
@@ -201,11 +206,11 @@ export class Evaluator {
         const state = this.#stateOf(network);
         if (state.quietUntil > at) continue;
         const isChanged = await this.#evaluateFully(network).catch((error: unknown) => {
-          // Deleted meanwhile.
+          // The network was deleted meanwhile.
           if (error instanceof NotFound) return true;
           throw error;
         });
-        // Such as a network whose hosts are all silent.
+        // For example, a network whose hosts are all silent.
         if (!isChanged) state.quietUntil = at + 3 * this.#options.tickMs;
       }
       for (const [network, { isDirty, timer }] of this.#networks) {
@@ -213,13 +218,13 @@ export class Evaluator {
       }
       this.#note('tick', null);
     } catch (error) {
-      // Without the database hosts get no replies.
+      // Without the database, hosts get no replies and make no requests.
       this.#judge.listenAgain();
       this.#note('tick', error);
     }
   }
 
-  /** Evaluates a network, and writes what changed; true where something did. After a failure it stays dirty. */
+  /** Evaluates a network and writes changes; true if any. After a failure it stays dirty. */
   async #evaluateFully(network: number): Promise<boolean> {
     const state = this.#stateOf(network);
     try {
@@ -236,12 +241,13 @@ export class Evaluator {
   async #update(network: number, state: NetworkState): Promise<boolean> {
     const { writes } = state;
     const { observation, judged } = await this.evaluate(network);
-    // What was read before a write ended is older than what that set.
+    // An observation from before a write ended is older than the state that the write set.
     for (const { peer, health } of state.writes === writes ? observation.peers : []) {
       this.#presence.setOnline(peer.id, health?.announced === 'online' && lostAtOf(health) === null);
     }
     this.#options.onSilent?.(network, findSilent(observation, judged));
-    // Without another report, a verdict that has to stand for a while follows then.
+    // A verdict that takes effect after a delay needs an evaluation then, even without another
+    // report.
     const deadIn = [...judged.routes.values()].flatMap((route) => route.deadIn ?? []);
     if (deadIn.length > 0) this.#evaluateIn(Math.max(Math.min(...deadIn) * 1000, this.#pauseOf(state)), network, state);
     const transitions = findTransitions(observation, judged, this.#mayState(network));
@@ -260,7 +266,10 @@ export class Evaluator {
     return (subject, count) => this.#eventLimits.hasRoom(network, subject, count);
   }
 
-  /** Another process may have written the same, and judges by requests of its own: what is stored is read again under a lock. */
+  /**
+   * Writes transitions. Another process may have written the same ones, from other requests, so the
+   * stored state is read again under a lock.
+   */
   async #write(network: number): Promise<Transitions | null> {
     const { db, random, announce } = this.#context;
     return transact(db, async (transaction) => {

@@ -2,17 +2,17 @@ import { createPeerChangeLimit } from '../service/peer-change-limit.ts';
 import { type EventSubject, reportedPeers } from './transitions.ts';
 
 /**
- * Events about the state of one peer or route, and of all peers that only other hosts report of: so many at once, and
- * one more each interval. Any host can report what makes others look dead or alive that the control plane does not hear.
+ * Rate limits of events: about the state of one peer or route, and about all peers that only other
+ * hosts report. `most` events at once, and one more per interval. Any host can report states that
+ * make other hosts seem to fail and return, if the control plane receives no requests from them.
  */
 const stateEvents = { most: 10, refillMs: 600_000 } as const;
 const reportedEvents = { most: 60, refillMs: 60_000 } as const;
 
-/** How many events may be stated about each subject of each network. */
+/** Limits the events about each subject of each network. */
 export interface EventLimits {
-  /** Whether `count` more events may be stated now. */
+  /** True if `count` more events about the subject are within the limit. */
   readonly hasRoom: (network: number, subject: EventSubject, count?: number) => boolean;
-  /** Counts the events that were stated. */
   readonly take: (network: number, subjects: readonly EventSubject[]) => void;
 }
 

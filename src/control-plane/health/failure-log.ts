@@ -1,17 +1,17 @@
 import type { Logger } from 'pino';
 import { failureFields } from '../errors.ts';
 
-/** Logs when parts of health begin to fail, when the reason changes, and when all of them work again. */
+/** Logs when a part of health begins to fail, when its reason changes, and when all work again. */
 export class FailureLog {
   readonly #log: Pick<Logger, 'info' | 'error'>;
-  /** The reasons of the parts that fail. */
+  /** The reasons by failing part. */
   readonly #failing = new Map<string | number, string>();
 
   constructor(log: Pick<Logger, 'info' | 'error'>) {
     this.#log = log;
   }
 
-  /** Notes how a part ended its work: with an error, or with null. */
+  /** Records the outcome of a part's work: an error, or null. */
   note(part: string | number, error: unknown): void {
     if (error === null) {
       if (this.#failing.delete(part) && this.#failing.size === 0) this.#log.info('health updated again');

@@ -13,7 +13,7 @@ export function createHealthPoll({ db, healthNotifier }: Context): LongPoll {
 
 const texts = new WeakMap<HealthEvaluation, Buffer>();
 
-/** The body of a reply, serialized once for all who read the network at the same time. */
+/** The body of a reply, serialized only once for concurrent readers of the network. */
 export function serializeHealth(evaluation: HealthEvaluation): Buffer {
   const text = texts.get(evaluation) ?? Buffer.from(JSON.stringify({ data: toHealth(evaluation) }));
   texts.set(evaluation, text);
@@ -35,7 +35,7 @@ function toHealth(evaluation: HealthEvaluation): Health {
   };
 }
 
-/** The health of one peer, as the peer itself reads it. */
+/** The health of a peer in the form that the peer reads. */
 export function toOwnHealth(evaluation: HealthEvaluation, id: number): Health {
   const own = evaluation.observation.peers.find(({ peer }) => peer.id === id);
   const health = own && toPeerHealth(own, evaluation);

@@ -3,19 +3,19 @@ import type { Db } from '../store/tables.ts';
 import { type JudgedNetwork, judgeNetwork, type LastSeen, type Observation } from './observe.ts';
 import type { Presence } from './presence.ts';
 
-/** Whether this process receives anything from the hosts of a network. */
+/** The state of reception from the hosts of a network. */
 interface Hearing {
   readonly isDeaf: boolean;
-  /** When a host was heard again after none was. */
+  /** When a first host made a request after an outage of all hosts. */
   readonly heardSince: number;
 }
 
-/** Judges what was observed of networks, by the requests that this process received too. */
+/** Judges observed networks, from stored requests and the requests that this process received. */
 export class Judge {
   readonly #context: Pick<Context, 'readTime' | 'steadyNow'>;
   readonly #presence: Pick<Presence, 'silenceOf'>;
   readonly #hearing = new Map<number, Hearing>();
-  /** By the steady clock of this process. */
+  /** The start of reception, by the steady clock of this process. */
   #listeningSince: number;
 
   constructor(context: Pick<Context, 'readTime' | 'steadyNow'>, presence: Pick<Presence, 'silenceOf'>) {
@@ -24,7 +24,7 @@ export class Judge {
     this.#listeningSince = context.steadyNow();
   }
 
-  /** Notes that this process received nothing until now: silence before is not that of hosts. */
+  /** Restarts reception. This process received nothing until now, so no earlier silence counts. */
   listenAgain(): void {
     this.#listeningSince = this.#context.steadyNow();
   }
@@ -41,7 +41,7 @@ export class Judge {
     const lastSeen: LastSeen = ({ peer, health }) => {
       const silence = this.#presence.silenceOf(peer.id);
       const instants = [health?.last_seen, health?.reported_at].flatMap((at) => (at ? [Date.parse(at)] : []));
-      // A first request that was stored after the observation was read is left to the next one, which shows it too.
+      // A first request that was stored after this observation belongs to the next observation.
       if (silence !== null && health?.last_seen) instants.push(now - silence);
       return instants.length === 0 ? null : Math.max(...instants);
     };
@@ -52,7 +52,7 @@ export class Judge {
       ({ peer, health }) => health?.announced === 'online' && judged.peers.get(peer.id)?.state === 'unknown',
     );
     if (isDeaf === wasDeaf) return judged;
-    // The first host is back after an outage: the others get the time that they have after a start.
+    // The first host is back after an outage. The others get the same time as after a start.
     this.#hearing.set(id, { isDeaf, heardSince: isDeaf ? heardSince : local });
     return isDeaf ? judged : judgeSince(local);
   }

@@ -16,11 +16,13 @@ import type { Presence } from './presence.ts';
 export interface LossTimes {
   /** Milliseconds that a host has for a request after its connection was closed. */
   readonly closedMs: number;
-  /** The same after a reply to a request that waited: a proxy keeps a connection although the host behind it is gone. */
+  /** The same after a reply: a proxy may keep the connection to a host that is gone. */
   readonly repliedMs: number;
-  /** Between two questions about one peer. */
+  /** The minimum time between two probe requests about one peer. */
   readonly repeatMs: number;
-  /** Between two tries to find another host to ask: after an outage of a proxy all may be back soon. */
+  /**
+   * The pause between attempts to find a host that can probe. All may be back soon after an outage.
+   */
   readonly retryMs: number;
 }
 
@@ -31,36 +33,39 @@ interface LossOptions extends LossTimes {
 
 interface FollowedNetwork {
   readonly network: number;
-  /** Its requests that wait. */
+  /** The number of its waiting requests. */
   waiting: number;
   /** How often it was overdue since it last waited. */
   overdue: number;
   timer?: NodeJS.Timeout;
 }
 
-/** A host whose wait ended, and which made no request in time. */
+/** A host whose wait ended and that made no request in time. */
 interface Loss {
-  /** An instant between the end of its wait and the end of its time for a request, by the clock of this process. */
+  /** An instant between the end of its wait and its request's deadline, by this process's clock. */
   readonly at: number;
   readonly requests: number;
-  /** How often no other host could be asked. */
+  /** The number of attempts without a host that can probe. */
   readonly tries?: number;
 }
 
-/** A host that returns by other requests, and is lost before it waits again. One that only polls costs other hosts no more than this. */
+/**
+ * Limits the probes of a host that returns with other requests, but is lost before it waits again.
+ * A host that only polls costs other hosts no more than this.
+ */
 const mostOverdue = 2;
-/** How long a lost host may be away and count as one that waits. */
+/** How long a lost host may be away and still count as one that waits. */
 const rememberedMs = 10 * 60_000;
 
-/** Afterwards the host is silent for so long that this alone is a verdict. */
+/** After this many attempts, the host is silent for so long that the silence alone is a verdict. */
 const mostTries = 20;
 
-/** Seconds after which a host is no witness. */
+/** Milliseconds of silence after which a host cannot be a witness. */
 const inTouchMs = 90_000;
 
 /**
- * Notices hosts whose waiting requests end without another one, and has other hosts probe them. What these report decides: a lost
- * connection alone is no verdict.
+ * Detects hosts whose waiting requests end without a new request, and has other hosts probe them.
+ * Only the reports of these hosts decide: a lost connection alone is no verdict.
  */
 export class LostConnections {
   readonly #context: Context;
@@ -68,10 +73,10 @@ export class LostConnections {
   readonly #messages: Pick<PeerMessages, 'send'>;
   readonly #options: LossOptions;
   readonly #following = new Map<number, FollowedNetwork>();
-  /** Those to ask about, by network. */
+  /** The peers to be probed, by network. */
   readonly #due = new Map<number, Map<number, Loss | null>>();
   readonly #timers = new Set<NodeJS.Timeout>();
-  /** When each peer was last asked about, in milliseconds of the monotonic clock. */
+  /** When a probe of each peer was last requested, in milliseconds of the monotonic clock. */
   readonly #askedAt = new Map<number, number>();
   #asking: Promise<void> = Promise.resolve();
   #isStopped = false;
@@ -88,7 +93,7 @@ export class LostConnections {
     this.#options = options;
   }
 
-  /** Follows a request that waits, until its reply has ended. */
+  /** Follows a waiting request until its reply has ended. */
   watch(caller: Caller, response: ServerResponse): void {
     if (caller.kind !== 'peer' || response.destroyed) return;
     const { peerId, networkId } = caller;
@@ -105,24 +110,27 @@ export class LostConnections {
     });
   }
 
-  /** Expects another request after each one of a host that waited before, until it waits again. */
+  /** Expects a request after each request of a host that waited before, until it waits again. */
   noteRequest(peer: number): void {
     const following = this.#following.get(peer);
     if (following === undefined || following.waiting > 0 || this.#isStopped) return;
     this.#expectRequest(peer, following, this.#options.repliedMs);
   }
 
-  /** Has other hosts probe these peers, unless they did so lately: peers that are silent, and stated to be online. */
+  /** Has other hosts probe silent peers that were stated online, unless they did so recently. */
   ask(network: number, peers: readonly number[]): void {
     for (const peer of peers) if (this.#askedAgo(peer) >= this.#options.repeatMs) this.#schedule(network, peer, null);
   }
 
-  /** True where other hosts were asked lately to probe one of these peers. */
+  /** True if probes of one of these peers were requested recently. */
   isAwaited(peers: readonly number[]): boolean {
     return peers.some((peer) => this.#askedAgo(peer) < this.#options.repeatMs);
   }
 
-  /** Another process asked about hosts of this network. Their requests here are stored at once, and this process need not ask. */
+  /**
+   * Handles a probe request by another process for hosts of this network. Their requests to this
+   * process are stored immediately, and this process requests no probes.
+   */
   async noteAsked(network: number): Promise<void> {
     const { db, readTime } = this.#context;
     const lost = await listLost(db, network);
@@ -152,7 +160,8 @@ export class LostConnections {
     if (following.waiting > 0) return;
     const rest = this.#options.repeatMs - this.#askedAgo(peer);
     if (rest > 0) {
-      // A host that drops its connections again and again costs others no more than one that is gone.
+      // A host that drops its connections again and again must cost other hosts no more than a host
+      // that is gone.
       setTimer(following, rest, () => this.#onOverdue(peer, following, { at, requests }));
       return;
     }
@@ -160,7 +169,8 @@ export class LostConnections {
     const forget = () => this.#following.delete(peer);
     if (following.overdue >= mostOverdue) forget();
     else setTimer(following, rememberedMs, forget);
-    // Midway, so that neither the last request nor a late one is near it: clocks of two processes compare it with these.
+    // Midway, so that neither the last request nor a late one is close: it is compared across the
+    // clocks of two processes.
     this.#schedule(following.network, peer, { at: (at + this.#now()) / 2, requests });
   }
 
@@ -218,7 +228,7 @@ export class LostConnections {
     if (asked.length === 0) return;
     await transact(db, async (transaction) => {
       for (const { peer, health, lostAt } of asked.toSorted((one, other) => one.peer - other.peer)) {
-        // What was answered since the connection was lost still counts.
+        // A reply since the stored loss of the connection still counts.
         if (lostAtOf(health) !== null) continue;
         await savePeerHealth(transaction, peer, { lost_at: new Date(storeNow - (now - lostAt)).toISOString() });
       }
@@ -236,7 +246,7 @@ export class LostConnections {
     for (const [peer, at] of this.#askedAt) if (at < oldest) this.#askedAt.delete(peer);
   }
 
-  /** Milliseconds; endless for never. */
+  /** Milliseconds since the last probe request for a peer; infinite for none. */
   #askedAgo(peer: number): number {
     return performance.now() - (this.#askedAt.get(peer) ?? Number.NEGATIVE_INFINITY);
   }
@@ -252,7 +262,7 @@ function setTimer(following: FollowedNetwork, ms: number, work: () => void): voi
   following.timer.unref();
 }
 
-/** Hosts whose connection works, as far as the database has it. */
+/** Hosts whose connection works, as far as the database shows. */
 function findCandidates({ peers }: Observation, lost: ReadonlySet<number>, now: number) {
   const isInTouch = (health: StoredHealth | undefined) =>
     health?.last_seen != null && now - Date.parse(health.last_seen) <= inTouchMs && lostAtOf(health) === null;

@@ -7,16 +7,16 @@ import {
   type RoutePath,
 } from '../../contract/health.ts';
 
-/** What the reports of a host say together. */
+/** The merged reports of a host. */
 export interface MergedReport {
   readonly paths: readonly PeerPath[];
   readonly routes: readonly RoutePath[];
   readonly drift: number | null;
   readonly pin_mismatches: readonly number[];
   readonly problem: string | null;
-  /** The latest result of each peer that it was asked to probe. */
+  /** The latest result of each peer that it was requested to probe. */
   readonly probes: readonly StoredProbe[];
-  /** The routes without a connector that answers, and since when, where it reported one before or nothing. */
+  /** The routes without a connector that answers. `since` is when they lost it. */
   readonly unserved: readonly UnservedRoute[];
 }
 
@@ -36,24 +36,26 @@ const nothing: MergedReport = {
   ...{ drift: null, pin_mismatches: [], problem: null },
 };
 
-/** Reports by which earlier versions replaced those of this one have no probes and no unserved routes. */
+/** Parses stored reports. Reports from earlier versions have no probes and no unserved routes. */
 export function readReport(stored: string | null): MergedReport {
   return stored === null ? nothing : { ...nothing, ...(JSON.parse(stored) as Partial<MergedReport>) };
 }
 
-/** What a report may be about. */
+/** The subjects that a report may contain. */
 export interface ReportScope {
   readonly sender: number;
   readonly peers: ReadonlySet<number>;
   readonly prefixes: ReadonlySet<string>;
-  /** When it is reported, ISO 8601. */
+  /** The time of the report, ISO 8601. */
   readonly at: string;
 }
 
-/** Probes of so many peers are kept. */
+/** The maximum number of peers with kept probes. */
 const mostProbes = 64;
 
-/** Adds a report to the earlier ones, without what is not in the network. The latest entries stay where there are too many. */
+/**
+ * Merges a report into earlier ones, without foreign subjects. Beyond a maximum, the latest stay.
+ */
 export function mergeReport(before: MergedReport, report: Report, scope: ReportScope): MergedReport {
   const base = report.complete ? nothing : before;
   const isPeer = (id: number) => id !== scope.sender && scope.peers.has(id);
@@ -64,7 +66,7 @@ export function mergeReport(before: MergedReport, report: Report, scope: ReportS
   );
   const probes = (report.probes ?? []).filter(({ peer }) => isPeer(peer));
   const merged = replaceBy(({ peer }) => peer, base.paths, paths);
-  // The host notices a dead peer on its own only where it sends to it.
+  // A host detects a dead peer without a probe only if it sends packets to it.
   const probed = probes.map(({ peer, answered }): PeerPath => {
     const known = merged.find((path) => path.peer === peer);
     return { ...(known?.via === undefined ? known : null), peer, path: answered ? 'direct' : 'down' };
@@ -85,7 +87,9 @@ export function mergeReport(before: MergedReport, report: Report, scope: ReportS
   };
 }
 
-/** A route that was without a connector already keeps its instant; reports of earlier versions have none. */
+/**
+ * A route that had no connector before keeps its instant. Reports of earlier versions have none.
+ */
 function findUnserved(before: MergedReport, routes: readonly RoutePath[], at: string): UnservedRoute[] {
   const isWithout = ({ connector }: RoutePath) => connector === null;
   const earlier = new Set(before.routes.filter(isWithout).map(({ route }) => route));

@@ -12,7 +12,7 @@ import { listPeersAmong } from '../store/peer-lists.ts';
 import { transact } from '../store/transact.ts';
 import { appendEvents } from './append-events.ts';
 
-/** The starts of a peer's daemon that made requests to this process, in the order of these. */
+/** The starts of a peer's daemon that made requests here, in the order of the requests. */
 export interface PeerInstances {
   readonly peer: number;
   readonly network: number;
@@ -20,11 +20,12 @@ export interface PeerInstances {
 }
 
 /**
- * Compares the starts of daemons with those that all processes on the database stored, and stores what is new: of a host that goes on
- * nothing. It states an event where a peer begins to be cloned.
+ * Compares the starts of daemons with the starts that all processes on the database stored, and
+ * stores new ones. A host that keeps running causes no write. Emits an event when a peer begins to
+ * be cloned.
  *
- * @param now by the clock of the instances
- * @returns since when each peer is cloned, by that clock; null where it is not
+ * @param now the current time by the clock of `found`
+ * @returns since when each peer is cloned, by that clock, or null
  */
 export async function observeInstances(
   context: Context,
@@ -64,7 +65,9 @@ function addAll(known: Instances | null, requests: readonly Instance[]) {
   return { instances, begins };
 }
 
-/** Of several processes that find it at the same time, one states it: the first takes the row of the network's health. */
+/**
+ * Emits the event once. Of several processes that detect a clone, the first locks the health row.
+ */
 async function stateClone(
   context: Context,
   { peer, network }: PeerInstances,

@@ -15,25 +15,25 @@ import type { StoredPeer } from '../store/peers.ts';
 import type { Db } from '../store/tables.ts';
 import { type MergedReport, readReport } from './merge-report.ts';
 
-/** A peer that is in the map, with what is stored of its health. */
+/** A peer in the map, with its stored health. */
 export interface StoredObservation {
   readonly peer: StoredPeer;
   readonly health: StoredHealth | undefined;
   readonly report: MergedReport;
 }
 
-/** What is stored of a network's health at one moment. */
+/** The stored health of a network at one moment. */
 export interface Observation {
   readonly network: StoredNetwork;
   readonly revision: Revision;
-  /** What the last events stated of the routes. */
+  /** The state of the routes in the last events. */
   readonly routes: string;
   readonly peers: readonly StoredObservation[];
-  /** Peers that are suspended or have expired since the last event stated something of them. */
+  /** Suspended and expired peers whose last event still states a state. */
   readonly unlisted: readonly number[];
 }
 
-/** Reads it in a transaction. @throws NotFound */
+/** Reads the health of a network in a transaction. @throws NotFound */
 export async function observeNetwork(transaction: Db, id: number): Promise<Observation> {
   const network = await readNetwork(transaction, id);
   const { routes, ...revision } = await readNetworkHealth(transaction, id);
@@ -47,34 +47,36 @@ export async function observeNetwork(transaction: Db, id: number): Promise<Obser
   return { network, revision, routes, peers, unlisted };
 }
 
-/** When the connection of a peer was lost, as it is stored; null where it made a stored request since. */
+/** The stored time of a peer's lost connection; null if it made a stored request since then. */
 export function lostAtOf(health: StoredHealth | undefined): string | null {
   const { lost_at = null, last_seen = null } = health ?? {};
   return lost_at !== null && last_seen !== null && last_seen > lost_at ? null : lost_at;
 }
 
-/** When a peer made its last request, in milliseconds; null for never. */
+/** The time of a peer's last request in milliseconds; null for never. */
 export type LastSeen = (peer: StoredObservation) => number | null;
 
 export interface JudgedNetwork {
   readonly peers: ReadonlyMap<number, PeerVerdict>;
-  /** The peers that made a request, or answer a host that reports it. */
+  /** The peers that made a request, or that a host reports to answer. */
   readonly answered: ReadonlySet<number>;
   readonly routes: ReadonlyMap<string, RouteVerdict & { readonly choices: readonly (number | null)[] }>;
 }
 
-/** What the last event stated of a route that was up once. The connector is the last one that served it. */
+/**
+ * The state of a once working route in the last event. The connector is the last one serving it.
+ */
 export interface AnnouncedRoute {
   readonly state: 'up' | 'dead';
   readonly connector: number | null;
 }
 
-/** What the last events stated of the routes, by route. */
+/** The state of the routes in the last events, by route. */
 export function readAnnouncedRoutes({ routes }: Pick<Observation, 'routes'>): ReadonlyMap<string, AnnouncedRoute> {
   return new Map(Object.entries(JSON.parse(routes) as Record<string, AnnouncedRoute>));
 }
 
-/** Judges the peers and the routes of a network. @param now like `listeningSince` in milliseconds */
+/** Judges the peers and routes of a network. @param now milliseconds, like `listeningSince` */
 export function judgeNetwork(
   observation: Pick<Observation, 'network' | 'peers' | 'routes'>,
   lastSeen: LastSeen,
@@ -97,7 +99,7 @@ export function judgeNetwork(
       lostAt,
       probes: new Map(
         each.report.probes.flatMap(({ peer, answered, at }) =>
-          // By a clock that was ahead: it is no answer since a loss.
+          // The clock was ahead, so it is no answer after a loss.
           Date.parse(at) > now ? [] : [[peer, { answered, at: Date.parse(at) / 1000 }] as const],
         ),
       ),
@@ -136,11 +138,16 @@ export function judgeNetwork(
 
 interface Votes {
   readonly votes: readonly RouteVote[];
-  /** The only host that uses the route is left out, and has never reached a connector of it. */
+  /**
+   * True if the only voter on the route is left out, and has never reached one of its connectors.
+   */
   readonly isUnreached: boolean;
 }
 
-/** How each host reaches a route. A host that alone finds no connector, and reaches no other host, is probably cut off itself. */
+/**
+ * The votes of hosts on a route. If the only voter finds no connector and reaches no other host, it
+ * is probably cut off, and its vote is left out.
+ */
 function readVotes(route: string, voters: readonly StoredObservation[], serving: ReadonlySet<number>): Votes {
   const votes = voters.flatMap(({ peer, report }) => {
     const vote = serving.has(peer.id) ? undefined : report.routes.find((each) => each.route === route);

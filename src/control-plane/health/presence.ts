@@ -9,43 +9,44 @@ import { observeInstances } from './observe-instances.ts';
 
 const dayMs = 24 * 3600 * 1000;
 const minuteMs = 60_000;
-/** Without a request for so long, a peer is silent. */
+/** A peer without a request for this long is silent. */
 export const silentMs = 90_000;
-/** Peers of one transaction: SQLite answers no request meanwhile. */
+/** Peers per transaction. SQLite answers no other request during a transaction. */
 const batch = 200;
 
 export interface PresenceOptions {
-  /** Days that the last request of a peer is kept. 0 keeps when a peer was seen while it is online, and nothing else. */
+  /** Days that a peer's last request is kept. With 0, only its time, while the peer is online. */
   readonly days: number;
   readonly flushMs: number;
-  /** How long requests of peers that are not known to be online gather before they are written. */
+  /** How long requests of peers that are not online in `Seen` accumulate before a write. */
   readonly settleMs: number;
   readonly failures: Pick<FailureLog, 'note'>;
-  /** A peer that was not known to be online made a request, which is stored. */
+  /** Called after a request of a peer that was not online was stored. */
   readonly onReturn: (network: number) => void;
 }
 
 interface Seen {
   readonly network: number;
-  /** By the steady clock of this process, as all instants here. */
+  /** By the steady clock of this process, like all instants here. */
   at: number;
   version: string | null;
   platform: string | null;
   address: string;
   writtenAt: number | null;
   isOnline: boolean;
-  /** The starts of its daemon that made requests since the last write; of each in a row the first and the last request. */
+  /** The starts of its daemon since the last write: first and last request of each run. */
   instances: Instance[];
-  /** The last one; null before the first. */
+  /** The last start; null before the first. */
   instance: string | null;
-  /** Since when it is cloned, as far as this process knows. */
+  /** Since when the peer is cloned, according to this process. */
   clonedSince: number | null;
   requests: number;
 }
 
 /**
- * The last request of each peer: in memory, and in the database once a minute. A request in the minutes that follow is written at the
- * start of the next one at the latest, so that other processes see each host that calls once a minute.
+ * Keeps the last request of each peer in memory, and writes it to the database once a minute. A
+ * request in a later minute is written at the start of the next one at the latest. So other
+ * processes see each host that makes a request per minute.
  */
 export class Presence {
   readonly #context: Context;
@@ -55,7 +56,7 @@ export class Presence {
   readonly #returned = new Set<number>();
   #soon: NodeJS.Timeout | undefined;
   #writing: Promise<void> = Promise.resolve();
-  /** A write has not begun yet. */
+  /** True if a write is queued. */
   #isQueued = false;
   #isStopped = false;
   #prunedAt = Number.NEGATIVE_INFINITY;
@@ -83,7 +84,8 @@ export class Presence {
     if (instance !== undefined && instanceForm.test(instance)) {
       const kept = this.#options.days > 0 ? { address } : {};
       presence.instances = addInstance(presence.instances, { id: instance, since: at, ...kept });
-      // A start that is new, or back, is written at once: other processes may know it.
+      // A start that is new or has returned is written immediately, because other processes may
+      // have stored it.
       if (presence.instance !== null && presence.instance !== instance) this.#writeSoon(peerId);
       presence.instance = instance;
     }
@@ -98,7 +100,8 @@ export class Presence {
     if (at - last > silentMs) presence.isOnline = false;
     presence.requests += 1;
     this.#presence.set(peerId, presence);
-    // What is written already brings no news, as the requests of a peer that is suspended.
+    // An offline peer with a recent write needs no other write, for example a suspended peer that
+    // makes requests.
     if (presence.isOnline || (presence.writtenAt !== null && at - presence.writtenAt < this.#options.flushMs)) return;
     this.#writeSoon(peerId);
   }
@@ -111,44 +114,45 @@ export class Presence {
     }, this.#options.settleMs);
   }
 
-  /** Milliseconds since the last request of a peer to this process; null for none, and until the first of them is stored. */
+  /** Milliseconds since a peer's last request to this process; null without a stored one. */
   silenceOf(peer: number): number | null {
     const presence = this.#presence.get(peer);
     return presence === undefined || presence.writtenAt === null ? null : this.#now() - presence.at;
   }
 
-  /** How many requests of a peer this process received; it forgets silent peers. */
+  /** The number of a peer's requests to this process. Silent peers are forgotten. */
   requestsOf(peer: number): number {
     return this.#presence.get(peer)?.requests ?? 0;
   }
 
   /**
-   * A connection of a peer was lost at this instant: its requests since then, and its next one, are written at once. A peer with a
-   * request that waits here has lost another connection, and is seen after that.
+   * Handles the loss of a peer's connection: its requests since `lostAt`, and its next request, are
+   * written immediately. If a request of the peer waits here, another connection was lost, and the
+   * peer counts as seen after the loss.
    */
   expect(peer: number, lostAt: number, isWaiting = false): void {
     const presence = this.#presence.get(peer);
     if (!presence) return;
     if (isWaiting) presence.at = Math.max(presence.at, lostAt + 1);
-    // As if nothing was written lately: then the next request is.
+    // Makes the last write old, so that the next request is written.
     const before = lostAt - this.#options.flushMs;
     Object.assign(presence, { isOnline: false, writtenAt: presence.writtenAt && Math.min(presence.writtenAt, before) });
     if (presence.at > lostAt) this.#writeSoon(peer);
   }
 
-  /** Since when a peer is cloned, in milliseconds since 1970; null where it is not. */
+  /** Since when a peer is cloned, in milliseconds since 1970, or null. */
   clonedSince(peer: number): number | null {
     const since = this.#presence.get(peer)?.clonedSince ?? null;
     return since === null ? null : this.#context.now().getTime() - (this.#now() - since);
   }
 
-  /** Notes what the last event stated of a peer. */
+  /** Sets the state of a peer in the last event. */
   setOnline(peer: number, isOnline: boolean): void {
     const presence = this.#presence.get(peer);
     if (presence) presence.isOnline = isOnline;
   }
 
-  /** Writes what is due. At most one write waits for the one under way, however long the database does not answer. */
+  /** Writes pending requests. At most one write is queued, even if the database does not answer. */
   flush(): Promise<void> {
     if (this.#isQueued) return this.#writing;
     this.#isQueued = true;
@@ -157,7 +161,7 @@ export class Presence {
     return this.#writing;
   }
 
-  /** Writes all. */
+  /** Writes all pending requests. */
   stop(): Promise<void> {
     clearInterval(this.#timer);
     clearTimeout(this.#soon);
@@ -178,7 +182,7 @@ export class Presence {
     for (let first = 0; first < due.length; first += batch)
       await this.#writeBatch(due.slice(first, first + batch), now);
     const networks = new Set(returned.flatMap((peer) => this.#presence.get(peer)?.network ?? []));
-    // Not those that returned while this was written.
+    // Peers that returned during the write stay in the set.
     for (const peer of returned) this.#returned.delete(peer);
     for (const network of networks) this.#options.onReturn(network);
     for (const [peer, { at }] of this.#presence) if (now - at > 10 * minuteMs) this.#presence.delete(peer);
@@ -227,9 +231,9 @@ export class Presence {
 
 const unwritten = { writtenAt: null, isOnline: false, instance: null, clonedSince: null, requests: 0 };
 
-/** What a host chooses as the id of a start of its daemon. */
+/** The form of the id that a host chooses for a start of its daemon. */
 const instanceForm = /^[0-9a-f]{16}$/;
-/** Between two writes: of more than two hosts with one identity some are enough. */
+/** The maximum between two writes. Some of many hosts with one identity are enough. */
 const mostInstances = 16;
 
 function addInstance(known: readonly Instance[], next: Instance): Instance[] {
@@ -238,14 +242,14 @@ function addInstance(known: readonly Instance[], next: Instance): Instance[] {
   return [...(isRepeated ? known.slice(0, -1) : known), next].slice(-mostInstances);
 }
 
-/** Minutes begin at another second for each peer, so that the peers of a network are not written all at once. */
+/** Minutes begin at different seconds per peer, so that peers are not written all at once. */
 function minuteOf(peer: number, at: number): number {
   return Math.floor((at + (peer % 60) * 1000) / minuteMs);
 }
 
 const mostOfAgent = 64;
 
-/** What `cpn/0.1.0 (linux x64)` says; nulls for another program. */
+/** Parses the format `cpn/0.1.0 (linux x64)`. Returns nulls for other programs. */
 function readUserAgent(text = ''): { readonly version: string | null; readonly platform: string | null } {
   const [, version, platform] = /^cpn\/([!-~]+)(?: +\(([ -~]*)\))?/.exec(text) ?? [];
   return { version: version?.slice(0, mostOfAgent) ?? null, platform: platform?.slice(0, mostOfAgent) || null };

@@ -7,7 +7,7 @@ import { findPeer } from '../store/peers.ts';
 import { findTraffic, listTraffic } from '../store/traffic.ts';
 import { intervalEnd, parseTraffic, toSeries } from './traffic-history.ts';
 
-/** The traffic of a peer in the last 24 hours. @throws NotFound */
+/** Returns the traffic of a peer in the last 24 hours. @throws NotFound */
 export async function readPeerTraffic(
   { db, readTime }: Context,
   caller: Caller,
@@ -21,7 +21,10 @@ export async function readPeerTraffic(
   return { ...frameOf(now), ...toSeries(stored === null ? null : parseTraffic(stored), now) };
 }
 
-/** The traffic of all hosts of a network in the last 24 hours, and of the busiest ones. @throws NotFound */
+/**
+ * Returns the traffic of a network in the last 24 hours: all hosts together, and the busiest.
+ * @throws NotFound
+ */
 export async function readNetworkTraffic(
   { db, readTime }: Context,
   caller: Caller,

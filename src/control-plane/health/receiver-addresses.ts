@@ -3,12 +3,12 @@ import { lookup } from 'node:dns/promises';
 import { BlockList, isIP } from 'node:net';
 import { addressOf, familyOf, lengthOf, type Prefix } from '../../core/net/cidr.ts';
 
-/** Finds the addresses of a name. */
+/** Resolves a name to addresses. */
 export type FindAddresses = (name: string) => Promise<readonly LookupAddress[]>;
 
 export const resolveName: FindAddresses = (name) => lookup(name, { all: true });
 
-/** What may not be connected to unless the operator names it. Messages show the reason. */
+/** Addresses that are refused unless the operator allows them. Messages show the reason. */
 const refused = [
   ['0.0.0.0/8', 'unspecified'],
   ['10.0.0.0/8', 'private'],
@@ -25,18 +25,18 @@ const refused = [
   ['fc00::/7', 'private'],
   ['fe80::/10', 'link-local'],
   ['ff00::/8', 'multicast'],
-  // Teredo and 6to4, in which an IPv4 address is packed.
+  // Teredo and 6to4 addresses contain an IPv4 address.
   ['2001::/32', 'special'],
   ['2002::/16', 'special'],
 ] as const;
 const refusals = refused.map(([prefix, reason]) => [blockListOf([prefix as Prefix]), reason] as const);
-/** All unicast addresses of IPv6: IPv4-mapped and NAT64 ones are outside. */
+/** All unicast addresses of IPv6, without IPv4-mapped and NAT64 addresses. */
 const unicast6 = blockListOf(['2000::/3' as Prefix]);
 
-/** Why an address may not be connected to; null where it may. */
+/** Returns why a connection to an address is refused; null if it is permitted. */
 export type RefuseAddress = (address: string) => string | null;
 
-/** Refuses what is not public, and over plain http all, unless `allow` has it. */
+/** Refuses addresses that are not public, and all over plain http, except the ones in `allow`. */
 export function createAddressCheck(allow: readonly Prefix[], isPlain: boolean): RefuseAddress {
   const allowed = blockListOf(allow);
   return (text) => {
@@ -63,12 +63,12 @@ export function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[(.*)\]$/, '$1');
 }
 
-/** The receiver has no address that may be connected to. */
+/** The receiver has no permitted address. */
 export class RefusedAddress extends Error {
   override readonly name = 'RefusedAddress';
 }
 
-/** The addresses of a host that may be connected to. @throws RefusedAddress where there is none */
+/** Returns the permitted addresses of a host. @throws RefusedAddress if there are none */
 export async function findReceiver(
   host: string,
   refuse: RefuseAddress,

@@ -10,33 +10,34 @@ import { readRetryAfter } from '../../core/util/backoff.ts';
 import { createAddressCheck, findReceiver, hostOf, RefusedAddress, resolveName } from './receiver-addresses.ts';
 import type { Webhook } from './webhook-settings.ts';
 
-/** One message, which may be sent several times under the same id. */
+/** A message, which may be sent several times with the same id. */
 export interface WebhookMessage {
   readonly id: string;
   /** JSON. */
   readonly body: string;
 }
 
-/** Null where the receiver accepted the message; else why not, without anything that is secret. */
+/** Null if the receiver accepted the message, else the reason, without secrets. */
 export type WebhookOutcome = null | { readonly reason: string; readonly retryAfterMs: number };
 
-/** Makes one attempt. The signal ends it. */
+/** Makes one attempt. The signal aborts it. */
 export type Send = (message: WebhookMessage, at: Date, signal: AbortSignal) => Promise<WebhookOutcome>;
 
 const attemptMs = 10_000;
-/** A receiver must not delay an error that is known already. */
+/** A receiver must not delay an error that is already certain. */
 const inspectMs = 2_000;
 const maxRetryAfterMs = 3_600_000;
 
 /**
- * Sends to the receiver of a webhook, signed as Standard Webhooks has it. It connects to the addresses that were checked, follows no
- * redirect, and reads nothing of a reply but its status.
+ * Creates a sender to the receiver of a webhook. It signs messages as specified by Standard
+ * Webhooks. It connects only to the checked addresses, follows no redirects, and reads only the
+ * status of a reply.
  */
 export function createSend({ url: secretUrl, secrets, allow, findAddresses = resolveName }: Webhook): Send {
   const url = new URL(secretUrl.reveal());
   const signers = secrets.map((secret) => new Signer(secret.reveal()));
   const refuse = createAddressCheck(allow, url.protocol === 'http:');
-  // A resolver that does not answer holds one thread of the pool, whatever there is to send.
+  // A resolver that does not answer blocks only one thread of the pool.
   const findShared = shareRunning(() => findReceiver(hostOf(url), refuse, findAddresses));
   return async ({ id, body }, at, ending) => {
     const signal = AbortSignal.any([AbortSignal.timeout(attemptMs), ending]);
@@ -71,7 +72,7 @@ export function createSend({ url: secretUrl, secrets, allow, findAddresses = res
   };
 }
 
-/** A client that connects to these addresses, whatever the name of its origin resolves to by now. */
+/** Creates a client for these addresses. A later DNS change does not affect it. */
 function createClient(origin: string, addresses: readonly LookupAddress[], signal: AbortSignal): Client {
   const options: buildConnector.BuildOptions = {
     allowH2: false,
@@ -83,13 +84,13 @@ function createClient(origin: string, addresses: readonly LookupAddress[], signa
       else done(null, address, family);
     },
   };
-  // Reads the certificates that were not accepted, and sends nothing.
+  // Reads the rejected certificates, and sends nothing.
   const inspect = buildConnector({ ...options, timeout: inspectMs, rejectUnauthorized: false, maxCachedSessions: 0 });
   const connect = withChain(buildConnector(options), inspect, () => noteTrust(() => tls));
   return new Client(origin, { connect, headersTimeout: 0, bodyTimeout: 0 });
 }
 
-/** Errors of undici may hold what was read; their codes do not. */
+/** Errors of undici may contain received data; their codes do not. */
 function describe(error: unknown, url: URL, signal: AbortSignal, ending: AbortSignal): string {
   if (error instanceof RefusedAddress) return error.message;
   if (ending.aborted) return 'the control plane stops';
@@ -107,7 +108,9 @@ function describe(error: unknown, url: URL, signal: AbortSignal, ending: AbortSi
   return remedy === undefined ? code : `${code}; ${remedy}`;
 }
 
-/** Node's error for a connection that ends before TLS is established has this text alone. */
+/**
+ * Node's error for a connection that ends before TLS is established has only this text, no code.
+ */
 function isClosedHandshake(error: unknown): boolean {
   return error instanceof Error && error.message.includes('before secure TLS connection was established');
 }
@@ -137,7 +140,7 @@ const remedies: Readonly<Record<string, string>> = {
   UND_ERR_CONNECT_TIMEOUT: silent,
 };
 
-/** The work, which runs at most once at a time. */
+/** Runs `work` at most once at a time: concurrent calls share its result. */
 function shareRunning<Result>(work: () => Promise<Result>): () => Promise<Result> {
   let running: Promise<Result> | undefined;
   return () => {
@@ -148,7 +151,7 @@ function shareRunning<Result>(work: () => Promise<Result>): () => Promise<Result
   };
 }
 
-/** The result of work that cannot be cancelled, unless the signal aborts before. */
+/** Returns the result of work that cannot be cancelled, or rejects when the signal aborts. */
 function orAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);

@@ -16,8 +16,8 @@ import { type MergedReport, mergeReport, readReport } from './merge-report.ts';
 import { addTraffic, formatTraffic, parseTraffic, sumRates } from './traffic-history.ts';
 
 /**
- * Merges a report of a host into its earlier ones. It changes nothing but what is stored of this host, and may be an event. Returns
- * whether verdicts may follow from it.
+ * Merges a report of a host into its earlier reports. Changes only what is stored of this host, and
+ * may emit events. Returns whether the report may change verdicts.
  */
 export async function storeReport(
   context: Context,
@@ -64,7 +64,7 @@ export async function storeReport(
   return isNewer;
 }
 
-/** Adds the traffic since the report before, whose rates held until now. */
+/** Adds the traffic since the last report, whose rates applied until now. */
 async function addToHistory(
   db: Db,
   peer: number,
@@ -81,12 +81,12 @@ async function addToHistory(
   if (history !== null) await saveTraffic(db, peer, formatTraffic(history), to);
 }
 
-/** What of a report verdicts follow from. */
+/** The parts of a report that determine verdicts. */
 function decisive({ paths, routes, probes }: MergedReport): string {
   return JSON.stringify([paths.map(({ peer, path }) => `${peer} ${path}`).sort(), routes, probes]);
 }
 
-/** What happened by a report that did not by those before. */
+/** The events that a report causes: changes from the earlier reports. */
 function findEvents(
   before: MergedReport,
   merged: MergedReport,

@@ -5,7 +5,7 @@ import { listNetworks } from '../service/networks.ts';
 import type { Slice, StoredPage } from '../store/page.ts';
 import type { Evaluator, HealthEvaluation } from './evaluate.ts';
 
-/** What is down in each network of the caller's organization. A network that is deleted meanwhile is left out. */
+/** Counts states per network of the caller's organization, without networks deleted meanwhile. */
 export async function summarizeNetworks(
   context: Context,
   evaluator: Pick<Evaluator, 'readRecent'>,
@@ -14,7 +14,7 @@ export async function summarizeNetworks(
 ): Promise<StoredPage<HealthSummary>> {
   const page = await listNetworks(context, caller, slice);
   const entries: HealthSummary[] = [];
-  // One after the other: a large organization does not hold up other requests.
+  // Sequentially, so that a large organization does not block other requests.
   for (const { id } of page.entries) {
     const evaluation = await evaluator.readRecent(id);
     if (evaluation !== null) entries.push(summarize(evaluation));

@@ -1,7 +1,9 @@
 import type { PeerPath } from '../../contract/health.ts';
 import { type TrafficSeries, trafficIntervalSeconds, trafficIntervals } from '../../contract/traffic.ts';
 
-/** What a host received and sent in each interval, in bytes; the last entries are those of the interval `last`. */
+/**
+ * Bytes that a host received and sent per interval. The last entries are of the interval `last`.
+ */
 export interface TrafficHistory {
   /** Counts intervals since 1970. */
   readonly last: number;
@@ -9,16 +11,16 @@ export interface TrafficHistory {
   readonly sent: readonly number[];
 }
 
-/** Bytes a second. */
+/** Bytes per second. */
 export interface TrafficRates {
   readonly received: number;
   readonly sent: number;
 }
 
 const intervalMs = trafficIntervalSeconds * 1000;
-/** An idle host reports every three minutes: after twice that long its rates are not known. */
+/** An idle host reports every three minutes. After twice that time, its rates are unknown. */
 const longestHoldMs = 6 * 60_000;
-/** A host may report any number. Ten terabits a second fit into no interface. */
+/** Limits the rates that a host may report. No interface reaches ten terabits per second. */
 const mostRate = 1.25e12;
 
 export function sumRates(paths: readonly Pick<PeerPath, 'rx_rate' | 'tx_rate'>[]): TrafficRates {
@@ -31,10 +33,10 @@ export function sumRates(paths: readonly Pick<PeerPath, 'rx_rate' | 'tx_rate'>[]
 }
 
 /**
- * Adds the time between two reports, in which the rates of the earlier one held: a host reports a rate when it changes notably. Null
- * where there is nothing to add.
+ * Adds the time between two reports. The rates of the earlier report apply to it, because a host
+ * reports a notable change of its rates. Null if there is nothing to add.
  *
- * @param from like `to` in milliseconds
+ * @param from milliseconds, like `to`
  */
 export function addTraffic(
   before: TrafficHistory | null,
@@ -46,7 +48,7 @@ export function addTraffic(
   if (end <= from || received + sent === 0) return null;
   const first = Math.floor(from / intervalMs);
   const last = Math.floor((end - 1) / intervalMs);
-  // By a clock that was ahead.
+  // The clock was ahead.
   const base = before !== null && before.last > last + 1 ? null : before;
   const latest = Math.max(last, base?.last ?? last);
   const add = (values: readonly number[] | undefined, rate: number) =>
@@ -59,7 +61,7 @@ export function addTraffic(
   return { last: latest, received: add(base?.received, received), sent: add(base?.sent, sent) };
 }
 
-/** All intervals up to `latest`, of values whose last one is that of `last`. */
+/** Extends or cuts a series that ends at `last` to all intervals up to `latest`. */
 function shift(values: readonly number[], last: number, latest: number): readonly number[] {
   const empty = Math.max(0, Math.min(trafficIntervals, latest - last));
   const known = values.slice(-(trafficIntervals - empty));
@@ -68,7 +70,7 @@ function shift(values: readonly number[], last: number, latest: number): readonl
   return [...before, ...kept, ...Array<number>(empty).fill(0)];
 }
 
-/** Bytes a second in each of the last intervals, up to the one of `now` in milliseconds. */
+/** Bytes per second in each of the last intervals, up to the interval of `now` in milliseconds. */
 export function toSeries(history: TrafficHistory | null, now: number): TrafficSeries {
   const latest = Math.floor(now / intervalMs);
   const elapsed = Math.max(60, (now - latest * intervalMs) / 1000);
@@ -82,10 +84,10 @@ export function toSeries(history: TrafficHistory | null, now: number): TrafficSe
   return { received: toRates(history?.received), sent: toRates(history?.sent) };
 }
 
-/** The end of the interval of an instant, ISO 8601. */
+/** The end of an instant's interval, ISO 8601. */
 export const intervalEnd = (now: number) => new Date((Math.floor(now / intervalMs) + 1) * intervalMs).toISOString();
 
-/** The text of the database: the interval, and both lists without the zeros before the first traffic. */
+/** The stored text: the interval, and both lists without the leading zeros. */
 export function formatTraffic({ last, received, sent }: TrafficHistory): string {
   const start = Math.min(
     ...[received, sent].map((values) => {

@@ -3,32 +3,32 @@ import type { StoredHealth } from '../store/health.ts';
 import type { NewEvent } from './append-events.ts';
 import { type AnnouncedRoute, type JudgedNetwork, type Observation, readAnnouncedRoutes } from './observe.ts';
 
-/** What is to be stored of a route, and the event that states it. */
+/** The state of a route to store, and the event that states it. */
 interface RouteTransition {
   readonly after: AnnouncedRoute | undefined;
   readonly event?: NewEvent;
 }
 
-/** What is to be stored and stated because verdicts differ from the last events. */
+/** The changes to store and the events to emit, because verdicts differ from the last events. */
 export interface Transitions {
-  /** What of peers is to be stored, by their ids, in the order of these. */
+  /** The states of peers to store, ordered by peer id. */
   readonly peers: readonly (readonly [number, StoredHealth['announced']])[];
-  /** The JSON to store of the routes; null where it is stored already. */
+  /** The JSON of the routes to store; null if unchanged. */
   readonly routes: string | null;
   readonly events: readonly NewEvent[];
-  /** What the events count for. */
+  /** The subjects whose limits the events count against. */
   readonly subjects: readonly EventSubject[];
-  /** Something is not stated because it may not be now. */
+  /** True if a change is held back by the limit of its subject. */
   readonly isHeldBack: boolean;
 }
 
-/** What of a network an event is about: the id of a peer, a route, or all peers that only other hosts report of. */
+/** An event's subject: a peer id, a route, or all peers that only other hosts report. */
 export type EventSubject = number | string;
 export const reportedPeers = 'reported peers';
 
 /**
- * Compares verdicts with what the last events stated. What is unknown changes nothing, and neither does what is about
- * a subject of which no other event may be stated now.
+ * Compares verdicts with the states in the last events. Unknown states change nothing. Neither do
+ * changes about a subject whose limit is reached.
  */
 export function findTransitions(
   observation: Observation,
@@ -40,7 +40,8 @@ export function findTransitions(
     const announced = health?.announced ?? null;
     if (state === 'unknown' || state === announced) return [];
     const isReported = !isHeard && health?.last_seen == null;
-    // A host that calls the control plane is back when it calls again: else one witness could state it of many.
+    // A host that made requests before returns only with a request. Otherwise a single witness
+    // could state the return of many hosts.
     return announced === 'offline' && !isHeard && !isReported ? [] : [{ peer, state, isReported }];
   });
   const reported: EventSubject[] = [];
@@ -77,7 +78,7 @@ function findDialling({ peers }: Observation, connector: number): { readonly id:
   return dialling.slice(0, mostDialling);
 }
 
-/** Peers in the details of one event. */
+/** The maximum number of peers in the details of an event. */
 const mostDialling = 50;
 
 function compareRoutes(observation: Observation, judged: JudgedNetwork, mayState: (subject: EventSubject) => boolean) {
@@ -90,12 +91,12 @@ function compareRoutes(observation: Observation, judged: JudgedNetwork, mayState
     if (!verdict || verdict.state === 'unknown') return { after: before };
     const { state, connector, standby, choices, why } = verdict;
     if (state === 'dead') {
-      // A route that was never up is one that is being set up.
+      // A route that was never up is still being set up.
       if (before?.state !== 'up') return { after: before };
       const event: NewEvent = { type: 'route.dead', route, details: { why, from: toPeer(before.connector) } };
       return { after: { state, connector: before.connector }, event };
     }
-    // Where no host reports a connector, the route stays with the one that it had, if that can still serve.
+    // If no host reports a connector, the route stays with its last one, if that can still serve.
     const last = before?.connector ?? null;
     const stays = last !== null && !choices.includes(connector) && standby.includes(last);
     const used = stays ? last : (connector ?? last);
@@ -107,7 +108,7 @@ function compareRoutes(observation: Observation, judged: JudgedNetwork, mayState
     const named = used === null ? undefined : names.get(used);
     const peer = used !== null && named !== undefined ? { peer: { id: used, name: named } } : {};
     const from = toPeer(last);
-    // Just after a drain no host has reported its new choice.
+    // Just after a drain, no host has reported its new choice.
     const reason = choices.includes(used) ? why : `${from?.name ?? 'the last connector'} no longer serves it`;
     const details = { from, to: toPeer(used), why: reason };
     return { after, event: { type: 'route.failed_over', route, ...peer, details } };
@@ -124,6 +125,6 @@ function compareRoutes(observation: Observation, judged: JudgedNetwork, mayState
     if (event) events.push(event);
     return [route, after] as const;
   });
-  // What is undefined is left out.
+  // JSON.stringify omits undefined values.
   return { routes: JSON.stringify(Object.fromEntries(entries)), events, isHeldBack };
 }

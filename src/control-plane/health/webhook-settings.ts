@@ -5,25 +5,25 @@ import { InvalidValue } from '../../core/errors/index.ts';
 import { type Prefix, parsePrefixOrAddress } from '../../core/net/cidr.ts';
 import { createAddressCheck, type FindAddresses, hostOf } from './receiver-addresses.ts';
 
-/** Where events are sent. */
+/** The receiver of events. */
 export interface Webhook {
-  /** Its path may be what opens it. */
+  /** Secret, because its path may grant access. */
   readonly url: Secret;
-  /** Each signs all messages, as `whsec_` and base64. */
+  /** Each one signs all messages. The form is `whsec_` and base64. */
   readonly secrets: readonly Secret[];
   readonly types: ReadonlySet<EventType>;
-  /** Addresses that are sent to although they are not public, or over plain http. */
+  /** Permitted addresses that are not public, or that use plain http. */
   readonly allow: readonly Prefix[];
-  /** Resolves names, where it is not the resolver of this machine. */
+  /** Resolves names instead of the resolver of this host. */
   readonly findAddresses?: FindAddresses;
 }
 
-/** A webhook as the operator gives it. */
+/** A webhook in the operator's form. */
 interface WebhookTexts {
   readonly url: Secret;
-  /** One a line. */
+  /** One per line. */
   readonly secrets: Secret;
-  /** All types when it is empty. */
+  /** Empty for all types. */
   readonly events: readonly string[];
   readonly allow: readonly string[];
 }
@@ -74,7 +74,7 @@ function parseSecrets(secrets: Secret): Secret[] {
     .map((line, index) => parseSecret(line.trim(), index));
 }
 
-/** As the specification has it: 24 to 64 bytes. */
+/** The specification requires 24 to 64 bytes. */
 function parseSecret(line: string, index: number): Secret {
   const [, text = ''] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(line) ?? [];
   const bytes = Buffer.from(text, 'base64');

@@ -3,7 +3,7 @@ import type { FastifyBaseLogger, FastifyInstance, FastifyRequest, RawServerDefau
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { AccessRule, Caller, UserCaller } from '../domain/caller.ts';
 
-/** The HTTP server that routes are added to; request and reply types come from their schemas. */
+/** The HTTP server that routes are added to. Request and reply types come from their schemas. */
 export type App = FastifyInstance<
   RawServerDefault,
   IncomingMessage,
@@ -16,19 +16,25 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Required: a route without it is an error at start. */
     access?: AccessRule;
-    /** The route itself checks that a calling peer is still in its network, so its token may come from a cache. */
+    /**
+     * True if the route checks a peer's membership itself, so that its token may come from a cache.
+     */
     looksUpPeers?: boolean;
-    /** A peer of a deleted network gets a 410 with the id and the nonce of the network, where its request takes one. */
+    /**
+     * True if a peer of a deleted network gets a 410 with the network's id and nonce on request.
+     */
     statesDeletion?: boolean;
-    /** Requested every few seconds, and logged at debug level only. */
+    /** Requested every few seconds, and logged only at debug level. */
     isHealthCheck?: boolean;
-    /** How many changes of its user a request counts as; absent means one. */
+    /** The number of changes that a request counts as in its user's limit; one if absent. */
     countChanges?(request: FastifyRequest): number;
-    /** True where a request that is no DELETE takes access or service away, and nothing else: limits refuse no removal. */
+    /**
+     * True if a non-DELETE request only removes access or service. Limits never refuse removals.
+     */
     isRemoval?(request: FastifyRequest): boolean | Promise<boolean>;
     /**
-     * Checks fields of a body beyond its schema, and throws InvalidRequest. It gets the fields that follow the schema where others do not,
-     * so that the refusal names every field that breaks a rule.
+     * Checks fields of a body beyond its schema, and throws InvalidRequest. If some fields break
+     * the schema, it gets the valid ones, so that the refusal lists every broken rule.
      */
     checkFields?(fields: object, request: FastifyRequest): unknown;
   }
@@ -37,13 +43,13 @@ declare module 'fastify' {
   }
 }
 
-/** The caller, on a route that is not for anyone. */
+/** Returns the caller, on a route that needs one. */
 export function callerOf(request: Pick<FastifyRequest, 'caller'>): Caller {
   if (!request.caller) throw new Error('a route for anyone asked who calls');
   return request.caller;
 }
 
-/** The calling user, on a route that is not for peers. */
+/** Returns the calling user, on a route that peers cannot use. */
 export function userOf(request: Pick<FastifyRequest, 'caller'>): UserCaller {
   const caller = callerOf(request);
   if (caller.kind !== 'user') throw new Error('a route for peers asked which user calls');

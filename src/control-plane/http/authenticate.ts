@@ -19,18 +19,18 @@ import {
   sessionKeyHeader,
 } from './session-cookie.ts';
 
-/** A peer as its token identifies it, for any request. */
+/** A peer as its token identifies it, independent of the request. */
 type TokenPeer = Omit<PeerCaller, 'address' | 'access'>;
 
-/** The id of a start of a daemon, on requests for the map. */
+/** The id of the daemon's start, on requests for the map. */
 export const instanceHeader = 'peer-instance';
 
-/** What the daemon of a host does where its network was deleted, on requests for the map. */
+/** The daemon's behaviour after a deletion of its network, on requests for the map. */
 export const deletionHeader = 'network-deletion';
 
 const maxCachedTokens = 100_000;
 
-/** Authenticates each request, and checks its access to the route, before its body is read. Requests of peers are their presence. */
+/** Authenticates requests and checks access before their body is read. Records peers' presence. */
 export function authenticate(
   app: App,
   context: Context,
@@ -41,11 +41,11 @@ export function authenticate(
   app.addHook('onRoute', (route) => {
     if (!route.config?.access) throw new Error(`${route.method} ${route.url} has no access rule`);
   });
-  /** The peers of the last tokens, by token hash. A route that uses it checks that the peer is still in its network. */
+  /** The peers of recent tokens, by token hash. Routes that use it check the peer's membership. */
   const tokenPeers = createBoundedCache<string, TokenPeer>(maxCachedTokens);
   app.addHook('onRequest', async (request) => {
     const { access, looksUpPeers } = request.routeOptions.config;
-    // Without a route there is nothing to protect: the reply is a 404.
+    // Without a route, the reply is a 404 and there is nothing to protect.
     if (access === undefined || access === 'anyone') return;
     await endUnsplitSession(context, request);
     const found = looksUpPeers ? tokenPeers.get(hashOf(context, request)) : undefined;
@@ -58,7 +58,7 @@ export function authenticate(
     presence.touch(caller, { userAgent, instance: [instance].flat()[0] });
     losses.noteRequest(caller.peerId);
   });
-  // After a wait, and for each status.
+  // Runs after a wait, and for each status.
   app.addHook('onSend', async ({ caller, routeOptions }, response) => {
     const { looksUpPeers } = routeOptions.config;
     const since = looksUpPeers && caller?.kind === 'peer' ? presence.clonedSince(caller.peerId) : null;
@@ -66,7 +66,7 @@ export function authenticate(
       response.header('peer-cloned-since', new Date(Math.round(since / 1000) * 1000).toISOString());
     }
   });
-  // Of a peer that was suspended or removed, no further request is presence.
+  // A removed or suspended peer must leave the cache, so that its later requests are no presence.
   app.addHook('onResponse', async (request, { statusCode }) => {
     const isRefused = [401, 403, 410].includes(statusCode);
     if (isRefused && request.caller?.kind === 'peer') tokenPeers.delete(hashOf(context, request));
@@ -81,7 +81,7 @@ function hashOf(context: Context, request: RequestFacts): string {
   return hashToken(credentialOf(context, request));
 }
 
-/** The caller of this request as of now. @throws Unauthenticated for a void token, Forbidden without access to the route */
+/** The request's current caller. @throws Unauthenticated if void, Forbidden without access */
 export async function authenticateRequest(context: Context, request: RequestFacts): Promise<Caller> {
   const { access } = request.routeOptions.config;
   if (access === undefined || access === 'anyone') throw new Error('a route for anyone asked who calls');
@@ -108,7 +108,7 @@ function readDeletion(header: string | string[] | undefined): DeletionRequest | 
   return header === 'follow' || header === 'applied' ? header : null;
 }
 
-/** The bearer token, or without that header the session of the console. */
+/** Returns the bearer token, or without that header the session of the console. */
 function credentialOf({ publicUrls }: Pick<Context, 'publicUrls'>, request: RequestFacts): Secret {
   const { authorization } = request.headers;
   const session = authorization === undefined ? readBrowserSession(request) : null;
@@ -118,7 +118,9 @@ function credentialOf({ publicUrls }: Pick<Context, 'publicUrls'>, request: Requ
   return session;
 }
 
-/** Ends the session in a cookie of version 0.1, which is a whole token: other ports of the host may have read it. */
+/**
+ * Ends the session of a version 0.1 cookie: it has a whole token, and other ports may have read it.
+ */
 async function endUnsplitSession(context: Context, { headers, ip }: RequestFacts): Promise<void> {
   if (headers.authorization !== undefined || headers[sessionKeyHeader] !== undefined) return;
   for (const token of readSessionCookies(headers.cookie).slice(0, mostUnsplit)) {

@@ -26,13 +26,13 @@ export const conditionalHeaders = z.looseObject({
 
 export interface ConditionalResult {
   readonly revision: ObservedRevision;
-  /** For the caller alone, which has this revision; empty where it has another one. */
+  /** Messages for a caller that has this revision; empty for a caller with another revision. */
   readonly messages: readonly PeerMessage[];
 }
 
 /**
- * Waits for a revision that the caller does not have, or for messages in the inbox, and returns it for the reply. Null where there is
- * nothing left to reply: the caller has the revision and got a 304, or has disconnected.
+ * Waits for a revision that the caller does not have, or for messages in the inbox. Null if the
+ * reply is complete: the caller has the revision and got a 304, or has disconnected.
  */
 export type ConditionalRead = (
   request: FastifyRequest,
@@ -41,7 +41,7 @@ export type ConditionalRead = (
   inbox?: Inbox | null,
 ) => Promise<ConditionalResult | null>;
 
-/** @param onCurrent called for a request that names the current revision, before it waits */
+/** @param onCurrent called before the wait of a request that names the current revision */
 export function createConditionalRead(
   context: Context,
   poll: LongPoll,

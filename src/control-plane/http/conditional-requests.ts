@@ -1,26 +1,28 @@
 import type { Revision } from '../store/changes.ts';
 
 /**
- * What proxies that compress append to an ETag: "-gzip" (Apache's DeflateAlterETag), "--gzip" (Jetty), ";gzip" (older Apaches), also
- * for other codings.
+ * The suffixes that compressing proxies append to an ETag: "-gzip" (Apache's DeflateAlterETag),
+ * "--gzip" (Jetty), ";gzip" (older Apache versions), also for other codings.
  */
 const codingSuffix = /[-;](?:gzip|br|deflate|zstd)(?="$)/;
 const jettySuffix = /--(?:gzip|br|deflate|zstd)(?="$)/;
 
 /**
- * True when an If-None-Match header names this ETag (RFC 9110, 13.1.2: weak comparison, a list, or any), also as a proxy that compresses
- * writes it.
+ * True if an If-None-Match header matches this ETag (RFC 9110, 13.1.2: weak comparison, a list, or
+ * any), also in the form of a compressing proxy.
  */
 export function matches(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;
   return ifNoneMatch.split(',').some((part) => {
     const named = part.trim().replace(/^W\//, '');
-    // An ETag may itself end with the hyphen that a suffix of two hyphens begins with.
+    // An ETag may itself end with the hyphen that a two-hyphen suffix begins with.
     return named === '*' || [named, named.replace(codingSuffix, ''), named.replace(jettySuffix, '')].includes(etag);
   });
 }
 
-/** True when a header such as A-IM (RFC 3229, 10.5.3) or Accept lists this value by name, with a weight that is not 0. */
+/**
+ * True if a header such as A-IM (RFC 3229, 10.5.3) or Accept lists a value with a weight above 0.
+ */
 export function accepts(header: string | undefined, value: string): boolean {
   return (header ?? '').split(',').some((part) => {
     const [name = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase());
@@ -31,23 +33,25 @@ export function accepts(header: string | undefined, value: string): boolean {
 /** A random nonce has 12 characters. The last one may be a hyphen. */
 const ownETag = /^(?:W\/)?"(0|[1-9][0-9]{0,14})-([\w-]{12}|[\w-]{1,64}?)(?:(?:--?|;)(?:gzip|br|deflate|zstd))?"$/;
 
-/** The revision that If-None-Match names as the one that the caller has: one ETag of ours, also weak or with a suffix; or null. */
+/**
+ * The client's revision from If-None-Match: one ETag of ours, also weak or with suffix, or null.
+ */
 export function baseOf(ifNoneMatch: string | undefined): Revision | null {
   const [, digits, nonce] = ownETag.exec((ifNoneMatch ?? '').trim()) ?? [];
   return digits === undefined || nonce === undefined ? null : { revision: Number(digits), nonce };
 }
 
-/** Below the 50 s after which Debian's haproxy gives up on a server, and the 60 s of nginx and of most load balancers. */
+/** Below the server timeouts of Debian's haproxy (50 s), nginx and most load balancers (60 s). */
 export const longestWait = 45;
 
-// A quoted string without an end reaches to the end of the header, so the match needs no backtracking.
+// A quoted string without an end extends to the end of the header, so the match never backtracks.
 const preferences = /(?:[^",]|"(?:[^"\\]|\\.)*\\?(?:"|$))+/g;
 const waitPreference = /^\s*wait\s*(?:=\s*(?:([0-9]+)|"([0-9]+)")\s*)?(?:;.*)?$/i;
 const nameOfWait = /^\s*wait\s*(?:[=;]|$)/i;
 
 /**
- * The seconds of `wait` in a Prefer header (RFC 7240), {@link longestWait} at most; null without it, or when it is malformed. The first of
- * several counts.
+ * The seconds of `wait` in a Prefer header (RFC 7240), at most {@link longestWait}. Null if it is
+ * missing or malformed. The first of several counts.
  */
 export function readWait(prefer: string | undefined): number | null {
   const first = (prefer ?? '').match(preferences)?.find((preference) => nameOfWait.test(preference));

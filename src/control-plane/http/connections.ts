@@ -1,11 +1,11 @@
 import type { Server as HttpServer, ServerResponse } from 'node:http';
 import { Server, type Socket } from 'node:net';
 
-/** The connections of servers, and the replies that are under way on them. */
+/** The connections of servers, and the unfinished replies on them. */
 export class ConnectionTracker {
   readonly #servers: HttpServer[] = [];
-  // Node takes a connection without a first request for a busy one, and would wait for it. A request on TLS has another
-  // socket than the connection that it came by; both have the same address and port.
+  // Node considers a connection without a first request busy, and would wait for it. A TLS request
+  // has another socket than its connection, but the same address and port.
   readonly #unused = new Map<string, Socket>();
   readonly #replies = new Set<ServerResponse>();
   #ending = false;
@@ -33,8 +33,9 @@ export class ConnectionTracker {
   }
 
   /**
-   * Lets no new connection in, and drops those on which nothing was asked. Resolves when no reply is under way: only then may a server
-   * close, because Node drops a connection whose reply is written, also when the client has not read it yet.
+   * Refuses new connections, and drops connections without a request. Resolves when no reply is
+   * unfinished. A server must close only after that: Node drops a connection whose reply is
+   * written, even if the client has not read it yet.
    */
   end(): Promise<void> {
     this.#ending = true;

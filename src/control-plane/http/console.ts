@@ -7,14 +7,14 @@ import type { App } from './app.ts';
 import { accepts, matches } from './conditional-requests.ts';
 import { requirePublicHost } from './public-host.ts';
 
-/** The folder of the built console; null where it was not built. */
+/** The folder of the built console; null if it was not built. */
 export function findConsole(): string | null {
-  // A part of the built program is in dist/parts, this source three folders below the project.
+  // The built program is in dist/parts, this source file three folders below the project.
   const folders = ['../console', '../../../dist/console'].map((path) => join(import.meta.dirname, path));
   return folders.find((folder) => existsSync(join(folder, 'index.html'))) ?? null;
 }
 
-/** A file of the console, as it is and compressed. */
+/** A file of the console, plain and compressed. */
 interface ServedFile {
   readonly type: string;
   readonly etag: string;
@@ -23,8 +23,8 @@ interface ServedFile {
 }
 
 /**
- * Serves the console from its folder: the page at `/` and what it loads at `/assets/`. The routes are no part of the API, so they are added
- * before the hooks that check and describe operations.
+ * Serves the console: the page at `/`, and its assets at `/assets/`. The routes are not part of the
+ * API. Add them before the hooks that check and describe operations.
  */
 export function serveConsole(app: App, folder: string, publicUrls: readonly URL[]): void {
   const page = readServed(join(folder, 'index.html'));
@@ -42,17 +42,17 @@ export function serveConsole(app: App, folder: string, publicUrls: readonly URL[
     const asset = assets.get(request.params['*']);
     if (asset === undefined) throw new NotFound('path');
     requirePublicHost(request, publicUrls);
-    // Its name has a hash of its content.
+    // The name contains a hash of the content.
     return send(request, reply.header('cache-control', 'public, max-age=31536000, immutable'), asset);
   });
 }
 
-/** Serves `/` where there is no console. */
+/** Serves `/` if there is no console. */
 export function serveGreeting(app: App): void {
   app.get('/', async () => greeting);
 }
 
-/** For a person with curl, and for a monitor that requests `/`. */
+/** For curl, and for monitors that request `/`. */
 const greeting = { data: { name: 'cpn control plane', description: 'docs/api/openapi.json' } };
 
 const policy = [
@@ -88,7 +88,7 @@ function readServed(path: string): ServedFile {
 }
 
 function send(request: FastifyRequest, reply: FastifyReply, { type, etag, plain, gzip }: ServedFile): FastifyReply {
-  // Weak: one for the content, plain or compressed.
+  // Weak, because the plain and compressed content have the same ETag.
   reply.headers({ etag: `W/${etag}`, vary: 'accept, accept-encoding' });
   if (matches(request.headers['if-none-match'], etag)) return reply.code(304).send();
   if (!accepts(request.headers['accept-encoding'], 'gzip')) return reply.type(type).send(plain);

@@ -25,7 +25,7 @@ interface ErrorReply {
 /** RFC 9110, 15.5.11: a cache may keep a 410 otherwise, and the network may come back. */
 const noStore = { 'cache-control': 'no-store' };
 
-/** Translates an error to a reply. An unexpected error reveals nothing. */
+/** Translates an error to a reply. The reply to an unexpected error reveals nothing. */
 function toErrorReply(error: unknown): ErrorReply {
   if (error instanceof InvalidRequest) return refusal(422, error.message, {}, error.fields);
   if (error instanceof Unauthenticated) return refusal(401, error.message, { 'www-authenticate': 'Bearer' });
@@ -46,12 +46,12 @@ function toErrorReply(error: unknown): ErrorReply {
   }
   // For log and metrics.
   if (error instanceof Disconnected) return refusal(499, error.message);
-  // Not a 503: after that a client may repeat the request, because nothing was done.
+  // Not a 503: a 503 means that nothing was done, so a client may repeat the request.
   if (error instanceof OutcomeUnknown) return refusal(504, error.message);
   return fromFastify(error) ?? refusal(500, 'the control plane failed; its log says why');
 }
 
-/** Sends the reply to an error, and logs the failures of the control plane. */
+/** Sends the reply to an error, and logs failures of the control plane. */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { status, headers, body } = toErrorReply(error);
   if (error instanceof Unavailable) {
@@ -61,12 +61,12 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   return reply.code(status).headers(headers).send(body);
 }
 
-/** Fastify's own refusals: of a URL that is none, and of a body that it cannot read. */
+/** Fastify's own refusals: of an invalid URL, and of an unreadable body. */
 function fromFastify(error: unknown): ErrorReply | null {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return refusal(413, 'the body of the request is larger than 64 KiB');
   if (code === 'FST_ERR_BAD_URL' || code === 'FST_ERR_MAX_PARAM_LENGTH') return refusal(404, 'there is no such path');
-  // Fastify sets a status on the errors of a request. Those of the database have none.
+  // Fastify sets a status on the errors of a request. Database errors have none.
   if (code === 'ECONNRESET' && 'statusCode' in (error as Error))
     return refusal(400, 'the request ended before its body did');
   const problem = unreadableBody[code];

@@ -7,16 +7,19 @@ import { createPeerChangeLimit } from '../service/peer-change-limit.ts';
 import type { App } from './app.ts';
 import { createRateWindows } from './rate-window.ts';
 
-/** What one address may do in a minute, and how many changes of itself and how many reports a peer may make at once. */
+/**
+ * Limits per address and minute. `peerChanges` and `peerReports` are the changes of itself and
+ * reports that a peer may send at once.
+ */
 export interface Limits {
   readonly failedLogins: number;
   readonly failedEnrollments: number;
   readonly requests: number;
   readonly peerChanges: number;
   readonly peerReports: number;
-  /** Changes of any kind that a user may make at once; one more each second. */
+  /** Changes of any kind that a user may make at once; one more per second. */
   readonly userChanges: number;
-  /** Bytes of replies that a caller may leave unread and still be answered. */
+  /** Unread bytes of replies above which further requests of the caller are refused. */
   readonly unreadBytes: number;
 }
 
@@ -32,7 +35,7 @@ export const defaultLimits: Limits = {
 
 const timeWindow = 60_000;
 
-/** Refuses requests of any kind from an address that sends too many. */
+/** Refuses all requests from an address that sends too many. */
 export async function limitRequests(app: App, max: number, steadyNow: () => number): Promise<void> {
   await app.register(rateLimit, { global: false, store: createRateWindows(steadyNow) });
   const count = app.createRateLimit({ max, timeWindow });
@@ -43,14 +46,15 @@ export async function limitRequests(app: App, max: number, steadyNow: () => numb
 }
 
 /**
- * Refuses changes of a user who makes too many with all its sessions and tokens: each is a revision, an audit entry and a wake-up of every
- * host. A removal is never refused, and counts as long as the user is below the limit; a request that is refused does not count. A user's
- * own account does not count: a thief of a token must not keep its user from a new password.
+ * Refuses changes of a user that makes too many with all its sessions and tokens together. Each
+ * change causes a revision, an audit entry and a message to every host. A removal is never refused,
+ * but counts while the user is below the limit. A refused request does not count. Changes of the
+ * own account do not count: a thief of a token must not keep its user from a new password.
  */
 export function limitUserChanges(app: App, most: number, steadyNow: () => number): void {
   const limit = createPeerChangeLimit(most, steadyNow, 1000, 'changes of this user');
   const counted = new WeakMap<FastifyRequest, () => void>();
-  // Some removals are known by their body.
+  // Some removals can only be recognised by their body.
   app.addHook('preHandler', async (request) => {
     const { caller, method, routeOptions } = request;
     if (caller?.kind !== 'user' || method === 'GET' || method === 'HEAD') return;
@@ -65,8 +69,9 @@ export function limitUserChanges(app: App, most: number, steadyNow: () => number
 }
 
 /**
- * Refuses requests of a caller who leaves too much of earlier replies unread: all of that is kept in memory. A caller is a user with all
- * its tokens, a peer, or for those who bring no credential an address.
+ * Refuses requests of a caller that leaves too much of earlier replies unread, because unread
+ * replies stay in memory. A caller is a user with all tokens, a peer, or an address for requests
+ * without a credential.
  */
 export function limitUnreadReplies(app: App, mostBytes: number): void {
   const underWay = new Map<string, Set<ServerResponse>>();
@@ -92,8 +97,8 @@ function callerKey({ caller, ip }: FastifyRequest): string {
 }
 
 /**
- * Does the work of a request unless too many requests of the same origin were refused as {@link isRefusedCredential}. `subject` is the
- * credential or the account that the request tries.
+ * Does the work of a request unless too many requests of its origin failed with {@link
+ * isRefusedCredential}. `subject` is the credential or account that the request tries.
  */
 export type FailureLimit = <Result>(
   request: FastifyRequest,
@@ -102,17 +107,18 @@ export type FailureLimit = <Result>(
 ) => Promise<Result>;
 
 interface FailureLimitOptions {
-  /** Failures in a minute. */
+  /** Failures per minute. */
   readonly max: number;
-  /** Requests of one origin that wait for their turn. */
+  /** The maximum number of waiting requests of one origin. */
   readonly mostWaiting: number;
   readonly what: string;
 }
 
 /**
- * Counts the failures of each origin, and its successes not at all. An origin is the session of the request; without one, the address.
- * The requests of one origin take turns, so that a burst cannot slip in more guesses than one after another could. Those of one
- * subject wait in one queue: a flood for one account delays no other. A request whose client has gone has no turn.
+ * Counts only the failures of each origin: the session of the request, or without one its address.
+ * Requests of one origin run one at a time, so that a concurrent burst cannot make more guesses.
+ * Requests for one subject share a queue, so that a flood for one account delays no other. A
+ * request whose client has disconnected is skipped.
  */
 export function limitFailures(app: App, { max, mostWaiting, what }: FailureLimitOptions): FailureLimit {
   const count = app.createRateLimit({ max, timeWindow, keyGenerator: originOf });
@@ -134,12 +140,15 @@ export function limitFailures(app: App, { max, mostWaiting, what }: FailureLimit
     });
 }
 
-/** A session of its own: others at its address, and a thief with another session of its user, do not use up its attempts. */
+/**
+ * Sessions count separately: other callers at the address, or a thief with another session of the
+ * user, cannot use up its attempts.
+ */
 function originOf({ caller, ip }: FastifyRequest): string {
   return caller?.kind === 'user' ? `${caller.credential.kind} ${caller.credential.id}` : normalizeIP(ip);
 }
 
-/** A request with a broken field guesses nothing; one whose credential is refused may be a guess. */
+/** A refused credential may be a guess. A request with a broken field guesses nothing. */
 function isRefusedCredential(error: unknown): boolean {
   return error instanceof Unauthenticated || error instanceof Forbidden;
 }

@@ -8,21 +8,23 @@ import { measure } from '../service/measure.ts';
 import type { ServedCertificate } from './tls-files.ts';
 import type { Deadlines } from './transport.ts';
 
-/** What the control plane counts. No label is of a caller's making: routes are templates, methods those that Node parses. */
+/**
+ * The metrics. Callers create no labels: routes are templates, methods are the ones Node parses.
+ */
 export interface ServerMetrics {
   readonly contentType: string;
-  /** All of it, as Prometheus reads it. */
+  /** All metrics in the format of Prometheus. */
   format(): Promise<string>;
   countAnswer(request: FastifyRequest, reply: FastifyReply): void;
-  /** Counts what was refused before it was a request. */
+  /** Counts a refusal before a request was parsed. */
   countNoRequest(status: number): void;
-  /** Counts a request's failure, where the database is to blame for it. */
+  /** Counts the failure of a request if the database caused it. */
   countFailure(error: unknown): void;
-  /** Counts an attempt to send an event to the webhook that failed. */
+  /** Counts a failed attempt to send an event to the webhook. */
   countFailedDelivery(): void;
 }
 
-/** Counts for one control plane; those of the process are the same for all that run in it. */
+/** Creates the metrics of one control plane. The metrics of the process are shared. */
 export function createMetrics(
   context: Pick<Context, 'db' | 'readTime' | 'notifier'>,
   certificate: () => ServedCertificate | null,
@@ -83,7 +85,7 @@ export function createMetrics(
     },
   });
   const oldest = gauge('cpn_webhook_oldest_event_seconds', 'Age of the oldest event that waits; 0 for none.', []);
-  /** Without an answer of the database, only these metrics are missing. */
+  /** If the database does not answer, only these metrics are missing. */
   const readStored = async () => {
     try {
       const stored = await measure(context);
@@ -123,7 +125,7 @@ export function createMetrics(
   };
 }
 
-/** SQLite's errors have a code of their own, PostgreSQL's a severity; lost connections come as errors of ours with a cause. */
+/** SQLite's errors have their own code, PostgreSQL's a severity. Lost connections have a cause. */
 function isOfDatabase(error: unknown): boolean {
   if (error instanceof Unavailable || error instanceof OutcomeUnknown) return error.cause !== undefined;
   const { code, severity } = (error ?? {}) as { readonly code?: unknown; readonly severity?: unknown };
@@ -132,23 +134,23 @@ function isOfDatabase(error: unknown): boolean {
 
 let ofProcess: Registry | undefined;
 
-/** The metrics of the process are collected once: each collection adds an observer of the garbage collector. */
+/** Collects process metrics only once: each collection adds a garbage collection observer. */
 function processRegistry(): Registry {
   if (ofProcess) return ofProcess;
   ofProcess = new Registry();
   collectDefaultMetrics({ register: ofProcess });
-  // Gauges with names of counters, which promtool rejects.
+  // These gauges have names of counters, which promtool rejects.
   for (const what of ['handles', 'requests', 'resources']) ofProcess.removeSingleMetric(`nodejs_active_${what}_total`);
   return ofProcess;
 }
 
-/** An address to listen on; port 0 takes any free one. */
+/** An address to listen on. Port 0 selects any free port. */
 export interface ListenAddress {
   readonly host: string;
   readonly port: number;
 }
 
-/** Serves the metrics, and nothing else, in plain HTTP to all clients of an address. */
+/** Serves only the metrics, in plain HTTP, to all clients of an address. */
 export async function serveMetrics(metrics: ServerMetrics, { host, port }: ListenAddress, deadlines: Deadlines) {
   const options = {
     headersTimeout: deadlines.headers,

@@ -1,8 +1,9 @@
 const leastBytes = 12 * 1024;
 
 /**
- * True where cookies are what makes the headers of a request too large: any server on a port of the same host name can set them. False
- * for a long URL, which any page can link to: it must not cost a browser its cookies.
+ * True if cookies make the headers of a request too large: any server on a port of the same host
+ * name can set them. False for a long URL, to which any page can link: it must not delete the
+ * cookies of a browser.
  *
  * @param packet the bytes in which the headers became too large; they begin with the request line
  */

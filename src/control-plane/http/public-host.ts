@@ -1,7 +1,8 @@
 import { Forbidden } from '../errors.ts';
 
 /**
- * Refuses a browser that came by another host than those of the operator's URLs; without URLs any host is allowed.
+ * Refuses a browser request for a host that is not in the operator's URLs. Without URLs, any host
+ * is permitted.
  *
  * @throws Forbidden for another host
  */
@@ -11,7 +12,7 @@ export function requirePublicHost({ host }: { readonly host: string }, publicUrl
   throw new Forbidden(`the console is not served at this host; open ${first.href}`);
 }
 
-/** Both without the usual port of the scheme, and in lower case. */
+/** Both are compared in lower case and without the default port of the scheme. */
 export function isHostOf(host: string, { protocol, host: own }: Pick<URL, 'protocol' | 'host'>): boolean {
   return own !== '' && URL.canParse(`${protocol}//${host}`) && own === new URL(`${protocol}//${host}`).host;
 }

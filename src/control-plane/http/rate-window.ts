@@ -8,12 +8,12 @@ interface Window {
   count: number;
 }
 
-/** Callers that are counted. */
+/** The maximum number of callers with a count. */
 const maxCallers = 5_000;
 
 /**
- * Counts requests in windows of time, as @fastify/rate-limit does itself, but by a clock that is never set: after its own clock was ahead, a
- * window would last as long as that.
+ * Counts requests in time windows like @fastify/rate-limit, but by a monotonic clock. By its own
+ * clock, a window would last very long after the clock was ahead.
  *
  * @param now milliseconds
  */

@@ -13,7 +13,10 @@ export type SendPage = <Item extends z.ZodType>(
 
 const maxNames = 1_000;
 
-/** Replies with the same page share one buffer, however slowly clients read it. A page that is not being sent is garbage. */
+/**
+ * Sends pages. Replies with the same page share one buffer, even while slow clients read it. A page
+ * that is not being sent can be garbage-collected.
+ */
 export function createPageSender(): SendPage {
   const latest = new Map<string, WeakRef<Buffer>>();
   return (response, list, item, body) => {

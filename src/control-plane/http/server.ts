@@ -37,11 +37,11 @@ import { nameAllFields, validateRequest } from './validation.ts';
 
 const bodyLimit = 64 * 1024;
 
-/** How requests come in, apart from what they ask for. */
+/** The dependencies of the server beyond the use cases. */
 export interface ServerContext {
   readonly transport: Transport;
   readonly limits: Limits;
-  /** Whose X-Forwarded-For is believed. */
+  /** The proxies whose X-Forwarded-For is trusted. */
   readonly proxies: readonly Prefix[];
   readonly metrics: ServerMetrics;
   readonly presence: Presence;
@@ -49,14 +49,14 @@ export interface ServerContext {
   readonly losses: LostConnections;
   readonly messages: PeerMessages;
   readonly evaluator: Evaluator;
-  /** The metrics have an address of their own. */
+  /** True if the metrics have a separate address. */
   readonly metricsElsewhere: boolean;
   /** The folder of the console; null for none. */
   readonly console: string | null;
   readonly logger: FastifyBaseLogger;
 }
 
-/** Builds the HTTP server, not listening yet. The order of its hooks is the order of its defences. */
+/** Builds the HTTP server without listening. Its hooks run in the order of its defences. */
 export async function createServer(context: Context, serverContext: ServerContext): Promise<App> {
   const { transport, limits, proxies, metrics, logger } = serverContext;
   const app = fastify({
@@ -70,7 +70,7 @@ export async function createServer(context: Context, serverContext: ServerContex
       }),
     trustProxy: proxies.length > 0 && [...proxies],
     clientErrorHandler: createClientErrorHandler(metrics.countNoRequest),
-    // Closing has a deadline of its own, which Fastify's own for each hook would undercut.
+    // Closing has its own deadline, and Fastify's timeout per hook would be shorter.
     pluginTimeout: 0,
     return503OnClosing: false,
     frameworkErrors: sendError,
@@ -119,7 +119,7 @@ export async function createServer(context: Context, serverContext: ServerContex
     app,
     context,
     maps,
-    // A fleet behind one address enrols at once.
+    // A fleet behind one address enrols all at once.
     limitFailures(app, { max: limits.failedEnrollments, mostWaiting: 512, what: 'enrolments' }),
   );
   addPeerRoutes(app, context, sendPage);
@@ -131,7 +131,7 @@ export async function createServer(context: Context, serverContext: ServerContex
   return app;
 }
 
-/** Takes JSON bodies and no others; an empty one is no body. */
+/** Accepts only JSON bodies. An empty body counts as none. */
 function readJsonOnly(app: App): void {
   const parse = app.getDefaultJsonParser('error', 'error');
   app.removeAllContentTypeParsers();
@@ -157,8 +157,8 @@ function setSecurityHeaders(app: App): void {
 }
 
 /**
- * Logs each request by its route, never by its URL, headers or body: nothing in the log is a credential. Health checks are logged for
- * debugging only.
+ * Logs each request by its route, never by its URL, headers or body, so that the log contains no
+ * credentials. Health checks are logged at debug level.
  */
 function logRequests(app: App): void {
   app.addHook('onResponse', async (request, reply) => {
@@ -170,10 +170,10 @@ function logRequests(app: App): void {
   });
 }
 
-/** The methods of the path of a request, as an Allow header lists them; empty where there is no such path. */
+/** The methods of a request's path, in the form of an Allow header; empty for an unknown path. */
 type MethodsOf = (request: Pick<FastifyRequest, 'url'>) => readonly string[];
 
-/** Refuses a request with a method that its path does not take. Sees the routes that are added from now on. */
+/** Refuses methods that a request's path does not support. Covers routes added after this call. */
 function refuseOtherMethods(app: App): MethodsOf {
   const methods = new Map<string, Set<string>>();
   app.addHook('onRoute', ({ url, method }) => {
@@ -189,7 +189,7 @@ function refuseOtherMethods(app: App): MethodsOf {
     methods.has(path) ? path : [...methods.keys()].find((each) => isOf(path, each));
   app.addHook('onRequest', async (request) => {
     const path = pathOf(request);
-    // A path without parameters may stand where another route has one: /api/networks/enroll is no network.
+    // A fixed path may match another route's parameter: /api/networks/enroll is no network.
     const allowed = request.is404 ? list(findTemplate(path)) : methods.has(path) ? list(path) : [];
     if (allowed.length > 0 && !allowed.includes(request.method)) throw new MethodNotAllowed(request.method, allowed);
   });
@@ -200,7 +200,7 @@ function pathOf({ url }: Pick<FastifyRequest, 'url'>): string {
   return url.split('?', 1)[0] ?? url;
 }
 
-/** True where the path has the segments of the template, whatever stands for its parameters. */
+/** True if the path has the segments of the template, with any value for its parameters. */
 function isOf(path: string, template: string): boolean {
   const [given, wanted] = [path.split('/'), template.split('/')];
   return (
@@ -208,7 +208,9 @@ function isOf(path: string, template: string): boolean {
   );
 }
 
-/** An IPv4 client has the same address at a listener of both families, whose sockets write it as ::ffff:203.0.113.7. */
+/**
+ * A listener of both families writes IPv4 clients as ::ffff:203.0.113.7. Restores their address.
+ */
 function unmapAddresses(app: App): void {
   app.addHook('onRequest', async (request) => {
     const [, ipv4] = /^::ffff:([0-9.]+)$/i.exec(request.ip) ?? [];
@@ -216,14 +218,14 @@ function unmapAddresses(app: App): void {
   });
 }
 
-/** Refuses a request of a trusted proxy without a client address: limits and audit would use unverified text as the address. */
+/** Refuses a trusted proxy's request without a client address, which limits and audit log need. */
 function requireAddress(app: App): void {
   app.addHook('onRequest', async ({ ip }) => {
     if (isIP(ip) === 0) throw new InvalidRequest({ 'x-forwarded-for': ['must end in the IP address of the client'] });
   });
 }
 
-/** Logs the first address that sends headers of a proxy and is not trusted. What these claim is not logged. */
+/** Logs the first untrusted address that sends proxy headers, but not their content. */
 function warnOfProxy(app: App, proxies: readonly Prefix[]): void {
   let isWarned = false;
   app.addHook('onRequest', async ({ headers, socket, log }) => {
@@ -235,14 +237,14 @@ function warnOfProxy(app: App, proxies: readonly Prefix[]): void {
   });
 }
 
-/** Writes the addresses of a request's X-Forwarded-For without ports and brackets, which some proxies add. */
+/** Removes ports and brackets, which some proxies add, from the addresses in X-Forwarded-For. */
 function readForwarded({ headers }: IncomingMessage): void {
   const given = headers['x-forwarded-for'];
   if (given === undefined) return;
   headers['x-forwarded-for'] = [given].flat().join(',').split(',').map(bareAddress).join(', ');
 }
 
-/** `203.0.113.7:4711` is an address with a port; of IPv6 that needs brackets, because all of `2001:db8::7:4711` may be one. */
+/** IPv6 needs brackets for a port: `2001:db8::7:4711` may be an address, `203.0.113.7:4711` not. */
 function bareAddress(text: string): string {
   const [, inBrackets, ipv4] = /^(?:\[([0-9a-f:.]+)\](?::\d{1,5})?|([0-9.]+):\d{1,5})$/i.exec(text.trim()) ?? [];
   return inBrackets ?? ipv4 ?? text.trim();

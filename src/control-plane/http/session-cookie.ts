@@ -9,21 +9,25 @@ import { isHostOf } from './public-host.ts';
 export const sessionKeyHeader = 'session-key';
 
 const baseName = 'cpn_session';
-/** Browsers take a cookie with a prefix over https only, and `__Host-` for the path `/` of that host alone (RFC 6265bis, 4.1.3). */
+/**
+ * Browsers accept prefixed cookies only over https, `__Host-` only for path `/` (RFC 6265bis,
+ * 4.1.3).
+ */
 const cookieNames = [`__Host-${baseName}`, `__Secure-${baseName}`, baseName];
 
-/** What a browser sends with a request. */
+/** The parts of a browser's request that sessions depend on. */
 export interface BrowserRequest {
   readonly method: string;
-  /** With its port, as the client knows it: also behind a trusted proxy. */
+  /** The host with its port as in the client's URL, also behind a trusted proxy. */
   readonly host: string;
   readonly protocol: string;
   readonly headers: IncomingHttpHeaders;
 }
 
 /**
- * The halves of sessions in a Cookie header. There may be several: every port of a host, and each path, can set cookies for this one.
- * A cookie never carries the token of a peer, nor a personal one.
+ * The session halves in a Cookie header. There may be several, because every port of a host and
+ * every path can set cookies for this one. A cookie never contains the token of a peer or a
+ * personal token.
  */
 export function readSessionCookies(header: string | undefined): Secret[] {
   return (header ?? '').split(';').flatMap((part) => {
@@ -34,7 +38,7 @@ export function readSessionCookies(header: string | undefined): Secret[] {
 
 const cookieValue = new RegExp(`^${tokenPrefixes.session}[\\w-]{43}$`);
 
-/** The session of a browser: that of the cookie which fits the key of the page; null without a cookie. @throws Unauthenticated where none fits */
+/** The session that matches the page's key; null without a cookie. @throws Unauthenticated */
 export function readBrowserSession({ headers }: BrowserRequest): Secret | null {
   const cookies = readSessionCookies(headers.cookie);
   const key = headers[sessionKeyHeader];
@@ -44,7 +48,7 @@ export function readBrowserSession({ headers }: BrowserRequest): Secret | null {
   return token;
 }
 
-/** Puts a half of a session into a cookie that scripts cannot read and that no other site causes to be sent. */
+/** Sets a cookie with half of a session, out of reach of scripts and requests of other sites. */
 export function setSessionCookie(
   request: BrowserRequest,
   reply: FastifyReply,
@@ -69,8 +73,9 @@ function restrictions({ protocol }: BrowserRequest, path: string): string[] {
 }
 
 /**
- * Lets only pages of this origin go on: the browser adds the cookie whichever page makes the request. Over plain http, and older browsers
- * also else, send no Sec-Fetch-Site; they send Origin with every change.
+ * Permits only pages of this origin, because browsers add the cookie to requests of any page. Over
+ * plain http no browser sends Sec-Fetch-Site, and older browsers never do. They send Origin with
+ * every change.
  *
  * @throws Forbidden for a request of another origin, or of an unknown one
  */

@@ -5,13 +5,13 @@ import { WrongUsage } from '../../core/errors/index.ts';
 import { type Certificate, readCertificateFile } from '../../core/tls/certificate.ts';
 import { UnusableFile } from '../errors.ts';
 
-/** Where a certificate chain and its private key are, both in PEM. */
+/** The paths of a certificate chain and its private key, both in PEM. */
 export interface TlsFiles {
   readonly certificate: string;
   readonly key: string;
 }
 
-/** What a TLS server needs of them. */
+/** The contents of {@link TlsFiles} for a TLS server. */
 export interface TlsIdentity {
   readonly cert: Buffer;
   readonly key: Buffer;
@@ -23,11 +23,11 @@ export interface ServedCertificate {
   readonly file: string;
   /** In the order of the file. */
   readonly chain: readonly Certificate[];
-  /** Node or this machine trusts the issuer of the first one as a root. */
+  /** True if Node or this host trusts the issuer of the first certificate as a root. */
   readonly isIssuerTrusted: boolean;
 }
 
-/** Reads both files, and refuses a key that others can read, and two that are no pair. */
+/** Reads both files. Refuses a key that others can read, and files that do not match. */
 export function readTlsFiles(files: TlsFiles): TlsIdentity {
   const cert = read(files.certificate, '--tls-cert').content;
   const { content: key, stats } = read(files.key, '--tls-key');
@@ -44,7 +44,7 @@ export function readTlsFiles(files: TlsFiles): TlsIdentity {
   return { cert, key, served: { file: files.certificate, chain, isIssuerTrusted: isIssuedByRoot(certificate) } };
 }
 
-/** The chain that the file has now, which may be another one than is served; empty where it cannot be read. */
+/** The chain that is now in the file, which may differ from the served one; empty if unreadable. */
 export function readChainOnDisk(file: string): Certificate[] {
   try {
     return readCertificateFile(readFileSync(file, 'latin1'));
@@ -72,7 +72,7 @@ function read(path: string, flag: string): { content: Buffer; stats: Stats } {
   }
 }
 
-/** As PostgreSQL judges it: a key of root's may be readable by its group, as that of Debian's group ssl-cert is. */
+/** Like PostgreSQL: the group may read a key of root, as for Debian's group ssl-cert. */
 function isOpen({ mode, uid }: Stats): boolean {
   return (mode & (uid === 0 ? 0o027 : 0o077)) !== 0;
 }

@@ -9,21 +9,24 @@ import { hasOversizedCookies } from './oversized-cookies.ts';
 import { readTlsFiles, type ServedCertificate, type TlsFiles, type TlsIdentity } from './tls-files.ts';
 import { nameSocketClients } from './unix-socket.ts';
 
-/** How long a client may take, in milliseconds. */
+/** The time limits of clients, in milliseconds. */
 export interface Deadlines {
-  /** To send the headers of a request, from its first byte or, on a new connection, from its beginning. */
+  /** To send a request's headers, from its first byte or the beginning of a new connection. */
   readonly headers: number;
   /** To send a request with its body. */
   readonly request: number;
-  /** To send the next request on a connection. Longer than load balancers keep one, so that none uses a connection that just closed. */
+  /**
+   * To send the next request on a connection. Longer than load balancers keep a connection, so that
+   * they never use one that just closed.
+   */
   readonly keepAlive: number;
-  /** Without traffic on a connection; longer than the longest long poll, which has none. */
+  /** Without traffic on a connection. Longer than the longest long poll, which has none. */
   readonly idle: number;
-  /** Before TCP probes a connection without traffic. */
+  /** Without traffic before TCP probes a connection. */
   readonly tcpProbe: number;
-  /** How often the first two are checked. */
+  /** The interval of checks of `headers` and `request`. */
   readonly checkInterval: number;
-  /** To finish what is under way when the control plane is closed. */
+  /** To finish requests when the control plane closes. */
   readonly closing: number;
 }
 
@@ -37,7 +40,7 @@ export const defaultDeadlines: Deadlines = {
   closing: 10_000,
 };
 
-/** Unanswered probes of TCP, one a second, that close a connection. Node before 24 sends ten, one a second. */
+/** This many unanswered TCP probes close a connection. Node before 24 sends ten, one per second. */
 const tcpProbes = { everyMs: 1_000, count: 5 };
 
 /** The server under Fastify: plain HTTP or TLS, its certificate, and its deadlines. */
@@ -45,23 +48,23 @@ export interface Transport {
   readonly scheme: 'http' | 'https';
   readonly deadlines: Deadlines;
   serverFactory(handler: RequestListener): http.Server;
-  /** What is under way on the connections of all its servers. */
+  /** The connections and unfinished replies of all its servers. */
   readonly connections: ConnectionTracker;
   /**
-   * Reads certificate and key again, for connections from now on, and gives the path of the certificate; null without TLS. When they
-   * cannot be used, it throws and nothing changes.
+   * Reloads certificate and key for new connections, and returns the path of the certificate; null
+   * without TLS. If they are unusable, it throws and changes nothing.
    */
   reload(): string | null;
-  /** What new connections receive; null without TLS. */
+  /** The certificate for new connections; null without TLS. */
   certificate(): ServedCertificate | null;
-  /** Ends every connection, whatever is under way on it. */
+  /** Closes every connection, with or without unfinished replies. */
   closeAllConnections(): void;
 }
 
-/** Less than a TLS record (16 KiB): what makes headers too large is then in the first one. */
+/** Less than a TLS record (16 KiB), so that one packet contains the headers that are too large. */
 const maxHeaderSize = 15.5 * 1024;
 
-/** Reads certificate and key, and throws when they cannot be used. @param tls null for plain http */
+/** Reads certificate and key, and throws if they are unusable. @param tls null for plain http */
 export function createTransport(tls: TlsFiles | null, deadlines: Deadlines): Transport {
   const options = {
     maxHeaderSize,
@@ -73,7 +76,7 @@ export function createTransport(tls: TlsFiles | null, deadlines: Deadlines): Tra
   let identity = tls && readTlsFiles(tls);
   const tlsOptions = ({ cert, key }: TlsIdentity) => ({ cert, key, minVersion: 'TLSv1.2' as const });
   const connections = new ConnectionTracker();
-  // A name with several addresses, as localhost, is a server for each.
+  // A name with several addresses, such as localhost, has one server per address.
   const servers: (http.Server | https.Server)[] = [];
   return {
     scheme: tls ? 'https' : 'http',
@@ -83,7 +86,7 @@ export function createTransport(tls: TlsFiles | null, deadlines: Deadlines): Tra
       const server = identity
         ? https.createServer({ ...options, ...tlsOptions(identity), handshakeTimeout: deadlines.headers }, handler)
         : http.createServer(options, handler);
-      // A connection whose other end has lost power is closed, although nothing is sent on it.
+      // Closes a connection whose other end has lost power, even if nothing is sent on it.
       server.on('connection', (socket: Socket) =>
         socket.setKeepAlive(true, deadlines.tcpProbe, tcpProbes.everyMs, tcpProbes.count),
       );
@@ -107,8 +110,9 @@ export function createTransport(tls: TlsFiles | null, deadlines: Deadlines): Tra
 }
 
 /**
- * Makes closing wait for the replies under way, up to their deadline. Long polls end, a connection without a request is dropped, and one
- * with its last reply is closed after it. A request that comes meanwhile, such as /readyz of a load balancer, gets a 503.
+ * Makes closing wait for unfinished replies, up to their deadline. Long polls end, connections
+ * without a request are dropped, and others close after their last reply. A request during that
+ * time, such as a load balancer's /readyz, gets a 503.
  */
 export function closePromptly(
   app: App,
@@ -133,8 +137,8 @@ export function closePromptly(
 }
 
 /**
- * Answers, on the bare connection, what came too slowly, with too large headers, or is no HTTP; then drops the connection. Fastify runs
- * no hook for it: `onRefusal` gets the status.
+ * Replies on the bare connection to requests that are too slow, have too large headers, or are not
+ * HTTP; then drops it. Fastify runs no hook for them, so `onRefusal` gets the status.
  */
 export function createClientErrorHandler(onRefusal: (status: number) => void) {
   return (error: NodeJS.ErrnoException & { readonly rawPacket?: unknown }, socket: Socket) => {
@@ -170,6 +174,6 @@ function formatReply(status: number, message: string, headers: readonly string[]
 const cookiesReply = formatReply(
   431,
   'the cookies of this host name are larger than 12 KiB, so the request is not read; load the page again, and if that does not help, delete the cookies of this host name in the browser',
-  // Browsers follow it over https and on loopback.
+  // Browsers respect this header over https and on loopback.
   ['Clear-Site-Data: "cookies"'],
 );

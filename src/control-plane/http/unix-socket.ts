@@ -3,9 +3,9 @@ import type { Server } from 'node:http';
 import { connect, type Socket } from 'node:net';
 
 /**
- * Removes a Unix socket that a control plane of this user left behind when it was killed.
+ * Removes a Unix socket that a killed control plane of this user left behind.
  *
- * @throws NodeJS.ErrnoException for a path that is no socket, a socket of another user, and one at which a program answers
+ * @throws NodeJS.ErrnoException if the path is not a socket, a socket of another user, or in use
  */
 export async function removeStaleSocket(path: string): Promise<void> {
   const stats = lstatSync(path, { throwIfNoEntry: false });
@@ -22,7 +22,7 @@ function withCode(code: string, message: string): NodeJS.ErrnoException {
   return Object.assign(new Error(message), { code });
 }
 
-/** @throws NodeJS.ErrnoException where it cannot be found out */
+/** @throws NodeJS.ErrnoException if the answer is unknown */
 async function isAnswered(path: string): Promise<boolean> {
   const socket = connect(path);
   try {
@@ -39,8 +39,8 @@ async function isAnswered(path: string): Promise<boolean> {
 }
 
 /**
- * Gives the clients of a Unix socket the address 127.0.0.1, and a port each: they are on this host, limits and audit go by address, and
- * connections are distinguished by both.
+ * Gives each client of a Unix socket the address 127.0.0.1 and a unique port. The clients are on
+ * this host, limits and audit log use the address, and connections are distinguished by both.
  */
 export function nameSocketClients(server: Server): void {
   let count = 0;

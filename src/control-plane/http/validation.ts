@@ -4,8 +4,9 @@ import { checkAll } from '../domain/field-rules.ts';
 import { InvalidRequest, NotFound } from '../errors.ts';
 
 /**
- * Checks each part of a request against its schema. A path that names nothing possible is a 404, all else a 422. A field of the body that
- * is null and may be left out counts as left out, unless null means something there.
+ * Checks each part of a request against its schema. A path with an impossible value is a 404,
+ * everything else a 422. A null in an optional field of the body counts as absent, unless the field
+ * permits null.
  */
 export const validateRequest: FastifySchemaCompiler<z.ZodType> = ({ schema, httpPart }) => {
   return (data) => {
@@ -25,12 +26,12 @@ function leaveOutNulls(schema: z.ZodType, data: unknown): unknown {
   );
 }
 
-/** True for a field that may be left out, and for which null is nothing else. */
+/** True for an optional field that does not permit null. */
 function isOptional(field: z.ZodType | undefined): boolean {
   return field?.safeParse(undefined).success === true && !field.safeParse(null).success;
 }
 
-/** The fields that follow the schema; null where the body has no fields. */
+/** The fields that follow the schema; null if the body has no fields. */
 function pickValid(schema: z.ZodType, data: unknown): object | null {
   if (!(schema instanceof z.ZodObject) || !isObject(data)) return null;
   const fields = Object.entries<z.ZodType>(schema.shape).flatMap(([name, field]) => {
@@ -54,7 +55,7 @@ function brokenRules(issues: readonly z.core.$ZodIssue[]): Record<string, string
   return fields;
 }
 
-/** The rule that a value broke, to be read after the name of its field. A schema's own words go before these. */
+/** The broken rule, to be read after the name of its field. A schema's own message has priority. */
 function describeRule(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {
     case 'invalid_type':
@@ -79,7 +80,7 @@ function withArticle(type: string): string {
   return `${/^[aeio]/.test(name) ? 'an' : 'a'} ${name}`;
 }
 
-/** Adds to the refusal of a body what the route's own check finds wrong with the fields that follow the schema. */
+/** Adds to the refusal of a body the rules that the valid fields break in the route's own check. */
 export async function nameAllFields(error: unknown, request: FastifyRequest): Promise<unknown> {
   const { checkFields } = request.routeOptions.config;
   if (!(error instanceof InvalidRequest) || error.validFields === null || !checkFields) return error;

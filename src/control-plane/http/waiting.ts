@@ -3,18 +3,17 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../domain/caller.ts';
 import { callerOf } from './app.ts';
 
-/** How a request waits. */
+/** The wait of a request. */
 export interface RequestWait {
-  /** Ends the wait. A request that does not wait has an aborted one. */
+  /** Ends the wait. A request without a wait has an aborted signal. */
   readonly signal: AbortSignal;
   readonly isDisconnected: () => boolean;
-  /** Ends it. */
   readonly end: () => void;
 }
 
 /**
- * Runs the work of requests that may wait so many seconds (null for one that does not), and sets the headers that say whether it waited.
- * The work gives null once its client has disconnected.
+ * Runs the work of requests that may wait `seconds` (null for no wait), and sets the headers that
+ * show whether a request waited. The work returns null if its client has disconnected.
  */
 export function createWaiting() {
   const addWait = createWaitLimit();
@@ -34,16 +33,16 @@ export function createWaiting() {
     const result = await work({ signal, isDisconnected, end }).finally(release).finally(removeWait);
     if (result === null) return null;
     if (isApplied) response.header('preference-applied', `wait=${seconds}`);
-    // A client that keeps the connection could wait again on it.
+    // A client that keeps the connection could wait on it again.
     else if (seconds !== null) response.header('connection', 'close');
     return result;
   };
 }
 
-/** A signal that aborts after so many seconds, when the client goes away, and when it is released. */
+/** A signal that aborts after `seconds`, when the client disconnects, and on release. */
 function startWait(response: ServerResponse, seconds: number) {
   const end = new AbortController();
-  // Without a reason each would make an error of its own, with a stack.
+  // Without a reason, each abort would create an error with a stack.
   const abort = () => end.abort('over');
   let disconnected = response.destroyed;
   const leave = () => {
@@ -61,15 +60,16 @@ function startWait(response: ServerResponse, seconds: number) {
   return { signal: end.signal, isDisconnected: () => disconnected, end: abort, release };
 }
 
-/** Long polls of one peer and of one user at once. A host has one, and after a lost connection perhaps an old one. */
+/** Concurrent long polls of a peer and a user. A host has one, and perhaps an old lost one. */
 export const maxWaits = { peer: 8, user: 200 } as const;
 
 /**
- * Limits the long polls of each caller: each takes a connection. The function adds one and, if the caller is at its limit, calls `end` of
- * its oldest; it returns a function that removes it again.
+ * Limits the long polls of each caller, because each takes a connection. The function adds a wait.
+ * If the caller is at its limit, it calls `end` of the oldest one. It returns a function that
+ * removes the wait.
  */
 export function createWaitLimit(most: Readonly<Record<Caller['kind'], number>> = maxWaits) {
-  /** The `end` functions of each caller, the oldest first. */
+  /** The `end` functions of each caller, oldest first. */
   const held = new Map<string, Set<() => void>>();
   return (caller: Caller, end: () => void): (() => void) => {
     const key = `${caller.kind} ${caller.kind === 'peer' ? caller.peerId : caller.userId}`;

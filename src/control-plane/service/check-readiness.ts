@@ -9,13 +9,13 @@ import type { Context } from './context.ts';
  */
 const writeGrainMs = 1_000;
 
+type Checked = Pick<Context, 'db' | 'now' | 'isListening'>;
+
 /**
  * Creates a readiness check. Within `deadlineMs` the database must reply and accept a write, and
  * changes by other processes must arrive. Concurrent checks share one query. The check throws
  * Unavailable with the reason.
  */
-type Checked = Pick<Context, 'db' | 'now' | 'isListening'>;
-
 export function createReadinessCheck({ db, now, isListening }: Checked, deadlineMs = 2_000) {
   let pending: Promise<unknown> | undefined;
   let written = Number.NEGATIVE_INFINITY;

@@ -53,8 +53,8 @@ export async function readPeer({ db }: Context, caller: Caller, networkId: numbe
 /**
  * Sets the given fields. Unchanged values create no revision and count for no limit. A peer may
  * change itself within a limit, but not its routes and priority. It may only withdraw routes and
- * put them back in service. A connector that returns to service without any route counts as a
- * newcomer, except at the end of a drain, which includes relaying.
+ * put them back in service. A connector whose first route returns to service counts as a newcomer,
+ * except at the end of a drain. A drain withdraws relaying too.
  */
 export async function changePeer(
   context: Context,

@@ -9,16 +9,16 @@ import { matches } from '../conditional-requests.ts';
 import { type Description, descriptionPagePolicy, renderDescription } from './description-page.ts';
 import { cleanUpDescription } from './openapi-cleanup.ts';
 
-/** The description of all routes, as it is served. */
+/** The served description of all routes. */
 export interface Served {
   readonly document: Record<string, unknown>;
-  /** The same for people, as HTML. */
+  /** The description as HTML. */
   readonly page: string;
-  /** Of both. */
+  /** The ETag of both forms. */
   readonly etag: string;
 }
 
-/** Returns a function that makes the description at its first call, once all routes are added. */
+/** Returns a function that creates the description at its first call, once all routes are added. */
 export function prepareDescription(app: App): () => Served {
   let served: Served | undefined;
   return () => {
@@ -27,7 +27,7 @@ export function prepareDescription(app: App): () => Served {
   };
 }
 
-/** Serves the description for people at `/docs`. The route is no part of the API: add it before the hooks that check operations. */
+/** Serves the HTML description at `/docs`. Not part of the API: add it before the API's hooks. */
 export function serveDescriptionPage(app: App, describe: () => Served): void {
   app.get('/docs', async ({ headers }, reply) => {
     const { page, etag } = describe();
@@ -70,14 +70,14 @@ export async function describeRoutes(app: App, describe: () => Served): Promise<
     handler: async (request, response) => {
       const { document, etag } = describe();
       response.header('etag', etag);
-      // Hosts ask every hour, and it changes with the version of the program alone.
+      // Hosts request it every hour, but it changes only with the version of the program.
       if (matches(request.headers['if-none-match'], etag)) return response.code(304).send();
       return document;
     },
   });
 }
 
-/** Relative to the document, so that it is right behind a proxy's path too; @fastify/swagger takes no relative one. */
+/** Relative, to be right behind a proxy's path too. @fastify/swagger accepts no relative URL. */
 const servers = [{ url: '../..' }];
 
 function toServed(document: Record<string, unknown>): Served {
@@ -106,10 +106,10 @@ const securitySchemes = {
   peer: { type: 'http', scheme: 'bearer', description: 'The access_token of an enrolment, for this peer alone.' },
 } as const;
 
-/** What every operation may answer, whatever it is for. */
+/** The statuses that every operation may return. */
 const always = [429, 500, 503];
 
-/** Adds to a route's schema what follows from its access and its input. @throws Error for a route without operationId, summary or response */
+/** Completes a schema from access and input. @throws Error without id, summary or response */
 function completeSchema(route: RouteOptions): void {
   const access = route.config?.access;
   if (access === undefined) return;
@@ -140,7 +140,7 @@ function completeSchema(route: RouteOptions): void {
   };
 }
 
-/** What @fastify/swagger reads of a schema. */
+/** The fields of a schema that @fastify/swagger reads. */
 interface DescribedRoute {
   readonly operationId?: string;
   readonly summary?: string;

@@ -1,6 +1,6 @@
 import { html, join, type Markup } from './markup.ts';
 
-/** A JSON schema, as far as the page shows it. */
+/** The parts of a JSON schema that the page shows. */
 export interface Schema {
   readonly $ref?: string;
   readonly type?: string | readonly string[];
@@ -16,7 +16,7 @@ export interface Schema {
   readonly required?: readonly string[];
 }
 
-/** Describes a schema: its type, and for an object each property in a row. References are links. */
+/** Describes a schema: its type, and a row per property of an object. References are links. */
 export function describeSchema(schema: Schema): Markup {
   const { $ref, properties, required = [], items } = schema;
   if ($ref !== undefined) return linkTo($ref);

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { describeSchema, type Schema } from './describe-schema.ts';
 import { html, join, type Markup } from './markup.ts';
 
-/** What the page reads of an OpenAPI 3.1 document. */
+/** The parts of an OpenAPI 3.1 document that the page shows. */
 export interface Description {
   readonly info: { readonly title: string; readonly version: string; readonly description?: string };
   readonly paths: Readonly<Record<string, Readonly<Record<string, DescribedOperation>>>>;
@@ -36,8 +36,8 @@ interface DescribedResponse {
 type MediaTypes = Readonly<Record<string, { readonly schema: Schema }>>;
 
 /**
- * Renders the description as a page without scripts. A viewer from a library would run its scripts at the origin of the console, with
- * access to the sessions of its users.
+ * Renders the description as a page without scripts. The scripts of a library's viewer would run at
+ * the origin of the console, with access to the sessions of its users.
  */
 export function renderDescription({ info, paths, components }: Description): string {
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
@@ -117,7 +117,7 @@ const style = [
   'dd{margin:0 0 .5rem 1.5rem}',
 ].join('');
 
-/** The style is allowed by its hash, and nothing else is loaded or run. */
+/** The style is permitted by its hash. Nothing else is loaded or run. */
 export const descriptionPagePolicy = [
   "default-src 'none'",
   `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,

@@ -3,12 +3,11 @@ export interface Markup {
   readonly text: string;
 }
 
-/** Markup from a template: values that are markup stay, all others are escaped. */
+/** Creates markup from a template. Values that are markup stay; all others are escaped. */
 export function html(parts: TemplateStringsArray, ...values: readonly (Markup | string)[]): Markup {
   return { text: String.raw({ raw: parts }, ...values.map(toText)) };
 }
 
-/** The markup of each item, one after another. */
 export function join<Item>(items: readonly Item[], toMarkup: (item: Item) => Markup): Markup {
   return { text: items.map((item) => toMarkup(item).text).join('\n') };
 }

@@ -1,10 +1,9 @@
-/** A JSON object of which nothing is known. */
 type Json = { [name: string]: unknown };
 
 /**
- * Puts right what the generators leave in an OpenAPI document: each schema twice, as it is read and as it is written;
- * header names in lower case; replies without a description; and objects closed to additional properties, which the
- * contract leaves open.
+ * Corrects the generated OpenAPI document: each schema twice (for input and output), header names
+ * in lower case, replies without a description, and objects closed to additional properties, which
+ * the contract leaves open.
  */
 export function cleanUpDescription(document: Json): Json {
   const opened = JSON.parse(JSON.stringify(document, (name, value) => (isClosure(name, value) ? undefined : value)));
@@ -72,7 +71,7 @@ const applied = {
 const manipulation = { description: 'What the body is: cpn-delta.', schema: { const: 'cpn-delta' } };
 const base = { description: 'The revision named, which the changes in the body apply to.', schema: { type: 'string' } };
 
-/** Keeps the schemas that the operations use, each once: `NameInput`, where a request uses it, becomes `Name`. */
+/** Keeps the schemas that operations use, each only once: `NameInput` becomes `Name`. */
 function mergeSchemas(document: Json): Json {
   const components = document.components as { schemas: Json };
   const used = new Set<string>();

@@ -57,5 +57,5 @@ export function addAuditRoute(app: App, context: Context): void {
   });
 }
 
-/** As instants are stored. */
+/** Converts to the stored form of instants. */
 const toUtc = (instant: string | undefined) => (instant === undefined ? undefined : new Date(instant).toISOString());

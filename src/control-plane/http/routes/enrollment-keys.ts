@@ -19,7 +19,7 @@ export function addEnrollmentKeyRoutes(app: App, context: Context, sendPage: Sen
       access: editors,
       checkFields: (fields: Partial<CreateEnrollmentKey>, request) =>
         checkNewKey(context, callerOf(request), NetworkPath.parse(request.params).network, fields),
-      // Each use is a change of the network, for which no user is counted when it happens.
+      // Each use changes the network, but counts for no user when it happens.
       countChanges: (request) => CreateEnrollmentKey.parse(request.body).max_uses,
     },
     schema: {

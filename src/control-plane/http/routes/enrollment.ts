@@ -39,7 +39,7 @@ export function addEnrollmentRoute(app: App, context: Context, maps: MapCache, l
         'Another public_key than the peer has needs a Peer-Key-Proof later than its last. An identity without a proof replaces nothing, ' +
         'and is not kept where a peer of the network has it or had it.',
       body: EnrollRequest,
-      // As headers, because a service that does not support them ignores them.
+      // Headers, because a service that does not support them ignores them.
       headers: z.looseObject({
         'idempotency-key': IdempotencyKey.optional(),
         'peer-identity-key': IdentityKey.optional(),
@@ -69,7 +69,7 @@ export function addEnrollmentRoute(app: App, context: Context, maps: MapCache, l
         enroll(context, request.body, options, request.ip),
       );
       const { bytes, revision } = await maps.whole(network);
-      // The network may be large, and the map cache serializes it once for all.
+      // The network may be large, and the map cache serializes it only once for all.
       response.code(201).type('application/json; charset=utf-8');
       return response.send(
         withNetwork({ peer, access_token: token.reveal(), network_etag: formatETag(revision) }, bytes) as never,
@@ -80,7 +80,7 @@ export function addEnrollmentRoute(app: App, context: Context, maps: MapCache, l
 
 const WithoutNetwork = reply(Enrollment.omit({ network: true }));
 
-/** The reply, with a network that the map cache has serialized as `{"data":…}`. */
+/** The reply with a network that the map cache has serialized as `{"data":…}`. */
 function withNetwork(data: z.infer<typeof WithoutNetwork>['data'], network: Buffer): Buffer {
   const rest = JSON.stringify(z.encode(WithoutNetwork, { data }));
   const start = Buffer.from(`${rest.slice(0, -2)},"network":`);

@@ -33,7 +33,7 @@ const headers = z.looseObject({
     }),
 });
 
-/** Adds the route that reads what happened in a network, with long polls. */
+/** Adds the route that reads the events of a network, with long polls. */
 export function addEventRoute(app: App, context: Context): void {
   const wait = createWaiting();
 

@@ -6,7 +6,7 @@ import { Forbidden } from '../../errors.ts';
 import type { App } from '../app.ts';
 import type { ServerMetrics } from '../metrics.ts';
 
-/** Why the metrics are not at the address of the API; null where loopback clients get them there. */
+/** Why the metrics are not at the address of the API; null if loopback clients get them there. */
 type Elsewhere = 'own address' | 'behind a proxy' | null;
 
 const refusals: Readonly<Record<NonNullable<Elsewhere>, string>> = {
@@ -48,8 +48,9 @@ export function addMetricsRoute(app: App, metrics: ServerMetrics, elsewhere: Els
 }
 
 /**
- * True for a program on this machine that connected by itself. A proxy on it would let in everybody, and a page in a browser
- * on it, by a name that its author lets resolve to loopback, the author: so the address asked for must be loopback too.
+ * True for a program on this host that connects directly. A proxy on this host would admit every
+ * client. A page in a local browser would admit its author, with a name that resolves to loopback.
+ * So the requested host must be loopback too.
  */
 function isDirect({ socket, hostname, headers }: FastifyRequest): boolean {
   const forwarded = ['forwarded', 'via', 'x-forwarded-for', 'x-real-ip'].some((name) => headers[name] !== undefined);

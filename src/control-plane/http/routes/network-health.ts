@@ -16,7 +16,7 @@ import { conditionalHeaders, createConditionalRead } from '../conditional-read.t
 import { PageQuery, paging, readSlice, toPageReply } from './paging.ts';
 import { NetworkPath, PeerPath } from './parts.ts';
 
-/** A report of as many paths as there may be, each with all its fields. */
+/** The size of a report with the maximum number of paths and all fields. */
 const reportLimit = 128 * 1024;
 
 const unkept = ' Nothing is kept where the control plane keeps no presence.';
@@ -115,7 +115,7 @@ export function addNetworkHealthRoutes(
     method: 'POST',
     url: '/api/networks/:network/peers/:peer/report',
     bodyLimit: reportLimit,
-    // Before the body is read: to check one takes longer than to refuse it.
+    // Before the body is read, because checking a report takes longer than refusing it.
     onRequest: async (request) => {
       const caller = callerOf(request);
       if (caller.kind === 'peer') context.reportLimit.take(caller.peerId, false);

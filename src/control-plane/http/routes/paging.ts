@@ -3,16 +3,16 @@ import { InvalidRequest } from '../../errors.ts';
 import type { Slice, StoredPage } from '../../store/page.ts';
 import { digits } from './parts.ts';
 
-/** The entries of a reply at most, and of one that does not name another number. */
+/** The maximum of entries per reply, and the default without a page number. */
 const maxEntries = 1_000;
-/** Of a page that is asked for by its number, as the contract has it for files. */
+/** The default for a page by number, the same as the contract has for files. */
 const defaultEntries = 25;
-/** The entries before a page that is asked for by its number: they are read too. */
+/** The maximum of entries before a page by number, because they are read too. */
 const maxSkipped = 100_000;
 
 const positive = digits(z.int().min(1)).optional();
 
-/** The pages of a list, in a query. */
+/** The paging parameters of a query. */
 export const PageQuery = z.object({
   page: positive.meta({
     description: `The number of a page. It counts the entries as they are now, up to ${maxSkipped} entries; links.next has no such end.`,
@@ -25,7 +25,7 @@ export const PageQuery = z.object({
   after: positive.meta({ description: 'Only entries after the one with this id, as in links.next.' }),
 });
 
-/** The description of a list that takes {@link PageQuery}. */
+/** The description of a list that accepts {@link PageQuery}. */
 export const paging = `Without parameters the whole list comes, up to ${maxEntries} entries; links.next is the rest of a longer one.`;
 
 /** A page, by its number or by the entry before it. */
@@ -46,7 +46,7 @@ export function readSlice({ page, per_page, after }: PageRequest): Slice {
   return { after: after ?? null, skip, limit };
 }
 
-/** The reply with a page. `toNext` makes the query of the next page, without its size. */
+/** The reply with a page. `toNext` creates the query of the next page, without its size. */
 export function toPageReply<Entry>(
   { entries, next, total }: StoredPage<Entry>,
   asked: PageRequest,

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 
-/** A number in a path or a query, which must be written in plain digits. */
+/** A number in a path or a query, in plain digits. */
 export const digits = <Number_ extends z.ZodInt>(number: Number_) =>
   z.preprocess(
     (text) => (typeof text === 'string' && /^(?:0|[1-9][0-9]{0,14})$/.test(text) ? Number(text) : text),
@@ -16,7 +16,7 @@ export const UserPath = z.object({ user: id });
 export const TokenPath = z.object({ id });
 export const SessionPath = z.object({ id });
 
-/** The reply to a request that leaves nothing to show, once the work is done. */
+/** The reply to a request without a result, after the work is done. */
 export const Nothing = z.object({ data: z.null() });
 export async function done(work: Promise<unknown>): Promise<z.infer<typeof Nothing>> {
   await work;

@@ -21,7 +21,7 @@ import { accepts, baseOf, readWait } from '../conditional-requests.ts';
 import { maxWaits } from '../waiting.ts';
 import { NetworkPath } from './parts.ts';
 
-/** The kinds of messages that there are. */
+/** The existing kinds of messages. */
 const kinds: readonly PeerMessageKind[] = ['probe'];
 
 const headers = conditionalHeaders.extend({
@@ -48,7 +48,7 @@ const headers = conditionalHeaders.extend({
     }),
 });
 
-/** What reads of maps take part in. */
+/** The dependencies of map reads. */
 export interface MapReads {
   readonly maps: MapCache;
   readonly acknowledgements: Pick<Acknowledgements, 'note'>;
@@ -62,7 +62,10 @@ export function addReadNetworkRoute(
   context: Context,
   { maps, acknowledgements, messages, losses }: MapReads,
 ): void {
-  /** A host that takes changes since a revision has applied that revision; one that names it alone may have refused it. */
+  /**
+   * Records an acknowledgement. A host that requests the changes since a revision has applied it. A
+   * host that only names a revision may have refused it.
+   */
   const acknowledge = (request: FastifyRequest, revision: Revision) => {
     const caller = callerOf(request);
     const isApplied = accepts([request.headers['a-im']].flat().join(), deltaManipulation);
@@ -128,14 +131,14 @@ export function addReadNetworkRoute(
       if (base !== null) response.headers({ im: deltaManipulation, 'delta-base': named?.trim() });
       response.headers({ etag: formatETag(revision), 'cache-control': 'no-store, no-transform' });
       response.type('application/json; charset=utf-8');
-      // The map cache serialized it by the schema of this status.
+      // The map cache serialized it with the schema of this status.
       if (base === null) return response.code(200).send(bytes as never);
       return response.code(226).send(addMessages(bytes, found.messages) as never);
     },
   });
 }
 
-/** True of a request of a host that follows the map: the end of its wait without another request is a sign. */
+/** True for a host that follows the map. Without a request after its wait, it may be lost. */
 function mayWait({ headers }: FastifyRequest): boolean {
   return headers['if-none-match'] !== undefined && (readWait([headers.prefer].flat().join(', ')) ?? 0) > 0;
 }

@@ -119,7 +119,7 @@ export function addSessionRoutes(app: App, context: Context, limitFailures: Fail
     handler: async (request, response) => {
       const { current_password, new_password, keep_tokens: keepsTokens = false, session_cookie: path } = request.body;
       const isBearer = request.headers.authorization !== undefined;
-      // A page of an earlier version names no path: it logs in again.
+      // A page of an earlier version gives no path, and logs in again.
       const session = isBearer ? 'bearer' : path === undefined ? null : 'split';
       const fields = {
         current: new Secret(current_password),
@@ -140,7 +140,7 @@ export function addSessionRoutes(app: App, context: Context, limitFailures: Fail
   });
 }
 
-/** Ends the session that this browser had until now: its cookie is replaced, and a copy of its halves must not outlive it. */
+/** Ends this browser's previous session: a copy of its halves must not outlive the cookie. */
 async function endReplacedSession(context: Context, request: BrowserRequest & { readonly ip: string }): Promise<void> {
   try {
     const token = readBrowserSession(request);
