@@ -7,7 +7,7 @@ import type { Joined } from '../store/state/state.ts';
 import { accessOf } from './access.ts';
 import { isJoined } from './select.ts';
 import { withExtensions } from './service-features.ts';
-import type { Tools } from './tools.ts';
+import type { ServiceTools, Tools } from './tools.ts';
 
 /** Milliseconds for one question to the control plane. */
 const deadline = 10_000;
@@ -18,7 +18,7 @@ const deadline = 10_000;
  * @throws CannotRotate where the service knows no such thing, Refused where it says no
  */
 export async function registerKey(
-  tools: Tools,
+  tools: ServiceTools,
   state: Joined,
   publicKey: PublicKey,
   proof: KeyProof | null,
@@ -46,7 +46,7 @@ const rejoin = 'to have a new key, leave the network and join it again';
  *
  * @throws RotationPending when it cannot be asked now
  */
-export async function readListedKey(tools: Tools, state: Joined): Promise<PublicKey | null> {
+export async function readListedKey(tools: Pick<Tools, 'connect'>, state: Joined): Promise<PublicKey | null> {
   const access = accessOf(state);
   if (access === null) return null;
   try {
@@ -67,7 +67,7 @@ export async function readListedKey(tools: Tools, state: Joined): Promise<Public
  * @returns true where the service lists the key now, and is to be asked for its map again
  * @throws what {@link registerKey} throws
  */
-export async function reclaimKey(tools: Tools, asking: Joined, received: NetworkMap): Promise<boolean> {
+export async function reclaimKey(tools: ServiceTools, asking: Joined, received: NetworkMap): Promise<boolean> {
   if (findOwnPeer(received, asking) !== undefined) return false;
   // The key may have changed while the answer was held back.
   const state = await tools.store.read(asking.interface);

@@ -4,7 +4,7 @@ import { findOwnPeer } from '../core/map/own-peer.ts';
 import type { Joined, State } from '../store/state/state.ts';
 import { accessOf } from './access.ts';
 import { withExtensions } from './service-features.ts';
-import type { Tools } from './tools.ts';
+import type { ServiceTools } from './tools.ts';
 
 /** Milliseconds. A later pass reports again. */
 const deadline = 10_000;
@@ -27,7 +27,7 @@ export function isMisreported(state: Joined): boolean {
  *
  * @returns why it failed; `unknown` where the service has no such operation, and null where it lists the tag
  */
-export async function reportSecret(tools: Tools, state: Joined): Promise<CpnError | 'unknown' | null> {
+export async function reportSecret(tools: ServiceTools, state: Joined): Promise<CpnError | 'unknown' | null> {
   const access = accessOf(state);
   if (access === null || !isMisreported(state)) return null;
   try {

@@ -2,7 +2,7 @@ import { NotJoined, quote, WrongUsage } from '../core/errors/index.ts';
 import { findNamed, type Naming } from '../core/names/find-named.ts';
 import type { Joined, State } from '../store/state/state.ts';
 import type { HostStore, StoredNetworks } from '../store/store.ts';
-import type { Tools } from './tools.ts';
+import type { StateTools } from './tools.ts';
 
 /** The networks that a command is for. Those that cannot be read are for the caller to report, when it has done the others. */
 export interface SelectedNetworks<S extends State = State> {
@@ -68,7 +68,7 @@ export function describeState({ interface: link, membership, service }: State): 
 }
 
 /** Like {@link selectStates}, without those whose join was never finished, with a warning for each. */
-export async function selectJoined(tools: Tools, network: string | undefined): Promise<SelectedNetworks<Joined>> {
+export async function selectJoined(tools: StateTools, network: string | undefined): Promise<SelectedNetworks<Joined>> {
   const { states, unreadable } = await selectStates(tools.store, network);
   for (const { interface: link } of states.filter((state) => !isJoined(state))) {
     const problem = `the join of ${link} was not finished; run "cpn join" with the same key again, or "cpn leave ${link}"`;

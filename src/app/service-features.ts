@@ -2,14 +2,14 @@ import type { PeerService } from '../api/service.ts';
 import { CpnError, expectCpnError, Refused } from '../core/errors/index.ts';
 import { type Feature, sameFeatures } from '../core/map/features.ts';
 import type { State } from '../store/state/state.ts';
-import type { ConnectOptions, KnownService, Tools } from './tools.ts';
+import type { ConnectOptions, KnownService, ServiceTools, Tools } from './tools.ts';
 
 /**
  * What a service describes now; where that cannot be read, what it described when it was read last. A service that serves no
  * description describes nothing.
  */
 export async function readFeatures(
-  tools: Tools,
+  tools: Pick<Tools, 'describe' | 'log'>,
   { service, features }: KnownService,
 ): Promise<readonly Feature[] | null> {
   try {
@@ -22,7 +22,11 @@ export async function readFeatures(
 }
 
 /** Saves what the service of a network describes, where that is something else than before. Returns whether it is. */
-export async function saveFeatures(tools: Tools, link: string, features: readonly Feature[] | null): Promise<boolean> {
+export async function saveFeatures(
+  tools: Pick<Tools, 'store'>,
+  link: string,
+  features: readonly Feature[] | null,
+): Promise<boolean> {
   const isOther = (state: State | null): state is State => state !== null && !sameFeatures(state.features, features);
   if (!isOther(await tools.store.read(link))) return false;
   return tools.store.lock(async () => {
@@ -41,7 +45,7 @@ export async function saveFeatures(tools: Tools, link: string, features: readonl
  * @throws why the description cannot be read, where it never was
  */
 export async function withExtensions<T>(
-  tools: Tools,
+  tools: ServiceTools,
   state: KnownService & Pick<State, 'interface'>,
   { isLocked = false, ...patience }: ConnectOptions & { readonly isLocked?: boolean },
   work: (service: PeerService) => Promise<T>,
@@ -60,7 +64,7 @@ export async function withExtensions<T>(
 }
 
 /** A service that serves no description describes nothing. */
-async function readFirst(tools: Tools, { service }: KnownService): Promise<readonly Feature[]> {
+async function readFirst(tools: Pick<Tools, 'describe'>, { service }: KnownService): Promise<readonly Feature[]> {
   try {
     return (await tools.describe(service, null))?.features ?? [];
   } catch (error) {

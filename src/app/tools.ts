@@ -42,6 +42,15 @@ export interface Tools {
   warn(text: string): void;
 }
 
+/** For functions that read the saved states, and warn of what they skip. */
+export type StateTools = Pick<Tools, 'store' | 'warn'>;
+
+/** For functions that observe or change the host, and keep the state of a network. */
+export type HostTools = Pick<Tools, 'host' | 'store'>;
+
+/** For functions that call the control plane, and keep what it describes. */
+export type ServiceTools = Pick<Tools, 'store' | 'connect' | 'describe' | 'log'>;
+
 /** A service, and what it described when its description was last read; null until it could be. A state is one. */
 export interface KnownService {
   readonly service: ServiceAddress;

@@ -86,7 +86,10 @@ function sceneOf({ state, desired, actual }: Evaluation): MappedNetwork {
 }
 
 /** What fails `cpn status --check` is a problem here too, and so both agree. */
-async function examineProblems(tools: Tools, evaluation: Evaluation): Promise<Finding[]> {
+async function examineProblems(
+  tools: Pick<Tools, 'host' | 'store' | 'now'>,
+  evaluation: Evaluation,
+): Promise<Finding[]> {
   const notes = await tools.store.readNotes(evaluation.state.interface);
   const { problems } = describeEvaluation(evaluation, notes, secondsNow(tools), await readHostFacts(tools, evaluation));
   return describeProblems(problems, nameExamined(evaluation.state), countHandshakes(evaluation));
@@ -101,7 +104,7 @@ function countHandshakes({ actual }: Evaluation): HandshakeCount {
   return { peers: peers.length, heard: peers.filter(({ latestHandshake }) => latestHandshake !== null).length };
 }
 
-function examineEnding(tools: Tools, { state }: Evaluation): Finding[] {
+function examineEnding(tools: Pick<Tools, 'now'>, { state }: Evaluation): Finding[] {
   const ending = findExpiryWarning(state, tools.now());
   // One that is over is among the problems of the status.
   if (ending === null || ending.isOver) return [];
@@ -118,14 +121,14 @@ function examineMapAge({ state, desired, serviceTime }: Evaluation): Finding[] {
 }
 
 /** Clones of this host itself are among the problems of its status. A host with two uplinks looks like a copied peer: that is a note. */
-async function examineClones(tools: Tools, { state }: Evaluation): Promise<Finding[]> {
+async function examineClones(tools: Pick<Tools, 'store'>, { state }: Evaluation): Promise<Finding[]> {
   const checked = `whether a host of ${state.interface} is on two machines`;
   const { alternating } = await tools.store.readNotes(state.interface);
   const warnings = findCloneWarnings(state, { sync: {}, alternating });
   return warnings.map(({ found, remedy }) => noteFinding('network', checked, found, remedy));
 }
 
-async function examineKeptResolvers({ host }: Tools, { state, desired }: Evaluation): Promise<Finding[]> {
+async function examineKeptResolvers({ host }: Pick<Tools, 'host'>, { state, desired }: Evaluation): Promise<Finding[]> {
   if (!state.enabled) return [];
   const { link, routes, keptOutside } = desired;
   const servers = keptOutside.filter(({ what }) => what === resolver).slice(0, mostResolvers);
@@ -145,7 +148,7 @@ const resolverDeadline = 2_000;
 /** More endpoints than these take the kernel too long. */
 const mostEndpoints = 1_000;
 
-async function examineEndpoints({ host }: Tools, evaluation: Evaluation): Promise<Finding[]> {
+async function examineEndpoints({ host }: Pick<Tools, 'host'>, evaluation: Evaluation): Promise<Finding[]> {
   if (!evaluation.state.enabled) return [];
   const scene = sceneOf(evaluation);
   const addresses = new Set(findUsedEndpoints(scene).map(({ used }) => used.host));

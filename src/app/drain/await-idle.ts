@@ -31,7 +31,7 @@ export async function awaitIdle(tools: Tools, state: Joined, timeout: number): P
 }
 
 /** True when the interface is there. */
-export async function isUp(tools: Tools, state: Joined): Promise<boolean> {
+export async function isUp(tools: Pick<Tools, 'host' | 'monotonic'>, state: Joined): Promise<boolean> {
   return (await observePeers(tools, state)) !== null;
 }
 
@@ -45,7 +45,7 @@ export function describeInflow(inflow: readonly Inflow[], { interface: link, mem
 }
 
 /** Null when there is no interface. */
-async function observePeers(tools: Tools, state: Joined) {
+async function observePeers(tools: Pick<Tools, 'host' | 'monotonic'>, state: Joined) {
   const device = await tools.host.device(state.interface);
   return device && { peers: device.peers, at: tools.monotonic() };
 }

@@ -13,7 +13,7 @@ import { takeDown } from '../networks/down.ts';
 import { readReported } from '../networks/reconcile.ts';
 import { evaluateNetwork } from '../reconcile/evaluate-network.ts';
 import { isJoined, selectJoined } from '../select.ts';
-import type { Tools } from '../tools.ts';
+import type { StateTools, Tools } from '../tools.ts';
 import { awaitIdle, describeInflow, isUp } from './await-idle.ts';
 
 /** What became of a connector that was to be drained, or put back. */
@@ -50,7 +50,7 @@ export interface LastConnector extends Unserved {
  * @throws WrongUsage as {@link drainNetworks}
  */
 export async function findLastConnectors(
-  tools: Tools,
+  tools: Pick<Tools, 'store' | 'connect' | 'warn'>,
   network: string | undefined,
   down: boolean,
 ): Promise<LastConnector[]> {
@@ -141,7 +141,7 @@ function explainWithdrawn(route: Prefix, { unloaded, ways: lanRoutes }: Pick<Not
   return `${route} (${lanRoutes?.[route]?.gone ?? 'no host there answers the probes'})`;
 }
 
-async function selectConnectors(tools: Tools, network: string | undefined) {
+async function selectConnectors(tools: StateTools, network: string | undefined) {
   const { states, unreadable } = await selectJoined(tools, network);
   const connectors = states.filter((state) => state.enrollment.type === 'connector');
   const [other] = states;
@@ -186,7 +186,7 @@ async function takeOutOfService(tools: Tools, state: Joined): Promise<CpnError |
   return failure;
 }
 
-async function setDrained(tools: Tools, link: string, drained: boolean): Promise<void> {
+async function setDrained(tools: Pick<Tools, 'store'>, link: string, drained: boolean): Promise<void> {
   await tools.store.lock(async () => {
     const state = await tools.store.read(link);
     if (state !== null && isJoined(state) && state.drained !== drained) await tools.store.write({ ...state, drained });
@@ -194,7 +194,7 @@ async function setDrained(tools: Tools, link: string, drained: boolean): Promise
 }
 
 async function report(
-  tools: Tools,
+  tools: Pick<Tools, 'host' | 'connect' | 'monotonic'>,
   state: Joined,
   details: Pick<DrainReport, 'failure'> & Partial<DrainReport>,
 ): Promise<DrainReport> {

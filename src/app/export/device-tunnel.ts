@@ -152,7 +152,7 @@ export function toMap({ id, name, private_cidr, routes, peers }: Network): Netwo
 }
 
 /** The addresses of the endpoints that are names. A file names addresses, because the device may not resolve names like this host. */
-export async function resolveEndpoints(tools: Tools, peers: readonly Peer[]): Promise<Resolved> {
+export async function resolveEndpoints(tools: Pick<Tools, 'host' | 'warn'>, peers: readonly Peer[]): Promise<Resolved> {
   const names = new Set(peers.flatMap(({ endpoint }) => (endpoint && !isLiteral(endpoint) ? endpoint.host : [])));
   const entries = await Promise.all(
     [...names].map(async (name) => {

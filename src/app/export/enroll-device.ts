@@ -106,7 +106,7 @@ async function enroll(tools: Tools, request: DeviceRequest, { publicKey }: KeyPa
 }
 
 /** Removes the peer of an enrolment whose reply was lost, if there is one. */
-async function removeUnknown(tools: Tools, request: DeviceRequest, publicKey: string): Promise<void> {
+async function removeUnknown(tools: Pick<Tools, 'warn'>, request: DeviceRequest, publicKey: string): Promise<void> {
   const { admin, network, name } = request;
   try {
     const { peers } = await admin.readNetwork(network.id);
@@ -118,7 +118,11 @@ async function removeUnknown(tools: Tools, request: DeviceRequest, publicKey: st
   }
 }
 
-async function removeEnrolled(tools: Tools, { admin, network, name }: DeviceRequest, id: PeerId): Promise<void> {
+async function removeEnrolled(
+  tools: Pick<Tools, 'warn'>,
+  { admin, network, name }: DeviceRequest,
+  id: PeerId,
+): Promise<void> {
   try {
     await admin.removePeer(network.id, id);
   } catch (error) {

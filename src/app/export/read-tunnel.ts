@@ -3,7 +3,7 @@ import { parseConfig } from '../../core/wg-quick/parse.ts';
 import type { TunnelConfig } from '../../core/wg-quick/tunnel-config.ts';
 import type { Joined } from '../../store/state/state.ts';
 import { refuseUnreadable, selectJoined } from '../select.ts';
-import type { Tools } from '../tools.ts';
+import type { StateTools } from '../tools.ts';
 
 /**
  * Reads the tunnel to the network that is named, or to the only one; queries neither a control plane nor the kernel.
@@ -14,7 +14,7 @@ import type { Tools } from '../tools.ts';
  * @throws UnreadableFile where its file is gone, or says what we would not write
  */
 export async function readTunnel(
-  tools: Tools,
+  tools: StateTools,
   network: string | undefined,
 ): Promise<{ readonly interface: string; readonly config: TunnelConfig }> {
   const { interface: link } = await selectOne(tools, network);
@@ -30,7 +30,7 @@ export async function readTunnel(
   }
 }
 
-async function selectOne(tools: Tools, network: string | undefined): Promise<Joined> {
+async function selectOne(tools: StateTools, network: string | undefined): Promise<Joined> {
   const { states, unreadable } = await selectJoined(tools, network);
   refuseUnreadable(unreadable);
   const [only, ...more] = states;

@@ -92,7 +92,11 @@ async function readView(tools: Tools, state: Joined): Promise<{ createdAt: strin
   return { createdAt: state.createdAt, view };
 }
 
-async function checkNetworkPath(tools: Tools, address: Address, { view, target }: FoundTarget): Promise<Check[]> {
+async function checkNetworkPath(
+  tools: Pick<Tools, 'host' | 'now'>,
+  address: Address,
+  { view, target }: FoundTarget,
+): Promise<Check[]> {
   const { link } = view.desired;
   const checksReturn = usesTunnel(target) && view.actual.link?.addresses.some((each) => each.address === view.address);
   const endpoint = usesTunnel(target) ? findActualPeer(address, view)?.endpoint : null;
@@ -113,7 +117,11 @@ async function checkNetworkPath(tools: Tools, address: Address, { view, target }
   return explainPath(address, found, { there, back, outer, drops, answers }, secondsNow(tools));
 }
 
-async function checkOtherPath(tools: Tools, address: Address, views: readonly NetworkOnHost[]): Promise<Check[]> {
+async function checkOtherPath(
+  tools: Pick<Tools, 'host'>,
+  address: Address,
+  views: readonly NetworkOnHost[],
+): Promise<Check[]> {
   const full = views.find(({ desired }) => desired.rules.length > 0);
   const [there, answers] = await Promise.all([
     tools.host.route(address),
@@ -123,7 +131,7 @@ async function checkOtherPath(tools: Tools, address: Address, views: readonly Ne
 }
 
 /** What others drop on these ways; null where their rules cannot be read, which is no reason to tell nothing of the rest. */
-async function readDrops(tools: Tools, link: string, paths: PacketPaths): Promise<ForeignDrops | null> {
+async function readDrops(tools: Pick<Tools, 'host'>, link: string, paths: PacketPaths): Promise<ForeignDrops | null> {
   const { host } = tools;
   if (paths.forward.length + paths.inbound.length === 0) return { forward: [], inbound: null };
   if (!host.foreignDrops) return null;

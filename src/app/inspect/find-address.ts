@@ -21,7 +21,11 @@ export interface FoundAddress {
  *
  * @throws InvalidValue for any other text; WrongUsage for a name that several peers have
  */
-export async function findAddress(tools: Tools, states: readonly Joined[], text: string): Promise<FoundAddress> {
+export async function findAddress(
+  tools: Pick<Tools, 'host'>,
+  states: readonly Joined[],
+  text: string,
+): Promise<FoundAddress> {
   if (isIP(text) !== 0) return { address: parseAddress(text), origin: null };
   const peers = states.flatMap(({ interface: link, membership: { map } }) =>
     map.peers.map(({ id, name, address }) => ({ id, name, address, link, network: map.name })),

@@ -16,7 +16,11 @@ export interface HandshakeResult {
 }
 
 /** Waits for a first handshake. Without one the join still succeeds: the peers may not have received the new map yet. */
-export async function awaitHandshake(tools: Tools, state: Joined, timeout: number | null): Promise<HandshakeResult> {
+export async function awaitHandshake(
+  tools: Pick<Tools, 'host' | 'sleep' | 'progress'>,
+  state: Joined,
+  timeout: number | null,
+): Promise<HandshakeResult> {
   const { map } = state.membership;
   const own = ownKeys(state);
   const dialled = map.peers.filter((peer) => !own.includes(peer.publicKey) && peer.endpoint !== null);

@@ -29,7 +29,7 @@ export async function findJoined(
 }
 
 /** True where the service no longer lists this host in a network that it joined; false also where it is unreachable. */
-export async function isRemoved(tools: Tools, state: Joined): Promise<boolean> {
+export async function isRemoved(tools: Pick<Tools, 'connect'>, state: Joined): Promise<boolean> {
   const access = accessOf(state);
   if (access === null) return false;
   try {
@@ -48,7 +48,7 @@ export async function isRemoved(tools: Tools, state: Joined): Promise<boolean> {
  *
  * @throws Refused where the control plane refuses the host's token, or has suspended the host
  */
-export async function checkMembership(tools: Tools, state: Joined): Promise<void> {
+export async function checkMembership(tools: Pick<Tools, 'connect' | 'warn'>, state: Joined): Promise<void> {
   const access = accessOf(state);
   if (access === null) return;
   const { interface: link, membership } = state;

@@ -5,7 +5,7 @@ import type { State } from '../../store/state/state.ts';
 import { findOwnEndpoint } from '../networks/own-endpoint.ts';
 import { refuseUnfixedPort } from '../reconcile/open-ports.ts';
 import { isJoined } from '../select.ts';
-import type { Tools } from '../tools.ts';
+import type { HostTools, Tools } from '../tools.ts';
 import { isRemoved } from './check-membership.ts';
 import { checkPort } from './check-port.ts';
 import { hashToken, type JoinRequest, type PendingJoin } from './join-request.ts';
@@ -64,7 +64,7 @@ export async function createState(tools: Tools, request: JoinRequest, states: re
 const mostInterfaces = 1000;
 
 /** The interface for a new network: the requested one if it is free, else the first free `cpnN`. */
-async function chooseInterface(tools: Tools, wanted: string | null, states: readonly State[]): Promise<string> {
+async function chooseInterface(tools: HostTools, wanted: string | null, states: readonly State[]): Promise<string> {
   const links = await tools.host.links();
   const ours = new Set(states.map((state) => state.interface));
   if (wanted !== null) {

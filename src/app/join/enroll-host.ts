@@ -104,7 +104,7 @@ async function enrollAsMember(
  * @returns null where the key is for one of these; the key stays unused
  */
 async function enrollUnlessMember(
-  tools: Tools,
+  tools: Pick<Tools, 'store' | 'connect' | 'progress'>,
   state: State,
   token: Secret,
   current: readonly Id[],
@@ -151,7 +151,7 @@ function describes({ features }: State, feature: Feature): boolean {
  *
  * @throws WrongUsage where the join is unattended: only a user may spend a further use of the key
  */
-function refuseRepeatedEnrollment(tools: Tools, state: State, { isUnattended }: JoinRequest): void {
+function refuseRepeatedEnrollment(tools: Pick<Tools, 'warn'>, state: State, { isUnattended }: JoinRequest): void {
   const { service, interface: link, perhapsEnrolled } = state;
   if (!perhapsEnrolled) return;
   const problem = `an earlier enrolment of ${link} at ${service.url} may have been carried out, and its reply was lost`;

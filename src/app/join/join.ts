@@ -29,7 +29,7 @@ import { locateApi } from '../reconcile/resolve-names.ts';
 import { reportSecret } from '../report-secret.ts';
 import { isJoined, refuseUnreadable } from '../select.ts';
 import { readFeatures } from '../service-features.ts';
-import type { Tools } from '../tools.ts';
+import type { StateTools, Tools } from '../tools.ts';
 import { awaitHandshake, type HandshakeResult } from './await-handshake.ts';
 import { createState } from './create-state.ts';
 import { enrollHost } from './enroll-host.ts';
@@ -77,7 +77,7 @@ export async function joinNetwork(tools: Tools, asked: JoinRequest): Promise<Joi
  * The service by the proxy of an earlier join there, unless `--proxy` names another one; else by that of the environment. The same is so
  * of the CAs of `--ca-file`, and of the user whose program may answer, as an earlier join remembers it, finished or not.
  */
-async function keepReach({ store }: Tools, { service, named }: JoinRequest): Promise<ServiceAddress> {
+async function keepReach({ store }: Pick<Tools, 'store'>, { service, named }: JoinRequest): Promise<ServiceAddress> {
   const known = (await store.list()).states.map((state) => state.service).filter(({ url }) => url === service.url);
   const proxy = known.find((each) => each.proxy !== undefined)?.proxy;
   const authorities = known.find((each) => each.authorities !== undefined)?.authorities;
@@ -98,7 +98,7 @@ function describeSavedProxy({ service, named }: JoinRequest): string | null {
 }
 
 /** Checks that the host has what the request needs. */
-async function check(tools: Tools, { type, options }: JoinRequest): Promise<void> {
+async function check(tools: Pick<Tools, 'host' | 'progress'>, { type, options }: JoinRequest): Promise<void> {
   tools.progress('checking this host');
   const forwarding = type === 'connector';
   const fullTunnel = options.allowRoutes.some(isDefaultRoute);
@@ -106,7 +106,7 @@ async function check(tools: Tools, { type, options }: JoinRequest): Promise<void
 }
 
 /** Begins to read the description of a service, which may be far away, before the host makes its keys. */
-function beginToDescribe(tools: Tools, { service }: JoinRequest): Tools['describe'] {
+function beginToDescribe(tools: Pick<Tools, 'describe'>, { service }: JoinRequest): Tools['describe'] {
   const reading = tools.describe(service, null);
   // It is judged where it is needed.
   reading.catch(() => {});
@@ -220,7 +220,10 @@ async function verify(
 }
 
 /** Warns of networks that this control plane deleted, and that this host keeps: they come back after a restore. */
-async function warnOfDeleted({ store, warn }: Tools, { interface: link, service, options }: Joined): Promise<void> {
+async function warnOfDeleted(
+  { store, warn }: StateTools,
+  { interface: link, service, options }: Joined,
+): Promise<void> {
   const { states } = await store.list();
   const others = states.filter(isJoined).filter((each) => each.interface !== link && each.service.url === service.url);
   for (const other of others) {
@@ -246,7 +249,7 @@ interface AppliedJoin extends Pick<JoinReport, 'state' | 'unloaded'> {
 
 /** After a signal the state of a repeated join is as before it, except for what was learned of the host and the service. */
 async function restoreOnInterrupt<T>(
-  tools: Tools,
+  tools: Pick<Tools, 'store' | 'deferSignals'>,
   { before }: PendingJoin,
   work: (signal?: AbortSignal) => Promise<T>,
 ): Promise<T> {
@@ -263,7 +266,7 @@ async function restoreOnInterrupt<T>(
 }
 
 /** Each join reads the service's description; where that fails, the features read before apply. */
-async function withFeatures(tools: Tools, state: State): Promise<State> {
+async function withFeatures(tools: Pick<Tools, 'store' | 'describe' | 'log'>, state: State): Promise<State> {
   const features = await readFeatures(tools, state);
   if (sameFeatures(features, state.features)) return state;
   const described = { ...state, features };
@@ -272,7 +275,7 @@ async function withFeatures(tools: Tools, state: State): Promise<State> {
 }
 
 /** Keeps the user's token where the host has none, and warns where there is none at all. */
-async function keepToken(tools: Tools, state: Joined, { personalToken }: JoinRequest): Promise<Joined> {
+async function keepToken(tools: StateTools, state: Joined, { personalToken }: JoinRequest): Promise<Joined> {
   const next = withPersonalToken(state, personalToken);
   if (next !== state) await tools.store.write(next);
   const noAccess = explainNoAccess(next);

@@ -11,7 +11,7 @@ import type { Tools } from '../tools.ts';
  * public keys with addresses, which are of no use without the keys, and can refuse the join. Only a user moves a network, with
  * `cpn set --api`.
  */
-export async function findOtherNetworks(tools: Tools, { interface: link, service }: State) {
+export async function findOtherNetworks(tools: Pick<Tools, 'store'>, { interface: link, service }: State) {
   const { states } = await tools.store.list();
   const others = states.filter(isJoined).filter((other) => other.interface !== link);
   const isHere = (other: Joined) => other.service.url === service.url;

@@ -10,13 +10,13 @@ import { listFormer } from '../networks/former-networks.ts';
 import { findOwnEndpoint } from '../networks/own-endpoint.ts';
 import { holderOf } from '../pins.ts';
 import { deleteState } from '../reconcile/cleanup.ts';
-import type { Tools } from '../tools.ts';
+import type { StateTools, Tools } from '../tools.ts';
 import type { JoinRequest } from './join-request.ts';
 import { keepOptions } from './kept-options.ts';
 
 /** The networks that the host left, and that it can rejoin as the same peer. */
 export async function findRejoinable(
-  tools: Tools,
+  tools: StateTools,
   pending: State,
   joined: readonly Id[],
 ): Promise<readonly FormerMembership[]> {
@@ -31,7 +31,7 @@ export async function findRejoinable(
 
 /** A join as the same peer as in a network that the host left, under its name unless the user gave another one; saved. */
 export async function rejoinLeft(
-  tools: Tools,
+  tools: Pick<Tools, 'store' | 'now' | 'progress'>,
   pending: State,
   former: FormerMembership,
   { named }: JoinRequest,
@@ -74,7 +74,7 @@ export async function rejoinRemoved(
 
 /** The options of the former membership except for those given now, and its identity where the service requires a proof. */
 async function withFormerMembership(
-  tools: Tools,
+  tools: Pick<Tools, 'host' | 'now'>,
   pending: State,
   former: Joined,
   { named, ...request }: JoinRequest,
@@ -97,7 +97,7 @@ async function withFormerMembership(
 }
 
 /** The identity of a former membership, and a proof's serial after the last one used. */
-function reuseIdentity(tools: Tools, pending: State, identity: Identity, serial: number) {
+function reuseIdentity(tools: Pick<Tools, 'now'>, pending: State, identity: Identity, serial: number) {
   if (!pending.features?.includes('enroll-identity-proof')) return {};
   const { publicKey } = pending.keyPair;
   return { identity, keySerial: proveKey(identity, publicKey, tools.now(), serial).serial };
@@ -105,7 +105,7 @@ function reuseIdentity(tools: Tools, pending: State, identity: Identity, serial:
 
 /** Replaces a membership that ended by a new one, on the same interface; pins, labels and receipt stay. */
 export async function replaceMembership(
-  tools: Tools,
+  tools: Pick<Tools, 'store'>,
   joined: Joined,
   former: Joined,
   request: JoinRequest,

@@ -12,7 +12,7 @@ import { observeOptionsFor } from '../reconcile/evaluate-network.ts';
 import { resolveNames } from '../reconcile/resolve-names.ts';
 import { constrainRoutes, readEarlier } from '../reconcile/route-constraints.ts';
 import { isJoined } from '../select.ts';
-import type { Tools } from '../tools.ts';
+import type { HostTools, Tools } from '../tools.ts';
 import { isRemoved } from './check-membership.ts';
 import type { JoinRequest } from './join-request.ts';
 import { describePossibleMove, isMovedNetwork } from './moved-networks.ts';
@@ -57,7 +57,7 @@ export async function resolveConflicts(
   return enrolled;
 }
 
-async function observeHost(tools: Tools, state: Joined): Promise<EnrolledNetwork> {
+async function observeHost(tools: HostTools, state: Joined): Promise<EnrolledNetwork> {
   const resolved = await resolveNames(tools, state);
   const located: Joined = resolved === state.resolved ? state : { ...state, resolved };
   if (located !== state) await tools.store.write(located);
@@ -100,7 +100,7 @@ async function refuseConflict(tools: Tools, enrolled: EnrolledNetwork, former: J
 
 /** Checks only a new address: one that the host had before may be its own resolver's. */
 async function findAddressRefusal(
-  tools: Tools,
+  tools: HostTools,
   { state, actual }: EnrolledNetwork,
   states: readonly State[],
 ): Promise<AddressRefused | null> {
@@ -158,7 +158,11 @@ function describeHidden({ membership: { map, peer } }: Joined, { peer: hidden, o
 }
 
 /** The tunnel of a deleted network is down, so that the conflict begins if the network comes back. */
-function warnOfReturn(tools: Tools, { membership: { peer } }: Joined, { peer: hidden, other }: HiddenPeer): void {
+function warnOfReturn(
+  tools: Pick<Tools, 'warn'>,
+  { membership: { peer } }: Joined,
+  { peer: hidden, other }: HiddenPeer,
+): void {
   const { interface: link, membership } = other;
   const returns = `network ${membership.map.name} (${link}) was deleted; if it comes back, its peer ${hidden.name} is unreachable`;
   tools.warn(

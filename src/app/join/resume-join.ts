@@ -64,7 +64,7 @@ export async function resumeJoin(
  *
  * @throws WrongUsage where the request names another value
  */
-async function refuseChanges(tools: Tools, earlier: State, request: JoinRequest): Promise<void> {
+async function refuseChanges(tools: Pick<Tools, 'host'>, earlier: State, request: JoinRequest): Promise<void> {
   const { interface: link, enrollment } = earlier;
   const { named } = request;
   const refuse = (flag: string, given: string, present: string) => {

@@ -12,14 +12,14 @@ const deadlineMs = 5_000;
  * The names of the devices that dial this connector alone, by the map of the control plane: a device may be newer than the last pass. Where
  * the control plane does not answer they are those of the saved map.
  */
-export async function findDiallingDevices(tools: Tools, state: State): Promise<string[]> {
+export async function findDiallingDevices(tools: Pick<Tools, 'connect'>, state: State): Promise<string[]> {
   if (!isJoined(state) || state.enrollment.type !== 'connector') return [];
   const { map, peer } = state.membership;
   const received = await readNewestMap(tools, state);
   return listDialling(received ?? map, peer).map(({ name }) => name);
 }
 
-async function readNewestMap(tools: Tools, state: Joined) {
+async function readNewestMap(tools: Pick<Tools, 'connect'>, state: Joined) {
   const access = accessOf(state);
   if (access === null) return null;
   try {

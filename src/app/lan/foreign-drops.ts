@@ -46,7 +46,7 @@ export function findPaths({ state, desired, actual }: Evaluated): PacketPaths {
  * @throws CpnError where the rules of this host cannot be read
  */
 export async function findDrops(
-  tools: Tools,
+  tools: Pick<Tools, 'host'>,
   evaluation: Evaluated,
   look: 'at connectors' | 'at all' = 'at all',
 ): Promise<Drops> {
@@ -63,7 +63,10 @@ export async function findDrops(
  * Warns where another program's packet rules drop packets to the listen port, and notes it for "cpn status". Where the rules
  * cannot be read, it does nothing: "cpn doctor" reports that.
  */
-export async function checkInbound(tools: Tools, evaluation: Evaluated): Promise<void> {
+export async function checkInbound(
+  tools: Pick<Tools, 'host' | 'store' | 'warn'>,
+  evaluation: Evaluated,
+): Promise<void> {
   const { interface: link } = evaluation.state;
   try {
     const { inbound } = await findDrops(tools, evaluation);

@@ -22,7 +22,11 @@ export interface LanRouteContext {
 }
 
 /** Sees which routes of a connector have lost their way to the LAN, and notes that. A host that serves nothing has none. */
-export async function updateLanRoutes(tools: Tools, { state, actual }: Evaluation, context: LanRouteContext) {
+export async function updateLanRoutes(
+  tools: Pick<Tools, 'host' | 'store' | 'monotonic'>,
+  { state, actual }: Evaluation,
+  context: LanRouteContext,
+) {
   const { map } = state.membership;
   const self = findOwnPeer(map, state);
   const routes = self ? assignedRoutes(map, self) : [];
@@ -45,7 +49,10 @@ export async function updateLanRoutes(tools: Tools, { state, actual }: Evaluatio
 }
 
 /** Notes which routes of a connector have no way to their LAN now. A way that is back counts at once, which only the daemon waits for. */
-export async function checkLanRoutes(tools: Tools, evaluation: Evaluation): Promise<void> {
+export async function checkLanRoutes(
+  tools: Pick<Tools, 'host' | 'store' | 'monotonic'>,
+  evaluation: Evaluation,
+): Promise<void> {
   const dropped = await findDrops(tools, evaluation).then(
     ({ routes }) => routes,
     (error: unknown) => {
@@ -65,7 +72,7 @@ function withdrawnBefore(state: Joined, withdrawn: readonly Prefix[], { dead, un
   return withdrawn.filter((route) => !dead.includes(route));
 }
 
-async function isOnline({ host }: Tools, state: Joined, underlay: Evaluation['actual']['underlay']) {
+async function isOnline({ host }: Pick<Tools, 'host'>, state: Joined, underlay: Evaluation['actual']['underlay']) {
   const { uplinks, links } = underlay;
   const isDown = (uplink: string) => links.some(({ name, isDown }) => name === uplink && isDown);
   if (uplinks.length > 0 && uplinks.every(isDown)) return false;

@@ -7,7 +7,7 @@ import type { Joined } from '../../store/state/state.ts';
 import type { Notes } from '../../store/store.ts';
 import { accessOf } from '../access.ts';
 import { withExtensions } from '../service-features.ts';
-import type { Tools } from '../tools.ts';
+import type { ServiceTools, Tools } from '../tools.ts';
 
 /** Milliseconds. A command waits for the answer; the daemon tries again at the next pass. */
 const deadline = 10_000;
@@ -42,7 +42,7 @@ export function withdrawnBy(
  * @returns what kept it from being so
  */
 export async function reportWithdrawn(
-  tools: Tools,
+  tools: ServiceTools,
   state: Joined,
   wanted: readonly Prefix[],
 ): Promise<CpnError | null> {
@@ -66,7 +66,11 @@ export async function reportLoading(tools: Tools, state: Joined): Promise<void> 
  *
  * @returns what kept it from being so
  */
-export async function withdraw(tools: Tools, state: Joined, wanted: readonly Prefix[]): Promise<CpnError | null> {
+export async function withdraw(
+  tools: ServiceTools,
+  state: Joined,
+  wanted: readonly Prefix[],
+): Promise<CpnError | null> {
   const access = accessOf(state);
   if (access === null) return null;
   try {

@@ -9,7 +9,10 @@ import type { Tools } from '../tools.ts';
  *
  * @throws NotJoined when `network` names none of them; WrongUsage when it names several
  */
-export async function deleteFormer(tools: Tools, network?: string): Promise<readonly FormerMembership[]> {
+export async function deleteFormer(
+  tools: Pick<Tools, 'store'>,
+  network?: string,
+): Promise<readonly FormerMembership[]> {
   return tools.store.lock(async () => {
     const { memberships } = await tools.store.readFormer();
     const dropped = network === undefined ? memberships : [findFormer(memberships, network)];

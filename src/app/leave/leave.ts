@@ -5,7 +5,7 @@ import { describeFormer, listFormer, recordFormer, selectFormer } from '../netwo
 import { describeStaying, tryRemoval } from '../networks/remove-peer.ts';
 import { cleanUp, deleteState } from '../reconcile/cleanup.ts';
 import { isJoined, type SelectedNetworks, selectMeant } from '../select.ts';
-import type { Tools } from '../tools.ts';
+import type { StateTools, Tools } from '../tools.ts';
 
 /** What leaving a network did. */
 export interface LeaveReport {
@@ -23,7 +23,7 @@ export interface LeaveReport {
  * @throws NotJoined where it names neither
  */
 export async function selectLeaving(
-  tools: Tools,
+  tools: StateTools,
   network: string | undefined,
   all: boolean,
 ): Promise<SelectedNetworks> {

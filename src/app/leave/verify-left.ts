@@ -2,7 +2,7 @@ import { NotConverged } from '../../core/errors/index.ts';
 import { tableOf } from '../../core/forward/own-table.ts';
 import { formatRule } from '../../core/host-state/policy-rule.ts';
 import { findOurRules } from '../../core/routing/tunnel-rules.ts';
-import type { Tools } from '../tools.ts';
+import type { HostTools } from '../tools.ts';
 
 /**
  * Makes sure that nothing of a left network is on the host any more, but for what {@link recordFormer} kept.
@@ -10,7 +10,7 @@ import type { Tools } from '../tools.ts';
  * @returns what was looked for, and is not there
  * @throws NotConverged with what is still there
  */
-export async function verifyLeft(tools: Tools, link: string): Promise<readonly string[]> {
+export async function verifyLeft(tools: HostTools, link: string): Promise<readonly string[]> {
   const actual = await tools.host.observe({ link, firewall: true, sysctls: [], hosts: true });
   // The rules of a full tunnel are one network's, which may be another one.
   const others = (await tools.store.list()).states.filter((state) => state.interface !== link);

@@ -11,7 +11,7 @@ import { holderOf } from '../pins.ts';
 import { defaultConfirmMs, passNetwork } from '../reconcile/pass.ts';
 import { noUpdate } from '../reconcile/state-update.ts';
 import { isJoined, refuseUnreadable, selectJoined } from '../select.ts';
-import type { Tools } from '../tools.ts';
+import type { StateTools, Tools } from '../tools.ts';
 import type { PassReport } from './pass-report.ts';
 import { reconcileNetworks } from './reconcile.ts';
 
@@ -29,7 +29,7 @@ export interface PinnedPeer {
  *
  * @throws WrongUsage when there is none, or more than one; NotJoined where there is no network
  */
-export async function findPeer(tools: Tools, named: string, network: string | undefined): Promise<PinnedPeer> {
+export async function findPeer(tools: StateTools, named: string, network: string | undefined): Promise<PinnedPeer> {
   const { states, unreadable } = await selectJoined(tools, network);
   const peers = states.flatMap(listPeers);
   const peer = findNamed(peers, named, naming);

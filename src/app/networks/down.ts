@@ -2,7 +2,7 @@ import { type CpnError, expectCpnError } from '../../core/errors/index.ts';
 import type { State } from '../../store/state/state.ts';
 import { cleanUp } from '../reconcile/cleanup.ts';
 import { type SelectedNetworks, selectMeant } from '../select.ts';
-import type { Tools } from '../tools.ts';
+import type { StateTools, Tools } from '../tools.ts';
 
 /** Takes networks down; forgets nothing, and keeps them down until `bringUp`. @throws the first failure, once all had their turn */
 export async function takeDown(tools: Tools, network?: string, all = false): Promise<string[]> {
@@ -21,7 +21,7 @@ export async function takeDown(tools: Tools, network?: string, all = false): Pro
 
 /** The failure of one network is its own: the others have their turn before it is thrown. */
 export async function forEachState<Result>(
-  tools: Tools,
+  tools: StateTools,
   { states, unreadable }: SelectedNetworks,
   work: (state: State) => Promise<Result>,
 ): Promise<Result[]> {

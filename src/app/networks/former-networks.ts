@@ -5,7 +5,7 @@ import type { Joined } from '../../store/state/state.ts';
 import { isTokenVoid } from '../access.ts';
 import { transferOwnership } from '../reconcile/cleanup.ts';
 import { withExtensions } from '../service-features.ts';
-import type { Tools } from '../tools.ts';
+import type { StateTools, Tools } from '../tools.ts';
 
 /** Of more networks that were left than this the oldest are forgotten. */
 const mostFormer = 100;
@@ -24,7 +24,10 @@ export async function listFormer({ store, warn }: Pick<Tools, 'store' | 'warn'>)
  * Keeps the identity and the token of a network that is left, where they can remove or replace its peer later. To be called under the
  * lock, before the state is forgotten. Returns what is kept; null for nothing.
  */
-export async function recordFormer(tools: Tools, state: Joined): Promise<FormerMembership | null> {
+export async function recordFormer(
+  tools: Pick<Tools, 'store' | 'now' | 'warn'>,
+  state: Joined,
+): Promise<FormerMembership | null> {
   const former = formerOf(state, tools.now().toISOString());
   if (former === null) return null;
   try {
@@ -107,7 +110,7 @@ async function removeLeft(
 }
 
 /** Forgets what is kept of a network whose peer is this host again, and returns its state after that. To be called under the lock. */
-export async function deleteReplaced(tools: Tools, joined: Joined): Promise<Joined> {
+export async function deleteReplaced(tools: StateTools, joined: Joined): Promise<Joined> {
   const { service, membership } = joined;
   const { map, peer } = membership;
   const memberships = await listFormer(tools);
@@ -135,7 +138,7 @@ export function namesOf({ interface: link, network }: FormerMembership): readonl
   return [link, String(network.id), network.name];
 }
 
-export async function dropFormer(tools: Tools, dropped: readonly FormerMembership[]): Promise<void> {
+export async function dropFormer(tools: Pick<Tools, 'store'>, dropped: readonly FormerMembership[]): Promise<void> {
   const { memberships, folders } = await tools.store.readFormer();
   const isDropped = (former: FormerMembership) =>
     dropped.some((each) => isSamePeer(each, former) && each.leftAt === former.leftAt);

@@ -41,7 +41,11 @@ export function findDisallowed(before: Pick<State, 'options'>, after: Pick<State
 }
 
 /** Finds out what `auto` stands for. */
-export async function resolveEndpoint(tools: Tools, state: Joined, changes: OptionChanges): Promise<ResolvedChanges> {
+export async function resolveEndpoint(
+  tools: Pick<Tools, 'host'>,
+  state: Joined,
+  changes: OptionChanges,
+): Promise<ResolvedChanges> {
   const { endpoint, ...others } = changes;
   if (endpoint === undefined) return others;
   const options = { ...state.options, ...changes.options };

@@ -21,7 +21,7 @@ interface EndpointChoice {
  * public address, not for those behind NAT. A private address towards a public control plane is refused.
  */
 export async function findOwnEndpoint(
-  tools: Tools,
+  tools: Pick<Tools, 'host'>,
   { endpoint, service, options }: EndpointChoice,
 ): Promise<Endpoint | null> {
   if (endpoint !== 'auto') return endpoint;

@@ -4,7 +4,7 @@ import { diffConfig, type SectionDiff } from '../../core/wg-quick/diff.ts';
 import type { Joined } from '../../store/state/state.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';
 import { selectJoined } from '../select.ts';
-import type { Tools } from '../tools.ts';
+import type { StateTools } from '../tools.ts';
 
 /** What a pass changed, or would change, in one network. */
 export interface PassReport {
@@ -35,7 +35,7 @@ export function explainChanges(
 
 /** One network's failure is its own; a signal and an unexpected error stop everything. */
 export async function forEachNetwork(
-  tools: Tools,
+  tools: StateTools,
   network: string | undefined,
   work: (state: Joined) => Promise<Omit<PassReport, 'interface'>>,
 ): Promise<PassReport[]> {

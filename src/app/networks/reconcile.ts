@@ -74,7 +74,7 @@ async function reportState(tools: Tools, evaluation: Evaluation): Promise<void> 
 }
 
 /** The description of a service that is asked for its map is read once where it never was; then the daemon, or a join, reads it. */
-async function withFeatures(tools: Tools, state: Joined): Promise<Joined> {
+async function withFeatures(tools: Pick<Tools, 'store' | 'describe' | 'log'>, state: Joined): Promise<Joined> {
   if (state.features !== null || accessOf(state) === null) return state;
   const features = await readFeatures(tools, state);
   await saveFeatures(tools, state.interface, features);

@@ -9,7 +9,10 @@ import { isJoined } from '../select.ts';
 import type { Tools } from '../tools.ts';
 
 /** Names the SSH sessions that end if these networks go down, in a sentence; null where none does. */
-export async function describeSessionsAtStake(tools: Tools, states: readonly State[]): Promise<string | null> {
+export async function describeSessionsAtStake(
+  tools: Pick<Tools, 'host'>,
+  states: readonly State[],
+): Promise<string | null> {
   const sessions = await tools.host.sshClients();
   if (sessions.length === 0) return null;
   const ending = (await Promise.all(states.map((state) => findEnding(tools, state, sessions)))).flat();
@@ -22,7 +25,11 @@ export async function describeSessionsAtStake(tools: Tools, states: readonly Sta
   return `${subject} from ${listNames(clients)} ${verbs}.`;
 }
 
-async function findEnding(tools: Tools, state: State, sessions: readonly SshClient[]): Promise<readonly SshClient[]> {
+async function findEnding(
+  tools: Pick<Tools, 'host'>,
+  state: State,
+  sessions: readonly SshClient[],
+): Promise<readonly SshClient[]> {
   if (!isJoined(state)) return [];
   const { map, peer } = state.membership;
   const actual = await tools.host.observe(observeOptionsFor(state)).catch(expectCpnError);

@@ -2,7 +2,7 @@ import { findPeersCutOff } from '../../core/health/compare-secrets.ts';
 import { ownKeys } from '../../core/map/own-peer.ts';
 import type { OptionChanges } from '../networks/option-changes.ts';
 import { ownTag } from '../report-secret.ts';
-import type { Tools } from '../tools.ts';
+import type { StateTools } from '../tools.ts';
 import { selectOne } from './set-options.ts';
 
 /** The peers that a change of the network secret cuts off from this host. */
@@ -15,7 +15,7 @@ export interface SecretLosses {
 
 /** Null where the change cuts off no peer, as far as the last map shows. */
 export async function findSecretLosses(
-  tools: Tools,
+  tools: StateTools,
   network: string | undefined,
   { networkSecret }: Pick<OptionChanges, 'networkSecret'>,
 ): Promise<SecretLosses | null> {

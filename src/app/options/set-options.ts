@@ -30,7 +30,7 @@ import { locateApi, resolveNames } from '../reconcile/resolve-names.ts';
 import { reportSecret } from '../report-secret.ts';
 import { refuseUnreadable, selectJoined } from '../select.ts';
 import { withExtensions } from '../service-features.ts';
-import type { Tools } from '../tools.ts';
+import type { StateTools, Tools } from '../tools.ts';
 import { findNetworkAt, withMove } from './move-service.ts';
 
 /** What the options would change on the host. Changes neither the host nor the control plane. */
@@ -189,7 +189,11 @@ export async function setOptions(
 }
 
 /** Says that the other peers go on dialling a port that is no longer listened on; one that a router forwards was another before too. */
-function warnOfPort(tools: Tools, known: Joined, { options: { listenPort }, enrollment: { endpoint } }: Joined): void {
+function warnOfPort(
+  tools: Pick<Tools, 'warn'>,
+  known: Joined,
+  { options: { listenPort }, enrollment: { endpoint } }: Joined,
+): void {
   if (endpoint === null || listenPort === null || listenPort === endpoint.port) return;
   if (known.options.listenPort !== endpoint.port) return;
   const { interface: link } = known;
@@ -226,7 +230,7 @@ async function applyOptions(
 }
 
 /** @throws WrongUsage where several networks are joined and none is named, NotJoined where none is joined */
-export async function selectOne(tools: Tools, network: string | undefined): Promise<Joined> {
+export async function selectOne(tools: StateTools, network: string | undefined): Promise<Joined> {
   const { states, unreadable } = await selectJoined(tools, network);
   const joined = [...states, ...unreadable].map((each) => each.interface);
   // One that cannot be read may be meant too.

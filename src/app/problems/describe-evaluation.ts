@@ -42,7 +42,7 @@ import { describeLanRoutes, findUnreachableLans } from '../lan/lan-routes.ts';
 import { describePinMismatches } from '../pins.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';
 import { findPortConflict, type PortConflict } from '../reconcile/port-conflict.ts';
-import type { Tools } from '../tools.ts';
+import type { HostTools } from '../tools.ts';
 import { findCloneWarnings } from './describe-clones.ts';
 import { describeLan } from './describe-lan.ts';
 import { pinMismatchFinder } from './describe-pin-mismatches.ts';
@@ -79,7 +79,7 @@ interface HostFacts {
 }
 
 /** Reads them. */
-export async function readHostFacts(tools: Tools, evaluation: Evaluation): Promise<HostFacts> {
+export async function readHostFacts(tools: HostTools, evaluation: Evaluation): Promise<HostFacts> {
   const configPath = tools.store.configPath(evaluation.state.interface);
   return { portConflict: await findPortConflict(tools, evaluation), configPath };
 }

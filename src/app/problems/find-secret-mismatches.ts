@@ -26,7 +26,7 @@ function othersOf(state: Joined): Peer[] {
 }
 
 /** As {@link findSecretMismatches}, by a look at WireGuard's table, where there is anybody else. */
-export async function checkSecrets(tools: Tools, state: Joined): Promise<SecretMismatch[]> {
+export async function checkSecrets(tools: Pick<Tools, 'host'>, state: Joined): Promise<SecretMismatch[]> {
   if (othersOf(state).length === 0) return [];
   return findSecretMismatches(state, { device: await tools.host.device(state.interface) });
 }

@@ -52,13 +52,13 @@ export async function applyEvaluation(tools: Tools, planned: Evaluation, known: 
 }
 
 /** What is there after the steps. What none of them could change is not read again: that takes longer than all else. */
-function observeApplied(tools: Tools, { steps, actual }: Evaluation, applied: Joined): Promise<Actual> {
+function observeApplied(tools: Pick<Tools, 'host'>, { steps, actual }: Evaluation, applied: Joined): Promise<Actual> {
   const previous = changesOnlyPeers(steps) ? actual : null;
   return tools.host.observe({ ...observeOptionsFor(applied), previous });
 }
 
 /** Speaks to the peers that moved, where this host is behind NAT, which lets nothing in from the new endpoint before. */
-async function reachMoved(tools: Tools, { state, desired, moved }: Evaluation): Promise<void> {
+async function reachMoved(tools: Pick<Tools, 'host'>, { state, desired, moved }: Evaluation): Promise<void> {
   const isReached = new Set(
     desired.config.peers
       .filter((peer) => peer.keepalive !== null && moved.has(peer.publicKey))
@@ -108,7 +108,7 @@ export function withoutRules(changes: readonly Change[], unloaded: RulesNotLoade
 
 /** What kept a network's packet rules from being loaded when they were last to be; null for nothing. */
 export async function findUnloaded(
-  tools: Tools,
+  tools: Pick<Tools, 'store'>,
   { desired }: Pick<Evaluation, 'desired'>,
 ): Promise<RulesNotLoaded | null> {
   const { link, firewall, isConnector } = desired;
@@ -118,7 +118,7 @@ export async function findUnloaded(
 }
 
 /** Applies one step. One that the tunnel works without may fail, with a warning. Returns whether it was applied. */
-export async function applyStep(tools: Tools, step: Step): Promise<boolean> {
+export async function applyStep(tools: Pick<Tools, 'host' | 'warn'>, step: Step): Promise<boolean> {
   try {
     await tools.host.apply(step);
     return true;
@@ -131,7 +131,7 @@ export async function applyStep(tools: Tools, step: Step): Promise<boolean> {
 
 /** Saves what the host was made: the state where it differs from `known`, and the wg-quick file where its text does. */
 export async function save(
-  tools: Tools,
+  tools: Pick<Tools, 'store'>,
   applied: Joined,
   known: Joined,
   { desired, config }: Evaluation,

@@ -28,7 +28,7 @@ const pause = 250;
 const settleMs = 1_000;
 
 /** True when the control plane or a peer answers before a change: only then silence after it is evidence. */
-export async function canBeConfirmed(tools: Tools, planned: Evaluation): Promise<boolean> {
+export async function canBeConfirmed(tools: Pick<Tools, 'connect' | 'now'>, planned: Evaluation): Promise<boolean> {
   if (findConfirmingPeers(planned, secondsNow(tools)).length > 0) return true;
   return isApiAnswering(tools, planned.state, { deadlineMs: requestTimeoutMs, signal: undefined });
 }
@@ -82,7 +82,7 @@ export async function isConfirmed(
 
 /** True once the control plane sends the map, or says that it is the newest. */
 export async function isMapReceived(
-  tools: Tools,
+  tools: Pick<Tools, 'connect' | 'monotonic' | 'sleep'>,
   state: Joined,
   { withinMs, signal }: ConfirmOptions,
 ): Promise<boolean> {
@@ -98,7 +98,7 @@ export async function isMapReceived(
 
 /** Whatever answers there proves that the way is open, be it with a refusal; unless it must be the map. */
 async function isApiAnswering(
-  tools: Tools,
+  tools: Pick<Tools, 'connect'>,
   state: Joined,
   { deadlineMs, signal, needsMap = false }: { deadlineMs: number; signal: AbortSignal | undefined; needsMap?: boolean },
 ): Promise<boolean> {

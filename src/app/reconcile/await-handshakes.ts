@@ -40,7 +40,7 @@ export interface HandshakeQuery {
  * @returns the first that answered; null where none did
  */
 export async function awaitHandshakes(
-  tools: Tools,
+  tools: Pick<Tools, 'host' | 'monotonic' | 'sleep'>,
   { link, find, exclusively }: HandshakeQuery,
   { withinMs, signal }: { readonly withinMs: number; readonly signal?: AbortSignal },
 ): Promise<Peer | null> {
@@ -102,7 +102,7 @@ export function findAwaitedPeers(
 }
 
 /** A peer that is put in again keeps where it was found. */
-async function renew(tools: Tools, link: string, waiting: readonly AwaitedPeer[]): Promise<void> {
+async function renew(tools: Pick<Tools, 'host'>, link: string, waiting: readonly AwaitedPeer[]): Promise<void> {
   const observed = await readTable(tools, link);
   // A pass makes the interface again.
   if (observed === null) return;
@@ -112,7 +112,7 @@ async function renew(tools: Tools, link: string, waiting: readonly AwaitedPeer[]
   await tools.host.apply({ do: 'renew-peers', link, peers, changes: [] });
 }
 
-async function readTable(tools: Tools, link: string): Promise<ReadonlyMap<PublicKey, ActualPeer> | null> {
+async function readTable(tools: Pick<Tools, 'host'>, link: string): Promise<ReadonlyMap<PublicKey, ActualPeer> | null> {
   const device = await tools.host.device(link);
   return device && new Map(device.peers.map((peer) => [peer.publicKey, peer]));
 }

@@ -59,7 +59,7 @@ export async function cleanUp(tools: Tools, state: State): Promise<State> {
 }
 
 /** Removes file and state; the folders that we made go with the last network. */
-export async function deleteState(tools: Tools, state: State): Promise<void> {
+export async function deleteState(tools: Pick<Tools, 'store'>, state: State): Promise<void> {
   const folders = state.receipt.filter((entry) => entry.made === 'folder');
   const successor = (await tools.store.list()).states.find((other) => other.interface !== state.interface);
   if (successor) await transferOwnership(tools, successor, folders);
@@ -71,7 +71,7 @@ export async function deleteState(tools: Tools, state: State): Promise<void> {
 
 /** Adds entries to the receipt of another network, which takes them back in its turn. */
 export async function transferOwnership(
-  tools: Tools,
+  tools: Pick<Tools, 'store'>,
   successor: State,
   entries: readonly OwnedResource[],
 ): Promise<void> {

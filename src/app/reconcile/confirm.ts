@@ -208,7 +208,12 @@ async function rollBack(tools: Tools, evaluated: Evaluation, known: Joined): Pro
 }
 
 /** Takes back what was done to a host that cannot be observed: to WireGuard's peers alone. */
-async function restorePeers(tools: Tools, desired: Desired, before: Device, observed: Actual): Promise<void> {
+async function restorePeers(
+  tools: Pick<Tools, 'host' | 'now'>,
+  desired: Desired,
+  before: Device,
+  observed: Actual,
+): Promise<void> {
   const actual = { ...observed, device: await tools.host.device(desired.link) };
   const moment = { now: secondsNow(tools), moved: new Set<PublicKey>() };
   for (const step of planRestoration(desired, before, actual, moment)) await tools.host.apply(step);

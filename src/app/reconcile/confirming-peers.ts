@@ -33,7 +33,11 @@ export function findConfirmingPeers({ state, actual, desired }: Evaluation, now:
  * True when a peer answers a packet, or completes a new handshake, which takes packets both ways. Received bytes are no proof: a peer that
  * receives nothing sends all the same.
  */
-export async function isAnyAnswering(tools: Tools, state: Joined, peers: readonly ConfirmingPeer[]): Promise<boolean> {
+export async function isAnyAnswering(
+  tools: Pick<Tools, 'host'>,
+  state: Joined,
+  peers: readonly ConfirmingPeer[],
+): Promise<boolean> {
   if (peers.length === 0) return false;
   const answers = await Promise.all(peers.map(({ address }) => tools.host.isTcpReachable(address, answerWithin)));
   if (answers.includes(true)) return true;

@@ -16,7 +16,10 @@ export function withoutDeletion<Kind extends State>(state: Kind): Kind {
 }
 
 /** True where something of a deleted network is still on the host, as after a crash. */
-export async function isOnHost({ store }: Tools, { interface: link, receipt, openPorts }: Joined): Promise<boolean> {
+export async function isOnHost(
+  { store }: Pick<Tools, 'store'>,
+  { interface: link, receipt, openPorts }: Joined,
+): Promise<boolean> {
   const isMade = receipt.some(({ made }) => made === 'interface' || made === 'firewall' || made === 'rules');
   return isMade || openPorts.length > 0 || (await store.readConfig(link)) !== null;
 }

@@ -141,7 +141,10 @@ function withResolvers(state: Joined, { desired, tunnelledResolvers }: DesiredNe
 }
 
 /** The time of the service, from what was noted of its last reply; of a map without deadlines the wall clock does. */
-async function readServiceTime(tools: Tools, { interface: link, membership, confirmed }: Joined): Promise<number> {
+async function readServiceTime(
+  tools: Pick<Tools, 'store' | 'now' | 'uptime'>,
+  { interface: link, membership, confirmed }: Joined,
+): Promise<number> {
   const clocks = { now: tools.now().getTime(), uptime: tools.uptime() };
   if (!hasDeadlines(membership.map)) return clocks.now;
   const { sync } = await tools.store.readNotes(link);
@@ -154,7 +157,7 @@ export function withServiceTime(steps: readonly Step[], now: number): readonly S
 }
 
 /** What needs no tool, done while the tools run: the files, and the keys that are not in them. */
-async function readKnown({ store }: Tools, state: Joined) {
+async function readKnown({ store }: Pick<Tools, 'store'>, state: Joined) {
   const link = state.interface;
   const { states } = await store.list();
   const text = await store.readConfig(link);
@@ -169,7 +172,7 @@ async function readKnown({ store }: Tools, state: Joined) {
  * Plans again where a session is at stake.
  */
 async function planWithSessions(
-  tools: Tools,
+  tools: Pick<Tools, 'host' | 'now'>,
   inputs: Omit<DesireInputs, 'sshClients' | 'recalled' | 'sessions'>,
   device: Device | null,
 ) {
@@ -264,7 +267,7 @@ function servedBy(state: State): readonly Prefix[] {
   return map && self ? assignedRoutes(map, self) : [];
 }
 
-function planFile(tools: Tools, link: string, present: string | null, config: string): Change[] {
+function planFile(tools: Pick<Tools, 'store'>, link: string, present: string | null, config: string): Change[] {
   if (present === config) return [];
   const target = tools.store.configPath(link);
   // The file holds the private key: its text is never shown.
@@ -276,7 +279,7 @@ function planFile(tools: Tools, link: string, present: string | null, config: st
  * The label of a network in this host's hosts file: its name, made to fit. Of two that are alike the network with the lower id keeps
  * it, or where two services gave the same id, the one that was joined earlier.
  */
-export async function labelNetwork(tools: Tools, state: Joined): Promise<string> {
+export async function labelNetwork(tools: Pick<Tools, 'store'>, state: Joined): Promise<string> {
   const { states } = await tools.store.list();
   const others = states.filter(isJoined).filter((other) => other.options.hosts && other.interface !== state.interface);
   const all = [state, ...others].toSorted(

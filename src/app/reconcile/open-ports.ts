@@ -22,7 +22,11 @@ export function refuseUnfixedPort({ openFirewall, listenPort }: Options): void {
 }
 
 /** Plans what firewall programs of this host are to let in for a network; queries them only where a port is to be open, or was opened. */
-export async function preparePorts(tools: Tools, state: State, { underlay }: Actual): Promise<PortPlan> {
+export async function preparePorts(
+  tools: Pick<Tools, 'host' | 'warn'>,
+  state: State,
+  { underlay }: Actual,
+): Promise<PortPlan> {
   const { interface: link, options, enabled, openPorts: ours } = state;
   const port = enabled && options.openFirewall ? options.listenPort : null;
   const ask = async (each: number) => (await tools.host.portStates?.(link, each, underlay.uplinks)) ?? [];
@@ -44,7 +48,7 @@ export async function preparePorts(tools: Tools, state: State, { underlay }: Act
  * working that worked before: a person is warned.
  */
 export async function syncPorts(
-  tools: Tools,
+  tools: Pick<Tools, 'host' | 'store' | 'warn'>,
   state: Joined,
   actual: Actual,
 ): Promise<{ readonly state: Joined; readonly changes: readonly Change[] }> {
@@ -63,11 +67,14 @@ export async function syncPorts(
 }
 
 /** Closes what was opened for a network; returns what could not be closed, after a warning. */
-export async function closePorts(tools: Tools, { interface: link, openPorts }: State): Promise<readonly OpenPort[]> {
+export async function closePorts(
+  tools: Pick<Tools, 'host' | 'warn'>,
+  { interface: link, openPorts }: State,
+): Promise<readonly OpenPort[]> {
   return (await doSteps(tools, planClosing(link, openPorts), openPorts)).openPorts;
 }
 
-async function doSteps(tools: Tools, steps: readonly Step[], ours: readonly OpenPort[]) {
+async function doSteps(tools: Pick<Tools, 'host' | 'warn'>, steps: readonly Step[], ours: readonly OpenPort[]) {
   let openPorts = ours;
   const done: Step[] = [];
   for (const step of steps) {

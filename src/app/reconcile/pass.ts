@@ -104,7 +104,7 @@ async function passDeleted(tools: Tools, known: Joined, next: Joined): Promise<P
   return { evaluation: null, changes: [], isDrift: false };
 }
 
-async function readJoined(tools: Tools, link: string): Promise<Joined | null> {
+async function readJoined(tools: Pick<Tools, 'store'>, link: string): Promise<Joined | null> {
   const known = await tools.store.read(link);
   // A session that begins while the tunnel is down begins outside.
   if (!known?.enabled) forgetEvaluation(link);

@@ -1,7 +1,7 @@
 import { type PortHolder, PortTaken } from '../../core/errors/index.ts';
 import type { Joined } from '../../store/state/state.ts';
 import { isJoined } from '../select.ts';
-import type { Tools } from '../tools.ts';
+import type { HostTools, Tools } from '../tools.ts';
 import type { Evaluation } from './evaluate-network.ts';
 
 /** The UDP port that keeps an interface from coming up. */
@@ -15,7 +15,7 @@ type ConflictInputs = Pick<Evaluation, 'state' | 'desired' | 'actual'>;
 
 /** Finds what has the listen port of a network whose interface is missing or down; null where nothing has it. */
 export async function findPortConflict(
-  tools: Tools,
+  tools: HostTools,
   { state, desired, actual }: ConflictInputs,
 ): Promise<PortConflict | null> {
   const port = desired.config.listenPort;
@@ -30,7 +30,7 @@ export async function findPortConflict(
 
 /** The other network of this host whose interface has a UDP port. */
 export async function findPortHolder(
-  tools: Tools,
+  tools: HostTools,
   { interface: link }: Pick<Joined, 'interface'>,
   port: number,
 ): Promise<PortHolder | null> {
@@ -47,7 +47,7 @@ const retryPauseMs = 200;
 const attempts = 5;
 
 /** True as soon as a UDP port is free, and false where it is still in use after a second. */
-export async function awaitFreePort({ host, sleep }: Tools, port: number): Promise<boolean> {
+export async function awaitFreePort({ host, sleep }: Pick<Tools, 'host' | 'sleep'>, port: number): Promise<boolean> {
   for (let attempt = 0; attempt < attempts; attempt += 1) {
     if (await host.isPortFree(port)) return true;
     await sleep(retryPauseMs);
@@ -61,7 +61,10 @@ export async function awaitFreePort({ host, sleep }: Tools, port: number): Promi
  *
  * @throws PortTaken
  */
-export async function refuseTakenPort(tools: Tools, planned: ConflictInputs): Promise<void> {
+export async function refuseTakenPort(
+  tools: Pick<Tools, 'host' | 'store' | 'sleep'>,
+  planned: ConflictInputs,
+): Promise<void> {
   const conflict = await findPortConflict(tools, planned);
   if (conflict === null || (await awaitFreePort(tools, conflict.port))) return;
   const { link } = planned.desired;

@@ -17,7 +17,7 @@ import type { Joined } from '../../store/state/state.ts';
 import type { Notes } from '../../store/store.ts';
 import { accessOf } from '../access.ts';
 import { reclaimKey } from '../register-key.ts';
-import type { Tools } from '../tools.ts';
+import type { HostTools, Tools } from '../tools.ts';
 import { othersOf } from './desire-network.ts';
 import { observeOptionsFor } from './evaluate-network.ts';
 import { namesOf, resolveNames } from './resolve-names.ts';
@@ -185,7 +185,7 @@ export async function refresh(
 
 /** A single 410 may be an error, for example during a restore. The host acts on the second one. */
 function confirmDeletion(
-  tools: Tools,
+  tools: Pick<Tools, 'now' | 'uptime'>,
   { deletion }: Joined,
   failure: CpnError,
   { sync, held }: Pick<Notes, 'sync' | 'held'>,
@@ -213,7 +213,7 @@ function refuseNewAddress(state: Joined, map: NetworkMap): void {
  * A resolver in the range with which a host joined is taken to be in the network. A range to which the network moves proves nothing: it is
  * judged as a route is, by what this host reaches before the move.
  */
-async function refuseNewRange(tools: Tools, state: Joined, { cidr, name }: NetworkMap): Promise<void> {
+async function refuseNewRange(tools: HostTools, state: Joined, { cidr, name }: NetworkMap): Promise<void> {
   const { interface: link, service, membership } = state;
   const { map: known } = membership;
   if (!movesRange(known, { ...known, cidr })) return;
@@ -248,7 +248,11 @@ function refuseUnusableSelf(state: Joined, map: NetworkMap): void {
 }
 
 /** The keys under which a map may list this host: they may have changed while its answer was held back. */
-async function readOwnKeys(tools: Tools, state: Joined, received: NetworkMap): Promise<readonly PublicKey[]> {
+async function readOwnKeys(
+  tools: Pick<Tools, 'store'>,
+  state: Joined,
+  received: NetworkMap,
+): Promise<readonly PublicKey[]> {
   if (findOwnPeer(received, state) !== undefined) return ownKeys(state);
   const now = await tools.store.read(state.interface);
   return now === null ? ownKeys(state) : [...ownKeys(state), ...ownKeys(now)];
@@ -264,7 +268,7 @@ function failWith(
   return { update: noUpdate, notes, waited: false, failure, heldMap: null };
 }
 
-async function resolveNewNames(tools: Tools, state: Joined, map: NetworkMap | null): Promise<StateUpdate> {
+async function resolveNewNames(tools: HostTools, state: Joined, map: NetworkMap | null): Promise<StateUpdate> {
   if (map === null) return noUpdate;
   const next = applyUpdate(state, { map, resolved: null });
   const unknown = new Set(namesOf(next).filter((name) => addressesOf(name, next.resolved).length === 0));

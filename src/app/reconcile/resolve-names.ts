@@ -8,7 +8,7 @@ import {
 import { type Address, isDefaultRoute, type Prefix, parseAddress } from '../../core/net/cidr.ts';
 import { dialledHost } from '../../core/net/proxy.ts';
 import type { Joined } from '../../store/state/state.ts';
-import type { Tools } from '../tools.ts';
+import type { HostTools, Tools } from '../tools.ts';
 import { parseSaved } from './saved-config.ts';
 
 /** How long a name may take to resolve, in milliseconds. A resolver that is down must not hold up a pass. */
@@ -33,7 +33,7 @@ export interface ResolveOptions {
  * answer keeps its last addresses. Returns `state.resolved` itself where nothing is new.
  */
 export async function resolveNames(
-  tools: Tools,
+  tools: HostTools,
   state: Joined,
   { some, sorted, onAnswer }: ResolveOptions = {},
 ): Promise<Resolved> {
@@ -61,7 +61,7 @@ export async function resolveNames(
  * is kept beyond the resolver's word only where the service answered at it last. Until it answered, all are kept.
  */
 async function withoutFormer(
-  tools: Tools,
+  tools: Pick<Tools, 'store'>,
   state: Joined,
   known: readonly Address[],
   answer: readonly Address[],
@@ -76,7 +76,7 @@ async function withoutFormer(
 }
 
 /** What the tunnel carries, by its wg-quick file; a full tunnel carries endpoints past itself. */
-async function findCarried(tools: Tools, { interface: link }: Joined): Promise<readonly Prefix[]> {
+async function findCarried(tools: Pick<Tools, 'store'>, { interface: link }: Joined): Promise<readonly Prefix[]> {
   const saved = parseSaved(link, await tools.store.readConfig(link));
   return saved?.peers.flatMap(({ allowedIps }) => allowedIps.filter((prefix) => !isDefaultRoute(prefix))) ?? [];
 }

@@ -21,7 +21,7 @@ export interface EarlierNetwork {
 
 /** Reads what the networks joined before this one have taken. An edited file concerns its own network alone. */
 export async function readEarlier(
-  tools: Tools,
+  tools: Pick<Tools, 'store'>,
   state: Joined,
   states: readonly State[],
 ): Promise<readonly EarlierNetwork[]> {

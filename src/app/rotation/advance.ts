@@ -101,7 +101,7 @@ async function end(
 
 /** Seeks the old sessions again, and throws why the old key is in use. */
 async function finishRollback(
-  tools: Tools,
+  tools: Pick<Tools, 'host' | 'monotonic' | 'sleep'>,
   asking: HandshakeQuery,
   { withinMs, signal }: ConfirmOptions,
 ): Promise<never> {
@@ -111,7 +111,11 @@ async function finishRollback(
 }
 
 /** Queries the confirming peers as in the wg-quick file: a pass may have changed the interface since. */
-function queryAll(tools: Tools, link: string, confirmingPeers: readonly ConfirmingPeerKey[]): HandshakeQuery {
+function queryAll(
+  tools: Pick<Tools, 'store'>,
+  link: string,
+  confirmingPeers: readonly ConfirmingPeerKey[],
+): HandshakeQuery {
   return {
     link,
     exclusively: (work) => tools.store.lock(work),
@@ -148,7 +152,12 @@ async function announce(tools: Tools, state: Rotating, isNew: boolean): Promise<
 }
 
 /** Returns where the new key is listed in spite of an error, else throws; what was not carried out for certain is forgotten. */
-async function checkRefusal(tools: Tools, state: Rotating, error: unknown, isNew: boolean): Promise<void> {
+async function checkRefusal(
+  tools: Pick<Tools, 'store' | 'connect'>,
+  state: Rotating,
+  error: unknown,
+  isNew: boolean,
+): Promise<void> {
   const { rotation, interface: link } = state;
   if (!(error instanceof CpnError)) throw error;
   const isUntold = error instanceof Unreachable && isNew && !error.delivered;
@@ -181,7 +190,7 @@ function findConfirmingKeys({ state, actual, desired }: Evaluation, now: number)
     .slice(0, mostConfirmingPeers);
 }
 
-async function conclude(tools: Tools, state: Rotating): Promise<Joined> {
+async function conclude(tools: Pick<Tools, 'store'>, state: Rotating): Promise<Joined> {
   const { rotation, keyPair, keySerial } = state;
   const { begunAt, proof } = rotation;
   const done = listedAs(state, keyPair, proof, { keySince: begunAt, keySerial: proof?.serial ?? keySerial });

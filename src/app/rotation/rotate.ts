@@ -27,7 +27,10 @@ export interface HeldKey {
 }
 
 /** Finds the networks in which devices lose this host with a new key; changes nothing. A change that was begun goes on in any case. */
-export async function findHeldKeys(tools: Tools, network: string | undefined): Promise<HeldKey[]> {
+export async function findHeldKeys(
+  tools: Pick<Tools, 'store' | 'connect' | 'warn'>,
+  network: string | undefined,
+): Promise<HeldKey[]> {
   const { states } = await selectJoined(tools, network);
   const found: HeldKey[] = [];
   for (const state of states.filter(({ rotation }) => rotation === null)) {
@@ -63,7 +66,7 @@ export async function rotateKeys(
   return reports.toSorted((a, b) => (a.interface < b.interface ? -1 : 1));
 }
 
-async function explainEnd(tools: Tools, link: string): Promise<CpnError> {
+async function explainEnd(tools: Pick<Tools, 'store'>, link: string): Promise<CpnError> {
   const state = await tools.store.read(link);
   if (state === null) return new NotJoined(`${link} was left while its key was being changed`);
   return new RotationPending(link, 'the network was taken down meanwhile');

@@ -8,12 +8,12 @@ const longestStatus = 300;
 
 /** Reports to the supervisor: ready once every network had its pass, and alive only while every loop runs. */
 export class StatusReporter {
-  readonly #tools: Tools;
+  readonly #tools: Pick<Tools, 'sleep' | 'log'>;
   readonly #supervisor: Supervisor | null;
   #isReady = false;
   #status: string | null = null;
 
-  constructor(tools: Tools, supervisor: Supervisor | null) {
+  constructor(tools: Pick<Tools, 'sleep' | 'log'>, supervisor: Supervisor | null) {
     this.#tools = tools;
     this.#supervisor = supervisor;
   }

@@ -52,7 +52,7 @@ async function readNetwork(tools: Tools, state: Joined): Promise<NetworkStatus> 
 }
 
 /** Describes an evaluated network, with what packet rules of other programs do to it. */
-async function describeNetwork(tools: Tools, evaluation: Evaluation, notes: Notes) {
+async function describeNetwork(tools: Pick<Tools, 'host' | 'store' | 'now'>, evaluation: Evaluation, notes: Notes) {
   const evaluated = describeEvaluation(evaluation, notes, secondsNow(tools), await readHostFacts(tools, evaluation));
   if (evaluated.state === 'down') return { ...evaluated, inbound: null };
   const { inbound, drops } = await describeDrops(tools, evaluation, notes);
@@ -79,7 +79,7 @@ async function evaluateSettled(tools: Tools, state: Joined): Promise<Evaluation>
 
 /** Of a host that does not forward, the notes say whether there is reason to look. That the rules cannot be read hides nothing else. */
 async function describeDrops(
-  tools: Tools,
+  tools: Pick<Tools, 'host'>,
   evaluation: Evaluation,
   { inboundDropped }: Notes,
 ): Promise<{ readonly inbound: InboundDrop | null; readonly drops: readonly Problem[] }> {

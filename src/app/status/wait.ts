@@ -75,7 +75,7 @@ export function describeMissing(networks: readonly Readiness[]): string {
 }
 
 async function readNetworks(
-  tools: Tools,
+  tools: Pick<Tools, 'host' | 'store' | 'now'>,
   network: string | undefined,
   condition: ReadinessCondition,
 ): Promise<ObservedReadiness[]> {
@@ -90,7 +90,7 @@ async function readNetworks(
 }
 
 async function findMissing(
-  tools: Tools,
+  tools: Pick<Tools, 'host' | 'now'>,
   state: State,
   condition: ReadinessCondition,
 ): Promise<Omit<ObservedReadiness, 'interface'>> {

@@ -1,5 +1,5 @@
 import type { DrainReport, LastConnector } from '../../app/drain/drain.ts';
-import type { Tools } from '../../app/tools.ts';
+import type { HostTools } from '../../app/tools.ts';
 import { printable, WrongUsage } from '../../core/errors/index.ts';
 import { listNames } from '../../core/util/list-names.ts';
 import { openTools } from '../context.ts';
@@ -50,7 +50,7 @@ export const drain: Command = {
 };
 
 /** Names the SSH sessions that end with the interfaces of the connectors; null where none does. */
-async function describeSessions(tools: Tools, network: string | undefined): Promise<string | null> {
+async function describeSessions(tools: HostTools, network: string | undefined): Promise<string | null> {
   const [{ selectStates }, { describeSessionsAtStake }] = await Promise.all([
     import('../../app/select.ts'),
     import('../../app/networks/tunnelled-sessions.ts'),

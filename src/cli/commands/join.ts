@@ -100,7 +100,7 @@ const interrupted =
 /** The flags that a file may have: the output format is the caller's choice. */
 const { json: _json, 'from-config': _file, ...fileFlags } = join.flags;
 
-async function findEarlier(tools: Tools, input: Input): Promise<Joined | null> {
+async function findEarlier(tools: Pick<Tools, 'store'>, input: Input): Promise<Joined | null> {
   const { findJoined } = await import('../../app/join/check-membership.ts');
   return findJoined(tools, await needServiceAddress(input), input.text('interface') ?? null);
 }

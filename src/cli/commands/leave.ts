@@ -95,7 +95,7 @@ function namesOf(states: readonly State[]): [string, ...string[]] {
 }
 
 /** Which devices lose a network, in a sentence. */
-async function describeDialling(tools: Tools, state: State): Promise<string> {
+async function describeDialling(tools: Pick<Tools, 'connect'>, state: State): Promise<string> {
   const { findDiallingDevices } = await import('../../app/lan/dialling-devices.ts');
   const names = await findDiallingDevices(tools, state);
   return names.length === 0
@@ -104,7 +104,7 @@ async function describeDialling(tools: Tools, state: State): Promise<string> {
 }
 
 /** @throws WrongUsage where another host has the identity of one of these networks, and would be out of it too */
-async function refuseCloned({ store }: Tools, links: readonly string[]): Promise<void> {
+async function refuseCloned({ store }: Pick<Tools, 'store'>, links: readonly string[]): Promise<void> {
   for (const link of links) {
     if ((await store.readNotes(link)).sync.clonedSince === undefined) continue;
     throw new WrongUsage(
@@ -113,7 +113,7 @@ async function refuseCloned({ store }: Tools, links: readonly string[]): Promise
   }
 }
 
-function describeLeft({ interface: link, former }: LeaveReport, { store }: Tools): string {
+function describeLeft({ interface: link, former }: LeaveReport, { store }: Pick<Tools, 'store'>): string {
   const rest = former ? `, except its identity and token in ${store.formerPath}` : '';
   return `left ${link}; removed everything cpn created for it${rest}`;
 }

@@ -1,5 +1,5 @@
 import type { NetworkStatus, PeerStatus } from '../../app/problems/network-status.ts';
-import type { Tools } from '../../app/tools.ts';
+import type { StateTools, Tools } from '../../app/tools.ts';
 import { printable, WrongUsage } from '../../core/errors/index.ts';
 import { isProblem } from '../../core/problems/problem.ts';
 import { openTools, readDaemon } from '../context.ts';
@@ -33,7 +33,7 @@ export const status: Command = {
 };
 
 /** The networks that were left while their control planes were unreachable; each is a warning. */
-async function readFormer(tools: Tools) {
+async function readFormer(tools: StateTools) {
   const { describeFormer, listFormer } = await import('../../app/networks/former-networks.ts');
   const memberships = await listFormer(tools);
   for (const former of memberships) tools.warn(describeFormer(former));

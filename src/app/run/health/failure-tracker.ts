@@ -9,7 +9,7 @@ import { RelayWatcher } from './relay-watcher.ts';
 
 /** Detects the peers to avoid, from probes of connectors and from the traffic of hosts, and logs each change. */
 export class FailureTracker implements PassListener {
-  readonly #tools: Tools;
+  readonly #tools: Pick<Tools, 'log'>;
   readonly #link: string;
   readonly #update: PendingUpdate;
   readonly #connectors: ConnectorProber;

@@ -138,11 +138,11 @@ const lookupDeadline = 10_000;
 
 /** Resolves the names of probe targets apart from the probes: a resolver in a dead LAN must not delay those. */
 class ProbeTargetFinder {
-  readonly #tools: Tools;
+  readonly #tools: Pick<Tools, 'host'>;
   readonly #found = new Map<string, Address | null>();
   #isBusy = false;
 
-  constructor(tools: Tools) {
+  constructor(tools: Pick<Tools, 'host'>) {
     this.#tools = tools;
   }
 

@@ -34,7 +34,7 @@ export function findCandidates({ state, desired, actual }: Evaluation, now: numb
 
 /** Measures the path MTU to these peers with echoes; null for a peer that does not answer. @throws CpnError when echoes fail */
 export async function measurePaths(
-  tools: Tools,
+  tools: Pick<Tools, 'host'>,
   { state, desired, actual }: Evaluation,
   due: readonly MeasuredPeer[],
   signal: AbortSignal,

@@ -14,7 +14,7 @@ const every = 5_000;
  * again. It sends no probes: without traffic, an unreachable host is not detected.
  */
 export class RelayWatcher {
-  readonly #tools: Tools;
+  readonly #tools: Pick<Tools, 'host' | 'monotonic' | 'sleep'>;
   readonly #link: string;
   readonly #onChange: () => void;
   #hosts: readonly Peer[] = [];
@@ -24,7 +24,7 @@ export class RelayWatcher {
   #wake = () => {};
 
   /** @param onChange called whenever `failed` changes */
-  constructor(tools: Tools, link: string, onChange: () => void) {
+  constructor(tools: Pick<Tools, 'host' | 'monotonic' | 'sleep'>, link: string, onChange: () => void) {
     this.#tools = tools;
     this.#link = link;
     this.#onChange = onChange;

@@ -1,7 +1,7 @@
 import type { PublicKey } from '../../../core/crypto/keys.ts';
 import { CpnError } from '../../../core/errors/index.ts';
 import type { ActualPeer } from '../../../core/host-state/actual.ts';
-import type { Tools } from '../../tools.ts';
+import type { HostTools, Tools } from '../../tools.ts';
 
 /**
  * Forces a handshake with some peers of an interface, which lose their session; WireGuard itself retries only every 5 s. Holds the
@@ -11,7 +11,7 @@ import type { Tools } from '../../tools.ts';
  * @returns the peers that were renewed; none after a failure, when WireGuard's own retries go on
  */
 export async function renewPeers(
-  tools: Tools,
+  tools: HostTools,
   link: string,
   choose: (known: ReadonlyMap<PublicKey, ActualPeer>) => readonly ActualPeer[],
 ): Promise<readonly ActualPeer[]> {
@@ -28,7 +28,10 @@ export async function renewPeers(
 }
 
 /** The peers of an interface with their counters; none if the interface is missing, which a pass repairs. */
-export async function readTraffic({ host }: Tools, link: string): Promise<ReadonlyMap<PublicKey, ActualPeer>> {
+export async function readTraffic(
+  { host }: Pick<Tools, 'host'>,
+  link: string,
+): Promise<ReadonlyMap<PublicKey, ActualPeer>> {
   try {
     const device = await host.device(link);
     return new Map(device?.peers.map((peer) => [peer.publicKey, peer]));

@@ -25,7 +25,7 @@ const lasting = 5;
  * changed. A change of anything else is a reason too, but not each of many.
  */
 export class DropListener implements PassListener {
-  readonly #tools: Tools;
+  readonly #tools: Pick<Tools, 'host' | 'store' | 'monotonic'>;
   readonly #link: string;
   /** Seconds. */
   readonly #pause: number;

@@ -5,11 +5,11 @@ import type { PassListener } from '../pass-listener.ts';
 
 /** Logs the peers whose endpoint is not used, and the reason: once when that begins, changes or ends. */
 export class EndpointListener implements PassListener {
-  readonly #tools: Tools;
+  readonly #tools: Pick<Tools, 'log'>;
   readonly #link: string;
   #lost: ReadonlyMap<PeerId, string> = new Map();
 
-  constructor(tools: Tools, link: string) {
+  constructor(tools: Pick<Tools, 'log'>, link: string) {
     this.#tools = tools;
     this.#link = link;
   }

@@ -5,11 +5,11 @@ import type { PassListener } from '../pass-listener.ts';
 
 /** Logs that this host expires within days, and that it expired, each once for one expiry time. */
 export class ExpiryListener implements PassListener {
-  readonly #tools: Tools;
+  readonly #tools: Pick<Tools, 'now' | 'log'>;
   readonly #link: string;
   #logged = '';
 
-  constructor(tools: Tools, link: string) {
+  constructor(tools: Pick<Tools, 'now' | 'log'>, link: string) {
     this.#tools = tools;
     this.#link = link;
   }

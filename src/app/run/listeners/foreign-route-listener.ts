@@ -5,11 +5,11 @@ import type { PassListener } from '../pass-listener.ts';
 
 /** Logs the routes into our interface that another program made: each once when it appears and when it disappears. */
 export class ForeignRouteListener implements PassListener {
-  readonly #tools: Tools;
+  readonly #tools: Pick<Tools, 'log'>;
   readonly #link: string;
   #routes: ReadonlyMap<string, ForeignRoute> = new Map();
 
-  constructor(tools: Tools, link: string) {
+  constructor(tools: Pick<Tools, 'log'>, link: string) {
     this.#tools = tools;
     this.#link = link;
   }

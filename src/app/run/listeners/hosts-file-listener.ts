@@ -10,7 +10,7 @@ export class HostsFileListener implements PassListener {
   readonly #link: string;
   readonly #transitions: TransitionLogger;
 
-  constructor(tools: Tools, link: string) {
+  constructor(tools: Pick<Tools, 'log'>, link: string) {
     this.#link = link;
     const messages = { begins: 'the hosts file cannot be changed', ends: 'the hosts file can be changed again' };
     this.#transitions = new TransitionLogger(tools.log, { interface: link }, messages);

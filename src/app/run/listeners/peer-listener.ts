@@ -9,12 +9,12 @@ import type { PassListener } from '../pass-listener.ts';
 
 /** Detects over several passes which peers do not answer, and writes them to the notes. */
 export class PeerListener implements PassListener {
-  readonly #tools: Tools;
+  readonly #tools: Pick<Tools, 'store' | 'now' | 'monotonic'>;
   readonly #link: string;
   #activity: ReadonlyMap<PublicKey, PeerActivity> = new Map();
   #silent = '{}';
 
-  constructor(tools: Tools, link: string) {
+  constructor(tools: Pick<Tools, 'store' | 'now' | 'monotonic'>, link: string) {
     this.#tools = tools;
     this.#link = link;
   }

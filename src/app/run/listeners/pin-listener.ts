@@ -8,13 +8,13 @@ import type { PassListener } from '../pass-listener.ts';
 
 /** Logs peers whose key or address differs from the pin: each mismatch once, and each change of a pin. */
 export class PinListener implements PassListener {
-  readonly #tools: Tools;
+  readonly #tools: Pick<Tools, 'log'>;
   readonly #link: string;
   /** Null until the first pass. */
   #pins: readonly Pin[] | null = null;
   #logged: ReadonlySet<string> = new Set();
 
-  constructor(tools: Tools, link: string) {
+  constructor(tools: Pick<Tools, 'log'>, link: string) {
     this.#tools = tools;
     this.#link = link;
   }

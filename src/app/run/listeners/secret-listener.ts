@@ -1,7 +1,7 @@
 import type { Joined } from '../../../store/state/state.ts';
 import type { Pass } from '../../reconcile/pass.ts';
 import { isMisreported, ownTag, reportSecret } from '../../report-secret.ts';
-import type { Tools } from '../../tools.ts';
+import type { ServiceTools } from '../../tools.ts';
 import type { PassListener } from '../pass-listener.ts';
 import { TransitionLogger } from '../transition-logger.ts';
 
@@ -16,12 +16,12 @@ interface SecretReport {
 
 /** Reports the tag of the network secret, by which other hosts can compare it with theirs. */
 export class SecretListener implements PassListener {
-  readonly #tools: Tools;
+  readonly #tools: ServiceTools;
   readonly #transitions: TransitionLogger;
   #reported: SecretReport | null = null;
   #isSending = false;
 
-  constructor(tools: Tools, link: string) {
+  constructor(tools: ServiceTools, link: string) {
     this.#tools = tools;
     const messages = {
       begins: 'the tag of the network secret could not be reported',

@@ -2,7 +2,7 @@ import type { Prefix } from '../../../core/net/cidr.ts';
 import type { Joined } from '../../../store/state/state.ts';
 import { reportWithdrawn, withdrawnBy } from '../../lan/withdraw.ts';
 import type { Pass } from '../../reconcile/pass.ts';
-import type { Tools } from '../../tools.ts';
+import type { ServiceTools } from '../../tools.ts';
 import type { PassListener } from '../pass-listener.ts';
 import { TransitionLogger } from '../transition-logger.ts';
 
@@ -13,13 +13,13 @@ interface ServiceReport {
 
 /** Reports to the control plane the routes that this connector does not serve: drained, without a LAN, or without packet rules. */
 export class ServiceListener implements PassListener {
-  readonly #tools: Tools;
+  readonly #tools: ServiceTools;
   readonly #link: string;
   readonly #transitions: TransitionLogger;
   #next: ServiceReport | null = null;
   #isSending = false;
 
-  constructor(tools: Tools, link: string) {
+  constructor(tools: ServiceTools, link: string) {
     this.#tools = tools;
     this.#link = link;
     const messages = {

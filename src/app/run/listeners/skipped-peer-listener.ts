@@ -9,12 +9,12 @@ const mostLogged = 20;
 
 /** Logs the peers of the network that cannot be used, each once while that lasts. */
 export class SkippedPeerListener implements PassListener {
-  readonly #tools: Tools;
+  readonly #tools: Pick<Tools, 'log'>;
   readonly #link: string;
   #last: NetworkMap['skipped'];
   #logged: ReadonlySet<string> = new Set();
 
-  constructor(tools: Tools, link: string) {
+  constructor(tools: Pick<Tools, 'log'>, link: string) {
     this.#tools = tools;
     this.#link = link;
   }

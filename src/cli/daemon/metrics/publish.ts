@@ -39,7 +39,11 @@ export async function publishMetrics(
 }
 
 /** The address may be that of a tunnel that is not up yet. */
-async function keepServing(tools: Tools, serve: () => Promise<MetricsServer>, signal: AbortSignal): Promise<void> {
+async function keepServing(
+  tools: Pick<Tools, 'sleep' | 'log'>,
+  serve: () => Promise<MetricsServer>,
+  signal: AbortSignal,
+): Promise<void> {
   const trouble = { begins: 'metrics cannot be served; retrying', ends: 'metrics can be served again' };
   const once = new TransitionLogger(tools.log, {}, trouble);
   while (!signal.aborted) {
@@ -56,7 +60,12 @@ async function keepServing(tools: Tools, serve: () => Promise<MetricsServer>, si
   }
 }
 
-async function keepWriting(tools: Tools, file: TextFile, format: () => Promise<string>, signal: AbortSignal) {
+async function keepWriting(
+  tools: Pick<Tools, 'sleep' | 'log'>,
+  file: TextFile,
+  format: () => Promise<string>,
+  signal: AbortSignal,
+) {
   const trouble = { begins: 'the metrics file cannot be written', ends: 'the metrics file can be written again' };
   const once = new TransitionLogger(tools.log, {}, trouble);
   while (!signal.aborted) {
