@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 
-/** What a screen reader says next, and the page shows for a while. */
+/** Text for screen readers, which the page also shows for some seconds. */
 export const announcement = signal('');
 
 let timer: ReturnType<typeof setTimeout> | undefined;

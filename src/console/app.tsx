@@ -106,7 +106,7 @@ function NavLink({ to, isCurrent = false, children }: NavLinkProps): JSX.Element
   );
 }
 
-/** The page of a route. Its key makes another network another page, without the state of the one before. */
+/** The page of a route. Its key gives another network a fresh page without earlier state. */
 function Page({ at }: { readonly at: ConsoleRoute }): JSX.Element {
   if ('network' in at) {
     const { page, network } = at;

@@ -3,9 +3,9 @@ import type { Refusal } from '../contract/reply.ts';
 import { toSentence } from './logic/text/to-sentence.ts';
 import { readSessionKey } from './session-key.ts';
 
-/** A request that failed: the sentence of the API, and on a 422 the rules that each field broke. */
+/** A failed request: the API's sentence, and on a 422 the broken rules by field. */
 export class ApiError extends Error {
-  /** 0 where there was no answer. */
+  /** 0 without a reply. */
   readonly status: number;
   readonly fields: Readonly<Record<string, readonly string[]>>;
 
@@ -16,16 +16,16 @@ export class ApiError extends Error {
   }
 }
 
-/** Counts the answers that there is no session, or no more. */
+/** Counts replies without a valid session. */
 export const sessionsEnded = signal(0);
 
-/** Whether the last request failed of those that are repeated. */
+/** True if the last of the repeated requests failed. */
 export const isOutOfReach = signal(false);
 
-/** Whether an error is about the control plane, or what is in front of it, as a whole. */
+/** True for an error that concerns the control plane, or a proxy in front of it, as a whole. */
 export const isOutage = (error: unknown) => error instanceof ApiError && [0, 502, 503, 504].includes(error.status);
 
-/** Whether a request that failed may have been carried out: its reply was lost, or cannot be read. */
+/** True if a failed request may have been executed: its reply was lost or is unreadable. */
 export const isOutcomeUnknown = (error: unknown) =>
   !(error instanceof ApiError) || error.status === 0 || error.status >= 500;
 
@@ -35,7 +35,10 @@ export interface RequestOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Sends a request to a path of the API without a leading slash, so that it works below any path of a proxy. @throws ApiError */
+/**
+ * Sends a request. The path has no leading slash, so that it works below any path of a proxy.
+ * @throws ApiError
+ */
 export async function send(method: string, path: string, options: RequestOptions = {}): Promise<Response> {
   const { body, headers = {}, signal: aborted } = options;
   const key = readSessionKey();
@@ -63,7 +66,7 @@ export async function send(method: string, path: string, options: RequestOptions
   const refusal: Partial<Refusal> | null = await response.json().catch(() => null);
   if (response.status === 401 && path !== loginPath) {
     const later = readSessionKey();
-    // Meanwhile another session began, here or in another window.
+    // Another session began meanwhile, in this window or another.
     if (later !== null && later !== key) {
       if (method === 'GET') return send(method, path, options);
       // Its user may be another one, who did not click.
@@ -77,7 +80,7 @@ export async function send(method: string, path: string, options: RequestOptions
 
 export const loginPath = 'api/auth/login';
 
-/** Sends a request, and gives the `data` of its reply. @throws ApiError */
+/** Sends a request, and returns the `data` of its reply. @throws ApiError */
 export async function call<Data>(method: string, path: string, body?: unknown): Promise<Data> {
   const response = await send(method, path, body === undefined ? {} : { body });
   const { data } = await response.json();

@@ -11,23 +11,22 @@ export interface PhoneRequest {
   readonly network: Network;
   readonly name: string;
   readonly expiresInHours: number | null;
-  /** The connector that the phone dials, and no other peer; null for all peers that have an endpoint. */
+  /** The only peer that the phone dials; null for all peers with an endpoint. */
   readonly connector: Peer | null;
 }
 
-/** A phone that is a peer now, and the wg-quick text with its private key, which is here and nowhere else. */
+/** An enrolled phone, and the wg-quick text with its private key, which exists only here. */
 export interface Phone {
   readonly name: string;
   readonly address: string;
-  /** The name of its file. */
   readonly file: string;
   readonly config: string;
-  /** The config has the key alone, for this reason. */
+  /** Why the config contains only the key, or null. */
   readonly problem: string | null;
   readonly connector: Peer | null;
 }
 
-/** An enrolment that was sent. Sent again it makes no second peer. */
+/** A sent enrolment. Sending it again creates no second peer. */
 export interface PhoneEnrolment {
   readonly request: PhoneRequest;
   readonly keyPair: nacl.BoxKeyPair;
@@ -35,7 +34,7 @@ export interface PhoneEnrolment {
   readonly idempotencyKey: string;
 }
 
-/** The reply to an enrolment was lost, so that the phone may be enrolled. */
+/** The reply to an enrolment was lost, so the phone may be enrolled. */
 export class OutcomeUnknown extends Error {
   readonly attempt: PhoneEnrolment;
 
@@ -47,7 +46,10 @@ export class OutcomeUnknown extends Error {
   }
 }
 
-/** Makes a key pair in this page, and enrols its public key. @throws ApiError, Error where no file can hold the tunnel, OutcomeUnknown */
+/**
+ * Creates a key pair in this page, and enrols its public key. @throws ApiError, OutcomeUnknown, or
+ * Error if no file can hold the tunnel
+ */
 export async function enrollPhone(request: PhoneRequest): Promise<Phone> {
   const { network, name, expiresInHours, connector } = request;
   refuseSecret(network, connector, name);
@@ -62,7 +64,7 @@ export async function enrollPhone(request: PhoneRequest): Promise<Phone> {
   return repeat({ request, keyPair: nacl.box.keyPair(), key, idempotencyKey: toBase64(nacl.randomBytes(16)) });
 }
 
-/** Sends an enrolment, again if its outcome is unknown. @throws ApiError, OutcomeUnknown */
+/** Sends an enrolment, also again after an unknown outcome. @throws ApiError, OutcomeUnknown */
 export async function repeat(attempt: PhoneEnrolment): Promise<Phone> {
   const { request, keyPair, key, idempotencyKey } = attempt;
   const { network, name, connector } = request;
@@ -80,14 +82,14 @@ export async function repeat(attempt: PhoneEnrolment): Promise<Phone> {
     return toPhone(data, toBase64(keyPair.secretKey), connector);
   } catch (error) {
     if (!(error instanceof ApiError) || isOutcomeUnknown(error)) throw new OutcomeUnknown(attempt);
-    // Best effort: it expires within the hour.
+    // Best effort: the key expires within the hour.
     await call('DELETE', `${keysOf(network)}/${key.id}`).catch(() => undefined);
     const [rule] = error.fields.profile ?? [];
     throw rule === undefined ? error : new ApiError(error.status, toSentence(`the profile ${rule}`));
   }
 }
 
-/** From here on the peer exists: nothing may lose its key. */
+/** From here on the peer exists, so its key must not be lost. */
 function toPhone({ peer, network }: Enrollment, privateKey: string, connector: Peer | null): Phone {
   const { name, address } = peer;
   const phone = { name, address, file: nameFile(peer), connector };
@@ -98,7 +100,7 @@ function toPhone({ peer, network }: Enrollment, privateKey: string, connector: P
   }
 }
 
-/** Hosts with a network secret do not answer a phone without it, and the console does not have it. */
+/** Refuses hosts with a network secret, which the console lacks: they would ignore the phone. */
 function refuseSecret({ id, peers }: Network, connector: Peer | null, name: string): void {
   const dialled = connector === null ? peers.filter(({ endpoint }) => endpoint !== null) : [connector];
   const secret = dialled.find(({ network_secret_tag }) => network_secret_tag !== undefined);

@@ -2,7 +2,7 @@ import { signal } from '@preact/signals';
 
 const name = 'cpn exact times';
 
-/** Whether times are shown exact, with their time zone, in place of relative to now. This browser keeps the choice. */
+/** True for exact times with their time zone, not relative ones. The browser stores the choice. */
 export const showsExactTimes = signal(readChoice());
 
 export function toggleExactTimes(): void {
@@ -11,7 +11,7 @@ export function toggleExactTimes(): void {
     if (showsExactTimes.value) localStorage.setItem(name, 'true');
     else localStorage.removeItem(name);
   } catch {
-    // A browser without storage for this page forgets the choice.
+    // Without storage for this page, the browser forgets the choice.
   }
 }
 

@@ -1,13 +1,13 @@
 import { effect, signal } from '@preact/signals';
 import type { Phone } from './enroll-phone.ts';
 
-/** The enrolled phone whose private key is on the screen. It outlives the page and the session: only a click takes it away. */
+/** The enrolled phone with its private key. Outlives page and session, until the user closes it. */
 export const keptPhone = signal<Phone | null>(null);
 
-/** Whether a phone is being enrolled, whose key is in this page alone. Its page may be left meanwhile. */
+/** True while a phone is being enrolled. Its key is only in this page, which the user may leave. */
 const isEnrolling = signal(false);
 
-/** Enrols a phone and keeps its key on the page, which shows one key. @throws Error while another phone is enrolled or kept */
+/** Enrols a phone and keeps its key. @throws Error while another phone is enrolled or kept */
 export async function keepPhone(enroll: () => Promise<Phone>): Promise<void> {
   if (isEnrolling.value) throw new Error('Another phone is being enrolled. Wait until its key is shown.');
   if (keptPhone.value !== null) throw new Error('The key of another phone is shown. Close it first.');
@@ -19,7 +19,7 @@ export async function keepPhone(enroll: () => Promise<Phone>): Promise<void> {
   }
 }
 
-/** The browser prompts before it leaves the console. */
+/** Makes the browser prompt before it leaves the console. */
 const hold = (event: Event) => event.preventDefault();
 
 effect(() => {

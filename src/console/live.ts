@@ -9,11 +9,11 @@ import { readNetwork } from './logic/network/apply-network.ts';
 import { backoff } from './logic/page/backoff.ts';
 import { announceChange, takeTurn, watchChanges } from './shared-waits.ts';
 
-/** A resource as the page has it. */
+/** A resource in its latest known state. */
 export interface Live<Data> {
   /** Null before the first reply. */
   readonly data: Data | null;
-  /** Why it does not follow changes at the moment; null while it does, and while nothing can be reached. */
+  /** Why changes do not arrive; null while they do, and during an outage. */
   readonly problem: string | null;
 }
 
@@ -21,13 +21,16 @@ export interface Live<Data> {
 export interface LiveSource<Data> {
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Of a resource without an ETag: the path of what came after what is known. */
+  /** For a resource without an ETag: the path of the entries after the known ones. */
   after?(before: Data): string;
-  /** The resource after a reply other than a 304; null for changes that do not apply, after which all of it is read. */
+  /**
+   * Returns the resource after a reply other than a 304. Null if changes do not apply; then the
+   * whole resource is read again.
+   */
   read(response: Response, before: Data | null): Promise<Data | null>;
 }
 
-/** The network with its peers, and then what changes in it. */
+/** The network with its peers, followed by its changes. */
 export const networkSource = (id: number): LiveSource<Network> => ({
   path: `api/networks/${id}`,
   headers: { 'a-im': 'cpn-delta' },
@@ -36,24 +39,24 @@ export const networkSource = (id: number): LiveSource<Network> => ({
   },
 });
 
-/** How the hosts of a network see each other. */
+/** How the hosts of a network reach each other. */
 export const healthSource = (id: number): LiveSource<Health> => ({
   path: `api/networks/${id}/health`,
   read: async (response) => (await response.json()).data,
 });
 
-/** The last events of a network, the oldest first. */
+/** The last events of a network, oldest first. */
 export const eventSource = (id: number): LiveSource<readonly Event[]> => ({
   path: `api/networks/${id}/events?limit=${mostEvents}`,
   after: (before) => `api/networks/${id}/events?limit=${mostEvents}&after=${before.at(-1)?.id ?? 0}`,
   read: async (response, before) => mergeEvents(before ?? [], (await response.json()).data),
 });
 
-/** A wait at most, and at least behind a gateway that ends the longer ones. */
+/** Limits of a wait, in seconds. `least` is for a gateway that ends longer ones. */
 const waitSeconds = { most: 45, least: 5 };
-/** Between two reads of a window that does not wait, unless another one announces a change. */
+/** The pause between reads of a window that does not wait, without an announcement. */
 const pollMs = 5000;
-/** How long a resource is followed after the last component that showed it. */
+/** How long a resource is followed after its last component was removed. */
 const lingerMs = 1000;
 
 interface Followed {
@@ -64,14 +67,14 @@ interface Followed {
 
 const followed = new Map<string, Followed>();
 
-// Nothing waits any longer, and after the next login all is read again.
+// Stop all waits. After the next login, everything is read again.
 effect(() => {
   if (sessionsEnded.value === 0) return;
   for (const { stop } of followed.values()) stop.abort();
   followed.clear();
 });
 
-/** Follows a resource while a component shows it; components that show the same one share its requests. */
+/** Follows a resource while a component shows it. Components share its requests. */
 export function useLive<Data>(source: LiveSource<Data>): Live<Data> {
   const { path } = source;
   useEffect(() => {
@@ -79,7 +82,7 @@ export function useLive<Data>(source: LiveSource<Data>): Live<Data> {
     entry.users += 1;
     return () => {
       entry.users -= 1;
-      // The next page may show the same resource, and is there before this one is gone.
+      // The next page may show the same resource, and is rendered before this one is removed.
       setTimeout(() => {
         if (entry.users > 0) return;
         if (followed.get(path) === entry) followed.delete(path);
@@ -87,7 +90,7 @@ export function useLive<Data>(source: LiveSource<Data>): Live<Data> {
       }, lingerMs);
     };
   }, [path]);
-  // The signal is there before the effect runs, so that its first value is one that this component waits for.
+  // The signal exists before the effect runs, so that the component subscribes at its first render.
   return (followed.get(path) ?? start(source)).state.value as Live<Data>;
 }
 
@@ -100,8 +103,8 @@ function start<Data>(source: LiveSource<Data>): Followed {
 }
 
 /**
- * Follows a resource until it is stopped. One window of this browser waits for a change, and announces it. The others read the resource
- * then, or every few seconds.
+ * Follows a resource until it is stopped. One window of this browser waits for a change and
+ * announces it. The other windows read the resource then, or every few seconds.
  */
 async function follow<Data>(source: LiveSource<Data>, state: Signal<Live<Data>>, stopped: AbortSignal): Promise<void> {
   const { path, headers = {} } = source;
@@ -109,13 +112,14 @@ async function follow<Data>(source: LiveSource<Data>, state: Signal<Live<Data>>,
   let etag: string | null = null;
   let failures = 0;
   let seconds = waitSeconds.most;
-  // A gateway may have ended the last wait. The next reply shows whether the control plane is out of reach.
+  // A gateway may have ended the last wait. The next reply shows whether the control plane is
+  // reachable.
   let isUnsure = false;
   while (!stopped.aborted) {
     await untilVisible(stopped);
     const { data: before } = state.value;
     const next = before !== null && source.after ? source.after(before) : null;
-    // After a failure the answer itself is the news.
+    // After a failure, the next reply must come immediately.
     const mayWait: boolean = failures === 0 && !isUnsure && (etag !== null || next !== null);
     const release: (() => Promise<void>) | null = mayWait ? await takeTurn(path) : null;
     const isWaiting: boolean = release !== null;
@@ -137,7 +141,7 @@ async function follow<Data>(source: LiveSource<Data>, state: Signal<Live<Data>>,
       if (isChanged && isWaiting) announceChange(path);
       etag = response.headers.get('etag');
       failures = 0;
-      // Something ended the wait before its time, such as too many open pages.
+      // Something ended the wait early, such as too many open pages.
       if (isEarly || isUnsure) await sleep(1000, stopped);
       else if (mayWait && !isWaiting) await changes.next(pollMs);
       isUnsure = false;
@@ -149,14 +153,14 @@ async function follow<Data>(source: LiveSource<Data>, state: Signal<Live<Data>>,
       failures += 1;
       if (isOutage(error)) isOutOfReach.value = true;
       else state.value = { ...state.value, problem: error instanceof Error ? error.message : String(error) };
-      // It is gone, or not for this user: that does not pass.
+      // The resource is gone or forbidden, which does not pass.
       if (error instanceof ApiError && [401, 403, 404].includes(error.status)) return;
       await sleep(backoff(failures, Math.random()), stopped);
     }
   }
 }
 
-/** Sends a request that ends when the window is hidden; null then. */
+/** Sends a request that is aborted when the window is hidden; null then. */
 async function sendWhileVisible(
   path: string,
   headers: Readonly<Record<string, string>>,
@@ -176,7 +180,7 @@ async function sendWhileVisible(
 }
 
 const isTimeout = (error: unknown) => error instanceof ApiError && [408, 504].includes(error.status);
-/** Whether a request failed other than by an answer of the control plane. A reply that is cut off is no ApiError. */
+/** True if a request failed without the control plane's reply. A truncated reply is no ApiError. */
 const mayBeOfGateway = (error: unknown) => !(error instanceof ApiError) || isOutage(error) || isTimeout(error);
 
 function sleep(ms: number, stopped: AbortSignal): Promise<void> {

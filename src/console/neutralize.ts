@@ -1,12 +1,12 @@
 import { options, type VNode } from 'preact';
 import { printableLines } from '../core/errors/printable.ts';
 
-/** Attributes that a browser shows or reads out. The value of an input stays: it is sent again. */
+/** Attributes that a browser shows or reads aloud. Input values are sent again, so they stay. */
 const shown = ['title', 'alt', 'placeholder', 'aria-label', 'aria-description', 'aria-roledescription', 'label'];
 
 /**
- * Shows control, bidirectional and invisible characters of every text as U+FFFD. A peer chooses its name, which could otherwise reverse or hide
- * parts of the line around it.
+ * Shows control, bidirectional and invisible characters of every text as U+FFFD. A peer chooses its
+ * name, which could otherwise reverse or hide parts of the line around it.
  */
 export function neutralizeTexts(): void {
   const next = options.vnode;
@@ -16,7 +16,7 @@ export function neutralizeTexts(): void {
   };
 }
 
-/** Preact makes a node without a type for a text, whose props are the text. */
+/** Preact represents a text as a node without a type, whose props are the text. */
 function neutralize(vnode: VNode): void {
   const { type, props } = vnode as { type: unknown; props: unknown };
   if (typeof props === 'string') Object.assign(vnode, { props: printableLines(props) });

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 
-/** The time in milliseconds, for what is shown relative to it. */
+/** The current time in milliseconds, for relative times. */
 export const now = signal(Date.now());
 
 const intervalMs = 10_000;

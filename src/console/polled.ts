@@ -6,13 +6,13 @@ export interface Polled<Item> {
   /** Null before the first reply. */
   readonly items: readonly Item[] | null;
   readonly problem: string | null;
-  /** Reads it again now, as after a change. */
+  /** Reads the list now, for example after a change. */
   refresh(): Promise<void>;
 }
 
 const intervalMs = 10_000;
 
-/** Reads a list, and again while the page is visible. `version` reads it again when it changes. */
+/** Reads a list repeatedly while the page is visible, and when `version` changes. */
 export function usePolled<Item>(path: string, version: unknown = null): Polled<Item> {
   const [items, setItems] = useState<readonly Item[] | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
@@ -24,7 +24,7 @@ export function usePolled<Item>(path: string, version: unknown = null): Polled<I
     isReading.current = true;
     try {
       const read = await readList<Item>(path);
-      // A later request may have been answered before.
+      // A later request may already have been answered.
       if (turn !== latest.current) return;
       setItems(read);
       setProblem(null);
@@ -39,7 +39,7 @@ export function usePolled<Item>(path: string, version: unknown = null): Polled<I
   useEffect(() => {
     void refresh();
     const timer = setInterval(() => {
-      // A reply that takes longer than the interval is waited for.
+      // Skip the interval while a slow reply is pending.
       if (!document.hidden && !isReading.current) void refresh();
     }, intervalMs);
     return () => {

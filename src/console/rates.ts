@@ -1,11 +1,11 @@
 import type { Health } from '../contract/health.ts';
 import { addSamples, type RateSamples } from './logic/network/rates.ts';
 
-/** The rates of each network that this page has seen since it was loaded. */
+/** The rates per network since this page was loaded. */
 const seen = new Map<number, RateSamples>();
 const added = new WeakMap<Health, RateSamples>();
 
-/** The rates of the hosts of a network, up to this report. */
+/** The rates of a network's hosts, up to this report. */
 export function useRates(network: number, health: Health): RateSamples {
   const known = added.get(health);
   if (known !== undefined) return known;

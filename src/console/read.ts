@@ -1,16 +1,19 @@
 import { useEffect, useState } from 'preact/hooks';
 import { ApiError, call } from './client.ts';
 
-/** One resource, as it was read last. */
+/** A resource in the state of its last read. */
 export interface PolledResource<Data> {
-  /** Null before the first reply, and where there is none. */
+  /** Null before the first reply, and if the resource does not exist. */
   readonly data: Data | null;
   /** False before the first reply. */
   readonly isRead: boolean;
   readonly problem: string | null;
 }
 
-/** Reads a resource, and again when `version` changes. A control plane of an earlier version may not have it: then there is no data. */
+/**
+ * Reads a resource, and again when `version` changes. A control plane of an earlier version may not
+ * have it: then `data` is null.
+ */
 export function useReading<Data>(path: string, version: unknown): PolledResource<Data> {
   const [reading, setReading] = useState<PolledResource<Data>>({ data: null, isRead: false, problem: null });
   useEffect(() => {

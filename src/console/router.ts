@@ -1,9 +1,8 @@
 import { signal } from '@preact/signals';
 import { type ConsoleRoute, linkTo, parseRoute, type Query, readQuery } from './logic/page/route.ts';
 
-/** The page that is shown. */
 export const route = signal<ConsoleRoute>(parseRoute(location.hash));
-/** What of the page is shown, such as a search. It stands in the URL, so that it survives a reload and the way back. */
+/** The view of the page, such as a search. In the URL, so that it survives reload and Back. */
 export const query = signal<Query>(readQuery(location.hash));
 
 addEventListener('hashchange', () => {
@@ -15,7 +14,7 @@ export function go(to: ConsoleRoute): void {
   location.hash = linkTo(to);
 }
 
-/** Shows something else of the same page. It takes the place of the entry in the browser's history. */
+/** Changes the view of the page. Replaces the entry in the browser's history. */
 export function setQuery(next: Query): void {
   query.value = next;
   history.replaceState(null, '', linkTo(route.value, next));

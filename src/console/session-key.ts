@@ -1,14 +1,14 @@
-/** The path of the page, which the cookie is for. */
+/** The path of the page and its cookie. */
 export const ownPath = () => new URL('.', location.href).pathname;
 
-/** Where storage is turned off, a session ends with its page. */
+/** Without storage, a session ends with its page. */
 let unstored: string | null = null;
 
 const nameInStorage = () => `cpn session ${ownPath()}`;
 
 /**
- * The half of the session that the page keeps; null without one. All windows of this origin share it. Pages of other ports have the
- * cookie, and not this.
+ * Returns the half of the session that the page keeps, or null. All windows of this origin share
+ * it. Pages of other ports get the cookie, but not this half.
  */
 export function readSessionKey(): string | null {
   try {
@@ -24,6 +24,6 @@ export function storeSessionKey(key: string | null): void {
     if (key === null) localStorage.removeItem(nameInStorage());
     else localStorage.setItem(nameInStorage(), key);
   } catch {
-    // Kept in this page alone.
+    // Kept only in this page.
   }
 }

@@ -4,23 +4,23 @@ import type { ChangePassword, PasswordChange } from '../contract/user.ts';
 import { ApiError, call, loginPath, sessionsEnded } from './client.ts';
 import { ownPath, storeSessionKey } from './session-key.ts';
 
-/** The user of the session; null without one, undefined until that is known. */
+/** The user of the session. Null without a session, undefined before the first reply. */
 export const profile = signal<Profile | null | undefined>(undefined);
 
-/** Whether the session ended other than by a click here. */
+/** True if the session ended without a logout in this window. */
 export const hasEnded = signal(false);
 
 /** Why the page cannot be used at all. */
 export const startProblem = signal<string | null>(null);
 
-/** Other windows of this browser have the same session. */
+/** Other windows of this browser share the session. */
 const otherWindows = new BroadcastChannel(`cpn session ${ownPath()}`);
 otherWindows.onmessage = () => void openSession();
 
-/** Counts what decides about the session: an earlier reply may come late. */
+/** Counts changes of the session, so that a late reply to an earlier request is ignored. */
 let latest = 0;
 
-/** Finds out whether there is a session. */
+/** Reads the profile of the session, if there is one. */
 export async function openSession(): Promise<void> {
   latest += 1;
   const turn = latest;
@@ -39,7 +39,7 @@ export async function openSession(): Promise<void> {
   }
 }
 
-/** Opens a session. A cookie has one half of its secret, and this page has the other. @throws ApiError */
+/** Opens a session. A cookie has one half of its secret, this page the other. @throws ApiError */
 export async function logIn(email: string, password: string): Promise<void> {
   const fields = { email, password, device_name: 'console', session_cookie: ownPath() };
   const { session_key } = await call<Partial<CookieSession>>('POST', loginPath, fields);
@@ -51,12 +51,12 @@ export async function logIn(email: string, password: string): Promise<void> {
   otherWindows.postMessage(null);
 }
 
-/** Changes the password. The session ends, and another one with a cookie and a key of its own takes its place. @throws ApiError */
+/** Changes the password. A new session with cookie and key replaces this one. @throws ApiError */
 export async function changePassword(fields: Omit<ChangePassword, 'session_cookie'>): Promise<PasswordChange> {
   const changed = await call<PasswordChange>('PUT', 'api/auth/password', { ...fields, session_cookie: ownPath() });
   // A replica of an earlier version keeps the session.
   if (changed.session_key !== undefined) storeSessionKey(changed.session_key);
-  // A request that was under way may have been refused.
+  // A concurrent request may have been refused.
   if (profile.value === null) await openSession();
   otherWindows.postMessage(null);
   return changed;
@@ -83,8 +83,8 @@ function hasRole(...roles: readonly Role[]): boolean {
   return role !== undefined && roles.includes(role);
 }
 
-/** Whether the user may change networks, peers and keys. */
+/** True if the user may change networks, peers and keys. */
 export const canEdit = () => hasRole('owner', 'admin', 'member');
-/** Whether the user may read the audit, and manage users. */
+/** True if the user may read the audit log and manage users. */
 export const canAdminister = () => hasRole('owner', 'admin');
 export const isOwner = () => hasRole('owner');

@@ -1,13 +1,16 @@
 import { ownPath } from './session-key.ts';
 
-/** Over HTTP/1.1 a browser opens six connections to an origin, for all its windows. The other three are for clicks. */
+/**
+ * Over HTTP/1.1, browsers open six connections per origin for all windows. Three are for clicks.
+ */
 const mostWaits = 3;
 
 /**
- * Takes the right to wait for a resource. Null while another window of this browser waits for it, while as many wait as may, and where
- * the browser has no locks (http to another host). The browser releases the locks of a window that is closed or discarded.
+ * Takes the right to wait for a resource. Null if another window of this browser waits for it, or
+ * if the maximum of waits is reached. Null also if the browser has no locks (http to another host).
+ * The browser releases the locks of a closed or discarded window.
  *
- * @returns what releases it
+ * @returns the function that releases it
  */
 export async function takeTurn(path: string): Promise<(() => Promise<void>) | null> {
   const release = await takeLock(`cpn wait ${ownPath()}${path}`);
@@ -20,9 +23,9 @@ export async function takeTurn(path: string): Promise<(() => Promise<void>) | nu
   return null;
 }
 
-/** Takes a lock of this origin if it is free; returns what releases it. */
+/** Takes a lock of this origin if it is free. Returns the function that releases it. */
 function takeLock(name: string): Promise<(() => Promise<void>) | null> {
-  // Only secure contexts have it.
+  // Only available in secure contexts.
   const locks: LockManager | undefined = navigator.locks;
   if (locks === undefined) return Promise.resolve(null);
   return new Promise((resolve) => {
@@ -41,7 +44,7 @@ function takeLock(name: string): Promise<(() => Promise<void>) | null> {
   });
 }
 
-/** Announces the path of each resource that changed. Other windows read it with their own session. */
+/** Announces the path of each changed resource. Other windows read it with their own session. */
 const changes = new BroadcastChannel(`cpn changes ${ownPath()}`);
 const onChange = new Set<(path: unknown) => void>();
 changes.onmessage = ({ data }) => {
@@ -66,7 +69,7 @@ export function watchChanges(path: string, stopped: AbortSignal): { next(ms: num
     wake();
   });
   return {
-    /** Resolves at the next announcement since the call before, or after so many milliseconds. */
+    /** Resolves at the first announcement since the last call, or after `ms` milliseconds. */
     async next(ms) {
       if (!isAnnounced && !stopped.aborted) {
         await new Promise<void>((resolve) => {

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks';
 
-/** Whether a component is still on the page. The user may have left it while a request was under way. */
+/** Returns a function that is true while the component is mounted, to be called after a request. */
 export function useIsShown(): () => boolean {
   const isShown = useRef(true);
   useEffect(

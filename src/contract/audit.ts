@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { identifier, instant } from './text.ts';
 
-/** Who did something: `name` is an e-mail address, or what the peer or key is called, as it was at the time. */
+/** The actor of an entry. `name` is an e-mail address, or the peer's or key's name at that time. */
 const AuditActor = z
   .object({
     kind: z.enum(['user', 'peer', 'enrollment_key', 'system', 'nobody']),
@@ -10,7 +10,7 @@ const AuditActor = z
   })
   .meta({ id: 'AuditActor' });
 
-/** What something was done to. `name` is what it was called at the time. */
+/** The target of an entry. `name` is its name at that time. */
 const AuditTarget = z
   .object({
     kind: z.enum(['network', 'enrollment_key', 'peer', 'user', 'personal_token', 'session']),
@@ -19,7 +19,7 @@ const AuditTarget = z
   })
   .meta({ id: 'AuditTarget' });
 
-/** One thing that was done, written together with it. */
+/** A recorded action, written in the same transaction. */
 export const AuditEntry = z
   .object({
     id: identifier,

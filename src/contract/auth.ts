@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { email, identifier, instant, tokenShown } from './text.ts';
 
-/** What a user may do; see each operation's `x-roles` in the served description. */
+/** The role of a user. See each operation's `x-roles` in the served description. */
 export const Role = z.enum(['owner', 'admin', 'member', 'viewer']).meta({ id: 'Role' });
 export type Role = z.infer<typeof Role>;
 
@@ -25,13 +25,13 @@ export const LoginRequest = z
   .meta({ id: 'LoginRequest' });
 export type LoginRequest = z.infer<typeof LoginRequest>;
 
-/** A session token, shown once. */
+/** A session token, returned only once. */
 export const Session = z
   .object({ access_token: tokenShown, token_type: z.literal('Bearer'), expires_at: instant })
   .meta({ id: 'Session' });
 export type Session = z.infer<typeof Session>;
 
-/** A session whose secret has two halves: a cookie has one, and a page has the other. */
+/** A session whose secret has two halves: one in a cookie, one in a page. */
 export const CookieSession = z.object({ session_key: tokenShown, expires_at: instant }).meta({ id: 'CookieSession' });
 export type CookieSession = z.infer<typeof CookieSession>;
 
@@ -41,7 +41,7 @@ export const LogoutRequest = z
   })
   .meta({ id: 'LogoutRequest' });
 
-/** A session of the caller as it is listed: never with its token. */
+/** A session of the caller in a list, without its token. */
 export const OpenSession = z
   .object({
     id: identifier,

@@ -26,7 +26,7 @@ export const CreateEnrollmentKey = z
   .meta({ id: 'CreateEnrollmentKey' });
 export type CreateEnrollmentKey = z.infer<typeof CreateEnrollmentKey>;
 
-/** A key as it is listed: never with the token. */
+/** A key in a list, without the token. */
 export const EnrollmentKey = z
   .object({
     id: identifier,
@@ -57,7 +57,7 @@ export const EnrollmentKeyOfNetwork = EnrollmentKey.pick({
   .meta({ id: 'EnrollmentKeyOfNetwork' });
 export type EnrollmentKeyOfNetwork = z.infer<typeof EnrollmentKeyOfNetwork>;
 
-/** A key as it is made: the only time the token is shown. */
+/** A created key. The token is returned only here. */
 export const NewEnrollmentKey = EnrollmentKey.extend({
   enrollment_token: z.string().meta({ minLength: 5, maxLength: 128, pattern: '^cpn_[!-~]+$' }),
 }).meta({ id: 'NewEnrollmentKey' });

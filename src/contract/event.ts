@@ -21,7 +21,7 @@ export const EventType = z
   .meta({ id: 'EventType' });
 export type EventType = z.infer<typeof EventType>;
 
-/** Something that happened in a network. What people did is in the audit. */
+/** An event in a network. Actions of users are in the audit log. */
 export const Event = z
   .object({
     id: identifier,

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { mostProbed } from './message.ts';
 import { identifier, instant, nameShown, text } from './text.ts';
 
-/** How a host reaches a peer, from its own measurements. */
+/** How a host reaches a peer, by its own measurements. */
 export const PathState = z.enum(['direct', 'relayed', 'stale', 'down', 'never']).meta({
   id: 'PathState',
   description:
@@ -39,15 +39,15 @@ export const RoutePath = z
   .meta({ id: 'RoutePath' });
 export type RoutePath = z.infer<typeof RoutePath>;
 
-/** A path for each peer that a host talks with; a host reports the most important ones where there are more. */
+/** The maximum number of paths. A host with more peers reports the most important ones. */
 export const mostPaths = 500;
 export const mostRoutes = 51;
 
-/** Whether a peer answered a probe that the control plane asked for. */
+/** The result of a probe that the control plane requested. */
 export const ProbeResult = z.object({ peer: identifier, answered: z.boolean() }).meta({ id: 'ProbeResult' });
 export type ProbeResult = z.infer<typeof ProbeResult>;
 
-/** What a host observes. Fields that are left out stay as they were reported before. */
+/** The observations of a host. Absent fields stay as last reported. */
 export const Report = z
   .object({
     complete: z.boolean().optional().meta({
@@ -84,7 +84,7 @@ const verdict = {
   why: z.string().meta({ description: 'What the state follows from.' }),
 };
 
-/** The reply to a report: how the network sees the host that sent it. */
+/** The reply to a report: how the network sees its sender. */
 export const ReportReply = z.object(verdict).meta({ id: 'ReportReply' });
 export type ReportReply = z.infer<typeof ReportReply>;
 
@@ -133,7 +133,7 @@ export type Health = z.infer<typeof Health>;
 
 const count = z.int().min(0);
 
-/** What is down in one network, without its paths. */
+/** The health of a network in numbers, without its paths. */
 export const HealthSummary = z
   .object({
     network: identifier,

@@ -1,10 +1,10 @@
 import * as z from 'zod';
 import { identifier } from './text.ts';
 
-/** The peers of one question to a host. */
+/** The maximum number of peers in one message. */
 export const mostProbed = 32;
 
-/** A message for one host, in reply to its request for the map. */
+/** A message for one host, in the reply to its request for the map. */
 export const PeerMessage = z
   .object({
     kind: z.literal('probe'),
@@ -20,5 +20,5 @@ export const PeerMessage = z
 export type PeerMessage = z.infer<typeof PeerMessage>;
 export type PeerMessageKind = PeerMessage['kind'];
 
-/** Messages of one reply. */
+/** The maximum number of messages in a reply. */
 export const mostMessages = 8;

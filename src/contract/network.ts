@@ -20,7 +20,7 @@ const maxAge = z.int().min(300).max(31_536_000);
 const maxAgeUse =
   'Seconds for which a connector may use a map that the control plane does not confirm again; past it, the connector relays and serves nothing.';
 
-/** Fields that are left out stay as they are. */
+/** Absent fields stay unchanged. */
 export const ChangeNetwork = z
   .object({
     name: requiredText(120).optional(),
@@ -91,7 +91,7 @@ export const NetworkReading = Network.extend({
 }).meta({ id: 'NetworkReading' });
 export type NetworkReading = z.infer<typeof NetworkReading>;
 
-/** What is different in a network since an earlier revision: all of the network itself, and of its peers those alone that are. */
+/** The changes of a network since an earlier revision: its own fields, and changed peers. */
 export const NetworkDelta = NetworkHead.extend({
   base: z.string().meta({
     maxLength: 128,
@@ -109,7 +109,10 @@ export const NetworkDelta = NetworkHead.extend({
 }).meta({ id: 'NetworkDelta' });
 export type NetworkDelta = z.infer<typeof NetworkDelta>;
 
-/** The reply to an enrolment. The access token speaks for this one peer; it is shown once, and again to an idempotent replay. */
+/**
+ * The reply to an enrolment. The access token is for this peer only, and returned again only to a
+ * replay with the same idempotency key.
+ */
 export const Enrollment = z
   .object({
     peer: Peer,

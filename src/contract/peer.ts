@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { identifier, instant, nameShown, requiredText, text } from './text.ts';
 
-/** What a host is in its network: a box that serves routes, a person's device, or an origin server. */
+/** The role of a host: a box that serves routes, a person's device, or an origin server. */
 export const PeerType = z.enum(['connector', 'admin_device', 'origin']).meta({ id: 'PeerType' });
 export type PeerType = z.infer<typeof PeerType>;
 
@@ -16,7 +16,7 @@ const PublicKey = z
     description: '32 bytes in base64; spelled otherwise than base64 writes them it is a 422.',
   });
 
-/** A short-lived network key. */
+/** The token of a short-lived enrolment key. */
 const EnrollmentToken = z
   .string()
   .max(128, { error: 'must be at most 128 characters' })
@@ -24,10 +24,10 @@ const EnrollmentToken = z
 
 const endpointForms = 'HOST:PORT, IPv4:PORT or [IPv6]:PORT.';
 
-/** core/endpoint parses it. */
+/** Parsed by core/net/endpoint.ts. */
 const Endpoint = text(255).meta({ maxLength: 255, format: 'endpoint', description: endpointForms });
 
-/** The host's own word for its public key; core/identity tells what is signed. */
+/** The host's signature of its public key. core/crypto/identity.ts defines the signed text. */
 export const KeyProof = z
   .object({
     serial: z
@@ -74,7 +74,10 @@ const Priority = z.int().min(0).max(1000);
 const rank =
   'Of a connector, set by owners, admins and members: of those that are well the one with the highest serves, then the one with the earliest serving_since, then the lowest id.';
 
-/** What a file for the official apps is made of: one peer, a connector, which forwards to all others. */
+/**
+ * The parameters of a configuration file for the official apps. Its only peer is a connector, which
+ * forwards to all others.
+ */
 const NewDeviceProfile = z.object({
   connector: identifier.meta({ description: 'A connector of the network that has an endpoint and relays.' }),
   routes: z
@@ -98,7 +101,7 @@ export const EnrollRequest = z
   .meta({ id: 'EnrollRequest' });
 export type EnrollRequest = z.infer<typeof EnrollRequest>;
 
-/** Fields that are left out stay as they are; `null` takes the endpoint or the limit on routes away. */
+/** Absent fields stay unchanged. `null` removes the endpoint or the limit on routes. */
 export const ChangePeer = z
   .object({
     name: requiredText(120).optional(),
@@ -131,7 +134,7 @@ export const ChangePeer = z
   .meta({ id: 'ChangePeer' });
 export type ChangePeer = z.infer<typeof ChangePeer>;
 
-/** A file for the official apps, as it was when the peer enrolled: no later change of the network reaches the device. */
+/** A configuration file for the official apps, as of enrolment. Later changes do not reach it. */
 export const DeviceProfile = z
   .object({
     connector: identifier.meta({ description: 'The connector that the file names.' }),
@@ -187,7 +190,7 @@ export const Peer = z
   .meta({ id: 'Peer' });
 export type Peer = z.infer<typeof Peer>;
 
-/** A peer as people read it alone. */
+/** A peer as users read it individually. */
 export const PeerDetails = Peer.extend({
   enrollment_key: z
     .object({ id: identifier, name: nameShown })

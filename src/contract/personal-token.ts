@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { identifier, instant, nameShown, requiredText, tokenShown } from './text.ts';
 
-/** Without `expires_in_days` the token holds until it is revoked. */
+/** Without `expires_in_days`, the token is valid until it is revoked. */
 export const CreatePersonalToken = z
   .object({
     name: requiredText(120),
@@ -14,7 +14,7 @@ export const CreatePersonalToken = z
   .meta({ id: 'CreatePersonalToken' });
 export type CreatePersonalToken = z.infer<typeof CreatePersonalToken>;
 
-/** A personal token as it is listed: never with its value. */
+/** A personal token in a list, without its value. */
 export const PersonalToken = z
   .object({
     id: identifier,
@@ -26,7 +26,7 @@ export const PersonalToken = z
   .meta({ id: 'PersonalToken' });
 export type PersonalToken = z.infer<typeof PersonalToken>;
 
-/** A personal token as it is made: the only time that its value is shown. */
+/** A created personal token. Its value is returned only here. */
 export const NewPersonalToken = PersonalToken.extend({ access_token: tokenShown }).meta({
   id: 'NewPersonalToken',
 });

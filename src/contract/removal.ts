@@ -2,8 +2,9 @@ import * as z from 'zod';
 import { identifier, instant, nameShown } from './text.ts';
 
 /**
- * What the last request of a host of a deleted network showed. `stated`: the reply stated the deletion, and the host does not confirm yet
- * that its tunnel is down. `unsupported`: its version does not take the tunnel down.
+ * The state of a host of a deleted network at its last request. `stated`: the reply stated the
+ * deletion, and the host has not confirmed that its tunnel is down. `unsupported`: its version does
+ * not take the tunnel down.
  */
 export const DeletionOutcome = z.enum(['stated', 'unsupported', 'applied']);
 export type DeletionOutcome = z.infer<typeof DeletionOutcome>;
@@ -29,7 +30,7 @@ export const PendingHost = z
   .meta({ id: 'PendingHost' });
 export type PendingHost = z.infer<typeof PendingHost>;
 
-/** Who has applied the last removal in a network. */
+/** The state of the last removal in a network. */
 export const RemovalStatus = z
   .object({
     revision: z.int().min(0).nullable().meta({

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 
-/** Every successful reply carries its resource, or its list of resources, in `data`. */
+/** Every successful reply has its resource, or its list of resources, in `data`. */
 export const reply = <Data extends z.ZodType>(data: Data) => z.object({ data });
 
 const pageLinks = z.object({
@@ -19,11 +19,11 @@ const pageMeta = z.object({
   }),
 });
 
-/** A page of a list, which is the whole list unless `links.next` says otherwise. */
+/** A page of a list. If `links.next` is null, the list ends here. */
 export const page = <Item extends z.ZodType>(item: Item) =>
   z.object({ data: z.array(item), links: pageLinks, meta: pageMeta });
 
-/** The body of every refusal: one sentence, on a 422 the rules each field broke, and on a 410 the network that was deleted. */
+/** The body of a refusal: a sentence, broken rules by field (422), or the deleted network (410). */
 export const Refusal = z
   .object({
     message: z.string(),

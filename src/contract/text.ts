@@ -1,8 +1,8 @@
 import * as z from 'zod';
 
 /**
- * A string of at most `max` characters, counted as the contract counts them: in code points, not UTF-16 units. It has no NUL, which
- * PostgreSQL cannot keep (its manual, 8.3).
+ * A string of at most `max` characters, counted like the contract: code points, not UTF-16 units.
+ * It must not contain NUL, which PostgreSQL cannot store (its manual, 8.3).
  */
 export const text = (max: number) =>
   z
@@ -11,28 +11,28 @@ export const text = (max: number) =>
     .refine((value) => characterCount(value) <= max, { error: `must be at most ${max} characters` })
     .meta({ maxLength: max });
 
-/** White space, and characters that leave no mark where they are shown, such as U+200B and U+2800. */
+/** White space and invisible characters, such as U+200B and U+2800. */
 const unseen = /^[\s\p{Z}\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u{2800}]*$/u;
 
-/** Like {@link text}, for a field that must say something. */
+/** Like {@link text}, but not empty. */
 export const requiredText = (max: number) =>
   text(max)
     .refine((value) => !unseen.test(value), { error: 'must not be empty' })
     .meta({ minLength: 1, maxLength: max });
 
-/** What HTML's `<input type="email">` accepts (WHATWG HTML, 4.10.5.1.5). */
+/** The addresses that HTML's `<input type="email">` accepts (WHATWG HTML, 4.10.5.1.5). */
 export const email = z.email({ pattern: z.regexes.html5Email });
 
-/** What the service calls a resource. */
+/** The id of a resource. */
 export const identifier = z.int().min(1);
 
-/** A name as the service shows it: what {@link requiredText} let in needs no second look on the way out. */
+/** A name in a reply. {@link requiredText} has checked it in the request. */
 export const nameShown = z.string().meta({ maxLength: 120 });
 
-/** A credential as the service shows it: what an Authorization header can carry. */
+/** A credential in a reply: characters that are valid in an Authorization header. */
 export const tokenShown = z.string().min(1).meta({ pattern: '^[!-~]+$' });
 
-/** An instant as the service writes it: ISO 8601 in UTC. */
+/** An instant in a reply: ISO 8601 in UTC. */
 export const instant = z.iso.datetime({ offset: true });
 
 const characterCount = (value: string): number => [...value].length;

@@ -1,13 +1,13 @@
 import * as z from 'zod';
 import { identifier, instant } from './text.ts';
 
-/** The history of traffic has so many intervals of so many seconds: a day. */
+/** The number and length of the intervals of traffic history: one day in total. */
 export const trafficIntervals = 48;
 export const trafficIntervalSeconds = 1800;
 
 const rates = z.array(z.number().min(0)).length(trafficIntervals);
 
-/** What hosts received and sent in each interval, the oldest first. */
+/** The rates of hosts in each interval, oldest first. */
 export const TrafficSeries = z
   .object({
     received: rates.meta({ description: 'Bytes a second in each interval, the oldest first.' }),

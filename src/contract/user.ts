@@ -4,14 +4,14 @@ import { EnrollmentKeyOfNetwork } from './enrollment-key.ts';
 import { PersonalToken } from './personal-token.ts';
 import { email, identifier, instant, tokenShown } from './text.ts';
 
-/** A password that is set. It is long rather than of many kinds of characters (NIST SP 800-63B, 3.1.1). */
+/** A new password: long, without rules for kinds of characters (NIST SP 800-63B, 3.1.1). */
 export const NewPassword = z
   .string()
   .refine((value) => [...value].length >= 12, { error: 'must be at least 12 characters' })
   .refine((value) => new TextEncoder().encode(value).length <= 1024, { error: 'must be at most 1024 bytes' })
   .meta({ format: 'password', minLength: 12, maxLength: 1024 });
 
-/** Of the caller, in addition to the password of another user. */
+/** The caller's own password, next to the password of another user. */
 const OwnPassword = z.string().min(1).optional();
 
 export const CreateUser = z
@@ -27,7 +27,7 @@ export const CreateUser = z
   .meta({ id: 'CreateUser' });
 export type CreateUser = z.infer<typeof CreateUser>;
 
-/** Fields that are left out stay as they are. */
+/** Absent fields stay unchanged. */
 export const ChangeUser = z
   .object({
     role: Role.optional(),
@@ -73,11 +73,14 @@ const keysRevoked = z
 export const ChangedUser = User.extend({ keys_revoked: keysRevoked.optional() }).meta({ id: 'ChangedUser' });
 export type ChangedUser = z.infer<typeof ChangedUser>;
 
-/** What went with a user. */
+/** The keys that were revoked with a user. */
 export const UserRemoval = z.object({ keys_revoked: keysRevoked }).meta({ id: 'UserRemoval' });
 export type UserRemoval = z.infer<typeof UserRemoval>;
 
-/** What a change of a password made useless, and what it leaves that the caller made: a holder of the former password may have been that. */
+/**
+ * The credentials that a change of a password invalidated, and the users and keys that the caller
+ * made. A holder of the former password may have made them.
+ */
 export const PasswordChange = z
   .object({
     sessions_ended: z.int().nonnegative().meta({ description: 'Other sessions than that of the call.' }),

@@ -2,39 +2,40 @@ import type { Foreignness } from '../../core/errors/index.ts';
 import { describeClosedHandshake, describeTlsFailure, type TlsServer } from '../../core/tls/describe-failure.ts';
 import { codeOf, isLateAlert, isTlsCode } from '../../core/tls/failure-code.ts';
 
-/** What an attempt that brought no answer leaves known about itself. */
+/** The facts about an attempt without a usable reply. */
 export interface AttemptOutcome {
-  /** Whether another attempt could end otherwise. */
+  /** True if another attempt may succeed. */
   readonly retry: boolean;
-  /** No byte of the request left this host. */
+  /** True if at least one byte of the request may have left this host. */
   readonly sent: boolean;
-  /** Whether the service may have carried the request out. */
+  /** True if the service may have executed the request. */
   readonly perhapsDone: boolean;
-  /** Something at its address answered: with a status, a reset, or bytes that are no HTTP. */
+  /** True if something replied at the address: a status, a reset, or bytes that are not HTTP. */
   readonly heard: boolean;
-  /** It answered 429: the way there is open, and the request is one too many. */
+  /** The reply was 429: the path is open, but the rate limit is exceeded. */
   readonly limited?: boolean;
-  /** It answered 503 and said why, which is the problem. */
+  /** The reply was 503 with a reason, which is the problem. */
   readonly busy?: boolean;
-  /** Another server answered in place of the control plane. */
+  /** Another server replied in place of the control plane. */
   readonly intercepted?: boolean;
-  /** The proxy failed, and the problem is a clause of which it is the subject. */
+  /** The proxy failed. The problem is a clause with the proxy as its subject. */
   readonly proxied?: boolean;
-  /** Another user may answer there. */
+  /** Another user may be listening at the address. */
   readonly foreign?: Foreignness;
-  /** The status of the reply; absent without one. */
+  /** The status of the reply; absent without a reply. */
   readonly status?: number;
-  /** The connection ended after the request was sent, and before the whole reply came. */
+  /** The connection ended after the request was sent and before the whole reply arrived. */
   readonly closed?: boolean;
-  /** What `Retry-After` asked for, clamped. */
+  /** The clamped value of `Retry-After`. */
   readonly retryAfterMs?: number | null;
-  /** The hint, unless the problem has one. */
+  /** The hint, unless the problem contains one. */
   readonly remedy?: string;
 }
 
 /**
- * One attempt brought no answer. Never leaves this folder: the call either tries again or ends in an Unreachable. It holds words
- * of ours only and no cause, because undici's errors carry what they were reading: HTTPParserError the reply's bytes.
+ * An attempt failed. This error never leaves the folder: the call retries or ends with Unreachable.
+ * It contains only our own text and no cause, because undici's errors contain what they were
+ * reading, such as the bytes of a reply in HTTPParserError.
  */
 export class AttemptFailed extends Error {
   override readonly name = 'AttemptFailed';
@@ -46,9 +47,9 @@ export class AttemptFailed extends Error {
   }
 
   /**
-   * Puts an error of undici, of the resolver, of TCP or of TLS into our words.
+   * Converts an error of undici, the resolver, TCP or TLS into our own text.
    *
-   * @param server the server of a connection by TLS; null for plain http, where no reply began
+   * @param server the server of a TLS connection; null for plain http, where no reply began
    */
   static from(error: unknown, unconnected: boolean, server: TlsServer | null | undefined = undefined): AttemptFailed {
     const code = codeOf(error);
@@ -75,7 +76,7 @@ export class AttemptFailed extends Error {
       });
     }
     const problem = problems[code] ?? `the connection failed (${code})`;
-    // A TLS server closes the connection of a client that speaks plain http, and so does "ssh -L" without a server behind it.
+    // A TLS server closes connections with plain http. So does "ssh -L" without a server behind it.
     const isClosed = !unconnected && closedCodes.includes(code);
     return new AttemptFailed(problem, {
       retry: code !== 'EACCES',
@@ -105,12 +106,12 @@ const problems: Readonly<Record<string, string>> = {
 };
 
 const closedCodes: readonly string[] = ['ECONNRESET', 'UND_ERR_SOCKET'];
-/** For a port that was tried with plain http, and may serve https. */
+/** For a port that was tried with plain http and may serve https. */
 export const useHttps = 'check the port, or set --api to an https:// URL';
-/** For a connection by plain http that was closed without a byte. */
+/** For a connection with plain http that was closed without a byte. */
 const checkBehind =
   'check that the control plane runs, also where a forwarded port or a proxy leads; if the port serves https, set --api to an https:// URL';
-/** For the reverse. */
+/** For a port that was tried with https and may serve plain http. */
 export const useHttp = 'check the port, or set --api to an http:// URL';
 
 const noWay = 'check its address, and with "cpn doctor" the routes of this host';

@@ -10,44 +10,44 @@ import { findOtherHost, intercepted } from './interception.ts';
 import { sanitizeForMessage } from './sanitize-for-message.ts';
 import { userAgent } from './user-agent.ts';
 
-/** One operation of the service. */
+/** An operation of the service. */
 export interface Call {
-  /** What it is, as the subject of "was refused". */
+  /** Its name, as the subject of "was refused". */
   readonly what: string;
   readonly method: HttpMessage['method'];
-  /** Below the base address. */
+  /** Relative to the base address. */
   readonly path: string;
   readonly bearer?: Secret;
   readonly headers?: Readonly<Record<string, string>>;
   readonly json?: object;
-  /** A body that is not our JSON, in its place. */
+  /** A body that replaces `json`. */
   readonly content?: RequestBody;
-  /** Takes the body of an answer in place of the JSON decoder; may be called again by the next attempt. */
+  /** Reads the reply instead of the JSON decoder. The next attempt may call it again. */
   readonly receive?: (response: ReplyHead, reading: ReplyLimits) => Promise<unknown>;
-  /** Is shown the body of a refusal, as it came. */
+  /** Receives the unmodified body of a refusal. */
   readonly onRefusal?: (refused: RefusedBody) => void;
-  /** How long the service may hold its answer back; it adds to the deadline of the call. */
+  /** How long the service may delay its reply. Extends the deadline of the call. */
   readonly wait?: Wait;
-  /** Headers that are left out after two failures of a gateway: it may refuse the kind of reply that they ask for. */
+  /** Headers to omit after two gateway failures: a gateway may refuse the replies they request. */
   readonly dispensable?: readonly string[];
-  /** What `headers` and `json` carry that must never be shown. */
+  /** The secrets in `headers` and `json`, which messages must never show. */
   readonly secrets?: readonly Secret[];
-  /** True when the same request twice does no more than once. */
+  /** True if a repeated request has no further effect. */
   readonly repeatable: boolean;
-  /** Attempts at most, where it is not for the client to say. */
+  /** Overrides the client's maximum number of attempts. */
   readonly attempts?: number;
-  /** The hint for a request that may have been carried out, and is not retried. */
+  /** The hint for a request that may have been executed and is not retried. */
   readonly unconfirmed?: string;
-  /** True when a 404 means that what was asked for is the case already. */
+  /** True if a 404 means that the requested state already holds. */
   readonly goneIsDone?: boolean;
-  /** True of a resource that each service has, so that a 404 in HTML is not from the service. */
+  /** True for a resource that every service has, so that a 404 in HTML is not from the service. */
   readonly alwaysThere?: boolean;
-  /** False when there is nothing in the answer to decode. */
+  /** False if the reply has no content to decode. */
   readonly answered: boolean;
   readonly remedies?: Remedies;
 }
 
-/** A body, made again for each attempt. */
+/** A body, created again for each attempt. */
 export interface RequestBody {
   readonly headers: Readonly<Record<string, string>>;
   open(): HttpMessage['body'];
@@ -56,16 +56,16 @@ export interface RequestBody {
 export interface Reply {
   readonly status: number;
   readonly headers: ReplyHead['headers'];
-  /** The JSON that came, or what `receive` made of it; null where nothing was to come. */
+  /** The JSON of the reply, or the result of `receive`; null if no content was expected. */
   readonly body: unknown;
   readonly etag: string | null;
-  /** The reply has Preference-Applied for `wait`, or was held for 5 s or longer. */
+  /** True if the reply has Preference-Applied for `wait`, or was delayed for at least 5 s. */
   readonly waited: boolean;
-  /** The request went without its `dispensable` headers. */
+  /** True if the request was sent without its `dispensable` headers. */
   readonly isReduced?: true;
-  /** The address that answered, as the kernel writes it; null where it is not known. */
+  /** The address of the replying server in the kernel's form; null if unknown. */
   readonly from: string | null;
-  /** The user whose program answered; null where that is not visible or not checked. */
+  /** The user whose program replied; null if not visible or not checked. */
   readonly listener: number | null;
   readonly reading: ReplyLimits;
 }
@@ -74,19 +74,19 @@ export interface Reply {
 export interface Attempt {
   readonly message: HttpMessage;
   readonly reading: ReplyLimits;
-  /** Milliseconds since the epoch by this host's clock. */
+  /** Milliseconds since 1970 by this host's clock. */
   readonly now: number;
-  /** An earlier attempt may have been carried out. */
+  /** True if an earlier attempt may have been executed. */
   readonly perhapsDone: boolean;
 }
 
-/** An overloaded service may set a longer Retry-After than one call waits; a daemon follows it. */
+/** An overloaded service may set a longer Retry-After than one call waits. A daemon respects it. */
 const maxRetryAfterMs = 300_000;
 
-/** Refusals that another attempt may not get. A 408 is a proxy's that waited too long. */
+/** Refusals that another attempt may avoid. A 408 comes from a proxy that waited too long. */
 const repeatedStatuses: readonly number[] = [408, 429];
 
-/** The request that a call becomes after so long, with the base address's path in front. */
+/** The request of a call after `elapsedMs`, with the path of the base address as prefix. */
 export function compose(call: Call, basePath: string, elapsedMs: number): HttpMessage {
   const authorization = call.bearer ? { authorization: `Bearer ${credential(call.bearer)}` } : {};
   const seconds = call.wait?.seconds ?? null;
@@ -109,7 +109,7 @@ export function compose(call: Call, basePath: string, elapsedMs: number): HttpMe
   };
 }
 
-/** Sends a call once. A failure that a retry may fix is an AttemptFailed, any other an error of the catalogue. */
+/** Sends a call once. @throws AttemptFailed if a retry may help, else an error of the catalogue */
 export async function attempt(connection: Connection, call: Call, circumstances: Attempt): Promise<Reply> {
   const { message, reading, now, perhapsDone } = circumstances;
   const response = await connection.send(message);
@@ -127,7 +127,8 @@ export async function attempt(connection: Connection, call: Call, circumstances:
   if (call.answered && (status === 205 || status === 206)) throw partial(response, reading);
   if (status >= 200 && status < 300 && call.answered)
     return answer(await (call.receive ?? readJson)(response, reading));
-  // A deletion is done when there is nothing to delete, if not by this attempt then by one whose reply was lost.
+  // A deletion is done if there is nothing to delete. An earlier attempt, whose reply was lost, may
+  // have done it.
   const isGone = status === 404 && call.method === 'DELETE' && (call.goneIsDone === true || perhapsDone);
   if (status >= 400 && status < 500 && !repeatedStatuses.includes(status) && !isGone) {
     throw await refusedReply(response, { ...call, repeated: perhapsDone }, reading);
@@ -168,7 +169,7 @@ function busy(response: ReplyHead, now: number, reason: string | null): AttemptF
   });
 }
 
-/** A 2xx without the whole content: no request names a range, and a reply without content is no answer. */
+/** Refuses a 2xx without the whole content: no request has a range, and content is required. */
 function partial(response: ReplyHead, { url }: ReplyLimits): CpnError {
   discard(response);
   const status = response.statusCode;
@@ -190,7 +191,7 @@ function redirect(response: ReplyHead, reading: ReplyLimits): CpnError | Attempt
   );
 }
 
-/** A path without its percent signs, behind which a secret would not be known. */
+/** Decodes percent escapes, which could hide a secret; empty if they are invalid. */
 function readable(path: string): string {
   try {
     return decodeURIComponent(path);

@@ -10,14 +10,14 @@ const inflate = promisify(gunzip);
 const wrongService = 'check that --api names the control plane itself';
 
 /**
- * Reads a body that must be JSON, and never holds more of it than the cap. Anything else is a BadReply that shows nothing of
- * the body, for that may be a token. A body that breaks off is an AttemptFailed.
+ * Reads a JSON body up to the size limit. Anything else is a BadReply, which never shows the body,
+ * because it may contain a token. A truncated body is an AttemptFailed.
  */
 export async function readJson(response: ReplyHead, reading: ReplyLimits): Promise<unknown> {
   return parseJson(response, await readWhole(response, reading), reading);
 }
 
-/** Like {@link readJson}, and null for a body that is no JSON, or too long. */
+/** Like {@link readJson}, but returns null for a body that is not JSON or too long. */
 export async function readIfJson(response: ReplyHead, reading: ReplyLimits): Promise<unknown> {
   try {
     return await readJson(response, reading);
@@ -27,12 +27,12 @@ export async function readIfJson(response: ReplyHead, reading: ReplyLimits): Pro
   }
 }
 
-/** Reads a body, inflated, and never holds more of it than the cap. One that breaks off is an AttemptFailed. */
+/** Reads and inflates a body up to the size limit. A truncated body is an AttemptFailed. */
 export async function readWhole(response: ReplyHead, reading: ReplyLimits): Promise<Buffer> {
   return inflated(response, await readBytes(response, reading), reading);
 }
 
-/** Parses the bytes of a body, which must be JSON; otherwise like {@link readJson}. */
+/** Parses the bytes of a JSON body. Errors are as in {@link readJson}. */
 export function parseJson(response: ReplyHead, bytes: Buffer, reading: ReplyLimits): unknown {
   const type = mediaType(response);
   if (!isJson(type)) {
@@ -43,14 +43,14 @@ export function parseJson(response: ReplyHead, bytes: Buffer, reading: ReplyLimi
   try {
     return parseExactly(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch {
-    // The SyntaxError quotes what it read: it is no cause to pass on.
+    // The SyntaxError quotes its input, so it must not become a cause.
     throw new BadReply(reading.url, 'is declared as JSON and is not', wrongService);
   }
 }
 
 /**
- * Accepts a 2xx in which nothing has to come: without a content type, with JSON, or without a body. Text and HTML are no answer of a
- * service that speaks JSON, also where they are empty: what was asked for is not done.
+ * Accepts a 2xx without expected content: without content type, with JSON, or without a body. Even
+ * empty text or HTML is no reply of a JSON service, so the request was not executed.
  */
 export async function readNothing(response: ReplyHead, reading: ReplyLimits): Promise<void> {
   const type = mediaType(response);
@@ -59,7 +59,9 @@ export async function readNothing(response: ReplyHead, reading: ReplyLimits): Pr
   if (bytes.length > 0 || hasPageType(response) || type === 'text/plain') parseJson(response, bytes, reading);
 }
 
-/** Reads JSON that older services leave out: null without it. Anything else is refused as by {@link readNothing}. */
+/**
+ * Reads JSON that older services omit, else null. Refuses other content like {@link readNothing}.
+ */
 export async function readOptional(response: ReplyHead, reading: ReplyLimits): Promise<unknown> {
   if (isJson(mediaType(response))) return readIfJson(response, reading);
   await readNothing(response, reading);
@@ -67,32 +69,32 @@ export async function readOptional(response: ReplyHead, reading: ReplyLimits): P
   return null;
 }
 
-/** Without its parameters; empty where a reply has none. */
+/** Returns the media type without parameters; empty without a Content-Type. */
 function mediaType(response: ReplyHead): string {
   return header(response, 'content-type')?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
 }
 
-/** A whole number that JavaScript would round stays as it was written: it may be an id, which is one of its digits off another. */
+/** Parses JSON. Integers that JavaScript would round stay text: a rounded id is another id. */
 function parseExactly(text: string): unknown {
   if (!/[\s:[,]-?\d{16}/.test(text)) return JSON.parse(text);
-  // Slower, and rare. TypeScript does not know the third argument yet (ECMA-262, JSON.parse).
+  // Slower, and rarely needed. TypeScript lacks the third argument (ECMA-262, JSON.parse).
   const keep = (_: string, value: unknown, { source }: { source?: string } = {}) =>
     Number.isInteger(value) && !Number.isSafeInteger(value) && /^-?\d+$/.test(source ?? '') ? source : value;
   return JSON.parse(text, keep as (key: string, value: unknown) => unknown);
 }
 
-/** True of `application/json` and what is built on it (RFC 6839), without parameters. */
+/** True for `application/json` and types based on it (RFC 6839), without parameters. */
 export function isJson(type: string): boolean {
   return /^application\/(?:[\w.+-]+\+)?json$/.test(type);
 }
 
-/** A header that came once; null when it didn't come, or more than once. */
+/** Returns a header that occurs exactly once, else null. */
 export function header(response: ReplyHead, name: string): string | null {
   const value = response.headers[name];
   return typeof value === 'string' ? value : null;
 }
 
-/** Leaves the rest of a body unread; its connection ends with it. */
+/** Discards the rest of a body. Its connection ends with it. */
 export function discard(response: ReplyHead): void {
   response.body.on('error', () => {}).destroy();
 }

@@ -2,35 +2,35 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Resolved } from '../../core/names/resolved-names.ts';
 import type { Remedies } from './error-reply.ts';
 
-/** An attempt brought no answer, and another one follows. */
+/** A failed attempt that is followed by another one. */
 interface Retry {
-  /** The attempt that failed, from 1. */
+  /** The number of the failed attempt, from 1. */
   readonly attempt: number;
   readonly delayMs: number;
-  /** In words for a person. */
+  /** Text for users. */
   readonly problem: string;
 }
 
-/** How a client behaves; each has a default that suits a person at a terminal. */
+/** The behaviour of a client. The defaults suit a user at a terminal. */
 export interface ClientOptions {
-  /** For one call with all its attempts and waits, to the last byte of the body. */
+  /** The deadline of one call, including all attempts, pauses and the whole body. */
   readonly deadlineMs?: number;
-  /** Attempts of one call at most. */
+  /** The maximum number of attempts per call. */
   readonly attempts?: number;
-  /** Of a reply's body, after inflating. */
+  /** The maximum size of a reply's body, after inflating. */
   readonly maxBodyBytes?: number;
-  /** Called before each wait. */
+  /** Called before each pause. */
   readonly onRetry?: (retry: Retry) => void;
-  /** Ends every call under way; it then fails with the signal's reason. */
+  /** Aborts all calls, which then fail with the signal's reason. */
   readonly signal?: AbortSignal;
-  /** Hints for statuses without one in the call. */
+  /** Hints for statuses that have none in the call. */
   readonly remedies?: Remedies;
   /**
-   * `leave`: a call that succeeds leaves its connection, a new one, to the next call. `keep`: it uses the one that was left, and leaves
-   * it again. By default it closes it.
+   * `leave`: a successful call leaves its new connection to the next call. `keep`: it reuses the
+   * connection that was left, and leaves it again. By default, it closes the connection.
    */
   readonly connection?: 'leave' | 'keep';
-  /** The addresses of names for when the resolver fails. */
+  /** The addresses of names, for when the resolver fails. */
   readonly resolved?: Resolved;
   readonly clock?: Clock;
   /** In [0, 1). */
@@ -38,9 +38,9 @@ export interface ClientOptions {
 }
 
 interface Clock {
-  /** Milliseconds that only ever grow, whatever is done to the wall clock. */
+  /** Milliseconds of a monotonic clock. */
   monotonic(): number;
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since 1970. */
   wall(): number;
   sleep(ms: number, signal: AbortSignal): Promise<unknown>;
 }
@@ -51,7 +51,6 @@ const systemClock: Clock = {
   sleep: (ms, signal) => delay(ms, undefined, { signal }),
 };
 
-/** The options as given, with the defaults for what was left out. */
 export function withDefaults(options: ClientOptions) {
   return {
     deadlineMs: 30_000,

@@ -17,16 +17,17 @@ const spare = new Spare();
 const backoff = { baseMs: 500, capMs: 8_000 };
 
 /**
- * Sends requests to one control plane. A call returns a 2xx, or a 304 to `If-None-Match`; all else is an error of the catalogue, and so
- * is the end of the deadline, which covers all attempts, the waits between them and the body.
+ * Sends requests to one control plane. A call returns a 2xx, or a 304 to `If-None-Match`.
+ * Everything else is an error of the catalogue, including an expired deadline, which covers all
+ * attempts, pauses and the body.
  *
- * undici's retry interceptor has no jitter and no deadline over all attempts, and it retries POST either always or never, with an
- * Idempotency-Key or without. Here an attempt is repeated after a 429, a
- * 5xx, a connection that failed and a reply that broke off; but one of a call that is not `repeatable` only where nothing
- * can have been done: never connected, 429 or 503.
+ * undici's retry interceptor has no jitter and no deadline over all attempts. It retries POST
+ * always or never, independent of an Idempotency-Key. This client retries after a 429, a 5xx, a
+ * failed connection and a truncated reply. A call that is not `repeatable` is retried only if it
+ * cannot have been executed: not connected, 429 or 503.
  */
 export class HttpClient {
-  /** The URL below which the requests are. */
+  /** The base URL of requests. */
   readonly url: URL;
   /** The base address in messages. */
   readonly #shown: string;
@@ -80,7 +81,7 @@ export class HttpClient {
     const deadlineMs = this.#deadlineOf(call);
     const basePath = this.url.pathname.replace(/\/$/, '');
     const secrets = [call.secrets ?? [], call.bearer ?? [], this.#target.proxy?.credentials ?? []].flat();
-    // Without the query, which may hold what is not for messages.
+    // Without the query, which may contain secrets.
     const url = `${this.#shown}${call.path.replace(/\?.*$/s, '')}`;
     const reading = { url, maxBytes: maxBodyBytes, secrets };
     const started = clock.monotonic();
@@ -150,25 +151,25 @@ export class HttpClient {
       retryAfterMs: outcome.retryAfterMs ?? null,
       lasting: !outcome.retry,
       waitEnded,
-      // To try again is no remedy for what says by itself how to go on.
+      // If the call has its own hint, do not suggest a retry.
       remedy: unconfirmed === null || unconfirmed === usualUnconfirmed ? (outcome.remedy ?? null) : null,
     });
   }
 }
 
-/** How a call stood when it was given up. */
+/** The state of a call when it was given up. */
 interface CallEnding {
   readonly number: number;
   readonly elapsedMs: number;
-  /** That it may have been carried out, and is not sent again; null where it was not. */
+  /** The hint that it may have been executed and is not retried; null if that is impossible. */
   readonly unconfirmed: string | null;
   readonly sent: boolean;
   readonly waitEnded: boolean;
-  /** Of the last attempt. */
+  /** The outcome of the last attempt. */
   readonly outcome: AttemptFailed['outcome'];
 }
 
-/** Failures of a gateway after which a call leaves out its dispensable headers. */
+/** The number of gateway failures after which a call omits its dispensable headers. */
 const mostGatewayFailures = 2;
 
 function reduce(call: Call): Call {
@@ -176,7 +177,7 @@ function reduce(call: Call): Call {
   return { ...call, headers: Object.fromEntries(headers) };
 }
 
-/** Whether an attempt was held so long that it was not answered at once. */
+/** True if an attempt took so long that its reply was delayed. */
 function isLongWait({ wait }: Call, tookMs: number): boolean {
   const seconds = wait?.seconds ?? 0;
   return seconds > 0 && tookMs >= Math.min(shortestTimeoutMs, seconds * 1000);

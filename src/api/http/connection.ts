@@ -18,45 +18,48 @@ import { connectSocket } from './socket-check.ts';
 import { type ConnectionTarget, isSameTarget } from './target.ts';
 import { controlPlaneAt } from './tls-server.ts';
 
-/** The limits for reading a reply, and the secrets that no message may show. */
+/** The limits for reading a reply, and the secrets that messages must not show. */
 export interface ReplyLimits {
   readonly url: string;
-  /** Of the body, as it comes and again once inflated. */
+  /** The limit of the body, before and after inflating. */
   readonly maxBytes: number;
   readonly secrets: readonly Secret[];
 }
 
-/** What goes over the wire in one attempt. */
+/** The request of one attempt. */
 export interface HttpMessage {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** A form's files are read from disk as it is sent, like a stream. */
+  /** The files of a form are read from disk while it is sent, like a stream. */
   readonly body: string | Buffer | Readable | FormData | null;
 }
 
 export type ReplyHead = Pick<Dispatcher.ResponseData, 'statusCode' | 'headers' | 'body'>;
 
 const connectTimeoutMs = 10_000;
-/** A server must not delay an error that is known already. */
+/** A server must not delay an error that is already certain. */
 const inspectTimeoutMs = 2_000;
 /**
- * Milliseconds for each address of a name but the last one (RFC 8305). Node gives up an attempt instead of letting it go on: with its
- * default of 250, a service behind a slower link is never reached where its last address is dead.
+ * Milliseconds per address of a name, except the last one (RFC 8305). Node aborts an attempt after
+ * this time. With its default of 250, a service behind a slow link is unreachable if its last
+ * address is dead.
  */
 const attemptTimeoutMs = 1_000;
 /**
- * TCP keepalive: a connection whose path is gone without a reset ends after 10 s, also while a long poll waits. Node before 24 sends ten
- * probes, one a second.
+ * TCP keepalive: a connection whose path is gone without a reset ends after 10 s, also during a
+ * long poll. Node before 24 sends ten probes, one per second.
  */
 const probes = { afterMs: 5_000, everyMs: 1_000, count: 5 };
-/** Milliseconds after which undici closes a connection without a request. */
+/** Milliseconds after which undici closes an idle connection. */
 const spareMs = 4_000;
 
 /**
- * The connection of one call to one origin, perhaps through a proxy, used again by the attempts of that call, and by another call only where both agree:
- * see {@link Spare}. An undici `Client` is bound to its origin, so no mistake above can carry a token elsewhere; and as no socket waits
- * between other calls, a request that must not be sent twice never goes out on one that the server has just closed.
+ * The connection of one call to one origin, perhaps through a proxy. The call's attempts reuse it.
+ * Another call reuses it only if both agree, see {@link Spare}. An undici `Client` is bound to its
+ * origin, so no mistake in a caller can send a token elsewhere. No socket is idle between other
+ * calls, so a request that must not be sent twice never uses a connection that the server has just
+ * closed.
  */
 export class Connection {
   readonly target: ConnectionTarget;
@@ -65,15 +68,15 @@ export class Connection {
   readonly #client: Client;
   /** Null for plain http. */
   readonly #tlsServer: TlsServer | null;
-  /** Errors from before there was a connection: nothing was sent. */
+  /** Errors from before the connection existed: nothing was sent. */
   readonly #unconnected = new WeakSet<Error>();
   #peer: string | null = null;
   #socket: Socket | null = null;
   #listener: number | null = null;
-  /** An alert of the server after the handshake. undici reports that the connection was closed. */
+  /** An alert of the server after the handshake. undici reports only a closed connection. */
   #alert: Error | null = null;
 
-  /** @param resolved the addresses of names for when the resolver fails */
+  /** @param resolved the addresses of names, for when the resolver fails */
   constructor(target: ConnectionTarget, resolved: Resolved = {}) {
     const { origin, proxy, authorities } = target;
     this.target = target;
@@ -88,10 +91,10 @@ export class Connection {
       signal,
       lookup: addressFinder(resolved, isPlain),
     };
-    // An intermediate certificate alone is enough, as for curl.
+    // An intermediate certificate is sufficient as a trust anchor, as for curl.
     const narrow = authorities === null ? {} : { ca: [...authorities], allowPartialTrustChain: true };
     const dial = this.#createDialler({ ...options, ...narrow });
-    // Reads the certificates that were not accepted, and sends nothing.
+    // Reads the rejected certificates, and sends nothing.
     const inspect = buildConnector({
       ...options,
       ...narrow,
@@ -102,7 +105,7 @@ export class Connection {
     const noteUsualTrust = () => noteTrust(() => process.getBuiltinModule('node:tls'));
     const noteTrustOfOrigin = authorities === null ? noteUsualTrust : () => () => false;
     const direct = withChain(dial, inspect, noteTrustOfOrigin);
-    // The proxy of a company often has a certificate of the same CA.
+    // A company's proxy often has a certificate of the same CA.
     const usual = authorities === null ? dial : withOtherTrust(this.#createDialler(options), dial);
     const dialVia = withChain(usual, inspect, noteUsualTrust);
     const through = (via: HttpProxy) =>
@@ -114,7 +117,7 @@ export class Connection {
     this.#forwarding = isPlain && proxy !== null ? forwardBy(proxy, origin) : null;
     const connect = proxy === null ? direct : isPlain ? toProxy(proxy, dialVia) : through(proxy);
     this.#client = new Client(this.#forwarding?.proxy ?? origin, {
-      // The deadline of the whole call bounds these.
+      // The deadline of the whole call limits these.
       headersTimeout: 0,
       bodyTimeout: 0,
       keepAliveMaxTimeout: spareMs,
@@ -134,7 +137,7 @@ export class Connection {
     });
   }
 
-  /** Makes connections to the target, or to its proxy, and notes whose program accepts them. */
+  /** Connects to the target or its proxy, and records the user whose program accepts. */
   #createDialler(settings: buildConnector.BuildOptions): SocketConnector {
     const { socketPath, check } = this.target;
     const note = (user: number | null) => {
@@ -146,26 +149,30 @@ export class Connection {
   }
 
   /**
-   * The address at the other end of the last connection that was made, as the kernel writes it: that of the proxy, where there is one; null
-   * for none.
+   * The remote address of the last connection in the kernel's form: the proxy's, if there is one.
+   * Null without a connection.
    */
   get peer(): string | null {
     return this.#peer;
   }
 
-  /** The user whose program accepted the last connection on loopback; null where that is not visible or not checked. */
+  /**
+   * The user whose program accepted the last loopback connection; null if not visible or checked.
+   */
   get listener(): number | null {
     return this.#listener;
   }
 
-  /** The certificate of the service and its issuers, while the last connection is open; empty for plain http. */
+  /**
+   * The certificate chain of the service while the last connection is open; empty for plain http.
+   */
   get certificates(): Certificate[] {
-    // Without node:tls, which takes 2.6 MiB and is not needed for plain http.
+    // Avoids node:tls, which takes 2.6 MiB and is unnecessary for plain http.
     const socket = this.#tlsServer && (this.#socket as Partial<TLSSocket> | null);
     return readSentChain(socket?.getPeerCertificate?.(true) ?? {});
   }
 
-  /** One request and the head of its reply; redirects are not followed. Fails with {@link AttemptFailed}. */
+  /** Sends a request and returns its reply's head. Follows no redirects. @throws AttemptFailed */
   async send(message: HttpMessage): Promise<ReplyHead> {
     try {
       const response = await this.#client.request(this.#forwarding?.rewrite(message) ?? message);
@@ -178,7 +185,9 @@ export class Connection {
     }
   }
 
-  /** Ends everything under way at once, a TCP or TLS handshake included, which undici's own `signal` would leave running. */
+  /**
+   * Aborts immediately, also during a TCP or TLS handshake, which undici's `signal` would not end.
+   */
   abort(): void {
     this.#end.abort();
   }
@@ -188,7 +197,9 @@ export class Connection {
   }
 }
 
-/** The connection that a call left for the next one, which must come within {@link spareMs}: a long poll, or a report between two. */
+/**
+ * The connection that a call, such as a long poll, left for the next one within {@link spareMs}.
+ */
 export class Spare {
   #left: Connection | null = null;
 
@@ -197,7 +208,7 @@ export class Spare {
     this.#left = connection;
   }
 
-  /** Returns the open connection to the target, or null without one. */
+  /** Takes the open connection to the target; null without one. */
   take(target: ConnectionTarget): Connection | null {
     const left = this.#left;
     if (left === null || !isSameTarget(left.target, target)) return null;

@@ -2,7 +2,7 @@ import { Unreachable } from '../../core/errors/index.ts';
 import type { ServiceAddress } from '../../core/net/service-address.ts';
 import { probeService } from './is-service-reachable.ts';
 
-/** A variable of this process by which it trusts more CAs, and the path in it. */
+/** A variable that makes this process trust more CAs, and the path in it. */
 export interface TrustVariable {
   readonly name: string;
   readonly path: string;
@@ -12,10 +12,11 @@ export interface TrustVariable {
 const deadline = 5_000;
 
 /**
- * Finds the variable without which this process would not accept the certificate of a control plane. The daemon does not get the
- * variables of a shell.
+ * Finds the variable without which this process would reject the certificate of a control plane.
+ * The daemon does not inherit the variables of a shell.
  *
- * @returns null where the CAs of Node, of the machine or of `--ca-file` are enough, and where the control plane does not answer now
+ * @returns null if the CAs of Node, the host or `--ca-file` are sufficient, or if the control plane
+ * does not answer
  */
 export async function findTrustVariable(
   service: ServiceAddress,
@@ -29,7 +30,7 @@ export async function findTrustVariable(
   const [first] = variables;
   if (first === undefined) return null;
   const tls = process.getBuiltinModule('node:tls');
-  // With one of these variables Node reads other CAs in place of those of the machine.
+  // With one of these variables, Node reads other CAs instead of the host's.
   const isReplaced = variables.some(({ name }) => name.startsWith('SSL_'));
   const authorities = [...tls.getCACertificates('bundled'), ...(isReplaced ? [] : tls.getCACertificates('system'))];
   try {
@@ -43,5 +44,5 @@ export async function findTrustVariable(
 
 const names = ['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR'];
 
-/** Where distributions keep the CAs that Node reads without a variable. */
+/** The paths of CAs that Node reads without a variable on common distributions. */
 const ofMachine = /^\/etc\/(ssl\/(cert\.pem|certs\/?|certs\/ca-certificates\.crt)|pki\/(tls|ca-trust)\/.+)$/;

@@ -6,7 +6,7 @@ import type { ReplyHead, ReplyLimits } from './connection.ts';
 import { hasPageType, intercepted, isPage } from './interception.ts';
 import { sanitizeForMessage } from './sanitize-for-message.ts';
 
-/** What a person does about each status that an operation is refused with; of some it depends on the reason that the reply gives. */
+/** Hints for the statuses of a refused operation. Some depend on the reason in the reply. */
 export type Remedies = Readonly<Partial<Record<number, string | ((reason: string | null) => string)>>>;
 
 const usualRemedies: Readonly<Partial<Record<number, string>>> = {
@@ -21,20 +21,20 @@ const otherRemedy = 'check that --api names the control plane and nothing in fro
 
 const maxRefusalBytes = 64 * 1024;
 
-/** What a captive portal or a proxy refuses with until a person logs in there. */
+/** The statuses with which a captive portal or a proxy demands a login. */
 const loginStatuses: readonly number[] = [401, 403, 407];
 
-/** What was asked, and whether it was asked before. */
+/** The refused request. */
 export interface FailedRequest {
   readonly what: string;
   readonly remedies?: Remedies;
-  /** An earlier attempt may have been carried out. */
+  /** True if an earlier attempt may have been executed. */
   readonly repeated: boolean;
   readonly onRefusal?: (refused: RefusedBody) => void;
   readonly alwaysThere?: boolean;
 }
 
-/** The body that a refusal came with. */
+/** The body of a refusal. */
 export interface RefusedBody {
   readonly status: number;
   readonly headers: ReplyHead['headers'];
@@ -42,8 +42,8 @@ export interface RefusedBody {
 }
 
 /**
- * Turns a 4xx into an error that says what was refused, why in the server's words, and what to do about it. A page that wants a login is
- * an interception.
+ * Converts a 4xx into an error with the refused operation, the server's reason and a hint. A page
+ * that demands a login is an interception.
  */
 export async function refusedReply(
   response: ReplyHead,
@@ -55,7 +55,7 @@ export async function refusedReply(
   const bytes = await readWhole(response, bounded).catch(() => null);
   if (bytes !== null) asked.onRefusal?.({ status, headers: response.headers, bytes });
   const wantsLogin = loginStatuses.includes(status) || (status === 404 && asked.alwaysThere === true);
-  // A page that is too long, or breaks off, is a page too.
+  // A page that is too long or truncated is still a page.
   if (wantsLogin && (bytes === null ? hasPageType(response) : isPage(response, bytes))) {
     return intercepted(`it answered ${status} with HTML`);
   }
@@ -79,13 +79,13 @@ function givenRemedy({ remedies }: FailedRequest, status: number, reason: string
   return typeof given === 'function' ? given(reason) : given;
 }
 
-/** Our own control plane ends a 403 with what to do, after a semicolon. */
+/** True for a 403 of our control plane, which has a hint after a semicolon. */
 function hasHint(status: number, reason: string | null): boolean {
   return status === 403 && reason?.includes('; ') === true;
 }
 
 function usualRemedy(status: number, reason: string | null, url: string): string | null {
-  // As nginx and Go answer plain http at a port of https.
+  // nginx and Go reply like this to plain http on an https port.
   if (status === 400 && reason === null && url.startsWith('http:')) return `http was tried: ${useHttps}`;
   if (status !== 403 || reason === null) return usualRemedies[status] ?? otherRemedy;
   return 'ask an owner or an admin';
@@ -94,8 +94,8 @@ function usualRemedy(status: number, reason: string | null, url: string): string
 const maxBriefBytes = 4_096;
 
 /**
- * Why a service is busy, in its own words; null where it does not say so in a few bytes. What stands in
- * front of a service, such as a balancer, says it in other forms.
+ * Returns a service's own reason for being busy; null without a short JSON reason. Proxies and load
+ * balancers use other formats.
  */
 export async function readBriefReason(response: ReplyHead, reading: ReplyLimits): Promise<string | null> {
   if (!/^application\/json\b/.test(header(response, 'content-type') ?? '')) {
@@ -117,12 +117,12 @@ function parseReason(response: ReplyHead, bytes: Buffer, reading: ReplyLimits): 
   }
 }
 
-/** `422 (Unprocessable Entity)` without the number; the words of the reply's status line are the server's to choose. */
+/** The standard text of a status, because the server chooses the text of its status line. */
 export function statusName(status: number): string {
   return STATUS_CODES[status] ?? 'unknown status';
 }
 
-/** `{"message", "errors": {field: [rule]}}` as one line, or null where a reply has nothing of the kind. */
+/** Formats `{"message", "errors": {field: [rule]}}` as one line; null for other bodies. */
 function reasonIn(body: unknown, { secrets }: ReplyLimits): string | null {
   if (!isRecord(body)) return null;
   const message =
@@ -137,7 +137,7 @@ function reasonIn(body: unknown, { secrets }: ReplyLimits): string | null {
   return [message, details].filter((part) => part !== '').join(' ') || null;
 }
 
-/** Values in another form than ours name no network. */
+/** Returns the deleted network; null for values in another format. */
 function deletionIn(body: unknown): Refused['deleted'] {
   const deleted = isRecord(body) ? body.deleted : undefined;
   if (!isRecord(deleted)) return null;

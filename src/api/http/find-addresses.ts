@@ -3,17 +3,18 @@ import { isIPv6, type LookupFunction } from 'node:net';
 import { addressesOf, type Resolved } from '../../core/names/resolved-names.ts';
 
 /**
- * Milliseconds. A host whose resolvers do not answer learns so after ten seconds by default (resolv.conf(5)), which is as long as a
- * connection may take.
+ * Milliseconds before the known addresses are used. Without a reply, resolvers time out after ten
+ * seconds by default (resolv.conf(5)), which is the whole time limit of a connection.
  */
 const patienceMs = 3_000;
 
 /**
- * Makes the lookup of a connection: where the resolver fails, the name has the addresses of before. TLS verifies the name whatever the
- * address is. Without TLS they count only where no resolver answers: another network's resolver that does not know the name is a sign
- * that another host has the address.
+ * Creates the lookup function of a connection, with previous addresses as a fallback if the
+ * resolver fails. TLS verifies the name at any address. Without TLS, the fallback applies only if
+ * no resolver answers: if a resolver of another network does not have the name, another host may
+ * have the address.
  *
- * @param resolved the addresses of before
+ * @param resolved the previous addresses
  * @param isPlain true without TLS
  * @param query the resolver of this host
  */
@@ -24,7 +25,8 @@ export function addressFinder(resolved: Resolved, isPlain: boolean, query: Looku
       if (options.all) done(null, records);
       else done(null, first?.address ?? '', first?.family);
     };
-    // Plain http to `localhost` is allowed because it stays on this host, so no resolver is queried for it (RFC 6761, section 6.3).
+    // Plain http to `localhost` is permitted because it stays on this host, so no resolver is
+    // queried (RFC 6761, section 6.3).
     if (name === 'localhost') return give(records(['127.0.0.1', '::1']));
     const known = records(addressesOf(name, resolved));
     if (known.length === 0) return query(name, options, done);

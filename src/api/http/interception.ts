@@ -4,15 +4,15 @@ import type { ReplyHead, ReplyLimits } from './connection.ts';
 import { sanitizeForMessage } from './sanitize-for-message.ts';
 
 /**
- * A page in place of JSON or with a status that wants a login, a redirect to another host and a 511 (RFC 6585) come from a captive portal
- * or a proxy. It did not pass the request on.
- * A 5xx with a page is the service's own proxy, and no interception.
+ * The failure for replies of a captive portal or a proxy: a page in place of JSON or with a status
+ * that demands a login, a redirect to another host, or a 511 (RFC 6585). The request did not reach
+ * the service. A 5xx with a page comes from the service's own proxy, and is not an interception.
  */
 export function intercepted(how: string): AttemptFailed {
   return new AttemptFailed(how, { retry: false, sent: true, perhapsDone: false, heard: false, intercepted: true });
 }
 
-/** True for a body with an HTML type and markup; some services send empty or plain text with that type. */
+/** True for an HTML type with markup: some services send empty or plain text with that type. */
 export function isPage(response: ReplyHead, bytes: Buffer): boolean {
   return hasPageType(response) && new TextDecoder().decode(bytes.subarray(0, 256)).trimStart().startsWith('<');
 }
@@ -21,7 +21,7 @@ export function hasPageType(response: ReplyHead): boolean {
   return /^\s*(text\/html|application\/xhtml\+xml)\s*(;|$)/i.test([response.headers['content-type']].flat()[0] ?? '');
 }
 
-/** The host that a reply redirects to, where it is another one than was asked; null otherwise. */
+/** Returns the host of a redirect if it differs from the requested host, else null. */
 export function findOtherHost(response: ReplyHead, { url, secrets }: ReplyLimits): string | null {
   const [location] = [response.headers.location].flat();
   const target = location === undefined ? null : URL.parse(location, url);

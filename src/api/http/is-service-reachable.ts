@@ -11,11 +11,11 @@ import { targetOf } from './target.ts';
 import { userAgent } from './user-agent.ts';
 
 /**
- * Checks once whether a service answers at a control plane's address, and reads its clock. Any answer counts, and the request has no
- * secret.
+ * Checks once whether a service answers at a control plane's address, and reads its clock. Any
+ * reply counts, and the request contains no secret.
  *
- * @param resolved the addresses of names for when the resolver fails
- * @throws Unreachable when nothing answers within `deadlineMs`, or its certificate is not trusted
+ * @param resolved the addresses of names, for when the resolver fails
+ * @throws Unreachable if nothing answers within `deadlineMs`, or if the certificate is not trusted
  */
 export async function probeService(
   address: ServiceAddress,
@@ -29,7 +29,7 @@ export async function probeService(
   const end = new AbortController();
   const timer = setTimeout(() => end.abort(), deadlineMs);
   const connection = new Connection(target, resolved);
-  // The end of the signal alone ends a connection that is being made; one that is made is closed.
+  // abort() ends only a connection attempt, close() an established connection.
   end.signal.addEventListener('abort', () => {
     connection.abort();
     connection.close();

@@ -16,12 +16,14 @@ import { readListeningSockets, readSockets } from './tcp-sockets.ts';
 export type SocketConnector = ReturnType<typeof buildConnector>;
 
 /**
- * Makes connections to a loopback address without TLS, and checks whose program accepted each before anything is sent: any local user can
- * bind the port of a control plane that is down. Root and the user of this process may always answer, because they can read the
- * secrets anyway.
+ * Connects to a loopback address without TLS, and checks whose program accepted before anything is
+ * sent. Any local user can bind the port of a control plane that is down. Root and the user of this
+ * process are always trusted, because they can read the secrets anyway.
  *
- * @param expected the user whose program listened there before; null where none is remembered, and any may answer
- * @param onUser receives the user whose program answers; null where it is not visible, as behind a DNAT rule
+ * @param expected the user whose program listened before; null if none is stored, and any is
+ * trusted
+ * @param onUser receives the user whose program accepted; null if not visible, as behind a DNAT
+ * rule
  */
 export function withListenerCheck(
   dial: SocketConnector,
@@ -63,9 +65,10 @@ function judge(socket: Socket, before: readonly TcpSocket[], expected: number | 
 }
 
 /**
- * Finds the user whose program listens at a loopback address without TLS now; null for other addresses, and where none is visible.
+ * Finds the user whose program listens at a loopback address without TLS. Null for other addresses,
+ * or if not visible.
  *
- * @param before the user who is remembered
+ * @param before the stored user
  */
 export function findListeningUser({ url }: ServiceAddress, before?: number): ListeningUser | null {
   const user = findUser(url);
@@ -88,7 +91,7 @@ function findUser(url: string): number | null {
   return (found.find(({ user }) => !isPrivileged(user)) ?? found[0])?.user ?? null;
 }
 
-/** Reads the owner of a Unix socket; null if the path has no socket. */
+/** Returns the owner of a Unix socket; null if the path has no socket. */
 function findOwner(path: string): number | null {
   try {
     const stats = lstatSync(path);
@@ -98,19 +101,19 @@ function findOwner(path: string): number | null {
   }
 }
 
-/** As a connection tries them. */
+/** The addresses in the order in which a connection tries them. */
 function addressesOf(hostname: string): Address[] {
   const texts = hostname === 'localhost' ? ['127.0.0.1', '::1'] : [hostname.replace(/^\[|\]$/g, '')];
   return texts.flatMap((text) => tryParseAddress(text) ?? []);
 }
 
 function endOf(text = '', port = 0) {
-  // Of a socket of both families: an IPv4 address as IPv6 (RFC 4291, 2.5.5.2).
+  // A socket of both families has an IPv4 address in IPv6 form (RFC 4291, 2.5.5.2).
   const address = tryParseAddress(text.replace(/^::ffff:(?=[\d.]+$)/i, '')) ?? ('0.0.0.0' as Address);
   return { address, port };
 }
 
-/** True of root and of the user of this process. */
+/** True for root and the user of this process. */
 export function isPrivileged(user: number): boolean {
   return user === 0 || user === process.geteuid?.();
 }

@@ -8,9 +8,10 @@ import { proxyAt } from './tls-server.ts';
 type SocketConnector = ReturnType<typeof buildConnector>;
 
 /**
- * Makes the connections to an https origin through a proxy: undici's CONNECT, and TLS with the origin inside. undici's own ProxyAgent keeps
- * the proxy's status to itself, and a Client that is bound to the origin is what {@link Connection} relies on. A failure of the proxy is an
- * {@link AttemptFailed}; any other one is of the origin, as without a proxy.
+ * Connects to an https origin through a proxy: undici's CONNECT, with TLS to the origin inside.
+ * undici's ProxyAgent hides the proxy's status, and {@link Connection} needs a Client that is bound
+ * to the origin. A failure of the proxy is an {@link AttemptFailed}. Other failures concern the
+ * origin, as without a proxy.
  *
  * @param dial connects to the proxy
  * @param secure negotiates TLS with the origin
@@ -50,12 +51,12 @@ async function open(proxy: HttpProxy, target: string, connect: SocketConnector, 
       askOperator,
     );
   } finally {
-    // A socket that became a tunnel is no longer its own.
+    // A socket that became a tunnel no longer belongs to the client.
     void client.destroy();
   }
 }
 
-/** The connections to a proxy itself. The name in its certificate is that of its URL, whatever the request is for. */
+/** Connects to the proxy. Its certificate must match its URL, not the request's host. */
 export function toProxy({ url }: HttpProxy, dial: SocketConnector): SocketConnector {
   const server = url.startsWith('https:') ? proxyAt(url) : undefined;
   return (options, done) =>
@@ -71,7 +72,7 @@ interface Addressed {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** How requests to a plain http origin are sent to a proxy (RFC 9112, section 3.2.2). */
+/** Sends requests for a plain http origin to a proxy (RFC 9112, section 3.2.2). */
 export interface ProxyForwarding {
   readonly proxy: string;
   rewrite<Message extends Addressed>(message: Message): Message;
@@ -89,9 +90,9 @@ export function forwardBy(proxy: HttpProxy, origin: string): ProxyForwarding {
   };
 }
 
-/** What a proxy's status in place of a connection says. */
+/** The failure for a proxy's status in place of a connection. */
 export function refusal(status: number, { credentials, url }: HttpProxy, target: string): AttemptFailed {
-  // tinyproxy answers 401 to a wrong password.
+  // tinyproxy replies 401 to a wrong password.
   if (status === 407 || (status === 401 && credentials !== null)) {
     const [problem, verb] =
       credentials === null
@@ -110,7 +111,7 @@ export function refusal(status: number, { credentials, url }: HttpProxy, target:
 const askOperator = 'ask its operator';
 const checkProxy = 'check its URL; --proxy names another one, and --proxy none connects directly';
 
-/** Not repeated within a call: a person waits, and the daemon has its own pace. */
+/** Not retried within a call: a user waits, and the daemon has its own backoff. */
 function failure(problem: string, remedy: string): AttemptFailed {
   return new AttemptFailed(problem, {
     retry: false,
@@ -122,7 +123,7 @@ function failure(problem: string, remedy: string): AttemptFailed {
   });
 }
 
-/** The error of a call that ended in a failure of its proxy. */
+/** The error of a call whose proxy failed. */
 export function describeProxyFailure(
   url: string,
   proxy: HttpProxy,

@@ -3,11 +3,11 @@ import { basename } from 'node:path';
 import { FormData } from 'undici';
 import type { RequestBody } from './attempt.ts';
 
-/** What a request carries. */
+/** The body of a request. */
 export type RawBody =
   | { readonly kind: 'json'; readonly value: object }
   | { readonly kind: 'bytes'; readonly bytes: Buffer }
-  /** A regular file of so many bytes, which is sent as it stands. */
+  /** A regular file of `size` bytes, sent unmodified. */
   | { readonly kind: 'file'; readonly path: string; readonly size: number }
   | { readonly kind: 'form'; readonly parts: readonly FormPart[] };
 
@@ -16,7 +16,7 @@ export type FormPart =
   | { readonly name: string; readonly value: string }
   | { readonly name: string; readonly path: string };
 
-/** The body made ready to be sent, as often as it takes. Files are read while they are sent, and never held whole. */
+/** Prepares a body for repeated sending. Files are streamed, never held whole in memory. */
 export async function openContent(body: RawBody): Promise<RequestBody> {
   switch (body.kind) {
     case 'json': {
@@ -32,7 +32,7 @@ export async function openContent(body: RawBody): Promise<RequestBody> {
     }
     case 'form': {
       const form = await openForm(body.parts);
-      // The type names the boundary, which is the form's to choose.
+      // The form sets the type, which contains its boundary.
       return { headers: {}, open: () => form };
     }
   }

@@ -1,8 +1,9 @@
 import { InvalidValue } from '../../core/errors/index.ts';
 
 /**
- * The path that a person named below the base address of a service, with its query and without the base. Throws InvalidValue for
- * one that leads anywhere else: to another origin, or by dots out of the base.
+ * Resolves a user's path relative to the base address of a service. Returns it with its query and
+ * without the base. Throws InvalidValue for a path to another origin, or one that leaves the base
+ * with dots.
  */
 export function resolvePath(base: URL, given: string): string {
   const wrong = (rule: string) =>

@@ -7,11 +7,11 @@ import { AttemptFailed } from './attempt-failed.ts';
 import { isPrivileged, type SocketConnector } from './listener-check.ts';
 import type { ExpectedUser } from './target.ts';
 
-/** A Unix socket, as it is at its path now. */
+/** The Unix socket that is at a path now. */
 interface FoundSocket {
-  /** Without symbolic links, so that only the owners of `folders` can change where it leads. */
+  /** Without symbolic links, so that only the owners of `folders` can redirect it. */
   readonly path: string;
-  /** Other for another socket at the same path. */
+  /** Differs for another socket at the same path. */
   readonly id: string;
   /** The uid of its owner. */
   readonly user: number;
@@ -19,10 +19,10 @@ interface FoundSocket {
 }
 
 /**
- * Makes connections to a Unix socket, and checks before anything is sent that no user but root, that of this process and the owner of the
- * socket could have put it there.
+ * Connects to a Unix socket. Before anything is sent, it checks that only root, this process's user
+ * and the socket's owner could have put it there.
  *
- * @param settings of undici's connector
+ * @param settings the options of undici's connector
  * @param onUser receives the owner of the socket
  */
 export function connectSocket(
@@ -46,7 +46,7 @@ export function connectSocket(
         if (!socket) return done(error as Error, null);
         attempt(() => {
           try {
-            // Until then another user may have had a socket there.
+            // Before this check, another user may have replaced the socket.
             if (judgeSocket(path, expected).id !== before.id) throw changed();
           } catch (problem) {
             socket.destroy();
@@ -60,7 +60,7 @@ export function connectSocket(
   };
 }
 
-/** @throws AttemptFailed for a socket that a user who is not trusted made, or could have replaced */
+/** @throws AttemptFailed for a socket that an untrusted user made or could have replaced */
 function judgeSocket(path: string, expected: number | null): FoundSocket {
   const found = findSocket(path);
   if (expected !== null && found.user !== expected && !isPrivileged(found.user)) {
@@ -81,7 +81,7 @@ function judgeSocket(path: string, expected: number | null): FoundSocket {
       );
 }
 
-/** @throws NodeJS.ErrnoException where there is no such path, AttemptFailed where it is no socket */
+/** @throws NodeJS.ErrnoException if the path does not exist, AttemptFailed if it is no socket */
 function findSocket(path: string): FoundSocket {
   const folder = realpathSync(dirname(path));
   const real = join(folder, basename(path));

@@ -2,24 +2,24 @@ import { isSameProxy, proxyOf } from '../../core/net/proxy.ts';
 import { type HttpProxy, isCheckedByListener, type ServiceAddress } from '../../core/net/service-address.ts';
 import { socketPathOf } from '../../core/net/socket-path.ts';
 
-/** Where the connections of a client lead. */
+/** The destination of a client's connections. */
 export interface ConnectionTarget {
   readonly origin: string;
   readonly proxy: HttpProxy | null;
-  /** The Unix socket to connect to, whatever the origin is; null for TCP. */
+  /** The Unix socket to connect to, independent of the origin; null for TCP. */
   readonly socketPath: string | null;
-  /** Whose program may answer; null where that is not checked. */
+  /** The user whose program must accept; null if not checked. */
   readonly check: ExpectedUser | null;
-  /** The only CAs whose certificates the origin may present, each in PEM; null for the default ones. */
+  /** The only trusted CAs of the origin, each in PEM; null for the default ones. */
   readonly authorities: readonly string[] | null;
 }
 
-/** The user whose program answered before; null where none is remembered. */
+/** The user whose program accepted before; null if none is stored. */
 export interface ExpectedUser {
   readonly expected: number | null;
 }
 
-/** @param base the URL below which the requests are */
+/** @param base the base URL of requests */
 export function targetOf(address: ServiceAddress, base: URL): ConnectionTarget {
   const check = isCheckedByListener(address.url) ? { expected: address.listener ?? null } : null;
   const { authorities = null } = address;

@@ -3,18 +3,18 @@ import { parseTcpSockets, type TcpSocket } from '../../core/net/loopback-listene
 
 const tables = ['/proc/net/tcp', '/proc/net/tcp6'];
 
-/** A row in a state other than TCP_LISTEN (0A). The kernel prints the sockets that listen first. */
+/** A row in a state other than TCP_LISTEN (0A). The kernel prints listening sockets first. */
 const otherRow = /^ *\d+: [0-9A-F]+:[0-9A-F]{4} [0-9A-F]+:[0-9A-F]{4} (?!0A)[0-9A-F]{2} /m;
 
 /**
- * Reads the TCP sockets of this network namespace that listen. The rest of the tables is not read: a busy host has thousands of
- * connections.
+ * Reads the listening TCP sockets of this network namespace. Skips the rest of the tables, because
+ * a busy host has thousands of connections.
  */
 export function readListeningSockets(): TcpSocket[] {
   return readSockets((text) => otherRow.test(text)).filter(({ isListening }) => isListening);
 }
 
-/** Reads all TCP sockets of this network namespace; none where there is no /proc. */
+/** Reads all TCP sockets of this network namespace; empty without /proc. */
 export function readSockets(isEnough: (text: string) => boolean = () => false): TcpSocket[] {
   return tables.flatMap((path) => parseTcpSockets(readTable(path, isEnough)));
 }

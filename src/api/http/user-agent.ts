@@ -1,5 +1,5 @@
 import { arch, platform } from 'node:process';
 import { version } from '../../core/util/version.ts';
 
-/** From which a control plane learns version and platform of its hosts. */
+/** A control plane reads the version and platform of its hosts from it. */
 export const userAgent = `cpn/${version} (${platform} ${arch})`;

@@ -208,7 +208,7 @@ function Password({ onChanged }: { readonly onChanged: () => Promise<void> }): J
   );
 }
 
-/** What a new password revoked, and what it left that a holder of the former one may have made. */
+/** What a new password revoked, and what a holder of the former password may have created. */
 function Outcome({ tokens_revoked, users_made = [], keys_made = [] }: Partial<PasswordChange>): JSX.Element {
   return (
     <div role="status">

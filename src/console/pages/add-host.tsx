@@ -37,7 +37,7 @@ const kinds = [
   ['phone', 'a phone, by QR code'],
 ] as const;
 
-/** What a key was made for, and the peers that the network had then. */
+/** A created key, and the peers of the network at that time. */
 interface MadeKey {
   readonly key: NewEnrollmentKey;
   readonly type: PeerType;
@@ -66,7 +66,7 @@ function AddHost({ network }: { readonly network: Network }): JSX.Element {
   };
   const choice = <Choice label="What joins?" name="kind" value={kind} options={kinds} onChange={changeKind} />;
   if (kind === 'phone') return <AddPhone network={network}>{choice}</AddPhone>;
-  /** Another key is needed then. */
+  /** A change of these fields requires another key. */
   const changeKey = (set: (value: string) => void) => (value: string) => {
     set(value);
     setMade(null);
@@ -153,7 +153,7 @@ const loopbackHint = 'Other hosts do not reach this address; type the one that t
 interface JoinCommandsProps {
   readonly network: Network;
   readonly made: MadeKey;
-  /** Null while what is typed is no address, or no endpoint. */
+  /** Null while the input is not a valid address or endpoint. */
   readonly place: Pick<JoinFields, 'api' | 'endpoint'> | null;
 }
 

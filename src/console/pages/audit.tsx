@@ -33,10 +33,10 @@ import { usePolled } from '../polled.ts';
 import { query, setQuery } from '../router.ts';
 
 const intervalMs = 2000;
-/** Entries of one request of an export, and of a file. */
+/** The maximum of entries per request of an export, and per file. */
 const exportSize = 1000;
 const mostExported = 50_000;
-/** After the last key. */
+/** The pause after the last keystroke. */
 const pauseMs = 250;
 
 export function AuditPage(): JSX.Element {
@@ -82,7 +82,7 @@ export function AuditPage(): JSX.Element {
   );
 }
 
-/** A text once it stays the same for a moment. */
+/** Returns a text after it has stayed the same for a moment. */
 function useSettled(text: string): string {
   const [settled, setSettled] = useState(text);
   useEffect(() => {
@@ -118,7 +118,7 @@ function Entries({ filter, networks }: EntriesProps): JSX.Element {
       } catch (error) {
         if (!isOver) setProblem(error instanceof Error ? error.message : String(error));
       }
-      // One after the other, however slow the control plane is.
+      // Sequentially, even if the control plane is slow.
       if (!isOver) timer = setTimeout(() => void update(), intervalMs);
     };
     void update();
@@ -193,7 +193,7 @@ function listColumns(names: NetworkNames): readonly Column<AuditEntry>[] {
   ];
 }
 
-/** A text that a long table may cut. */
+/** A text that a long table may truncate. */
 const Clipped = ({ text }: { readonly text: string }) => <span title={text}>{text}</span>;
 
 async function readEntries(filter: string, limit: number, before?: number): Promise<readonly AuditEntry[]> {

@@ -35,7 +35,7 @@ interface NetworkPeerPageProps {
   readonly peer: number;
 }
 
-/** What is around one peer: its paths, how others see it, its connectors, and the LANs behind it. */
+/** The page of one peer: its paths in both directions, its connectors, and the LANs behind it. */
 export function NetworkPeerPage({ id, peer }: NetworkPeerPageProps): JSX.Element {
   return (
     <NetworkFrame id={id} title="a peer">
@@ -48,7 +48,7 @@ export function NetworkPeerPage({ id, peer }: NetworkPeerPageProps): JSX.Element
   );
 }
 
-/** A peer that is in no map: it is suspended, has expired, or was removed. */
+/** A peer that is in no map: suspended, expired or removed. */
 function Unlisted({ network, id }: { readonly network: Network; readonly id: number }): JSX.Element {
   const path = `api/networks/${network.id}/peers/${id}`;
   const { data: peer, isRead, problem } = useReading<PeerDetails>(path, network.revision);
@@ -95,13 +95,13 @@ function Unlisted({ network, id }: { readonly network: Network; readonly id: num
   );
 }
 
-/** Goes to the list once the peer of the page is removed, unless the user has left its page meanwhile. */
+/** Goes to the list after the page's peer was removed, unless the user has left the page. */
 function leavePage({ id: network }: Network, peer: Peer): void {
   const at = route.value;
   if (at.page === 'peer' && at.network === network && at.peer === peer.id) go({ page: 'peers', network });
 }
 
-/** What the control plane has of a peer, apart from its health. */
+/** The stored facts of a peer, without its health. */
 function listFacts(peer: Peer, details: PeerDetails | null): readonly Fact[] {
   const key = details?.enrollment_key ?? null;
   return [
@@ -190,7 +190,7 @@ function PeerHealthView({ network, peer, health }: PeerViewProps): JSX.Element {
   );
 }
 
-/** Nothing where no traffic is kept. */
+/** Shows nothing if no traffic is kept. */
 function Traffic({ network, peer }: { readonly network: number; readonly peer: number }): JSX.Element | null {
   const path = `api/networks/${network}/peers/${peer}/traffic`;
   const { data } = useReading<PeerTraffic>(path, Math.floor(now.value / 60_000));

@@ -17,10 +17,10 @@ interface ReachProps {
   readonly reach: Reach;
 }
 
-/** More peers than these are summed up by their types first. */
+/** With more peers than this, a summary by type is shown first. */
 const fewPeers = 30;
 
-/** Who reaches whom, with its filters. */
+/** The reachability matrix with its filters. */
 export function NetworkReach({ network, reach }: ReachProps): JSX.Element {
   const [filter, setFilter] = useState<MatrixFilter>(noFilter);
   const [opened, setOpened] = useState<readonly [number, number] | null>(null);
@@ -93,7 +93,7 @@ interface LegendProps {
   readonly onChange: (state: CellState | null) => void;
 }
 
-/** What the shapes mean, how many there are, and a filter by each. */
+/** The meaning and count of each shape, which is also a filter. */
 function Legend({ reach, state, onChange }: LegendProps): JSX.Element {
   const counts = useMemo(() => sumCounts(reach.groups), [reach]);
   return (
@@ -119,7 +119,7 @@ interface GroupsProps {
   readonly onChange: (fields: Partial<MatrixFilter>) => void;
 }
 
-/** The matrix of the types of peers: how many pairs of each there are, by state. */
+/** The matrix of peer types: the number of pairs by state. */
 function Groups({ reach, filter: { group }, onChange }: GroupsProps): JSX.Element {
   const of = (peers: readonly Peer[]) => groupOrder.filter((type) => peers.some(({ peer_type }) => peer_type === type));
   const isChosen = (from: PeerType, to: PeerType) => group?.from === from && group.to === to;

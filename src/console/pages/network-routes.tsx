@@ -18,7 +18,7 @@ interface RoutesProps {
   readonly health: Health | null;
 }
 
-/** The routes, who serves each, who would take over, and why. */
+/** The routes with their connector, their standby connectors and the reason. */
 export function NetworkRoutes({ network, health }: RoutesProps): JSX.Element {
   const { id, routes, peers } = network;
   const verdicts = useMemo(() => new Map(health?.routes.map((each) => [each.route, each])), [health]);
@@ -80,7 +80,7 @@ export function NetworkRoutes({ network, health }: RoutesProps): JSX.Element {
 
 const mostListed = 5;
 
-/** The last changes of connectors, as a time line and in words. */
+/** The last failovers, as a time line and in words. */
 export function NetworkFailovers({
   network: { id, peers },
   events,
@@ -121,7 +121,7 @@ export function NetworkFailovers({
   );
 }
 
-/** The time, every half a minute. */
+/** The current time, updated every 30 s. */
 function useNow(): number {
   const [now, setNow] = useState(Date.now());
   useEffect(() => {

@@ -23,7 +23,7 @@ interface TrafficProps {
 const mostHosts = 10;
 const everyMs = 60_000;
 
-/** The traffic of the last 24 hours, and the busiest hosts. A control plane of an earlier version keeps none. */
+/** The traffic of the last 24 hours, and the busiest hosts; nothing from earlier versions. */
 export function NetworkTraffic({ network, health, reach }: TrafficProps): JSX.Element {
   const { data, isRead } = useReading<Traffic>(`api/networks/${network}/traffic`, Math.floor(now.value / everyMs));
   const link = (id: number) => (
@@ -67,7 +67,7 @@ interface TrafficNowProps extends Omit<TrafficProps, 'reach'> {
   readonly link: (id: number) => JSX.Element;
 }
 
-/** What hosts reported since the page was loaded. */
+/** The reported rates since the page was loaded. */
 function TrafficNow({ network, health, link }: TrafficNowProps): JSX.Element {
   const rates = useRates(network, health);
   const busiest = useMemo(() => findBusiest(rates, mostHosts), [rates]);

@@ -22,7 +22,7 @@ import { NetworkFailovers, NetworkRoutes } from './network-routes.tsx';
 import { NetworkTraffic } from './network-traffic.tsx';
 
 export function NetworkPage({ id }: { readonly id: number }): JSX.Element {
-  // Read at the same time as the network, not after it.
+  // Read concurrently with the network, not after it.
   useLive(healthSource(id));
   useLive(eventSource(id));
   return (
@@ -98,7 +98,7 @@ interface NetworkDialogProps {
 }
 
 function ChangeNetwork({ network, onClose }: NetworkDialogProps): JSX.Element {
-  // What the user saw, whatever changes meanwhile.
+  // The state that the user saw, even if the network changes meanwhile.
   const [seen] = useState(network);
   const [name, setName] = useState(network.name);
   const [description, setDescription] = useState(network.description);
@@ -141,7 +141,8 @@ function DeleteNetwork({ network, onClose }: NetworkDialogProps): JSX.Element {
     announce(`The network ${network.name} is deleted.`);
     if (!isShown()) return;
     onClose();
-    // The events of the network go with it. Its overview then shows which hosts have taken their tunnel down.
+    // The network's events are deleted with it. Its overview then shows which hosts have taken
+    // their tunnel down.
     go({ page: 'network', network: network.id });
   };
   return (

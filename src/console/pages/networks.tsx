@@ -82,7 +82,7 @@ function listColumns(
   ];
 }
 
-/** What is down in a network, each with its shape. A control plane of an earlier version has no summary. */
+/** The problems of a network, each with its shape. Earlier versions send no summary. */
 function NetworkState({ health }: { readonly health: HealthSummary | undefined }): JSX.Element {
   if (health === undefined) return <>–</>;
   const { routes, peers, offline_servers, silent_connectors } = health;

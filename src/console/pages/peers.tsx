@@ -35,7 +35,7 @@ import { query, setQuery } from '../router.ts';
 import { canEdit } from '../session.ts';
 
 export function PeersPage({ id }: { readonly id: number }): JSX.Element {
-  // Read at the same time as the network, not after it.
+  // Read concurrently with the network, not after it.
   useLive(healthSource(id));
   return (
     <NetworkFrame id={id} title="peers">
@@ -60,7 +60,7 @@ function Peers({ network }: { readonly network: Network }): JSX.Element {
   const { id, peers, revision } = network;
   const [opened, setOpened] = useState<OpenedDialog>(null);
   const [selected, setSelected] = useState<ReadonlySet<string | number>>(new Set());
-  // The network itself leaves out what is suspended or has expired.
+  // The network itself contains no suspended or expired peers.
   const unlisted = usePolled<Peer>(`api/networks/${id}/peers?suspended=true`, revision);
   const all = useMemo(
     () => [...new Map([...(unlisted.items ?? []), ...peers].map((peer) => [peer.id, peer])).values()],
@@ -82,7 +82,7 @@ function Peers({ network }: { readonly network: Network }): JSX.Element {
   );
   const change = (fields: Partial<PeerListView>) => setQuery(writeView({ ...view, ...fields }));
   const chosen = useMemo(() => found.flatMap(({ peer }) => (selected.has(peer.id) ? [peer] : [])), [found, selected]);
-  // What is no longer shown is not to be removed with what is.
+  // Peers that are no longer shown must not be removed with the shown ones.
   useEffect(() => setSelected(new Set()), [search, state, type]);
   if (all.length === 0 && unlisted.items !== null) {
     return (
@@ -291,7 +291,7 @@ function describeRoutes({ peer_type, routes, priority = 0, withdrawn = [] }: Pee
   return `${served}${rank}${withdrawn.length === 0 ? '' : `, withdrawn: ${withdrawn.join(' ')}`}`;
 }
 
-/** The label by which hosts resolve the peer where it is not its name, and until when the peer is in the network if not for good. */
+/** A peer's label if it differs from its name, and the end of its membership if there is one. */
 function Membership({ peer }: { readonly peer: Peer }): JSX.Element | null {
   const { suspended_at, expires_at } = peer;
   const label = labelOf(peer);

@@ -19,7 +19,7 @@ import { QrCode } from '../parts/qr-code.tsx';
 import { route } from '../router.ts';
 import { profile } from '../session.ts';
 
-/** Adds a phone, or another device on which cpn does not run, and shows its file, which is here and nowhere else. */
+/** Adds a phone or another device without cpn, and shows its file, which exists only here. */
 export function AddPhone({ network, children }: { readonly network: Network; readonly children: JSX.Element }) {
   const connectors = useConnectors(network);
   const [name, setName] = useState('');
@@ -116,7 +116,7 @@ function describeSize(network: Network): string {
   }
 }
 
-/** The phone that was enrolled last, until the user closes it: its key is nowhere else. */
+/** The last enrolled phone, until the user closes it: its key exists only here. */
 export function KeptPhone(): JSX.Element | null {
   const phone = keptPhone.value;
   if (phone === null) return null;

@@ -25,7 +25,7 @@ type OpenedDialog = { readonly dialog: 'create' } | { readonly dialog: 'role' | 
 export function UsersPage(): JSX.Element {
   const users = usePolled<User>('api/users');
   const [opened, setOpened] = useState<OpenedDialog>(null);
-  // The dialog of an earlier click may have another one in its place by now.
+  // The dialog may belong to a later click by now.
   const close = () => setOpened((present) => (present === opened ? null : present));
   const done = async (text: string) => {
     await users.refresh();
@@ -107,7 +107,7 @@ function CreateUser({ close, done }: UserDialogProps): JSX.Element {
   );
 }
 
-/** The password of the user of the session, in addition to that of another user. */
+/** The password of the session's user, next to the password of another user. */
 function OwnPassword(props: { readonly value: string; readonly onChange: (value: string) => void }): JSX.Element {
   return (
     <Field
@@ -125,7 +125,7 @@ const proofOf = (own: string) => (own === '' ? {} : { current_password: own });
 
 const keepsKeysLabel = 'Keep the enrolment keys that this user made';
 
-/** Names the keys that went with a right to make them. */
+/** Lists the keys that were revoked with the right to create keys. */
 function describeRevoked(keys: UserRemoval['keys_revoked'] = []): string {
   return keys.length === 0 ? '' : ` Revoked enrolment keys: ${keys.map(({ name }) => name).join(', ')}.`;
 }
@@ -134,7 +134,7 @@ function RemoveUser({ user, close, done }: UserDialogProps & { readonly user: Us
   const [keepsKeys, setKeepsKeys] = useState(false);
   const remove = async () => {
     const path = `api/users/${user.id}${keepsKeys ? '?keep_keys=true' : ''}`;
-    // A replica of an earlier version replies with nothing.
+    // A replica of an earlier version returns null.
     const removed = await call<UserRemoval | null>('DELETE', path);
     await done(`${user.email} is removed.${describeRevoked(removed?.keys_revoked)}`);
   };

@@ -19,7 +19,7 @@ interface BulkActionsProps {
   readonly onClear: () => void;
 }
 
-/** What can be done with the peers that are selected. */
+/** The actions for the selected peers. */
 export function BulkActions({ peers, onOpen, onClear }: BulkActionsProps): JSX.Element {
   const hasListed = peers.some(({ suspended_at }) => suspended_at === undefined);
   const hasSuspended = peers.some(({ suspended_at }) => suspended_at !== undefined);
@@ -54,7 +54,7 @@ interface BulkDialogProps {
   readonly peers: readonly Peer[];
   readonly action: BulkAction;
   readonly onClose: () => void;
-  /** After it is done, with the peers that are left over. */
+  /** Called after the action, with the remaining peers. */
   readonly onDone: (left: readonly number[]) => Promise<void>;
 }
 
@@ -72,9 +72,9 @@ const done: Readonly<Record<BulkAction, string>> = {
   remove: 'removed',
 };
 
-/** One confirmation for all selected peers, which names them and what happens. */
+/** One confirmation for all selected peers, with their names and the consequences. */
 export function BulkDialog({ network, peers: selected, action, onClose, onDone }: BulkDialogProps): JSX.Element {
-  // What the user saw, whatever changes meanwhile.
+  // The selection that the user saw, even if peers change meanwhile.
   const [peers] = useState(() =>
     selected.filter(({ suspended_at }) =>
       action === 'suspend' ? suspended_at === undefined : action === 'resume' ? suspended_at !== undefined : true,
@@ -90,13 +90,13 @@ export function BulkDialog({ network, peers: selected, action, onClose, onDone }
     const failed: Failure[] = [];
     const left: number[] = [];
     for (const [at, peer] of peers.entries()) {
-      // A closed dialog, and a page that is left, stop before the next peer.
+      // Closing the dialog or leaving the page stops before the next peer.
       if (!isShown()) left.push(peer.id);
       else {
         setCount(at);
         const path = `api/networks/${network.id}/peers/${peer.id}`;
         await (fields === null ? call('DELETE', path) : call('PATCH', path, fields)).catch((error: unknown) => {
-          // It is gone already.
+          // The peer is already gone.
           if (fields === null && error instanceof ApiError && error.status === 404) return;
           if (error instanceof ApiError && error.status === 401) throw error;
           left.push(peer.id);

@@ -8,10 +8,10 @@ interface BusyButtonProps {
   readonly class?: string;
 }
 
-/** A button of something that takes a while. Clicks meanwhile do nothing. */
+/** A button for a slow action. Clicks during the action do nothing. */
 export function BusyButton({ onClick, children, class: name = '' }: BusyButtonProps): JSX.Element {
   const [isBusy, setBusy] = useState(false);
-  // The state of the first click may not be rendered yet when the second one arrives.
+  // At the second click, the state of the first may not be rendered yet.
   const isRunning = useRef(false);
   const run = async () => {
     if (isRunning.current) return;

@@ -2,13 +2,13 @@ import type { JSX } from 'preact';
 import { useId, useRef, useState } from 'preact/hooks';
 
 interface CopyProps {
-  /** What the text is, in one word. */
+  /** The kind of text, in one word. */
   readonly what?: 'command' | 'file' | 'token';
   readonly label: string;
   readonly text: string;
 }
 
-/** A text to copy, such as a command or a secret that is shown once. */
+/** A text to copy, such as a command or a secret that is shown only once. */
 export function Copy({ what = 'command', label, text }: CopyProps): JSX.Element {
   const id = useId();
   const place = useRef<HTMLElement>(null);
@@ -31,7 +31,7 @@ export function Copy({ what = 'command', label, text }: CopyProps): JSX.Element 
   );
 }
 
-/** Copies a text; over plain http browsers have no clipboard, and the text is selected instead. */
+/** Copies a text. Over plain http browsers have no clipboard, so the text is selected instead. */
 async function copyText(text: string, place: HTMLElement | null): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);

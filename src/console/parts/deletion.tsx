@@ -11,14 +11,17 @@ interface DeletionProps {
   readonly onDeleted: () => void;
 }
 
-/** The hosts of a deleted network whose tunnels may still be up, until all of them are down. Nothing for a network that was not deleted. */
+/**
+ * The hosts of a deleted network whose tunnels may still be up, until all are down. Shows nothing
+ * for an existing network.
+ */
 export function Deletion({ id, onDeleted }: DeletionProps): JSX.Element | null {
   const [status, setStatus] = useState<RemovalStatus | null>(null);
   useEffect(() => {
     let isOver = false;
     let timer: ReturnType<typeof setTimeout> | undefined;
     const read = async () => {
-      // The frame shows what keeps the page from the control plane.
+      // The frame shows connection problems.
       const found = await call<RemovalStatus>('GET', `api/networks/${id}/removals`).catch(() => null);
       if (isOver) return;
       setStatus(found);

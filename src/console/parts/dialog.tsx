@@ -8,7 +8,7 @@ interface DialogProps {
   readonly children: ComponentChildren;
 }
 
-/** A dialog above the page. The browser keeps the focus in it, closes it with Escape, and gives the focus back. */
+/** A dialog above the page. The browser traps and restores the focus, and closes it with Escape. */
 export function Dialog({ title, onClose, children }: DialogProps): JSX.Element {
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
@@ -30,14 +30,14 @@ export function Dialog({ title, onClose, children }: DialogProps): JSX.Element {
 
 interface ConfirmProps {
   readonly title: string;
-  /** The word on the button that does it. */
+  /** The text of the confirming button. */
   readonly action: string;
   readonly onConfirm: () => Promise<unknown>;
   readonly onClose: () => void;
   readonly children: ComponentChildren;
 }
 
-/** Has the user confirm what cannot be undone. */
+/** Requires the user to confirm an action that cannot be undone. */
 export function Confirm({ title, action, onConfirm, onClose, children }: ConfirmProps): JSX.Element {
   return (
     <Dialog title={title} onClose={onClose}>

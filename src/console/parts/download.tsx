@@ -6,7 +6,7 @@ interface DownloadProps {
   readonly text: string;
 }
 
-/** A link that saves a text as a file; it never leaves the browser. */
+/** A link that saves a text as a file. The text never leaves the browser. */
 export function Download({ name, text }: DownloadProps): JSX.Element | null {
   const [url, setUrl] = useState<string | null>(null);
   useEffect(() => {

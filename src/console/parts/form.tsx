@@ -9,11 +9,11 @@ const FieldErrors = createContext<ApiError['fields']>({});
 
 interface FormProps {
   readonly submit: string;
-  /** What is sent. An error that it throws is shown; the rules of a 422 at their fields. */
+  /** Sends the form. A thrown error is shown, with the rules of a 422 at their fields. */
   readonly onSubmit: () => Promise<unknown>;
   readonly onCancel?: () => void;
   readonly isDangerous?: boolean;
-  /** The page has another form, whose button is the primary one. */
+  /** True if the page has another form with the primary button. */
   readonly isSecondary?: boolean;
   readonly children?: ComponentChildren;
 }
@@ -23,7 +23,7 @@ export function Form(props: FormProps): JSX.Element {
   const rank = isDangerous ? 'danger' : isSecondary ? '' : 'primary';
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<Error | null>(null);
-  // The state of the first click may not be rendered yet when the second one arrives.
+  // At the second click, the state of the first may not be rendered yet.
   const isRunning = useRef(false);
   const place = useRef<HTMLFormElement>(null);
   const run = async (event: Event) => {
@@ -46,7 +46,7 @@ export function Form(props: FormProps): JSX.Element {
   const find = (name: string) =>
     place.current?.querySelector<HTMLElement>(`[name="${CSS.escape(name)}"][aria-invalid]`);
   const isAtFields = names.length > 0 && names.every(find);
-  // A screen reader reads what is wrong with the field that has the focus.
+  // A screen reader reads the problem of the focused field.
   useEffect(() => {
     if (isAtFields) place.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
   }, [error]);
@@ -71,7 +71,7 @@ export function Form(props: FormProps): JSX.Element {
 
 interface FieldProps {
   readonly label: string;
-  /** The field of the API, whose broken rules are shown here. */
+  /** The API's field, whose broken rules are shown here. */
   readonly name: string;
   readonly value: string;
   readonly onChange: (value: string) => void;
@@ -85,12 +85,12 @@ interface FieldProps {
   readonly chars?: number;
 }
 
-/** A search takes the place that is left. */
+/** A search field fills the remaining width. */
 const usualChars: Readonly<Record<NonNullable<FieldProps['type']>, number | undefined>> = {
   ...{ text: 28, email: 32, password: 28, number: 6, search: undefined },
 };
 
-/** An input with its label, its hint and what is wrong with it. */
+/** An input with its label, its hint and its problems. */
 export function Field(props: FieldProps): JSX.Element {
   const { label, name, value, onChange, hint, type = 'text', isMultiline = false, isRequired = false } = props;
   const id = useId();

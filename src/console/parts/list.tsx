@@ -5,12 +5,12 @@ import { Loading } from './spinner.tsx';
 
 interface ListProps<Item> {
   readonly from: Polled<Item>;
-  /** Shown where there is nothing: what to do, or to type. */
+  /** Content for an empty list: what to do, or the command for it. */
   readonly empty: ComponentChildren;
   readonly children: (items: readonly Item[]) => ComponentChildren;
 }
 
-/** A list that is being read, cannot be read, is empty, or is shown. */
+/** A list, or its loading, failed or empty state. */
 export function List<Item>({ from: { items, problem }, empty, children }: ListProps<Item>): JSX.Element {
   return (
     <div aria-busy={items === null && problem === null}>

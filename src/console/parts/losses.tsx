@@ -8,7 +8,7 @@ interface LossesProps {
   readonly leaving: readonly Peer[];
 }
 
-/** Warns of what stops working once peers are out of the network. */
+/** Warns of the consequences of removing peers. */
 export function Losses({ network, leaving }: LossesProps): JSX.Element {
   return (
     <>

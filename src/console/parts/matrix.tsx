@@ -10,7 +10,7 @@ import { linkTo } from '../logic/page/route.ts';
 import { findVisibleRows, type VisibleRows } from '../logic/page/visible-rows.ts';
 import { peerTypes } from '../logic/peers/peer-types.ts';
 
-/** Cells around the screen that exist. */
+/** Rendered cells around the screen. */
 const around = 6;
 
 interface MatrixProps {
@@ -27,17 +27,17 @@ interface MatrixView {
 }
 
 /**
- * Who reaches whom: a row for each peer that reports, a column for each that it reports about. It is a grid for the keyboard, with one place
- * that the arrows move; only the cells on the screen exist.
+ * The reachability matrix: a row per reporting peer, and a column per reported peer. It is a
+ * keyboard grid with one active cell. Only the cells on the screen are rendered.
  */
 export function Matrix({ network, reach, rows, columns, onOpen }: MatrixProps): JSX.Element {
   const place = useRef<HTMLDivElement>(null);
   const cells = useRef<HTMLDivElement>(null);
   const id = useId();
-  // Of all peers: a filter does not resize what stays.
+  // From all peers, so that a filter does not resize the cells.
   const size = sizeCells(Math.max(reach.rows.length, reach.columns.length), innerWidth);
   const [view, setView] = useState<MatrixView>(() => seeAll(size, rows.length, columns.length, 0, 0, 1200, 800));
-  // By ids: a row that comes above moves the place with its peers.
+  // By ids, so that an inserted row moves the position with its peers.
   const [at, setAt] = useState<{ readonly from: number; readonly to: number } | null>(null);
   const active = at && findPlace(rows, columns, at);
 
@@ -186,7 +186,7 @@ interface RowProps {
   readonly reach: Reach;
   readonly from: Peer;
   readonly columns: readonly Peer[];
-  /** Among those that exist, and among all. */
+  /** The index among the rendered rows, and among all. */
   readonly row: number;
   readonly rowIndex: number;
   readonly firstColumn: number;
@@ -224,7 +224,7 @@ function Row({ id, reach, from, columns, row, rowIndex, firstColumn, active, siz
 
 const selfShape = 'M0 0L16 16';
 
-/** Lines between the types of peers. */
+/** Lines between the peer types. */
 function Separators({ rows, columns, size }: Pick<MatrixProps, 'rows' | 'columns'> & Pick<RowProps, 'size'>) {
   const [width, height] = [columns.length * size, rows.length * size];
   const breaks = (peers: readonly Peer[]) =>
@@ -275,7 +275,7 @@ function findPlace(
   return row < 0 || column < 0 ? null : { row, column };
 }
 
-/** Scrolls until a cell is seen between the names. */
+/** Scrolls until a cell is visible next to the names. */
 function reveal(
   place: HTMLElement | null,
   cells: HTMLElement | null,

@@ -12,12 +12,12 @@ import { Loading } from './spinner.tsx';
 
 interface NetworkFrameProps {
   readonly id: number;
-  /** What the page shows of the network. */
+  /** The title of the page within the network. */
   readonly title: string;
   readonly children: (network: Network) => ComponentChildren;
 }
 
-/** The frame of the pages of a network: its name, the links between them, and whether it is followed. */
+/** The frame of a network's pages: its name, the tabs, and connection problems. */
 export function NetworkFrame({ id, title, children }: NetworkFrameProps): JSX.Element {
   const { data, problem } = useLive(networkSource(id));
   const [deleted, setDeleted] = useState<number | null>(null);

@@ -2,10 +2,13 @@ import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { printable } from '../../core/errors/printable.ts';
 
-/** Whether a page was shown before: only then does the next one take the focus. */
+/** True until the first page was shown. Only later pages take the focus. */
 let isFirst = true;
 
-/** The heading of a page, which names the document too. It takes the focus when the page comes, so that a screen reader reads it. */
+/**
+ * The heading of a page, and the title of the document. It takes the focus when the page opens, so
+ * that a screen reader reads it.
+ */
 export function PageTitle({ children }: { readonly children: string }): JSX.Element {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {

@@ -13,7 +13,7 @@ import { Check, Field, Form } from './form.tsx';
 import { Losses } from './losses.tsx';
 import { Time } from './time.tsx';
 
-/** What the user is about to do with a peer. */
+/** The action that the user has opened for a peer. */
 export interface OpenedPeer {
   readonly action: 'change' | 'suspend' | 'remove';
   readonly peer: Peer;
@@ -44,7 +44,7 @@ export function PeerActions({ peer, onOpen }: PeerActionsProps): JSX.Element {
 interface PeerDialogProps extends OpenedPeer {
   readonly network: Network;
   readonly onClose: () => void;
-  /** After it is done. */
+  /** Called after the action. */
   readonly onDone: () => unknown;
 }
 

@@ -7,14 +7,14 @@ import { describePending } from '../logic/peers/describe-pending.ts';
 
 const intervalMs = 5000;
 
-/** The hosts that may still reach a peer which left the map, until they have applied that. */
+/** The hosts that may still reach a removed peer, until they have applied the removal. */
 export function PendingRemoval({ network: { id, revision } }: { readonly network: Network }): JSX.Element {
   const [status, setStatus] = useState<RemovalStatus | null>(null);
   useEffect(() => {
     let isOver = false;
     let timer: ReturnType<typeof setTimeout> | undefined;
     const read = async () => {
-      // The network itself shows what keeps the page from the control plane.
+      // The network shows connection problems.
       const found = await call<RemovalStatus>('GET', `api/networks/${id}/removals`).catch(() => null);
       if (isOver) return;
       setStatus(found);

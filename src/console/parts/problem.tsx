@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 
-/** What went wrong, which a screen reader reads at once. */
+/** A problem, which a screen reader reads immediately. */
 export function Problem({ text }: { readonly text: string | null }): JSX.Element {
   return (
     <div role="alert">

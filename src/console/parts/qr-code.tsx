@@ -2,7 +2,10 @@ import type { JSX } from 'preact';
 import { encode } from 'uqr';
 import { codeBorder, findModulePixels } from '../logic/peers/code-size.ts';
 
-/** A text that fits as a QR code, dark on white in every theme: cameras need that. It is never made smaller. */
+/**
+ * A text as a QR code, dark on white in every theme and never scaled down, because cameras need
+ * that. The text must fit.
+ */
 export function QrCode({ label, text }: { readonly label: string; readonly text: string }): JSX.Element {
   const { data, size } = encode(text, { border: codeBorder });
   const path = data.flatMap((row, y) => row.map((isDark, x) => (isDark ? `M${x} ${y}h1v1h-1z` : ''))).join('');

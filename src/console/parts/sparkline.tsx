@@ -9,7 +9,7 @@ interface SparklineProps {
 
 const [width, height] = [120, 24];
 
-/** The last rate as a number, and those that this page saw before as a line. */
+/** The last rate as a number, and the rates since the page was loaded as a line. */
 export function Sparkline({ samples, of }: SparklineProps): JSX.Element {
   const values = samples.map((sample) => sample[of]);
   const points = toPoints(values, width, height);

@@ -1,11 +1,10 @@
 import type { JSX } from 'preact';
 
-/** A request is under way. */
 export function Spinner(): JSX.Element {
   return <span class="spinner" aria-hidden="true" />;
 }
 
-/** What is being read. It appears after a moment, so that a quick reply shows no flicker. */
+/** A loading text. It appears after a moment, so that a quick reply causes no flicker. */
 export function Loading({ what = 'Loading' }: { readonly what?: string }): JSX.Element {
   return (
     <p class="loading" role="status">
@@ -15,5 +14,5 @@ export function Loading({ what = 'Loading' }: { readonly what?: string }): JSX.E
   );
 }
 
-/** The place of a value that is being read. */
+/** The placeholder of a value that is loading. */
 export const Pending = () => <span class="waiting">…</span>;

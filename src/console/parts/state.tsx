@@ -6,11 +6,11 @@ import type { CellState } from '../logic/matrix/reach.ts';
 interface StateProps {
   readonly state: CellState;
   readonly count?: number;
-  /** Another word than that of the state. */
+  /** A text instead of the state's name. */
   readonly text?: string;
 }
 
-/** The state of a path as its shape and its word. */
+/** The state of a path as shape and word. */
 export function State({ state, count, text = state }: StateProps): JSX.Element {
   return (
     <span class="state">

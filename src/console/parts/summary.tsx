@@ -20,7 +20,7 @@ interface SummaryProps {
 const mostTroubles = 6;
 const mostEvents = 5;
 
-/** Whether something is down, how many peers are in each state, and what happened last. */
+/** The problems of a network, its peers by state, and the last events. */
 export function Summary({ network, health, events }: SummaryProps): JSX.Element {
   const { counts, routes, troubles } = useMemo(() => summarizeNetwork(network, health), [network, health]);
   const last = useMemo(() => findLastEvents(events ?? [], mostEvents), [events]);

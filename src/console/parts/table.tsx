@@ -5,45 +5,44 @@ import { findVisibleRows } from '../logic/page/visible-rows.ts';
 export interface Column<Row> {
   readonly title: string;
   readonly cell: (row: Row) => ComponentChildren;
-  /** The column has buttons, and its title is for screen readers alone. */
+  /** True for a column of buttons, whose title is only for screen readers. */
   readonly isActions?: boolean;
   /** The name of the order by this column. */
   readonly sort?: string;
-  /** The part of the width of a long table. */
+  /** The fraction of the width of a long table. */
   readonly width?: number;
 }
 
-/** The order of the rows, and what a click on a title does. */
+/** The order of the rows, and the handler of a click on a title. */
 export interface Sorting {
   readonly by: string;
   readonly isDescending: boolean;
   readonly onSort: (by: string) => void;
 }
 
-/** Which rows are selected. */
 export interface RowSelection {
   readonly selected: ReadonlySet<string | number>;
   readonly onChange: (selected: ReadonlySet<string | number>) => void;
 }
 
 interface TableProps<Row> {
-  /** What the table lists. */
+  /** The accessible name of the table. */
   readonly label: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly keyOf: (row: Row) => string | number;
   readonly sorting?: Sorting;
   readonly selection?: RowSelection;
-  /** What a row is called, for its checkbox. */
+  /** The name of a row, for its checkbox. */
   readonly nameOf?: (row: Row) => string;
 }
 
-/** More rows than these are made only where they are seen. */
+/** Above this number, only visible rows are rendered. */
 const mostRows = 200;
-/** The height of a row of a long table, as in the style. */
+/** The height of a row of a long table, the same as in the style. */
 const rowHeight = 52;
 
-/** A table. Of a long one only the rows on the screen exist, and the table scrolls by itself. */
+/** A table. A long one renders only its visible rows and scrolls separately. */
 export function Table<Row>(props: TableProps<Row>): JSX.Element {
   const { label, columns, rows, keyOf, sorting, selection, nameOf = keyOf } = props;
   const place = useRef<HTMLElement>(null);
@@ -65,7 +64,7 @@ export function Table<Row>(props: TableProps<Row>): JSX.Element {
     ? findVisibleRows(rows.length, rowHeight, view.scrolled, view.height)
     : { first: 0, end: rows.length };
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is scrolled by the keyboard too.
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: allows scrolling by keyboard.
     <section ref={place} class={isLong ? 'table long' : 'table'} aria-label={label} tabIndex={0}>
       <table aria-rowcount={rows.length + 1}>
         <caption class="hidden">{label}</caption>
@@ -184,7 +183,7 @@ function Select({ id, name, selected, onChange }: SelectProps): JSX.Element {
   );
 }
 
-/** The place of rows that are not made. */
+/** A placeholder for rows that are not rendered. */
 function Gap({ rows, columns }: { readonly rows: number; readonly columns: number }): JSX.Element | null {
   if (rows === 0) return null;
   return (

@@ -3,7 +3,9 @@ import { showsExactTimes } from '../exact-times.ts';
 import { formatAgo, formatExact } from '../logic/text/time.ts';
 import { now } from '../now.ts';
 
-/** An instant relative to now, or exact if the user chose so. The pointer on it shows the exact one with its time zone. */
+/**
+ * An instant, relative or exact by the user's choice. Hovering shows it exactly, with time zone.
+ */
 export function Time({ at }: { readonly at: string }): JSX.Element {
   const exact = formatExact(at);
   if (showsExactTimes.value) {

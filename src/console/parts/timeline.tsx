@@ -4,7 +4,7 @@ import { Time } from './time.tsx';
 
 const [laneHeight, barHeight] = [46, 22];
 
-/** Which connector served each route, and when: a lane for each route. */
+/** The connector of each route over time, with a lane per route. */
 export function Timeline({ line }: { readonly line: TimeLine }): JSX.Element {
   const height = line.lanes.length * laneHeight;
   return (

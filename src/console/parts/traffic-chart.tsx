@@ -36,7 +36,7 @@ export function TrafficChart({ received, sent }: TrafficSeries): JSX.Element {
   );
 }
 
-/** The same of one line, in a table. */
+/** One line of the chart, for a table. */
 export function TrafficLine({
   rates,
   most,

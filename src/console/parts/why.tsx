@@ -17,7 +17,7 @@ interface WhyProps {
   readonly onClose: () => void;
 }
 
-/** Why a peer reaches another, or does not, and what to type. */
+/** Explains why a peer reaches another or does not, with commands that help. */
 export function Why({ network, reach, from, to, onClose }: WhyProps): JSX.Element {
   const isSelf = from.id === to.id;
   const explanation = isSelf ? null : explainPath(network, reach, from, to);

@@ -1,20 +1,22 @@
 import type { AuditEntry } from '../../../contract/audit.ts';
 
-/** A part of the audit without a gap, newest first. It states whether older entries exist. */
+/**
+ * A gapless part of the audit log, newest first. `isComplete` is false if there are older entries.
+ */
 export interface AuditList {
   readonly entries: readonly AuditEntry[];
   readonly isComplete: boolean;
 }
 
-/** Reads the newest entries, or those before an id, up to a limit. */
+/** Reads the newest entries, or the entries before an id, up to a limit. */
 type ReadEntries = (limit: number, before?: number) => Promise<readonly AuditEntry[]>;
 
-/** Entries of a request that fills the page. */
+/** Entries per request that fills the page. */
 const pageSize = 200;
-/** Entries of a request that is made every few seconds. */
+/** Entries per request that runs every few seconds. */
 const fewEntries = 20;
 
-/** Reads the newest entries: back to the first of the list, or a page if more came. */
+/** Reads the newest entries back to the first of the list, or a page if there are more. */
 export async function readNewer({ entries }: AuditList, read: ReadEntries): Promise<readonly AuditEntry[]> {
   const [known] = entries;
   if (known === undefined) return read(pageSize);
@@ -22,7 +24,10 @@ export async function readNewer({ entries }: AuditList, read: ReadEntries): Prom
   return few.some(({ id }) => id === known.id) ? few : read(pageSize);
 }
 
-/** Adds what {@link readNewer} read. The list begins again where entries are missing in between, or the database was restored. */
+/**
+ * Adds entries from {@link readNewer}. The list starts again if entries in between are missing, or
+ * after a restore of the database.
+ */
 export function addNewer(list: AuditList, came: readonly AuditEntry[]): AuditList {
   const at = came.findIndex(({ id }) => id === list.entries[0]?.id);
   if (at === -1) return { entries: came, isComplete: came.length < pageSize };
@@ -33,7 +38,7 @@ export function addNewer(list: AuditList, came: readonly AuditEntry[]): AuditLis
 export const readOlder = ({ entries }: AuditList, read: ReadEntries): Promise<readonly AuditEntry[]> =>
   read(pageSize, entries.at(-1)?.id);
 
-/** Adds what {@link readOlder} read for `asked`, unless the list began again meanwhile. */
+/** Adds entries that {@link readOlder} read after `asked`, unless the list started again since. */
 export function addOlder(list: AuditList, asked: AuditList, came: readonly AuditEntry[]): AuditList {
   if (list.entries.at(-1)?.id !== asked.entries.at(-1)?.id) return list;
   return { entries: [...list.entries, ...came], isComplete: came.length < pageSize };

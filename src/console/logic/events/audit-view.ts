@@ -3,14 +3,14 @@ import { printableLines } from '../../../core/errors/printable.ts';
 import type { Query } from '../page/route.ts';
 import { describeDetails, type NetworkNames } from './describe-audit.ts';
 
-/** What the audit page shows: words, a group of actions, and for how many hours. */
+/** The filter of the audit page: words, a group of actions, and a period in hours. */
 export interface AuditView {
   readonly search: string;
   readonly action: string;
   readonly hours: string;
 }
 
-/** The groups of actions, by what stands before the dot. */
+/** The groups of actions, by the part before the dot. */
 export const actionGroups = [
   ['', 'all'],
   ['peer', 'peers'],
@@ -44,7 +44,7 @@ export function readAuditView({ q = '', action = '', hours = '' }: Query): Audit
 
 export const writeAuditView = ({ search, action, hours }: AuditView): Query => ({ q: search, action, hours });
 
-/** The filter of the API for a view. */
+/** The API's filter for a view. */
 export function toAuditQuery({ search, action, hours }: AuditView, now: number): string {
   const query = new URLSearchParams();
   if (search.trim() !== '') query.set('search', search.trim());
@@ -58,7 +58,7 @@ const header = [
   ...['address', 'details'],
 ];
 
-/** The entries as a table for spreadsheets (RFC 4180), with a byte order mark, by which they recognise UTF-8. */
+/** The entries as CSV (RFC 4180). Spreadsheets recognise UTF-8 by the byte order mark. */
 export function toCsv(entries: readonly AuditEntry[], names: NetworkNames): string {
   const rows = entries.map(({ id, at, actor, action, target, address, details }) => [
     ...[id, at, actor.kind, actor.name, actor.id, action, target.kind, target.name, target.id],
@@ -68,8 +68,9 @@ export function toCsv(entries: readonly AuditEntry[], names: NetworkNames): stri
 }
 
 /**
- * Where a cell begins with what spreadsheets take for a formula, also in full width (OWASP, CSV injection): a peer chooses its name.
- * A spreadsheet with `;` or a tab as its separator, such as a German one, begins cells within the text too, and skips quotes there.
+ * The starts of cells that spreadsheets interpret as a formula, also in full width (OWASP, CSV
+ * injection): a peer chooses its name. A spreadsheet with `;` or a tab as separator, such as a
+ * German one, starts cells within the text too, and ignores quotes there.
  */
 const formulas = /(^|[,;|\n\t])(?=["\s\u{fffd}]*[=+\-@\u{ff1d}\u{ff0b}\u{ff0d}\u{ff20}])/gu;
 

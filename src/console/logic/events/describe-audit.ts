@@ -1,21 +1,21 @@
 import type { AuditEntry } from '../../../contract/audit.ts';
 import { formatExact } from '../text/time.ts';
 
-/** A kind of actor or target as texts spell it. */
+/** The text for a kind of actor or target. */
 const wordOf = (kind: string) => (kind === 'enrollment_key' ? 'enrolment key' : kind.replaceAll('_', ' '));
 
-/** Who did something, such as `user me@example.net`. */
+/** The actor, such as `user me@example.net`. */
 export function describeActor({ actor: { kind, name } }: Pick<AuditEntry, 'actor'>): string {
   if (kind === 'nobody') return 'no user';
   return [wordOf(kind), name].filter(Boolean).join(' ');
 }
 
-/** What something was done to, such as `network office (1)`. */
+/** The target, such as `network office (1)`. */
 export function describeTarget({ target: { kind, id, name } }: Pick<AuditEntry, 'target'>): string {
   return [wordOf(kind), name, id === null ? null : `(${id})`].filter(Boolean).join(' ');
 }
 
-/** What networks are called, by their ids. */
+/** The names of networks by id. */
 export type NetworkNames = ReadonlyMap<number, string>;
 
 /** The names of networks, including deleted ones. */
@@ -26,11 +26,11 @@ export function findNames(
   const targets = entries.flatMap(({ target: { kind, id, name } }) =>
     kind === 'network' && id !== null && name !== null ? [[id, name] as const] : [],
   );
-  // Newest first: the last name of a network that was deleted holds.
+  // Entries are newest first. The last name of a deleted network wins.
   return new Map([...targets.toReversed(), ...networks.map(({ id, name }) => [id, name] as const)]);
 }
 
-/** The fields that were set, in one line, as `cpn audit` has them. */
+/** The details in one line, like `cpn audit`. */
 export function describeDetails({ details }: Pick<AuditEntry, 'details'>, names: NetworkNames = new Map()): string {
   return Object.entries(details)
     .map(([field, value]) => {
@@ -52,7 +52,7 @@ function describeValue(value: unknown): string {
     .join(' ');
 }
 
-/** A text is not to look like another field. */
+/** Quotes a text that could be read as another field. */
 function describeText(text: string): string {
   if (/^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(text)) return formatExact(text);
   return /[;"]/.test(text) ? JSON.stringify(text) : text;

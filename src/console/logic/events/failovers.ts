@@ -2,7 +2,10 @@ import type { Event } from '../../../contract/event.ts';
 import type { Peer } from '../../../contract/peer.ts';
 import { nameOf } from '../../../core/events/describe-event.ts';
 
-/** A time in which one connector served a route, or none did. Places are parts of the time line, from 0 to 1. */
+/**
+ * A period in which one connector served a route, or none did. `start` and `end` are fractions of
+ * the time line, from 0 to 1.
+ */
 export interface Segment {
   readonly start: number;
   readonly end: number;
@@ -24,23 +27,23 @@ export interface TimeLine {
 
 const types: readonly string[] = ['route.failed_over', 'route.dead', 'route.restored'];
 const leastMs = 600_000;
-/** Also of a network that is newer than that. */
+/** The shortest length, also for a younger network. */
 const shortestMs = 60_000;
-/** What begins now is seen too. */
+/** Keeps a segment that begins now visible. */
 const latest = 0.94;
 
-/** The events that are about who serves a route. */
+/** The events about the connector of a route. */
 export function findFailovers(events: readonly Event[]): readonly Event[] {
   return events.filter(({ type }) => types.includes(type));
 }
 
-/** The earliest time, in milliseconds, at which the network is known to have existed. */
+/** The earliest time, in milliseconds, at which the network demonstrably existed. */
 export function findBeginning(peers: readonly Peer[], events: readonly Event[]): number {
   const times = [...peers.map(({ created_at }) => created_at), ...events.map(({ at }) => at)].map(Date.parse);
   return times.reduce((first, time) => Math.min(first, time), Number.POSITIVE_INFINITY);
 }
 
-/** Draws which connector served each route, not before `since`; null where none changed. */
+/** Lays out which connector served each route since `since`; null without any change. */
 export function layOutFailovers(events: readonly Event[], now: number, since = 0): TimeLine | null {
   const failovers = findFailovers(events);
   const [oldest] = failovers;

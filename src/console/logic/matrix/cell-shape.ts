@@ -1,6 +1,6 @@
 import type { CellState } from './reach.ts';
 
-/** The outline of a state in a box of 16 by 16: each has its own, so that colour is never the only sign. */
+/** The outline of a state in a box of 16 by 16. Each differs: colour is never the only sign. */
 export const cellShapes: Readonly<Record<CellState, string>> = {
   // A square, a diamond, a circle, a cross, a bar and a dot.
   direct: 'M2 2H14V14H2Z',
@@ -16,8 +16,8 @@ export function nameCell(from: string, to: string, state: string): string {
   return `${from} to ${to}: ${state}`;
 }
 
-/** Pixels of a cell: as large as a finger needs. */
+/** The pixels of a cell: large enough for a finger. */
 export const smallCell = 26;
 
-/** The cells of a few peers are larger where the screen has the place. */
+/** The cells of a few peers are larger if the screen has room. */
 export const sizeCells = (peers: number, width: number) => (peers <= 24 && width >= 600 ? 36 : smallCell);

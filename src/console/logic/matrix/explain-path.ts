@@ -8,11 +8,10 @@ import { toSentence } from '../text/to-sentence.ts';
 import { formatSeconds } from '../text/units.ts';
 import { type CellState, type Reach, stateOf } from './reach.ts';
 
-/** What to type, and where. */
+/** A command and its host. */
 export interface Remedy {
   readonly at: string;
   readonly command: string;
-  /** What it does. */
   readonly purpose: string;
 }
 
@@ -24,7 +23,7 @@ export interface PathExplanation {
   readonly remedies: readonly Remedy[];
 }
 
-/** Explains a cell of the matrix from what both hosts and the other ones report. */
+/** Explains a cell of the matrix from the reports of all hosts. */
 export function explainPath(network: Pick<Network, 'peers'>, reach: Reach, from: Peer, to: Peer): PathExplanation {
   const state = stateOf(reach, from.id, to.id);
   const path = reach.pathOf(from.id, to.id);
@@ -58,7 +57,7 @@ export function explainPath(network: Pick<Network, 'peers'>, reach: Reach, from:
   };
 }
 
-/** What an offline host reported last is no longer current. */
+/** The last report of an offline host is no longer current. */
 function describeLast(from: string, own: PeerHealth | undefined, path: CellState): string {
   const when = own?.reported_at == null ? '' : `, of ${formatExact(own.reported_at)},`;
   return `${from} is offline; its last report${when} said ${path}.`;
@@ -81,7 +80,7 @@ function summarize(state: CellState, from: string, to: string, relay: string | n
   }
 }
 
-/** The hosts that can tell whether a peer answers, by name. */
+/** The hosts that report whether a peer answers, by name. */
 function listWitnesses({ peers }: Pick<Network, 'peers'>, reach: Reach, to: Peer): string | null {
   const names = (...states: readonly CellState[]) =>
     peers.filter(({ id }) => id !== to.id && states.includes(stateOf(reach, id, to.id))).map(({ name }) => name);
@@ -93,7 +92,7 @@ function listWitnesses({ peers }: Pick<Network, 'peers'>, reach: Reach, to: Peer
   return parts.length === 0 ? null : parts.join('; ');
 }
 
-/** Commands name peers by address: a name may be anything. */
+/** Commands refer to peers by address, because a name may contain any character. */
 function listRemedies(reach: Reach, from: Peer, to: Peer, state: CellState): readonly Remedy[] {
   const [own, other] = [reach.health.get(from.id), reach.health.get(to.id)];
   const remedies: Remedy[] = [];
@@ -116,7 +115,7 @@ function listRemedies(reach: Reach, from: Peer, to: Peer, state: CellState): rea
 
 const startDaemon = ['sudo systemctl enable --now cpn', 'Start the daemon, which reports.'] as const;
 
-/** What the peer of a row and column that are the same is. */
+/** Explains the cell in which a peer's row and column meet. */
 export function explainPeer(
   network: Pick<Network, 'private_cidr' | 'routes' | 'peers'>,
   reach: Reach,

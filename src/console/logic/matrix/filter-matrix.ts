@@ -2,12 +2,12 @@ import type { Peer, PeerType } from '../../../contract/peer.ts';
 import { searchPeers } from '../peers/search.ts';
 import { type CellState, type Reach, stateOf } from './reach.ts';
 
-/** Which rows and columns of the matrix are shown. */
+/** Selects rows and columns of the matrix. */
 export interface MatrixFilter {
-  /** Words that the peer of a row, or of a column, has. */
+  /** Words to find in the peer of a row or of a column. */
   readonly from: string;
   readonly to: string;
-  /** Rows and columns with such a cell alone. */
+  /** Restricts to rows and columns with such a cell. */
   readonly state: CellState | null;
   readonly group: { readonly from: PeerType; readonly to: PeerType } | null;
 }

@@ -2,18 +2,18 @@ import type { PeerPath } from '../../../contract/health.ts';
 import type { Peer } from '../../../contract/peer.ts';
 import type { Reach } from './reach.ts';
 
-/** How a peer and another see each other. */
+/** How two peers reach each other. */
 export interface PeerPair {
   readonly other: Peer;
   readonly from: PeerPath | undefined;
   readonly to: PeerPath | undefined;
-  /** What this peer reported last, where it is offline. */
+  /** The last report of this peer, if it is offline. */
   readonly last: PeerPath | undefined;
 }
 
 const order: readonly (string | undefined)[] = ['down', 'never', 'stale', 'direct', 'relayed'];
 
-/** The peers between which and this one a path is reported; those that do not answer first. */
+/** The peers with a reported path to or from this peer. Peers that do not answer come first. */
 export function listAround(reach: Reach, peer: number): readonly PeerPair[] {
   const pairs = [...reach.byId.values()].flatMap((other): PeerPair[] => {
     if (other.id === peer) return [];

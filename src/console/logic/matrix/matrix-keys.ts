@@ -1,17 +1,16 @@
-/** A place in the matrix. */
 export interface CellPosition {
   readonly row: number;
   readonly column: number;
 }
 
-/** How many rows and columns there are, and how many rows a page has. */
+/** The size of the matrix, and the rows of a page. */
 export interface Extent {
   readonly rows: number;
   readonly columns: number;
   readonly page: number;
 }
 
-/** The place to which a key leads, as in any grid; null for a key of something else. */
+/** The cell that a key moves to, as in any grid; null for other keys. */
 export function moveByKey(
   { row, column }: CellPosition,
   { rows, columns, page }: Extent,

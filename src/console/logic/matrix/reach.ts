@@ -1,37 +1,37 @@
 import type { Health, PathState, PeerHealth, PeerPath } from '../../../contract/health.ts';
 import type { Peer, PeerType } from '../../../contract/peer.ts';
 
-/** How one peer reaches another; unknown where it reports no path to it, or is offline. */
+/** How one peer reaches another. Unknown without a reported path, or if the peer is offline. */
 export type CellState = PathState | 'unknown';
 
 export const cellStates: readonly CellState[] = ['direct', 'relayed', 'stale', 'down', 'never', 'unknown'];
 
-/** Peers by type, in the order of the matrix. */
+/** Peer types in the order of the matrix. */
 export const groupOrder: readonly PeerType[] = ['connector', 'origin', 'admin_device'];
 
 export type Counts = Readonly<Record<CellState, number>>;
 
-/** What the hosts of a network report of each other. */
+/** The reports of a network's hosts about each other. */
 export interface Reach {
-  /** The peers that report paths, and those to which a path is reported; each by type and name. */
+  /** Peers that report paths, and peers with a reported path to them, each by type and name. */
   readonly rows: readonly Peer[];
   readonly columns: readonly Peer[];
-  /** The peers that are in neither. */
+  /** The peers in neither list. */
   readonly silent: readonly Peer[];
   readonly byId: ReadonlyMap<number, Peer>;
   /** Without the paths and routes of an offline host, which are no longer current. */
   readonly health: ReadonlyMap<number, PeerHealth>;
-  /** How many pairs there are of each state, by the types of both peers, as in `origin connector`. */
+  /** The number of pairs by state, keyed by both types, as in `origin connector`. */
   readonly groups: ReadonlyMap<string, Counts>;
   pathOf(from: number, to: number): PeerPath | undefined;
-  /** What an offline host reported last. */
+  /** The path in the last report of an offline host. */
   lastPathOf(from: number, to: number): PeerPath | undefined;
 }
 
 const collator = new Intl.Collator('en', { numeric: true });
 const noPaths: ReadonlyMap<number, PeerPath> = new Map();
 
-/** Arranges the reports of hosts. Peers that are not in the network are left out. */
+/** Indexes the reports of hosts. Peers outside the network are left out. */
 export function indexReach(peers: readonly Peer[], { peers: reports }: Health): Reach {
   const byId = new Map(peers.map((peer) => [peer.id, peer]));
   const health = new Map(
@@ -58,7 +58,7 @@ export function indexReach(peers: readonly Peer[], { peers: reports }: Health): 
   }
   const columns = [...named].flatMap((id) => byId.get(id) ?? []);
   const reporting = new Set(rows.map(({ id }) => id));
-  // Most cells of a large matrix are never seen.
+  // Lazily, because most cells of a large matrix are never visible.
   const paths = new Map<number, ReadonlyMap<number, PeerPath>>();
   const pathsOf = (from: number) => {
     const found = paths.get(from) ?? new Map(health.get(from)?.paths.map((path) => [path.peer, path]) ?? noPaths);
@@ -87,7 +87,7 @@ function compare(one: Peer, other: Peer): number {
   return rank(one) - rank(other) || collator.compare(one.name, other.name) || one.id - other.id;
 }
 
-/** The counts of each group with the pairs of which there is no report. */
+/** Adds the pairs without a report to the counts of each group. */
 function countUnknown(
   rows: readonly Peer[],
   columns: readonly Peer[],
@@ -110,7 +110,7 @@ function countUnknown(
   );
 }
 
-/** The counts of all groups together. */
+/** The sum of the counts of all groups. */
 export function sumCounts(groups: ReadonlyMap<string, Counts>): Counts {
   const sum = { direct: 0, relayed: 0, stale: 0, down: 0, never: 0, unknown: 0 };
   for (const counts of groups.values()) for (const state of cellStates) sum[state] += counts[state];

@@ -1,14 +1,15 @@
 import type { Network, NetworkDelta, NetworkReading } from '../../../contract/network.ts';
 
-/** What a reply with a network has in addition to its body. */
+/** The parts of a reply that readNetwork needs in addition to the body. */
 interface Reply {
   readonly status: number;
   readonly headers: Pick<Headers, 'has'>;
 }
 
 /**
- * The network after a reply with all of it, or with its changes. A proxy may turn a 226 into a 200: the body of changes has `base`. Null
- * for changes to another revision than the one before, and for what may be changes: the whole network must be read.
+ * Returns the network after a reply with all of it or with its changes. Changes have a `base`,
+ * because a proxy may turn a 226 into a 200. Null if the whole network must be read: the changes
+ * are for another revision, or the reply may be partial.
  */
 export function readNetwork(
   { status, headers }: Reply,
@@ -23,14 +24,14 @@ export function readNetwork(
   return isWhole ? network : null;
 }
 
-/** True of changes by an earlier version behind a proxy that hides their status: they always list what is removed. */
+/** True for an earlier version's changes behind a proxy that hides their status: has `removed`. */
 function isPartial({ peers }: Network, removed: readonly number[] | undefined, before: Network | null): boolean {
   if (removed === undefined || before === null) return false;
   const stated = new Set([...removed, ...peers.map(({ id }) => id)]);
   return !before.peers.every(({ id }) => stated.has(id));
 }
 
-/** A network after the changes that a reply brings. */
+/** Applies the changes of a reply to a network. */
 function applyDelta(
   before: Network,
   { base: _, removed, peers: changed, messages: __, ...summary }: Omit<NetworkDelta, 'base'> & { base?: string },

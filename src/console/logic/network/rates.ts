@@ -1,18 +1,18 @@
 import type { Health, PeerHealth } from '../../../contract/health.ts';
 
-/** What a host received and sent, in bytes a second, by one report. */
+/** The rates of a host in one report, in bytes per second. */
 export interface Sample {
   readonly reportedAt: string | null;
   readonly received: number;
   readonly sent: number;
 }
 
-/** The samples of hosts that this page saw, the oldest first. */
+/** The samples of hosts since the page was loaded, oldest first. */
 export type RateSamples = ReadonlyMap<number, readonly Sample[]>;
 
 const mostSamples = 60;
 
-/** Adds the reports that are newer than those before. An offline host has no rate. */
+/** Adds newer reports. An offline host has no rates. */
 export function addSamples(before: RateSamples, { peers }: Health): RateSamples {
   return new Map(
     peers.flatMap((peer): [number, readonly Sample[]][] => {
@@ -37,7 +37,7 @@ function toSample({ reported_at, paths }: PeerHealth): Sample | null {
   };
 }
 
-/** Without the time of the report, a sample with other figures is another one. */
+/** Without a report time, samples with different rates differ. */
 function isSame(last: Sample | undefined, next: Sample): boolean {
   if (last === undefined || last.reportedAt !== next.reportedAt) return false;
   return next.reportedAt !== null || (last.received === next.received && last.sent === next.sent);
@@ -49,7 +49,7 @@ export function findBusiest(rates: RateSamples, most: number): readonly (readonl
   return [...rates].toSorted(([, one], [, other]) => now(other) - now(one)).slice(0, most);
 }
 
-/** The points of a line in a box of a width and a height; the highest value is at the top. */
+/** The points of a line in a box, with the highest value at the top. */
 export function toPoints(values: readonly number[], width: number, height: number): string {
   const most = Math.max(1, ...values);
   const step = values.length > 1 ? width / (values.length - 1) : 0;

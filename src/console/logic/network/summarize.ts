@@ -4,22 +4,22 @@ import type { Network } from '../../../contract/network.ts';
 import type { Peer } from '../../../contract/peer.ts';
 import { findConnectors } from '../peers/connectors.ts';
 
-/** Something that is down, or fails. */
+/** A failure or an outage. */
 export type Trouble =
   | { readonly kind: 'dead-route' | 'unknown-route'; readonly route: string; readonly why: string }
   | { readonly kind: 'offline' | 'failing'; readonly peer: Peer; readonly why: string }
   | { readonly kind: 'silent-connector'; readonly peer: Peer; readonly routes: readonly string[] }
   | { readonly kind: 'no-standby'; readonly route: string; readonly connector: Peer };
 
-/** What of a network an administrator looks at first. */
+/** The facts of a network that an administrator needs first. */
 export interface Summary {
   readonly counts: Readonly<Record<PeerState, number>>;
   readonly routes: Readonly<Record<'up' | 'dead' | 'unknown', number>>;
-  /** The most severe first. */
+  /** Most severe first. */
   readonly troubles: readonly Trouble[];
 }
 
-/** Summarizes the verdicts on a network. A laptop that is off is counted, and is no trouble. */
+/** Summarizes the verdicts on a network. An offline laptop is counted, but is no trouble. */
 export function summarizeNetwork({ peers, routes }: Pick<Network, 'peers' | 'routes'>, health: Health): Summary {
   const byId = new Map(health.peers.map((each) => [each.id, each]));
   const stateOf = ({ id }: Peer) => byId.get(id)?.state ?? 'unknown';
@@ -62,7 +62,7 @@ export function summarizeNetwork({ peers, routes }: Pick<Network, 'peers' | 'rou
   };
 }
 
-/** Whether something of a network is down, by the summary of the control plane. */
+/** True if something in a network is down, by the summary of the control plane. */
 export function hasTrouble({ routes, offline_servers, silent_connectors }: HealthSummary): boolean {
   return routes.dead + routes.unknown > 0 || offline_servers > 0 || silent_connectors > 0;
 }
@@ -73,7 +73,7 @@ const telling: readonly EventType[] = [
   ...(['pin.mismatch', 'reconcile.failing', 'reconcile.recovered', 'key.rotated'] as const),
 ];
 
-/** The last events that state something of hosts or routes, the newest first. */
+/** The last events about hosts or routes, newest first. */
 export function findLastEvents(events: readonly Event[], most: number): readonly Event[] {
   return events
     .filter(({ type }) => telling.includes(type))

@@ -1,4 +1,4 @@
-/** A page of the console, and the network that it is about. */
+/** A page of the console with its network. */
 export type ConsoleRoute =
   | { readonly page: 'networks' | 'audit' | 'users' | 'account' | 'unknown' }
   | { readonly page: NetworkPage; readonly network: number }
@@ -6,10 +6,10 @@ export type ConsoleRoute =
 
 export type NetworkPage = 'network' | 'peers' | 'events' | 'add-host' | 'keys';
 
-/** What of a page is shown: names and values without a default. */
+/** The view of a page: names and non-default values. */
 export type Query = Readonly<Record<string, string>>;
 
-/** Reads the part of the URL after `#`. */
+/** Parses the part of the URL after `#`. */
 export function parseRoute(hash: string): ConsoleRoute {
   const [path = ''] = hash.split('?');
   const [first = '', id = '', page = '', ...rest] = path.replace(/^#?\/?/, '').split('/');
@@ -29,13 +29,13 @@ export function parseRoute(hash: string): ConsoleRoute {
 
 const isId = (text = '') => /^[1-9]\d{0,14}$/.test(text);
 
-/** Reads what follows `?` in the part of the URL after `#`. */
+/** Parses the part after `?` within the part of the URL after `#`. */
 export function readQuery(hash: string): Query {
   const at = hash.indexOf('?');
   return at === -1 ? {} : Object.fromEntries(new URLSearchParams(hash.slice(at)));
 }
 
-/** The link to a page, and to what of it is shown. */
+/** The link to a page with a view. */
 export function linkTo(route: ConsoleRoute, query: Query = {}): string {
   const asked = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== '')).toString();
   return `${linkToPage(route)}${asked === '' ? '' : `?${asked}`}`;

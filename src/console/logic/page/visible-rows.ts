@@ -1,4 +1,4 @@
-/** The part of a long table that is on the screen, and a few rows around it. */
+/** The part of a long table that is on the screen, with a few rows around it. */
 export interface VisibleRows {
   readonly first: number;
   /** The row after the last one. */
@@ -7,7 +7,7 @@ export interface VisibleRows {
 
 const usualAround = 15;
 
-/** The rows to make, where each is as high as the others. */
+/** The rows to render, if all rows have the same height. */
 export function findVisibleRows(
   count: number,
   rowHeight: number,

@@ -6,7 +6,7 @@ export type BulkAction = 'suspend' | 'resume' | 'expire' | 'remove';
 
 const mostNames = 12;
 
-/** The names of peers, for a sentence; of many the first ones and how many more there are. */
+/** The names of peers for a sentence. Of many, the first ones and the number of the rest. */
 export function namePeers(peers: readonly Pick<Peer, 'name'>[]): string {
   const rest = peers.length - mostNames;
   const names = peers.slice(0, mostNames).map(({ name }) => name);
@@ -15,14 +15,14 @@ export function namePeers(peers: readonly Pick<Peer, 'name'>[]): string {
 
 export const countPeers = (count: number) => (count === 1 ? '1 peer' : `${count} peers`);
 
-/** A peer whose change failed; it may have been carried out if the outcome is unknown. */
+/** A peer whose change failed. With an unknown outcome, it may have been executed. */
 export interface Failure {
   readonly name: string;
   readonly message: string;
   readonly isUnknown: boolean;
 }
 
-/** What is left after some of the changes failed; null where none did. `done` is what the peers were to be, such as `suspended`. */
+/** Describes failed changes; null without any. `done` is the intended state, as in `suspended`. */
 export function describeFailures(failures: readonly Failure[], done: string): string | null {
   const unknown = failures.filter(({ isUnknown }) => isUnknown);
   const refused = failures.filter(({ isUnknown }) => !isUnknown);
@@ -36,7 +36,7 @@ export function describeFailures(failures: readonly Failure[], done: string): st
   return sentences.length > 0 ? sentences.join(' ') : null;
 }
 
-/** What stops working once these peers are out of the network: routes without a connector, and devices whose profile dials one of them. */
+/** The consequences of removing peers: routes without a connector, and devices without one. */
 export function describeLosses(network: Pick<Network, 'peers' | 'routes'>, leaving: readonly Peer[]): string[] {
   const { routes: lost, devices } = findLosses(network, leaving);
   const [has, these] = lost.length === 1 ? ['has', 'this route'] : ['have', 'these routes'];

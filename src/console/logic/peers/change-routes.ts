@@ -1,8 +1,9 @@
 import type { ChangePeer, Peer } from '../../../contract/peer.ts';
 
 /**
- * The fields that give a connector other routes, null for all; none if it has these already. The routes that the user saw go with them:
- * the control plane refuses the change if another admin changed them meanwhile.
+ * The fields that set a connector's routes, null for all; none if nothing changes. They include the
+ * routes that the user saw, so that the control plane refuses the change if another admin changed
+ * them meanwhile.
  */
 export function changeRoutes(
   { routes, withdrawn = [] }: Peer,
@@ -11,7 +12,7 @@ export function changeRoutes(
 ): Pick<ChangePeer, 'routes' | 'expected_routes'> {
   const isSame = wanted === null || routes === undefined ? wanted === (routes ?? null) : isSameSet(wanted, routes);
   if (isSame) return {};
-  // The connector takes routes out of service on its own: they count as its routes.
+  // Withdrawn routes still count as routes of the connector.
   const routesShown = routes === undefined ? null : [...routes, ...withdrawn.filter((each) => each !== range)];
   return { routes: wanted === null ? null : [...wanted], expected_routes: routesShown };
 }

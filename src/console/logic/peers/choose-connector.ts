@@ -1,11 +1,11 @@
 import type { Peer } from '../../../contract/peer.ts';
 
-/** What a phone dials: one connector, all peers that have an endpoint, or a connector that is gone. */
+/** What a phone dials: a connector, all peers with an endpoint, or a connector that is gone. */
 export type Dialled = Peer | 'all' | 'gone';
 
 /**
- * What the user chose: the id of a connector, or `all`; null for the first connector. A connector is gone when another admin removed it
- * meanwhile, or when phones cannot dial it any more.
+ * Resolves the user's choice: a connector's id, `all`, or null for the first connector. A connector
+ * is gone if another admin removed it meanwhile, or if phones can no longer dial it.
  */
 export function findDialled(chosen: string | null, connectors: readonly Peer[]): Dialled {
   const [first] = connectors;

@@ -1,8 +1,8 @@
 import { encode } from 'uqr';
 
-/** The widest code that a camera reads from a screen at arm's length, in modules without the border: version 25. */
+/** The widest code that a camera reads at arm's length: version 25, in modules without border. */
 const mostModules = 117;
-/** Light modules around a code, without which a camera does not find it. */
+/** The light modules around a code that a camera needs to find it. */
 export const codeBorder = 4;
 
 /** The pixels of a module: cameras need four. */
@@ -10,7 +10,7 @@ export function findModulePixels(modules: number): number {
   return modules <= 73 ? 5 : 4;
 }
 
-/** Whether a text fits a code that a camera reads. */
+/** True if a text fits in a code that a camera reads. */
 export function fitsCode(text: string): boolean {
   try {
     return encode(text, { border: 0 }).size <= mostModules;

@@ -2,12 +2,12 @@ import type { RemovalStatus } from '../../../contract/removal.ts';
 
 const mostNames = 10;
 
-/** Names the hosts that have not applied the last removal. */
+/** Lists the hosts that have not applied the last removal. */
 export function describePending({ revision, pending }: RemovalStatus): string {
   return `Hosts that have not applied the last removal (revision ${revision}), and may still reach the peer: ${list(pending)}.`;
 }
 
-/** Names the hosts of a deleted network whose tunnels may still be up, in sentences. */
+/** Lists the hosts of a deleted network whose tunnels may still be up, in sentences. */
 export function describeDeletion({ deleted_at, pending }: RemovalStatus): string[] {
   const older = pending.filter(({ deletion }) => deletion === 'unsupported');
   const others = pending.filter(({ deletion }) => deletion !== 'unsupported');

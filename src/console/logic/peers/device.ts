@@ -5,7 +5,7 @@ import { findOutdated } from '../../../core/export/device-profile.ts';
 import type { Reach } from '../matrix/reach.ts';
 import { formatExact } from '../text/time.ts';
 
-/** True of a peer on which cpn does not run, such as a phone: there is no daemon to start. cpn always sends an identity. */
+/** True for a peer without cpn and its daemon, such as a phone. cpn always sends an identity. */
 export function isDevice({ via, peer_type, identity_key }: Peer, health: PeerHealth | undefined): boolean {
   if (via !== undefined) return true;
   const isSilent = (health?.version ?? null) === null && (health?.last_seen ?? null) === null;
@@ -19,7 +19,7 @@ interface DeviceState {
   readonly remedies: readonly [];
 }
 
-/** How a device is, as far as the hosts that it dials report it. */
+/** The state of a device, as reported by the hosts that it dials. */
 export function describeDevice(
   network: Pick<Network, 'private_cidr' | 'routes' | 'peers'>,
   reach: Reach,
@@ -70,7 +70,7 @@ function summarize(
   return `${name} is not connected at the moment. The device is off, asleep, or sends nothing.`;
 }
 
-/** The latest handshake that a host reports; null where none does. */
+/** The latest handshake that a host reports, or null. */
 function findLastHandshake(reach: Reach, { id }: Peer): LastHandshake | null {
   let last: LastHandshake | null = null;
   for (const host of reach.byId.values()) {
@@ -83,7 +83,7 @@ function findLastHandshake(reach: Reach, { id }: Peer): LastHandshake | null {
   return last;
 }
 
-/** The connector of a device, and whether its profile is outdated; null for a peer without a profile. */
+/** A device's connector, or that its profile is outdated; null for a peer without a profile. */
 export function describeProfile(
   network: Pick<Network, 'private_cidr' | 'routes' | 'peers'>,
   peer: Peer,

@@ -1,15 +1,15 @@
 import type { PeerType } from '../../../contract/peer.ts';
 
 export interface JoinFields {
-  /** Where the host reaches the control plane; see {@link readServiceAddress}. */
+  /** The address of the control plane for the host; see {@link readServiceAddress}. */
   readonly api: string;
   readonly token: string;
   readonly type: PeerType;
-  /** Where others dial the host; see {@link isEndpoint}. */
+  /** The address at which others dial the host; see {@link isEndpoint}. */
   readonly endpoint?: string;
 }
 
-/** What to paste on a host to enrol it, for one kind of host. */
+/** The command that enrols one kind of host. */
 export interface JoinCommand {
   readonly id: 'debian' | 'container' | 'cloud-init';
   readonly title: string;
@@ -19,11 +19,10 @@ export interface JoinCommand {
   readonly promptsForKey: boolean;
 }
 
-/** The commands that enrol a host, for each kind of host. */
 export function makeJoinCommands(request: JoinFields): readonly JoinCommand[] {
   const flags = ['--api', quote(request.api), ...(isInsecure(request.api) ? ['--insecure-http'] : [])];
   const endpoint = request.endpoint === undefined ? [] : ['--endpoint', quote(request.endpoint)];
-  // Without the key: other users of the host see the arguments of a process, and the shell's history keeps what is typed.
+  // Without the key: other users see the arguments of a process, and the shell keeps its history.
   const join = `join ${[...flags, '--type', request.type, ...endpoint].join(' ')}`;
   return [
     {
@@ -70,15 +69,15 @@ runcmd:
 `;
 }
 
-/** True where a host refuses to send its key without being allowed to: plain http, but for the host itself. */
+/** True if a host needs `--insecure-http` to send its key: plain http to another host. */
 const isInsecure = (api: string): boolean => api.startsWith('http:') && !isLoopback(api);
 
-/** True for an address that no other host reaches. */
+/** True for an address that no other host can reach. */
 export function isLoopback(api: string): boolean {
   return /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(new URL(api).hostname);
 }
 
-/** The address of a control plane as typed, without a slash at its end; null where `cpn join` would refuse it. */
+/** The address of a control plane without a trailing slash; null if `cpn join` would refuse it. */
 export function readServiceAddress(typed: string): string | null {
   const text = typed.trim();
   if (!/^https?:\/\/[^\s\p{Cc}?#]+$/iu.test(text) || !URL.canParse(text)) return null;
@@ -86,7 +85,7 @@ export function readServiceAddress(typed: string): string | null {
   return username === '' && password === '' ? `${origin}${pathname}`.replace(/\/+$/, '') : null;
 }
 
-/** As in core/net/endpoint.ts. */
+/** The same as in core/net/endpoint.ts. */
 const namePattern =
   /^(?=.{1,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*(?!\d+$|0x[0-9a-f]*$)[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/i;
 
@@ -99,7 +98,7 @@ export function isEndpoint(text: string): boolean {
   return URL.canParse(url) && (host.startsWith('[') || new URL(url).hostname === host);
 }
 
-/** As one word of a shell. */
+/** Quotes a text as one shell word. */
 function quote(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -3,10 +3,10 @@ import { findOtherLabel, nameWithLabel } from '../../../core/names/label.ts';
 
 type NamedPeer = Pick<Peer, 'id' | 'name' | 'dns_label'>;
 
-/** The name of a peer, with the label by which hosts resolve it where that is another one, as `cpn peer list` has it. */
+/** The name of a peer, with its DNS label if that differs, like `cpn peer list`. */
 export const nameOf = (peer: NamedPeer) => nameWithLabel(toNamed(peer));
 
-/** That label alone; null where it is the name. */
+/** The label if it differs from the name, else null. */
 export const labelOf = (peer: NamedPeer) => findOtherLabel(toNamed(peer));
 
 function toNamed({ id, name, dns_label }: NamedPeer) {

@@ -4,12 +4,11 @@ import type { Query } from '../page/route.ts';
 import { peerTypes } from './peer-types.ts';
 import { foldText, searchPeers } from './search.ts';
 
-/** The state of a peer in the list. A suspended or expired peer has no verdict, because no map lists it. */
+/** A peer's state in the list. Suspended and expired peers have no verdict: no map lists them. */
 export type ListedState = PeerState | 'suspended' | 'expired';
 
 export const listedStates: readonly ListedState[] = ['online', 'offline', 'unknown', 'suspended', 'expired'];
 
-/** A peer with what the list shows of it. */
 export interface PeerRow {
   readonly peer: Peer;
   readonly state: ListedState;
@@ -17,7 +16,7 @@ export interface PeerRow {
   readonly path: PathSummary | null;
 }
 
-/** How hosts reach a peer: the state that most of them report, of how many. */
+/** How hosts reach a peer: the most frequently reported state, with its count and the total. */
 export interface PathSummary {
   readonly state: PathState;
   readonly count: number;
@@ -27,7 +26,7 @@ export interface PathSummary {
 export const sortNames = ['name', 'state', 'last_seen', 'type', 'address', 'path', 'version'] as const;
 export type SortName = (typeof sortNames)[number];
 
-/** What the list shows, and in which order. */
+/** The filter and order of the list. */
 export interface PeerListView {
   readonly search: string;
   readonly state: ListedState | '';
@@ -36,7 +35,7 @@ export interface PeerListView {
   readonly isDescending: boolean;
 }
 
-/** Reads the view from the URL. What is not valid there has its default. */
+/** Parses the view in the URL. Invalid values become the default. */
 export function readView({ q = '', state = '', type = '', sort = '' }: Query): PeerListView {
   const name = sort.replace(/^-/, '');
   return {
@@ -48,7 +47,7 @@ export function readView({ q = '', state = '', type = '', sort = '' }: Query): P
   };
 }
 
-/** The view as it stands in the URL, without what is the default. */
+/** The view for the URL, without default values. */
 export function writeView({ search, state, type, sort, isDescending }: PeerListView): Query {
   const order = `${isDescending ? '-' : ''}${sort}`;
   return { q: search, state, type, sort: order === 'name' ? '' : order };
@@ -74,7 +73,7 @@ function readState({ suspended_at, expires_at }: Peer, health: PeerHealth | unde
 
 const order: readonly PathState[] = ['direct', 'relayed', 'stale', 'never', 'down'];
 
-/** Counts the paths that are reported to each peer. */
+/** Counts the reported paths to each peer. */
 export function summarizePaths(health: Iterable<PeerHealth>): ReadonlyMap<number, PathSummary> {
   const counts = new Map<number, Map<PathState, number>>();
   for (const { state, paths } of health) {
@@ -96,7 +95,7 @@ export function summarizePaths(health: Iterable<PeerHealth>): ReadonlyMap<number
   );
 }
 
-/** The rows that a view has, in its order. */
+/** The rows that match a view, in its order. */
 export function viewPeers(rows: readonly PeerRow[], view: PeerListView): readonly PeerRow[] {
   const found = new Set(
     searchPeers(
@@ -121,9 +120,9 @@ const byText = (textOf: (row: PeerRow) => string) => (one: PeerRow, other: PeerR
 
 const comparisons: Readonly<Record<SortName, (one: PeerRow, other: PeerRow) => number>> = {
   name: byText(({ peer }) => foldText(peer.name)),
-  // What needs attention first.
+  // Peers that need attention first.
   state: (one, other) => attention.indexOf(one.state) - attention.indexOf(other.state),
-  // Sorts the most recently seen peer first, and peers that were never seen at the end.
+  // The most recently seen peer first, and peers that were never seen at the end.
   last_seen: (one, other) => (other.health?.last_seen ?? '').localeCompare(one.health?.last_seen ?? ''),
   type: byText(({ peer }) => peerTypes[peer.peer_type]),
   address: (one, other) => toNumber(one.peer.address) - toNumber(other.peer.address),

@@ -1,6 +1,6 @@
 import type { PeerType } from '../../../contract/peer.ts';
 
-/** What the types of peers are called. */
+/** The texts for peer types. */
 export const peerTypes: Readonly<Record<PeerType, string>> = {
   origin: 'server',
   connector: 'connector',

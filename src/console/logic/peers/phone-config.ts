@@ -10,19 +10,22 @@ import {
 } from '../../../core/export/device-profile.ts';
 import { findConnectors, findRelays } from './connectors.ts';
 
-/** The wg-quick text of a phone: by its profile, if it dials one connector alone. */
+/** The wg-quick text of a phone; from its profile if it dials only one connector. */
 export function renderPhoneConfig(network: Network, self: Peer, privateKey: string): string {
   const { profile, address } = self;
   if (profile === undefined) return renderAll(network, self, privateKey);
   return renderProfile({ privateKey, address, range: network.private_cidr, profile });
 }
 
-/** A text as long as that of a phone that enrols now. @throws Error for a value that no wg-quick file can hold */
+/**
+ * A text as long as the one of a newly enrolled phone. @throws Error if a value does not fit in a
+ * wg-quick file
+ */
 export function draftPhoneConfig(network: Network, connector: Peer | null): string {
   const key = `${'A'.repeat(43)}=`;
   const self: Peer = {
     ...{ id: 0, name: 'phone', peer_type: 'admin_device', public_key: key, endpoint: null, created_at: '' },
-    // No address has a longer text.
+    // The longest possible address.
     address: '255.255.255.255',
     ...(connector !== null && { profile: draftProfile(network, connector) }),
   };
@@ -35,14 +38,15 @@ function draftProfile({ routes }: Network, { id, public_key, endpoint }: Peer): 
   return { connector: id, public_key, endpoint: endpoint ?? '', routes: taken, declined };
 }
 
-/** A file that has the key and no peer: what is left if the network has a value that no wg-quick file can hold. */
+/** A file with the key and no peers, for a network with a value that no wg-quick file can hold. */
 export function renderKeyAlone({ address }: Pick<Peer, 'address'>, privateKey: string): string {
   return `[Interface]\nPrivateKey = ${privateKey}\nAddress = ${address}/32\n`;
 }
 
 /**
- * The wg-quick text of a phone that dials the peers that have an endpoint, and reaches the others and the routes through connectors.
- * The default route is left out: the phone keeps its own way to the internet.
+ * The wg-quick text of a phone that dials all peers with an endpoint, and reaches the others and
+ * the routes through connectors. The default route is left out: the phone keeps its own internet
+ * access.
  */
 function renderAll(network: Network, self: Peer, privateKey: string): string {
   const dialled = network.peers.filter(({ id, endpoint }) => id !== self.id && endpoint !== null);
@@ -72,12 +76,15 @@ function findRelayed(network: Network, route: string, relay: Peer | undefined): 
   return findConnectors(network.peers, route).length > 0 ? relay : undefined;
 }
 
-/** The WireGuard apps name a tunnel after its file, with up to this many characters. */
+/** WireGuard apps name a tunnel after its file, with at most this many characters. */
 const longestName = 15;
-/** Windows has devices of these names, in every folder. */
+/** Windows reserves these device names in every folder. */
 const device = /^(con|prn|aux|nul|(com|lpt)[0-9])$/;
 
-/** The name of the file of a peer: its label, which is unique in the network. A label that cannot stay whole ends in the id of the peer. */
+/**
+ * The file name of a peer: its label, which is unique in the network. A label that must be changed
+ * ends with the peer's id.
+ */
 export function nameFile({ id, name, dns_label }: Pick<Peer, 'id' | 'name' | 'dns_label'>): string {
   const label = dns_label ?? toPlain(name);
   if (label !== '' && label.length <= longestName && !device.test(label)) return `${label}.conf`;

@@ -2,7 +2,7 @@ import type { Peer } from '../../../contract/peer.ts';
 import { nameOf } from './name-of.ts';
 import { peerTypes } from './peer-types.ts';
 
-/** The peers for which each word of a query is a part of name, DNS label, address, endpoint, key, type or routes. */
+/** Peers that contain each word in name, label, address, endpoint, key, type or routes. */
 export function searchPeers(peers: readonly Peer[], query: string): readonly Peer[] {
   const words = foldText(query).split(/\s+/).filter(Boolean);
   if (words.length === 0) return peers;
@@ -23,7 +23,7 @@ const letters: Readonly<Record<string, string>> = {
   ...{ ø: 'o', ł: 'l', đ: 'd', ð: 'd', þ: 'th', ß: 'ss', æ: 'ae', œ: 'oe', ı: 'i', ħ: 'h', ŋ: 'ng' },
 };
 
-/** A text without case and marks, so that `zoe` finds `Zoë`. */
+/** Removes case and marks, so that `zoe` finds `Zoë`. */
 export function foldText(text: string): string {
   return text
     .normalize('NFKD')

@@ -1,4 +1,4 @@
-/** An instant of the API for people: to the second, in their time zone, which it names. */
+/** Formats an instant to the second in the user's time zone, which it shows. */
 export function formatExact(instant: string, locale?: string, timeZone?: string): string {
   const date = { day: 'numeric', month: 'short', year: 'numeric' } as const;
   const time = { hour: '2-digit', minute: '2-digit', second: '2-digit', timeZoneName: 'short' } as const;
@@ -7,7 +7,10 @@ export function formatExact(instant: string, locale?: string, timeZone?: string)
 
 const [minute, hour, day] = [60, 3600, 86_400];
 
-/** The time since an instant, or until a later one. `now` in milliseconds. A clock that is some seconds off is no future. */
+/**
+ * The time since an instant, or until a later one. `now` is in milliseconds. A clock that is ahead
+ * by some seconds does not produce a future time.
+ */
 export function formatAgo(instant: string, now: number): string {
   const seconds = Math.round((now - Date.parse(instant)) / 1000);
   const distance = Math.abs(seconds);
@@ -23,7 +26,7 @@ function formatDistance(seconds: number): string {
   return `${Math.floor(seconds / day)} days`;
 }
 
-/** The instant in so many days from now, as the API takes it; null for an empty text. */
+/** The instant in `days` days for the API; null for an empty text. */
 export function inDays(days: string, now: Date): string | null {
   const number = Number(days);
   if (days.trim() === '' || !Number.isFinite(number)) return null;

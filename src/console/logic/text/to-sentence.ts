@@ -1,4 +1,4 @@
-/** A message of the API, which begins in lower case and has no full stop, as a sentence. */
+/** Turns an API message, which is in lower case and has no full stop, into a sentence. */
 export function toSentence(message: string): string {
   const [first = '', ...rest] = message;
   const text = first.toUpperCase() + rest.join('');

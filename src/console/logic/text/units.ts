@@ -1,4 +1,3 @@
-/** A number of seconds for people. */
 export function formatSeconds(seconds: number): string {
   if (seconds < 120) return `${Math.round(seconds)} s`;
   if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
@@ -6,7 +5,6 @@ export function formatSeconds(seconds: number): string {
   return `${Math.round(seconds / 86_400)} days`;
 }
 
-/** Bytes a second for people. */
 export function formatRate(rate: number): string {
   const units = ['B/s', 'kB/s', 'MB/s', 'GB/s'];
   const step = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, rate)) / 3));
