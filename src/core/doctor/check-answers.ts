@@ -6,7 +6,10 @@ import type { Desired } from '../reconcile/desired.ts';
 import { isTakenByTunnel, type ReturnPath } from '../routing/return-path.ts';
 import { type Finding, noteFinding, okFinding, problemFinding } from './finding.ts';
 
-/** Judges whether a full tunnel takes the answers of this host to clients outside; nothing without a full tunnel. */
+/**
+ * Checks whether a full tunnel takes this host's replies to clients outside; empty without a full
+ * tunnel.
+ */
 export function checkAnswers(paths: readonly ReturnPath[], desired: Desired, actual: Actual): Finding[] {
   const { link, rules } = desired;
   if (rules.length === 0 || actual.isPlain) return [];

@@ -3,9 +3,9 @@ import { judgeValidity } from '../tls/served-chain.ts';
 import { type Finding, okFinding, problemFinding } from './finding.ts';
 
 /**
- * Judges the CAs of `--ca-file`.
+ * Checks the CAs of `--ca-file`.
  *
- * @param link the interface of the network whose control plane they are for
+ * @param link the interface of the network that uses these CAs for its control plane
  * @param now seconds since the epoch
  */
 export function checkAuthorities(link: string, authorities: readonly Certificate[], now: number): Finding[] {

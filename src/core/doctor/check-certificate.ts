@@ -3,7 +3,7 @@ import { judgeValidity } from '../tls/served-chain.ts';
 import { type Finding, problemFinding } from './finding.ts';
 
 /**
- * Judges how long a certificate that is accepted now stays valid.
+ * Checks how long a certificate that is now accepted stays valid.
  *
  * @param now seconds since the epoch
  */

@@ -1,13 +1,13 @@
 import { type Finding, okFinding, problemFinding } from './finding.ts';
 
-/** Seconds by which clocks may differ: a Date has whole seconds, and an answer takes its time. */
+/** Seconds by which clocks may differ: a Date has whole seconds, and a reply takes time. */
 const tolerance = 60;
 
 /**
- * Judges this host's clock by the control plane's.
+ * Checks this host's clock against the control plane's.
  *
- * @param now seconds since the epoch here, halfway between question and answer
- * @param serviceNow the same there
+ * @param now seconds since the epoch on this host, halfway between request and reply
+ * @param serviceNow the same at the control plane
  */
 export function checkServiceClock(url: string, now: number, serviceNow: number): Finding {
   const checked = `the clock, by the Date of ${url}`;
@@ -17,7 +17,7 @@ export function checkServiceClock(url: string, now: number, serviceNow: number):
   return problemFinding('clock', checked, how, 'timedatectl set-ntp true, or set the clock of whichever is wrong');
 }
 
-/** A moment that this host wrote down, or WireGuard did; all of them should be past. */
+/** An instant that this host or WireGuard recorded. All such instants should be past. */
 export interface NotedInstant {
   readonly what: string;
   /** Seconds since the epoch. */
@@ -25,8 +25,9 @@ export interface NotedInstant {
 }
 
 /**
- * Judges the clock by what was written down with it: WireGuard's peers refuse handshakes with earlier timestamps than they saw
- * (TAI64N, section 5.1 of its paper), so that a clock which went back keeps the tunnel down.
+ * Checks the clock against recorded instants. WireGuard's peers refuse handshakes with timestamps
+ * earlier than the last one (TAI64N, section 5.1 of its paper), so a clock that went back keeps the
+ * tunnel down.
  */
 export function checkOwnClock(moments: readonly NotedInstant[], now: number): Finding {
   const checked = 'the clock, by what was written down before';

@@ -4,15 +4,17 @@ import { formatEndpoint, isLiteral, type SocketEndpoint } from '../net/endpoint.
 import type { MappedNetwork } from './check-network.ts';
 import { type Finding, noteFinding, okFinding } from './finding.ts';
 
-/** Where this host sends to a peer. */
+/** The endpoint to which this host sends for a peer. */
 interface UsedEndpoint {
   readonly name: string;
-  /** The endpoint of the network, as the map has it; null where a peer has none. */
+  /** The endpoint of the network, as the map has it; null if a peer has none. */
   readonly given: string | null;
   readonly used: SocketEndpoint;
 }
 
-/** The endpoints in use: those that WireGuard has, and before it has one, those that it is given. */
+/**
+ * Returns the endpoints in use: those that WireGuard has, or else those that it is configured with.
+ */
 export function findUsedEndpoints({ map, desired, actual }: MappedNetwork): readonly UsedEndpoint[] {
   const learned = new Map(actual.device?.peers.map((peer) => [peer.publicKey, peer.endpoint]));
   const peers = new Map(map.peers.map((peer) => [peer.publicKey, peer]));
@@ -27,8 +29,8 @@ export function findUsedEndpoints({ map, desired, actual }: MappedNetwork): read
 const mostNamed = 5;
 
 /**
- * Judges whether this host can send to its peers. A peer without a route is a note: it may dial this host itself, and the status
- * has the problem where it answered before.
+ * Checks whether this host can send to its peers. A peer without a route is a note: it may dial
+ * this host. If it answered before, the status has the problem.
  *
  * @param unreachable addresses to which it has no route outside the tunnel
  */

@@ -1,14 +1,14 @@
 import { type Finding, noteFinding, okFinding, problemFinding } from './finding.ts';
 
-/** A file or folder that this program keeps, and who may touch it. */
+/** A file or folder that this program keeps. */
 export interface KeptFile {
   readonly path: string;
   readonly kind: 'file' | 'folder';
-  /** Holds keys or tokens: no other user may read it. */
+  /** True if it has keys or tokens: no other user may read it. */
   readonly isSecret: boolean;
 }
 
-/** What stat(2) tells of it. */
+/** The fields of stat(2) that the check uses. */
 export interface FileFacts {
   readonly kind: 'file' | 'folder' | 'other';
   /** The permission bits. */
@@ -17,9 +17,9 @@ export interface FileFacts {
 }
 
 /**
- * Judges who may touch it; null where it is not there.
+ * Checks who may access it; null if it does not exist.
  *
- * @param user the user of this process, who may own it as root may
+ * @param user the user of this process, who may own it, as root may
  */
 export function checkFile({ path, kind, isSecret }: KeptFile, facts: FileFacts | null, user: number): Finding | null {
   if (facts === null) return null;
@@ -36,7 +36,7 @@ export function checkFile({ path, kind, isSecret }: KeptFile, facts: FileFacts |
   if (uid !== 0 && uid !== user) {
     return problemFinding('files', path, `belongs to user ${uid}`, `see what it holds, then: chown root ${path}`);
   }
-  // A shared folder with the sticky bit keeps users from replacing files of others.
+  // The sticky bit of a shared folder prevents users from replacing files of others.
   const isWritable = (mode & 0o022) !== 0 && !(kind === 'folder' && (mode & 0o1000) !== 0);
   if (isWritable) {
     return problemFinding(
@@ -57,7 +57,7 @@ export function checkFile({ path, kind, isSecret }: KeptFile, facts: FileFacts |
   return okFinding('files', path, `mode ${shown}, of ${uid === 0 ? 'root' : 'this user'}`);
 }
 
-/** The process whose id is in the file of a lock. */
+/** The process whose id is in a lock file. */
 export interface LockHolder {
   readonly pid: number;
   readonly alive: boolean;
@@ -66,7 +66,7 @@ export interface LockHolder {
 /**
  * Checks whether a daemon reconciles the networks.
  *
- * @param holder null where no daemon ever wrote itself down
+ * @param holder null if no daemon ever wrote the lock
  */
 export function checkDaemon(holder: LockHolder | null, networks: number): Finding {
   const checked = 'the daemon';

@@ -1,27 +1,32 @@
 import { type Finding, noteFinding, okFinding, problemFinding } from './finding.ts';
 
-/** A tool of the operating system, as it was found; null where it is not there, or does not tell. */
+/**
+ * A tool of the operating system; `path` is null if it was not found, `version` if it does not
+ * report one.
+ */
 export interface ToolFound {
   readonly tool: string;
   readonly path: string | null;
   readonly version: string | null;
-  /** How a person gets it. */
+  /** How to install it. */
   readonly remedy: string;
 }
 
 /** What this host's networks need in addition to `wg` and `ip`. */
 export interface Needs {
-  /** Some network has this host as a connector. */
+  /** True if this host is a connector in any network. */
   readonly forwards: boolean;
-  /** Some network probes its LAN with pings. */
+  /** True if any network probes its LAN with pings. */
   readonly pings: boolean;
 }
 
 const userspace = ['wireguard-go', 'boringtun-cli'];
 
-/** Judges the tools but for those that stand in for the kernel, of which {@link checkKernel} tells. */
+/**
+ * Checks the tools, except those that replace the kernel module, which {@link checkKernel} reports.
+ */
 export function checkTools(tools: readonly ToolFound[], { forwards, pings }: Needs): Finding[] {
-  // What a kind of host does without is not among its tools.
+  // The tools of a kind of host do not include tools that it does not need.
   const needed = ['wg', 'ip', 'wg-quick', 'wireguard', ...(forwards ? ['nft'] : []), ...(pings ? ['ping'] : [])];
   return tools
     .filter(({ tool }) => !userspace.includes(tool))
@@ -36,16 +41,16 @@ export function checkTools(tools: readonly ToolFound[], { forwards, pings }: Nee
     });
 }
 
-/** What the kernel brings along. */
+/** The kernel's support for WireGuard. */
 export interface Kernel {
   readonly release: string;
-  /** A module that is loaded, or can be. */
+  /** True if the module is loaded, or can be. */
   readonly wireguard: boolean;
-  /** /dev/net/tun, which WireGuard in user space needs. */
+  /** True if /dev/net/tun exists, which WireGuard in user space needs. */
   readonly tun: boolean;
 }
 
-/** Judges who is to do WireGuard's work. */
+/** Checks which implementation of WireGuard is available. */
 export function checkKernel({ release, wireguard, tun }: Kernel, tools: readonly ToolFound[]): Finding {
   const checked = `the wireguard module of Linux ${release}`;
   if (wireguard) return okFinding('kernel', checked, 'is there');
@@ -68,7 +73,7 @@ export function checkKernel({ release, wireguard, tun }: Kernel, tools: readonly
   );
 }
 
-/** Judges whether this process may do what is to be done. */
+/** Checks the privileges of this process. */
 export function checkPrivilege(mayAdminister: boolean): Finding {
   const checked = 'CAP_NET_ADMIN';
   if (mayAdminister) return okFinding('privileges', checked, 'this process has it');
@@ -92,7 +97,10 @@ const remedies: readonly (readonly [RegExp, string])[] = [
   [/^wg-quick|^wg-[a-z]/, 'let only one of the two look after an interface'],
 ];
 
-/** Judges programs that change networks by themselves; `name (pid N)` each. That they run is no harm yet. */
+/**
+ * Checks for programs that change networks on their own; `name (pid N)` each. Their presence alone
+ * is no problem.
+ */
 export function checkManagers(managers: readonly string[], prepared: readonly string[]): Finding[] {
   const checked = 'programs that change networks by themselves';
   if (managers.length === 0) return [okFinding('managers', checked, 'none runs here')];
@@ -105,15 +113,15 @@ export function checkManagers(managers: readonly string[], prepared: readonly st
   });
 }
 
-/** Free room on a file system, and the place that was asked for it. */
+/** Free space on a file system, and the path for which it was measured. */
 export interface Space {
   readonly path: string;
   readonly bytes: number;
-  /** Files that can still be made; null where the file system does not count them. */
+  /** Files that can still be created; null if the file system does not count them. */
   readonly files: number | null;
 }
 
-/** A state is some kilobytes, is kept twice, and grows with its network. */
+/** A state file has some kilobytes, is kept twice, and grows with its network. */
 const leastBytes = 16 * 1024 * 1024;
 const leastFiles = 16;
 

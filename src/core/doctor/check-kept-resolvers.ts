@@ -8,7 +8,10 @@ export interface KeptResolver {
   readonly answers: boolean;
 }
 
-/** Judges whether resolvers that are kept outside answer there: one behind the network's connector does not. */
+/**
+ * Checks whether resolvers that are kept outside answer there. A resolver behind the network's
+ * connector does not.
+ */
 export function checkKeptResolvers(link: string, resolvers: readonly KeptResolver[]): Finding[] {
   return resolvers.map(({ address, route, answers }) => {
     const checked = `the resolver ${address}, which stays outside the tunnel`;

@@ -2,17 +2,17 @@ import { describePathMtu, leastPathMtu, type PathMtu } from '../health/path-mtu.
 import type { Peer } from '../map/model.ts';
 import { type Finding, noteFinding, okFinding, problemFinding } from './finding.ts';
 
-/** What echoes through the tunnel, or towards an endpoint, showed; in bytes of the whole IP packet. */
+/** The results of echoes through the tunnel, or to an endpoint, in bytes of the whole IP packet. */
 export interface Echoes {
-  /** Whom they were sent to, for a person. */
+  /** The target, for display. */
   readonly target: string;
-  /** The largest that should pass. */
+  /** The largest packet that should pass. */
   readonly full: number;
-  /** The largest that passed; null where not even a small one was answered. */
+  /** The largest packet that passed; null if not even a small one was answered. */
   readonly passed: number | null;
 }
 
-/** Says that the MTU of an interface is a measured one. */
+/** Reports that the MTU of an interface was measured. */
 export function checkMeasured(link: string, pathMtu: PathMtu, fitted: number, peers: readonly Peer[]): Finding {
   return okFinding(
     'mtu',
@@ -22,9 +22,9 @@ export function checkMeasured(link: string, pathMtu: PathMtu, fitted: number, pe
 }
 
 /**
- * Judges echoes through the tunnel, whose packets may not be fragmented.
+ * Checks echoes through the tunnel, whose packets must not be fragmented.
  *
- * @param isAdaptive whether the daemon may change the MTU
+ * @param isAdaptive true if the daemon may change the MTU
  */
 export function checkTunnelEchoes({ target, full, passed }: Echoes, link: string, isAdaptive: boolean): Finding {
   const checked = `packets of ${full} bytes to ${target} through ${link}`;
@@ -39,7 +39,10 @@ export function checkTunnelEchoes({ target, full, passed }: Echoes, link: string
   );
 }
 
-/** Judges echoes outside the tunnel as large as what carries the tunnel's largest; those may still pass in fragments. */
+/**
+ * Checks echoes outside the tunnel of the size that carries the tunnel's largest packets. These may
+ * still pass in fragments.
+ */
 export function checkOuterEchoes({ target, full, passed }: Echoes, link: string): Finding {
   const checked = `packets of ${full} bytes, in which ${link}'s largest travel, to ${target}`;
   if (passed === null) return noteFinding('mtu', checked, 'it answers no ping, so that nothing can be tried out');
@@ -52,9 +55,11 @@ export function checkOuterEchoes({ target, full, passed }: Echoes, link: string)
   );
 }
 
-/** The smallest MTU that `--mtu` takes. */
+/** The smallest MTU that `--mtu` accepts. */
 const leastMtu = 576;
 
-/** Bytes around a packet of the tunnel over IPv4, and over IPv6: IP, UDP, and WireGuard's own 32. */
+/**
+ * Bytes added to a packet of the tunnel over IPv4, and over IPv6: IP, UDP, and WireGuard's own 32.
+ */
 export const overhead = 60;
 export const overheadV6 = 80;

@@ -15,7 +15,7 @@ import { findHiddenPeers } from '../routing/hidden-peers.ts';
 import { findForeignRoutes } from '../routing/own-routes.ts';
 import { type Finding, noteFinding, okFinding, problemFinding } from './finding.ts';
 
-/** A network as this host has it, and this host in it. */
+/** A network on this host, with this host's own peer. */
 export interface MappedNetwork {
   readonly map: NetworkMap;
   readonly self: Peer;
@@ -25,12 +25,12 @@ export interface MappedNetwork {
   readonly actual: Actual;
 }
 
-/** Judges the port on which this host is to be heard, and whether the others can know of it. */
+/** Checks the port at which peers reach this host, and the endpoint that the network announces. */
 export function checkPorts({ self, desired, actual }: MappedNetwork, open: ReadonlySet<number>): Finding[] {
   const { link } = desired;
   const bound = actual.device?.listenPort ?? null;
   const checked = `the UDP port of ${link}`;
-  // The problems of the network name a port that keeps the interface from coming up.
+  // The problems of the network report a port that prevents the interface from coming up.
   if (bound === null) return [];
   const listens = open.has(bound)
     ? okFinding('ports', checked, `${bound} is open`)
@@ -43,7 +43,10 @@ export function checkPorts({ self, desired, actual }: MappedNetwork, open: Reado
   return [listens, ...checkEndpoint(self, bound, actual.underlay.addresses)];
 }
 
-/** Judges where peers dial this host. Another port at its own address is among the problems of its status. */
+/**
+ * Checks where peers dial this host. The status reports another port at its own address as a
+ * problem.
+ */
 function checkEndpoint({ endpoint }: Peer, bound: number, own: readonly Address[]): Finding[] {
   const checked = 'where the network tells peers to dial this host';
   if (endpoint === null) {
@@ -58,10 +61,10 @@ function checkEndpoint({ endpoint }: Peer, bound: number, own: readonly Address[
 }
 
 /**
- * Judges what other packet rules of this host do with what peers that dial it send.
+ * Checks what other packet rules of this host do with packets from peers that dial it.
  *
- * @param drop an error where the rules could not be read
- * @param unread rules whose effect is not known
+ * @param drop an error if the rules could not be read
+ * @param unread rules whose effect is unknown
  */
 export function checkInboundDrop(
   { desired }: MappedNetwork,
@@ -79,7 +82,7 @@ export function checkInboundDrop(
   return [okFinding('ports', checked, 'none is seen to drop it')];
 }
 
-/** Judges the packet rules, which keep neighbours from the tunnel address. */
+/** Checks the packet rules, which keep neighbours from the tunnel address. */
 export function checkRules({ self, desired, actual }: MappedNetwork): Finding {
   const { link, firewall, forwards } = desired;
   const open = findOpenAddress(self.address, desired, actual);
@@ -91,9 +94,9 @@ export function checkRules({ self, desired, actual }: MappedNetwork): Finding {
 }
 
 /**
- * Judges what this host needs to forward; nothing where it forwards nothing.
+ * Checks what this host needs to forward; empty if it does not forward.
  *
- * @param unread rules whose effect is not known
+ * @param unread rules whose effect is unknown
  */
 export function checkForwarding(
   { desired, actual }: MappedNetwork,
@@ -119,7 +122,7 @@ export function checkForwarding(
   return [...on, okFinding('forwarding', checked, 'they let it through')];
 }
 
-/** Judges the routes into the interface that are none of this network. */
+/** Checks for routes into the interface that are not of this network. */
 export function checkForeignRoutes({ desired, actual }: MappedNetwork): Finding[] {
   const { link } = desired;
   const checked = `routes into ${link} that are not of its network`;
@@ -131,7 +134,7 @@ export function checkForeignRoutes({ desired, actual }: MappedNetwork): Finding[
   return found.length > 0 ? found : [okFinding('network', checked, 'none')];
 }
 
-/** Judges where this network and others, or the host's own surroundings, want the same addresses. */
+/** Checks whether this network overlaps with others, or with the host's underlay. */
 export function checkConflicts({ map, self, desired, actual }: MappedNetwork): Finding[] {
   const { link } = desired;
   const checked = `overlaps of ${link} with other networks of this host`;

@@ -8,7 +8,7 @@ import { areStrict } from '../routing/strict-rules.ts';
 import type { MappedNetwork } from './check-network.ts';
 import { type Finding, noteFinding, okFinding, problemFinding } from './finding.ts';
 
-/** Judges what leads past a full tunnel; nothing without one. */
+/** Checks what leads past a full tunnel; empty without one. */
 export function checkOutside({ enabled, desired, actual }: MappedNetwork): Finding[] {
   const { underlay } = actual;
   if (!enabled || desired.rules.length === 0) return [];
@@ -37,8 +37,9 @@ function checkIpv6({ link, ipv6 }: MappedNetwork['desired'], { uplinks6 = [] }: 
 }
 
 /**
- * The public subnets of each interface with more of them than a plain network gives it: one where it leads to a default router, none
- * elsewhere. A router advertisement adds a subnet, and so takes its addresses past the tunnel.
+ * Returns the public subnets of each interface that has more of them than expected: one on an
+ * interface with a default route, none elsewhere. A router advertisement adds a subnet, and so
+ * takes its addresses past the tunnel.
  *
  * @param inner interfaces by which nothing goes outside
  */
@@ -84,7 +85,10 @@ function checkRoutes({ link, rules, ipv6 }: MappedNetwork['desired'], underlay: 
   return shown.length > 0 ? shown : [okFinding('network', checked, 'those to local private subnets alone')];
 }
 
-/** A DHCP server that names public resolvers takes these addresses past a strict tunnel, as queries must work while the tunnel fails. */
+/**
+ * A DHCP server that announces public resolvers takes these addresses past a strict tunnel, because
+ * queries must work while the tunnel fails.
+ */
 function noteResolvers(link: string, resolvers: readonly Address[]): Finding[] {
   if (resolvers.length === 0) return [];
   const checked = `resolvers outside the strict tunnel ${link}`;

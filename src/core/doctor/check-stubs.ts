@@ -4,7 +4,10 @@ import type { Address } from '../net/cidr.ts';
 import type { MappedNetwork } from './check-network.ts';
 import { type Finding, noteFinding, okFinding } from './finding.ts';
 
-/** Judges the local resolvers that pass queries on: which servers these are is what keeps the servers outside accepted routes. */
+/**
+ * Checks the local resolvers that forward queries: accepted routes leave out their servers only if
+ * these are known.
+ */
 export function checkStubs({ desired, actual }: MappedNetwork): Finding[] {
   const outside = new Set(desired.keptOutside.map(({ address }) => address));
   return (actual.underlay.stubs ?? []).map((stub) => judge(stub, outside));

@@ -3,11 +3,11 @@ import { type Finding, noteFinding, okFinding, problemFinding } from './finding.
 /** The last requests for the map of a network. Times are in ISO 8601. */
 export interface LastSync {
   readonly lastSuccess: string | null;
-  /** Why the last request failed, of the daemon or of a command; null where it did not. */
+  /** Why the last request of the daemon or a command failed; null if it succeeded. */
   readonly error: string | null;
-  /** The reason of the last refusal; absent or null where the last request was not refused. */
+  /** The reason of the last refusal; absent or null if the last request was not refused. */
   readonly refusal?: string | null | undefined;
-  /** How the requests of the daemon fail; null where they do not. */
+  /** How the requests of the daemon fail; null if they succeed. */
   readonly daemonFailure: {
     readonly error: string;
     readonly since: string;
@@ -15,14 +15,18 @@ export interface LastSync {
   } | null;
 }
 
-/** Reports how the daemon last received the map, because the environment and the CAs of this command may be others. */
+/**
+ * Reports how the daemon last received the map, because this command may have another environment
+ * and other CAs.
+ */
 export function checkSync(link: string, { lastSuccess, error, refusal, daemonFailure }: LastSync): Finding[] {
   const checked = `the last sync of ${link}`;
   if (daemonFailure !== null) {
     const { since, lastSuccess: before } = daemonFailure;
     const last = before === null ? 'it had no success since it started' : `its last success was at ${minute(before)}`;
     const found = `fails since ${minute(since)}; ${last}: ${daemonFailure.error}`;
-    // A refusal is the answer to every client of this host: the findings about the control plane have its remedy.
+    // A refusal is the reply to every client of this host: the findings about the control plane
+    // have its remedy.
     return daemonFailure.error === refusal
       ? [noteFinding('daemon', `${checked} by the daemon`, found, elsewhere)]
       : [problemFinding('daemon', `${checked} by the daemon`, found, compare(link))];

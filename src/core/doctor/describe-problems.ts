@@ -1,19 +1,19 @@
 import { isProblem, type Problem, type ProblemCode } from '../problems/problem.ts';
 import { type Finding, type FindingSubject, noteFinding, okFinding, problemFinding } from './finding.ts';
 
-/** The names of an examined network, made printable. */
+/** The names of an examined network, safe to print. */
 export interface ExaminedNames {
   readonly link: string;
   readonly network: string;
 }
 
-/** How many peers the interface has, and how many of them had a handshake. */
+/** The number of peers on the interface, and the number of those with a handshake. */
 export interface HandshakeCount {
   readonly peers: number;
   readonly heard: number;
 }
 
-/** What was examined for problems of these codes, and what stands there where none was found. */
+/** The subject of problems with these codes, and its finding without such a problem. */
 interface Examined {
   readonly codes: readonly ProblemCode[];
   readonly subject: FindingSubject;
@@ -22,8 +22,9 @@ interface Examined {
 }
 
 /**
- * The problems and notes of a status as findings, and what was examined without any. Codes that other checks find, with the same
- * conditions and more details, are left to these: dropped packets, foreign routes, routes past a full tunnel, the age of the map.
+ * Converts the problems and notes of a status to findings, with a finding for each subject without
+ * any. Codes that other checks report with the same conditions and more details are omitted:
+ * dropped packets, foreign routes, routes past a full tunnel, the age of the map.
  */
 export function describeProblems(
   problems: readonly Problem[],

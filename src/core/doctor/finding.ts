@@ -1,4 +1,4 @@
-/** What is examined, in the order in which a person reads of it. */
+/** The subjects of the examination, in the order of the output. */
 export const subjects = [
   'tools',
   'kernel',
@@ -20,15 +20,15 @@ export const subjects = [
 ] as const;
 export type FindingSubject = (typeof subjects)[number];
 
-/** What an examination found in one place. */
+/** The result of one check. */
 export interface Finding {
   readonly subject: FindingSubject;
-  /** A problem keeps something from working, or will; a note is worth knowing. */
+  /** A problem prevents a function, now or later; a note is informational. */
   readonly verdict: 'ok' | 'note' | 'problem';
-  /** What was looked at. */
+  /** The subject of the check. */
   readonly checked: string;
   readonly found: string;
-  /** What to type or do next; null where there is nothing to do. */
+  /** What to type or do next; null if there is nothing to do. */
   readonly remedy: string | null;
 }
 
@@ -45,7 +45,7 @@ export function noteFinding(
   return { subject, verdict: 'note', checked, found, remedy };
 }
 
-/** Silence about a subject is no good news. */
+/** A missing subject would not mean that it is fine. */
 export function notExamined(subject: FindingSubject): Finding {
   return noteFinding(subject, `${subject} of this host`, 'is not examined on this kind of host');
 }

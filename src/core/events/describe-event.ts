@@ -1,6 +1,6 @@
 import type { Event, EventType } from '../../contract/event.ts';
 
-/** What the types of events are called. */
+/** The display names of the event types. */
 export const eventTypes: Readonly<Record<EventType, string>> = {
   'peer.enrolled': 'peer enrolled',
   'peer.removed': 'peer removed',
@@ -18,7 +18,6 @@ export const eventTypes: Readonly<Record<EventType, string>> = {
   'network.deleted': 'network deleted',
 };
 
-/** An event in plain words. */
 export function describeEvent({
   type,
   peer,
@@ -58,13 +57,13 @@ export function describeEvent({
       return `the network changed${listFields(details)}`;
     case 'network.deleted':
       return 'the network was deleted';
-    // A later version may have more.
+    // A later version may have more types.
     default:
       return [type, peer?.name, route].filter(Boolean).join(' ');
   }
 }
 
-/** The peers that have no other connector than the one that is offline. */
+/** Lists the peers that have no connector other than the offline one. */
 function listDialling({ only_connector_of: peers }: Event['details']): string {
   const names = Array.isArray(peers) ? peers.flatMap((peer) => nameOf(peer) ?? []) : [];
   return names.length === 0 ? '' : `; it is the only connector of ${names.join(', ')}`;
@@ -72,7 +71,7 @@ function listDialling({ only_connector_of: peers }: Event['details']): string {
 
 const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? value : null);
 
-/** The name of a peer in the details of an event; its number where it has none. */
+/** The name of a peer in the details of an event, or its number without a name. */
 export function nameOf(value: unknown): string | null {
   if (typeof value !== 'object' || value === null) return null;
   const { id, name } = value as { id?: unknown; name?: unknown };

@@ -3,7 +3,10 @@ import { type Check, inconclusive, passes } from './check.ts';
 import { describeRefusal, describeRoute } from './check-route.ts';
 import type { NetworkOnHost } from './view.ts';
 
-/** Tells where answers to an address go, from each address of this host; none without a full tunnel. */
+/**
+ * Reports where replies to an address go, from each address of this host; empty without a full
+ * tunnel.
+ */
 export function checkAnswers(paths: readonly ReturnPath[], { desired: { link } }: NetworkOnHost): Check[] {
   if (paths.length === 0) return [];
   const details = paths.map(({ from, route: kernelRoute }) => {

@@ -9,7 +9,10 @@ import { type Check, inconclusive, passes, stops } from './check.ts';
 import { usesTunnel } from './check-route.ts';
 import type { FoundTarget } from './find-target.ts';
 
-/** The ways of the peers' packets to an address behind a route that this host serves, and of the answers; none to any other. */
+/**
+ * Returns the paths of the peers' packets to an address behind a route that this host serves, and
+ * of the replies; empty for any other address.
+ */
 export function findForwardPaths(address: Address, { view, target }: FoundTarget, there: KernelRoute): ForwardPath[] {
   if (target.is !== 'route' || usesTunnel(target) || there.link === null || there.local) return [];
   const { link } = view.desired;
@@ -21,9 +24,9 @@ export function findForwardPaths(address: Address, { view, target }: FoundTarget
 }
 
 /**
- * Tells whether this connector forwards what its peers send to a route that it serves.
+ * Checks whether this connector forwards the peers' packets to a route that it serves.
  *
- * @param drops what packet rules of other programs drop of it; null when that could not be read
+ * @param drops what packet rules of other programs drop; null if they could not be read
  */
 export function checkForwarding(
   { view: { desired, actual, outdated } }: FoundTarget,
@@ -47,7 +50,7 @@ export function checkForwarding(
   return passes('firewall', `${own}, and no rule of others is seen to drop it`);
 }
 
-/** Where `nft` is missing or fails. */
+/** Shown if `nft` is missing or fails. */
 export const unreadRules = 'the packet rules of others could not be read; "nft list ruleset" as root shows them';
 
 function describeDrop(drop: ForwardDrop): string {

@@ -7,7 +7,9 @@ import { type Check, inconclusive, passes, stops } from './check.ts';
 import { unreadRules } from './check-firewall.ts';
 import { findActualPeer, findWantedOwner, type NetworkOnHost, namePeer } from './view.ts';
 
-/** The ways by which the peers start a session with this host; none where they do not dial it. */
+/**
+ * Returns the paths by which peers start a session with this host; empty if they do not dial it.
+ */
 export function findInboundPaths({ map, address, desired, actual }: NetworkOnHost): InboundPath[] {
   const self = map.peers.find((peer) => peer.address === address);
   if (self === undefined) return [];
@@ -16,10 +18,11 @@ export function findInboundPaths({ map, address, desired, actual }: NetworkOnHos
 }
 
 /**
- * Tells whether other packet rules of this host keep the peer of an address from starting a session: one that this host cannot dial
- * must do so before any packet goes there. Nothing where peers do not dial this host, and so nothing is looked at.
+ * Checks whether other packet rules of this host prevent the peer of an address from starting a
+ * session. A peer that this host cannot dial must do so before any packet goes to it. Empty if
+ * peers do not dial this host.
  *
- * @param drops what such rules drop; null when they could not be read
+ * @param drops what such rules drop; null if they could not be read
  */
 export function checkInbound(address: Address, view: NetworkOnHost, drops: ForeignDrops | null, now: number): Check[] {
   const [path] = findInboundPaths(view);

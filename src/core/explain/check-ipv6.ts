@@ -5,7 +5,7 @@ import { type Address, familyOf } from '../net/cidr.ts';
 import { type Check, stops } from './check.ts';
 import type { NetworkOnHost } from './view.ts';
 
-/** Says where a full tunnel rejects IPv6 that would leave outside of it; nothing for other packets. */
+/** Reports that a full tunnel rejects IPv6 that would leave outside it; empty for other packets. */
 export function checkIpv6(
   address: Address,
   { map, enabled, desired, actual }: NetworkOnHost,

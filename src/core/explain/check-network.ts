@@ -7,7 +7,10 @@ import { type Check, inconclusive, passes, stops } from './check.ts';
 import type { FoundTarget, PacketTarget } from './find-target.ts';
 import { findWantedOwner, type NetworkOnHost, namePeer } from './view.ts';
 
-/** Tells what an address is in its network, and whether this host means to carry packets there, by a map that it may still read. */
+/**
+ * Checks what an address is in its network, and whether this host's desired state carries packets
+ * to it. After a refused sync, the result follows from the last known map.
+ */
 export function checkNetwork(address: Address, found: FoundTarget): Check {
   const check = checkTarget(address, found);
   const { refused } = found.view;
@@ -69,7 +72,7 @@ function describeTarget(target: PacketTarget, { map }: NetworkOnHost): string {
   return `${target.peer.name} (${target.peer.type}) of ${network}`;
 }
 
-/** Who gets the packets for a peer: itself, or a relay, and why that. */
+/** Describes which peer receives the packets for a peer: itself, or a relay, and why. */
 function describeWay(owner: string, peer: Peer, view: NetworkOnHost): string {
   if (owner === peer.publicKey) return 'reached directly';
   const relay = view.map.peers.find((each) => each.publicKey === owner);
@@ -82,7 +85,9 @@ function describeWay(owner: string, peer: Peer, view: NetworkOnHost): string {
   return `relayed by ${relay?.name ?? owner}, as ${why}`;
 }
 
-/** A peer that dials one connector has no other path, so that a failure of the connector is its own. */
+/**
+ * A peer that dials one connector has no other path, so a failure of that connector is relevant.
+ */
 function describeDialled(peer: Peer, { map, failed }: NetworkOnHost): string {
   const own = findOwnConnector(peer, map);
   if (own === null) return 'it dials a connector that is not known here';

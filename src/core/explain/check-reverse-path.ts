@@ -5,16 +5,16 @@ import { type Check, inconclusive, passes, stops } from './check.ts';
 import { describeRefusal, describeRoute } from './check-route.ts';
 import type { NetworkOnHost } from './view.ts';
 
-/** The keys that make the reverse path filter of an interface: the larger value counts (ip-sysctl.rst). */
+/** The keys of an interface's reverse path filter: the larger value applies (ip-sysctl.rst). */
 export function reversePathKeys(link: string): { readonly all: string; readonly own: string } {
   return { all: 'net.ipv4.conf.all.rp_filter', own: sourceFilterKey(link) };
 }
 
 /**
- * Tells whether the kernel would take the answer, which comes in by our interface.
+ * Checks whether the kernel would accept the reply, which arrives by our interface.
  *
- * @param back what the kernel would do with a packet from this host's own address to where the answer comes from: that is what
- *   the filter looks up; null where there is no lookup
+ * @param back the route from this host's own address to the source of the reply, which the filter
+ *   looks up; null without a lookup
  */
 export function checkReversePath(address: Address, view: NetworkOnHost, back: KernelRoute | null): Check {
   if (familyOf(address) === 6) return passes('rp_filter', 'IPv6 has none');

@@ -10,13 +10,13 @@ import { type Check, inconclusive, passes, stops } from './check.ts';
 import type { FoundTarget, PacketTarget } from './find-target.ts';
 import type { NetworkOnHost } from './view.ts';
 
-/** True for what this host sends through the tunnel, when all is well. */
+/** True for a target to which this host normally sends through the tunnel. */
 export function usesTunnel(target: PacketTarget): boolean {
   if (target.is === 'self') return false;
   return target.is !== 'route' || (target.report.state !== 'served' && target.report.state !== 'withdrawn');
 }
 
-/** Tells where the kernel sends a packet to an address of a network, and whether that is where it should. */
+/** Checks whether the kernel sends packets to an address of a network as desired. */
 export function checkRoute(address: Address, { view, target }: FoundTarget, kernelRoute: KernelRoute): Check {
   const { link } = view.desired;
   const lack = describeLack(view);
@@ -43,14 +43,17 @@ export function checkRoute(address: Address, { view, target }: FoundTarget, kern
   return stops('route', problem, reconcile);
 }
 
-/** Tells where the kernel sends what cpn has no part in. */
+/** Reports the kernel's route of a packet outside every network of cpn. */
 export function describeElsewhere(kernelRoute: KernelRoute): Check {
   return kernelRoute.link === null
     ? stops('route', describeRefusal(kernelRoute), 'give this host a route there')
     : passes('route', kernelRoute.local ? 'stays on this host' : describeRoute(kernelRoute));
 }
 
-/** Tells of a route of another program that leads into a tunnel what no peer of it takes; null where none does. */
+/**
+ * Reports a route of another program that leads into a tunnel where no peer accepts its packets;
+ * null without one.
+ */
 export function checkForeign(views: readonly NetworkOnHost[], kernelRoute: KernelRoute): Check | null {
   if (kernelRoute.link === null || kernelRoute.local) return null;
   const view = views.find(({ desired }) => desired.link === kernelRoute.link);
@@ -64,12 +67,15 @@ export function checkForeign(views: readonly NetworkOnHost[], kernelRoute: Kerne
   );
 }
 
-/** Where the kernel sends a packet that this network does not carry. */
+/** Reports the kernel's route of a packet that this network does not carry. */
 export function describeInstead(kernelRoute: KernelRoute): Check {
   return inconclusive('route', kernelRoute.link === null ? describeRefusal(kernelRoute) : describeRoute(kernelRoute));
 }
 
-/** `leaves by eth0 via 203.0.113.1 from 203.0.113.22, by the route to 192.168.50.0/24`. */
+/**
+ * Returns, for example, `leaves by eth0 via 203.0.113.1 from 203.0.113.22, by the route to
+ * 192.168.50.0/24`.
+ */
 export function describeRoute({ link, local, source, gateway, table, prefix, protocol }: TakenRoute): string {
   if (local) return 'stays on this host';
   const where = gateway === null ? link : `${link} via ${gateway}`;
@@ -86,7 +92,7 @@ export function describeRefusal({ why }: RefusedRoute): string {
   return `${kinds[why]} route or rule of this host refuses it`;
 }
 
-/** Why no packet can enter the interface or come from its address; null when some can. */
+/** Returns why no packet can enter the interface or leave from its address, or null. */
 function describeLack({ desired, actual, address: own }: NetworkOnHost): string | null {
   const { link } = desired;
   if (actual.link === null) return `there is no interface ${link}`;
@@ -107,7 +113,7 @@ function refused(route: RefusedRoute, target: PacketTarget, link: string): Check
   return stops('route', problem, usesTunnel(target) ? reconcile : routeToLan);
 }
 
-/** Says who draws a packet away that belongs into the tunnel: another address, a rule, or a route. */
+/** Reports what diverts a packet from the tunnel: a local address, a rule, or a route. */
 function checkDiversion(address: Address, view: NetworkOnHost, route: TakenRoute): Check {
   const { link } = view.desired;
   if (route.local) return stops('route', 'this host has that address itself', 'take the address away from this host');
@@ -119,7 +125,7 @@ function checkDiversion(address: Address, view: NetworkOnHost, route: TakenRoute
       `find the route that leads there; "cpn down ${link}" and "cpn up ${link}" create the route of cpn again`,
     );
   const wanted = findWantedRoute(address, view);
-  // Another route of the same prefix wins by its metric, a narrower one in any case.
+  // Another route of the same prefix wins by its metric, and a narrower one always.
   if (wanted !== null && comesFirst(route.table, route.prefix, wanted, view))
     return stops('route', instead, `take away the route to ${route.prefix} by ${route.link}, or narrow it`);
   const rule = findForeignRule(address, route.table, view);
@@ -130,14 +136,17 @@ function checkDiversion(address: Address, view: NetworkOnHost, route: TakenRoute
   return stops('route', wanted === null ? instead : `${instead}: the way by ${wanted} is gone`, reconcile);
 }
 
-/** True where that route wins by its length or metric, or because its table is asked before the one of accepted routes. */
+/**
+ * True if that route wins by its length or metric, or because its table precedes the table of
+ * accepted routes.
+ */
 function comesFirst(table: string, prefix: Prefix, wanted: Prefix, { desired, actual }: NetworkOnHost): boolean {
   const place = placeRoutes(desired, actual)(wanted);
   if (isRouteTable(place.table) && table === 'main') return lengthOf(prefix) > 0;
   return table === place.table && lengthOf(prefix) >= lengthOf(wanted);
 }
 
-/** A rule of another program that leads a packet without a source of its own to a table. */
+/** Finds a rule of another program that leads packets without a chosen source to a table. */
 function findForeignRule(address: Address, table: string, { desired, actual }: NetworkOnHost): Rule | undefined {
   return actual.rules.find(
     (rule) =>

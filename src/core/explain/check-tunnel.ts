@@ -12,7 +12,7 @@ import { findActualPeer, findOwner, findWantedOwner, type NetworkOnHost, namePee
 
 const reconcile = '"cpn reconcile" puts it right';
 
-/** Tells which peer of WireGuard's own table gets the packet, and whether that is the one that should. */
+/** Checks whether the desired peer in WireGuard's own table receives the packet. */
 export function checkAllowedIps(address: Address, view: NetworkOnHost): Check {
   const { desired, actual } = view;
   const wanted = findWantedOwner(address, view);
@@ -29,9 +29,9 @@ export function checkAllowedIps(address: Address, view: NetworkOnHost): Check {
 }
 
 /**
- * Tells whether WireGuard's packets to the peer leave this host; nothing where no endpoint is known.
+ * Checks whether WireGuard's packets to the peer leave this host; empty if no endpoint is known.
  *
- * @param kernelRoute what the kernel does with them; null where it was not looked up
+ * @param kernelRoute the kernel's route for them; null without a lookup
  */
 export function checkEndpoint(address: Address, view: NetworkOnHost, kernelRoute: KernelRoute | null): Check[] {
   const peer = findActualPeer(address, view);
@@ -47,7 +47,10 @@ export function checkEndpoint(address: Address, view: NetworkOnHost, kernelRoute
   return [stops('endpoint', loop, `give this host a route to ${host} that does not lead into ${link}`)];
 }
 
-/** Tells whether the peer that gets the packet can be reached, as far as WireGuard's own table and the daemon know. */
+/**
+ * Checks whether the peer that receives the packet is reachable, by WireGuard's own table and the
+ * daemon's records.
+ */
 export function checkHandshake(address: Address, view: NetworkOnHost, now: number): Check {
   const peer = findActualPeer(address, view);
   if (peer === null) return inconclusive('handshake', 'there is no such peer to ask');
@@ -67,7 +70,7 @@ export function checkHandshake(address: Address, view: NetworkOnHost, now: numbe
   return stops('handshake', said, adviseOnPeer(peer, name));
 }
 
-/** Tells how large a packet may be, and whether it still fits when WireGuard has wrapped it. */
+/** Checks how large a packet may be, and whether it still fits after encapsulation. */
 export function checkMtu(address: Address, view: NetworkOnHost): Check {
   const { link, underlay } = view.actual;
   const { pathMtu } = view.desired;
@@ -92,7 +95,7 @@ export function checkMtu(address: Address, view: NetworkOnHost): Check {
   );
 }
 
-/** The MTU of the link whose subnet the address is in; null where there is none. */
+/** The MTU of the link whose subnet contains the address; null without one. */
 function findMtuToward(address: Address, { connected, links }: Underlay): number | null {
   const [nearest] = connected
     .filter(({ prefix }) => covers(prefix, address))
@@ -100,7 +103,10 @@ function findMtuToward(address: Address, { connected, links }: Underlay): number
   return links.find(({ name }) => name === nearest?.link)?.mtu ?? null;
 }
 
-/** What WireGuard puts around a packet: 20 or 40 bytes of IP, 8 of UDP, and 32 of its own (wg-quick(8), whitepaper 5.4.6). */
+/**
+ * Bytes that WireGuard adds to a packet: 20 or 40 of IP, 8 of UDP, and 32 of its own (wg-quick(8),
+ * whitepaper 5.4.6).
+ */
 const overheads = { 4: 60, 6: 80 } as const;
 
 function describeHandshake({ latestHandshake, endpoint, txBytes }: ActualPeer, now: number): string {

@@ -1,4 +1,4 @@
-/** What a packet meets on its way, in this order. */
+/** The checks along the path of a packet, in order. */
 export type CheckName =
   | 'network'
   | 'route'
@@ -10,13 +10,13 @@ export type CheckName =
   | 'mtu'
   | 'answers';
 
-/** What became of a packet at one place of its way. */
+/** The result of one check along the path of a packet. */
 export interface Check {
   readonly check: CheckName;
-  /** False where it stops; null where that is unknown. */
+  /** False if the packet stops there; null if that is unknown. */
   readonly ok: boolean | null;
   readonly detail: string;
-  /** What to do next; null where it passes, or where there is nothing to do. */
+  /** What to do next; null if the check passes, or if nothing can be done. */
   readonly remedy: string | null;
 }
 
@@ -28,12 +28,12 @@ export function stops(check: CheckName, detail: string, remedy: string): Check {
   return { check, ok: false, detail, remedy };
 }
 
-/** The result is unknown, or cpn has no part in it. */
+/** The result is unknown, or cpn is not involved. */
 export function inconclusive(check: CheckName, detail: string, remedy: string | null = null): Check {
   return { check, ok: null, detail, remedy };
 }
 
-/** Where the packet stops: at the first check that says so; null when at none. */
+/** Returns the first check at which the packet stops, or null. */
 export function findStop(checks: readonly Check[]): Check | null {
   return checks.find(({ ok }) => ok === false) ?? null;
 }

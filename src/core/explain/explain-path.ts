@@ -16,20 +16,29 @@ import type { NetworkOnHost } from './view.ts';
 
 /** The host's lookups for a packet, in addition to {@link NetworkOnHost}. */
 export interface PathFacts {
-  /** What the kernel does with it. */
+  /** The kernel's route for the packet. */
   readonly there: KernelRoute;
-  /** What it does with one from our own address, as the reverse path filter sees the answer; null when that cannot be asked. */
+  /**
+   * The kernel's route for a packet from our own address, as the reverse path filter evaluates the
+   * reply; null if it cannot be queried.
+   */
   readonly back: KernelRoute | null;
-  /** What it does with WireGuard's own packets to the endpoint of the peer; null where none is known. */
+  /**
+   * The kernel's route for WireGuard's own packets to the endpoint of the peer; null if no endpoint
+   * is known.
+   */
   readonly outer: KernelRoute | null;
-  /** What others' packet rules drop of what this host forwards there, or of what its peers send it; null when they could not be read. */
+  /**
+   * What packet rules of other programs drop of the forwarded packets, or of the peers' packets to
+   * this host; null if they could not be read.
+   */
   readonly drops: ForeignDrops | null;
-  /** What it does with answers of this host to the address; empty without a full tunnel. */
+  /** The kernel's routes for replies of this host to the address; empty without a full tunnel. */
   readonly answers: readonly ReturnPath[];
 }
 
 /**
- * The checks that a packet of this host to an address in a network meets, in their order.
+ * Returns the checks of a packet from this host to an address in a network, in order.
  *
  * @param now seconds since the epoch
  */
@@ -56,7 +65,7 @@ export function explainPath(
   ];
 }
 
-/** The checks of a packet that none of the networks carries. */
+/** Returns the checks of a packet that none of the networks carries. */
 export function explainOther(
   address: Address,
   views: readonly NetworkOnHost[],
@@ -73,7 +82,10 @@ export function explainOther(
   ];
 }
 
-/** True for an address that only the default route of a network leads to: clients outside have such addresses too. */
+/**
+ * True for an address to which only the default route of a network leads: clients outside have such
+ * addresses too.
+ */
 function isOfFullTunnel({ target }: FoundTarget): boolean {
   return target.is === 'route' && isDefaultRoute(target.report.prefix);
 }

@@ -22,10 +22,10 @@ export interface FoundTarget<V extends NetworkOnHost = NetworkOnHost> {
 }
 
 /**
- * The network that carries an address, by the narrowest prefix, as the kernel would choose; where none carries it, the one that
- * would if it could. Null when the address is outside them all.
+ * Returns the network that carries an address, by the narrowest prefix, as the kernel would choose.
+ * If no network carries it, the network that should. Null if the address is outside all networks.
  *
- * @param views the network that has the right of way first
+ * @param views the network with precedence first
  */
 export function findNetwork<V extends NetworkOnHost>(address: Address, views: readonly V[]): FoundTarget<V> | null {
   const found = views.flatMap((view) => {
@@ -36,7 +36,7 @@ export function findNetwork<V extends NetworkOnHost>(address: Address, views: re
   return best ? { view: best.view, target: best.target } : null;
 }
 
-/** What an address is in this network; null when the network has nothing to do with it. */
+/** Returns what an address is in this network; null if it is not in the network. */
 function findTarget(address: Address, view: NetworkOnHost): PacketTarget | null {
   const { map } = view;
   if (address === view.address) return { is: 'self' };
@@ -51,7 +51,10 @@ function findTarget(address: Address, view: NetworkOnHost): PacketTarget | null 
   return tunnel && !staysOutside(address, view) ? { is: 'route', report: tunnel } : null;
 }
 
-/** What a person may wonder about who knows of a full tunnel, of an address outside the network. */
+/**
+ * Explains why an address outside the network is not in its full tunnel, or is excepted from a
+ * route; else null.
+ */
 export function explainOutside(address: Address, view: NetworkOnHost): string | null {
   const [narrow] = findReports(address, view).filter(({ prefix }) => !isDefaultRoute(prefix));
   const exception = narrow === undefined ? null : explainException(address, narrow, view);
@@ -69,7 +72,7 @@ export function explainOutside(address: Address, view: NetworkOnHost): string | 
   return `${prefix} of network ${view.map.name} is ${state} on this host${reason === null ? '' : `: ${reason}`}`;
 }
 
-/** A full tunnel is one of IPv4. */
+/** A full tunnel carries only IPv4. */
 function explainIpv6(address: Address, { map, enabled, desired: { ipv6 } }: NetworkOnHost): string | null {
   if (ipv6 === null || !enabled) return null;
   const isRejected = ipv6.exceptions !== null && !isIpv6Excepted(address, ipv6.exceptions);
@@ -78,7 +81,10 @@ function explainIpv6(address: Address, { map, enabled, desired: { ipv6 } }: Netw
     : `it stays outside the full tunnel of network ${map.name}`;
 }
 
-/** What sends an address into the full tunnel that an unexpected route of this host leads past it; null where none does. */
+/**
+ * Returns the command that sends an address into the full tunnel, if an unexpected route of this
+ * host leads it past the tunnel; else null.
+ */
 export function remedyOutside(address: Address, views: readonly NetworkOnHost[]): string | null {
   for (const { desired, actual } of views) {
     if (desired.rules.length === 0) continue;
@@ -88,7 +94,7 @@ export function remedyOutside(address: Address, views: readonly NetworkOnHost[])
   return null;
 }
 
-/** Why an address in a route that is taken goes outside the tunnel; null where it does not. */
+/** Explains why an address in an accepted route stays outside the tunnel; null if it does not. */
 function explainException(address: Address, { prefix, state }: RouteReport, view: NetworkOnHost): string | null {
   if (state !== 'taken') return null;
   const { map, desired, actual } = view;
@@ -100,7 +106,10 @@ function explainException(address: Address, { prefix, state }: RouteReport, view
   return subnet ? `it is in ${within}, and stays local: this host is in ${subnet.prefix} (${subnet.link})` : null;
 }
 
-/** The routes that the address is behind: those that carry it first, the narrowest first. */
+/**
+ * Returns the routes that contain the address: first those that carry it, and of these the
+ * narrowest first.
+ */
 function findReports(address: Address, { map, listed, desired }: NetworkOnHost): RouteReport[] {
   const unlisted = (prefix: Prefix): RouteReport => ({ prefix, via: null, state: 'missing', reason: null });
   const reports = listed ? desired.report : map.routes.map(unlisted);
@@ -125,7 +134,10 @@ function carries({ state }: RouteReport): boolean {
   return state === 'taken' || state === 'served' || state === 'withdrawn';
 }
 
-/** A full tunnel takes what has no other route, and not what it must not: see {@link tunnelRules}. */
+/**
+ * A full tunnel takes packets that have no other route and that are not excepted: see {@link
+ * tunnelRules}.
+ */
 function staysOutside(address: Address, { desired, actual: { underlay } }: NetworkOnHost): boolean {
   const { addresses, connected, routed } = underlay;
   const elsewhere = areStrict(desired.rules) ? [] : [...connected, ...routed];

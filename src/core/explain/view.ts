@@ -5,31 +5,33 @@ import type { SyncRefusal } from '../map/sync-refusal.ts';
 import { type Address, covers, lengthOf, type Prefix } from '../net/cidr.ts';
 import type { Desired } from '../reconcile/desired.ts';
 
-/** A network of this host: its last map, what the host should be in it, and what it is. */
+/** A network of this host: its last map, its desired state and its actual state. */
 export interface NetworkOnHost {
   readonly map: NetworkMap;
-  /** This host's own address in it. */
+  /** This host's own address in the network. */
   readonly address: Address;
   readonly listed: boolean;
-  /** False after `cpn down`, and of a deleted network. */
+  /** False after `cpn down`, and for a deleted network. */
   readonly enabled: boolean;
   /** When the control plane stated the deletion of the network; absent if it did not. */
   readonly deletedAt?: string;
   readonly desired: Desired;
   readonly actual: Actual;
-  /** The daemon's notes of peers that do not answer: bytes received when that was noticed. */
+  /** The daemon's records of peers that do not answer: bytes received when it detected that. */
   readonly silent: Readonly<Record<string, number>>;
-  /** Peers that this host saw fail, and does not hear. */
+  /** Peers that this host observed to fail, and that are silent. */
   readonly failed: readonly PeerId[];
-  /** The same with those that are heard again, as the state has them. */
+  /** The same peers and those that respond again, as the state has them. */
   readonly failures: readonly PeerFailure[];
-  /** The tag of this host's network secret; null where it has none. */
+  /** The tag of this host's network secret; null if it has none. */
   readonly secretTag: string | null;
   /** Listed peers that have expired, by the time of the service. */
   readonly expired: readonly PeerId[];
-  /** That this connector's map is out of date; null where it is not. */
+  /** A message that this connector's map is out of date; null if it is not. */
   readonly outdated: string | null;
-  /** Why the service refuses this host the newest map, and in which words; null where it does not. */
+  /**
+   * Why the service refuses this host the newest map, with the service's text; null if it does not.
+   */
   readonly refused: { readonly by: SyncRefusal; readonly error: string | null } | null;
 }
 
@@ -39,7 +41,10 @@ export interface PrefixOwner {
   readonly prefix: Prefix;
 }
 
-/** The peer that WireGuard hands a packet to: the one with the longest of the allowed IPs that cover its address. */
+/**
+ * Returns the peer to which WireGuard sends a packet: the peer with the longest of the allowed IPs
+ * that cover its address.
+ */
 export function findOwner(
   address: Address,
   peers: readonly { readonly publicKey: PublicKey; readonly allowedIps: readonly Prefix[] }[],
@@ -50,18 +55,18 @@ export function findOwner(
   return owners.toSorted((a, b) => lengthOf(b.prefix) - lengthOf(a.prefix))[0] ?? null;
 }
 
-/** The owner that the desired state gives an address. */
+/** Returns the owner of an address in the desired state. */
 export function findWantedOwner(address: Address, { desired }: NetworkOnHost): PrefixOwner | null {
   return findOwner(address, desired.config.peers);
 }
 
-/** The entry of WireGuard's table for the wanted owner of an address; null where there is none. */
+/** The entry of WireGuard's table for the desired owner of an address, or null. */
 export function findActualPeer(address: Address, view: NetworkOnHost): ActualPeer | null {
   const owner = findWantedOwner(address, view);
   return view.actual.device?.peers.find(({ publicKey }) => publicKey === owner?.publicKey) ?? null;
 }
 
-/** A peer as people know it: by its name, or by its key where the network has no such peer. */
+/** The display name of a peer: its name, or its key if the network has no such peer. */
 export function namePeer(publicKey: PublicKey, { map }: NetworkOnHost): string {
   return (
     map.peers.find((peer) => peer.publicKey === publicKey)?.name ?? `${publicKey}, which is no peer of ${map.name}`

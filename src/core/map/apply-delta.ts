@@ -2,17 +2,26 @@ import { BlockList } from 'node:net';
 import { addressOf, lengthOf } from '../net/cidr.ts';
 import type { NetworkMap, Peer, PeerId } from './model.ts';
 
-/** The instance manipulation (RFC 3229) of a {@link MapDelta}: in A-IM of the request and in IM of the reply. */
+/**
+ * The instance manipulation (RFC 3229) of a {@link MapDelta}: in A-IM of the request and in IM of
+ * the reply.
+ */
 export const deltaManipulation = 'cpn-delta';
 
-/** What is different in a network since an earlier revision: all of the network itself, and of its peers those alone that are. */
+/**
+ * The changes of a network since an earlier revision: all fields of the network, but only the
+ * changed peers.
+ */
 export interface MapDelta extends Omit<NetworkMap, 'peers'> {
-  /** New, or in place of those with the same id. */
+  /** New peers, and peers that replace those with the same id. */
   readonly peers: readonly Peer[];
   readonly removed: readonly PeerId[];
 }
 
-/** The map that a change makes of an earlier one. Peers stay in their order, and new ones come last, as the service lists them. */
+/**
+ * Applies a delta to an earlier map. Peers keep their order, and new ones come last, as the service
+ * lists them.
+ */
 export function applyDelta(map: NetworkMap, { peers, removed, ...network }: MapDelta): NetworkMap {
   const gone = new Set(removed);
   const changed = new Map(peers.map((peer) => [peer.id, peer]));
@@ -21,7 +30,10 @@ export function applyDelta(map: NetworkMap, { peers, removed, ...network }: MapD
   return { ...network, peers: [...kept, ...peers.filter(({ id }) => !known.has(id))] };
 }
 
-/** Which rule of maps this one breaks, for a message; null when it keeps all: what its parts kept, it need not keep as a whole. */
+/**
+ * Names the rule of maps that this map breaks, for a message; null if it keeps all. A delta may
+ * keep rules that the whole map breaks.
+ */
 export function findInvalid({ cidr, peers }: NetworkMap, maxPeers: number): string | null {
   if (peers.length > maxPeers) return `has more than ${maxPeers} peers`;
   const range = new BlockList();

@@ -2,10 +2,10 @@ import type { Id, NetworkMap, Peer, PeerId } from './model.ts';
 import { findOwnPeer, type OwnHost } from './own-peer.ts';
 
 const dayMs = 86_400_000;
-/** How long before its end a host warns of it. */
+/** The number of days before its end from which a host warns. */
 const warnedDays = 7;
 
-/** That a host is out of its network by now, or soon. */
+/** A host's removal from its network by expiry, now or soon. */
 export interface Expiry {
   readonly isOver: boolean;
   readonly found: string;
@@ -13,7 +13,7 @@ export interface Expiry {
 }
 
 /**
- * Says when this host leaves its network, where that is soon or past; null where it is not.
+ * Describes when this host leaves its network, if that is soon or past; else null.
  *
  * @param expiresAt milliseconds since 1970; undefined for never
  */
@@ -35,26 +35,29 @@ export function describeExpiry(
 
 type JoinedHost = OwnHost & { readonly membership: { readonly map: NetworkMap; readonly peer: Pick<Peer, 'id'> } };
 
-/** When this host expires, in milliseconds since 1970, by the newest map; undefined where it does not. */
+/**
+ * Returns when this host expires by the newest map, in milliseconds since 1970; undefined if it
+ * does not.
+ */
 export function findExpiry(host: JoinedHost): number | undefined {
   return findOwnPeer(host.membership.map, host)?.expiresAt;
 }
 
-/** That this host leaves its network soon, or has left it; null where neither is so. */
+/** Warns that this host leaves its network soon, or has left it; else null. */
 export function findExpiryWarning(host: JoinedHost, now: Date): Expiry | null {
   const { map, peer } = host.membership;
   const network = typeof map.id === 'number' ? map.id : 'NETWORK';
   return describeExpiry(findExpiry(host), now, { network, peer: peer.id });
 }
 
-/** The other peers of a map that have expired, while the service has not taken them out of it. */
+/** Returns the other peers of a map that have expired and that the service has not removed yet. */
 export function findExpired({ membership: { map, peer } }: JoinedHost, now: number): readonly PeerId[] {
   return map.peers.flatMap(({ id, expiresAt }) =>
     id !== peer.id && expiresAt !== undefined && expiresAt <= now ? id : [],
   );
 }
 
-/** True where anything in a map has a deadline that counts by the clock of the service. */
+/** True if anything in a map has a deadline by the clock of the service. */
 export function hasDeadlines({ maxAge, peers }: NetworkMap): boolean {
   return maxAge !== undefined || peers.some(({ expiresAt }) => expiresAt !== undefined);
 }

@@ -1,6 +1,6 @@
 /**
- * The extensions of the public contract that the connector uses. Under these names state files keep which of them a service
- * describes.
+ * The extensions of the public contract that the connector uses. State files have these names for
+ * the extensions that a service describes.
  */
 export const features = [
   'enroll-idempotently',
@@ -29,7 +29,10 @@ export const features = [
 
 export type Feature = (typeof features)[number];
 
-/** The extensions that an administrator's commands use. They ask for them when they need them, and nothing keeps them. */
+/**
+ * The extensions that an administrator's commands use. They are checked when needed, and never
+ * saved.
+ */
 export type AdminFeature =
   | 'enroll-profile'
   | 'network-route-edits'
@@ -43,20 +46,23 @@ export type AdminFeature =
   | 'network-deletion'
   | 'network-events';
 
-/** The features among these names; a later version may have saved others. */
+/** Returns the features among these names. A later version may have saved others. */
 export function knownFeatures(names: readonly string[]): readonly Feature[] {
   return features.filter((feature) => names.includes(feature));
 }
 
-/** True where both name the same, whatever their order. */
+/** True if both lists have the same features, in any order. */
 export function sameFeatures(one: readonly Feature[] | null, other: readonly Feature[] | null): boolean {
   if (one === null || other === null) return one === other;
   return one.length === other.length && one.every((feature) => other.includes(feature));
 }
 
-/** Where a feature stands in an OpenAPI description: an operation, and a header or a field of the body that it takes. */
+/**
+ * The location of a feature in an OpenAPI description: an operation, and a header or a body field
+ * that it accepts.
+ */
 interface FeaturePath {
-  /** The names of the parts of the path differ between services. */
+  /** The names of path parameters differ between services. */
   readonly path: string;
   readonly method: string;
   readonly header?: string;
@@ -113,23 +119,30 @@ const adminPlaces: Readonly<Record<AdminFeature, FeaturePath>> = {
   'network-events': { path: '/api/networks/{}/events', method: 'get' },
 };
 
-/** Whether an OpenAPI 3 description has an extension that an administrator's command needs; false for what is no such description. */
+/**
+ * True if an OpenAPI 3 description has an extension that an administrator's command needs. False if
+ * it is no such description.
+ */
 export function isDescribedForAdmins(feature: AdminFeature, document: unknown, basePath: string): boolean {
   return isDescribed(adminPlaces[feature], readPaths(document, basePath) ?? new Map(), document);
 }
 
 /**
- * Reads from an OpenAPI 3 description which features a service has; null for what is no such description. What is in another form than
- * OpenAPI's describes nothing.
+ * Reads from an OpenAPI 3 description which features a service has; null if it is no such
+ * description. Parts that do not conform to OpenAPI are ignored.
  *
- * @param basePath the path of the service's base address, with which a description may begin its own paths
+ * @param basePath the path of the service's base address, with which a description may begin its
+ *   own paths
  */
 export function findFeatures(document: unknown, basePath: string): readonly Feature[] | null {
   const items = readPaths(document, basePath);
   return items && features.filter((feature) => isDescribed(places[feature], items, document));
 }
 
-/** What is described, by its path below the base address; null for what is no description. */
+/**
+ * Returns the described operations by their path below the base address; null if it is no
+ * description.
+ */
 function readPaths(document: unknown, basePath: string): Map<string, unknown> | null {
   const paths = member(document, 'paths');
   if (!isRecord(paths)) return null;
@@ -142,7 +155,7 @@ function readPaths(document: unknown, basePath: string): Map<string, unknown> | 
   return items;
 }
 
-/** Longer than any path of these, whatever its parts are called. */
+/** Longer than any path of a feature, with any parameter names. */
 const maxPath = 300;
 
 function isDescribed(
@@ -163,7 +176,7 @@ function isDescribed(
   return hasField(schemaOf(resolve(operation.requestBody, document)), field, document);
 }
 
-/** The schema of a body, as far as it is described as JSON. */
+/** The schema of a body, if it is described as JSON. */
 function schemaOf(body: unknown): unknown {
   return member(member(member(body, 'content'), 'application/json'), 'schema');
 }
@@ -178,10 +191,10 @@ function takesHeader(holder: unknown, header: string, document: unknown): boolea
   });
 }
 
-/** Levels of `allOf` and its kind, and references that lead to references. */
+/** The limit for nested `allOf`, `anyOf` and `oneOf`, and for references to references. */
 const maxDepth = 8;
 
-/** @param visited what was searched already: references may form a circle */
+/** @param visited the schemas that were searched already: references may form a cycle */
 function hasField(given: unknown, field: string, document: unknown, depth = 0, visited = new Set<unknown>()): boolean {
   const schema = resolve(given, document);
   if (!isRecord(schema) || visited.has(schema)) return false;
@@ -192,7 +205,10 @@ function hasField(given: unknown, field: string, document: unknown, depth = 0, v
   return parts.some((part) => hasField(part, field, document, depth + 1, visited));
 }
 
-/** What a reference within the document leads to, by the rules of JSON pointers (RFC 6901); any other value as it is. */
+/**
+ * Resolves a reference within the document by the rules of JSON pointers (RFC 6901). Returns any
+ * other value unchanged.
+ */
 function resolve(given: unknown, document: unknown): unknown {
   let value = given;
   for (let depth = 0; depth < maxDepth; depth++) {
@@ -213,7 +229,7 @@ function unescapePointer(name: string): string {
   }
 }
 
-/** The paths of the addresses that the paths of a description are relative to, and none. */
+/** The base paths to which the paths of a description are relative, and the empty path. */
 function serverPaths(document: unknown): readonly string[] {
   const servers = member(document, 'servers');
   const urls = Array.isArray(servers) ? servers.slice(0, 4).map((server) => member(server, 'url')) : [];
@@ -224,7 +240,7 @@ function serverPaths(document: unknown): readonly string[] {
   return [...new Set(['', ...found])];
 }
 
-/** A path with nothing in its braces, below the base address. */
+/** A path below the base address, with its parameter names removed. */
 function plainPath(path: string, basePath: string): string {
   const below = basePath !== '' && path.startsWith(`${basePath}/`) ? path.slice(basePath.length) : path;
   return below.replace(/\{[^{}]*\}/g, '{}');

@@ -1,36 +1,42 @@
 import type { NetworkMap } from './model.ts';
 
-/** A host, with when the service last confirmed its map, in milliseconds since 1970 by the clock of the service. */
+/**
+ * A host, and when the service last confirmed its map, in milliseconds since 1970 by the clock of
+ * the service.
+ */
 interface Confirmed {
   readonly membership: { readonly map: Pick<NetworkMap, 'maxAge'> };
   readonly confirmed?: number | undefined;
 }
 
-/** Of the longest age of a map, the part after which a newer confirmation is saved. */
+/** A newer confirmation is saved after this fraction of the map's maximum age: 1/16. */
 const savedPart = 16;
-/** Milliseconds by which the clock of a service may go back without being another clock. */
+/** Milliseconds by which the clock of a service may go back and still count as the same clock. */
 const tolerance = 5000;
 
-/** Until when a host's map is valid without another confirmation; null where it is so for good. */
+/** Returns the end of the map's validity without another confirmation; null without an end. */
 export function findMapEnd({ membership, confirmed = 0 }: Confirmed): number | null {
   const { maxAge } = membership.map;
   return maxAge === undefined ? null : confirmed + maxAge * 1000;
 }
 
-/** True for a confirmation that is to be saved: not each of them, because a save is a write to the disk. */
+/** True if a confirmation must be saved. Not all are saved, because a save writes to the disk. */
 export function isConfirmationDue({ membership, confirmed }: Confirmed, at: number): boolean {
   const { maxAge } = membership.map;
   if (maxAge === undefined) return false;
   return confirmed === undefined || at - confirmed >= (maxAge * 1000) / savedPart || at < confirmed - tolerance;
 }
 
-/** That a connector's map is out of date, or soon is. */
+/** A warning that a connector's map is out of date, or soon will be. */
 export interface MapAgeWarning {
   readonly isOver: boolean;
   readonly found: string;
 }
 
-/** Describes the map of a connector from half of its longest age on; null before, and where it has none. */
+/**
+ * Describes the age of a connector's map once half of its maximum age has passed. Null before, and
+ * without a maximum age.
+ */
 export function describeMapAge(host: Confirmed, now: number): MapAgeWarning | null {
   const until = findMapEnd(host);
   const { maxAge = 0 } = host.membership.map;

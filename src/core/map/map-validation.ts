@@ -5,8 +5,9 @@ import { formatEndpoint } from '../net/endpoint.ts';
 import type { NetworkMap, PeerId } from './model.ts';
 
 /**
- * True when going by `newer` would take away all that a host reaches: it lists no other peer although there were some, or not
- * the host itself any more, under any of its keys. One such answer may be a slip of the service; a second one is believed.
+ * True if `newer` would take away everything that a host reaches: it lists no other peer although
+ * there were some, or no longer lists the host itself, under any of its keys. One such reply may be
+ * an error of the service; a second one is accepted.
  *
  * @param self the public keys of this host
  */
@@ -15,7 +16,10 @@ export function emptiesTunnel(known: NetworkMap, newer: NetworkMap, self: readon
   return countOthers(known, self) > 0 && countOthers(newer, self) === 0;
 }
 
-/** The map without the peers that the service states to be gone: that a newer map lacks them is no slip. */
+/**
+ * Returns the map without the peers that the service reports as removed. If a newer map lacks them,
+ * that is no error.
+ */
 export function withoutRemoved(map: NetworkMap, removed: readonly PeerId[]): NetworkMap {
   if (removed.length === 0) return map;
   const gone = new Set(removed);
@@ -23,16 +27,17 @@ export function withoutRemoved(map: NetworkMap, removed: readonly PeerId[]): Net
 }
 
 /**
- * True when the network's range would have addresses that it did not have. One such answer is not believed, as a wide range takes away what
- * the host reaches elsewhere. Known as a single address it was not known at all.
+ * True if the network's range would gain addresses. A single such reply is not accepted, because a
+ * wide range takes away what the host reaches elsewhere. A known range of one address counts as
+ * unknown.
  */
 export function movesRange(known: NetworkMap, newer: NetworkMap): boolean {
   return lengthOf(known.cidr) < 32 && !covers(known.cidr, newer.cidr);
 }
 
 /**
- * The map with this host in it, as it was known, where the service lists it neither now nor did before: such a service tells of the
- * others alone. Any other map as it is.
+ * Adds this host to the map as it was known, if the service lists it neither now nor before: such a
+ * service lists only the other peers. Returns any other map unchanged.
  */
 export function withoutUnlisted(known: NetworkMap, newer: NetworkMap, self: readonly PublicKey[]): NetworkMap {
   const own = known.peers.find((peer) => self.includes(peer.publicKey) && peer.unlisted);
@@ -42,7 +47,7 @@ export function withoutUnlisted(known: NetworkMap, newer: NetworkMap, self: read
   return own === undefined || isTaken ? newer : { ...newer, peers: [...newer.peers, own] };
 }
 
-/** A name for what a map says: its revision, or where the service tells none, a hash of it. */
+/** Identifies the content of a map: by its revision, or by a hash if the service sends none. */
 export function identifyMap({ id, name, cidr, routes, revision, peers, skipped }: NetworkMap): string {
   if (revision !== null) return revision;
   const listed = peers.map((peer) => [
@@ -54,7 +59,7 @@ export function identifyMap({ id, name, cidr, routes, revision, peers, skipped }
     peer.endpoint && formatEndpoint(peer.endpoint),
     peer.routes,
     peer.withdrawn,
-    // Where there is none the name of a map is what it was before there could be.
+    // Without these fields, the hash of a map stays the same as before they existed.
     ...(peer.servingSince === undefined && peer.priority === undefined
       ? []
       : [{ since: peer.servingSince, priority: peer.priority }]),

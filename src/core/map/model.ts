@@ -5,13 +5,12 @@ import type { Secret } from '../crypto/secret.ts';
 import type { Address, Prefix } from '../net/cidr.ts';
 import type { Endpoint } from '../net/endpoint.ts';
 
-/** Every kind of peer, in the contract's words. */
+/** The kinds of peers, in the contract's terms. */
 export const peerTypes = ['connector', 'admin_device', 'origin'] as const satisfies readonly PeerType[];
 
-/** What a service calls one thing by, and nothing else. Ours are integers; another service may give strings. */
+/** A service's identifier. Ours are integers; another service may send strings. */
 export type Id = number | string;
 
-/** The service's name for a peer. */
 export type PeerId = Id;
 
 /** A host in a private network, as the control plane describes it. */
@@ -24,37 +23,60 @@ export interface Peer {
   readonly endpoint: Endpoint | null;
   /** The network's routes that this connector serves; null means all of them. */
   readonly routes: readonly Prefix[] | null;
-  /** What this connector took out of service itself: routes, and the network's range where it is no relay for now. */
+  /**
+   * What this connector took out of service: routes, and the network's range if it does not relay.
+   */
   readonly withdrawn: readonly Prefix[];
-  /** What the host proves its keys with; not there where it, or the service, knows no such thing. */
+  /**
+   * The key with which the host proves its keys. Absent if the host or the service does not support
+   * it.
+   */
   readonly identity?: IdentityKey;
-  /** The host's own word for its public key, once that is another than the one it enrolled with. */
+  /** The host's proof for its public key, once that differs from the key of its enrolment. */
   readonly proof?: KeyProof;
-  /** By which hosts with the same network secret know each other; it tells nothing of the secret. */
+  /**
+   * A tag by which hosts detect that they have the same network secret. It reveals nothing about
+   * the secret.
+   */
   readonly secretTag?: string;
-  /** There where the service gave a ready wg-quick text instead of telling who is in the network. */
+  /** Set if the service sent a complete wg-quick text instead of a list of peers. */
   readonly given?: ProvidedTunnel;
-  /** The label by which hosts resolve it, where it does not follow from the name. */
+  /** The label by which hosts resolve it, if it is not derived from the name. */
   readonly label?: string;
-  /** When a connector began to serve, in milliseconds since 1970; not there where the service says no such thing. */
+  /**
+   * When a connector began to serve, in milliseconds since 1970; absent if the service does not
+   * report it.
+   */
   readonly servingSince?: number;
-  /** What an admin ranks connectors by: the higher one serves. 0 where it is not there. */
+  /** The priority that an admin gave a connector: the higher one serves. 0 if absent. */
   readonly priority?: number;
-  /** When the peer expires, in milliseconds since 1970; not there where it does not, or the service says no such thing. */
+  /**
+   * When the peer expires, in milliseconds since 1970; absent if it does not expire, or if the
+   * service does not report it.
+   */
   readonly expiresAt?: number;
-  /** There where the peer dials a connector alone, as a device with a profile does: all others reach it through a connector. */
+  /**
+   * Set if the peer dials only one connector, as a device with a profile does. All other peers
+   * reach it through a connector.
+   */
   readonly via?: ViaConnectors;
-  /** True of this host where the service never listed it: it is in the map by its enrolment alone. */
+  /**
+   * Set on this host if the service never listed it: it is in the map only because of its
+   * enrolment.
+   */
   readonly unlisted?: true;
 }
 
-/** How a peer is reached that dials a connector alone. */
+/** How a peer is reached that dials only one connector. */
 export interface ViaConnectors {
-  /** The connector that it dials; null where the service names none. */
+  /** The connector that it dials; null if the service names none. */
   readonly connector: PeerId | null;
 }
 
-/** What a ready wg-quick text says of a peer in addition to its key and endpoint; used as given, where the guard allows it. */
+/**
+ * The fields of a peer in a complete wg-quick text, in addition to its key and endpoint. They are
+ * used as given, unless the guard refuses them.
+ */
 export interface ProvidedTunnel {
   readonly allowedIps: readonly Prefix[];
   readonly presharedKey: Secret | null;
@@ -62,35 +84,47 @@ export interface ProvidedTunnel {
   readonly keepalive: number | null;
 }
 
-/** A peer that this host saw fail, and avoids where there is another way. */
+/** A peer that this host observed to fail, and avoids if there is another path. */
 export interface PeerFailure {
   readonly peer: PeerId;
-  /** It is heard again, and trusted again after a while: better than one that is silent, not as good as one that was well. */
+  /**
+   * True if it responds again. It is trusted after a while: until then it ranks above a silent
+   * peer, and below a healthy one.
+   */
   readonly back: boolean;
-  /** Among silent connectors the highest number is of the one heard last; absent for one that never answered. */
+  /**
+   * The order of the last signs of life among silent connectors: the highest number is the most
+   * recent. Absent if it never answered.
+   */
   readonly heard?: number;
 }
 
 /** A network and all its peers at one revision, as a host receives it. */
 export interface NetworkMap {
-  /** Null where the service sent none: then the map cannot be read again. */
+  /** Null if the service sent none. The map can then not be read again. */
   readonly id: Id | null;
   readonly name: string;
-  /** This host's own address alone, where the service did not tell the range. */
+  /** Only this host's own address if the service did not send the range. */
   readonly cidr: Prefix;
   readonly routes: readonly Prefix[];
-  /** Seconds for which connectors may use the map without another confirmation; absent for no bound. */
+  /**
+   * Seconds for which connectors may use the map without another confirmation; absent without a
+   * limit.
+   */
   readonly maxAge?: number;
-  /** A random value that stays with the network, which only its control plane and its peers have; absent from other services. */
+  /**
+   * A random value that stays with the network, and that only its control plane and its peers have.
+   * Absent from other services.
+   */
   readonly nonce?: string;
-  /** The ETag under which the service served it, strong or weak; null where it has none. */
+  /** The ETag with which the service served it, strong or weak; null without one. */
   readonly revision: string | null;
   readonly peers: readonly Peer[];
-  /** Entries of the service that are not usable; absent where there are none. */
+  /** Entries of the service that are not usable; absent without any. */
   readonly skipped?: readonly SkippedPeer[];
 }
 
-/** An entry of a network's list that is no peer, as far as it can be read. */
+/** An unusable entry of a network's list, as far as it can be read. */
 export interface SkippedPeer {
   readonly id: PeerId | null;
   readonly name: string | null;
@@ -100,15 +134,15 @@ export interface SkippedPeer {
   readonly reason: string;
 }
 
-/** What a ready wg-quick text says in addition to this host's own settings. */
+/** The contents of a complete wg-quick text other than this host's own settings. */
 export interface ProvidedRemarks {
   /** Name servers and search domains. */
   readonly dns: readonly string[];
-  /** What of it is not used, a clause each. */
+  /** The parts that are not used, a clause each. */
   readonly remarks: readonly string[];
 }
 
-/** Orders ids so that every host orders them alike: numbers by size, before strings by code unit. */
+/** Orders ids identically on every host: numbers by size, before strings by code unit. */
 export function comparePeerIds(a: Id, b: Id): number {
   if (typeof a === 'number' && typeof b === 'number') return a - b;
   if (typeof a !== typeof b) return typeof a === 'number' ? -1 : 1;

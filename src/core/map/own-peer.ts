@@ -2,26 +2,29 @@ import type { KeyProof } from '../crypto/identity.ts';
 import type { KeyPair, PublicKey } from '../crypto/keys.ts';
 import type { NetworkMap, Peer } from './model.ts';
 
-/** The keys of a host: the pair in use and, while that is being changed, the other one. */
+/** The keys of a host: the pair in use and, during a rotation, the other pair. */
 export interface OwnKeys {
   readonly keyPair: KeyPair;
   readonly rotation: { readonly keyPair: KeyPair } | null;
 }
 
-/** A host as it knows itself: its keys and, once it has joined, what its enrolment gave it. */
+/** A host from its own view: its keys and, once it has joined, the result of its enrolment. */
 export interface OwnHost extends OwnKeys {
   readonly membership: { readonly peer: Pick<Peer, 'id' | 'address'> } | null;
 }
 
-/** The public keys under which a network may list this host: while its keys change, a map may have either. */
+/**
+ * The public keys under which a network may list this host. During a rotation, a map may have
+ * either.
+ */
 export function ownKeys({ keyPair, rotation }: OwnKeys): readonly PublicKey[] {
   return rotation === null ? [keyPair.publicKey] : [keyPair.publicKey, rotation.keyPair.publicKey];
 }
 
-/** What a network lists of a host under one of its keys. */
+/** The entry of a host in a network, under one of its keys. */
 export type ListedSelf = Pick<Peer, 'publicKey' | 'address'>;
 
-/** What a network may list of this host. */
+/** Returns the entries that a network may have for this host. */
 export function listedAs(
   self: OwnKeys & { readonly membership: { readonly peer: Pick<Peer, 'address'> } },
 ): ListedSelf[] {
@@ -30,9 +33,9 @@ export function listedAs(
 }
 
 /**
- * This host as a map has it; undefined where the map lists it under none of its keys. Any peer can list a key that is not its own, so
- * the peer with the id and the address of this host is this host or none is. Only where there is no such peer, as of a service whose
- * ids change, do the keys alone tell.
+ * Finds this host in a map; undefined if the map lists it under none of its keys. Any peer can list
+ * a key that is not its own. Therefore, if a peer has the id and the address of this host, only
+ * that peer can be this host. Otherwise, as with a service whose ids change, the keys alone decide.
  */
 export function findOwnPeer(map: NetworkMap, self: OwnHost): Peer | undefined {
   const own = ownKeys(self);
@@ -44,8 +47,9 @@ export function findOwnPeer(map: NetworkMap, self: OwnHost): Peer | undefined {
 }
 
 /**
- * This host in a map that is older than its key: a peer with its id and its address, and without a proof as new as that of its key. A
- * copy of this host that changed its key has a newer proof, and is another host.
+ * Finds this host in a map that is older than its key: a peer with its id and its address, and
+ * without a proof as new as that of its key. A copy of this host that changed its key has a newer
+ * proof, and is another host.
  */
 export function findFormerSelf(map: NetworkMap, self: OwnHost & { readonly keySerial: number }): Peer | undefined {
   if (findOwnPeer(map, self) !== undefined) return undefined;
@@ -55,8 +59,9 @@ export function findFormerSelf(map: NetworkMap, self: OwnHost & { readonly keySe
 }
 
 /**
- * How a map lacks this host, and what to do. Another key in the place of this host's means that the state is older than the last change
- * of keys, as after a restore, or that another machine has a copy of it.
+ * Describes how a map lacks this host, and the remedy. Another key in place of this host's key has
+ * two possible reasons. The state is older than the last rotation, as after a restore, or another
+ * machine has a copy of it.
  */
 export function describeUnlisted(
   map: NetworkMap,
@@ -72,12 +77,16 @@ export function describeUnlisted(
   };
 }
 
-/** The map with this host under one of its keys, and the proof of that, until the service is asked again. */
+/**
+ * Returns the map with this host under one of its keys, with the proof of the key, until the next
+ * request to the service.
+ */
 export function listOwnPeer(map: NetworkMap, own: OwnHost, publicKey: PublicKey, proof: KeyProof | null): NetworkMap {
   const self = findOwnPeer(map, own);
   if (self === undefined || self.publicKey === publicKey) return map;
   const { proof: _, ...rest } = self;
   const listed: Peer = { ...rest, publicKey, ...(proof && { proof }) };
-  // No service has this map. One that was restored to the revision before the new key would else answer that nothing changed.
+  // No service has this map. Otherwise, a service restored to the revision before the new key would
+  // reply that nothing changed.
   return { ...map, revision: null, peers: map.peers.map((peer) => (peer === self ? listed : peer)) };
 }

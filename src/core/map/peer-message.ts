@@ -1,13 +1,16 @@
 import type { PeerMessage, PeerMessageKind } from '../../contract/message.ts';
 
-/** The kinds of messages that a host takes. */
+/** The kinds of messages that a host accepts. */
 export const messageKinds: readonly PeerMessageKind[] = ['probe'];
 
-/** As the contract bounds them; its own constants come with the schemas, which take long to load. */
+/** The contract's limits. Its own constants are in the schemas, which are slow to load. */
 const mostMessages = 8;
 const mostProbed = 32;
 
-/** The messages in a reply. What is of another kind or form is left out: it is for a later version. */
+/**
+ * Returns the messages in a reply. Messages of another kind or form are left out: they are for a
+ * later version.
+ */
 export function readMessages(given: unknown): readonly PeerMessage[] {
   if (!Array.isArray(given)) return [];
   return given.slice(0, mostMessages).flatMap((each): PeerMessage[] => {

@@ -1,30 +1,34 @@
-/** The clock of a service, as a reply showed it, next to the clock of this host that is never set. */
+/** The clock of a service at a reply, and this host's monotonic clock at that time. */
 export interface ServiceClock {
   /** Milliseconds since 1970 by the clock of the service. */
   readonly service: number;
-  /** Seconds since this host was started, those asleep included. */
+  /** Seconds since this host was started, including time asleep. */
   readonly uptime: number;
 }
 
-/** What this host can read of its own clocks. */
+/** The readings of this host's clocks. */
 export interface HostClocks {
   readonly now: number;
   readonly uptime: number;
 }
 
-/** Milliseconds that replies differ by the time they take, and by the full seconds of their Date. */
+/**
+ * Milliseconds by which replies differ, because of their travel time and the full seconds of their
+ * Date.
+ */
 const tolerance = 2000;
 
 /**
- * The time of the service, in milliseconds since 1970. The wall clock counts only until the service answers for the first time after a
- * start of the host, and never for less than the last time that was saved.
+ * Returns the time of the service, in milliseconds since 1970. The wall clock counts only until the
+ * service first replies after a start of the host, and the result is never earlier than the last
+ * saved time.
  */
 export function serviceTimeOf(clock: ServiceClock | undefined, { now, uptime }: HostClocks, saved = 0): number {
   if (clock === undefined || uptime < clock.uptime) return Math.max(now, saved);
   return clock.service + (uptime - clock.uptime) * 1000;
 }
 
-/** The clock after a reply: the one before, unless the reply shows another time. */
+/** Returns the clock after a reply: the same clock, unless the reply shows another time. */
 export function adjustClock(
   clock: ServiceClock | undefined,
   servedAt: number | undefined,

@@ -4,13 +4,12 @@ import { ownKeys } from './own-peer.ts';
 
 type SkippedFacts = Pick<SkippedPeer, 'id' | 'name' | 'reason'>;
 
-/** Describes one skipped peer. */
 export function describeSkipped({ id, name, reason }: SkippedFacts): string {
   const known = [name, id === null ? null : `(${id})`].filter((part) => part !== null).join(' ');
   return `peer ${known || 'without name and id'} is skipped: ${reason}`;
 }
 
-/** Sentences for so many, the last one of how many more there are. */
+/** The most sentences; a last one has the number of further peers. */
 const mostDescribed = 10;
 
 /** Describes the peers of a map that cannot be used. */
@@ -22,7 +21,7 @@ export function describeAllSkipped(skipped: readonly SkippedFacts[] = []): strin
   ];
 }
 
-/** The skipped peer that is this host, or takes what is this host's: its id, its address or a key of it. */
+/** Finds the skipped peer that is this host, or has this host's id, its address or a key of it. */
 export function findOwnSkipped(map: NetworkMap, self: OwnHost): SkippedPeer | undefined {
   const keys: readonly string[] = ownKeys(self);
   const { id, address } = self.membership?.peer ?? {};
