@@ -91,6 +91,34 @@ describe('a hosts file', () => {
     });
   });
 
+  /** Refuses `rename`, or the open of the new file, as the kernel does. */
+  function refuse(call: 'rename' | 'open', code: string): void {
+    const refusal = Object.assign(new Error(code), { code, errno: -1 });
+    replaceCall(call, (original) => async (...given) => {
+      if (call === 'rename' || String(given[0]).endsWith('.tmp')) throw refusal;
+      return original(...given);
+    });
+  }
+
+  it.each(['rename', 'open'] as const)(
+    'is written in place only where its %s fails as that of a mount does',
+    async (call) => {
+      for (const code of ['EBUSY', 'EXDEV', 'EROFS', 'EACCES', 'EPERM']) {
+        await writeFile(path, machine);
+        refuse(call, code);
+        await writeHosts('cpn0', block, path);
+        expect([code, await readFile(path)]).toEqual([code, Buffer.concat([machine, Buffer.from(block)])]);
+      }
+      // A write in place could end in the middle.
+      for (const code of ['ENOSPC', 'EDQUOT', 'EIO', 'ENOMEM', 'EMFILE', 'ENFILE']) {
+        await writeFile(path, machine);
+        refuse(call, code);
+        await expect(writeHosts('cpn0', block, path), code).rejects.toMatchObject({ name: 'DiskFailed' });
+        expect([code, await readFile(path)]).toEqual([code, machine]);
+      }
+    },
+  );
+
   it('with a damaged block is not changed, and the reason is reported', async () => {
     const damaged = `# BEGIN cpn cpn0\n10.77.0.2 edge\n${machine.toString('latin1')}`;
     await writeFile(path, damaged, 'latin1');

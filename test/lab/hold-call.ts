@@ -10,7 +10,7 @@ export interface HeldCall {
   release(): void;
 }
 
-type Call = 'open' | 'rename' | 'stat' | 'rm';
+type Call = 'open' | 'readFile' | 'rename' | 'stat' | 'rm';
 
 /** Holds the call of a function of node:fs/promises that is the `nth` from now on, until the test lets it go on, or ends. */
 export function holdCall(name: Call, nth = 1): HeldCall {
