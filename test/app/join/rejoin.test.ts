@@ -174,6 +174,29 @@ describe('a host that was removed from its network', () => {
     ]);
   });
 
+  it.each<[string, (desk: Desk) => void]>([
+    ['describes Current-Networks', (desk) => enrolInto(desk, [])],
+    ['does not', (desk) => Object.assign(desk, { enrols: reply })],
+  ])('takes over all that it left on the host, where the service %s', async (_, enrol) => {
+    const desk = await startDesk(gone);
+    const left = {
+      createdAt: '2020-01-01T00:00:00.000Z',
+      drained: true,
+      labels: [{ peer: 2, labels: ['web', 'former'] }],
+      openPorts: [{ by: 'firewalld', port: 52_000, zone: 'public', permanent: true }],
+      options: { ...kept, listenPort: 52_000, openFirewall: true },
+    } as const;
+    desk.ports = left.openPorts.map((at) => ({ at, is: 'open' }));
+    const before = { ...(await desk.state()), ...left };
+    await desk.tools.store.write(before);
+    enrol(desk);
+    await joinNetwork(desk.tools, request);
+    const state = await desk.state();
+    expect(state).toMatchObject(left);
+    expect(state.receipt).toEqual(expect.arrayContaining([...before.receipt]));
+    expect(state.networkSecret?.reveal()).toBe(before.networkSecret?.reveal());
+  });
+
   it('continues after an interrupt between the enrolment and the change of its state', async () => {
     const simulated = await startDesk(gone);
     simulated.service.onEnroll = reply;

@@ -316,6 +316,36 @@ describe('a newer map that could cut the host off', () => {
     expect((await simulated.state()).membership.map.revision).toBe('"2"');
   });
 
+  it('that made the host a connector takes all of that back, and the receipt keeps what cannot be', async () => {
+    const peers = after.peers.map((each) => (each.id === 1 ? { ...each, type: 'connector' as const } : each));
+    const asConnector = { map: { ...after, peers }, resolved: null };
+    for (const isStuck of [false, true]) {
+      const desk = await settledDesk();
+      const turnedOn = () =>
+        Object.entries(desk.actual.sysctls).flatMap(([key, value]) => (value === '1' ? [key] : []));
+      const { firewall, rules } = desk.actual;
+      const [before, { receipt }] = [turnedOn(), await desk.state()];
+      let [opened, noted]: [unknown, Joined['receipt']] = [null, []];
+      desk.answers = [
+        async () => {
+          [opened, noted] = [turnedOn(), (await desk.state()).receipt];
+          desk.refuses = () => isStuck;
+          throw gone;
+        },
+      ];
+      const pass = passNetwork(desk.tools, 'cpn0', asConnector, options);
+      await expect(pass).rejects.toBeInstanceOf(isStuck ? CommandFailed : NotConfirmed);
+      expect(noted.map(({ made }) => made)).toEqual(expect.arrayContaining(['firewall', 'sysctl']));
+      expect(opened).not.toEqual(before);
+      if (isStuck) expect((await desk.state()).receipt).toEqual(noted);
+      else {
+        expect(desk.actual).toMatchObject({ firewall, rules });
+        expect(turnedOn()).toEqual(before);
+        expect((await desk.state()).receipt).toEqual(receipt);
+      }
+    }
+  });
+
   it('is tried as soon as it is another one', async () => {
     const simulated = await settledDesk();
     simulated.service.mapReplies = [fail(gone)];
@@ -612,6 +642,18 @@ describe('a peer that expires', () => {
     await passNetwork(simulated.tools, 'cpn0', noUpdate, options);
     expect(peersOf(simulated)).toBe(0);
     expect((await simulated.state()).membership.map.peers).toHaveLength(2);
+  });
+
+  it('stays out where nothing was received since boot, and the wall clock is at its beginning', async () => {
+    for (const [confirmed, count] of [
+      [at - 1, 1],
+      [at, 0],
+    ] as const) {
+      const desk = await Desk.with(joinedTo(mapAt('"1"', [lost], { maxAge: 3600 }), { confirmed }));
+      desk.answers = [fail(gone)];
+      await passNetwork({ ...desk.tools, now: () => new Date(0) }, 'cpn0', noUpdate, options);
+      expect(peersOf(desk)).toBe(count);
+    }
   });
 
   it('stays until then, though the wall clock of the host is years ahead', async () => {

@@ -387,6 +387,20 @@ describe('a change that was begun and cannot be ended', () => {
     }
   });
 
+  it('stays pending, with both key pairs, while the control plane is unreachable: it may list either', async () => {
+    for (const delivered of [false, true]) {
+      const desk = await startPending();
+      const before = await desk.state();
+      desk.registers = () => Promise.reject(unreachable(delivered));
+      for (const command of [rotateKeys, bringUp, reconcileNetworks]) await command(desk.tools, undefined);
+      expect(await desk.state()).toMatchObject({ keyPair: before.keyPair, rotation: before.rotation });
+      desk.answers = [answerWith(renamed)];
+      desk.registers = () => true;
+      await bringUp(desk.tools);
+      await expectSettled(desk, newer);
+    }
+  });
+
   it('stays pending while the control plane is unreachable during a rollback, and a response to the new key still counts', async () => {
     const simulated = await startUp();
     simulated.service.onRegisterKey = (publicKey) => {
