@@ -146,6 +146,32 @@ describe('while the database does not answer', () => {
       expect(attempts).toBe(2);
     }));
 
+  test('no host falls silent: none gets a reply', () =>
+    withHosts(async ({ db, context, network, one, two }) => {
+      const presence = { silenceOf: (peer: number) => (peer === one.peerId ? 0 : null), setOnline: () => {} };
+      const seen = { last_seen: nowText(), announced: 'online' } as const;
+      for (const { peerId } of [one, two]) await savePeerHealth(db, peerId, seen);
+      let isAway = true;
+      let ticks = 0;
+      const stop = statements.observe((sql) => {
+        if (!/^select distinct "peer_health"."network_id"/.test(sql)) return;
+        ticks += 1;
+        if (isAway) throw new Error('the database is away');
+      });
+      onTestFinished(stop);
+      const judge = async (evaluator: Evaluator) =>
+        (await evaluator.evaluate(network)).judged.peers.get(two.peerId)?.state;
+      const options = { keepsPresence: true, settleMs: 1e9, failures };
+      const present = new Evaluator(context, presence, { ...options, tickMs: 1e9 });
+      const failing = new Evaluator(context, presence, { ...options, tickMs: 1 });
+      onTestFinished(() => Promise.all([present.stop(), failing.stop()]).then(() => undefined));
+      plane.clock.advance(200_000);
+      const until = ticks + 2;
+      await eventually('ticks fail', () => ticks >= until);
+      expect([await judge(present), await judge(failing)]).toEqual(['offline', 'online']);
+      isAway = false;
+    }));
+
   test('no tick of an evaluator waits for the one under way', () =>
     withHosts(async ({ context }) => {
       const presence = { silenceOf: () => null, setOnline: () => {} };
