@@ -120,6 +120,8 @@ describe('a next page that is not read', () => {
     ['no address', 'http://[', 'by what is no address'],
     ['an endless address', `?after=${'x'.repeat(5000)}`, 'by what is no address'],
     ['above the base address', '/api/users', 'outside of the base address'],
+    ['at a path that only begins like that of the base address', '/vpn-other/api/users', 'outside of the base address'],
+    ['the base address alone', '/vpn', 'outside of the base address'],
     ['above the base address, by dots', '../../other', 'outside of the base address'],
     ['the same', '/vpn/api/users', 'that was read before'],
   ])('is %s', async (_, next, problem) => {

@@ -8,6 +8,34 @@ beforeAll(async () => {
 });
 afterAll(() => closePlane(plane));
 
+test('a phone that may be enrolled keeps its key, and one that was refused has its enrolment key revoked', async () => {
+  const network = await makeNetwork(plane, plane.token, { name: 'lab', private_cidr: '10.78.0.0/24' });
+  const connector = { name: 'edge-1', peer_type: 'connector', endpoint: '203.0.113.1:51820' };
+  await enroll(plane, await makeKey(plane, plane.token, network), connector);
+  const page = await openLoggedIn(plane, `#/networks/${network}/add-host`, {}, /^Failed to load resource/);
+  const submit = page.getByRole('button', { name: /^(Enrol the phone|Try again)$/ });
+  const attempts: (string | null)[] = [];
+  let status = 0;
+  await page.route('**/api/networks/enroll', async (route) => {
+    attempts.push(route.request().postData());
+    await (status === 0 ? route.abort() : route.fulfill({ status, json: { message: `no ${status}` } }));
+  });
+  const revoked = page.waitForRequest((request) => request.method() === 'DELETE');
+  await page.getByLabel('What joins?').selectOption('phone');
+  await page.getByLabel('Name').fill('phone');
+  for (status of [500, 0, 502, 503, 504]) {
+    const count = attempts.length;
+    await submit.click();
+    await expect.poll(() => attempts.length).toBe(count + 1);
+    await page.getByText(/may have enrolled the phone/).waitFor();
+  }
+  expect([attempts.length, new Set(attempts).size]).toEqual([5, 1]);
+  status = 422;
+  await submit.click();
+  await page.getByText(/no 422/i).waitFor();
+  expect((await revoked).url()).toMatch(/\/enrollment-keys\/\d+$/);
+});
+
 const holds = `!dispatchEvent(new Event('beforeunload', { cancelable: true }))`;
 
 test('the key of a phone stays on the screen after the session and on other pages, until a click takes it away', async () => {

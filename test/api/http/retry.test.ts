@@ -13,6 +13,7 @@ const enrolled = json(201, { data: enrollmentBody() });
 
 /** The failures after which it is unknown whether the request was carried out. */
 const doubtful: [string, Reply][] = [
+  ['408', json(408, {})],
   ['500', json(500, { message: 'oops' })],
   ['502', json(502, {})],
   ['504', json(504, {})],

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { connectAdminService } from '../../../src/api/admin-service.ts';
 import { resumePeer } from '../../../src/cli/commands/peer-suspension.ts';
 import { Input } from '../../../src/cli/input/input.ts';
@@ -20,7 +20,13 @@ describe('when a peer expires', () => {
     ['90d', '2030-05-01T12:00:00.000Z'],
     ['2030-02-28', '2030-02-28T00:00:00.000Z'],
     ['2030-02-01T18:00+02:00', '2030-02-01T16:00:00.000Z'],
-  ])('%j is %j', (text, expected) => expect(read(text)).toBe(expected));
+  ])('%j is %j, whatever the time zone of this host', (text, expected) => {
+    for (const zone of ['UTC', 'America/St_Johns', 'Asia/Kolkata']) {
+      vi.stubEnv('TZ', zone);
+      expect([zone, read(text)]).toEqual([zone, expected]);
+    }
+    vi.unstubAllEnvs();
+  });
 
   test.each(['90', '90m', 'tomorrow', '2030-02-30', '2030-13-01', '2030-02-01T18:00', '-1d'])(
     '%j is no time',

@@ -40,6 +40,16 @@ function byName(_key: string, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)));
 }
 
+it('is read as it was written, whatever a name has in it', () => {
+  for (const name of ['$&', "a$'b", 'cash$$', '$`', '$1', '$<rows>', '\\', '"peers": []', '],', '\u2028']) {
+    const peers = [{ ...(first as Peer), name }];
+    const membership = state.membership && { ...state.membership, map: { ...state.membership.map, name, peers } };
+    const labels: PeerLabels[] = [{ peer: peer.id, labels: [name] }];
+    const read = parseState(formatState({ ...state, membership, labels }));
+    expect([name, read.membership?.map, read.labels]).toEqual([name, membership?.map, labels]);
+  }
+});
+
 it('has the public key, which is derived only where the file is older than that, or the map does not list it', () => {
   const text = formatState(state);
   const other = makeKeyPair(randomBytes(32)).publicKey;
