@@ -174,11 +174,11 @@ describe('a host that was removed from its network', () => {
     ]);
   });
 
-  it.each<[string, (desk: Desk) => void]>([
-    ['describes Current-Networks', (desk) => enrolInto(desk, [])],
-    ['does not', (desk) => Object.assign(desk, { enrols: reply })],
+  it.each<[string, (simulated: SimulatedHost) => void]>([
+    ['describes Current-Networks', (simulated) => enrolInto(simulated, [])],
+    ['does not', (simulated) => Object.assign(simulated.service, { onEnroll: reply })],
   ])('takes over all that it left on the host, where the service %s', async (_, enrol) => {
-    const desk = await startDesk(gone);
+    const simulated = await startDesk(gone);
     const left = {
       createdAt: '2020-01-01T00:00:00.000Z',
       drained: true,
@@ -186,12 +186,12 @@ describe('a host that was removed from its network', () => {
       openPorts: [{ by: 'firewalld', port: 52_000, zone: 'public', permanent: true }],
       options: { ...kept, listenPort: 52_000, openFirewall: true },
     } as const;
-    desk.ports = left.openPorts.map((at) => ({ at, is: 'open' }));
-    const before = { ...(await desk.state()), ...left };
-    await desk.tools.store.write(before);
-    enrol(desk);
-    await joinNetwork(desk.tools, request);
-    const state = await desk.state();
+    simulated.ports = left.openPorts.map((at) => ({ at, is: 'open' }));
+    const before = { ...(await simulated.state()), ...left };
+    await simulated.tools.store.write(before);
+    enrol(simulated);
+    await joinNetwork(simulated.tools, request);
+    const state = await simulated.state();
     expect(state).toMatchObject(left);
     expect(state.receipt).toEqual(expect.arrayContaining([...before.receipt]));
     expect(state.networkSecret?.reveal()).toBe(before.networkSecret?.reveal());

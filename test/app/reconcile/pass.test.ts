@@ -320,28 +320,28 @@ describe('a newer map that could cut the host off', () => {
     const peers = after.peers.map((each) => (each.id === 1 ? { ...each, type: 'connector' as const } : each));
     const asConnector = { map: { ...after, peers }, resolved: null };
     for (const isStuck of [false, true]) {
-      const desk = await settledDesk();
+      const simulated = await settledDesk();
       const turnedOn = () =>
-        Object.entries(desk.actual.sysctls).flatMap(([key, value]) => (value === '1' ? [key] : []));
-      const { firewall, rules } = desk.actual;
-      const [before, { receipt }] = [turnedOn(), await desk.state()];
+        Object.entries(simulated.actual.sysctls).flatMap(([key, value]) => (value === '1' ? [key] : []));
+      const { firewall, rules } = simulated.actual;
+      const [before, { receipt }] = [turnedOn(), await simulated.state()];
       let [opened, noted]: [unknown, Joined['receipt']] = [null, []];
-      desk.answers = [
+      simulated.service.mapReplies = [
         async () => {
-          [opened, noted] = [turnedOn(), (await desk.state()).receipt];
-          desk.refuses = () => isStuck;
+          [opened, noted] = [turnedOn(), (await simulated.state()).receipt];
+          simulated.refusesStep = () => isStuck;
           throw gone;
         },
       ];
-      const pass = passNetwork(desk.tools, 'cpn0', asConnector, options);
+      const pass = passNetwork(simulated.tools, 'cpn0', asConnector, options);
       await expect(pass).rejects.toBeInstanceOf(isStuck ? CommandFailed : NotConfirmed);
       expect(noted.map(({ made }) => made)).toEqual(expect.arrayContaining(['firewall', 'sysctl']));
       expect(opened).not.toEqual(before);
-      if (isStuck) expect((await desk.state()).receipt).toEqual(noted);
+      if (isStuck) expect((await simulated.state()).receipt).toEqual(noted);
       else {
-        expect(desk.actual).toMatchObject({ firewall, rules });
+        expect(simulated.actual).toMatchObject({ firewall, rules });
         expect(turnedOn()).toEqual(before);
-        expect((await desk.state()).receipt).toEqual(receipt);
+        expect((await simulated.state()).receipt).toEqual(receipt);
       }
     }
   });
@@ -649,10 +649,10 @@ describe('a peer that expires', () => {
       [at - 1, 1],
       [at, 0],
     ] as const) {
-      const desk = await Desk.with(joinedTo(mapAt('"1"', [lost], { maxAge: 3600 }), { confirmed }));
-      desk.answers = [fail(gone)];
-      await passNetwork({ ...desk.tools, now: () => new Date(0) }, 'cpn0', noUpdate, options);
-      expect(peersOf(desk)).toBe(count);
+      const simulated = await SimulatedHost.with(joinedTo(mapAt('"1"', [lost], { maxAge: 3600 }), { confirmed }));
+      simulated.service.mapReplies = [fail(gone)];
+      await passNetwork({ ...simulated.tools, now: () => new Date(0) }, 'cpn0', noUpdate, options);
+      expect(peersOf(simulated)).toBe(count);
     }
   });
 

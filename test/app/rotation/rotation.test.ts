@@ -389,15 +389,15 @@ describe('a change that was begun and cannot be ended', () => {
 
   it('stays pending, with both key pairs, while the control plane is unreachable: it may list either', async () => {
     for (const delivered of [false, true]) {
-      const desk = await startPending();
-      const before = await desk.state();
-      desk.registers = () => Promise.reject(unreachable(delivered));
-      for (const command of [rotateKeys, bringUp, reconcileNetworks]) await command(desk.tools, undefined);
-      expect(await desk.state()).toMatchObject({ keyPair: before.keyPair, rotation: before.rotation });
-      desk.answers = [answerWith(renamed)];
-      desk.registers = () => true;
-      await bringUp(desk.tools);
-      await expectSettled(desk, newer);
+      const simulated = await startPending();
+      const before = await simulated.state();
+      simulated.service.onRegisterKey = () => Promise.reject(unreachable(delivered));
+      for (const command of [rotateKeys, bringUp, reconcileNetworks]) await command(simulated.tools, undefined);
+      expect(await simulated.state()).toMatchObject({ keyPair: before.keyPair, rotation: before.rotation });
+      simulated.service.mapReplies = [answerWith(renamed)];
+      simulated.service.onRegisterKey = () => true;
+      await bringUp(simulated.tools);
+      await expectSettled(simulated, newer);
     }
   });
 
