@@ -112,8 +112,7 @@ async function follow<Data>(source: LiveSource<Data>, state: Signal<Live<Data>>,
   let etag: string | null = null;
   let failures = 0;
   let seconds = waitSeconds.most;
-  // A gateway may have ended the last wait. The next reply shows whether the control plane is
-  // reachable.
+  // A gateway may have ended the last wait. The next reply shows if the control plane is reachable.
   let isUnsure = false;
   while (!stopped.aborted) {
     await untilVisible(stopped);

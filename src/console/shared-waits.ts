@@ -1,8 +1,6 @@
 import { ownPath } from './session-key.ts';
 
-/**
- * Over HTTP/1.1, browsers open six connections per origin for all windows. Three are for clicks.
- */
+/** Browsers open six HTTP/1.1 connections per origin for all windows. Three are for clicks. */
 const mostWaits = 3;
 
 /**

@@ -4,10 +4,7 @@ import { readChainOnDisk, type ServedCertificate } from './http/tls-files.ts';
 
 const dayMs = 86_400_000;
 
-/**
- * Warns of a certificate that clients do not or soon will not accept: at start, after reloads,
- * daily.
- */
+/** Warns of certificates that clients will soon not accept: at start, after reloads, and daily. */
 export interface CertificateWatch {
   /** Checks the reloaded certificate. */
   onReload(): void;

@@ -46,10 +46,7 @@ export interface ServeOptions {
    * `database` is set.
    */
   readonly dataDir: string;
-  /**
-   * The URL of a PostgreSQL database to use instead. Other control planes may use it at the same
-   * time.
-   */
+  /** The URL of a PostgreSQL database to use instead, also together with other control planes. */
   readonly database?: Secret | null;
   /** Becomes the first user if there is none. Without an owner and users, nothing is served. */
   readonly owner?: OwnerCredentials | null;
@@ -59,8 +56,7 @@ export interface ServeOptions {
   readonly auditDays?: number;
   readonly webhook?: Webhook | null;
   /**
-   * Days that the last request of each peer is kept, 30 by default. 0 keeps it only while a peer is
-   * online.
+   * Days that each peer's last request is kept, 30 by default; 0 keeps it only for online peers.
    */
   readonly presenceDays?: number;
   /** Overrides how often presence is written and judged. */
@@ -297,14 +293,10 @@ async function open(
   });
 }
 
-/**
- * All connectors of a network reconnect at once after each change. Node's default backlog is 511.
- */
+/** All connectors of a network reconnect at once after a change. Node's default backlog is 511. */
 const backlog = 4096;
 
-/**
- * Listens, also on the address of the metrics if it is separate. After a failure, nothing listens.
- */
+/** Listens, also on a separate address of the metrics. After a failure, nothing listens. */
 async function startListening(app: App, metrics: ServerMetrics, transport: Transport, options: ServeOptions) {
   try {
     const url = await listen(app, transport, options);
@@ -325,8 +317,7 @@ async function listen(
   if (socketPath !== null) {
     const failed = (error: unknown) => new CannotListen(`unix:${socketPath}`, null, error);
     await removeStaleSocket(socketPath).catch((error) => Promise.reject(failed(error)));
-    // The mode of its folder controls who connects. Each request needs a token, as on a loopback
-    // port.
+    // The mode of its folder controls who connects. Requests need a token, as on a loopback port.
     const open = { path: socketPath, readableAll: true, writableAll: true };
     await app.listen({ ...common, ...open }).catch((error) => Promise.reject(failed(error)));
     return `unix:${socketPath}`;

@@ -127,8 +127,7 @@ export async function attempt(connection: Connection, call: Call, circumstances:
   if (call.answered && (status === 205 || status === 206)) throw partial(response, reading);
   if (status >= 200 && status < 300 && call.answered)
     return answer(await (call.receive ?? readJson)(response, reading));
-  // A deletion is done if there is nothing to delete. An earlier attempt, whose reply was lost, may
-  // have done it.
+  // Nothing to delete counts as done: an attempt whose reply was lost may have deleted it.
   const isGone = status === 404 && call.method === 'DELETE' && (call.goneIsDone === true || perhapsDone);
   if (status >= 400 && status < 500 && !repeatedStatuses.includes(status) && !isGone) {
     throw await refusedReply(response, { ...call, repeated: perhapsDone }, reading);

@@ -59,9 +59,7 @@ export async function readNothing(response: ReplyHead, reading: ReplyLimits): Pr
   if (bytes.length > 0 || hasPageType(response) || type === 'text/plain') parseJson(response, bytes, reading);
 }
 
-/**
- * Reads JSON that older services omit, else null. Refuses other content like {@link readNothing}.
- */
+/** Reads JSON that older services omit; null without it. Otherwise like {@link readNothing}. */
 export async function readOptional(response: ReplyHead, reading: ReplyLimits): Promise<unknown> {
   if (isJson(mediaType(response))) return readIfJson(response, reading);
   await readNothing(response, reading);

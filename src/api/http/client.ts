@@ -177,7 +177,7 @@ function reduce(call: Call): Call {
   return { ...call, headers: Object.fromEntries(headers) };
 }
 
-/** True if an attempt took so long that its reply was delayed. */
+/** True if an attempt took so long that the service delayed its reply. */
 function isLongWait({ wait }: Call, tookMs: number): boolean {
   const seconds = wait?.seconds ?? 0;
   return seconds > 0 && tookMs >= Math.min(shortestTimeoutMs, seconds * 1000);

@@ -157,15 +157,13 @@ export class Connection {
   }
 
   /**
-   * The user whose program accepted the last loopback connection; null if not visible or checked.
+   * The user whose program accepted the last loopback connection; null if invisible or unchecked.
    */
   get listener(): number | null {
     return this.#listener;
   }
 
-  /**
-   * The certificate chain of the service while the last connection is open; empty for plain http.
-   */
+  /** The service's certificate chain while the last connection is open; empty for plain http. */
   get certificates(): Certificate[] {
     // Avoids node:tls, which takes 2.6 MiB and is unnecessary for plain http.
     const socket = this.#tlsServer && (this.#socket as Partial<TLSSocket> | null);
@@ -186,7 +184,7 @@ export class Connection {
   }
 
   /**
-   * Aborts immediately, also during a TCP or TLS handshake, which undici's `signal` would not end.
+   * Aborts immediately, also during a TCP or TLS handshake. undici's `signal` would not end these.
    */
   abort(): void {
     this.#end.abort();
@@ -197,9 +195,7 @@ export class Connection {
   }
 }
 
-/**
- * The connection that a call, such as a long poll, left for the next one within {@link spareMs}.
- */
+/** A connection that a call, such as a long poll, left for the next within {@link spareMs}. */
 export class Spare {
   #left: Connection | null = null;
 

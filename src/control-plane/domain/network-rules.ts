@@ -86,7 +86,7 @@ export function checkEndpointOutside(endpoint: string, network: NetworkRanges): 
 }
 
 /**
- * Parses and normalizes an endpoint. Addresses that no other host can reach need `allowUnusable`.
+ * Parses and normalizes an endpoint. Addresses out of reach of other hosts need `allowUnusable`.
  */
 export function parsePeerEndpoint(text: string, allowUnusable: boolean): string {
   const endpoint = parseEndpoint(text, 'endpoint');

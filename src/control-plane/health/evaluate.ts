@@ -121,9 +121,7 @@ export class Evaluator {
     state.timer.unref();
   }
 
-  /**
-   * Evaluates a network now. Calls before its read begins share the evaluation. @throws NotFound
-   */
+  /** Evaluates a network now. Calls before its read begins share the result. @throws NotFound */
   evaluate(network: number): Promise<HealthEvaluation> {
     const state = this.#stateOf(network);
     state.pending ??= new Promise((resolve) => setImmediate(resolve)).then(async () => {
@@ -246,8 +244,7 @@ export class Evaluator {
       this.#presence.setOnline(peer.id, health?.announced === 'online' && lostAtOf(health) === null);
     }
     this.#options.onSilent?.(network, findSilent(observation, judged));
-    // A verdict that takes effect after a delay needs an evaluation then, even without another
-    // report.
+    // A verdict with a delay needs an evaluation at its end, even without another report.
     const deadIn = [...judged.routes.values()].flatMap((route) => route.deadIn ?? []);
     if (deadIn.length > 0) this.#evaluateIn(Math.max(Math.min(...deadIn) * 1000, this.#pauseOf(state)), network, state);
     const transitions = findTransitions(observation, judged, this.#mayState(network));

@@ -21,7 +21,7 @@ export interface LossTimes {
   /** The minimum time between two probe requests about one peer. */
   readonly repeatMs: number;
   /**
-   * The pause between attempts to find a host that can probe. All may be back soon after an outage.
+   * The pause between searches for a host that can probe: after an outage, all may be back soon.
    */
   readonly retryMs: number;
 }
@@ -160,8 +160,7 @@ export class LostConnections {
     if (following.waiting > 0) return;
     const rest = this.#options.repeatMs - this.#askedAgo(peer);
     if (rest > 0) {
-      // A host that drops its connections again and again must cost other hosts no more than a host
-      // that is gone.
+      // A host that drops its connections again and again costs others no more than a dead host.
       setTimer(following, rest, () => this.#onOverdue(peer, following, { at, requests }));
       return;
     }

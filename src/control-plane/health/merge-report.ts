@@ -16,7 +16,10 @@ export interface MergedReport {
   readonly problem: string | null;
   /** The latest result of each peer that it was requested to probe. */
   readonly probes: readonly StoredProbe[];
-  /** The routes without a connector that answers. `since` is when they lost it. */
+  /**
+   * The routes without a connector that answers. `since` is the time of the first such report. A
+   * route whose first such report has no time is left out.
+   */
   readonly unserved: readonly UnservedRoute[];
 }
 
@@ -54,7 +57,7 @@ export interface ReportScope {
 const mostProbes = 64;
 
 /**
- * Merges a report into earlier ones, without foreign subjects. Beyond a maximum, the latest stay.
+ * Merges a report into earlier ones, without foreign subjects. The latest stay within the limits.
  */
 export function mergeReport(before: MergedReport, report: Report, scope: ReportScope): MergedReport {
   const base = report.complete ? nothing : before;
@@ -87,9 +90,7 @@ export function mergeReport(before: MergedReport, report: Report, scope: ReportS
   };
 }
 
-/**
- * A route that had no connector before keeps its instant. Reports of earlier versions have none.
- */
+/** A route that had no connector keeps its instant. Reports of earlier versions have none. */
 function findUnserved(before: MergedReport, routes: readonly RoutePath[], at: string): UnservedRoute[] {
   const isWithout = ({ connector }: RoutePath) => connector === null;
   const earlier = new Set(before.routes.filter(isWithout).map(({ route }) => route));

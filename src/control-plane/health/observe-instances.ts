@@ -65,9 +65,7 @@ function addAll(known: Instances | null, requests: readonly Instance[]) {
   return { instances, begins };
 }
 
-/**
- * Emits the event once. Of several processes that detect a clone, the first locks the health row.
- */
+/** Emits the event once, even if several processes detect it: the first locks the health row. */
 async function stateClone(
   context: Context,
   { peer, network }: PeerInstances,

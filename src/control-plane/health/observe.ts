@@ -29,7 +29,7 @@ export interface Observation {
   /** The state of the routes in the last events. */
   readonly routes: string;
   readonly peers: readonly StoredObservation[];
-  /** Suspended and expired peers whose last event still states a state. */
+  /** Suspended and expired peers with a state in the last event. */
   readonly unlisted: readonly number[];
 }
 
@@ -63,9 +63,7 @@ export interface JudgedNetwork {
   readonly routes: ReadonlyMap<string, RouteVerdict & { readonly choices: readonly (number | null)[] }>;
 }
 
-/**
- * The state of a once working route in the last event. The connector is the last one serving it.
- */
+/** The last event's state of a route that was up before. The connector is the last to serve it. */
 export interface AnnouncedRoute {
   readonly state: 'up' | 'dead';
   readonly connector: number | null;
@@ -138,9 +136,7 @@ export function judgeNetwork(
 
 interface Votes {
   readonly votes: readonly RouteVote[];
-  /**
-   * True if the only voter on the route is left out, and has never reached one of its connectors.
-   */
+  /** True if the only voter is left out, and has never reached a connector of the route. */
   readonly isUnreached: boolean;
 }
 

@@ -108,9 +108,7 @@ function describe(error: unknown, url: URL, signal: AbortSignal, ending: AbortSi
   return remedy === undefined ? code : `${code}; ${remedy}`;
 }
 
-/**
- * Node's error for a connection that ends before TLS is established has only this text, no code.
- */
+/** Node's error for a connection that ends during a TLS handshake has only this text, no code. */
 function isClosedHandshake(error: unknown): boolean {
   return error instanceof Error && error.message.includes('before secure TLS connection was established');
 }

@@ -1,9 +1,7 @@
 import type { PeerPath } from '../../contract/health.ts';
 import { type TrafficSeries, trafficIntervalSeconds, trafficIntervals } from '../../contract/traffic.ts';
 
-/**
- * Bytes that a host received and sent per interval. The last entries are of the interval `last`.
- */
+/** Bytes that a host received and sent per interval. The last entries are for `last`. */
 export interface TrafficHistory {
   /** Counts intervals since 1970. */
   readonly last: number;

@@ -16,21 +16,17 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Required: a route without it is an error at start. */
     access?: AccessRule;
-    /**
-     * True if the route checks a peer's membership itself, so that its token may come from a cache.
-     */
+    /** True if the route itself checks a peer's membership: its token may come from a cache. */
     looksUpPeers?: boolean;
     /**
-     * True if a peer of a deleted network gets a 410 with the network's id and nonce on request.
+     * True if a peer of a deleted network gets a 410 with the network's id and nonce, if requested.
      */
     statesDeletion?: boolean;
     /** Requested every few seconds, and logged only at debug level. */
     isHealthCheck?: boolean;
     /** The number of changes that a request counts as in its user's limit; one if absent. */
     countChanges?(request: FastifyRequest): number;
-    /**
-     * True if a non-DELETE request only removes access or service. Limits never refuse removals.
-     */
+    /** True if a non-DELETE request only removes access or service. Limits permit all removals. */
     isRemoval?(request: FastifyRequest): boolean | Promise<boolean>;
     /**
      * Checks fields of a body beyond its schema, and throws InvalidRequest. If some fields break

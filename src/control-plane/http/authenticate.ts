@@ -118,9 +118,7 @@ function credentialOf({ publicUrls }: Pick<Context, 'publicUrls'>, request: Requ
   return session;
 }
 
-/**
- * Ends the session of a version 0.1 cookie: it has a whole token, and other ports may have read it.
- */
+/** Ends sessions of version 0.1: their cookie has a whole token that other ports may have read. */
 async function endUnsplitSession(context: Context, { headers, ip }: RequestFacts): Promise<void> {
   if (headers.authorization !== undefined || headers[sessionKeyHeader] !== undefined) return;
   for (const token of readSessionCookies(headers.cookie).slice(0, mostUnsplit)) {

@@ -20,9 +20,7 @@ export function matches(ifNoneMatch: string | undefined, etag: string): boolean 
   });
 }
 
-/**
- * True if a header such as A-IM (RFC 3229, 10.5.3) or Accept lists a value with a weight above 0.
- */
+/** True if a header such as A-IM (RFC 3229, 10.5.3) or Accept lists a value with weight above 0. */
 export function accepts(header: string | undefined, value: string): boolean {
   return (header ?? '').split(',').some((part) => {
     const [name = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase());
@@ -33,9 +31,7 @@ export function accepts(header: string | undefined, value: string): boolean {
 /** A random nonce has 12 characters. The last one may be a hyphen. */
 const ownETag = /^(?:W\/)?"(0|[1-9][0-9]{0,14})-([\w-]{12}|[\w-]{1,64}?)(?:(?:--?|;)(?:gzip|br|deflate|zstd))?"$/;
 
-/**
- * The client's revision from If-None-Match: one ETag of ours, also weak or with suffix, or null.
- */
+/** The revision in If-None-Match: one ETag of ours, also weak or with a suffix; null for others. */
 export function baseOf(ifNoneMatch: string | undefined): Revision | null {
   const [, digits, nonce] = ownETag.exec((ifNoneMatch ?? '').trim()) ?? [];
   return digits === undefined || nonce === undefined ? null : { revision: Number(digits), nonce };

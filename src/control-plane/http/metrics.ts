@@ -8,9 +8,7 @@ import { measure } from '../service/measure.ts';
 import type { ServedCertificate } from './tls-files.ts';
 import type { Deadlines } from './transport.ts';
 
-/**
- * The metrics. Callers create no labels: routes are templates, methods are the ones Node parses.
- */
+/** Metrics without labels from callers: routes are templates, methods are Node's. */
 export interface ServerMetrics {
   readonly contentType: string;
   /** All metrics in the format of Prometheus. */
@@ -125,7 +123,7 @@ export function createMetrics(
   };
 }
 
-/** SQLite's errors have their own code, PostgreSQL's a severity. Lost connections have a cause. */
+/** SQLite's errors have a code, PostgreSQL's a severity, and ours for lost connections a cause. */
 function isOfDatabase(error: unknown): boolean {
   if (error instanceof Unavailable || error instanceof OutcomeUnknown) return error.cause !== undefined;
   const { code, severity } = (error ?? {}) as { readonly code?: unknown; readonly severity?: unknown };

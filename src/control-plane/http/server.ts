@@ -208,9 +208,7 @@ function isOf(path: string, template: string): boolean {
   );
 }
 
-/**
- * A listener of both families writes IPv4 clients as ::ffff:203.0.113.7. Restores their address.
- */
+/** Restores IPv4 addresses, which a listener of both families writes as ::ffff:203.0.113.7. */
 function unmapAddresses(app: App): void {
   app.addHook('onRequest', async (request) => {
     const [, ipv4] = /^::ffff:([0-9.]+)$/i.exec(request.ip) ?? [];
@@ -218,7 +216,10 @@ function unmapAddresses(app: App): void {
   });
 }
 
-/** Refuses a trusted proxy's request without a client address, which limits and audit log need. */
+/**
+ * Refuses a request of a trusted proxy without a client address: limits and audit log would use
+ * unverified text as the address.
+ */
 function requireAddress(app: App): void {
   app.addHook('onRequest', async ({ ip }) => {
     if (isIP(ip) === 0) throw new InvalidRequest({ 'x-forwarded-for': ['must end in the IP address of the client'] });

@@ -9,10 +9,7 @@ import { isHostOf } from './public-host.ts';
 export const sessionKeyHeader = 'session-key';
 
 const baseName = 'cpn_session';
-/**
- * Browsers accept prefixed cookies only over https, `__Host-` only for path `/` (RFC 6265bis,
- * 4.1.3).
- */
+/** Prefixed cookies need https, and `__Host-` the path `/` of its host (RFC 6265bis, 4.1.3). */
 const cookieNames = [`__Host-${baseName}`, `__Secure-${baseName}`, baseName];
 
 /** The parts of a browser's request that sessions depend on. */

@@ -110,10 +110,7 @@ export class TextCache<Text extends { readonly bytes: Buffer }> {
     this.#networks = new LRUCache({ maxSize: maxBytes, sizeCalculation: ({ bytes }) => bytes });
   }
 
-  /**
-   * @param make makes the text `name` of this revision or a later one; a late request gets the
-   * latest
-   */
+  /** @param make makes the text `name` of this revision or a later one */
   get(
     id: number,
     observed: ObservedRevision,

@@ -34,7 +34,7 @@ export interface Context {
   readonly reportLimit: PeerChangeLimit;
   /** How many events the reports of peers may cause. */
   readonly reportEventLimit: PeerChangeLimit;
-  /** The caller must call it when a peer may expire earlier than any other. */
+  /** Must be called when a peer may expire earlier than any other. */
   readonly rescheduleExpiry: () => void;
   /** True if the time and source of hosts' requests are stored. */
   readonly keepsPresence: boolean;

@@ -24,7 +24,7 @@ export async function refuseDeleted(
   const peer = await findDeletedPeer(db, network, hashToken(token));
   if (peer === undefined) return;
   const outcome: DeletionOutcome = request === null ? 'unsupported' : request === 'applied' ? 'applied' : 'stated';
-  // The time of the last request is shown until the host confirms.
+  // Updates the shown time of the last request until the host confirms.
   if (outcome !== peer.outcome || outcome !== 'applied') {
     // A database on a full disk can still be read.
     const at = await readTime(db);

@@ -3,9 +3,7 @@ import { compareRoutes, describeRouteChange } from '../../core/routing/route-cha
 import { readFields } from '../domain/field-rules.ts';
 import { Conflict } from '../errors.ts';
 
-/**
- * Refuses a change if the routes are not the ones the caller expected. Undefined skips the check.
- */
+/** Refuses a change if the routes are not the expected ones. Undefined `texts` skip the check. */
 export function checkExpectedRoutes(
   of: 'network' | 'peer',
   routes: readonly Prefix[],

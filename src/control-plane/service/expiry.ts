@@ -36,7 +36,7 @@ async function expireIn(context: Context, network: number, now: string): Promise
 
 /** Removes peers from their maps when they expire. */
 export interface ExpiryTimer {
-  /** Runs now. The caller must call it when a peer may expire earlier than any other. */
+  /** Runs now. Must be called when a peer may expire earlier than any other. */
   reschedule(): void;
   stop(): Promise<void>;
 }

@@ -9,7 +9,7 @@ export interface MadeByUser {
   readonly keys_made: EnrollmentKeyOfNetwork[];
 }
 
-/** Lists from the audit log what a user, or a thief of its credentials, created. */
+/** Lists the users and keys that a user, or a thief of its credentials, created (audit log). */
 export async function listMadeBy(
   db: Db,
   who: { readonly organizationId: number; readonly userId: number },

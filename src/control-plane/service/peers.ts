@@ -20,9 +20,7 @@ import { nextServingSince } from './serving-since.ts';
 import { changeAction, isUnlisted } from './suspension.ts';
 import { peerEvent, withRevision } from './with-revision.ts';
 
-/**
- * Lists a network's peers. Users get suspended and expired ones too; with `unlisted`, only these.
- */
+/** Lists a network's peers. Only users get unlisted ones, with `unlisted` no others. */
 export async function listPeers(
   { db }: Context,
   caller: Caller,
@@ -125,7 +123,7 @@ function limitSelfChange(
   if (isNew) newPeerLimit.take(network_id, always);
 }
 
-/** Refuses fields that a peer must not change in itself. */
+/** Refuses fields that peers may not change themselves. */
 function refuseForPeers(asked: ChangePeer): void {
   const refused = ownersFields.find(([field]) => asked[field] !== undefined);
   if (refused) throw new Forbidden(`a peer may not change ${refused[1]}; ask an owner, admin or member`);

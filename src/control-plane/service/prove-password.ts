@@ -33,7 +33,7 @@ export function wrongPassword(): Forbidden {
   return new Forbidden('the current password is wrong; give the one that you log in with');
 }
 
-/** Returns the hash of a given password, else null. @throws Forbidden for a wrong password */
+/** Returns the hash that the password matches; null without one. @throws Forbidden if wrong */
 export async function proveIfGiven(
   context: Context,
   caller: UserCaller,

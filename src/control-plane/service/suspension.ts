@@ -28,7 +28,7 @@ export function refuseUnlisted(peer: Suspension, now: Date): void {
 }
 
 /**
- * A peer's suspension and expiry after a change. An expired peer returns only with a later expiry.
+ * A peer's suspension and expiry after a change. Only a later expiry brings back an expired peer.
  */
 export function readSuspension(
   read: ReadField,

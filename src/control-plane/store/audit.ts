@@ -49,9 +49,7 @@ function entriesOfActor(db: Db, { actor_kind, actor_id = null }: Actor, day: str
     .where('at', '<=', `${day}T99`);
 }
 
-/**
- * Returns the key that enrolled a peer. Its audit entry may be some seconds after the enrolment.
- */
+/** Returns the key that enrolled a peer. Its entry may be some seconds after the enrolment. */
 export async function findKeyOfEntry(
   db: Db,
   organizationId: number,

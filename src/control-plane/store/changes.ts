@@ -19,9 +19,7 @@ export function isSameRevision(one: Revision, other: Revision): boolean {
   return one.revision === other.revision && one.nonce === other.nonce;
 }
 
-/**
- * Revisions of a network with recorded changes. Clients with older revisions read the whole map.
- */
+/** The number of recorded revisions. A client with an older revision reads the whole map. */
 export const rememberedRevisions = 256;
 
 /** The peer that a revision changed; null for the network itself. */

@@ -40,9 +40,7 @@ export async function insertDeletion(
     .execute();
 }
 
-/**
- * Finds the peer of a deleted network by its token; undefined if the token is of another network.
- */
+/** Finds the peer of a deleted network by its token; undefined for tokens of other networks. */
 export async function findDeletedPeer(db: Db, network: number, tokenHash: string): Promise<DeletedPeer | undefined> {
   return db
     .selectFrom('deleted_peers')
@@ -53,7 +51,7 @@ export async function findDeletedPeer(db: Db, network: number, tokenHash: string
     .executeTakeFirst();
 }
 
-/** Notes what the last request of a peer of a deleted network showed. */
+/** Records what the last request of a peer of a deleted network showed. */
 export async function saveOutcome(db: Db, id: number, outcome: DeletionOutcome, at: string): Promise<void> {
   await db.updateTable('deleted_peers').set({ outcome, last_seen: at }).where('id', '=', id).execute();
 }

@@ -57,7 +57,6 @@ export async function postponeDelivery(
   await db.updateTable('deliveries').set({ next_at }).where('id', '=', id).where('attempts', '=', attempts).execute();
 }
 
-/** Deletes the deliveries of events before an instant. */
 export async function deleteDeliveries(db: Db, before: string): Promise<void> {
   await db.deleteFrom('deliveries').where('created_at', '<', before).execute();
 }

@@ -38,9 +38,7 @@ function toEvent(row: Selectable<Tables['events']>): Event {
   return { id, at, type, network, peer, route, details: JSON.parse(row.details) };
 }
 
-/**
- * Events to delete: events before an instant, or events of a network and type up to the id `to`.
- */
+/** Events before an instant, or events of a network and type up to the id `to`. */
 type Surplus =
   | { readonly before: string }
   | { readonly network: number; readonly type: EventType; readonly to: number };

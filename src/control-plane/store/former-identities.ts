@@ -9,7 +9,6 @@ export async function insertFormerIdentity(db: Db, networkId: number, identity: 
     .execute();
 }
 
-/** True if a peer with this identity was removed from the network. */
 export async function wasIdentityRemoved(db: Db, networkId: number, identity: string): Promise<boolean> {
   const row = await db
     .selectFrom('former_identities')

@@ -33,8 +33,8 @@ export async function findPeerHealth(db: Db, peer: number): Promise<StoredHealth
 }
 
 /**
- * Lists the peers of a network that the last event stated to be online, but whose connections are
- * lost. `isLost` excludes peers with a stored request since then.
+ * Lists the peers that are online by the last event, but have made no stored request since their
+ * connection was lost.
  */
 export async function listLost(
   db: Db,
@@ -115,8 +115,8 @@ export async function prunePresence(db: Db, before: string | null): Promise<void
 }
 
 /**
- * Lists the networks with a peer whose online state no longer matches its requests or its lost
- * connection. Requests of suspended and expired peers do not count.
+ * Lists the networks with a peer whose last event contradicts its requests since `since`, or its
+ * lost connection. Requests of suspended and expired peers do not count.
  */
 export async function listNetworksToJudge(db: Db, since: string): Promise<number[]> {
   const rows = await db

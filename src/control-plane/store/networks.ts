@@ -58,7 +58,6 @@ export async function readNetwork(db: Db, id: number): Promise<StoredNetwork> {
   return toNetwork(await query.executeTakeFirstOrThrow(() => new NotFound('network')));
 }
 
-/** Returns the id of a network's organization. */
 export async function readOrganizationOf(db: Db, id: number): Promise<number> {
   const row = await db.selectFrom('networks').select('organization_id').where('id', '=', id).executeTakeFirstOrThrow();
   return row.organization_id;

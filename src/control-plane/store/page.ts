@@ -2,7 +2,6 @@ import { type SelectQueryBuilder, sql } from 'kysely';
 import { countRows } from './database.ts';
 import type { Db } from './tables.ts';
 
-/** The part of a list to read. */
 export interface Slice {
   /** The id of the entry before the part; null for the beginning of the list. */
   readonly after: number | null;
@@ -19,9 +18,7 @@ export interface StoredPage<Entry> {
   readonly total: number | null;
 }
 
-/**
- * Entries beyond this are not counted, so that the cost of a request does not grow with the list.
- */
+/** Longer lists are not counted, so that the cost of a request does not grow with the list. */
 export const maxCounted = 10_000;
 
 /**

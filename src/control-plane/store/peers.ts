@@ -141,9 +141,7 @@ export async function findPeerCaller(
   return { caller: { kind: 'peer', ...peer, tokenMark: tokenMarkOf(tokenHash) }, suspendedAt };
 }
 
-/**
- * Returns a mark of a peer's token and the fields that invalidate it. Undefined for no such peer.
- */
+/** Returns a mark of a peer's token and the fields that invalidate it; undefined if removed. */
 export async function findPeerById(
   db: Db,
   id: number,

@@ -1,8 +1,6 @@
 import type { Db } from './tables.ts';
 
-/**
- * The revision in which the last peer left the map (removed, suspended, expired); null if unknown.
- */
+/** The revision in which the last peer was removed, suspended or expired; null if unknown. */
 export async function findLastRemoval(db: Db, network: number): Promise<number | null> {
   const row = await db
     .selectFrom('changes')

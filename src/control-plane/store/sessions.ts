@@ -5,7 +5,6 @@ import type { Db, Tables } from './tables.ts';
 /** A caller without the fields that come from the request. */
 type Identified = Omit<UserCaller, 'address' | 'access'>;
 
-/** Adds a session and returns its id. */
 export async function insertSession(db: Db, session: Insertable<Tables['sessions']>): Promise<number> {
   const { id } = await db.insertInto('sessions').values(session).returning('id').executeTakeFirstOrThrow();
   return id;

@@ -60,9 +60,7 @@ export interface Tables {
      */
     lasting_nonce: string | null;
   };
-  /**
-   * Deleted networks. Their hosts receive a statement of the deletion with the id and this nonce.
-   */
+  /** Deleted networks. Their hosts receive a statement of it with the id and this nonce. */
   deleted_networks: { network_id: number; organization_id: number; name: string; nonce: string; deleted_at: string };
   /** The peers of deleted networks, by their tokens. */
   deleted_peers: {

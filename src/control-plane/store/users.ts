@@ -10,13 +10,11 @@ export async function isAnyUser(db: Db): Promise<boolean> {
   return (await db.selectFrom('users').select('id').limit(1).executeTakeFirst()) !== undefined;
 }
 
-/** Adds an organization and returns its id. */
 export async function insertOrganization(db: Db, name: string): Promise<number> {
   const { id } = await db.insertInto('organizations').values({ name }).returning('id').executeTakeFirstOrThrow();
   return id;
 }
 
-/** Adds a user and returns its id. */
 export async function insertUser(db: Db, user: Insertable<Tables['users']>): Promise<number> {
   const { id } = await db.insertInto('users').values(user).returning('id').executeTakeFirstOrThrow();
   return id;

@@ -1,7 +1,7 @@
 import type { AuditEntry } from '../../../contract/audit.ts';
 
 /**
- * A gapless part of the audit log, newest first. `isComplete` is false if there are older entries.
+ * A gapless part of the audit log, newest first. `isComplete` is true if no older entries exist.
  */
 export interface AuditList {
   readonly entries: readonly AuditEntry[];

@@ -24,7 +24,9 @@ export function readNetwork(
   return isWhole ? network : null;
 }
 
-/** True for an earlier version's changes behind a proxy that hides their status: has `removed`. */
+/**
+ * True for changes of an earlier version whose status a proxy hides. They always have `removed`.
+ */
 function isPartial({ peers }: Network, removed: readonly number[] | undefined, before: Network | null): boolean {
   if (removed === undefined || before === null) return false;
   const stated = new Set([...removed, ...peers.map(({ id }) => id)]);

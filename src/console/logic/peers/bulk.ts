@@ -22,7 +22,7 @@ export interface Failure {
   readonly isUnknown: boolean;
 }
 
-/** Describes failed changes; null without any. `done` is the intended state, as in `suspended`. */
+/** Describes failed changes; null without any. `done` is the wanted state, such as `suspended`. */
 export function describeFailures(failures: readonly Failure[], done: string): string | null {
   const unknown = failures.filter(({ isUnknown }) => isUnknown);
   const refused = failures.filter(({ isUnknown }) => !isUnknown);

@@ -1,6 +1,6 @@
 import { encode } from 'uqr';
 
-/** The widest code that a camera reads at arm's length: version 25, in modules without border. */
+/** The widest code without border that a camera reads from a screen at arm's length: version 25. */
 const mostModules = 117;
 /** The light modules around a code that a camera needs to find it. */
 export const codeBorder = 4;

@@ -17,8 +17,7 @@ export async function labelPeers(db: Db): Promise<void> {
   const at = new Date().toISOString();
   for (const [network, peers] of Map.groupBy(rows, (row) => row.network)) {
     const taken = new Set<string>();
-    // Collect the kept names first, so that no suffixed name collides with the name of another
-    // peer.
+    // Collect the kept names first, so that no suffixed name collides with another peer's.
     const keeps = peers.filter(({ name }) => !taken.has(toLabel(name)) && taken.add(toLabel(name)));
     const kept = new Set(keeps.map(({ id }) => id));
     for (const { id, name, organization } of peers) {

@@ -18,16 +18,15 @@ interface Records {
  * Migrates the database to this version's tables, in one transaction. If several processes start at
  * the same time, the first one migrates and the others wait. Unknown optional steps of a newer
  * version are left in place.
- * @throws NewerDatabase if the database has a required step that this version does not have; then
- * nothing is changed
+ *
+ * @throws NewerDatabase if a required step is unknown to this version; then nothing is changed
  */
 export async function migrate(
   db: Db,
   steps: Readonly<Record<string, Migration>> = migrations,
   needed = neededMigration,
 ): Promise<void> {
-  // The lock is the one of Kysely's migrator: a process of an older version may migrate at the same
-  // time.
+  // The lock of Kysely's migrator, because a process of an older version may migrate too.
   const { adapter } = db.getExecutor();
   await db.connection().execute(async (connection) => {
     await adapter.acquireMigrationLock(connection, lock);

@@ -155,8 +155,7 @@ async function untilLost(client: Client, listening: ListenOptions): Promise<stri
       const { isSent, arrived } = await notifyOwn(client, listening, keepalive.patienceMs, either);
       if (arrived) continue;
       if (isSent) return either.aborted ? connectionEnded : notDelivered;
-      // The problem is in the pool, and requests report it. The listener's connection may be
-      // intact.
+      // The pool has the problem, and requests report it. This connection may be intact.
       await client.query('select 1');
     }
   } catch {

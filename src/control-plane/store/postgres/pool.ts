@@ -35,7 +35,6 @@ const usualTrust: Trust = { forMs: 1_000, patienceMs: 2_000 };
 /** The time limit for connections to close cleanly. */
 const farewellMs = 2_000;
 
-/** How to connect to a database, for a pool or a single connection. */
 export function connectionConfig(target: DatabaseTarget): pg.ClientConfig {
   const { host, port, database, user, password } = target;
   return {
@@ -53,8 +52,7 @@ export function connectionConfig(target: DatabaseTarget): pg.ClientConfig {
 export class Client extends pg.Client {
   constructor(config?: pg.ClientConfig) {
     super(config);
-    // A query on a broken connection fails anyway. Without a listener, the event would end the
-    // process.
+    // A query on a broken connection fails anyway. Without a listener, this ends the process.
     this.on('error', () => undefined);
   }
 
@@ -111,8 +109,7 @@ export function createPatientPool(target: DatabaseTarget): PostgresPool {
 }
 
 function adapt(pool: pg.Pool, { forMs, patienceMs }: Trust): PostgresPool {
-  // The pool replaces a broken idle connection. Without a listener, the event would end the
-  // process.
+  // The pool replaces a broken idle connection. Without a listener, this ends the process.
   pool.on('error', () => undefined);
   const clients = new Set<pg.PoolClient>();
   pool.on('connect', (client) => clients.add(client)).on('remove', (client) => clients.delete(client));
@@ -183,8 +180,7 @@ function lend(client: pg.PoolClient): PostgresPoolClient {
   let inTransaction = false;
   let failure: unknown;
   const query = async (sql: string, parameters: readonly unknown[]) => {
-    // The rollback after a failure would hide its meaning, above all that a commit may have
-    // succeeded.
+    // The rollback after a failure would hide its meaning: a commit may have succeeded.
     if (failure !== undefined) throw failure;
     const [word = ''] = /\w+/.exec(sql) ?? [];
     // A commit makes a change permanent. Outside a transaction, each statement does.

@@ -56,6 +56,7 @@ export async function openPostgres(url: Secret, events: StoreEvents): Promise<Co
 
 /**
  * Runs `work` on a PostgreSQL database without migrating its tables.
+ *
  * @throws UnusableDatabase if no control plane has served from it yet
  */
 export async function withExistingPostgres<Result>(url: Secret, work: (db: Db) => Promise<Result>): Promise<Result> {

@@ -31,7 +31,8 @@ function databaseIn(folder: string): string {
 }
 
 /**
- * Returns the database file in a folder. @throws WrongUsage if missing, UnusableFile if unreadable
+ * Returns the file of a folder's database. @throws WrongUsage if missing, UnusableFile if
+ * unreadable
  */
 export function requireDatabaseIn(folder: string): string {
   const database = databaseIn(folder);

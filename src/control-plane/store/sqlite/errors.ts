@@ -26,8 +26,7 @@ export function translateSqlite(error: unknown, isCommit: boolean): unknown {
   const code = codeOf(error);
   const problem = code === null ? undefined : problems[code];
   if (problem === undefined) return error;
-  // SQLite rolls back completely on a full disk. After other disk errors, the outcome of a commit
-  // is unknown.
+  // SQLite rolls back on a full disk. After other disk errors, a commit's outcome is unknown.
   if (isCommit && code === inputOutput) return new OutcomeUnknown(error);
   return new Unavailable(problem, 1, error);
 }

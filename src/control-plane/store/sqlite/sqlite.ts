@@ -37,8 +37,7 @@ export function sqliteDialect(database: DatabaseSync): SqliteDialect {
 /** Creates the file with its final mode, because SQLite's log and index get the same mode. */
 function createPrivately(path: string): void {
   try {
-    // Never open an existing file: closing it would drop the locks that this process holds on it
-    // (fcntl(2)).
+    // Never open an existing file: closing it drops this process's locks on it (fcntl(2)).
     closeSync(openSync(path, 'wx', 0o600));
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
