@@ -19,13 +19,14 @@ import { refuseTakenPort } from './port-conflict.ts';
 import { rememberSaved } from './saved-config.ts';
 
 /**
- * Makes the host what an evaluation says: writes down what is about to be made, does the steps in order, and looks again. The
- * evaluated state itself is left to be saved by the caller, once it is known to be good: until then `known` stays on disk.
- * Where the packet rules do not load, all the rest is done, and nothing is forwarded: see {@link findUnloaded}.
+ * Applies an evaluation to the host: saves the receipt, applies the steps in order, and observes
+ * again. The caller saves the evaluated state once it is confirmed; until then `known` stays on
+ * disk. If the packet rules do not load, all other steps are applied, and nothing is forwarded: see
+ * {@link findUnloaded}.
  *
  * @returns the evaluated state with its receipt
- * @throws NotConverged when the host is not as planned afterwards
- * @throws PortTaken before anything is made
+ * @throws NotConverged if the host is not as planned afterwards
+ * @throws PortTaken before anything is created
  */
 export async function applyEvaluation(tools: Tools, planned: Evaluation, known: Joined): Promise<Joined> {
   const { state, desired, steps, actual } = planned;
@@ -51,13 +52,19 @@ export async function applyEvaluation(tools: Tools, planned: Evaluation, known: 
   return applied;
 }
 
-/** What is there after the steps. What none of them could change is not read again: that takes longer than all else. */
+/**
+ * Observes the host after the steps. What no step could change is not read again, because that
+ * takes longest.
+ */
 function observeApplied(tools: Pick<Tools, 'host'>, { steps, actual }: Evaluation, applied: Joined): Promise<Actual> {
   const previous = changesOnlyPeers(steps) ? actual : null;
   return tools.host.observe({ ...observeOptionsFor(applied), previous });
 }
 
-/** Speaks to the peers that moved, where this host is behind NAT, which lets nothing in from the new endpoint before. */
+/**
+ * Sends to the peers that moved, if this host is behind NAT. The NAT accepts no packet from the new
+ * endpoint before.
+ */
 async function reachMoved(tools: Pick<Tools, 'host'>, { state, desired, moved }: Evaluation): Promise<void> {
   const isReached = new Set(
     desired.config.peers
@@ -69,10 +76,11 @@ async function reachMoved(tools: Pick<Tools, 'host'>, { state, desired, moved }:
 }
 
 /**
- * Does the steps of an evaluation in order. Where the packet rules do not load, nothing is forwarded, and the rest is done: a host must
- * stay within reach. The notes tell why.
+ * Applies the steps of an evaluation in order. If the packet rules do not load, nothing is
+ * forwarded, and all other steps are applied: a host must stay reachable. The notes have the
+ * reason.
  *
- * @returns whether the packet rules load, where there was something to load
+ * @returns whether the packet rules load, if there were any to load
  */
 export async function applySteps(tools: Tools, { state, desired, steps, actual }: Evaluation): Promise<boolean> {
   const { interface: link } = state;
@@ -89,7 +97,7 @@ export async function applySteps(tools: Tools, { state, desired, steps, actual }
         }
       }
     } catch (error) {
-      // In a container, where nothing of it can be written, the packet rules that come next are what counts.
+      // In a container that cannot write sysctls, the packet rules that follow are sufficient.
       if (error instanceof CpnError && pausesForwarding(step)) continue;
       if (step.do !== 'set-firewall' || !(error instanceof CpnError)) throw error;
       areLoaded = false;
@@ -101,12 +109,12 @@ export async function applySteps(tools: Tools, { state, desired, steps, actual }
   return areLoaded;
 }
 
-/** Of the changes of a plan those that were made, where the packet rules did not load. */
+/** Returns the changes of a plan that were made although the packet rules did not load. */
 export function withoutRules(changes: readonly Change[], unloaded: RulesNotLoaded | null): readonly Change[] {
   return unloaded === null ? changes : changes.filter((change) => !needsRules(change));
 }
 
-/** What kept a network's packet rules from being loaded when they were last to be; null for nothing. */
+/** Returns why a network's packet rules did not load at the last attempt; null if they did. */
 export async function findUnloaded(
   tools: Pick<Tools, 'store'>,
   { desired }: Pick<Evaluation, 'desired'>,
@@ -117,7 +125,10 @@ export async function findUnloaded(
   return unloaded === null ? null : new RulesNotLoaded(link, unloaded, isConnector);
 }
 
-/** Applies one step. One that the tunnel works without may fail, with a warning. Returns whether it was applied. */
+/**
+ * Applies one step. A step that the tunnel does not need may fail, with a warning. Returns whether
+ * it was applied.
+ */
 export async function applyStep(tools: Pick<Tools, 'host' | 'warn'>, step: Step): Promise<boolean> {
   try {
     await tools.host.apply(step);
@@ -129,7 +140,9 @@ export async function applyStep(tools: Pick<Tools, 'host' | 'warn'>, step: Step)
   }
 }
 
-/** Saves what the host was made: the state where it differs from `known`, and the wg-quick file where its text does. */
+/**
+ * Saves the applied state if it differs from `known`, and the wg-quick file if its text differs.
+ */
 export async function save(
   tools: Pick<Tools, 'store'>,
   applied: Joined,

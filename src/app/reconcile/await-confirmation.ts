@@ -9,31 +9,47 @@ import type { Evaluation } from './evaluate-network.ts';
 
 /** How a change that could cut the host off is confirmed. */
 export interface ConfirmOptions {
-  /** Milliseconds within which the control plane, or a peer that answered before, must answer again. */
+  /**
+   * Milliseconds within which the control plane, or a peer that answered before, must answer again.
+   */
   readonly withinMs: number;
-  /** Ends the wait at once; what is not confirmed by then is taken back. */
+  /** Ends the wait immediately. A change that is not confirmed by then is reverted. */
   readonly signal?: AbortSignal;
-  /** Whether the service sent the newest map twice: then a peer that it no longer lists is removed, and not lost. */
+  /**
+   * True if the service sent the newest map twice. A peer that it no longer lists then counts as
+   * removed, and not as lost.
+   */
   readonly isMapRepeated?: boolean;
-  /** Peers that the service states to be gone: they are removed, and not lost. */
+  /** Peers that the service reports as removed. They do not count as lost. */
   readonly removed?: readonly PeerId[];
-  /** Whether the control plane must send the map of this network: that it is heard, or a peer, is not enough. */
+  /**
+   * True if only a map from the control plane confirms. A reachable peer or service is not enough.
+   */
   readonly needsMap?: boolean;
 }
 
 /** Milliseconds for one request to the control plane, and between two rounds. */
 const requestTimeoutMs = 5_000;
 const pause = 250;
-/** Milliseconds in which WireGuard in user space may still send as before: it notices a change of routes a moment later. */
+/**
+ * Milliseconds in which WireGuard in user space may still send as before: it detects a change of
+ * routes after a moment.
+ */
 const settleMs = 1_000;
 
-/** True when the control plane or a peer answers before a change: only then silence after it is evidence. */
+/**
+ * True if the control plane or a peer answers before a change. Only then is silence after it
+ * evidence.
+ */
 export async function canBeConfirmed(tools: Pick<Tools, 'connect' | 'now'>, planned: Evaluation): Promise<boolean> {
   if (findConfirmingPeers(planned, secondsNow(tools)).length > 0) return true;
   return isApiAnswering(tools, planned.state, { deadlineMs: requestTimeoutMs, signal: undefined });
 }
 
-/** A peer behind a firewall does not answer a TCP connection. It completes a handshake, which WireGuard is then made to begin. */
+/**
+ * True if a peer answers a TCP connection or, because a firewall may prevent that, completes a
+ * handshake that WireGuard is forced to start.
+ */
 export async function isLossConfirmed(
   tools: Tools,
   planned: Evaluation,
@@ -47,7 +63,7 @@ export async function isLossConfirmed(
   );
   const { state, desired } = planned;
   const asked = findAwaitedPeers(state.membership.map, desired.config.peers, reached);
-  // The lock is held already.
+  // The caller holds the lock.
   const asking = {
     link: state.interface,
     find: async () => asked,
@@ -71,7 +87,7 @@ export async function isConfirmed(
       (await isApiAnswering(tools, state, { deadlineMs: Math.min(requestTimeoutMs, withinMs), signal }))
     )
       return true;
-    // The control plane may have gone for reasons of its own: then those speak who can.
+    // The control plane may be down for unrelated reasons. A peer that still answers confirms too.
     const reached = peers.filter((peer) => peer.isReached);
     if (!signal?.aborted && (await isAnyAnswering(tools, state, reached))) return true;
     await tools.sleep(pause, signal);
@@ -80,7 +96,7 @@ export async function isConfirmed(
   return false;
 }
 
-/** True once the control plane sends the map, or says that it is the newest. */
+/** True once the control plane sends the map, or replies that it is unchanged. */
 export async function isMapReceived(
   tools: Pick<Tools, 'connect' | 'monotonic' | 'sleep'>,
   state: Joined,
@@ -96,7 +112,10 @@ export async function isMapReceived(
   return false;
 }
 
-/** Whatever answers there proves that the way is open, be it with a refusal; unless it must be the map. */
+/**
+ * True if the control plane replies: any reply, also a refusal, proves that it is reachable. With
+ * `needsMap`, only the map counts.
+ */
 async function isApiAnswering(
   tools: Pick<Tools, 'connect'>,
   state: Joined,
@@ -105,7 +124,7 @@ async function isApiAnswering(
   const access = accessOf(state);
   if (access === null) return false;
   try {
-    // A new connection shows that the way is open; the long polls that follow use it again.
+    // A new connection proves that the path works. The following long polls reuse it.
     const api = await tools.connect(state, { deadlineMs, connection: 'leave' });
     await api.readMap(access.network, access.token, state.membership.map, signal && { seconds: 0, signal });
     return true;

@@ -6,38 +6,44 @@ import type { DesiredPeer } from '../../core/wg-quick/tunnel-config.ts';
 import type { ConfirmingPeerKey } from '../../store/state/state.ts';
 import type { Tools } from '../tools.ts';
 
-/** Milliseconds between two looks at WireGuard's table. */
+/** Milliseconds between two reads of WireGuard's table. */
 const pollMs = 100;
 /**
- * Milliseconds for which a handshake is waited for before the next is made: soon again at first, as a peer learns of the new key a moment
- * later than the control plane, and long at the end, as an answer may have far to go.
+ * Milliseconds until the next handshake attempt. Short at first, because a peer receives the new
+ * key shortly after the control plane; long at the end, because an answer may travel far.
  */
 const retryDelaysMs = [400, 600, 800, 1_000, 1_300, 2_000, 4_000] as const;
-/** Seconds in which those who did not answer yet are asked again after the first that did. */
+/** Seconds in which the remaining peers are still tried after the first answer. */
 const graceSeconds = 6;
 
-/** A peer that is to answer, and how it is to be put in again. */
+/** A peer that must answer, and its configuration for adding it again. */
 export interface AwaitedPeer {
   readonly peer: Peer;
   readonly wanted: DesiredPeer;
-  /** The handshake that was there before, in seconds since the epoch; null where the peer has another key since. */
+  /**
+   * The last handshake before, in seconds since the epoch; null if the peer has another key since.
+   */
   readonly latestHandshake: number | null;
 }
 
-/** The peers that are to answer. */
+/** The peers that must answer. */
 export interface HandshakeQuery {
   readonly link: string;
-  /** Finds them as the interface has them now. */
+  /** Finds them with their present state on the interface. */
   find(): Promise<readonly AwaitedPeer[]>;
-  /** Runs work on the interface while nothing else does. @throws Locked */
+  /**
+   * Runs work on the interface under the lock.
+   *
+   * @throws Locked
+   */
   exclusively(work: () => Promise<void>): Promise<void>;
 }
 
 /**
- * Triggers handshakes with all that answered before, with the interface's present key, until all answered, or
- * the first one did and the others had some time, or the time is over.
+ * Triggers handshakes with all peers that answered before, with the interface's present key. It
+ * ends once all answered, or `graceSeconds` after the first answer, or at the timeout.
  *
- * @returns the first that answered; null where none did
+ * @returns the first peer that answered, or null
  */
 export async function awaitHandshakes(
   tools: Pick<Tools, 'host' | 'monotonic' | 'sleep'>,
@@ -57,7 +63,7 @@ export async function awaitHandshakes(
     while (waiting.length > 0 && tools.monotonic() < until) {
       await tools.sleep(pollMs, signal);
       const observed = await readTable(tools, link);
-      // The interface is gone where the network was taken down or left meanwhile.
+      // The interface is missing if the network was taken down or left meanwhile.
       if (observed === null) waiting = await findWaiting();
       const hasAnswered = ({ peer: { publicKey }, latestHandshake }: AwaitedPeer) => {
         const latest = observed?.get(publicKey)?.latestHandshake ?? null;
@@ -78,13 +84,13 @@ export async function awaitHandshakes(
       if (present.length > 0) await renew(tools, link, present);
       for (const { peer } of present) renewed.add(peer.publicKey);
     }).catch((error) => {
-      // A pass is at work on the interface: the next round tries again.
+      // A pass holds the lock: the next round tries again.
       if (!(error instanceof Locked)) throw error;
     });
   }
 }
 
-/** The peers of witnesses, with the keys that they have now. */
+/** Returns the confirming peers with their present keys. */
 export function findAwaitedPeers(
   map: NetworkMap,
   peers: readonly DesiredPeer[],
@@ -101,10 +107,10 @@ export function findAwaitedPeers(
   });
 }
 
-/** A peer that is put in again keeps where it was found. */
+/** Removes peers and adds them again. A peer keeps its learned endpoint. */
 async function renew(tools: Pick<Tools, 'host'>, link: string, waiting: readonly AwaitedPeer[]): Promise<void> {
   const observed = await readTable(tools, link);
-  // A pass makes the interface again.
+  // A pass creates the interface again.
   if (observed === null) return;
   const peers = waiting.map(({ wanted }) => {
     return { ...wanted, endpoint: observed.get(wanted.publicKey)?.endpoint ?? wanted.endpoint };

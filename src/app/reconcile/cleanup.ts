@@ -14,8 +14,9 @@ import { evaluateNetwork, isOwnLink, observeOptionsFor } from './evaluate-networ
 import { closePorts } from './open-ports.ts';
 
 /**
- * Takes back from the host what was made on it for one network, and returns the state without it; what another network
- * still needs is handed over to that one. Folders stay: the caller that removes the state removes them.
+ * Removes from the host what was created for one network, and returns the state without it. What
+ * another network still needs is transferred to that network. Folders stay: the caller that deletes
+ * the state removes them.
  */
 export async function cleanUp(tools: Tools, state: State): Promise<State> {
   forgetEvaluation(state.interface);
@@ -35,7 +36,7 @@ export async function cleanUp(tools: Tools, state: State): Promise<State> {
       entry.made === 'hosts' ||
       (entry.made === 'sysctl' && (successor === null || !shared.includes(entry))),
   );
-  // wg-quick makes our interface and its rules too, and writes no receipt for them.
+  // wg-quick creates our interface and its rules too, without a receipt.
   const link: OwnedResource[] = foreign ? [] : [{ made: 'interface', link: state.interface }];
   const written = state.receipt.filter((entry) => entry.made === 'rules');
   const isTunnel = written.some(({ table }) => table === undefined) || (!foreign && holdsTunnel(actual));
@@ -58,7 +59,7 @@ export async function cleanUp(tools: Tools, state: State): Promise<State> {
   return left;
 }
 
-/** Removes file and state; the folders that we made go with the last network. */
+/** Deletes file and state. The folders that we created are removed with the last network. */
 export async function deleteState(tools: Pick<Tools, 'store'>, state: State): Promise<void> {
   const folders = state.receipt.filter((entry) => entry.made === 'folder');
   const successor = (await tools.store.list()).states.find((other) => other.interface !== state.interface);
@@ -69,7 +70,7 @@ export async function deleteState(tools: Pick<Tools, 'store'>, state: State): Pr
   );
 }
 
-/** Adds entries to the receipt of another network, which takes them back in its turn. */
+/** Adds entries to the receipt of another network, which removes them later. */
 export async function transferOwnership(
   tools: Pick<Tools, 'store'>,
   successor: State,
@@ -81,8 +82,9 @@ export async function transferOwnership(
 }
 
 /**
- * Hands the forwarding of interfaces over to another network, whose packet rules keep it in bounds before those of the first one go.
- * That this fails keeps nothing from being taken back: the next pass of that network tries again.
+ * Transfers the forwarding of interfaces to another network, whose packet rules limit it before
+ * those of the first network are removed. A failure does not stop the cleanup: the next pass of
+ * that network tries again.
  */
 async function transferSysctls(tools: Tools, successor: Joined, entries: readonly OwnedResource[]): Promise<void> {
   await transferOwnership(tools, successor, entries);

@@ -22,24 +22,24 @@ import {
 import { findConfirmingPeers } from './confirming-peers.ts';
 import { type Evaluation, evaluateNetwork, withServiceTime } from './evaluate-network.ts';
 
-/** True when changes may cut the host off: all but names and new peers. */
+/** True if changes may cut the host off: all changes except names and new peers. */
 export function mayCutOff(changes: readonly Change[]): boolean {
   return !changes.every(
     ({ action, kind }) => kind === 'file' || kind === 'hosts' || (kind === 'peer' && action === 'add'),
   );
 }
 
-/** What of the network itself an evaluation takes away, in words; null where it takes away nothing of it. */
+/** Describes which part of the network an evaluation takes away; null for none. */
 function findLoss(
   { saved, desired, actual, listed, state, expired }: Evaluation,
   known: Joined,
   { isMapRepeated = false, removed = [] }: Pick<ConfirmOptions, 'isMapRepeated' | 'removed'>,
 ): string | null {
   const before = saved ?? presentTunnel(actual, desired.config.address);
-  // A peer that has expired is out of the network, though the map lists it.
+  // An expired peer is no longer in the network, even if the map lists it.
   const gone = [...removed, ...expired];
   const newest = withoutRemoved(state.membership.map, expired).peers;
-  // A map without this host itself is applied only once the service sent it twice.
+  // A map without this host is applied only once the service sent it twice.
   const listing = {
     known: withoutRemoved(known.membership.map, gone).peers,
     newest: listed ? newest : [],
@@ -48,19 +48,23 @@ function findLoss(
   return before && findMeshLoss(before, desired.config, listing);
 }
 
-/** True where a full tunnel rejects IPv6 from now on, as after an upgrade, with another option, or after a reboot. */
+/**
+ * True if a full tunnel starts to reject IPv6, as after an upgrade, with another option, or after a
+ * reboot.
+ */
 function beginsIpv6Rejection({ desired, actual }: Evaluation): boolean {
   return (desired.ipv6?.exceptions ?? null) !== null && !rejectsIpv6(actual);
 }
 
-/** Of a map that is known, or sent twice: peers that it does not list are removed. */
+/** For a known map, or a map that was sent twice: peers that it does not list count as removed. */
 const believed = { isMapRepeated: true };
 
 /**
- * Applies an evaluation of the known map, or of what a person requested. Where it takes away the network itself, whatever the cause, or
- * begins to reject IPv6 outside a full tunnel, it is confirmed as {@link applyTentatively} describes.
+ * Applies an evaluation of the known map, or of a user's request. If it takes away the network
+ * itself, for any reason, or starts to reject IPv6 outside a full tunnel, it is confirmed as {@link
+ * applyTentatively} describes.
  *
- * @throws NotConfirmed when it was taken back, and whatever {@link applyEvaluation} throws
+ * @throws NotConfirmed if it was reverted, and all errors of {@link applyEvaluation}
  */
 export async function applyKnownMap(
   tools: Tools,
@@ -83,9 +87,11 @@ export async function applyKnownMap(
 }
 
 /**
- * Applies an evaluation that goes by a map not tried before, as {@link applyTentatively} does, and remembers what was refused.
+ * Applies an evaluation of an untested map, as {@link applyTentatively} does, and records a refused
+ * map.
  *
- * @throws NotConfirmed when it was taken back, and whatever {@link applyEvaluation} throws, after it was taken back
+ * @throws NotConfirmed if it was reverted, and all errors of {@link applyEvaluation}, after the
+ *   change was reverted
  */
 export async function applyNewMap(
   tools: Tools,
@@ -97,10 +103,10 @@ export async function applyNewMap(
   const { state, isKept } = await applyTentatively(tools, planned, known, confirming);
   if (isKept) return state;
   const loss = findLoss(planned, known, confirming);
-  // Peers that the service took out of the network are to go, if it means it: it is asked again.
+  // If the service intends to remove these peers, it sends the same map again.
   const again = loss !== null && findLoss(planned, known, believed) === null ? 'repeated' : 'changed';
   const attempt = { revision: map.revision, loss, withinMs: confirming.withinMs };
-  // What was only interrupted is tried again by the next process.
+  // The next process tries an interrupted change again.
   if (confirming.signal?.aborted) throw new NotConfirmed(known.interface, { ...attempt, again: 'stopped' });
   if (again === 'repeated') await tools.store.amendNotes(known.interface, { held: { since: tools.uptime() } });
   else await tools.store.write({ ...state, refused: identifyMap(map) });
@@ -108,13 +114,16 @@ export async function applyNewMap(
 }
 
 /**
- * Applies an evaluation, and keeps it only if the control plane, or a peer that answered before, still answers; else makes the host again
- * what `known` says. A change that takes away the network itself is confirmed by retained peers with a fresh handshake alone: the
- * control plane is reached outside the tunnel, and would confirm the loss of all of it. It counts only where there is no such peer.
+ * Applies an evaluation, and keeps it only if the control plane, or a peer that answered before,
+ * still answers. Otherwise it restores the state of `known`.
  *
- * @returns the state that the host is in now
- * @throws Interrupted when it was taken back after a signal
- * @throws whatever {@link applyEvaluation} throws, after it was taken back
+ * Only retained peers with a fresh handshake confirm a change that takes away the network itself.
+ * The control plane is reached outside the tunnel, and would confirm the loss of the whole network.
+ * It counts only if there is no such peer.
+ *
+ * @returns the present state of the host
+ * @throws Interrupted if the change was reverted after a signal
+ * @throws all errors of {@link applyEvaluation}, after the change was reverted
  */
 export function applyTentatively(
   tools: Tools,
@@ -130,7 +139,7 @@ export function applyTentatively(
   });
 }
 
-/** Throws where a signal came, and a change is to be taken back. */
+/** Throws if a signal arrived and a change must be reverted. */
 export function throwIfInterrupted(signal: AbortSignal | undefined): void {
   if (isInterrupted(signal)) throw signal?.reason;
 }
@@ -139,7 +148,7 @@ export function isInterrupted(signal: AbortSignal | undefined): boolean {
   return signal?.reason instanceof Interrupted;
 }
 
-/** What became of a change that had to be confirmed. */
+/** The result of a change that had to be confirmed. */
 interface ConfirmationResult {
   readonly state: Joined;
   readonly isKept: boolean;
@@ -171,14 +180,16 @@ async function applyAndConfirm(
   const isKept = isReached && (!needsMap || (await isMapReceived(tools, planned.state, confirming)));
   if (isKept) return { state: applied, isKept };
   const state = await rollBack(tools, planned, known);
-  // A forced handshake that failed ended their sessions; without a new one they could not confirm the next change.
+  // A forced handshake that failed ended their sessions. Without a new session they could not
+  // confirm the next change.
   if (loss !== null) for (const { address } of peers) await tools.host.triggerHandshake(address);
   return { state, isKept };
 }
 
 /**
- * Makes the host what it was before; the receipt on disk may have grown meanwhile, and stays. Where drift is the cause, the known map
- * leads to the same change again: then the host is restored from the wg-quick file. The same goes for IPv6 that was not rejected before.
+ * Restores the host's previous state. The receipt on disk may have grown meanwhile, and stays. If
+ * drift is the cause, the known map leads to the same change again, so the host is restored from
+ * the wg-quick file. The same applies to IPv6 that was not rejected before.
  */
 async function rollBack(tools: Tools, evaluated: Evaluation, known: Joined): Promise<Joined> {
   const { saved, desired: tried, actual } = evaluated;
@@ -207,7 +218,7 @@ async function rollBack(tools: Tools, evaluated: Evaluation, known: Joined): Pro
   );
 }
 
-/** Takes back what was done to a host that cannot be observed: to WireGuard's peers alone. */
+/** Reverts the changes on a host that cannot be observed: only WireGuard's peers. */
 async function restorePeers(
   tools: Pick<Tools, 'host' | 'now'>,
   desired: Desired,

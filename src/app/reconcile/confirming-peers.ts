@@ -12,11 +12,14 @@ const mostPeers = 16;
 /** A peer that answered before a change, and can confirm it by answering again. */
 export interface ConfirmingPeer extends Pick<Peer, 'publicKey' | 'address'> {
   readonly latestHandshake: number | null;
-  /** False where no packet to its address goes into the tunnel after the change: the answer would come from another host. */
+  /**
+   * False if packets to its address do not enter the tunnel after the change: the answer would come
+   * from another host.
+   */
   readonly isReached: boolean;
 }
 
-/** Retained peers that had a fresh handshake before a change; the first of them, where they are many. */
+/** Returns retained peers that had a fresh handshake before a change, at most `mostPeers`. */
 export function findConfirmingPeers({ state, actual, desired }: Evaluation, now: number): readonly ConfirmingPeer[] {
   const stay = new Set(desired.config.peers.map((peer) => peer.publicKey));
   const heard = new Map(actual.device?.peers.map((peer) => [peer.publicKey, peer.latestHandshake]));
@@ -30,8 +33,8 @@ export function findConfirmingPeers({ state, actual, desired }: Evaluation, now:
 }
 
 /**
- * True when a peer answers a packet, or completes a new handshake, which takes packets both ways. Received bytes are no proof: a peer that
- * receives nothing sends all the same.
+ * True if a peer answers a packet, or completes a new handshake, which needs packets in both
+ * directions. Received bytes are no proof: a peer that receives nothing still sends.
  */
 export async function isAnyAnswering(
   tools: Pick<Tools, 'host'>,

@@ -3,19 +3,25 @@ import type { Joined, State } from '../../store/state/state.ts';
 import type { Tools } from '../tools.ts';
 import { cleanUp } from './cleanup.ts';
 
-/** The network as it is once its control plane has stated the deletion twice: down, until the control plane has it again. */
+/**
+ * Returns the network's state once its control plane has stated the deletion twice: down, until the
+ * control plane has it again.
+ */
 export function withDeletion(state: Joined, at: string): Joined {
   if (state.deletion !== undefined) return state;
   return { ...state, enabled: false, deletion: { at, resumes: state.enabled } };
 }
 
-/** The network once its control plane has it again, or a user brings it up: as it was before the deletion, unless taken down since. */
+/**
+ * Returns the network's state once its control plane has it again, or a user brings it up: as
+ * before the deletion.
+ */
 export function withoutDeletion<Kind extends State>(state: Kind): Kind {
   const { deletion, ...others } = state;
   return deletion === undefined ? state : ({ ...others, enabled: deletion.resumes } as Kind);
 }
 
-/** True where something of a deleted network is still on the host, as after a crash. */
+/** True if parts of a deleted network are still on the host, as after a crash. */
 export async function isOnHost(
   { store }: Pick<Tools, 'store'>,
   { interface: link, receipt, openPorts }: Joined,
@@ -25,13 +31,14 @@ export async function isOnHost(
 }
 
 /**
- * Takes the tunnel of a deleted network from the host, under the lock. State, keys and token stay, for the case that the network comes
- * back. The wg-quick file is renamed: neither a boot nor `wg-quick@` brings the tunnel up.
+ * Removes the tunnel of a deleted network from the host, under the lock. State, keys and token
+ * stay, in case the network returns. The wg-quick file is renamed, so that neither a boot nor
+ * `wg-quick@` brings the tunnel up.
  *
- * @throws DiskFailed where the file cannot be renamed; the tunnel is gone then too
+ * @throws DiskFailed if the file cannot be renamed; the tunnel is removed even then
  */
 export async function removeTunnel(tools: Tools, state: Joined): Promise<void> {
-  // Saved first: a pass after a crash between the two removes the rest.
+  // Saved first: after a crash in between, a pass removes the rest.
   await tools.store.write(state);
   const failure = await tools.store.setConfigAside(state.interface).then(() => null, expectCpnError);
   await cleanUp(tools, state);

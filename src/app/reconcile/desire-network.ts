@@ -32,46 +32,52 @@ import { type ConstraintInputs, constrainRoutes } from './route-constraints.ts';
 /** Another network of this host. */
 export interface OtherNetwork extends Pick<State, 'interface' | 'createdAt' | 'receipt'> {
   readonly isConnector: boolean;
-  /** What it reaches outside a full tunnel of this network; empty where this network has none. */
+  /** What it reaches outside a full tunnel of this network; empty without a full tunnel. */
   readonly reached: Pick<ReachedOutside, 'api' | 'endpoints'>;
   readonly listenPort: number | null;
   /** This host's address there; null before it has one. */
   readonly address: Address | null;
 }
 
-/** Everything that a network's desired state follows from. */
+/** All inputs of a network's desired state. */
 export interface DesireInputs extends ConstraintInputs {
   readonly others: readonly OtherNetwork[];
-  /** The text of the wg-quick file; null where there is none. */
+  /** The text of the wg-quick file; null without a file. */
   readonly text: string | null;
-  /** The config that was applied last, where it is not that of the wg-quick file. */
+  /** The config that was last applied, if it is not that of the wg-quick file. */
   readonly applied: TunnelConfig | null;
-  /** The network's label in the hosts file; null where the file does not name its peers. */
+  /** The network's label in the hosts file; null if the file does not name its peers. */
   readonly label: string | null;
   /** Addresses of endpoints to which this host has no route outside the tunnel. */
   readonly unreachable: readonly Address[];
-  /** Addresses of names at which peers were silent: what was learned there is not kept. */
+  /** Addresses of names at which peers were silent. Learned endpoints with them are not kept. */
   readonly silent: readonly Address[];
-  /** The SSH sessions that packet rules could end; read only where rules are to be loaded. */
+  /** The SSH sessions that packet rules could end. They are read only if rules are to be loaded. */
   readonly sessions: readonly SshClient[];
   /** Listed peers that have expired. */
   readonly expired: readonly PeerId[];
 }
 
-/** What a network is to be on this host. */
+/** The desired state of a network on this host. */
 export interface DesiredNetwork {
-  /** False when the map does not list this host: then no peer is reached, and the key pair is kept. */
+  /** False if the map does not list this host: it then reaches no peer, and keeps its key pair. */
   readonly listed: boolean;
   readonly desired: Desired;
-  /** The text that the wg-quick file should have. */
+  /** The desired text of the wg-quick file. */
   readonly config: string;
-  /** The prefixes that the tunnel takes, but for a default route. */
+  /** The prefixes that the tunnel takes, except a default route. */
   readonly taken: readonly Prefix[];
-  /** Another program has a route for a part of them, by which an SSH session may come that the tunnel would cut off. */
+  /**
+   * True if another program has a route for a part of these prefixes. An SSH session over it may be
+   * cut off by the tunnel.
+   */
   readonly isShared: boolean;
-  /** The resolvers of this host that are reached through accepted routes, also while these are gone. */
+  /**
+   * The resolvers of this host that are reached through accepted routes, also while these routes
+   * are missing.
+   */
   readonly tunnelledResolvers: readonly TunnelledResolver[];
-  /** Peers to which the network gives another endpoint than the one that was applied last. */
+  /** Peers whose endpoint in the network differs from the one that was last applied. */
   readonly moved: ReadonlySet<PublicKey>;
 }
 
@@ -79,7 +85,7 @@ export interface DesiredNetwork {
 interface PreviousEvaluation {
   readonly inputs: DesireInputs;
   readonly wanted: DesiredNetwork;
-  /** The device with which there was no step, whatever the time is; undefined where there was one. */
+  /** The device for which the plan had no step at any time; undefined if it had any. */
   readonly settled: Device | null | undefined;
 }
 
@@ -87,8 +93,9 @@ interface PreviousEvaluation {
 const evaluations = new Map<string, PreviousEvaluation>();
 
 /**
- * The routes that the last evaluation wanted and found there, when they are asked for: a session by them came through the tunnel. Where
- * another program takes such a route away, it is put back whatever sessions there are.
+ * Returns a function that lists the desired routes of the last evaluation that were present. A
+ * session over such a route came through the tunnel. If another program removes such a route, it is
+ * restored regardless of sessions.
  */
 export function recallRoutes(link: string): () => readonly Prefix[] {
   const last = evaluations.get(link);
@@ -100,14 +107,15 @@ export function recallRoutes(link: string): () => readonly Prefix[] {
   };
 }
 
-/** Drops the last evaluation of a network that was left: there are keys in it. */
+/** Drops the last evaluation of a network that was left, because it contains keys. */
 export function forgetEvaluation(link: string): void {
   evaluations.delete(link);
 }
 
 /**
- * Plans a network. This is the one place that compares a pass with the one before: where all inputs are the same data, the desired
- * state is not computed again; and where nothing differed then, and the device is the same too, there is nothing to plan.
+ * Plans a network. Only this function compares a pass with the one before. If all inputs are equal,
+ * the desired state is not computed again. If the plan then had no step and the device is also
+ * equal, there is nothing to plan.
  *
  * @param now seconds since the epoch
  */
@@ -128,7 +136,10 @@ export function planInputs(
   return { wanted, steps };
 }
 
-/** The peers whose learned endpoint is not kept: the network gives another one, or nothing sent to it can arrive. */
+/**
+ * Returns the peers whose learned endpoint is not kept: the network has another endpoint, or
+ * packets to the learned one cannot arrive.
+ */
 function findMoved(
   { moved, desired }: DesiredNetwork,
   { unreachable, silent }: DesireInputs,
@@ -184,7 +195,9 @@ function desireNetwork(inputs: DesireInputs): DesiredNetwork {
   };
 }
 
-/** The routing table for a network's accepted routes; null where they are in the main table. */
+/**
+ * Returns the routing table for a network's accepted routes; null if they are in the main table.
+ */
 export function findRouteTable(
   state: State,
   others: readonly Pick<State, 'interface' | 'createdAt' | 'receipt'>[],
@@ -203,7 +216,7 @@ function findExceptions({ underlay, rules }: Pick<Actual, 'underlay' | 'rules'>,
   return { prefixes: strictlyOutside(underlay), tables: findAcceptedTables(rules, own) };
 }
 
-/** Gathers what of this host's forwarding the packet rules of a network follow from. */
+/** Collects the facts about this host's forwarding that determine the packet rules of a network. */
 function describeForwarding(
   state: Joined,
   { sysctls, firewall, link, isPlain }: Pick<Actual, 'sysctls' | 'firewall' | 'link' | 'isPlain'>,
@@ -223,7 +236,7 @@ function describeForwarding(
   };
 }
 
-/** Lists the networks of this host but one. */
+/** Lists the other networks of this host. */
 export function othersOf({ interface: link, options }: State, states: readonly State[]): OtherNetwork[] {
   const mayTunnel = options.allowRoutes.some(isDefaultRoute);
   return states
@@ -237,10 +250,13 @@ export function othersOf({ interface: link, options }: State, states: readonly S
     }));
 }
 
-/** The full tunnel is one of IPv4, through which other networks reach what they reach. */
+/**
+ * A full tunnel carries only IPv4, so the other networks still reach their IPv4 endpoints through
+ * it.
+ */
 function findReached(state: Joined): OtherNetwork['reached'] {
   const { membership, resolved } = state;
-  // A network goes from one address of a name to another by itself.
+  // A network switches between the addresses of a name without a new pass here.
   const endpoints = membership.map.peers.flatMap(({ endpoint }): SocketEndpoint[] => {
     if (endpoint === null || isLiteral(endpoint)) return endpoint === null ? [] : [endpoint];
     return addressesOf(endpoint.host, resolved).map((host) => ({ host, port: endpoint.port }));
@@ -251,12 +267,12 @@ function findReached(state: Joined): OtherNetwork['reached'] {
   };
 }
 
-/** True of a network that is up, or is to be, and forwards packets. */
+/** True of a network that is up, or will be, and forwards packets. */
 export function isForwarder(state: State): state is Joined {
   return state.enabled && isJoined(state) && state.enrollment.type === 'connector';
 }
 
-/** This host in the map. One that is not listed keeps its address, and has no peers. */
+/** Returns this host in the map. An unlisted host keeps its address, and has no peers. */
 export function findSelf(state: Joined): { self: Peer; map: NetworkMap; listed: boolean } {
   const { membership, keyPair, enrollment } = state;
   const { map, peer } = membership;

@@ -38,41 +38,51 @@ import { locateApi } from './resolve-names.ts';
 import { readEarlier } from './route-constraints.ts';
 import { parseSaved } from './saved-config.ts';
 
-/** What a network of this host should be, what it is, and the way from the one to the other. Nothing has changed yet. */
+/**
+ * The desired state of a network on this host, its actual state, and the steps between them.
+ * Nothing has changed yet.
+ */
 export interface Evaluation extends DesiredNetwork {
   readonly state: Joined;
   readonly actual: Actual;
   readonly steps: readonly Step[];
-  /** The last-known-good wg-quick file; null where there is none, or one that cpn would not write. */
+  /** The last-known-good wg-quick file; null without one, or if it is not in cpn's format. */
   readonly saved: TunnelConfig | null;
-  /** The text of that file; null where there is none. */
+  /** The text of that file; null without one. */
   readonly savedText: string | null;
-  /** Everything that differs, the file's text included. */
+  /** All differences, including the text of the file. */
   readonly changes: readonly Change[];
   /** The time of the service, in milliseconds since 1970. */
   readonly serviceTime: number;
-  /** Listed peers that have expired by it. */
+  /** Listed peers that have expired by that time. */
   readonly expired: readonly PeerId[];
 }
 
 /** Optional inputs of an evaluation. */
 export interface EvaluationOptions {
-  /** What a look of a moment ago saw, for the same question; without it, it looks itself. */
+  /**
+   * A recent observation made with the same options. If absent, the evaluation observes the host.
+   */
   readonly actual?: Actual | undefined;
-  /** Prefixes that `--allow-route` named before, and no longer does. */
+  /** Prefixes that were removed from `--allow-route`. */
   readonly disallowed?: readonly Prefix[];
-  /** What was applied last, where that is not what the wg-quick file says. */
+  /** The config that was last applied, if it differs from the wg-quick file. */
   readonly applied?: TunnelConfig;
-  /** Whether to evaluate WireGuard's own table alone where the rest of the host cannot be observed: see {@link Actual.unread}. */
+  /**
+   * True to evaluate only WireGuard's own table if the rest of the host cannot be observed: see
+   * {@link Actual.unread}.
+   */
   readonly acceptsUnread?: boolean;
   /** Addresses of names at which peers were silent. */
   readonly silent?: readonly Address[] | undefined;
 }
 
 /**
- * Observes the host and plans a pass from the state; queries neither a control plane nor a resolver.
+ * Observes the host and plans a pass from the state. It queries neither a control plane nor a
+ * resolver.
  *
- * @throws HostUnread where the host cannot be observed, and there is no interface of ours to evaluate without that
+ * @throws HostUnread if the host cannot be observed, and there is no interface of ours to evaluate
+ *   without that
  */
 export async function evaluateNetwork(
   tools: Tools,
@@ -115,7 +125,7 @@ export async function evaluateNetwork(
     planned = await planWithSessions(tools, { ...inputs, observed: { ...observed, firewall } }, device);
   const { wanted } = planned;
   const steps = withServiceTime(planned.steps, serviceTime);
-  // The file, and what stays outside, follow from the whole host.
+  // The file, and the addresses that stay outside, depend on the whole host.
   const isWhole = actual.unread === undefined;
   const file = isWhole ? planFile(tools, link, text, wanted.config) : [];
   const changes = [...file, ...steps.flatMap((step) => step.changes)];
@@ -133,14 +143,20 @@ export async function evaluateNetwork(
   };
 }
 
-/** Remembers which addresses stay outside, and which resolvers do not; `state` itself where they are the same as before. */
+/**
+ * Records which addresses stay outside, and which resolvers do not; returns `state` itself if
+ * nothing changed.
+ */
 function withResolvers(state: Joined, { desired, tunnelledResolvers }: DesiredNetwork): Joined {
   const found = { keptOutside: desired.keptOutside, tunnelledResolvers };
   const { keptOutside, tunnelledResolvers: before } = state;
   return sameData(found, { keptOutside, tunnelledResolvers: before }) ? state : { ...state, ...found };
 }
 
-/** The time of the service, from what was noted of its last reply; of a map without deadlines the wall clock does. */
+/**
+ * The time of the service, from the clock of its last reply. For a map without deadlines, the wall
+ * clock is sufficient.
+ */
 async function readServiceTime(
   tools: Pick<Tools, 'store' | 'now' | 'uptime'>,
   { interface: link, membership, confirmed }: Joined,
@@ -151,12 +167,12 @@ async function readServiceTime(
   return serviceTimeOf(sync.clock, clocks, confirmed);
 }
 
-/** The steps, with the time from which the deadlines of packet rules count. */
+/** Adds to the steps the time from which the deadlines of packet rules count. */
 export function withServiceTime(steps: readonly Step[], now: number): readonly Step[] {
   return steps.map((step) => (step.do === 'set-firewall' ? { ...step, now: Math.round(now) } : step));
 }
 
-/** What needs no tool, done while the tools run: the files, and the keys that are not in them. */
+/** Reads the files and derives the keys while the tools run; this needs no tool. */
 async function readKnown({ store }: Pick<Tools, 'store'>, state: Joined) {
   const link = state.interface;
   const { states } = await store.list();
@@ -166,10 +182,14 @@ async function readKnown({ store }: Pick<Tools, 'store'>, state: Joined) {
 }
 
 /**
- * Plans, and reads the SSH sessions only where packet rules are to be loaded, where a route or an address is to be added, where another
- * program has a route for a part of what the tunnel takes, or where a session is kept outside: else every session goes where it did
- * before. A look at them takes as long as the rest of the observation.
- * Plans again where a session is at stake.
+ * Plans, and reads the SSH sessions only in these cases:
+ * - packet rules are to be loaded,
+ * - a route or an address is to be added,
+ * - another program has a route for a part of what the tunnel takes, or
+ * - a session is kept outside.
+ *
+ * In all other cases, every session keeps its path. Reading the sessions takes as long as the rest
+ * of the observation. If a session is at risk, the plan is made again.
  */
 async function planWithSessions(
   tools: Pick<Tools, 'host' | 'now'>,
@@ -191,7 +211,7 @@ async function planWithSessions(
   return planInputs({ ...inputs, sshClients, recalled, sessions: loadsRules ? found : [] }, device, now);
 }
 
-/** True where a step leads addresses into the tunnel that did not go there before. */
+/** True if a step leads addresses into the tunnel that were outside before. */
 function mayCutSession(step: Step): boolean {
   const endsThrow =
     step.do === 'configure-link' && step.commands.some((command) => 'remove' in command && command.remove === 'throw');
@@ -202,13 +222,13 @@ function takesAddresses({ action, kind }: Change): boolean {
   return action !== 'remove' && (kind === 'route' || kind === 'address' || kind === 'rule');
 }
 
-/** True when an interface of our name is one that we made; while the keys change, it may have either of them. */
+/** True if we created an interface of our name. During a rotation it may have either key. */
 export function isOwnLink({ keyPair, rotation, receipt }: State, alias: string, actual: Actual): boolean {
   const pairs = rotation === null ? [keyPair] : [keyPair, rotation.keyPair];
   return pairs.some((each) => isOurs({ alias, keyPair: each }, actual, receipt));
 }
 
-/** What must be observed of the host for this network. */
+/** Returns what must be observed of the host for this network. */
 export function observeOptionsFor(state: State): ObserveOptions {
   const { enrollment, interface: link } = state;
   const isConnector = enrollment.type === 'connector';
@@ -236,7 +256,7 @@ export function observeOptionsFor(state: State): ObserveOptions {
   };
 }
 
-/** The packets that this host is there to forward. */
+/** The packets that this host must forward. */
 function forwardedBy(state: State): Pick<ObserveOptions, 'forwarding'> {
   const map = state.membership?.map;
   const self = map && findOwnPeer(map, state);
@@ -244,7 +264,9 @@ function forwardedBy(state: State): Pick<ObserveOptions, 'forwarding'> {
   return forwarding === null ? {} : { forwarding };
 }
 
-/** The prefixes that the network leads to, those that a person allows, and the addresses of the control plane. */
+/**
+ * The prefixes of the network, those of `--allow-route`, and the addresses of the control plane.
+ */
 function concernsOf(state: State): readonly Prefix[] {
   const map = state.membership?.map;
   const { allowRoutes } = state.options;
@@ -253,13 +275,16 @@ function concernsOf(state: State): readonly Prefix[] {
   return [...new Set([...(map ? [map.cidr, ...map.routes] : []), ...given, ...allowRoutes, ...api])];
 }
 
-/** True where an observation made before an update has all that the update needs: the interface of a new route. */
+/**
+ * True if an observation from before an update has everything that the update needs: the sysctls of
+ * new routes' interfaces.
+ */
 function isComplete({ underlay, sysctls }: Actual, state: Joined): boolean {
   const links = servedBy(state).flatMap(linkFinder(underlay));
   return links.filter(isPlainLinkName).every((link) => forwardingKey(link) in sysctls);
 }
 
-/** The routes that this host is there to serve. */
+/** The routes that this host is assigned to serve. */
 function servedBy(state: State): readonly Prefix[] {
   if (state.enrollment.type !== 'connector') return [];
   const map = state.membership?.map;
@@ -270,14 +295,15 @@ function servedBy(state: State): readonly Prefix[] {
 function planFile(tools: Pick<Tools, 'store'>, link: string, present: string | null, config: string): Change[] {
   if (present === config) return [];
   const target = tools.store.configPath(link);
-  // The file holds the private key: its text is never shown.
+  // The file contains the private key: its text is never shown.
   if (present === null) return [added('file', target, 'wg-quick', 'the file is not there')];
   return [updated('file', target, 'wg-quick', 'wg-quick', 'the text differs')];
 }
 
 /**
- * The label of a network in this host's hosts file: its name, made to fit. Of two that are alike the network with the lower id keeps
- * it, or where two services gave the same id, the one that was joined earlier.
+ * Returns the label of a network in this host's hosts file, derived from its name. Of two equal
+ * names, the network with the lower id keeps it. If two services gave the same id, the network that
+ * was joined earlier keeps it.
  */
 export async function labelNetwork(tools: Pick<Tools, 'store'>, state: Joined): Promise<string> {
   const { states } = await tools.store.list();
@@ -292,7 +318,7 @@ export async function labelNetwork(tools: Pick<Tools, 'store'>, state: Joined): 
   return labels[all.indexOf(state)] as string;
 }
 
-/** One without an id comes first: those of our own control plane begin at 1. */
+/** A network without an id comes first: ids of our own control plane begin at 1. */
 function idOf({ membership }: Joined): Id {
   return membership.map.id ?? 0;
 }

@@ -8,8 +8,9 @@ import type { Observer } from '../../host/host.ts';
 import type { Joined } from '../../store/state/state.ts';
 
 /**
- * The addresses of endpoints to which this host has no route outside the tunnel: those of names with several, and those that
- * WireGuard learned of peers that have another endpoint. An endpoint without a choice is not looked at.
+ * Returns the addresses of endpoints to which this host has no route outside the tunnel. It checks
+ * names with several addresses, and addresses that WireGuard learned of peers with another
+ * endpoint. An endpoint without an alternative is not checked.
  */
 export async function findUnreachable(
   host: Observer,
@@ -29,10 +30,10 @@ export async function findUnreachable(
   return withoutRoute(host, state, [...new Set(choices)]);
 }
 
-/** Each question is a socket for a moment: a process may have 1,024 of them. */
+/** Each lookup briefly uses a socket: a process may have 1,024 of them. */
 const atOnce = 64;
 
-/** Those of the addresses to which this host has no route outside the tunnel, sorted. */
+/** Returns the addresses to which this host has no route outside the tunnel, sorted. */
 export async function withoutRoute(
   host: Observer,
   state: Joined,
@@ -51,7 +52,10 @@ function givenAddresses(endpoint: Endpoint, resolved: Joined['resolved']): reado
   return isLiteral(endpoint) ? [endpoint.host] : addressesOf(endpoint.host, resolved);
 }
 
-/** True when the kernel has a route for WireGuard's packets to this address by another interface than the tunnel. */
+/**
+ * True if the kernel routes WireGuard's packets to this address by an interface other than the
+ * tunnel.
+ */
 export async function isReachable(
   host: Observer,
   { interface: link, membership }: Joined,
@@ -59,12 +63,13 @@ export async function isReachable(
 ): Promise<boolean> {
   const source = await host.sourceAddress(address);
   if (source === null || source !== membership.peer.address) return source !== null;
-  // The route of other packets leads into the tunnel. Those of WireGuard have the mark of a full tunnel.
+  // Other packets are routed into the tunnel. WireGuard's packets have the mark of a full tunnel.
   try {
     const route = await host.route(address, { mark: tunnelMark });
     return route.link !== null && route.link !== link;
   } catch (error) {
-    // An endpoint stays where nothing can be read: the pass goes on with WireGuard alone.
+    // If nothing can be read, the endpoint counts as reachable: the pass continues with WireGuard
+    // alone.
     expectCpnError(error);
     return true;
   }

@@ -6,11 +6,12 @@ import type { Prober } from '../../host/host.ts';
 const echoDeadline = 1_000;
 
 /**
- * Finds the largest packet that passes to an address and back, up to `full`; null where that is unknown, or `signal` aborts.
- * Throws MissingTool without `ping`.
+ * Finds the largest packet that passes to an address and back, up to `full`. Null if unknown, or if
+ * `signal` aborts.
  *
  * @param guesses sizes to try first
  * @param mark the firewall mark of the packets; null without one
+ * @throws MissingTool without `ping`
  */
 export async function measurePath(
   prober: Prober,

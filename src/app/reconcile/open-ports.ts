@@ -10,9 +10,9 @@ import type { Joined, State } from '../../store/state/state.ts';
 import type { Tools } from '../tools.ts';
 
 /**
- * A port that the kernel chooses is another one each time.
+ * Refuses `--open-firewall` for a port that the kernel chooses: that port changes each time.
  *
- * @throws WrongUsage where the firewall is to be open for such a port
+ * @throws WrongUsage
  */
 export function refuseUnfixedPort({ openFirewall, listenPort }: Options): void {
   if (!openFirewall || listenPort !== null) return;
@@ -21,7 +21,10 @@ export function refuseUnfixedPort({ openFirewall, listenPort }: Options): void {
   );
 }
 
-/** Plans what firewall programs of this host are to let in for a network; queries them only where a port is to be open, or was opened. */
+/**
+ * Plans which ports the firewall programs of this host must open for a network. It queries them
+ * only if a port must be open, or was opened.
+ */
 export async function preparePorts(
   tools: Pick<Tools, 'host' | 'warn'>,
   state: State,
@@ -44,8 +47,8 @@ export async function preparePorts(
 }
 
 /**
- * Opens in ufw and firewalld what is to be open for a network, and closes what is not any more. A program that fails keeps nothing from
- * working that worked before: a person is warned.
+ * Opens and closes ports in ufw and firewalld for a network. If a program fails, everything that
+ * worked before still works, and a warning is printed.
  */
 export async function syncPorts(
   tools: Pick<Tools, 'host' | 'store' | 'warn'>,
@@ -66,7 +69,10 @@ export async function syncPorts(
   }
 }
 
-/** Closes what was opened for a network; returns what could not be closed, after a warning. */
+/**
+ * Closes the ports that were opened for a network. Returns those that could not be closed, after a
+ * warning.
+ */
 export async function closePorts(
   tools: Pick<Tools, 'host' | 'warn'>,
   { interface: link, openPorts }: State,

@@ -14,35 +14,43 @@ import { syncPorts } from './open-ports.ts';
 import { parseSaved } from './saved-config.ts';
 import { applyUpdate, type StateUpdate } from './state-update.ts';
 
-/** Why a pass is not whole: the host could not be observed. Null for a whole one. */
+/**
+ * Returns why a pass was incomplete, because the host could not be observed; null for a complete
+ * pass.
+ */
 export function findUnread(evaluation: Evaluation | null | undefined): HostUnread | null {
   const unread = evaluation?.actual.unread;
   return evaluation && unread !== undefined ? new HostUnread(evaluation.state.interface, unread) : null;
 }
 
-/** What a pass over a network saw and did. */
+/** The observations and changes of a pass over a network. */
 export interface Pass {
-  /** What was seen before anything was changed; null of a network that was taken down, and is to stay so. */
+  /** The evaluation before any change; null for a network that was taken down, and stays down. */
   readonly evaluation: Evaluation | null;
   readonly changes: readonly Change[];
-  /** Another program or user changed the host, and the pass repaired it: there was no update. */
+  /** True if there was no update: the pass repaired changes of another program or user. */
   readonly isDrift: boolean;
 }
 
 export interface PassOptions extends ConfirmOptions {
-  /** Asked before drift is repaired; false leaves it to a later pass. */
+  /** Called before drift is repaired. With false, the drift is left to a later pass. */
   readonly mayRepair?: (planned: Evaluation) => boolean;
 }
 
-/** Milliseconds within which a change that could cut the host off is confirmed, or taken back. */
+/**
+ * Milliseconds within which a change that could cut the host off is confirmed, or else reverted.
+ */
 export const defaultConfirmMs = 20_000;
 
 /**
- * One pass over one network: makes the host what state and news say, and saves them. Without news it looks without the lock first;
- * where nothing differs it has written nothing and started only the observers. News are saved in any case, and so it looks under the
- * lock at once, and acts on that. Of a host that cannot be observed it changes what {@link planTightening} names, and saves nothing.
+ * Runs one pass over one network: reconciles the host with the state and the update, and saves
+ * both. Without an update it observes without the lock first. If nothing differs, it has written
+ * nothing and started only the observers.
  *
- * @returns null when the network is not joined any more
+ * An update is always saved, so the pass takes the lock before it observes. On a host that cannot
+ * be observed, it applies only {@link planTightening}, and saves nothing.
+ *
+ * @returns null if the network is no longer joined
  */
 export async function passNetwork(
   tools: Tools,
@@ -50,7 +58,7 @@ export async function passNetwork(
   update: StateUpdate,
   options: PassOptions,
 ): Promise<Pass | null> {
-  // An update has a map only where it is another one: then there is something to save.
+  // An update has a map only if the map differs: it must then be saved.
   if (update.map === null) {
     const known = await readJoined(tools, link);
     if (known === null) return null;
@@ -75,7 +83,8 @@ async function passLocked(tools: Tools, link: string, update: StateUpdate, optio
   if (next.deletion !== undefined) return passDeleted(tools, stored, next);
   const known = withoutDeletion(stored);
   if (!known.enabled) return applyAndSave(tools, known, next, null, confirming);
-  // What the steps make is recorded in the state on disk before: that must be one of a network that is up.
+  // The steps record their receipt in the state on disk first. That state must be of a network that
+  // is up.
   if (known !== stored) await tools.store.write(known);
   const planned = await evaluateNetwork(tools, next, { acceptsUnread: true, silent: update.silent });
   if (known !== stored) return resume(tools, await applyAndSave(tools, known, next, planned, confirming));
@@ -83,7 +92,7 @@ async function passLocked(tools: Tools, link: string, update: StateUpdate, optio
   return applyAndSave(tools, known, next, planned, confirming);
 }
 
-/** The end of a pass that brought up a network which its control plane has again. */
+/** Ends a pass that brought up a network which its control plane has again. */
 async function resume(tools: Tools, pass: Pass): Promise<Pass> {
   if (pass.evaluation === null) return pass;
   const { interface: link, membership } = pass.evaluation.state;
@@ -93,7 +102,10 @@ async function resume(tools: Tools, pass: Pass): Promise<Pass> {
   return { ...pass, isDrift: false };
 }
 
-/** A pass over a network that its control plane stated to be deleted: nothing of it stays on the host. */
+/**
+ * Runs a pass over a network whose deletion its control plane stated: removes everything from the
+ * host.
+ */
 async function passDeleted(tools: Tools, known: Joined, next: Joined): Promise<Pass> {
   if (known.deletion === undefined) {
     const { name } = next.membership.map;
@@ -114,7 +126,7 @@ async function readJoined(tools: Pick<Tools, 'store'>, link: string): Promise<Jo
   return null;
 }
 
-/** True of drift that is left to a later pass. */
+/** True if the drift is left to a later pass. */
 function isPostponed(planned: Evaluation, { mayRepair }: PassOptions): boolean {
   return planned.changes.length > 0 && mayRepair?.(planned) === false;
 }
@@ -140,7 +152,7 @@ async function applyAndSave(
     isKnown || !mayCutOff(planned.changes)
       ? await applyKnownMap(tools, planned, known, options)
       : await applyNewMap(tools, planned, known, options);
-  // The next pass that observes the host applies the rest, and saves what it applied.
+  // The next pass that observes the host applies the rest, and saves it.
   if (planned.actual.unread === undefined) await save(tools, state, known, planned);
   return { evaluation: planned, changes: planned.changes, isDrift };
 }

@@ -4,22 +4,26 @@ import { isJoined } from '../select.ts';
 import type { HostTools, Tools } from '../tools.ts';
 import type { Evaluation } from './evaluate-network.ts';
 
-/** The UDP port that keeps an interface from coming up. */
+/** The UDP port that prevents an interface from coming up. */
 export interface PortConflict {
   readonly port: number;
-  /** Null where no network of this host has it. */
+  /** Null if no network of this host has it. */
   readonly holder: PortHolder | null;
 }
 
 type ConflictInputs = Pick<Evaluation, 'state' | 'desired' | 'actual'>;
 
-/** Finds what has the listen port of a network whose interface is missing or down; null where nothing has it. */
+/**
+ * Finds the user of the listen port of a network whose interface is missing or down; null if the
+ * port is free.
+ */
 export async function findPortConflict(
   tools: HostTools,
   { state, desired, actual }: ConflictInputs,
 ): Promise<PortConflict | null> {
   const port = desired.config.listenPort;
-  // Without routes of its own a platform shows a tunnel as down that has lost its address, and keeps its port.
+  // A platform without separate routes reports a tunnel that lost its address as down, although it
+  // still has its port.
   const isUp = actual.link?.up || (actual.isPlain === true && actual.device !== null);
   if (!state.enabled || actual.unread !== undefined || isUp || port === null) return null;
   if (await tools.host.isPortFree(port)) return null;
@@ -28,7 +32,7 @@ export async function findPortConflict(
   return actual.link !== null && holder === null ? null : { port, holder };
 }
 
-/** The other network of this host whose interface has a UDP port. */
+/** Returns the other network of this host whose interface has a UDP port. */
 export async function findPortHolder(
   tools: HostTools,
   { interface: link }: Pick<Joined, 'interface'>,
@@ -42,11 +46,11 @@ export async function findPortHolder(
   return null;
 }
 
-/** Milliseconds. A userspace tunnel that was just removed releases its port a moment later. */
+/** Milliseconds. A userspace tunnel releases its port a moment after it is removed. */
 const retryPauseMs = 200;
 const attempts = 5;
 
-/** True as soon as a UDP port is free, and false where it is still in use after a second. */
+/** True as soon as a UDP port is free; false if it is still in use after a second. */
 export async function awaitFreePort({ host, sleep }: Pick<Tools, 'host' | 'sleep'>, port: number): Promise<boolean> {
   for (let attempt = 0; attempt < attempts; attempt += 1) {
     if (await host.isPortFree(port)) return true;
@@ -56,8 +60,8 @@ export async function awaitFreePort({ host, sleep }: Pick<Tools, 'host' | 'sleep
 }
 
 /**
- * Refuses to bring up an interface whose listen port is in use, before anything is made. An interface of ours that is down, as earlier
- * versions left it, is removed.
+ * Refuses to bring up an interface whose listen port is in use, before anything is created. Removes
+ * an interface of ours that is down, as earlier versions left it.
  *
  * @throws PortTaken
  */

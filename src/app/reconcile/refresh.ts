@@ -25,35 +25,47 @@ import { constrainRoutes, readEarlier } from './route-constraints.ts';
 import { parseSaved } from './saved-config.ts';
 import { applyUpdate, noUpdate, type StateUpdate } from './state-update.ts';
 
-/** Milliseconds. Without an answer the host is kept right all the same, and should not wait for it long. */
+/** Milliseconds. Without a reply the host is still reconciled, and must not wait long. */
 const mapDeadline = 10_000;
 
-/** A follower retries anyway: few attempts report an outage early, and still survive a lost packet. */
+/**
+ * A follower retries in any case. Few attempts report an outage early, and still survive a lost
+ * packet.
+ */
 const followerAttempts = 3;
 
-/** Seconds between an answer that would empty the tunnel, or move its range, and the one that confirms it, at the least. */
+/**
+ * The shortest time in seconds between a reply that would empty the tunnel, or move its range, and
+ * the reply that confirms it.
+ */
 export const defaultHoldSeconds = 30;
 
-/** What a network's control plane said, and how that went. Nothing is saved yet. */
+/** The result of a request to a network's control plane. Nothing is saved yet. */
 export interface RefreshResult {
   readonly update: StateUpdate;
-  /** What of the network's notes is different now. */
+  /** The network's notes after the request. */
   readonly notes: Pick<Notes, 'sync' | 'held'>;
-  /** The service held its answer back until there was one. */
+  /** True if the service delayed its reply until there was a change. */
   readonly waited: boolean;
-  /** A gateway refuses changes alone. */
+  /** Set if a gateway refuses deltas. */
   readonly refusesDeltas?: true;
-  /** Milliseconds until a second statement that the network was deleted would count; absent where none is awaited. */
+  /**
+   * Milliseconds until a second statement of the network's deletion would count; absent if none is
+   * expected.
+   */
   readonly retryAfterMs?: number;
-  /** What the service sent to this host alone; absent for nothing. */
+  /** Messages of the service to this host; absent for none. */
   readonly messages?: readonly PeerMessage[];
-  /** What kept the newest map away; the last known one stands in its place. */
+  /** Why the newest map was not received or accepted; the last known map stays in use. */
   readonly failure: CpnError | null;
-  /** The map that `failure` is about, where it is held until a second answer says the same and can be named; else null. */
+  /**
+   * The map of `failure`, if it is held until a second reply confirms it and has a revision; else
+   * null.
+   */
   readonly heldMap: HeldMap | null;
 }
 
-/** A map that is not believed yet. */
+/** A map that is not accepted yet. */
 export interface HeldMap {
   readonly revision: string;
   readonly failure: Unconfirmed;
@@ -63,18 +75,21 @@ export interface RefreshOptions {
   /** Seconds; {@link defaultHoldSeconds} by default. */
   readonly holdSeconds?: number;
   readonly wait?: Wait;
-  /** What the last question ended in: until the map may be believed, the service is asked for another one than that. */
+  /**
+   * The held map of the last request. The service must send a map other than this one, until two
+   * replies agree.
+   */
   readonly heldMap?: HeldMap | null;
-  /** Requests the whole map once, for the nonce of the network, which this host does not have. */
+  /** True to request the whole map once, because this host does not have the network's nonce. */
   readonly needsNonce?: boolean;
-  /** Requests whole maps, because a gateway refuses changes alone. */
+  /** True to request whole maps, because a gateway refuses deltas. */
   readonly wholeMaps?: boolean;
 }
 
 /**
- * Reads the newest map, and resolves its new names; a failure leaves the state as it is.
+ * Requests the newest map, and resolves its new names. A failure leaves the state unchanged.
  *
- * @throws the reason of `wait.signal` when that ends it
+ * @throws the reason of `wait.signal` if the signal ends the request
  */
 export async function refresh(
   tools: Tools,
@@ -98,22 +113,24 @@ export async function refresh(
   try {
     const following = wait && { attempts: followerAttempts, ...(wait.seconds && { connection: 'keep' as const }) };
     const service = await tools.connect(state, { deadlineMs: mapDeadline, ...following });
-    // Of a map that was refused only the revision is kept, and one with held peers is not what was received: no base for deltas.
+    // Only the revision of a refused map is kept, and a map with held peers differs from the
+    // received one: neither is a base for deltas.
     const isBase = !wholeMaps && state.refused === null && !isMapAltered(state.pins, state.options.pin);
     const isWhole = needsNonce || state.deletion !== undefined;
     const named = isWhole ? null : known.revision && (isBase ? known : (state.refused ?? known.revision));
     const isHeld = heldMap !== null && left > 0;
-    // Until a map may be believed there is nothing to wait for beyond that.
+    // Until the held map may be accepted, there is no reason to wait longer.
     const limited = wait && { ...wait, seconds: wait.seconds && Math.min(wait.seconds, Math.ceil(left)) };
     const [asked, waiting] = isHeld ? [heldMap.revision, limited] : [named, wait];
     const answer = await service.readMap(access.network, access.token, asked, waiting);
     const canWait = state.features?.includes('map-wait') === true;
     const isLongPoll = (wait?.seconds ?? 0) > 0 && canWait;
     const isUnchanged = answer.map === null && answer.messages === undefined;
-    // A map that comes again before the interval is over costs more than polling does.
+    // If maps repeat before the interval is over, long polls cost more than polling.
     const isRepeated = answer.isRepeated === true && tools.monotonic() - requestedAt < holdSeconds;
     const isEarly = isLongPoll && (isRepeated || (isUnchanged && !answer.waited));
-    // A change ends a wait, and a first request has none: without Preference-Applied neither shows whether the service waits.
+    // A change ends a wait, and a first request has none. Without Preference-Applied, neither shows
+    // whether the service waits.
     const isOpen = wait !== undefined && canWait && !isEarly && !answer.waited;
     const waited = isOpen || (answer.waited && !isEarly);
     if (isHeld && answer.map === null) {
@@ -127,9 +144,10 @@ export async function refresh(
     if (received !== null) refuseUnusableSelf(state, received);
     if (map !== null) await refuseNewRange(tools, state, map);
     const { removed = [] } = answer;
-    // What the service states to be gone is believed at once; a map that merely lacks peers may be a slip.
+    // Stated removals are accepted immediately. A map that only lacks peers may be an error.
     const expected = withoutRemoved(known, removed);
-    // A map that drops most peers is applied under commit-confirm first. If that failed, it is held like one that drops all.
+    // A map without most peers is first applied with confirmation. If that failed, it is held like
+    // a map without any peer.
     const needsConfirmation =
       map !== null &&
       (emptiesTunnel(expected, map, own) || movesRange(known, map) || (held !== null && dropsMost(expected, map, own)));
@@ -147,13 +165,14 @@ export async function refresh(
     const cloned = answer.clonedSince === undefined ? {} : { clonedSince: answer.clonedSince };
     const lastSuccess = tools.now().toISOString();
     const clock = adjustClock(sync.clock, answer.servedAt, tools.uptime());
-    // One such reply may have another reason, such as too many long polls of this host at once.
+    // A single such reply may have another reason, such as too many long polls of this host at
+    // once.
     const repliesEarly = isLongPoll && !isOpen ? isEarly && sync.mode === 'poll' : sync.repliesEarly === true;
     const refusesDeltas = wait === undefined ? sync.refusesDeltas === true : wholeMaps || answer.refusesDeltas === true;
     const ofProxy = { ...(repliesEarly && { repliesEarly }), ...(refusesDeltas && { refusesDeltas }) };
     const facts = { ...(reached && { reached }), ...(clock && { clock }), ...cloned, ...ofProxy };
     const notes = { sync: { mode, lastSuccess, error: null, refused: null, ...facts }, held: null };
-    // That the service has no other map than one which this host refused confirms no map.
+    // If the service only has a map that this host refused, no map is confirmed.
     const isConfirmed = map !== null || state.refused === null;
     const confirmedAt = serviceTimeOf(clock, { now: tools.now().getTime(), uptime: tools.uptime() });
     const answeredBy = answer.listener === undefined ? {} : { listener: answer.listener };
@@ -199,7 +218,10 @@ function confirmDeletion(
   return { ...result, update: { ...noUpdate, deletedAt: tools.now().toISOString() } };
 }
 
-/** An address is given once, at the enrolment, where it is judged: another one may be the gateway's, or no host's at all. */
+/**
+ * Refuses a map with another address of this host. The address was checked at the enrolment; a new
+ * one may be the gateway's, or no host's at all.
+ */
 function refuseNewAddress(state: Joined, map: NetworkMap): void {
   const { service, membership } = state;
   const own = findOwnPeer(map, state);
@@ -210,8 +232,9 @@ function refuseNewAddress(state: Joined, map: NetworkMap): void {
 }
 
 /**
- * A resolver in the range with which a host joined is taken to be in the network. A range to which the network moves proves nothing: it is
- * judged as a route is, by what this host reaches before the move.
+ * Refuses a new range of the network that conflicts with what this host reaches. A resolver in the
+ * range of the enrolment counts as inside the network. A new range proves nothing: it is checked
+ * like a route, against what this host reaches before the move.
  */
 async function refuseNewRange(tools: HostTools, state: Joined, { cidr, name }: NetworkMap): Promise<void> {
   const { interface: link, service, membership } = state;
@@ -239,7 +262,10 @@ async function refuseNewRange(tools: HostTools, state: Joined, { cidr, name }: N
   throw new BadReply(service.url, `moves network ${name} from ${known.cidr} to ${cidr}, which ${reason}`, remedy);
 }
 
-/** Of this host's own entry nothing is left out: without it the host would count as removed. */
+/**
+ * Refuses a map with an unusable entry of this host. Without its entry, the host would count as
+ * removed.
+ */
 function refuseUnusableSelf(state: Joined, map: NetworkMap): void {
   const own = findOwnSkipped(map, state);
   if (own === undefined) return;
@@ -247,7 +273,9 @@ function refuseUnusableSelf(state: Joined, map: NetworkMap): void {
   throw new BadReply(state.service.url, `has an entry for this host that cannot be used: ${own.reason}`, remedy);
 }
 
-/** The keys under which a map may list this host: they may have changed while its answer was held back. */
+/**
+ * Returns the keys under which a map may list this host. They may have changed during a long poll.
+ */
 async function readOwnKeys(
   tools: Pick<Tools, 'store'>,
   state: Joined,

@@ -11,10 +11,13 @@ import type { Joined } from '../../store/state/state.ts';
 import type { HostTools, Tools } from '../tools.ts';
 import { parseSaved } from './saved-config.ts';
 
-/** How long a name may take to resolve, in milliseconds. A resolver that is down must not hold up a pass. */
+/** Milliseconds for the resolution of a name. A resolver that is down must not delay a pass. */
 export const resolveDeadline = 3_000;
 
-/** The names that a network cannot do without: those of its peers' endpoints, and of its control plane or the proxy to it. */
+/**
+ * Returns the names that a network needs: those of its peers' endpoints, and of its control plane
+ * or the proxy to it.
+ */
 export function namesOf(state: Joined): string[] {
   const hosts = state.membership.map.peers.flatMap((peer) => peer.endpoint?.host ?? []);
   return [...new Set([...hosts, apiHostOf(state)])].filter(isName);
@@ -23,14 +26,15 @@ export function namesOf(state: Joined): string[] {
 export interface ResolveOptions {
   /** The names to resolve; all by default. */
   readonly some?: ReadonlySet<string>;
-  /** Names that take the order of the answer: this host moved, and none of their peers is in use. */
+  /** Names that take the order of the reply: this host moved, and none of their peers is in use. */
   readonly sorted?: ReadonlySet<string>;
   readonly onAnswer?: (name: string, addresses: readonly Address[]) => void;
 }
 
 /**
- * What is known of the network's names after asking this host's resolver for some of them, all by default; a name without an
- * answer keeps its last addresses. Returns `state.resolved` itself where nothing is new.
+ * Returns the addresses of the network's names after a query for some of them, or for all by
+ * default. A name without a reply keeps its last addresses. Returns `state.resolved` itself if
+ * nothing changed.
  */
 export async function resolveNames(
   tools: HostTools,
@@ -57,8 +61,9 @@ export async function resolveNames(
 }
 
 /**
- * The addresses of the control plane's name without those that it no longer has. Each of them costs the routes that cover it, so one
- * is kept beyond the resolver's word only where the service answered at it last. Until it answered, all are kept.
+ * Removes addresses that the control plane's name no longer has, because each address costs the
+ * routes that cover it. The address at which the service last replied is kept. Until the service
+ * replied at any, all are kept.
  */
 async function withoutFormer(
   tools: Pick<Tools, 'store'>,
@@ -70,18 +75,21 @@ async function withoutFormer(
   if (reached === undefined) return known;
   const name = apiHostOf(state);
   const isDialled = state.membership.map.peers.some(({ endpoint }) => endpoint?.host === name);
-  // A peer's endpoint that changes away from an address that its name no longer has looks like one that the network moved.
+  // Otherwise, a peer's endpoint that leaves such an address would count as moved by the network.
   const inUse = isDialled ? addressesOf(name, state.resolved).slice(0, 1) : [];
   return withoutExpired(known, answer, [reached, ...inUse]);
 }
 
-/** What the tunnel carries, by its wg-quick file; a full tunnel carries endpoints past itself. */
+/**
+ * The prefixes that the tunnel carries, by its wg-quick file. Endpoints are outside a full tunnel,
+ * so default routes do not count.
+ */
 async function findCarried(tools: Pick<Tools, 'store'>, { interface: link }: Joined): Promise<readonly Prefix[]> {
   const saved = parseSaved(link, await tools.store.readConfig(link));
   return saved?.peers.flatMap(({ allowedIps }) => allowedIps.filter((prefix) => !isDefaultRoute(prefix))) ?? [];
 }
 
-/** The addresses at which this host reaches the control plane, as far as they are known: those of the proxy, where there is one. */
+/** Returns the known addresses of the control plane or, with a proxy, those of the proxy. */
 export function locateApi(state: Joined): readonly Address[] {
   const host = apiHostOf(state);
   return isName(host) ? addressesOf(host, state.resolved) : [parseAddress(host)];

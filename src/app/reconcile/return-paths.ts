@@ -4,12 +4,12 @@ import type { ReturnPath } from '../../core/routing/return-path.ts';
 import type { Host } from '../../host/host.ts';
 import type { Evaluation } from './evaluate-network.ts';
 
-/** Own addresses that the kernel is asked about, where there are many. */
+/** The most local addresses for which the kernel is queried. */
 const mostAddresses = 16;
 
 /**
- * Queries the kernel where answers to `to` go that bear an address of this host; none without a full tunnel. WireGuard's own mark leads
- * past the tunnel.
+ * Queries the kernel for the route of replies to `to` from each address of this host; empty without
+ * a full tunnel. WireGuard's own mark leads past the tunnel.
  */
 export async function readReturnPaths(
   host: Pick<Host, 'route'>,

@@ -19,7 +19,10 @@ export interface EarlierNetwork {
   readonly config: TunnelConfig;
 }
 
-/** Reads what the networks joined before this one have taken. An edited file concerns its own network alone. */
+/**
+ * Reads the prefixes of the networks that were joined before this one. An edited file affects only
+ * its own network.
+ */
 export async function readEarlier(
   tools: Pick<Tools, 'store'>,
   state: Joined,
@@ -42,21 +45,21 @@ export interface ConstraintInputs {
   /** The other networks of this host. */
   readonly others: readonly Pick<State, 'interface' | 'createdAt'>[];
   readonly earlier: readonly EarlierNetwork[];
-  /** The host without the WireGuard device, whose counters change all the time. */
+  /** The host without the WireGuard device, whose counters always change. */
   readonly observed: Omit<Actual, 'device'>;
-  /** Read only where a route or an address is to be added: see {@link evaluateNetwork}. */
+  /** Read only if a route or an address is to be added: see {@link evaluateNetwork}. */
   readonly sshClients: readonly SshClient[];
-  /** Routes that led into the tunnel a moment ago. */
+  /** Routes that recently led into the tunnel. */
   readonly recalled: readonly Prefix[];
-  /** The last-known-good wg-quick file; null where there is none, or one that cpn would not write. */
+  /** The last-known-good wg-quick file; null without one, or if it is not in cpn's format. */
   readonly saved: TunnelConfig | null;
-  /** Prefixes that `--allow-route` named before, and no longer does. */
+  /** Prefixes that were removed from `--allow-route`. */
   readonly disallowed: readonly Prefix[];
-  /** The routing table for accepted routes. Absent or null where they are in the main table. */
+  /** The routing table for accepted routes. Absent or null if they are in the main table. */
   readonly routeTable?: string | null;
 }
 
-/** Gathers what a route of this network must not take away from the host. */
+/** Collects what a route of this network must not take away from the host. */
 export function constrainRoutes({
   state,
   others,
@@ -76,7 +79,8 @@ export function constrainRoutes({
     underlay: underlay,
     stubResolvers: findStubResolvers(underlay, state.keptOutside),
     sshClients,
-    // Without the host's routes nothing shows what is reached through the tunnel itself, and no prefix is added then.
+    // Without the host's routes, it is unknown what is reached through the tunnel itself. No prefix
+    // is added then.
     api: observed.unread === undefined ? locateApi(state) : [],
     isProxied: proxyOf(state.service) !== null,
     tunnelPrefixes: {
@@ -102,7 +106,10 @@ export function constrainRoutes({
   };
 }
 
-/** True of a prefix whose route belongs in the table. Routes are placed only where that matters, as an index of the host's takes time. */
+/**
+ * True of a prefix whose route belongs in the table. Placement is computed only when needed,
+ * because indexing the host's routes takes time.
+ */
 function inTable(table: string, placement: () => RoutePlacement): (prefix: Prefix) => boolean {
   let place: RoutePlacement | undefined;
   return (prefix) => {
@@ -111,7 +118,9 @@ function inTable(table: string, placement: () => RoutePlacement): (prefix: Prefi
   };
 }
 
-/** A network that was joined later yields: its subnet and routes keep nothing away from this one. */
+/**
+ * Removes the subnets and routes of networks that were joined later: they yield to this network.
+ */
 function withoutLinks(underlay: Underlay, links: readonly string[]): Underlay {
   const isOther = ({ link }: { readonly link: string }) => !links.includes(link);
   const { connected, routed } = underlay;

@@ -14,28 +14,31 @@ import { holderOf } from '../pins.ts';
 import { withDeletion, withoutDeletion } from './deleted-network.ts';
 import { namesOf } from './resolve-names.ts';
 
-/** What is known of a network and is not on disk yet; null where that is nothing. */
+/** Received or observed changes of a network that are not on disk yet; null without a change. */
 export interface StateUpdate {
   /** As received from the service, before pins and checks. */
   readonly map: NetworkMap | null;
-  /** Whether the service sent the map twice, as is required of one that no longer lists most peers. */
+  /** True if the service sent the map twice, as is required of a map without most peers. */
   readonly isRepeated?: boolean;
-  /** Peers that the service states to be gone, where it does so. */
+  /** Peers that the service states as removed. */
   readonly removed?: readonly PeerId[];
-  /** When the service confirmed the map, or that of the state, in milliseconds since 1970 by its own clock. */
+  /**
+   * When the service confirmed this map, or the map of the state, in milliseconds since 1970 by its
+   * own clock.
+   */
   readonly confirmedAt?: number;
   /** When the service stated, for the second time, that the network was deleted, in ISO 8601. */
   readonly deletedAt?: string;
-  /** The service has a network again that it had stated to be deleted. */
+  /** Set if the service has a network again that it had stated as deleted. */
   readonly isBack?: true;
-  /** The user whose program answered on loopback without TLS. */
+  /** The user of the program that replied on loopback without TLS. */
   readonly listener?: number;
-  /** The public key of this host when the map was asked for. */
+  /** The public key of this host at the time of the request. */
   readonly requestedAs?: PublicKey | null;
   readonly resolved: Resolved | null;
   /** The peers to avoid. */
   readonly failed?: readonly PeerFailure[] | null;
-  /** What was measured of paths; null for no limit, undefined for nothing new. */
+  /** The measurement of paths; null for no limit, undefined for nothing new. */
   readonly pathMtu?: PathMtu | null | undefined;
   /** Addresses of names at which peers were silent. They are not saved. */
   readonly silent?: readonly Address[] | undefined;
@@ -43,12 +46,15 @@ export interface StateUpdate {
 
 export const noUpdate: StateUpdate = { map: null, resolved: null };
 
-/** The state with the update applied; `state` itself where nothing differs, or only what was refused before. */
+/**
+ * Returns the state with the update applied; `state` itself if nothing differs, or if the update
+ * was refused before.
+ */
 export function applyUpdate(before: Joined, update: StateUpdate): Joined {
   const { map, requestedAs = null, resolved, failed = null, pathMtu, confirmedAt, listener } = update;
   if (update.deletedAt !== undefined) return withDeletion(before, update.deletedAt);
   const state = update.isBack ? withoutDeletion(before) : before;
-  // A map sent before this host changed its key does not list the new key.
+  // A map from before this host's rotation does not list the new key.
   const isOtherKey = requestedAs !== null && !ownKeys(state).includes(requestedAs);
   const isOutdated = map === null || (isOtherKey && findOwnPeer(map, state) === undefined);
   const listed = isOutdated ? state : withMap(state, map);
@@ -70,14 +76,17 @@ function withConfirmation(state: Joined, at: number | undefined): Joined {
   return at !== undefined && isConfirmationDue(state, at) ? { ...state, confirmed: Math.round(at) } : state;
 }
 
-/** The state of an older version, and that of a join while no listener was visible, has no user: the first one that answers is remembered. */
+/**
+ * The state of an older version, or of a join while no listener was visible, has no user: the first
+ * listener is recorded.
+ */
 function withListener(state: Joined, listener: number | undefined): Joined {
   const { service } = state;
   if (listener === undefined || service.listener !== undefined || !isCheckedByListener(service.url)) return state;
   return { ...state, service: { ...service, listener } };
 }
 
-/** A peer that the map does not list any more is forgotten. */
+/** Drops peers that the map no longer lists. */
 function withFailures(state: Joined, failures: readonly PeerFailure[] | null): Joined {
   const candidates = failures ?? state.failed;
   if (candidates.length === 0 && state.failed.length === 0) return state;
@@ -88,7 +97,7 @@ function withFailures(state: Joined, failures: readonly PeerFailure[] | null): J
   return JSON.stringify(failed) === JSON.stringify(state.failed) ? state : { ...state, failed };
 }
 
-/** A host that joined before there were nonces has the same revision without one. */
+/** A host that joined before nonces existed has the same revision without a nonce. */
 function withNonce(state: Joined, { nonce }: NetworkMap): Joined {
   const { membership } = state;
   if (nonce === undefined || nonce === membership.map.nonce) return state;

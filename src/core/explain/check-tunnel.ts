@@ -104,8 +104,8 @@ function findMtuToward(address: Address, { connected, links }: Underlay): number
 }
 
 /**
- * Bytes that WireGuard adds to a packet: 20 or 40 of IP, 8 of UDP, and 32 of its own (wg-quick(8),
- * whitepaper 5.4.6).
+ * Bytes that WireGuard adds to a packet: 20 or 40 of IP, 8 of UDP, and 32 of WireGuard
+ * (wg-quick(8), whitepaper 5.4.6).
  */
 const overheads = { 4: 60, 6: 80 } as const;
 
