@@ -46,7 +46,7 @@ export function createFairSemaphore({ width, queue, groupOf, refuse }: FairSemap
   /** The first queue is the next to be served. */
   const queues = new Map<string, PromiseWithResolvers<void>[]>();
   /** The key whose newest task makes room for a new task; null if the new task must be refused. */
-  const findVictim = (key: string): string | null => {
+  const findEvicted = (key: string): string | null => {
     const own = queues.get(key)?.length ?? 0;
     const [longest, length] = [...queues].reduce<[string, number]>(
       (one, [other, tasks]) => (tasks.length > one[1] ? [other, tasks.length] : one),
@@ -62,11 +62,11 @@ export function createFairSemaphore({ width, queue, groupOf, refuse }: FairSemap
   const wait = (key: string): Promise<void> => {
     const own = queues.get(key) ?? [];
     if (waiting >= queue) {
-      const victim = findVictim(key);
-      if (victim === null) throw refuse();
-      const tasks = queues.get(victim) ?? [];
+      const evicted = findEvicted(key);
+      if (evicted === null) throw refuse();
+      const tasks = queues.get(evicted) ?? [];
       tasks.pop()?.reject(refuse());
-      if (tasks.length === 0) queues.delete(victim);
+      if (tasks.length === 0) queues.delete(evicted);
       waiting -= 1;
     }
     const admitted = Promise.withResolvers<void>();

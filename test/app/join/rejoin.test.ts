@@ -229,26 +229,26 @@ describe('a service that carries out a repeated enrolment again', () => {
     const simulated = await startDesk(gone);
     describeOnly(simulated, 'enroll-current-networks');
     const lost = { delivered: true, perhapsDone: true, heard: false, retryAfterMs: null };
-    const doubts: unknown[] = [];
+    const pendings: unknown[] = [];
     const { connect } = simulated.tools;
     const tools: typeof simulated.tools = {
       ...simulated.tools,
       connect: async (known, patience) => ({
         ...(await connect(known, patience)),
         async enroll({ currentNetworks }) {
-          doubts.push((await simulated.tools.store.read('cpn1'))?.perhapsEnrolled);
+          pendings.push((await simulated.tools.store.read('cpn1'))?.perhapsEnrolled);
           throw currentNetworks?.length ? inNetwork : new Unreachable('https://x', 'gone', lost);
         },
       }),
       host: {
         ...simulated.tools.host,
         async check() {
-          doubts.push((await simulated.tools.store.read('cpn1'))?.perhapsEnrolled);
+          pendings.push((await simulated.tools.store.read('cpn1'))?.perhapsEnrolled);
         },
       },
     };
     await expect(joinNetwork(tools, request)).rejects.toThrow('gone');
-    expect(doubts).toEqual([undefined, true, false, true]);
+    expect(pendings).toEqual([undefined, true, false, true]);
     expect(await simulated.tools.store.read('cpn1')).toMatchObject({ perhapsEnrolled: true, membership: null });
     await expect(joinNetwork(tools, { ...request, isUnattended: true })).rejects.toBeInstanceOf(WrongUsage);
   });

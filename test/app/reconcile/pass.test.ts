@@ -394,30 +394,30 @@ describe('a peer whose endpoint changed in the map', () => {
     formatEndpoint(simulated.actual.device?.peers[0]?.endpoint ?? learned);
 
   /** A host that heard the connector just now, from elsewhere than the map says. */
-  async function roamedDesk(): Promise<{ simulated: SimulatedHost; nudged: string[] }> {
+  async function roamedHost(): Promise<{ simulated: SimulatedHost; triggered: string[] }> {
     const simulated = await settledDesk();
     simulated.updatePeer(2, { endpoint: learned });
     simulated.service.mapReplies = [answerWith(moved)];
-    const nudged: string[] = [];
-    simulated.onHandshakeTrigger = (address) => void nudged.push(address);
-    return { simulated, nudged };
+    const triggered: string[] = [];
+    simulated.onHandshakeTrigger = (address) => void triggered.push(address);
+    return { simulated, triggered };
   }
 
   it('is sent to there at once, and keeps what is learned after that', async () => {
-    const { simulated, nudged } = await roamedDesk();
+    const { simulated, triggered } = await roamedHost();
     expect(await passNetwork(simulated.tools, 'cpn0', noUpdate, options)).toMatchObject({ changes: [] });
     expect(endpointOf(simulated)).toBe('198.51.100.9:4000');
     const pass = await passNetwork(simulated.tools, 'cpn0', { map: moved, resolved: null }, options);
     expect(pass?.changes).toMatchObject([{ kind: 'file' }, { kind: 'peer', reason: 'endpoint differ' }]);
     expect(endpointOf(simulated)).toBe('203.0.113.77:51820');
-    expect(nudged).toEqual(['10.77.0.2']);
+    expect(triggered).toEqual(['10.77.0.2']);
     simulated.updatePeer(2, { endpoint: learned });
     expect(await passNetwork(simulated.tools, 'cpn0', noUpdate, options)).toMatchObject({ changes: [] });
     expect(endpointOf(simulated)).toBe('198.51.100.9:4000');
   });
 
   it('keeps its endpoint in the next process when the change was not applied yet', async () => {
-    const { simulated } = await roamedDesk();
+    const { simulated } = await roamedHost();
     const state = await simulated.state();
     await simulated.tools.store.write({ ...state, membership: { ...state.membership, map: moved } });
     await bringUp(simulated.tools);
@@ -425,7 +425,7 @@ describe('a peer whose endpoint changed in the map', () => {
   });
 
   it('gets its endpoint of the map back when the change is rolled back', async () => {
-    const { simulated } = await roamedDesk();
+    const { simulated } = await roamedHost();
     simulated.service.mapReplies = [fail(gone)];
     const update = { map: moved, resolved: null };
     await expect(passNetwork(simulated.tools, 'cpn0', update, options)).rejects.toBeInstanceOf(NotConfirmed);
@@ -433,7 +433,7 @@ describe('a peer whose endpoint changed in the map', () => {
   });
 
   it('keeps its last endpoint when only the addresses of its name changed', async () => {
-    const { simulated } = await roamedDesk();
+    const { simulated } = await roamedHost();
     const named = at('edge.example:51820', '"3"');
     const place = (host: string) => ({ 'edge.example': [parseAddress(host), parseAddress('203.0.113.2')] });
     await passNetwork(simulated.tools, 'cpn0', { map: named, resolved: place('203.0.113.2') }, options);

@@ -101,8 +101,8 @@ describe('the packet rules of a connector', () => {
   });
 
   it('refuse, before anything is accepted, what other connectors hand on for peers that do not answer here either', () => {
-    const detour = textsOf({ relayedPeers: [laptop] }).filter((text) => !textsOf().includes(text));
-    expect(detour).toEqual([
+    const relayed = textsOf({ relayedPeers: [laptop] }).filter((text) => !textsOf().includes(text));
+    expect(relayed).toEqual([
       'forward: iifname "cpn0" oifname "cpn0" ip saddr 10.77.0.2/32 ip daddr 10.77.0.3/32 reject with icmpx host-unreachable',
     ]);
     const verdicts = textsOf({ relayedPeers: [laptop] }).map((text) => text.split(' ').at(-1));

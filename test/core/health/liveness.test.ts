@@ -66,22 +66,23 @@ describe('the liveness of a connector', () => {
     expect(look(trusted, 1.5, false).state).toBe('silent');
   });
 
-  it('is in doubt before that, so that counters are read', () => {
-    const doubted = look(trusted, 1, false);
-    expect(isUncertain(doubted, pace)).toBe(true);
+  it('is uncertain before that, so that counters are read', () => {
+    const uncertain = look(trusted, 1, false);
+    expect(isUncertain(uncertain, pace)).toBe(true);
     expect(isUncertain(look(trusted, 60, true), pace)).toBe(false);
-    expect(look(recordAnswer(doubted, 'traffic'), 1, false).state).toBe('trusted');
+    expect(look(recordAnswer(uncertain, 'traffic'), 1, false).state).toBe('trusted');
   });
 
-  it('is not in doubt until half a pace after the answer is due, or a whole one of a mute peer', () => {
-    const doubt = (silence: number, answers: boolean) => isUncertain({ ...trusted, silence, answers }, { every: 2 });
-    expect([doubt(3, true), doubt(3.1, true)]).toEqual([false, true]);
-    expect([doubt(2, false), doubt(2.1, false)]).toEqual([false, true]);
+  it('is not uncertain until half a pace after the answer is due, or a whole one of a mute peer', () => {
+    const uncertainAfter = (silence: number, answers: boolean) =>
+      isUncertain({ ...trusted, silence, answers }, { every: 2 });
+    expect([uncertainAfter(3, true), uncertainAfter(3.1, true)]).toEqual([false, true]);
+    expect([uncertainAfter(2, false), uncertainAfter(2.1, false)]).toEqual([false, true]);
   });
 
   it('does not count silence at the pace before, except of a silent one', () => {
-    const doubted = look(trusted, 1, false);
-    expect(resetSilence(doubted)).toEqual({ ...doubted, silence: 0 });
+    const uncertain = look(trusted, 1, false);
+    expect(resetSilence(uncertain)).toEqual({ ...uncertain, silence: 0 });
     const silent = look(trusted, 10, false);
     expect(resetSilence(silent)).toBe(silent);
   });
@@ -160,7 +161,7 @@ describe('the liveness of a connector', () => {
     expect(needsHandshake({ ...silent(1), answers: true }, inService)).toBe(false);
   });
 
-  it('of a new one is in doubt at once, and ends later where it is heard again a second after the first time', () => {
+  it('of a new one is uncertain at once, and ends later where it is heard again a second after the first time', () => {
     expect(isUncertain(asked, pace)).toBe(true);
     const mute = round(round(round(asked, 'traffic'), null), 'traffic');
     expect(isUncertain({ ...mute, silence: 0.5 }, pace)).toBe(false);

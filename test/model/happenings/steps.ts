@@ -8,8 +8,8 @@ import type { Day, Happening } from './happening.ts';
 import { hostHappenings } from './host.ts';
 import { networkHappenings } from './network.ts';
 import { serviceHappenings } from './service.ts';
-import { surroundingHappenings } from './surroundings.ts';
 import { tunnelHappenings } from './tunnel.ts';
+import { underlayHappenings } from './underlay.ts';
 
 const happenings: readonly Happening[] = [
   ...daemonHappenings,
@@ -18,7 +18,7 @@ const happenings: readonly Happening[] = [
   ...networkHappenings,
   ...serviceHappenings,
   ...foreignHappenings,
-  ...surroundingHappenings,
+  ...underlayHappenings,
 ];
 
 /** A happening to a host as a command of fast-check. */

@@ -25,8 +25,8 @@ const asleep: Underlay = { ...underlay, addresses: [], connected: [], gateways: 
 /** A host with sessions to both peers, which do not answer yet, and a listener after the first pass. */
 async function start() {
   const simulated = await SimulatedHost.with(joined);
-  const nudged: string[] = [];
-  simulated.onHandshakeTrigger = (to) => void nudged.push(to);
+  const triggered: string[] = [];
+  simulated.onHandshakeTrigger = (to) => void triggered.push(to);
   simulated.sourceAddressTo = () => (simulated.actual.underlay.uplinks.length > 0 ? address('10.1.0.7') : null);
   await passNetwork(simulated.tools, 'cpn0', noUpdate, { withinMs: 1 });
   const latestHandshake = Math.floor(simulated.tools.now().getTime() / 1000);
@@ -58,7 +58,7 @@ async function start() {
     stop.abort();
     await watching;
   };
-  return { simulated, watch, nudged, pass, logged, countMoves: () => moves, end };
+  return { simulated, watch, triggered, pass, logged, countMoves: () => moves, end };
 }
 
 it('probes the peers in use, connectors first, once the underlay changes, and only then', async () => {
@@ -75,12 +75,12 @@ it('probes the peers in use, connectors first, once the underlay changes, and on
 });
 
 it('forces a handshake with a peer that sends nothing, and with no other', async () => {
-  const { simulated, nudged, pass, logged, end } = await start();
+  const { simulated, triggered, pass, logged, end } = await start();
   simulated.reachable.add(hub.address);
   await pass(cafe);
   expect(await logged(1)).toMatchObject([{ facts: { answered: ['peer-2'], renewed: ['peer-3'] } }]);
   expect(simulated.steps).toMatchObject([{ do: 'renew-peers', peers: [{ publicKey: edge.publicKey }] }]);
-  expect(nudged).toEqual([edge.address]);
+  expect(triggered).toEqual([edge.address]);
   await end();
 });
 

@@ -111,7 +111,7 @@ async function runCopy({ site, invariants }: Day, name: Member, model: Model): P
   model.copied.add(name);
 }
 
-export const surroundingHappenings = [
+export const underlayHappenings = [
   happening({
     what: 'DHCP adds a route inside an accepted one (option 121), and takes it away',
     to: ['origin', 'laptop'],
