@@ -12,7 +12,9 @@ export const architectures: readonly Architecture[] = [
   { debian: 'arm64', rpm: 'aarch64', node: 'arm64', machine: 183 },
 ];
 
-/** The machine that an ELF file of little-endian byte order is for; null for what is no such file. */
+/**
+ * The machine that an ELF file of little-endian byte order is for; null for what is no such file.
+ */
 export function readMachine(head: Uint8Array): number | null {
   const bytes = Buffer.from(head);
   const isElf = bytes.length >= 20 && bytes.readUInt32BE(0) === 0x7f454c46 && bytes[5] === 1;

@@ -1,6 +1,9 @@
 import { spawnSync } from 'node:child_process';
 
-/** Runs a tool of the build to its end and returns its stdout; what it says on stderr is shown only when it fails. */
+/**
+ * Runs a tool of the build to its end and returns its stdout; its stderr is printed only
+ * when it fails.
+ */
 export function command(
   argv: readonly string[],
   options: { cwd?: string; environment?: NodeJS.ProcessEnv } = {},

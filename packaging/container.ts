@@ -12,15 +12,19 @@ const included = 'wireguard-tools,iproute2,nftables,iputils-ping,libstdc++6,wire
 /** Files of Debian's packages that a container does not need. */
 const unread = ['doc', 'info', 'locale', 'man'].map((folder) => `--dpkgopt=path-exclude=/usr/share/${folder}/*`);
 
-/** What the machine that builds, and the moment, would leave in the image; and caches. A container gets its own of the first three. */
+/**
+ * What the machine that builds, and the moment, would leave in the image; and caches. A container
+ * gets its own of the first three.
+ */
 const tidy = [
   'for file in hostname hosts resolv.conf; do : >"$1/etc/$file"; done',
   'rm -rf "$1"/tmp/* "$1"/var/lib/apt/lists/* "$1"/var/cache/*/* "$1"/var/log/*',
 ];
 
 /**
- * Builds the image of this machine's architecture in a folder, as an OCI archive, and returns its path. Its root is a Debian with our
- * package installed; no registry is asked. The same sources and the same Debian give the same bytes.
+ * Builds the image of this machine's architecture in a folder, as an OCI archive, and returns its
+ * path. Its root is a Debian with our package installed; no registry is asked. The same sources and
+ * the same Debian give the same bytes.
  */
 export async function buildContainer(folder: string): Promise<string> {
   const own = architectures.find(({ node }) => node === process.arch);
@@ -75,8 +79,8 @@ function listLabels(): string[] {
 }
 
 /**
- * Starts an image from its archive: the version must be that of the package, every tool of it must be there, and its control plane
- * must answer on loopback.
+ * Starts an image from its archive: the version must be that of the package, every tool of it must
+ * be there, and its control plane must answer on loopback.
  *
  * @throws Error with what was said
  */
@@ -86,7 +90,8 @@ export function checkContainer(file: string): void {
     const container = command([...buildah(work), 'from', '--quiet', `oci-archive:${file}`]).trim();
     const start = [...buildah(work), 'run', '--isolation', 'chroot', container, '--'];
     const script = readFileSync(join(root, 'packaging/check-image.sh'), 'utf8');
-    // Judged by its exit code: buildah 1.28 loses what a short program says, one time in some twenty.
+    // Judged by its exit code: buildah 1.28 loses the output of a short program, one time in some
+    // twenty.
     command([...start, 'sh', '-euc', script, 'check-image', manifest.version]);
   } finally {
     rmSync(work, { recursive: true, force: true });

@@ -7,7 +7,10 @@ import { command } from './command.ts';
 import { manifest, readReleases, root, sourceDate, systemVersion } from './source.ts';
 import { gzip, listLicences, listUnits, settle, writeTree } from './tree.ts';
 
-/** Started with the host and by the installation: it does nothing without /etc/cpn/join.conf. What else is there waits for a join, or an administrator. */
+/**
+ * Started with the host and by the installation: it does nothing without /etc/cpn/join.conf. What
+ * else is there waits for a join, or an administrator.
+ */
 const enabledUnits = ['cpn-join.service'];
 
 const maintainer = 'the cpn authors <cpn-connector@localhost.invalid>';
@@ -15,7 +18,10 @@ const maintainer = 'the cpn authors <cpn-connector@localhost.invalid>';
 /** How hard to compress: `none` is for tests, which compress 120 MB many times otherwise. */
 export type Compression = 'xz' | 'none';
 
-/** Builds the Debian package of an architecture in a folder, and returns its path. The same sources give the same bytes. */
+/**
+ * Builds the Debian package of an architecture in a folder, and returns its path. The same sources
+ * give the same bytes.
+ */
 export async function buildDeb(architecture: Architecture, folder: string, compression: Compression): Promise<string> {
   const tree = mkdtempSync(join(tmpdir(), 'cpn-deb-'));
   const file = join(folder, `cpn_${systemVersion()}_${architecture.debian}.deb`);

@@ -9,9 +9,11 @@ import { checkProgram, type NodePackage } from './private-node.ts';
 const pausesMs = [2_000, 10_000, 30_000];
 
 /**
- * Fetches a package into a folder, which is there once the package was verified. npm installs only what is for its own machine.
+ * Fetches a package into a folder, which is there once the package was verified. npm installs only
+ * what is for its own machine.
  *
- * @throws Error with npm's output after the last attempt, or at once where the file or its program has another sum
+ * @throws Error with npm's output after the last attempt, or at once where the file or its program
+ *   has another sum
  */
 export async function fetchNode(wanted: NodePackage, folder: string, pauses = pausesMs): Promise<void> {
   const work = `${folder}.${process.pid}`;

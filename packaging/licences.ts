@@ -8,7 +8,8 @@ export function findPackages(inputs: readonly string[]): string[] {
 }
 
 /**
- * The notices of the packages that are parts of a bundle: name, version, and the licence as the package brings it.
+ * The notices of the packages that are parts of a bundle: name, version, and the licence as the
+ * package brings it.
  *
  * @throws Error for a package without a licence: it must not be distributed
  */

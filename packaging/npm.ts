@@ -10,8 +10,8 @@ import { dist, manifest, root, sourceDate } from './source.ts';
 const commands = await loadCommands();
 
 /**
- * Builds the npm package in a folder, and returns its path. The bundle holds all that it needs; only the private Node remains a
- * package of its own, so that npm fetches the one of its machine.
+ * Builds the npm package in a folder, and returns its path. The bundle holds all that it needs;
+ * only the private Node remains a package of its own, so that npm fetches the one of its machine.
  */
 export async function buildNpm(folder: string): Promise<string> {
   const stage = mkdtempSync(join(tmpdir(), 'cpn-npm-'));

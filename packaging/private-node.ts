@@ -8,13 +8,16 @@ import { root } from './source.ts';
 export interface NodePackage {
   readonly name: string;
   readonly version: string;
-  /** What package-lock.json says of the package's file. */
+  /** The integrity of the package's file in package-lock.json. */
   readonly integrity: string;
-  /** What node.sha256 says of the program in it. */
+  /** The SHA-256 of the program in it, from node.sha256. */
   readonly sha256: string;
 }
 
-/** A Node as npm carries it: `node` is the program, `licence` its licence and that of all that is in it. */
+/**
+ * A Node as npm carries it: `node` is the program, `licence` its licence and that of all that is in
+ * it.
+ */
 export interface PrivateNode {
   readonly version: string;
   readonly node: string;
@@ -24,7 +27,8 @@ export interface PrivateNode {
 const verified = new Map<string, PrivateNode>();
 
 /**
- * The Node for an architecture, once its program was verified. It was installed or fetched before: nothing is downloaded here.
+ * The Node for an architecture, once its program was verified. It was installed or fetched before:
+ * nothing is downloaded here.
  *
  * @throws Error where it is missing, for another machine, or not the file that node.sha256 names
  */
@@ -62,7 +66,10 @@ export function readNodePackage({ node }: Architecture): NodePackage {
   return { name, version, integrity, sha256: line.slice(0, 64) };
 }
 
-/** The folder of a package: npm's own installation where that is for this machine, else what was fetched. */
+/**
+ * The folder of a package: npm's own installation where that is for this machine, else what was
+ * fetched.
+ */
 export function locateNode({ name, version }: NodePackage): string | undefined {
   return [join(root, 'node_modules', name), fetchedFolder({ name, version })].find((folder) => {
     const file = join(folder, 'package.json');

@@ -1,15 +1,21 @@
 /** What a release changes in the files of the project: text in, text out. */
 
-/** https://semver.org, without the build metadata, which would be no newer and no older than the version without it. */
+/**
+ * https://semver.org, without the build metadata, which would be no newer and no older than the
+ * version without it.
+ */
 const semver =
   /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-((?:0|[1-9]\d*|\d*[a-z-][\da-z-]*)(?:\.(?:0|[1-9]\d*|\d*[a-z-][\da-z-]*))*))?$/i;
 
-/** Whether a text is a version that can be released: MAJOR.MINOR.PATCH, or that with a pre-release as -rc.1. */
+/**
+ * Whether a text is a version that can be released: MAJOR.MINOR.PATCH, or that with a pre-release
+ * as -rc.1.
+ */
 export function isVersion(text: string): boolean {
   return semver.test(text);
 }
 
-/** Whether a version has precedence over another, as semver.org's point 11 says. */
+/** Whether a version has precedence over another, by point 11 of semver.org. */
 export function isNewer(version: string, other: string): boolean {
   const [ours, theirs] = [split(version), split(other)];
   const [before, beforeOther] = [ours.pop() ?? '', theirs.pop() ?? ''];
@@ -42,7 +48,8 @@ function compare(ours: readonly string[], theirs: readonly string[]): number {
 }
 
 /**
- * CHANGELOG.md with what stands under [Unreleased] under a version and its date, YYYY-MM-DD, and nothing unreleased any more.
+ * CHANGELOG.md with what stands under [Unreleased] under a version and its date, YYYY-MM-DD, and
+ * nothing unreleased any more.
  *
  * @throws Error where nothing is there to release, or the version has an entry already
  */

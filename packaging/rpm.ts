@@ -7,7 +7,10 @@ import { type Compression, longDescription, shortDescription } from './deb.ts';
 import { manifest, sourceDate, systemVersion } from './source.ts';
 import { listLicences, listUnits, settle, writeTree } from './tree.ts';
 
-/** Builds the rpm of an architecture in a folder, and returns its path. The same sources give the same bytes. */
+/**
+ * Builds the rpm of an architecture in a folder, and returns its path. The same sources give the
+ * same bytes.
+ */
 export async function buildRpm(architecture: Architecture, folder: string, compression: Compression): Promise<string> {
   const work = mkdtempSync(join(tmpdir(), 'cpn-rpm-'));
   try {
@@ -38,7 +41,10 @@ export async function buildRpm(architecture: Architecture, folder: string, compr
   }
 }
 
-/** The tree is made elsewhere: rpmbuild only packs it, and leaves the other machine's files as they are. */
+/**
+ * The tree is made elsewhere: rpmbuild only packs it, and leaves the other machine's files as they
+ * are.
+ */
 function renderSpec(tree: string, compression: Compression): string {
   const units = listUnits();
   const payload = compression === 'none' ? 'w0.gzdio' : 'w6T2.xzdio';

@@ -5,7 +5,10 @@ import { command } from './command.ts';
 /** The folder of the project. */
 export const root = join(import.meta.dirname, '..');
 
-/** The built program that packages carry: `dist`, or the folder CPN_BUILD_FOLDER, for a build that is to leave `dist` alone. */
+/**
+ * The built program that packages carry: `dist`, or the folder CPN_BUILD_FOLDER, for a build that
+ * is to leave `dist` alone.
+ */
 export const dist = resolve(root, process.env.CPN_BUILD_FOLDER || 'dist');
 
 /** package.json, of which only these are read. */
@@ -19,18 +22,25 @@ export interface Manifest {
 
 const file = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest;
 
-/** What is built; CPN_BUILD_VERSION is its version where package.json's is not, as scripts/package --version says. */
+/**
+ * What is built. `scripts/package --version` sets its version by CPN_BUILD_VERSION; package.json's
+ * is the default.
+ */
 export const manifest: Manifest = { ...file, version: process.env.CPN_BUILD_VERSION || file.version };
 
-/** The version as dpkg and rpm write it: to them a `-` begins the packager's part, and `~` is what comes before a release. */
+/**
+ * The version as dpkg and rpm write it: to them a `-` begins the packager's part, and `~` is what
+ * comes before a release.
+ */
 export function systemVersion(version = manifest.version): string {
   const [, release = version, before] = /^([^-+]*)-(.*)$/.exec(version) ?? [];
   return before === undefined ? version.replaceAll('-', '.') : `${release}~${before.replaceAll('-', '.')}`;
 }
 
 /**
- * Seconds since 1970 that stand for the time of a build (reproducible-builds.org): SOURCE_DATE_EPOCH, or the last commit, or, for
- * sources without their history, the day of the newest entry in CHANGELOG.md.
+ * Seconds since 1970 that stand for the time of a build (reproducible-builds.org):
+ * SOURCE_DATE_EPOCH, or the last commit, or, for sources without their history, the day of the
+ * newest entry in CHANGELOG.md.
  */
 export function sourceDate(): number {
   const given = process.env.SOURCE_DATE_EPOCH;

@@ -7,8 +7,8 @@ import { command } from './command.ts';
 const rounds = 31;
 
 /**
- * Milliseconds that `cpn --version` of a Debian package takes, and that its Node takes for nothing at all: medians of rounds that
- * take turns, so that a busy machine is as busy for both.
+ * Milliseconds that `cpn --version` of a Debian package takes, and that its Node takes for nothing
+ * at all: medians of rounds that take turns, so that a busy machine is as busy for both.
  */
 export function measureStart(deb: string): { program: number; node: number } {
   const tree = mkdtempSync(join(tmpdir(), 'cpn-start-'));

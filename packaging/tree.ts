@@ -20,7 +20,10 @@ import { dist, manifest, root, sourceDate } from './source.ts';
 
 const commands = await loadCommands();
 
-/** The units that a package brings, by their file names: those of `packaging/systemd`, whatever is there. */
+/**
+ * The units that a package brings, by their file names: those of `packaging/systemd`, whatever is
+ * there.
+ */
 export function listUnits(): string[] {
   const folder = join(root, 'packaging', 'systemd');
   if (!existsSync(folder)) return [];
@@ -29,7 +32,9 @@ export function listUnits(): string[] {
     .sort();
 }
 
-/** Writes the files that are the same on every system below a folder, as they come to be below `/`. */
+/**
+ * Writes the files that are the same on every system below a folder, as they come to be below `/`.
+ */
 export async function writeTree(tree: string, architecture: Architecture): Promise<void> {
   const put = (path: string, content: string | Uint8Array, mode = 0o644) => {
     mkdirSync(dirname(join(tree, path)), { recursive: true });
@@ -46,7 +51,8 @@ export async function writeTree(tree: string, architecture: Architecture): Promi
   }
   put('usr/lib/cpn/package.json', '{"type":"module"}\n');
   const { node } = findNode(architecture);
-  // What remains runs alike and is 18 MB smaller. The strip of the architecture itself: this machine may be another one.
+  // What remains runs alike and is 18 MB smaller. The strip of the architecture itself: this
+  // machine may be another one.
   command([`${architecture.rpm}-linux-gnu-strip`, '-o', join(lib, 'node'), node]);
   chmodSync(join(lib, 'node'), 0o755);
 
@@ -68,7 +74,10 @@ export async function writeTree(tree: string, architecture: Architecture): Promi
   for (const unit of listUnits()) copy(`packaging/systemd/${unit}`, `usr/lib/systemd/system/${unit}`);
 }
 
-/** The licences of what is in a package, by the names of their files: ours, of the packages in the bundle, and of Node. */
+/**
+ * The licences of what is in a package, by the names of their files: ours, of the packages in the
+ * bundle, and of Node.
+ */
 export function listLicences(architecture: Architecture): Readonly<Record<string, string>> {
   const { version, licence } = findNode(architecture);
   const own = readFileSync(join(root, 'LICENSE'), 'utf8');

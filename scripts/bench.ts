@@ -53,7 +53,8 @@ const quickSubjects = {
   'bring-up': () => compareBringUp(1000),
   change: compareChange,
   passes: comparePasses,
-  // Delays differ too much between runs: three rounds of a few milliseconds each, on cores that all hosts share.
+  // Delays differ too much between runs: three rounds of a few milliseconds each, on cores that all
+  // hosts share.
   'control-plane': async () => (await compareGrowth(1000)).filter(({ unit }) => unit !== 'ms'),
   join: compareJoin,
 };

@@ -16,7 +16,10 @@ interface BuiltConsole {
   readonly bytes: number;
 }
 
-/** Builds the console: a page, its script and its style, with the hashes of their contents in the names of the last two. */
+/**
+ * Builds the console: a page, its script and its style, with the hashes of their contents in the
+ * names of the last two.
+ */
 export async function buildConsole(root: string): Promise<BuiltConsole> {
   const folder = join(root, 'src/console');
   const { script, inputs } = await bundle(root);

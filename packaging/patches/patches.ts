@@ -2,7 +2,10 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The modules that the build replaces, each by a file of this folder, which has its reason and its gain. */
+/**
+ * The modules that the build replaces, each by a file of this folder, which has its reason and its
+ * gain.
+ */
 export const patches = {
   undici$: join(import.meta.dirname, 'undici.cjs'),
   'node:http2': join(import.meta.dirname, 'http2.cjs'),

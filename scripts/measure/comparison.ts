@@ -1,6 +1,9 @@
 import { quantileOf } from './spread.ts';
 
-/** A measurement of cpn against a baseline that a user would have instead, in the same run; lower is better in each unit. */
+/**
+ * A measurement of cpn against a baseline that a user would have instead, in the same run; lower is
+ * better in each unit.
+ */
 export interface Comparison {
   readonly what: string;
   readonly baseline: string;
@@ -21,7 +24,10 @@ export interface Comparison {
   readonly target: Target;
 }
 
-/** The most that the ratio of the medians, or our own worst figure, may be; or that which `share` of ours do not exceed. */
+/**
+ * The most that the ratio of the medians, or our own worst figure, may be; or that which `share` of
+ * ours do not exceed.
+ */
 export type Target =
   | { readonly ratioAtMost: number; readonly text: string }
   | { readonly atMost: number; readonly text: string; readonly share?: number }
@@ -56,7 +62,10 @@ export function conclude({ ours, theirs, target, ...rest }: Comparison): Result 
   };
 }
 
-/** The middle one of some figures, at least one; of an even number the mean of the two in the middle. */
+/**
+ * The middle one of some figures, at least one; of an even number the mean of the two in the
+ * middle.
+ */
 function medianOf(figures: readonly number[]): number {
   const sorted = figures.toSorted((a, b) => a - b);
   const [low, high] = [sorted[(sorted.length - 1) >> 1], sorted[sorted.length >> 1]];

@@ -1,6 +1,9 @@
 import { type Comparison, conclude, formatFigure } from './comparison.ts';
 
-/** A row of a subject as one figure: the ratio, or our own median where there is no baseline; lower is better. */
+/**
+ * A row of a subject as one figure: the ratio, or our own median where there is no baseline; lower
+ * is better.
+ */
 export interface Figure {
   readonly subject: string;
   readonly what: string;
@@ -41,7 +44,9 @@ export function figuresOf(subject: string, comparisons: readonly Comparison[]): 
   });
 }
 
-/** Pairs what was recorded last with what is measured: recorded rows in their order, then new ones. */
+/**
+ * Pairs what was recorded last with what is measured: recorded rows in their order, then new ones.
+ */
 export function compareFigures(history: readonly RecordedFigure[], measured: readonly Figure[]): FigureChange[] {
   const last = new Map(history.map((row) => [nameOf(row), row]));
   const added = measured.filter((row) => !last.has(nameOf(row)));

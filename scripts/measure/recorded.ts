@@ -10,7 +10,10 @@ export const recordedPath = 'docs/performance.md';
 const heading = '## History\n';
 const columns = ['subject', 'what', 'against', 'figure', 'measured', 'commit', 'date', 'machine'];
 
-/** Reads the recorded figures of a project, the oldest of a row first; none where it has no file of them. */
+/**
+ * Reads the recorded figures of a project, the oldest of a row first; none where it has no file of
+ * them.
+ */
 export function readRecorded(folder: string): RecordedFigure[] {
   const [, section = ''] = readDocument(folder).split(`\n${heading}`);
   const lines = section.split('\n').filter((line) => line.startsWith('| '));
@@ -28,7 +31,10 @@ export function writeRecorded(folder: string, rows: readonly RecordedFigure[]): 
   writeFileSync(join(folder, recordedPath), `${before}\n${heading}\n${text.join('\n').trim()}\n\n${table}`);
 }
 
-/** The history after a measurement of these subjects: a row keeps its former figures, but those of the same commit and of rows that are gone. */
+/**
+ * The history after a measurement of these subjects: a row keeps its former figures, but those of
+ * the same commit and of rows that are gone.
+ */
 export function addToHistory(history: readonly RecordedFigure[], added: readonly RecordedFigure[]): RecordedFigure[] {
   const subjects = new Set(added.map(({ subject }) => subject));
   return [
@@ -50,7 +56,10 @@ export function describeMachine(): string {
   return `${cpus().length} × ${cpus()[0]?.model ?? 'unknown'}, Node ${process.versions.node}`;
 }
 
-/** The commit that is checked out, and the files that differ from it, one a line; the recorded figures may differ. */
+/**
+ * The commit that is checked out, and the files that differ from it, one a line; the recorded
+ * figures may differ.
+ */
 export function readCommit(folder: string): { readonly commit: string; readonly changed: string } {
   const git = (...args: string[]) => command(['git', '-C', folder, ...args]).trimEnd();
   const changed = git('status', '--porcelain', '--untracked-files=all', '--', '.', `:(exclude)${recordedPath}`);

@@ -1,4 +1,7 @@
-/** The spread of measurements: the value that half of them, 95 and 99 of a hundred, and all of them do not exceed. */
+/**
+ * The spread of measurements: the value that half of them, 95 and 99 of a hundred, and all of them
+ * do not exceed.
+ */
 export interface Spread {
   readonly p50: number;
   readonly p95: number;

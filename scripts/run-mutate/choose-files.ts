@@ -23,7 +23,10 @@ function listBelow(root: string, path: string): string[] {
   return globSync(join(path, '**/*.{ts,tsx}'), { cwd: root });
 }
 
-/** What differs from origin/main, or without that from the last tag: committed, changed and new files. */
+/**
+ * What differs from origin/main, or without that from the last tag: committed, changed and new
+ * files.
+ */
 function listChanged(root: string): string[] {
   const base = git(root, 'merge-base', 'HEAD', 'origin/main') ?? git(root, 'describe', '--tags', '--abbrev=0');
   if (base === null)

@@ -9,7 +9,10 @@ interface Project {
 /** Stryker runs tests in threads, where Node refuses these. */
 const processWide = /\bprocess\.(?:umask|chdir|sete?[ug]id|initgroups)\(/;
 
-/** The test files of the folders that mirror those of the mutated files, of the projects that run in one process. */
+/**
+ * The test files of the folders that mirror those of the mutated files, of the projects that run in
+ * one process.
+ */
 export function chooseTests(root: string, files: readonly string[]): string[] {
   const projects = (config.test?.projects ?? []) as readonly Project[];
   const tests = projects
@@ -19,7 +22,10 @@ export function chooseTests(root: string, files: readonly string[]): string[] {
   return [...new Set(files.flatMap((file) => findMirror(file, tests)))].toSorted();
 }
 
-/** The tests in the mirror of a file's folder, or else of the nearest folder above it that has tests. */
+/**
+ * The tests in the mirror of a file's folder, or else of the nearest folder above it that has
+ * tests.
+ */
 function findMirror(file: string, tests: readonly string[]): string[] {
   // The control plane validates and serializes with the contract, which has no tests of its own.
   let folder = dirname(file)

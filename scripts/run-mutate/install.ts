@@ -3,7 +3,12 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cache } from './settings.ts';
 
-/** Installs Stryker as the lock file next to this file says, unless it is there, and returns its program. @throws where npm fails */
+/**
+ * Installs Stryker by the lock file next to this file, unless it is installed, and returns its
+ * program.
+ *
+ * @throws where npm fails
+ */
 export function install(): string {
   const program = join(cache, 'node_modules/@stryker-mutator/core/bin/stryker.js');
   const lock = 'package-lock.json';

@@ -26,7 +26,8 @@ export function settingsOf(files: readonly string[]) {
     reporters: ['clear-text', 'progress-append-only'],
     clearTextReporter: { allowColor: false, logTests: false, reportTests: false, reportScoreTable: true },
     thresholds: { high: 100, low: 100, break: 100 },
-    // In addition to one and a half times the seconds of its tests: a loaded machine ends no mutant too early.
+    // In addition to one and a half times the seconds of its tests: a loaded machine ends no mutant
+    // too early.
     timeoutMS: 20_000,
     // Stryker would rewrite it with the API of TypeScript 6, which TypeScript 7 does not have.
     tsconfigFile: 'none',

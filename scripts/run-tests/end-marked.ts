@@ -1,12 +1,16 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 
-/** Milliseconds for a process to end after SIGTERM; scripts/vm-test removes a container of some hundred MB. */
+/**
+ * Milliseconds for a process to end after SIGTERM; scripts/vm-test removes a container of some
+ * hundred MB.
+ */
 const MOST_END = 15_000;
 
 /**
- * Ends every process that started with this variable, `NAME=value`, in its environment: first with SIGTERM, then with SIGKILL.
- * Children inherit a variable in every session and after their parents are gone, so a value of its own marks all of them.
+ * Ends every process that started with this variable, `NAME=value`, in its environment: first with
+ * SIGTERM, then with SIGKILL. Children inherit a variable in every session and after their parents
+ * are gone, so a value of its own marks all of them.
  */
 export async function endMarked(variable: string, mostMs = MOST_END): Promise<void> {
   const deadline = performance.now() + mostMs;

@@ -1,5 +1,6 @@
 /**
- * What one run of vitest writes down: the reporter inside vitest writes it, the runner outside reads it.
+ * What one run of vitest writes down: the reporter inside vitest writes it, the runner outside
+ * reads it.
  *
  * @module
  */

@@ -1,6 +1,7 @@
 /**
- * Runs inside vitest, and writes every result and every unhandled error to the file that the runner reads. Vitest's own JSON report
- * has no unhandled errors, and lists the tests of a dead worker as pending.
+ * Runs inside vitest, and writes every result and every unhandled error to the file that the runner
+ * reads. Vitest's own JSON report has no unhandled errors, and lists the tests of a dead worker as
+ * pending.
  *
  * @module
  */
@@ -38,7 +39,8 @@ export default class ReportWriter implements Reporter {
       failures: [...errors.map(describeUnhandled), ...interrupted],
       isClosed: false,
     });
-    // The report has vitest's results so far. A later failure, as in a teardown, shows in the exit status alone.
+    // The report has vitest's results so far. A later failure, as in a teardown, shows in the exit
+    // status alone.
     process.exitCode = 0;
   }
 

@@ -16,7 +16,10 @@ const MOST_TEARDOWN = 60_000;
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** Runs vitest with these arguments, shows its output, and returns the results with all other failures. */
+/**
+ * Runs vitest with these arguments, shows its output, and returns the results with all other
+ * failures.
+ */
 export async function runVitest(args: readonly string[]): Promise<Report> {
   const folder = mkdtempSync(join(tmpdir(), 'cpn-tests-'));
   const path = join(folder, 'report.json');
@@ -88,7 +91,10 @@ function lastLines(text: string): string {
     .join('\n');
 }
 
-/** The reporter sets the exit status to 0 once all results are written, so that any other status has another cause. */
+/**
+ * The reporter sets the exit status to 0 once all results are written, so that any other status has
+ * another cause.
+ */
 function explain(how: string, tail: string, path: string): Report {
   const text = stripVTControlCharacters(tail).trim();
   const report = readReport(path);

@@ -13,14 +13,14 @@ import { connectPeerService } from './described-service.ts';
 import { failureOf, keyOf, unhurried } from './samples.ts';
 import { listen, trust } from './server.ts';
 
-interface Surroundings {
+interface Frontend {
   readonly tls?: TlsFiles | null;
   /** Returns the address of what is in front of the control plane. */
   readonly proxy?: (url: string) => Promise<string>;
 }
 
 /** A control plane of our own with one network in it, seen by its owner. */
-async function office({ tls = null, proxy = async (url: string) => url }: Surroundings = {}) {
+async function office({ tls = null, proxy = async (url: string) => url }: Frontend = {}) {
   const { url } = await startPlane({ tls });
   const address = { url: await proxy(url), insecureHttp: false };
   const { options, retries } = unhurried();

@@ -18,7 +18,10 @@ export interface RequestCount {
   readonly wholeMaps: number;
 }
 
-/** A host that follows a network of its own along one way. A peer without a host is in it too: changes are made of that. */
+/**
+ * A host that follows a network of its own along one way. A peer without a host is in it too:
+ * changes are made of that.
+ */
 export class FollowedNetwork {
   readonly name: string;
   readonly #serving: Serving;
@@ -55,12 +58,17 @@ export class FollowedNetwork {
     return new FollowedNetwork(name, serving, host, joined, stranger, daemon);
   }
 
-  /** Waits until the host has held a request open, which its notes have at the end of the first one. */
+  /**
+   * Waits until the host has held a request open, which its notes have at the end of the first one.
+   */
   async untilWaiting(): Promise<void> {
     await eventually(`a request waits: ${this.name}`, () => isWaiting(this.#host), patient);
   }
 
-  /** Changes a peer, and returns the milliseconds from the answer until the kernel of the host has the change. */
+  /**
+   * Changes a peer, and returns the milliseconds from the answer until the kernel of the host has
+   * the change.
+   */
   async change(): Promise<number> {
     const mark = this.#daemon.mark();
     this.#port += 1;

@@ -43,7 +43,10 @@ const tls = '203.0.113.3';
 const pooled = '203.0.113.4';
 const email = 'owner@example.net';
 
-/** The certificates of the proxies and of the control plane with TLS, in files of this folder, and one file with both. */
+/**
+ * The certificates of the proxies and of the control plane with TLS, in files of this folder, and
+ * one file with both.
+ */
 export async function writeCertificates(folder: string) {
   const write = async (name: string): Promise<CertificateFiles & { readonly text: string }> => {
     const made = makeCertificate({ name });
@@ -58,7 +61,10 @@ export async function writeCertificates(folder: string) {
   return { ofProxies, ofPlane, both };
 }
 
-/** A control plane on SQLite, which hosts reach directly and through the proxies of Debian. The direct way is the first. */
+/**
+ * A control plane on SQLite, which hosts reach directly and through the proxies of Debian. The
+ * direct way is the first.
+ */
 export async function startProxied(lab: Lab, certificate: CertificateFiles): Promise<Serving> {
   const plane = await startControlPlane(lab, '203.0.113.1', ['--trust-proxy', proxies]);
   const host = await lab.addHost('proxies', { address: `${proxies}/24` });
@@ -84,8 +90,8 @@ export async function startTlsPlane(lab: Lab, { cert, key }: CertificateFiles): 
 }
 
 /**
- * Four processes on one PostgreSQL. Changes are made at the first. Hosts connect to it, to one that is connected to PostgreSQL, and to one
- * that is connected to PgBouncer in session mode.
+ * Four processes on one PostgreSQL. Changes are made at the first. Hosts connect to it, to one that
+ * is connected to PostgreSQL, and to one that is connected to PgBouncer in session mode.
  */
 export async function startPooled(lab: Lab): Promise<PooledPlanes> {
   const server: PostgresServer = await startPostgres();

@@ -7,8 +7,9 @@ const restarts = 10;
 const patient = { timeoutMs: 120_000, everyMs: 50 };
 
 /**
- * Restarts PgBouncer under a control plane that runs: in session mode, until a change that was made meanwhile is at the host, and in
- * transaction mode, until the control plane is not ready. A process that starts behind transaction mode has to end with code 2.
+ * Restarts PgBouncer under a control plane that runs: in session mode, until a change that was made
+ * meanwhile is at the host, and in transaction mode, until the control plane is not ready. A
+ * process that starts behind transaction mode has to end with code 2.
  */
 export async function measurePooler(planes: PooledPlanes, network: FollowedNetwork): Promise<Comparison[]> {
   const { pooler, plane, serving } = planes;

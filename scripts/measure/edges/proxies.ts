@@ -16,9 +16,10 @@ const lagTarget = { share: 0.95, atMost: 1_000, text: 'p95 ≤ 1 s' };
 const wholeTarget = { atMost: 0, text: '0' };
 
 /**
- * Hosts follow networks directly, through nginx, Apache, HAProxy and Caddy of Debian, and at processes on PostgreSQL and PgBouncer: the
- * requests of each while all are idle for ten minutes, by default, and the time of a change from its answer until the kernel has it. All
- * share one run, and changes take turns among them.
+ * Hosts follow networks directly, through nginx, Apache, HAProxy and Caddy of Debian, and at
+ * processes on PostgreSQL and PgBouncer: the requests of each while all are idle for ten minutes,
+ * by default, and the time of a change from its answer until the kernel has it. All share one run,
+ * and changes take turns among them.
  */
 export async function compareProxies(rounds = 50): Promise<Comparison[]> {
   const minutes = minutesOf(10);

@@ -1,7 +1,8 @@
 /**
- * Runs inside the control plane's host: `node changer.ts URL LOGIN NETWORK CONNECTOR ROUTE` changes the map once a second until it is
- * stopped: peers come, change and go, routes come and go, and CONNECTOR serves other ones; ROUTE stays. Each second it writes how many
- * changes were taken. While the control plane is away it goes on trying.
+ * Runs inside the control plane's host: `node changer.ts URL LOGIN NETWORK CONNECTOR ROUTE` changes
+ * the map once a second until it is stopped: peers come, change and go, routes come and go, and
+ * CONNECTOR serves other ones; ROUTE stays. Each second it writes how many changes were taken.
+ * While the control plane is away it goes on trying.
  *
  * @module
  */

@@ -30,7 +30,12 @@ interface OfflineEvent {
   readonly peer: { readonly id: number; readonly name: string };
 }
 
-/** Seconds from then until `peer.offline`, by its own time. @throws where another peer is stated offline meanwhile */
+/**
+ * Seconds from then until `peer.offline`, by its own time.
+ *
+ * @throws where another peer is stated
+ * offline meanwhile
+ */
 export async function untilOffline({ cpn }: ControlPlane, network: number, id: number, began: number): Promise<number> {
   const read = async () => {
     const { stdout } = await cpn(['events', String(network), '--type', 'peer.offline', '--json']);

@@ -35,7 +35,10 @@ interface Measured extends Pick<Outage, 'kind' | 'lost' | 'at'> {
   readonly alarms: readonly Event[];
 }
 
-/** How long after the death of the connector in service the receiver of the webhook has `route.failed_over`, so many times. */
+/**
+ * How long after the death of the connector in service the receiver of the webhook has
+ * `route.failed_over`, so many times.
+ */
 export async function compareFailoverEvents(rounds = 32): Promise<Comparison[]> {
   const measured: Measured[] = [];
   let left = rounds;

@@ -9,7 +9,10 @@ import type { Comparison } from '../comparison.ts';
 import { isAlarm } from './alarm.ts';
 import { createReplicatedPlane, createSinglePlane, type RestartedPlane } from './restarted-plane.ts';
 
-/** All routes that the changer adds are in it: a connector without a path to a route takes it out of service. */
+/**
+ * All routes that the changer adds are in it: a connector without a path to a route takes it out of
+ * service.
+ */
 const changedRoutes = '10.128.0.0/9';
 /** Seconds from one happening to the next. */
 const every = 45;
@@ -17,8 +20,9 @@ const every = 45;
 const settleMs = 120_000;
 
 /**
- * Alarms while nothing is wrong: peers come and go, routes are edited, the control plane is restarted, a host leaves and joins again, a
- * daemon is restarted, and a laptop loses the control plane alone. All hosts work all the time, so that each alarm is a false one.
+ * Alarms while nothing is wrong: peers come and go, routes are edited, the control plane is
+ * restarted, a host leaves and joins again, a daemon is restarted, and a laptop loses the control
+ * plane alone. All hosts work all the time, so that each alarm is a false one.
  */
 export async function compareFalseAlarms(minutes: number, hasReplicas: boolean): Promise<Comparison[]> {
   const plane = hasReplicas ? await createReplicatedPlane() : createSinglePlane();

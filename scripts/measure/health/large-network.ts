@@ -25,8 +25,9 @@ interface RealHost {
 }
 
 /**
- * Seconds until `peer.offline` in one network of so many hosts. Seven are real: one that dies of each kind, again and again, and three that
- * talk with these. The others are simulated: each holds a long poll and takes messages, and has never reached the dying one.
+ * Seconds until `peer.offline` in one network of so many hosts. Seven are real: one that dies of
+ * each kind, again and again, and three that talk with these. The others are simulated: each holds
+ * a long poll and takes messages, and has never reached the dying one.
  */
 export async function measureLarge(size: number, rounds: number): Promise<ReadonlyMap<Kind, readonly number[]>> {
   await using lab = await Lab.start({ commandServers: true });

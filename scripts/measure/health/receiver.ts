@@ -1,6 +1,6 @@
 /**
- * Runs inside the control plane's host: `node receiver.ts PORT` takes what a webhook sends, and writes a line for each event: when it
- * came, in milliseconds since the epoch, and the event.
+ * Runs inside the control plane's host: `node receiver.ts PORT` takes what a webhook sends, and
+ * writes a line for each event: when it came, in milliseconds since the epoch, and the event.
  *
  * @module
  */

@@ -21,8 +21,9 @@ const limit = 1024;
 type Counted = readonly [host: Host, from: string];
 
 /**
- * What idle hosts send to the control plane and receive of it over TLS, as IP packets on its wire, for ten minutes by default. Of two
- * alike, one reports, and the other takes the control plane for one without reports.
+ * What idle hosts send to the control plane and receive of it over TLS, as IP packets on its wire,
+ * for ten minutes by default. Of two alike, one reports, and the other takes the control plane for
+ * one without reports.
  */
 export async function compareReportBytes(): Promise<Comparison[]> {
   const minutes = minutesOf(10);

@@ -1,6 +1,7 @@
 /**
- * Simulated hosts: each reports once, and waits for its map and for messages. None of them ever reached a peer directly, so that none
- * can tell anything of a peer that it is to probe. The first line of standard input names the control plane and the hosts.
+ * Simulated hosts: each reports once, and waits for its map and for messages. None of them ever
+ * reached a peer directly, so that none can tell anything of a peer that it is to probe. The first
+ * line of standard input names the control plane and the hosts.
  */
 import { Agent, request } from 'node:http';
 import { createInterface } from 'node:readline';

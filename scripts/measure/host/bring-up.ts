@@ -16,8 +16,9 @@ const sizes = [
 const patient = { timeoutMs: 600_000 };
 
 /**
- * An interface brought up: by `cpn up`, by `wg-quick up` of the file that it wrote, and by `wg` and `ip -batch` of ready input,
- * which start a Node too where that is most of the time. Above `wgQuickAtMost` peers wg-quick is left out.
+ * An interface brought up: by `cpn up`, by `wg-quick up` of the file that it wrote, and by `wg` and
+ * `ip -batch` of ready input, which start a Node too where that is most of the time. Above
+ * `wgQuickAtMost` peers wg-quick is left out.
  */
 export async function compareBringUp(wgQuickAtMost = Number.POSITIVE_INFINITY): Promise<Comparison[]> {
   const comparisons: Comparison[] = [];

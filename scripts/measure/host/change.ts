@@ -10,7 +10,10 @@ import { isDone, isEnd, isWaiting } from './reach.ts';
 
 /** Networks that are measured at the same time, each of a lab and a daemon of its own. */
 const offices = 2;
-/** Changes of each network: its figure of processor time is their mean, because the kernel counts in ticks of 10 ms. */
+/**
+ * Changes of each network: its figure of processor time is their mean, because the kernel counts in
+ * ticks of 10 ms.
+ */
 const changes = 34;
 const warmUp = 8;
 /** Milliseconds from one change to the next of a network, in which its daemon settles. */
@@ -18,7 +21,10 @@ const rest = 1_500;
 /** Milliseconds for which a daemon idles: what it takes then is no cost of a change. */
 const idleMs = 12_000;
 
-/** What one change costs a daemon in a network of ten real hosts: processor time, and the time until the kernel has it. */
+/**
+ * What one change costs a daemon in a network of ten real hosts: processor time, and the time until
+ * the kernel has it.
+ */
 export async function compareChange(): Promise<Comparison[]> {
   await using labs = new AsyncDisposableStack();
   const opened = Array.from({ length: offices }, async () => openOffice(labs.use(await Lab.start())));
@@ -54,7 +60,10 @@ export async function compareChange(): Promise<Comparison[]> {
 
 interface MeasuredOffice {
   readonly daemon: Daemon;
-  /** Makes a change at each beat, and returns the milliseconds from its answer until the kernel had it. */
+  /**
+   * Makes a change at each beat, and returns the milliseconds from its answer until the kernel had
+   * it.
+   */
   changeMany(count: number): Promise<number[]>;
 }
 

@@ -14,7 +14,10 @@ const every = 5;
 /** The names of the churner that have an address. */
 const names = ['a', 'b', 'c', 'd'].map((each) => `edge-${each}.example.net`);
 
-/** Drift that another program makes on a host, one change a second: many of them repeatedly, so that repairs are spaced out. */
+/**
+ * Drift that another program makes on a host, one change a second: many of them repeatedly, so that
+ * repairs are spaced out.
+ */
 const meddling = `
 for i in $(seq 100000); do
   case $((i % 5)) in
@@ -32,7 +35,10 @@ interface Sample {
   readonly plane: number;
 }
 
-/** The memory of a daemon and of its control plane while hosts come, move and go, and the daemon repairs drift; for an hour by default. */
+/**
+ * The memory of a daemon and of its control plane while hosts come, move and go, and the daemon
+ * repairs drift; for an hour by default.
+ */
 export async function compareChurn(): Promise<Comparison[]> {
   const minutes = minutesOf(60);
   await using lab = await Lab.start();
@@ -78,7 +84,10 @@ export async function compareChurn(): Promise<Comparison[]> {
   ];
 }
 
-/** The highest and the median figure of the last third after a tenth to warm up, against those of the first third. */
+/**
+ * The highest and the median figure of the last third after a tenth to warm up, against those of
+ * the first third.
+ */
 function compareThirds(what: string, figures: readonly number[]): Comparison[] {
   const warm = figures.slice(Math.ceil(figures.length / 10));
   const third = Math.floor(warm.length / 3);

@@ -1,6 +1,7 @@
 /**
- * Runs inside the control plane's host: `node churner.ts URL PASSWORD_FILE NETWORK` changes one thing of the network after another,
- * all that an administrator and hosts can change, until its input ends. Each second it writes how many changes were taken.
+ * Runs inside the control plane's host: `node churner.ts URL PASSWORD_FILE NETWORK` changes one
+ * thing of the network after another, all that an administrator and hosts can change, until its
+ * input ends. Each second it writes how many changes were taken.
  *
  * @module
  */
@@ -74,7 +75,10 @@ async function leave(): Promise<void> {
   if (left) await send('DELETE', `${path}/peers/${left.id}`);
 }
 
-/** A prefix that never was before comes, another one goes, and one of the connectors serves half of them. */
+/**
+ * A prefix that never was before comes, another one goes, and one of the connectors serves half of
+ * them.
+ */
 async function moveRoutes(): Promise<void> {
   routes.push(`10.${129 + ((count >> 8) % 100)}.${count & 255}.0/24`);
   if (routes.length > 10) routes.shift();

@@ -9,7 +9,10 @@ import type { Folders } from '../../../src/store/store.ts';
 
 const range = parsePrefix('10.64.0.0/16');
 
-/** A host that joined a network of so many connectors, each of which serves a route of its own. It has the network's first address. */
+/**
+ * A host that joined a network of so many connectors, each of which serves a route of its own. It
+ * has the network's first address.
+ */
 export function crowdOf(peers: number): Joined {
   const keyPair = makeKeyPair(randomBytes(32));
   const own: Peer = {

@@ -4,20 +4,27 @@ import type { Comparison } from '../comparison.ts';
 import { spreadOf } from '../spread.ts';
 import { compareReturns } from './returns.ts';
 
-/** Seconds, as Tailscale publishes it in "Set up high availability" (tailscale.com/kb/1115): up to so long, and not measured here. */
+/**
+ * Seconds, as Tailscale publishes it in "Set up high availability" (tailscale.com/kb/1115): up to
+ * so long, and not measured here.
+ */
 const published = 15;
 /** Seconds that a failover may take at most. */
 const limit = 3;
 
-/** Data centers that are measured side by side: in one, most of the time is spent waiting for a connector to be trusted again. */
+/**
+ * Data centers that are measured side by side: in one, most of the time is spent waiting for a
+ * connector to be trusted again.
+ */
 const labsAtMost = 4;
 
 /** The hosts that see a failover. */
 const users = { origin: 'an origin server', laptop: 'a laptop behind a NAT' };
 
 /**
- * How long nothing answers when the connector that serves a route dies, so many times: for an origin server, and for a laptop
- * behind a NAT. Prints each one as it happens, the spread of each kind and moment, and the log of one that took too long.
+ * How long nothing answers when the connector that serves a route dies, so many times: for an
+ * origin server, and for a laptop behind a NAT. Prints each one as it happens, the spread of each
+ * kind and moment, and the log of one that took too long.
  */
 export async function compareFailover(rounds = 20): Promise<Comparison[]> {
   const outages: Outage[] = [];

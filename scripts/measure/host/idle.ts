@@ -12,7 +12,10 @@ import { findSibling, readMemory, readProcessorTime } from './proc.ts';
 const peers = 10;
 /** MiB that the daemon may write to beyond those of a bare Node. */
 const mostAboveNode = 12;
-/** A minute before the first reading: compiler and garbage collector are idle, and all handshakes are made. */
+/**
+ * A minute before the first reading: compiler and garbage collector are idle, and all handshakes
+ * are made.
+ */
 const warmUpMs = 60_000;
 /** Readings in all, each over the same time: a figure of processor time is one of such a time. */
 const looks = 10;

@@ -12,9 +12,10 @@ const rounds = 21;
 const endpoint = '203.0.113.1:51820';
 
 /**
- * A first host joins a network: by `cpn join`, and by an empty Node, a `curl` of the enrolment and `wg-quick up` of the file that
- * `cpn join` writes. The control plane is on the same host, so that its replies go over loopback. For the second variant the key pair and the
- * file are ready before; the network has no other host, so that neither waits for a handshake.
+ * A first host joins a network: by `cpn join`, and by an empty Node, a `curl` of the enrolment and
+ * `wg-quick up` of the file that `cpn join` writes. The control plane is on the same host, so that
+ * its replies go over loopback. For the second variant the key pair and the file are ready before;
+ * the network has no other host, so that neither waits for a handshake.
  */
 export async function compareJoin(): Promise<Comparison[]> {
   await using lab = await Lab.start();

@@ -1,6 +1,7 @@
 /**
- * Runs inside a simulated host, whose folders are in its environment: for each line of its input, which is a number, a pass as a
- * daemon makes it, by a map in which every peer but the last has changed. Answers `changed`, how many objects, and the milliseconds.
+ * Runs inside a simulated host, whose folders are in its environment: for each line of its input,
+ * which is a number, a pass as a daemon makes it, by a map in which every peer but the last has
+ * changed. Answers `changed`, how many objects, and the milliseconds.
  *
  * @module
  */

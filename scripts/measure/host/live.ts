@@ -30,9 +30,10 @@ interface Window {
 }
 
 /**
- * A tunnel under iperf3 and a ping every 2 ms, while all of the 1,000 other peers of its host change, against the same tunnel left
- * alone, in turn. Packets are counted where iperf3 leaves room for them; at full speed a tunnel in user space drops some at any
- * time. Noise is what the windows of a tunnel left alone differ by: the others are within it where their median is no slower than
+ * A tunnel under iperf3 and a ping every 2 ms, while all of the 1,000 other peers of its host
+ * change, against the same tunnel left alone, in turn. Packets are counted where iperf3 leaves room
+ * for them; at full speed a tunnel in user space drops some at any time. Noise is what the windows
+ * of a tunnel left alone differ by: the others are within it where their median is no slower than
  * the slowest of those.
  */
 export async function compareLive(): Promise<Comparison[]> {
@@ -91,7 +92,9 @@ function windows(): { readonly alone: Window[]; readonly live: Window[] } {
   return { alone: [], live: [] };
 }
 
-/** Makes the far end, and returns the near end's map: a network of so many, whose last peer it is. */
+/**
+ * Makes the far end, and returns the near end's map: a network of so many, whose last peer it is.
+ */
 async function connect(there: Host): Promise<Joined> {
   const state = crowdOf(peers);
   const { privateKey, publicKey } = makeKeyPair(randomBytes(32));

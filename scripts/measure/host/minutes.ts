@@ -1,4 +1,6 @@
-/** For how many minutes a subject of long duration is measured: BENCH_MINUTES, where that is set. */
+/**
+ * For how many minutes a subject of long duration is measured: BENCH_MINUTES, where that is set.
+ */
 export function minutesOf(usual: number): number {
   const text = process.env.BENCH_MINUTES;
   const minutes = text === undefined ? usual : Number(text);

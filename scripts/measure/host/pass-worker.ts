@@ -1,6 +1,6 @@
 /**
- * Runs inside a simulated host, whose folders are in its environment: passes as a daemon makes them, in one process, over a network
- * that is up. Writes {@link PassTimes} as JSON.
+ * Runs inside a simulated host, whose folders are in its environment: passes as a daemon makes
+ * them, in one process, over a network that is up. Writes {@link PassTimes} as JSON.
  *
  * @module
  */
@@ -34,7 +34,8 @@ for (let round = 0; round < warmUp + rounds; round += 1) {
   await passNetwork(tools, 'cpn0', { ...noUpdate, map }, { withinMs: 20_000 });
   if (round >= warmUp) changes.push(performance.now() - begun);
 }
-// A daemon that has nothing to do has had nothing to do for a while: what was written a moment ago is read again.
+// A daemon that has nothing to do has had nothing to do for a while: what was written a moment ago
+// is read again.
 await delay(4000);
 const steady: number[] = [];
 for (let round = 0; round < warmUp + rounds; round += 1) {
@@ -56,7 +57,9 @@ function withPeer(map: NetworkMap, round: number): NetworkMap {
   return { ...map, revision: `"new ${round}"`, peers: [...map.peers, peer] };
 }
 
-/** Milliseconds of processor time of this process and of the tools that it ran, or had a shell run. */
+/**
+ * Milliseconds of processor time of this process and of the tools that it ran, or had a shell run.
+ */
 function spent(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000 + readChildrenTime(process.pid);

@@ -11,7 +11,10 @@ import { runsPerFigure } from './proc.ts';
 const peers = 10_000;
 const patient = { timeoutMs: 600_000 };
 
-/** Passes of a daemon over a network of 10,000 peers: one that changes a single peer, and one that has nothing to do. */
+/**
+ * Passes of a daemon over a network of 10,000 peers: one that changes a single peer, and one that
+ * has nothing to do.
+ */
 export async function comparePasses(): Promise<Comparison[]> {
   await using lab = await Lab.start();
   const host = await lab.addHost('origin', { address: '203.0.113.22/24' });
@@ -58,7 +61,10 @@ async function observeByHand(host: Host, rounds: number): Promise<number[]> {
   return spent.slice(1).map((each, index) => (each - (spent[index] ?? 0)) / runsPerFigure);
 }
 
-/** Milliseconds of processor time of the children that a process has waited for: proc_pid_stat(5), in ticks of 10 ms. */
+/**
+ * Milliseconds of processor time of the children that a process has waited for: proc_pid_stat(5),
+ * in ticks of 10 ms.
+ */
 function childrenOf(stat: string): number {
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[13]) + Number(fields[14])) * 10;

@@ -1,12 +1,18 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
-/** MiB of a process that are in memory: all of it, and what it alone has written (proc_pid_smaps(5)). */
+/**
+ * MiB of a process that are in memory: all of it, and what it alone has written
+ * (proc_pid_smaps(5)).
+ */
 export interface Memory {
   readonly rss: number;
   readonly privateDirty: number;
 }
 
-/** Runs that share one figure of processor time: the kernel counts in ticks of 10 ms, about as long as one run. */
+/**
+ * Runs that share one figure of processor time: the kernel counts in ticks of 10 ms, about as long
+ * as one run.
+ */
 export const runsPerFigure = 5;
 
 /** The present memory use of a process. */
@@ -22,8 +28,8 @@ function mebibytes(text: string, name: string): number {
 }
 
 /**
- * Milliseconds of processor time by now of a process, of the children that it has waited for, and of those that still run, with
- * theirs. The kernel counts in ticks of 10 ms (proc_pid_stat(5)).
+ * Milliseconds of processor time by now of a process, of the children that it has waited for, and
+ * of those that still run, with theirs. The kernel counts in ticks of 10 ms (proc_pid_stat(5)).
  */
 export function readProcessorTime(pid: number): number {
   return readOwnTime(pid) + readChildrenTime(pid);

@@ -17,13 +17,17 @@ const sizes = [
   { waiting: 100, changes: 10 },
 ];
 const target = { share: 0.99, atMost: 1000, text: 'p99 ≤ 1 s' };
-/** Milliseconds after a change in which all hosts settle: their work then is no part of the next change. */
+/**
+ * Milliseconds after a change in which all hosts settle: their work then is no part of the next
+ * change.
+ */
 const rest = 4_000;
 const patient = { timeoutMs: 120_000, everyMs: 50 };
 
 /**
- * How long a change at the control plane takes to be in the kernels of hosts that wait for it: from its answer until `wg` has put
- * it into the table of each, of 10, 30 and 100 hosts in namespaces of this machine; and until 1,000 simulated ones have read it.
+ * How long a change at the control plane takes to be in the kernels of hosts that wait for it: from
+ * its answer until `wg` has put it into the table of each, of 10, 30 and 100 hosts in namespaces of
+ * this machine; and until 1,000 simulated ones have read it.
  */
 export async function compareReach(): Promise<Comparison[]> {
   return [...(await reachHosts()), await reachSimulated()];
@@ -39,8 +43,8 @@ async function reachSimulated(): Promise<Comparison> {
 }
 
 /**
- * Every daemon logs when a step is done: all share the clock of the machine, and a line costs less than polling a
- * hundred tables. By then the tool that configures the kernel has ended.
+ * Every daemon logs when a step is done: all share the clock of the machine, and a line costs less
+ * than polling a hundred tables. By then the tool that configures the kernel has ended.
  */
 async function reachHosts(): Promise<Comparison[]> {
   await using lab = await Lab.start();

@@ -21,8 +21,9 @@ interface Laptop {
 }
 
 /**
- * Seconds without an answer from the LAN once a laptop is back: behind the route are the connector in service, and a preferred
- * standby that never answered. The baseline are laptops whose daemon was stopped before, whose routes stay.
+ * Seconds without an answer from the LAN once a laptop is back: behind the route are the connector
+ * in service, and a preferred standby that never answered. The baseline are laptops whose daemon
+ * was stopped before, whose routes stay.
  */
 export async function compareReturns(rounds = atMost): Promise<Comparison[]> {
   const center = await DataCenter.start();
@@ -63,7 +64,10 @@ export async function compareReturns(rounds = atMost): Promise<Comparison[]> {
   }
 }
 
-/** Takes the link of all laptops away for so long, and freezes their processes for a sleep. Returns when they were back, in seconds. */
+/**
+ * Takes the link of all laptops away for so long, and freezes their processes for a sleep. Returns
+ * when they were back, in seconds.
+ */
 async function leaveFor(
   center: DataCenter,
   laptops: readonly Laptop[],

@@ -16,8 +16,8 @@ const patient = { timeoutMs: 600_000 };
 const target = { share: 0.95, atMost: 2, text: 'p95 ≤ 2 s' };
 
 /**
- * From the request that removes a peer until the kernel of the last host has dropped it, in networks of so many peers, that peer among
- * them. All others are real hosts whose daemons run.
+ * From the request that removes a peer until the kernel of the last host has dropped it, in
+ * networks of so many peers, that peer among them. All others are real hosts whose daemons run.
  */
 export async function compareRevoke(rounds = usualRounds, sizes = usualSizes): Promise<Comparison[]> {
   const comparisons: Comparison[] = [];

@@ -1,6 +1,6 @@
 /**
- * Runs inside a simulated host, whose folders are in its environment: passes as a daemon makes them, in one process that follows the
- * events of the host. Writes {@link TablePasses} as JSON.
+ * Runs inside a simulated host, whose folders are in its environment: passes as a daemon makes
+ * them, in one process that follows the events of the host. Writes {@link TablePasses} as JSON.
  *
  * @module
  */
@@ -42,7 +42,9 @@ await watch.close();
 process.stdout.write(JSON.stringify({ passes, memory, events } satisfies TablePasses));
 process.exit();
 
-/** Milliseconds of processor time of this process and of the tools that it ran, or had a shell run. */
+/**
+ * Milliseconds of processor time of this process and of the tools that it ran, or had a shell run.
+ */
 function spent(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000 + readChildrenTime(process.pid);

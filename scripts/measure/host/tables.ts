@@ -16,7 +16,10 @@ const mostAbove = 20;
 const router = '203.0.113.1';
 const patient = { timeoutMs: 1_200_000 };
 
-/** Passes of a host with a full routing table in two tables, which changes all the time, and of one without, at the same time. */
+/**
+ * Passes of a host with a full routing table in two tables, which changes all the time, and of one
+ * without, at the same time.
+ */
 export async function compareTables(): Promise<Comparison[]> {
   await using lab = await Lab.start();
   const plain = await addHost(lab, 'plain', 21);

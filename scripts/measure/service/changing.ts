@@ -21,13 +21,18 @@ export interface Admin {
 export interface Round {
   /** Milliseconds until the change was answered. */
   readonly acknowledged: number;
-  /** Milliseconds from that answer until the last byte of each reply; 0 for one that came before it. */
+  /**
+   * Milliseconds from that answer until the last byte of each reply; 0 for one that came before it.
+   */
   readonly delays: readonly number[];
   readonly bytes: readonly number[];
   readonly statuses: readonly number[];
 }
 
-/** Changes a peer's endpoint, and receives all replies that the change brings, each client process its own. */
+/**
+ * Changes a peer's endpoint, and receives all replies that the change brings, each client process
+ * its own.
+ */
 export async function change(
   { admin, token }: Admin,
   { network, peer }: Member,
@@ -98,7 +103,10 @@ export interface Summary {
   readonly replies: number;
   /** How many of them had which status. */
   readonly statuses: Readonly<Record<string, number>>;
-  /** Milliseconds from the whole answer to the change until the last byte at each who waits; 0 for one that came before it. */
+  /**
+   * Milliseconds from the whole answer to the change until the last byte at each who waits; 0 for
+   * one that came before it.
+   */
   readonly delay: Spread;
   /** The same for the last of them, change by change. */
   readonly last: Spread;

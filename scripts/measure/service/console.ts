@@ -12,8 +12,8 @@ const sizes = [10, 1000, 10_000];
 const rounds = 7;
 
 /**
- * The console in Debian's Chromium: from the start of a load with an empty cache until the matrix is painted, and from a change until the
- * page shows it. Leaves out the sizes above `peersAtMost`.
+ * The console in Debian's Chromium: from the start of a load with an empty cache until the matrix
+ * is painted, and from a change until the page shows it. Leaves out the sizes above `peersAtMost`.
  */
 export async function measureConsole(peersAtMost = Number.POSITIVE_INFINITY): Promise<Comparison[]> {
   const browser = await chromium.launch(browserOptions);

@@ -4,7 +4,10 @@ import pg from 'pg';
 /** The statements to the databases of this process since its start. */
 export const counted = { statements: 0, commits: 0 };
 
-/** Counts the statements of this process to any database; to be called once, before a database is opened. */
+/**
+ * Counts the statements of this process to any database; to be called once, before a database is
+ * opened.
+ */
 export function countStatements(): void {
   for (const method of ['all', 'run', 'get', 'iterate'] as const) {
     const original = StatementSync.prototype[method] as (...parameters: unknown[]) => unknown;
@@ -28,7 +31,10 @@ function isOfConnection(sql: string): boolean {
   return sql.startsWith('select set_config(');
 }
 
-/** True for the parameters of the notification by which a process finds out, every few seconds, that it listens. */
+/**
+ * True for the parameters of the notification by which a process finds out, every few seconds, that
+ * it listens.
+ */
 function isOfListener(parameters: unknown): boolean {
   return Array.isArray(parameters) && String(parameters[0]).startsWith('cpn_listener_');
 }

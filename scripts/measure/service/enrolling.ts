@@ -45,8 +45,8 @@ export async function invite(admin: Admin, networks: readonly number[], hosts: n
 }
 
 /**
- * Enrols the hosts of all invitations, `width` at once, each of these from an address of its own: the control plane lets those of
- * one address in one after another. The whole answer is read.
+ * Enrols the hosts of all invitations, `width` at once, each of these from an address of its own:
+ * the control plane lets those of one address in one after another. The whole answer is read.
  */
 export async function enrollAll(
   urls: readonly string[],
@@ -74,7 +74,10 @@ export async function enrollAll(
 
 const near = 2048;
 
-/** Enrols one host, as a connector does: where the control plane sends Retry-After, it retries as the same host. */
+/**
+ * Enrols one host, as a connector does: where the control plane sends Retry-After, it retries as
+ * the same host.
+ */
 async function enroll(client: Client, network: number, key: string): Promise<Member> {
   const headers = { 'content-type': 'application/json', 'idempotency-key': randomBytes(16).toString('hex') };
   const body = JSON.stringify({
@@ -95,7 +98,10 @@ async function enroll(client: Client, network: number, key: string): Promise<Mem
 
 const attempts = 30;
 
-/** The whole answer is read, and its two ends are given: a map of thousands of peers may come between them. */
+/**
+ * The whole answer is read, and its two ends are given: a map of thousands of peers may come
+ * between them.
+ */
 async function post(client: Client, headers: Record<string, string>, body: string) {
   const reply = await client.request({ method: 'POST', path: '/api/networks/enroll', headers, body });
   let [head, tail] = ['', ''];

@@ -10,7 +10,10 @@ import type { Member } from './push-messages.ts';
 
 const range = parsePrefix('10.64.0.0/12');
 
-/** Makes networks full of peers with tokens of their own: past the API, which lets ten hosts in by one key. */
+/**
+ * Makes networks full of peers with tokens of their own: past the API, which lets ten hosts in by
+ * one key.
+ */
 export async function fillNetworks(db: Db, networks: number, peers: number): Promise<Member[]> {
   return db.transaction().execute(async (transaction) => {
     const now = new Date().toISOString();
@@ -48,8 +51,8 @@ const mostOthers = 10;
 const states = ['direct', 'direct', 'direct', 'down', 'stale', 'never'] as const;
 
 /**
- * Gives the peers of a network the reports of hosts that talk with its connectors and with some other hosts. One in fifty is a connector, up
- * to twenty.
+ * Gives the peers of a network the reports of hosts that talk with its connectors and with some
+ * other hosts. One in fifty is a connector, up to twenty.
  */
 export async function fillReports(db: Db, members: readonly Member[]): Promise<void> {
   const ids = members.map(({ peer }) => peer);

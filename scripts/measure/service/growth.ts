@@ -26,8 +26,8 @@ interface Figures {
 }
 
 /**
- * What a change costs those who wait, and what an enrolment does, as a network grows from ten peers to ten thousand. Leaves out the
- * sizes above `peersAtMost`.
+ * What a change costs those who wait, and what an enrolment does, as a network grows from ten peers
+ * to ten thousand. Leaves out the sizes above `peersAtMost`.
  */
 export async function compareGrowth(peersAtMost = Number.POSITIVE_INFINITY): Promise<Comparison[]> {
   const figures: Figures[] = [];
@@ -87,7 +87,8 @@ async function measureEnrollments(peers: number): Promise<Enrollments[]> {
   const server: Server = new Worker('push-server.ts');
   const each = Math.max(2, Math.min(hosts, peers / 50));
   try {
-    // The same networks again where they do not grow much by it, so that their maps are cached as in a running control plane.
+    // The same networks again where they do not grow much by it, so that their maps are cached as
+    // in a running control plane.
     const networks = (hosts / each) * (peers >= 100 ? 1 : 1 + rounds);
     const serving = await server.request({ kind: 'serve', folder, database: null, networks, peers }, 'serving');
     const client = new Client(serving.url);

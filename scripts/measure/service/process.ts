@@ -3,7 +3,10 @@ import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** A script of this folder in a process of its own, which receives requests over IPC and answers each. */
+/**
+ * A script of this folder in a process of its own, which receives requests over IPC and answers
+ * each.
+ */
 export class Worker<Order extends object, Answer extends { readonly kind: string }> {
   readonly #child: ChildProcess;
   #answers: Answer[] = [];

@@ -1,6 +1,7 @@
 /**
- * The waiting clients: many connectors in one process, each on a socket of its own, which polls again at once after an
- * answer. They use just enough HTTP to cost little of the processor that the control plane is measured on.
+ * The waiting clients: many connectors in one process, each on a socket of its own, which polls
+ * again at once after an answer. They use just enough HTTP to cost little of the processor that the
+ * control plane is measured on.
  */
 import { connect, type Socket } from 'node:net';
 import type { ClientAnswer, ClientOrder, Member } from './push-messages.ts';
@@ -41,7 +42,9 @@ function record(status: number, bytes: number): void {
   });
 }
 
-/** An address has 28,000 ports or so for one that it connects to, and those who wait may be more. */
+/**
+ * An address has 28,000 ports or so for one that it connects to, and those who wait may be more.
+ */
 function sourceOf(peer: number): string {
   return `127.0.1.${1 + (peer % 8)}`;
 }

@@ -12,7 +12,10 @@ export type ServerOrder =
       readonly folder: string;
       /** The URL of a PostgreSQL database; null for one in the folder. */
       readonly database: string | null;
-      /** Networks that are there from the start, without a request; none where the database is shared. */
+      /**
+       * Networks that are there from the start, without a request; none where the database is
+       * shared.
+       */
       readonly networks: number;
       /** Of each of them. */
       readonly peers: number;
@@ -44,7 +47,10 @@ export type ServerAnswer =
     }
   | ({ readonly kind: 'looked' } & Used);
 
-/** The requests to a process of waiting clients: to begin, to report as well, and how many replies the next change is to bring. */
+/**
+ * The requests to a process of waiting clients: to begin, to report as well, and how many replies
+ * the next change is to bring.
+ */
 export type ClientOrder =
   | {
       readonly kind: 'wait';
@@ -64,7 +70,10 @@ export type ClientOrder =
     }
   | { readonly kind: 'expect'; readonly replies: number };
 
-/** What a change brought, reply by reply: nanoseconds by the machine's clock when the last byte came, and bytes with the head. */
+/**
+ * What a change brought, reply by reply: nanoseconds by the machine's clock when the last byte
+ * came, and bytes with the head.
+ */
 export type ClientAnswer =
   | { readonly kind: 'expecting' }
   | {

@@ -1,6 +1,6 @@
 /**
- * The control plane under load, a process of its own. Its parent sends it over IPC what to hold and to serve, and requests how
- * many long polls wait and how much processor time it has used.
+ * The control plane under load, a process of its own. Its parent sends it over IPC what to hold and
+ * to serve, and requests how many long polls wait and how much processor time it has used.
  */
 import { pino } from 'pino';
 import { findConsole } from '../../../src/control-plane/http/console.ts';

@@ -16,7 +16,9 @@ import {
 import { Worker } from './process.ts';
 import type { Member } from './push-messages.ts';
 
-/** One measurement: so many networks of so many peers, all of whom wait, and changes one after another. */
+/**
+ * One measurement: networks whose peers all wait, and changes one after another.
+ */
 export interface PushCase {
   readonly networks: number;
   /** Of each network. */
@@ -31,7 +33,10 @@ export interface PushCase {
 }
 
 export interface PushResult extends Omit<PushCase, 'profile'>, Summary {
-  /** Milliseconds of processor time for a change, all that follows included: replies, and that all wait again. */
+  /**
+   * Milliseconds of processor time for a change, all that follows included: replies, and that all
+   * wait again.
+   */
   readonly serverCpuMsPerChange: number;
 }
 

@@ -25,14 +25,19 @@ export interface SimulationCase {
   /** Of each network. */
   readonly peers: number;
   readonly database: DatabaseKind;
-  /** Processes of the control plane on the one database; changes are made at the first, and all of them have their share of the rest. */
+  /**
+   * Processes of the control plane on the one database; changes are made at the first, and all of
+   * them have their share of the rest.
+   */
   readonly replicas: number;
   readonly changes: number;
   /** Seconds in which all wait and nothing changes. */
   readonly idleSeconds: number;
   /** Seconds between two reports of each peer; null for none. */
   readonly reportSeconds: number | null;
-  /** Of each process of the control plane, as far as the machine lets it have that many connections. */
+  /**
+   * Of each process of the control plane, as far as the machine lets it have that many connections.
+   */
   readonly waitingAtMost: number;
   /** A folder for profiles of the processor time of the control plane. */
   readonly profile: string | null;

@@ -4,7 +4,7 @@ import type { Flags } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
 import { parseListenAddress } from '../input/listen-address.ts';
 
-/** How the control plane stands in its surroundings: TLS, proxies, metrics and limits. */
+/** Flags of the environment of the control plane: TLS, proxies, metrics and limits. */
 export const operationFlags: Flags = {
   'tls-cert': {
     kind: 'text',

@@ -119,7 +119,7 @@ describe('parseSshClients', () => {
   });
 });
 
-describe('gatherSurroundings', () => {
+describe('gatherUnderlay', () => {
   const link = (given: Partial<ShownLink> & { name: string }, ...subnets: string[]): ShownLink => ({
     mtu: 1500,
     up: true,
