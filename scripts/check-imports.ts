@@ -293,6 +293,7 @@ const TABLE: readonly Rule[] = [
       'src/core/routing/',
       'src/core/forward/',
       'src/core/health/',
+      'src/core/problems/',
       'src/core/reconcile/',
     ],
   },
@@ -315,6 +316,7 @@ const TABLE: readonly Rule[] = [
   {
     files: 'src/core/problems/',
     may: [...BASICS, 'src/core/net/', 'src/core/map/', 'src/core/pins/', 'src/core/routing/'],
+    types: ['src/core/health/'],
   },
   // A program of its own, for browsers.
   {

@@ -2,6 +2,7 @@ import { exitCodes } from '../../src/cli/exit-code.ts';
 import type { Flag } from '../../src/cli/input/flags.ts';
 import { variableOf } from '../../src/cli/input/input.ts';
 import { type Command, summarize } from '../../src/cli/parse/command.ts';
+import { catalogue } from '../../src/core/problems/problem.ts';
 import { exitMeanings, files, variables } from './facts.ts';
 import { bold, entry, italic, plain, type Roff, reference, section, typed } from './roff.ts';
 
@@ -48,6 +49,11 @@ function describeProgram(commands: readonly Command[]): Roff {
       ),
     ),
     ...section(
+      'diagnostics',
+      plain('Codes of problems and notes, in the JSON of cpn status and in the log of the daemon.'),
+      ...Object.entries(catalogue).flatMap(([code, { title }]) => entry(bold(code), plain(`${sentence(title)}.`))),
+    ),
+    ...section(
       'environment',
       plain("Each flag may also be given as a variable; its command's page names it."),
       ...Object.entries(variables).flatMap(([name, text]) => entry(bold(name), plain(text))),
@@ -90,10 +96,14 @@ function describeFlag(name: string, { kind, value, summary, byDefault }: Flag): 
   const term = kind === 'switch' ? bold(`--${name}`) : `${bold(`--${name}`)} ${italic(value ?? 'TEXT')}`;
   const asked = kind === 'switch' && byDefault === 'yes' ? `${term}, ${bold(`--no-${name}`)}` : term;
   const more = [
-    `${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`,
+    `${sentence(summary)}.`,
     ...(byDefault === undefined ? [] : [`Default: ${byDefault}.`]),
     ...(kind === 'list' ? ['Repeatable.'] : []),
     `Variable: ${variableOf(name)}.`,
   ];
   return entry(asked, ...more.map(plain));
+}
+
+function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 }

@@ -1,6 +1,8 @@
 import type { Secret } from '../core/crypto/secret.ts';
 import { Refused } from '../core/errors/index.ts';
 import type { Id } from '../core/map/model.ts';
+import { hasOtherKey } from '../core/map/own-peer.ts';
+import { type Problem, problem } from '../core/problems/problem.ts';
 import type { Joined } from '../store/state/state.ts';
 
 /** What a host authenticates with at its control plane, and for which network. */
@@ -30,14 +32,19 @@ export function withPersonalToken(state: Joined, personalToken: Secret | null): 
   return { ...state, membership: { ...membership, personalToken } };
 }
 
-/** Why the host cannot read its network's map; null where it can. */
-export function explainNoAccess(state: Joined): string | null {
+/** That the host cannot read its network's map, as a problem; null where it can. */
+export function findNoAccess(state: Joined): Problem | null {
   if (accessOf(state) !== null) return null;
   const { service, membership, interface: link } = state;
-  const { map } = membership;
-  const stays = `${link} keeps the map of network ${map.name} from its join`;
-  if (map.id === null) return `${service.url} sent no id of this host's network; ${stays}`;
-  return `${service.url} gave this host no token to read its network with; ${stays}. With a personal token it follows changes: "cpn join" with the same key again, and --token-file`;
+  const { id, name } = membership.map;
+  return problem('no-access', { interface: link, service: service.url, network: name, has_id: id !== null });
+}
+
+/** That the map lacks this host. */
+export function describeUnlisted(state: Joined): Problem {
+  const { map, peer } = state.membership;
+  const facts = { interface: state.interface, service: state.service.url, network: map.name, peer: peer.id };
+  return problem('peer-unlisted', { ...facts, has_other_key: hasOtherKey(map, state) });
 }
 
 /**

@@ -1,7 +1,6 @@
 import type { NetworkMap } from '../core/map/model.ts';
 import type { Options } from '../core/map/options.ts';
 import { ownKeys } from '../core/map/own-peer.ts';
-import { describePinMismatch, findPinMismatches } from '../core/pins/pin-mismatch.ts';
 import { applyPins, type PinContext, reapplyPins } from '../core/pins/pins.ts';
 import type { Joined, Membership, State } from '../store/state/state.ts';
 import { isJoined } from './select.ts';
@@ -28,9 +27,4 @@ export function withOptions(state: State, options: Options): State {
 
 function recast({ membership }: Joined, { map, pins }: { map: NetworkMap; pins: Joined['pins'] }) {
   return { membership: { ...membership, map }, pins };
-}
-
-/** The pin mismatches that no user has accepted, a sentence each. */
-export function describePinMismatches({ membership, pins, options, interface: link }: Joined): string[] {
-  return findPinMismatches(membership.map, pins).map((mismatch) => describePinMismatch(mismatch, options.pin, link));
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { accessOf, explainNoAccess } from '../../src/app/access.ts';
+import { accessOf, findNoAccess } from '../../src/app/access.ts';
 import { planNetworks } from '../../src/app/networks/plan.ts';
 import { reconcileNetworks } from '../../src/app/networks/reconcile.ts';
 import { removeFromService } from '../../src/app/networks/remove-peer.ts';
@@ -7,6 +7,7 @@ import { refresh } from '../../src/app/reconcile/refresh.ts';
 import { readStatus } from '../../src/app/status/status.ts';
 import { Secret } from '../../src/core/crypto/secret.ts';
 import { Refused } from '../../src/core/errors/index.ts';
+import { toSentence } from '../../src/core/problems/problem.ts';
 import type { Joined, Membership } from '../../src/store/state/state.ts';
 import { dialled, peer } from '../core/samples.ts';
 import { joinedTo, mapAt, self } from './joined-state.ts';
@@ -55,7 +56,7 @@ describe('a host without a token', () => {
     expect(report).toMatchObject({ failure: null, unsynced: null });
     expect(report?.changes.length).toBeGreaterThan(0);
     expect(simulated.service.mapRequests).toEqual([]);
-    expect(warnings).toEqual([explainNoAccess(tokenless())]);
+    expect(warnings).toEqual([findNoAccess(tokenless())].flatMap((found) => (found ? toSentence(found) : [])));
     expect(warnings[0]).toContain('--token-file');
     const [status] = await readStatus(tools);
     expect(status).toMatchObject({ state: 'up', sync: { mode: 'local' }, warnings });
@@ -63,8 +64,8 @@ describe('a host without a token', () => {
   });
 
   it('gives the reason when the control plane sent no network id', () => {
-    const local = explainNoAccess(tokenless({ personalToken, map: { ...map, id: null } }));
-    expect(local).toContain('sent no id');
+    const local = findNoAccess(tokenless({ personalToken, map: { ...map, id: null } }));
+    expect(local?.text).toContain('sent no id');
   });
 });
 

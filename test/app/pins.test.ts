@@ -2,10 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { acceptPeer, findPeer } from '../../src/app/networks/accept.ts';
 import { reconcileNetworks } from '../../src/app/networks/reconcile.ts';
 import { withMembership, withOptions } from '../../src/app/pins.ts';
+import { evaluateNetwork } from '../../src/app/reconcile/evaluate-network.ts';
 import { passNetwork } from '../../src/app/reconcile/pass.ts';
 import { refresh } from '../../src/app/reconcile/refresh.ts';
 import { noUpdate } from '../../src/app/reconcile/state-update.ts';
 import { PinListener } from '../../src/app/run/listeners/pin-listener.ts';
+import { ProblemListener } from '../../src/app/run/listeners/problem-listener.ts';
 import { readStatus } from '../../src/app/status/status.ts';
 import { makeIdentity, proveKey } from '../../src/core/crypto/identity.ts';
 import { MismatchChanged, NotJoined, Unreachable, WrongUsage } from '../../src/core/errors/index.ts';
@@ -253,10 +255,13 @@ describe('the log', () => {
   it('has a mismatch once, and its end', async () => {
     const simulated = await deskWith('strict');
     const watch = new PinListener(simulated.tools, 'cpn0');
+    const problems = new ProblemListener(simulated.tools);
     const follow = async (...answers: MapReply[]) => {
       await reconcile(simulated, ...answers);
       const from = simulated.logged.length;
-      watch.onPass(passOf({ state: await simulated.state() }));
+      const pass = passOf(await evaluateNetwork(simulated.tools, await simulated.state()));
+      watch.onPass(pass);
+      problems.onPass(pass);
       return simulated.logged.slice(from);
     };
     expect(await follow(answerWith(before))).toEqual([]);
@@ -268,6 +273,7 @@ describe('the log', () => {
     await acceptPeer(simulated.tools, await findPeer(simulated.tools, 'db', undefined));
     expect(await follow(answerWith(at('"3"', [stranger, web, peer(4)])))).toMatchObject([
       { level: 'info', facts: { ...facts, key: key(22) }, message: 'the mismatch of a peer with its pin was accepted' },
+      { level: 'info', facts: { code: 'pin-mismatch', peer: 2 } },
     ]);
   });
 

@@ -93,7 +93,7 @@ it('a deleted network is down at each host, which keeps what it needs to come ba
   expect(Date.parse(now.deleted_at)).toBeGreaterThan(0);
   expect((await web.cpn(['status', '--check'], { allowFailure: true })).exitCode).toBe(3);
   const doctor = await web.cpn(['doctor'], { allowFailure: true });
-  expect(doctor.stdout).toContain('stated that the network was deleted');
+  expect(doctor.stdout).toContain('network office was deleted at http');
   // The daemon still runs, and its requests are refused.
   expect(doctor.stdout).not.toContain('another environment');
   expect(await pending()).toMatchObject({ pending: [], deleted_at: expect.any(String) });
@@ -112,7 +112,7 @@ it('stays down through a boot, and through "cpn up" of all networks', async () =
   const all = await web.cpn(['up', '--json'], { allowFailure: true });
   expect(JSON.parse(all.stdout).networks).toMatchObject([{ changes: [], error: expect.stringContaining('deleted') }]);
   expect((await web.cpn(['explain', '10.77.0.2'], { allowFailure: true })).stdout).toContain(
-    'that the network was deleted',
+    'network office was deleted at',
   );
   daemons = await Promise.all([web, edge].map(start));
   await eventually('it requests the map', async () => (await status(web)).sync.refused === 'gone');

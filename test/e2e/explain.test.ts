@@ -207,7 +207,7 @@ END`;
         stops_at: 'firewall',
         ok: { network: true, route: true, firewall: false },
       });
-      expect(seen.detail.firewall).toMatch(/does not get through nft table ip filter.*policy/);
+      expect(seen.detail.firewall).toMatch(/do not get through nft table ip filter.*policy/);
       expect(await origin.ping(lanHost)).toMatchObject({ received: 0 });
     });
     expect(await explain(connector, lanHost)).toMatchObject({ exitCode: 0, ok: { firewall: true } });

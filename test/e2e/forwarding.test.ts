@@ -114,8 +114,8 @@ describe('a connector', () => {
 });
 
 describe('a table of another program that drops what a connector forwards', () => {
-  const begins = 'packets to be forwarded are dropped';
-  const ends = 'packets to be forwarded are no longer dropped';
+  const begins = 'packet rules of another program drop packets';
+  const ends = `over: ${begins}`;
 
   it('is reported by the status and once by the log, with its owner, and so is its end', async () => {
     const mark = daemon.mark();
@@ -127,12 +127,13 @@ describe('a table of another program that drops what a connector forwards', () =
          chain FORWARD { type filter hook forward priority 0; policy drop; jump DOCKER-USER; jump DOCKER-FORWARD; }
        }`,
     );
-    const { error } = await daemon.awaitLog('the owner', ({ msg }) => msg === begins, mark);
-    expect(error).toMatch(
+    const { drop, command } = await daemon.awaitLog('the owner', ({ msg }) => msg === begins, mark);
+    const sentence = `${drop}; ${command}`;
+    expect(sentence).toMatch(
       /^packets to and from 192\.168\.50\.0\/24 .* probably made by docker \(policy drop of chain FORWARD\); "iptables -I DOCKER-USER -i cpn0 /,
     );
     expect(await reaches(origin, '192.168.50.10')).toBe(false);
-    expect(await health(router)).toEqual({ state: 'degraded', warnings: [error] });
+    expect(await health(router)).toEqual({ state: 'degraded', warnings: [sentence] });
     // What docker lets through, it lets through for the connector too.
     await router.exec([
       'sh',

@@ -238,7 +238,7 @@ describe('a peer that names an endpoint in a route, or in the network itself', (
     expect(line).toMatchObject({ interface: 'cpn0', peer: 'other' });
     await session.type(`still here ${performance.now()}`);
     await proxy.pass();
-    await daemon.awaitLog('the end', ({ msg }) => msg === "a peer's endpoint is used again");
+    await daemon.awaitLog('the end', ({ msg }) => msg === "over: a peer's endpoint is not used");
     expect(linesOf("a peer's endpoint is not used")).toHaveLength(1);
     await daemon.stop();
   });

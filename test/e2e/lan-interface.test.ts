@@ -25,7 +25,7 @@ const docker = `table ip filter {
 /** A connector's withdrawn routes at the control plane. */
 const withdrawnBy = async (host: Host) => (await center.listed(host)).withdrawn ?? [];
 const warnings = async (host: Host): Promise<readonly string[]> => (await status(host)).warnings ?? [];
-const gone = `this host has no way to the LAN behind ${lanRoute} (eth1 is down, or has no carrier); `;
+const gone = `this host has no route to the LAN behind ${lanRoute} (eth1 is down, or has no carrier); `;
 const cause = ({ msg }: { readonly msg: string }) => msg.startsWith('the path to the LAN behind a route');
 
 test('a connector whose LAN interface goes down leaves the route to the other, and comes back on standby', {
@@ -36,7 +36,7 @@ test('a connector whose LAN interface goes down leaves the route to the other, a
   expect(await origin.ping(serverAddress, patiently)).toMatchObject({ received: 1 });
   expect(await withdrawnBy(first)).toEqual([lanRoute]);
   const inService = `${gone}the route is out of service here until there is one`;
-  await eventually('it reports it', async () => (await warnings(first)).includes(inService));
+  await eventually('it reports it', async () => (await warnings(first)).join().includes(inService));
   expect(await status(first)).toMatchObject({ state: 'degraded', routes: [{ state: 'standby' }] });
   const doctor = JSON.parse((await first.cpn(['doctor', '--json'], { allowFailure: true })).stdout);
   expect(doctor.findings).toContainEqual(
@@ -78,7 +78,7 @@ test('a connector whose packets docker drops leaves the route to the other, and 
   await awaitRoute(origin, first);
   expect(await origin.ping(serverAddress, patiently)).toMatchObject({ received: 1 });
   expect(await withdrawnBy(second)).toEqual([lanRoute]);
-  const left = `this host has no way to the LAN behind ${lanRoute} (nft table ip filter drops what this host forwards there: `;
+  const left = `this host has no route to the LAN behind ${lanRoute} (nft table ip filter drops what this host forwards there: `;
   expect((await warnings(second)).join()).toContain(left);
   await (first.links[1] as Host['uplink']).unplug();
   await eventually('it serves the route again', async () => (await withdrawnBy(second)).length === 0);

@@ -129,7 +129,7 @@ describe('a host without it', () => {
   it('is reported when it joins, and by status and explain on both sides', async () => {
     const { stderr } = await join(without, '--wait', '1');
     const why =
-      'first, second have a network secret and this host has none: no handshake comes about; type here: cpn set --network-secret-file PATH, with the file that they have';
+      'first, second have a network secret and this host has none: no handshake comes about; type here: cpn set cpn0 --network-secret-file PATH, with the file that they have';
     expect(stderr.trimEnd().split('\n').at(-1)).toBe(`no peer answered yet: ${why}`);
     await reconcile(first, second);
     expect(await statusOf(without)).toMatchObject({
@@ -145,7 +145,7 @@ describe('a host without it', () => {
       ],
     });
     expect((await cpn(without, ['explain', '10.77.0.1'])).stdout).toMatch(
-      /dropped at handshake: type here: cpn set --network-secret-file PATH/,
+      /dropped at handshake: type here: cpn set cpn0 --network-secret-file PATH/,
     );
   });
 

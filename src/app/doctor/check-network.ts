@@ -3,7 +3,6 @@ import { checkEndpoints, findUsedEndpoints } from '../../core/doctor/check-endpo
 import { checkKeptResolvers, type KeptResolver } from '../../core/doctor/check-kept-resolvers.ts';
 import {
   checkConflicts,
-  checkForeignRoutes,
   checkForwarding,
   checkInboundDrop,
   checkPorts,
@@ -13,17 +12,14 @@ import {
 import { checkOutside } from '../../core/doctor/check-outside.ts';
 import { checkStubs } from '../../core/doctor/check-stubs.ts';
 import { describeProblems, type ExaminedNames, type HandshakeCount } from '../../core/doctor/describe-problems.ts';
-import { type Finding, noteFinding, okFinding, problemFinding } from '../../core/doctor/finding.ts';
+import { type Finding, okFinding } from '../../core/doctor/finding.ts';
 import { CpnError, expectCpnError, printable } from '../../core/errors/index.ts';
-import { findExpiryWarning } from '../../core/map/expiry.ts';
-import { describeMapAge } from '../../core/map/map-age.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
 import { covers, isDefaultRoute, parseAddress } from '../../core/net/cidr.ts';
 import { resolver } from '../../core/routing/kept-outside.ts';
-import { findDrops } from '../lan/foreign-drops.ts';
-import { findCloneWarnings } from '../problems/describe-clones.ts';
-import { describeEvaluation, readHostFacts } from '../problems/describe-evaluation.ts';
-import { describeRotation } from '../problems/describe-state.ts';
+import { findDropProblems, findDrops } from '../lan/foreign-drops.ts';
+import { describeEvaluation } from '../problems/describe-evaluation.ts';
+import { readHostFacts } from '../problems/find-state-problems.ts';
 import { findSelf } from '../reconcile/desire-network.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';
 import { withoutRoute } from '../reconcile/find-unreachable.ts';
@@ -43,18 +39,20 @@ export const networkChecks: readonly NetworkCheck[] = [
       const isDialled = findOwnPeer(evaluation.state.membership.map, evaluation.state)?.endpoint != null;
       if (evaluation.actual.link === null || !isDialled) return [];
       const drops = await findDrops(tools, evaluation).catch(expectCpnError);
-      const [inbound, unread] = drops instanceof CpnError ? [drops, []] : [drops.inbound, drops.unread.inbound];
-      return checkInboundDrop(sceneOf(evaluation), inbound, unread);
+      if (drops instanceof CpnError) return checkInboundDrop(sceneOf(evaluation), drops);
+      const [inbound = null] = findDropProblems(evaluation.desired.link, [], drops.inbound);
+      return checkInboundDrop(sceneOf(evaluation), inbound, drops.unread.inbound);
     },
   },
   {
     subject: 'forwarding',
     async examine(tools, evaluation) {
       if (!evaluation.state.enabled) return [];
-      const rules = evaluation.actual.link === null ? [] : [checkRules(sceneOf(evaluation))];
+      const rules = evaluation.actual.link === null ? [] : checkRules(sceneOf(evaluation));
       if (!evaluation.desired.forwards) return rules;
       const drops = evaluation.actual.link === null ? null : await findDrops(tools, evaluation);
-      const checks = checkForwarding(sceneOf(evaluation), drops?.forward ?? [], drops?.unread.forward);
+      const forward = findDropProblems(evaluation.desired.link, drops?.forward ?? [], null);
+      const checks = checkForwarding(sceneOf(evaluation), forward, drops?.unread.forward);
       return [...rules, ...checks];
     },
   },
@@ -62,12 +60,8 @@ export const networkChecks: readonly NetworkCheck[] = [
   {
     subject: 'network',
     examine: async (tools, evaluation) => [
-      ...examineEnding(tools, evaluation),
-      ...examineMapAge(evaluation),
-      ...(await examineClones(tools, evaluation)),
       ...(await examineEndpoints(tools, evaluation)),
       ...checkConflicts(sceneOf(evaluation)),
-      ...checkForeignRoutes(sceneOf(evaluation)),
       ...checkOutside(sceneOf(evaluation)),
       ...checkAnswers(await readReturnPaths(tools.host, evaluation, anyClient), evaluation.desired, evaluation.actual),
     ],
@@ -104,30 +98,6 @@ function countHandshakes({ actual }: Evaluation): HandshakeCount {
   return { peers: peers.length, heard: peers.filter(({ latestHandshake }) => latestHandshake !== null).length };
 }
 
-function examineEnding(tools: Pick<Tools, 'now'>, { state }: Evaluation): Finding[] {
-  const ending = findExpiryWarning(state, tools.now());
-  // One that is over is among the problems of the status.
-  if (ending === null || ending.isOver) return [];
-  const checked = `how long this host may stay in ${printable(state.membership.map.name)}`;
-  return [noteFinding('network', checked, ending.found, ending.remedy)];
-}
-
-function examineMapAge({ state, desired, serviceTime }: Evaluation): Finding[] {
-  const age = desired.isConnector ? describeMapAge(state, serviceTime) : null;
-  if (age === null) return [];
-  const checked = `when the control plane last confirmed the map of ${state.interface}`;
-  const finding = age.isOver ? problemFinding : noteFinding;
-  return [finding('network', checked, age.found, 'mend what is found about api, and check that "cpn run" runs')];
-}
-
-/** Clones of this host itself are among the problems of its status. A host with two uplinks looks like a copied peer: that is a note. */
-async function examineClones(tools: Pick<Tools, 'store'>, { state }: Evaluation): Promise<Finding[]> {
-  const checked = `whether a host of ${state.interface} is on two machines`;
-  const { alternating } = await tools.store.readNotes(state.interface);
-  const warnings = findCloneWarnings(state, { sync: {}, alternating });
-  return warnings.map(({ found, remedy }) => noteFinding('network', checked, found, remedy));
-}
-
 async function examineKeptResolvers({ host }: Pick<Tools, 'host'>, { state, desired }: Evaluation): Promise<Finding[]> {
   if (!state.enabled) return [];
   const { link, routes, keptOutside } = desired;
@@ -157,8 +127,8 @@ async function examineEndpoints({ host }: Pick<Tools, 'host'>, evaluation: Evalu
 }
 
 function examineKey(state: Evaluation['state']): Finding[] {
-  const checked = `the key of ${state.interface}`;
-  const pending = describeRotation(state);
-  if (pending !== null) return [noteFinding('key', checked, pending, `cpn reconcile ${state.interface}`)];
-  return [okFinding('key', checked, `is in use since ${state.keySince}; no change of it is under way`)];
+  // A change that is under way is among the notes of the status.
+  if (state.rotation !== null) return [];
+  const found = `is in use since ${state.keySince}; no change of it is under way`;
+  return [okFinding('key', `the key of ${state.interface}`, found)];
 }

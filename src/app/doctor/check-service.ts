@@ -2,6 +2,7 @@ import { checkAuthorities } from '../../core/doctor/check-authorities.ts';
 import { checkServiceCertificate } from '../../core/doctor/check-certificate.ts';
 import { checkOwnClock, checkServiceClock, type NotedInstant } from '../../core/doctor/check-clock.ts';
 import { checkSync } from '../../core/doctor/check-sync.ts';
+import { toFinding } from '../../core/doctor/describe-problems.ts';
 import { type Finding, noteFinding, okFinding, problemFinding } from '../../core/doctor/finding.ts';
 import { CpnError, ForeignListener, Intercepted, ProxyFailed, Refused, Unreachable } from '../../core/errors/index.ts';
 import { addressesOf } from '../../core/names/resolved-names.ts';
@@ -10,7 +11,7 @@ import { isSocketAddress, socketPathOf } from '../../core/net/socket-path.ts';
 import { describeServiceRoute, findServiceRoute } from '../../core/routing/tunnelled-service.ts';
 import { readAuthorities } from '../../core/tls/authority-file.ts';
 import type { Joined } from '../../store/state/state.ts';
-import { accessOf, explainNoAccess } from '../access.ts';
+import { accessOf, findNoAccess } from '../access.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';
 import { locateApi, namesOf, resolveDeadline } from '../reconcile/resolve-names.ts';
 import { secondsNow } from '../tools.ts';
@@ -62,7 +63,7 @@ async function examineService(tools: DoctorTools, state: Joined): Promise<Findin
       ...(listener === null ? [noteFinding('api', checked, unseenListener, httpsRemedy)] : []),
       ...checkServiceCertificate(url, certificates, middle),
       ...(date === null ? [] : [checkServiceClock(url, middle, date)]),
-      await examineToken(tools, state),
+      ...(await examineToken(tools, state)),
     ];
   } catch (error) {
     if (!(error instanceof Unreachable)) throw error;
@@ -118,35 +119,28 @@ function remedyOf(url: string, error: Unreachable): string {
 }
 
 /** Reads the map of the host's own network. @throws Intercepted */
-async function examineToken(tools: DoctorTools, state: Joined): Promise<Finding> {
+async function examineToken(tools: DoctorTools, state: Joined): Promise<Finding[]> {
   const { map } = state.membership;
   const checked = `this host's token for network ${map.name}`;
   const access = accessOf(state);
-  if (access === null) {
-    return noteFinding(
-      'api',
-      checked,
-      explainNoAccess(state) ?? 'there is none',
-      'cpn join with the same key, and --token-file',
-    );
-  }
+  if (access === null) return [findNoAccess(state) ?? []].flat().map((found) => toFinding(found, 'api', checked));
   try {
     const service = await tools.connect(state, { deadlineMs: deadline, attempts: 1 });
     await service.readMap(access.network, access.token, map.revision);
-    return okFinding('api', checked, 'is good');
+    return [okFinding('api', checked, 'is good')];
   } catch (error) {
     if (!(error instanceof CpnError) || error instanceof Intercepted) throw error;
     // That the network was deleted is a problem already, with its remedy.
     if (error instanceof Refused && [404, 410].includes(error.status) && state.deletion !== undefined)
-      return noteFinding('api', checked, 'is refused since the network was deleted');
+      return [noteFinding('api', checked, 'is refused since the network was deleted')];
     // A 403 says who lets the host back in: it may be suspended, and needs no new key.
     if (error instanceof Refused && error.status === 403 && error.remedy !== null)
-      return problemFinding('api', checked, error.problem, error.remedy);
+      return [problemFinding('api', checked, error.problem, error.remedy)];
     const remedy =
       error instanceof Refused
         ? 'ask an admin whether this host is still in the network; else cpn join with a new key'
         : 'try again later, and see the log of the control plane';
-    return problemFinding('api', checked, error.message, remedy);
+    return [problemFinding('api', checked, error.message, remedy)];
   }
 }
 

@@ -8,11 +8,14 @@ import { explainOther, explainPath } from '../../core/explain/explain-path.ts';
 import { type FoundTarget, findNetwork } from '../../core/explain/find-target.ts';
 import { findActualPeer, type NetworkOnHost } from '../../core/explain/view.ts';
 import type { ForeignDrops, PacketPaths } from '../../core/forward/foreign/foreign-drops.ts';
-import { describeMapAge } from '../../core/map/map-age.ts';
+import { findMapAge } from '../../core/map/map-age.ts';
 import type { Id } from '../../core/map/model.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
 import type { Address } from '../../core/net/cidr.ts';
+import { problem } from '../../core/problems/problem.ts';
 import type { Joined } from '../../store/state/state.ts';
+import { describeUnlisted } from '../access.ts';
+import { findDeletion } from '../reconcile/deleted-network.ts';
 import { evaluateNetwork } from '../reconcile/evaluate-network.ts';
 import { readReturnPaths } from '../reconcile/return-paths.ts';
 import { ownTag } from '../report-secret.ts';
@@ -84,11 +87,15 @@ async function readView(tools: Tools, state: Joined): Promise<{ createdAt: strin
   const { enabled } = state;
   const secretTag = ownTag(state);
   const refused = sync.refused && { by: sync.refused, error: sync.refusal ?? null };
-  const age = desired.isConnector ? describeMapAge(state, serviceTime) : null;
-  const deadlines = { expired, outdated: age?.isOver ? age.found : null };
+  const age = desired.isConnector ? findMapAge(state, serviceTime) : null;
+  const link = state.interface;
+  const isOutdated = age?.isOver === true;
+  const outdated = isOutdated ? problem('map-expired', { interface: link, confirmed_at: age.confirmedAt }) : null;
+  const down = findDeletion(state) ?? (enabled ? null : problem('taken-down', { interface: link }));
+  const deadlines = { expired, outdated, down };
   const observed = { desired, actual, silent, failed, failures: state.failed, secretTag, refused };
-  const deletion = state.deletion && { deletedAt: state.deletion.at };
-  const view = { map, address: self.address, listed, enabled, ...deletion, ...observed, ...deadlines };
+  const unlisted = listed ? null : describeUnlisted(state);
+  const view = { map, address: self.address, listed, unlisted, enabled, ...observed, ...deadlines };
   return { createdAt: state.createdAt, view };
 }
 

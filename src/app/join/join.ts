@@ -2,26 +2,25 @@ import { type CpnError, HostsFileNotUpdated, Interrupted, NoUsablePeer } from '.
 import type { SecretMismatch } from '../../core/health/compare-secrets.ts';
 import { sameFeatures } from '../../core/map/features.ts';
 import { ownKeys } from '../../core/map/own-peer.ts';
-import { describeAllSkipped } from '../../core/map/skipped-peers.ts';
 import { isDefaultRoute } from '../../core/net/cidr.ts';
 import { isSameProxy, proxyOf } from '../../core/net/proxy.ts';
 import type { ServiceAddress } from '../../core/net/service-address.ts';
+import { toSentence } from '../../core/problems/problem.ts';
 import { explainHosts } from '../../core/reconcile/plan-hosts.ts';
 import { remedyOfRefused } from '../../core/routing/route-report.ts';
 import { describeServiceRoute, findServiceRoute } from '../../core/routing/tunnelled-service.ts';
 import type { Joined, State } from '../../store/state/state.ts';
-import { explainNoAccess, withPersonalToken } from '../access.ts';
+import { findNoAccess, withPersonalToken } from '../access.ts';
 import { confirmListener } from '../confirm-listener.ts';
 import { checkInbound } from '../lan/foreign-drops.ts';
 import { reportLoading } from '../lan/withdraw.ts';
 import { finishLeaving, listFormer } from '../networks/former-networks.ts';
-import { describePinMismatches } from '../pins.ts';
-import { describeProvidedConfig } from '../problems/describe-provided-config.ts';
-import { describeDeletion } from '../problems/describe-state.ts';
+import { findConfigRemarks, findPinProblems, findSkippedPeers } from '../problems/find-problems.ts';
 import { checkSecrets } from '../problems/find-secret-mismatches.ts';
 import { applyEvaluation, findUnloaded, save } from '../reconcile/apply.ts';
 import { cleanUp } from '../reconcile/cleanup.ts';
 import { applyKnownMap, throwIfInterrupted } from '../reconcile/confirm.ts';
+import { findDeletion } from '../reconcile/deleted-network.ts';
 import { type Evaluation, evaluateNetwork } from '../reconcile/evaluate-network.ts';
 import { syncPorts } from '../reconcile/open-ports.ts';
 import { defaultConfirmMs } from '../reconcile/pass.ts';
@@ -197,10 +196,9 @@ async function verify(
   request: JoinRequest,
 ): Promise<Omit<JoinReport, 'savedProxy'>> {
   const { state, unloaded, planned } = applied;
-  const { membership, service } = state;
-  for (const remark of describeProvidedConfig(state)) tools.warn(remark);
-  for (const skipped of describeAllSkipped(membership.map.skipped)) tools.warn(skipped);
-  for (const mismatch of describePinMismatches(state)) tools.warn(mismatch);
+  const { service } = state;
+  const found = [...findConfigRemarks(state), ...findSkippedPeers(state), ...findPinProblems(state)];
+  for (const each of found) tools.warn(toSentence(each));
   if (unloaded !== null) await reportLoading(tools, state);
   const unreported = await reportSecret(tools, state);
   if (unreported !== null && unreported !== 'unknown') tools.warn(unreported.message);
@@ -227,8 +225,9 @@ async function warnOfDeleted(
   const { states } = await store.list();
   const others = states.filter(isJoined).filter((each) => each.interface !== link && each.service.url === service.url);
   for (const other of others) {
-    const deleted = describeDeletion(other);
-    if (deleted === null) continue;
+    const found = findDeletion(other);
+    if (found === null) continue;
+    const deleted = toSentence(found);
     const { listenPort: port } = other.options;
     const isShared = port !== null && port === options.listenPort;
     warn(isShared ? `${deleted}; it cannot come up while ${link} has UDP port ${port}` : deleted);
@@ -278,7 +277,7 @@ async function withFeatures(tools: Pick<Tools, 'store' | 'describe' | 'log'>, st
 async function keepToken(tools: StateTools, state: Joined, { personalToken }: JoinRequest): Promise<Joined> {
   const next = withPersonalToken(state, personalToken);
   if (next !== state) await tools.store.write(next);
-  const noAccess = explainNoAccess(next);
-  if (noAccess !== null) tools.warn(noAccess);
+  const noAccess = findNoAccess(next);
+  if (noAccess !== null) tools.warn(toSentence(noAccess));
   return next;
 }

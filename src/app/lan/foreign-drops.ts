@@ -1,18 +1,21 @@
 import { CpnError } from '../../core/errors/index.ts';
-import { describeDrop, describeInbound } from '../../core/forward/foreign/describe-drop.ts';
+import { describeDrop, describeInbound, describeRemedy } from '../../core/forward/foreign/describe-drop.ts';
 import { findDroppedRoutes } from '../../core/forward/foreign/dropped-routes.ts';
+import type { ForwardDrop } from '../../core/forward/foreign/find-drops.ts';
+import type { InboundDrop } from '../../core/forward/foreign/find-inbound-drop.ts';
 import type { ForeignDrops, PacketPaths, UnreadRules } from '../../core/forward/foreign/foreign-drops.ts';
 import { inboundPaths } from '../../core/forward/foreign/inbound-path.ts';
 import { forwardPaths } from '../../core/forward/foreign/path.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
 import type { Prefix } from '../../core/net/cidr.ts';
+import { type Problem, problem, toSentence } from '../../core/problems/problem.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';
 import type { Tools } from '../tools.ts';
 
 /** What packet rules of other programs drop that this network needs. */
 export interface Drops {
-  /** What this connector is there to forward: a sentence each. */
-  readonly forward: readonly string[];
+  /** What this connector is there to forward. */
+  readonly forward: readonly ForwardDrop[];
   /** The routes to which nothing gets through, each with the reason. */
   readonly routes: ReadonlyMap<Prefix, string>;
   /** What other hosts send to the listen port of this one. */
@@ -56,7 +59,7 @@ export async function findDrops(
   if (count === 0 || !tools.host.foreignDrops) return noDrops;
   const { forward, inbound, unread = nothingUnread } = await tools.host.foreignDrops(link, paths);
   const routes = findDroppedRoutes(paths.forward, forward);
-  return { forward: forward.map(describeDrop), routes, inbound, unread };
+  return { forward, routes, inbound, unread };
 }
 
 /**
@@ -71,8 +74,30 @@ export async function checkInbound(
   try {
     const { inbound } = await findDrops(tools, evaluation);
     await tools.store.amendNotes(link, { inboundDropped: inbound !== null });
-    if (inbound !== null) tools.warn(describeInbound(inbound, link));
+    for (const dropped of findDropProblems(link, [], inbound)) tools.warn(toSentence(dropped));
   } catch (error) {
     if (!(error instanceof CpnError)) throw error;
   }
+}
+
+/** Packets of the tunnel that packet rules of other programs drop. */
+export function findDropProblems(
+  link: string,
+  forward: readonly ForwardDrop[],
+  inbound: InboundDrop | null,
+): Problem[] {
+  return [
+    ...forward.map((drop) =>
+      problem('packets-dropped', { interface: link, drop: describeDrop(drop), command: drop.remedy }),
+    ),
+    ...(inbound === null
+      ? []
+      : [
+          problem('packets-dropped', {
+            interface: link,
+            drop: describeInbound(inbound),
+            command: describeRemedy(inbound, link),
+          }),
+        ]),
+  ];
 }

@@ -84,15 +84,3 @@ async function isOnline({ host }: Pick<Tools, 'host'>, state: Joined, underlay: 
 export function findUnreachableLans(lanRoutes: LanRoutes | null): { readonly route: string; readonly why: string }[] {
   return Object.entries(lanRoutes ?? {}).flatMap(([route, { gone }]) => (gone === null ? [] : [{ route, why: gone }]));
 }
-
-/** Describes the routes whose way is gone, and what becomes of them. */
-export function describeLanRoutes(state: Joined, lanRoutes: LanRoutes | null): string[] {
-  const self = findOwnPeer(state.membership.map, state);
-  return findUnreachableLans(lanRoutes).map(({ route, why }) => {
-    const isWithdrawn = self?.withdrawn.some((each) => each === route);
-    const consequence = isWithdrawn
-      ? 'the route is out of service here until there is one'
-      : 'the control plane still has the route in service here, and others send to it';
-    return `this host has no way to the LAN behind ${route} (${why}); ${consequence}`;
-  });
-}

@@ -1,4 +1,6 @@
-import { describeDeletion, describeRotation } from '../problems/describe-state.ts';
+import { toSentence } from '../../core/problems/problem.ts';
+import { findRotation } from '../problems/find-state-problems.ts';
+import { findDeletion } from '../reconcile/deleted-network.ts';
 import { evaluateNetwork } from '../reconcile/evaluate-network.ts';
 import { findUnread } from '../reconcile/pass.ts';
 import { applyUpdate } from '../reconcile/state-update.ts';
@@ -11,10 +13,7 @@ export async function planNetworks(tools: Tools, network?: string): Promise<Pass
   return forEachNetwork(tools, network, async (state) => {
     const { update, failure } = await refreshWithNames(tools, state);
     const next = applyUpdate(state, update);
-    const pending = describeRotation(next);
-    if (pending !== null) tools.warn(pending);
-    const deleted = describeDeletion(next);
-    if (deleted !== null) tools.warn(deleted);
+    for (const found of [findRotation(next), findDeletion(next)]) if (found !== null) tools.warn(toSentence(found));
     const planned = next.enabled ? await evaluateNetwork(tools, next, { acceptsUnread: true }) : null;
     const changes = planned?.changes ?? [];
     const unread = findUnread(planned);

@@ -1,12 +1,12 @@
 import { expectCpnError } from '../../core/errors/index.ts';
-import { describeAllSkipped } from '../../core/map/skipped-peers.ts';
+import { toSentence } from '../../core/problems/problem.ts';
 import type { Joined } from '../../store/state/state.ts';
-import { accessOf, explainNoAccess } from '../access.ts';
+import { accessOf, findNoAccess } from '../access.ts';
 import { checkLanRoutes } from '../lan/lan-routes.ts';
 import { reportWithdrawn, withdrawnBy } from '../lan/withdraw.ts';
-import { describePinMismatches } from '../pins.ts';
-import { describeDeletion } from '../problems/describe-state.ts';
+import { findPinProblems, findSkippedPeers } from '../problems/find-problems.ts';
 import { findUnloaded, withoutRules } from '../reconcile/apply.ts';
+import { findDeletion } from '../reconcile/deleted-network.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';
 import { defaultConfirmMs, findUnread, passNetwork } from '../reconcile/pass.ts';
 import { refresh } from '../reconcile/refresh.ts';
@@ -32,17 +32,18 @@ export async function reconcileNetworks(
   const reports = await forEachNetwork(tools, network, async (stored) => {
     const state = await withFeatures(tools, stored);
     const { update, notes, failure } = await refreshWithNames(tools, state);
-    const local = explainNoAccess(state);
-    if (local !== null) tools.warn(local);
+    const local = findNoAccess(state);
+    if (local !== null) tools.warn(toSentence(local));
     await tools.store.amendNotes(state.interface, notes);
     const pass = await passNetwork(tools, state.interface, update, { withinMs: confirmMs });
     const settled = await tools.store.read(state.interface);
-    const deleted = settled !== null && isJoined(settled) ? describeDeletion(settled) : null;
-    if (deleted !== null) tools.warn(deleted);
+    const deleted = settled !== null && isJoined(settled) ? findDeletion(settled) : null;
+    if (deleted !== null) tools.warn(toSentence(deleted));
     // This request confirms the deletion.
     if (update.deletedAt !== undefined && settled !== null && isJoined(settled)) await refresh(tools, settled);
-    for (const skipped of describeAllSkipped(pass?.evaluation?.state.membership.map.skipped)) tools.warn(skipped);
-    for (const warning of pass?.evaluation ? describePinMismatches(pass.evaluation.state) : []) tools.warn(warning);
+    const passed = pass?.evaluation?.state;
+    const found = passed ? [...findSkippedPeers(passed), ...findPinProblems(passed)] : [];
+    for (const each of found) tools.warn(toSentence(each));
     const unread = findUnread(pass?.evaluation);
     if (pass && unread)
       return { ...explainChanges(state, pass.evaluation), changes: pass.changes, unsynced: failure, failure: unread };

@@ -1,12 +1,12 @@
 import { Interrupted, LeftDown } from '../../core/errors/index.ts';
+import { toSentence } from '../../core/problems/problem.ts';
 import { recordSteps } from '../../core/reconcile/record-receipt.ts';
 import type { Joined } from '../../store/state/state.ts';
 import { reportLoading } from '../lan/withdraw.ts';
-import { describeDeletion } from '../problems/describe-state.ts';
 import { findUnloaded, save, withoutRules } from '../reconcile/apply.ts';
 import { cleanUp } from '../reconcile/cleanup.ts';
 import { applyKnownMap } from '../reconcile/confirm.ts';
-import { withoutDeletion } from '../reconcile/deleted-network.ts';
+import { findDeletion, withoutDeletion } from '../reconcile/deleted-network.ts';
 import { evaluateNetwork } from '../reconcile/evaluate-network.ts';
 import { syncPorts } from '../reconcile/open-ports.ts';
 import { defaultConfirmMs } from '../reconcile/pass.ts';
@@ -25,10 +25,10 @@ export async function bringUp(tools: Tools, network?: string): Promise<PassRepor
   const changed: Joined[] = [];
   const reports = await tools.store.lock(() =>
     forEachNetwork(tools, network, async (stored) => {
-      const deleted = describeDeletion(stored);
+      const deleted = findDeletion(stored);
       if (deleted !== null && network === undefined)
         throw new LeftDown(stored.interface, stored.membership.map.name, stored.service.url);
-      if (deleted !== null) tools.warn(deleted);
+      if (deleted !== null) tools.warn(toSentence(deleted));
       // Without that the next statement of the deletion would be the second one.
       if (deleted !== null) await tools.store.amendNotes(stored.interface, { held: null });
       const state = withoutDeletion(stored);

@@ -1,29 +1,17 @@
-import { HostsFileNotUpdated, HostUnread, RulesNotLoaded } from '../../core/errors/index.ts';
-import { describeKeptSession } from '../../core/forward/kept-sessions.ts';
-import { findOpenAddress } from '../../core/forward/open-address.ts';
-import { isLoaded } from '../../core/forward/own-table.ts';
-import { compareSecret, describeSecretMismatch } from '../../core/health/compare-secrets.ts';
-import { describeOwnClone } from '../../core/health/describe-clone.ts';
-import { describeDialled } from '../../core/health/describe-dialled.ts';
+import { compareSecret } from '../../core/health/compare-secrets.ts';
 import { findRelays } from '../../core/health/find-relays.ts';
 import { nameLimiting } from '../../core/health/path-mtu.ts';
 import { peerStateOf } from '../../core/health/peer-health.ts';
+import { findSoleConnectors } from '../../core/health/sole-connectors.ts';
 import { findNeverAnswered } from '../../core/health/standby.ts';
 import { findUnanswered } from '../../core/health/unanswered.ts';
-import { findExpiryWarning } from '../../core/map/expiry.ts';
-import { describeMapAge } from '../../core/map/map-age.ts';
 import type { Peer } from '../../core/map/model.ts';
-import { describeUnlisted, findOwnPeer, ownKeys } from '../../core/map/own-peer.ts';
-import { describeAllSkipped } from '../../core/map/skipped-peers.ts';
+import { ownKeys } from '../../core/map/own-peer.ts';
 import { addressesOf } from '../../core/names/resolved-names.ts';
 import { hostPrefix } from '../../core/net/cidr.ts';
 import { formatEndpoint } from '../../core/net/endpoint.ts';
 import { proxyOf } from '../../core/net/proxy.ts';
-import { findPinMismatches } from '../../core/pins/pin-mismatch.ts';
-import { findProblems } from '../../core/problems/find-problems.ts';
-import { findPortMismatch } from '../../core/problems/port-mismatch.ts';
-import { stateOf } from '../../core/problems/problem.ts';
-import { explainHosts } from '../../core/reconcile/plan-hosts.ts';
+import { problem, selectProblems, stateOf, toWarnings } from '../../core/problems/problem.ts';
 import {
   type BypassRoute,
   describeBypassRoute,
@@ -31,27 +19,27 @@ import {
   isRoutedInto,
   withoutSubnets,
 } from '../../core/routing/bypass-route.ts';
-import { findHiddenPeers, type HiddenPeer } from '../../core/routing/hidden-peers.ts';
+import { findHiddenPeers } from '../../core/routing/hidden-peers.ts';
 import { noOutside, reportOutside } from '../../core/routing/outside-report.ts';
 import { findForeignRoutes } from '../../core/routing/own-routes.ts';
 import { type RouteReport, remedyOfRefused } from '../../core/routing/route-report.ts';
-import { isStranded, listDialling } from '../../core/routing/via-connectors.ts';
-import type { Joined } from '../../store/state/state.ts';
+import { isStranded } from '../../core/routing/via-connectors.ts';
 import type { Notes } from '../../store/store.ts';
-import { describeLanRoutes, findUnreachableLans } from '../lan/lan-routes.ts';
-import { describePinMismatches } from '../pins.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';
-import { findPortConflict, type PortConflict } from '../reconcile/port-conflict.ts';
-import type { HostTools } from '../tools.ts';
-import { findCloneWarnings } from './describe-clones.ts';
-import { describeLan } from './describe-lan.ts';
-import { pinMismatchFinder } from './describe-pin-mismatches.ts';
-import { describeProvidedConfig } from './describe-provided-config.ts';
-import { describeDeletion, describeRotation } from './describe-state.ts';
+import { pinMismatchFinder } from './find-pin-mismatch.ts';
+import {
+  findConfigRemarks,
+  findForeignRouteProblems,
+  findHostsProblem,
+  findLanProblems,
+  findPinProblems,
+  findSkippedPeers,
+  findTroubles,
+  findUnusedEndpoints,
+} from './find-problems.ts';
 import { findSecretMismatches, viewSecrets } from './find-secret-mismatches.ts';
+import { findServiceProblems, findStateProblems, type HostFacts } from './find-state-problems.ts';
 import type { NetworkStatus, PeerStatus, RouteStatus } from './network-status.ts';
-
-const mapAgeRemedy = 'check with "cpn doctor" why the control plane does not answer, and that "cpn run" runs';
 
 const notOnHost = 'not on the host';
 const noAnswer = 'does not answer';
@@ -72,18 +60,6 @@ type EvaluatedStatus = Pick<
   | 'warnings'
 >;
 
-/** Facts of the host that an evaluation lacks. */
-interface HostFacts {
-  readonly portConflict?: PortConflict | null;
-  readonly configPath?: string;
-}
-
-/** Reads them. */
-export async function readHostFacts(tools: HostTools, evaluation: Evaluation): Promise<HostFacts> {
-  const configPath = tools.store.configPath(evaluation.state.interface);
-  return { portConflict: await findPortConflict(tools, evaluation), configPath };
-}
-
 /**
  * Tells how a network is from an evaluation of it and from what the daemon noted.
  *
@@ -93,9 +69,9 @@ export function describeEvaluation(
   evaluation: Evaluation,
   notes: Pick<Notes, 'sync' | 'silent' | 'troubles' | 'dead' | 'ways' | 'unloaded' | 'probed' | 'alternating'>,
   now: number,
-  { portConflict = null, configPath = `${evaluation.state.interface}.conf` }: HostFacts = {},
+  host: HostFacts = {},
 ): EvaluatedStatus {
-  const { state, listed, desired, actual, changes } = evaluation;
+  const { state, desired, actual, changes } = evaluation;
   const { pathMtu } = desired;
   const { map } = state.membership;
   // A network that was taken down is as it should be.
@@ -114,51 +90,51 @@ export function describeEvaluation(
     ...describeRoute(route, actual, silence, bypasses.get(route.prefix)),
     remedy: route.state === 'refused' ? remedyOfRefused(route, state.interface) : null,
   }));
-  const foreignRoutes = findForeignRoutes(desired, actual);
   const isProxied = proxyOf(state.service) !== null;
   const outside = state.enabled ? reportOutside(state.interface, desired, actual.underlay, isProxied) : noOutside;
-  const withoutWay = describeLanRoutes(state, notes.ways);
-  const age = desired.isConnector ? describeMapAge(state, evaluation.serviceTime) : null;
-  const names = explainHosts(desired, actual);
-  const pending = describeRotation(state);
-  const ending = findExpiryWarning(state, new Date(now * 1000));
-  const secretMismatches = findSecretMismatches(state, actual);
-  const deleted = describeDeletion(state);
-  const rangeBypass = bypasses.get(map.cidr);
+  const { interface: link } = state;
+  const ofRange = { subnet: bypasses.get(map.cidr), remote: remoteBypasses.get(map.cidr) };
   const hidden = findHiddenPeers(map, state.membership.peer.address, actual.underlay);
-  const isHidden = hidden.some(({ peer }) => hostPrefix(peer.address) === rangeBypass?.prefix);
-  const problems = findProblems({
-    ...{ link: state.interface, enabled: state.enabled, hasInterface: actual.link !== null, unread: actual.unread },
-    deletedAt: state.deletion?.at ?? null,
-    leftConfig: state.deletion !== undefined && evaluation.savedText !== null ? configPath : null,
-    portConflict,
-    unlisted: listed ? null : describeUnlisted(map, state),
-    drift: drift.length,
-    portMismatch: findPortMismatch(
-      findOwnPeer(map, state)?.endpoint ?? null,
-      actual.device?.listenPort ?? null,
-      actual.underlay.addresses,
+  const isHidden = hidden.some(({ peer }) => hostPrefix(peer.address) === ofRange.subnet?.prefix);
+  const problems = selectProblems([
+    ...findStateProblems(evaluation, notes, now, host),
+    ...findPinProblems(state),
+    ...findSecretMismatches(state, actual).map((each) => problem('secret-mismatch', { interface: link, ...each })),
+    ...hidden.map(({ peer: { name: peer, address }, link: other }) =>
+      problem('peer-hidden', { interface: link, peer, address, other }),
     ),
-    clone: notes.sync.clonedSince === undefined ? null : describeOwnClone(state.interface, notes.sync.clonedSince),
-    ending,
-    pinMismatches: findPinMismatches(map, state.pins),
-    secretMismatches,
-    hiddenPeers: hidden,
-    silentPeers,
+    ...silentPeers.map(({ name: peer, address }) => problem('peer-silent', { interface: link, peer, address })),
+    ...desired.relayedPeers.map(({ peer, via }) =>
+      problem('peer-relayed', { interface: link, peer: peer.name, via: via.name }),
+    ),
+    ...findSoleConnectors(map, new Set(silentPeers.map(({ id }) => id))).map((each) =>
+      problem('connector-alone', { interface: link, ...each }),
+    ),
+    ...findUnusedEndpoints(evaluation),
+    ...findSkippedPeers(state),
+    ...findConfigRemarks(state),
     // One that is only not on the host is a part of the drift.
-    missingRoutes: routes.filter(
-      (route) => route.state === 'missing' && (drift.length === 0 || route.reason !== notOnHost),
+    ...routes
+      .filter((route) => route.state === 'missing' && (drift.length === 0 || route.reason !== notOnHost))
+      .map(({ prefix: route, reason }) => problem('route-missing', { interface: link, route, reason })),
+    ...[...remoteBypasses].map(([route, { prefix: part, link: by }]) =>
+      problem('route-bypassed', { interface: link, route, part, by, is_range: route === map.cidr }),
     ),
-    bypassed: remoteBypasses,
-    subnetInside: isHidden || remoteBypasses.has(map.cidr) ? null : (rangeBypass ?? null),
-    foreignRoutes,
-    outside,
-    silentLans: notes.dead,
-    unreachableLans: findUnreachableLans(notes.ways),
-    mapAge: age,
-    refused: notes.sync.refused,
-    keptFor: state.options.rotateEvery === null ? [] : listDialling(map, state.membership.peer).map(({ name }) => name),
-  });
+    ...findForeignRouteProblems(evaluation),
+    ...outside.entries.flatMap(({ prefix, problem: why }) =>
+      why === null ? [] : problem('tunnel-bypassed', { interface: link, prefix, problem: why }),
+    ),
+    ...(isHidden || ofRange.remote !== undefined || ofRange.subnet === undefined
+      ? []
+      : [problem('subnet-inside', { interface: link, subnet: ofRange.subnet.prefix, on: ofRange.subnet.link })]),
+    ...findLanProblems(state, notes),
+    ...findServiceProblems(state, notes),
+    ...desired.keptSessions.map(({ address: from, local: to }) =>
+      problem('session-kept', { interface: link, from, to, address: state.membership.peer.address }),
+    ),
+    ...(state.enabled ? findHostsProblem(evaluation) : []),
+    ...findTroubles(state, notes),
+  ]);
   return {
     state: stateOf(problems),
     problems,
@@ -168,49 +144,11 @@ export function describeEvaluation(
     peers,
     routes,
     drift,
-    foreignRoutes,
+    foreignRoutes: findForeignRoutes(desired, actual),
     outside,
-    warnings: [
-      ...(actual.unread === undefined ? [] : [new HostUnread(state.interface, actual.unread).message]),
-      ...(listed ? [] : [describeMissing(state)]),
-      ...(rangeBypass ? [`${map.cidr}: ${describeBypassRoute(rangeBypass)}`] : []),
-      ...hidden.map(describeHidden),
-      ...describeProvidedConfig(state),
-      ...describeAllSkipped(map.skipped),
-      ...describePinMismatches(state),
-      ...(ending === null ? [] : [`${ending.found}; ${ending.remedy}`]),
-      ...findCloneWarnings(state, notes).map(({ found, remedy }) => `${found}; ${remedy}`),
-      ...(age === null ? [] : [`${age.found}; ${mapAgeRemedy}`]),
-      ...(notes.sync.repliesEarly ? [earlyReplies] : []),
-      ...(notes.sync.refusesDeltas ? [refusedDeltas] : []),
-      ...(state.refused === null ? [] : [describeRefused(state)]),
-      ...(deleted === null ? [] : [deleted]),
-      ...problems.filter(({ code }) => code === 'config-left').map(({ text, remedy }) => `${text}; ${remedy}`),
-      ...(state.enabled || deleted !== null ? [] : [`taken down; "cpn up ${state.interface}" brings it up`]),
-      ...(state.drained
-        ? [`out of service since "cpn drain"; "cpn drain ${state.interface} --undo" puts it back`]
-        : []),
-      ...(pending === null ? [] : [pending]),
-      ...secretMismatches.map(describeSecretMismatch),
-      ...desired.relayedPeers.map(
-        ({ peer, via }) => `${peer.name} does not answer here; its packets go through ${via.name}`,
-      ),
-      ...describeDialled(map, new Set(silentPeers.map(({ id }) => id))),
-      ...describeUnloaded(evaluation, notes),
-      ...describeOpenAddress(evaluation),
-      ...desired.keptSessions.map((each) => describeKeptSession(each, state.membership.peer.address)),
-      ...describeLan(state, notes),
-      ...withoutWay,
-      ...(names === null || !state.enabled ? [] : [new HostsFileNotUpdated(state.interface, names).message]),
-      ...notes.troubles,
-    ],
+    warnings: toWarnings(problems),
   };
 }
-
-const earlyReplies =
-  'changes arrive late: the control plane, or a proxy in front of it, answers long polls immediately, without a change; let the proxy cache nothing, and pass If-None-Match, Prefer, ETag and Preference-Applied unchanged';
-const refusedDeltas =
-  'a proxy in front of the control plane refuses the status 226: this host reads the whole map for each change, and does not confirm removals; let the proxy pass A-IM and the status 226';
 
 function describePeers({ state, desired, actual }: Evaluation, silent: Notes['silent'], now: number): PeerStatus[] {
   const wanted = new Map(desired.config.peers.map((peer) => [peer.publicKey, peer]));
@@ -284,30 +222,4 @@ function describeRoute(
     ...(reason === null ? [] : [reason]),
   ]);
   return { prefix, via, state: 'active', reason: reasons.size === 0 ? null : [...reasons].join('; ') };
-}
-
-function describeUnloaded({ state, desired, actual }: Evaluation, { unloaded }: Pick<Notes, 'unloaded'>): string[] {
-  const { link, firewall, isConnector } = desired;
-  if (!state.enabled || unloaded === null || firewall === null || isLoaded(firewall, actual)) return [];
-  return [new RulesNotLoaded(link, unloaded, isConnector).message];
-}
-
-function describeOpenAddress({ state, desired, actual }: Evaluation): string[] {
-  const open =
-    actual.link === null || !state.enabled ? null : findOpenAddress(state.membership.peer.address, desired, actual);
-  return open === null ? [] : [`${open.found}; ${open.remedy}`];
-}
-
-function describeHidden({ peer, link }: HiddenPeer): string {
-  return `${peer.name} is unreachable: this host has its address ${peer.address} itself, on ${link}; leave one of the two networks, or join that of ${link} again for another address`;
-}
-
-function describeRefused({ refused, membership: { map } }: Joined): string {
-  return `network ${map.name} was rolled back: with its newest map (${refused}) no peer and no control plane that answered before answered again; the next attempt follows when the network changes`;
-}
-
-function describeMissing({ membership, service, interface: link }: Joined): string {
-  const { map } = membership;
-  const { found, remedy } = describeUnlisted(map, { membership });
-  return `${service.url} ${found} in network ${map.name}; "cpn leave ${link}" removes the tunnel, ${remedy}`;
 }

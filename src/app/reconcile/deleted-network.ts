@@ -1,4 +1,5 @@
 import { expectCpnError } from '../../core/errors/index.ts';
+import { type Problem, problem } from '../../core/problems/problem.ts';
 import type { Joined, State } from '../../store/state/state.ts';
 import type { Tools } from '../tools.ts';
 import { cleanUp } from './cleanup.ts';
@@ -44,4 +45,12 @@ export async function removeTunnel(tools: Tools, state: Joined): Promise<void> {
   await cleanUp(tools, state);
   // The next pass tries again.
   if (failure !== null) throw failure;
+}
+
+/** That the network was deleted, as a problem; null of one that was not. */
+export function findDeletion({ interface: link, deletion, membership, service }: Joined): Problem | null {
+  if (deletion === undefined) return null;
+  const { at: received_at, resumes } = deletion;
+  const facts = { interface: link, network: membership.map.name, service: service.url, received_at, resumes };
+  return problem('network-deleted', facts);
 }

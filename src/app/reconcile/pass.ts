@@ -1,4 +1,5 @@
 import { HostUnread } from '../../core/errors/index.ts';
+import { catalogue } from '../../core/problems/problem.ts';
 import type { Change } from '../../core/reconcile/change.ts';
 import { sameData } from '../../core/util/same-data.ts';
 import type { Joined } from '../../store/state/state.ts';
@@ -108,8 +109,8 @@ async function resume(tools: Tools, pass: Pass): Promise<Pass> {
  */
 async function passDeleted(tools: Tools, known: Joined, next: Joined): Promise<Pass> {
   if (known.deletion === undefined) {
-    const { name } = next.membership.map;
-    tools.log.warn({ interface: next.interface, network: name }, 'the network was deleted; its tunnel is taken down');
+    const facts = { code: 'network-deleted', interface: next.interface, network: next.membership.map.name };
+    tools.log.warn(facts, catalogue['network-deleted'].title);
   }
   if (known.deletion === undefined || (await isOnHost(tools, next))) await removeTunnel(tools, next);
   else if (!sameData(next, known)) await tools.store.write(next);

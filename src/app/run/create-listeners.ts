@@ -7,21 +7,17 @@ import { PeerProber } from './health/peer-prober.ts';
 import { CloneListener } from './listeners/clone-listener.ts';
 import type { DriftDamper } from './listeners/drift-damper.ts';
 import { DropListener } from './listeners/drop-listener.ts';
-import { EndpointListener } from './listeners/endpoint-listener.ts';
-import { ExpiryListener } from './listeners/expiry-listener.ts';
 import { FailoverCounter } from './listeners/failover-counter.ts';
-import { ForeignRouteListener } from './listeners/foreign-route-listener.ts';
-import { HostsFileListener } from './listeners/hosts-file-listener.ts';
 import { LanRouteListener } from './listeners/lan-route-listener.ts';
 import { PassLogger } from './listeners/pass-logger.ts';
 import { PeerListener } from './listeners/peer-listener.ts';
 import { PinListener } from './listeners/pin-listener.ts';
+import { ProblemListener } from './listeners/problem-listener.ts';
 import { ReportListener } from './listeners/report-listener.ts';
 import { RoamingListener } from './listeners/roaming-listener.ts';
 import { RotationListener } from './listeners/rotation-listener.ts';
 import { SecretListener } from './listeners/secret-listener.ts';
 import { ServiceListener } from './listeners/service-listener.ts';
-import { SkippedPeerListener } from './listeners/skipped-peer-listener.ts';
 import { UnderlayListener } from './listeners/underlay-listener.ts';
 import { MapFollower } from './map-follower.ts';
 import { NameFollower } from './name-follower.ts';
@@ -61,15 +57,11 @@ export function createListeners(context: ListenerContext): readonly PassListener
     new MtuProber(tools, link, update),
     new LanProber(tools, link, update.trigger),
     drops,
+    new ProblemListener(tools),
     new PinListener(tools, link),
-    new SkippedPeerListener(tools, link),
-    new ExpiryListener(tools, link),
-    new EndpointListener(tools, link),
     new CloneListener(tools, link),
-    new ForeignRouteListener(tools, link),
     new FailoverCounter(tools.meter, link),
     new PeerListener(tools, link),
-    new HostsFileListener(tools, link),
     new SecretListener(tools, link),
     new RotationListener(tools, link, confirmMs, update.trigger),
     new LanRouteListener(tools, link, update.trigger, () => drops.routes),

@@ -4,7 +4,7 @@ import { isConfirmationDue } from '../../core/map/map-age.ts';
 import { type Backoff, backoffDelay, pauseFor, type RateLimit } from '../../core/util/backoff.ts';
 import type { DaemonFailure } from '../../store/notes.ts';
 import type { Joined } from '../../store/state/state.ts';
-import { accessOf, explainNoAccess, identifyMembership } from '../access.ts';
+import { accessOf, findNoAccess, identifyMembership } from '../access.ts';
 import type { Pass } from '../reconcile/pass.ts';
 import { type HeldMap, refresh } from '../reconcile/refresh.ts';
 import type { StateUpdate } from '../reconcile/state-update.ts';
@@ -155,7 +155,7 @@ export class MapFollower implements PassListener {
       this.#identity = identifyMembership(state);
       if (accessOf(state) === null) {
         if (!this.#isLocal)
-          tools.log.warn({ interface: this.#link, reason: explainNoAccess(state) }, 'the newest map cannot be read');
+          tools.log.warn({ interface: this.#link, reason: findNoAccess(state)?.text }, 'the newest map cannot be read');
         this.#isLocal = true;
         return this.#pause();
       }

@@ -1,19 +1,18 @@
 import { CpnError } from '../../core/errors/index.ts';
-import { describeInbound } from '../../core/forward/foreign/describe-drop.ts';
 import type { InboundDrop } from '../../core/forward/foreign/find-inbound-drop.ts';
 import { findExpiry } from '../../core/map/expiry.ts';
 import { findMapEnd } from '../../core/map/map-age.ts';
-import { describeDropped, describeFailure, describeUnknownDrops } from '../../core/problems/find-problems.ts';
-import { type Problem, stateOf } from '../../core/problems/problem.ts';
+import { type Problem, problem, stateOf, toWarnings } from '../../core/problems/problem.ts';
 import { noOutside } from '../../core/routing/outside-report.ts';
 import { readAuthorities } from '../../core/tls/authority-file.ts';
 import { sameData } from '../../core/util/same-data.ts';
 import type { Joined } from '../../store/state/state.ts';
 import type { Notes } from '../../store/store.ts';
-import { accessOf, explainNoAccess } from '../access.ts';
-import { findDrops } from '../lan/foreign-drops.ts';
-import { describeEvaluation, readHostFacts } from '../problems/describe-evaluation.ts';
-import { describeLan } from '../problems/describe-lan.ts';
+import { accessOf } from '../access.ts';
+import { findDropProblems, findDrops } from '../lan/foreign-drops.ts';
+import { describeEvaluation } from '../problems/describe-evaluation.ts';
+import { findLanProblems, findTroubles } from '../problems/find-problems.ts';
+import { readHostFacts } from '../problems/find-state-problems.ts';
 import type { NetworkStatus } from '../problems/network-status.ts';
 import { type Evaluation, evaluateNetwork } from '../reconcile/evaluate-network.ts';
 import { isJoined, selectJoined } from '../select.ts';
@@ -27,7 +26,7 @@ export async function readStatus(tools: Tools, network?: string): Promise<Networ
     ...unknown,
     interface: link,
     failure: error,
-    problems: [describeFailure(error.message)],
+    problems: [describeFailure(link, error)],
   }));
   return [...read, ...unread].toSorted((a, b) => (a.interface < b.interface ? -1 : 1));
 }
@@ -38,16 +37,15 @@ async function readNetwork(tools: Tools, state: Joined): Promise<NetworkStatus> 
     const evaluation = await evaluateSettled(tools, state);
     const known = describeState(evaluation.state, notes);
     const described = await describeNetwork(tools, evaluation, notes);
-    const local = explainNoAccess(evaluation.state);
-    const warnings = local === null ? described.warnings : [...described.warnings, local];
     // What hosts found while the tunnel was up is out of date.
     const outdated = described.state === 'down' ? { reachability: null } : {};
-    return { ...known, ...described, warnings, ...outdated };
+    return { ...known, ...described, ...outdated };
   } catch (error) {
     if (!(error instanceof CpnError)) throw error;
     const known = describeState(state, notes);
-    const warnings = [...describeLan(state, notes), ...notes.troubles];
-    return { ...known, state: 'degraded', problems: [describeFailure(error.message)], warnings, failure: error };
+    const found = [...findLanProblems(state, notes), ...findTroubles(state, notes)];
+    const problems = [describeFailure(state.interface, error), ...found];
+    return { ...known, state: 'degraded', problems, warnings: toWarnings(found), failure: error };
   }
 }
 
@@ -57,8 +55,7 @@ async function describeNetwork(tools: Pick<Tools, 'host' | 'store' | 'now'>, eva
   if (evaluated.state === 'down') return { ...evaluated, inbound: null };
   const { inbound, drops } = await describeDrops(tools, evaluation, notes);
   const problems = [...evaluated.problems, ...drops];
-  const warnings = [...evaluated.warnings, ...drops.map(({ text }) => text)];
-  return { ...evaluated, inbound, problems, state: stateOf(problems), warnings };
+  return { ...evaluated, inbound, problems, state: stateOf(problems), warnings: toWarnings(problems) };
 }
 
 /** Milliseconds that a pass which is at work is waited for: most of those that must be confirmed take a second. */
@@ -85,15 +82,18 @@ async function describeDrops(
 ): Promise<{ readonly inbound: InboundDrop | null; readonly drops: readonly Problem[] }> {
   try {
     const { forward, inbound } = await findDrops(tools, evaluation, inboundDropped ? 'at all' : 'at connectors');
-    const sentence = inbound === null ? [] : [describeInbound(inbound, evaluation.state.interface)];
-    return { inbound, drops: [...forward, ...sentence].map(describeDropped) };
+    return { inbound, drops: findDropProblems(evaluation.state.interface, forward, inbound) };
   } catch (error) {
     if (!(error instanceof CpnError)) throw error;
     const { isConnector, forwards } = evaluation.desired;
-    const packets = isConnector ? 'packets to be forwarded' : 'packets to the listen port';
-    const text = `whether ${packets} are dropped is unknown: ${error.message}`;
-    return { inbound: null, drops: [describeUnknownDrops(text, forwards)] };
+    const packets = isConnector ? 'to be forwarded' : 'to the listen port';
+    const facts = { interface: evaluation.state.interface, packets, error: error.message, forwards };
+    return { inbound: null, drops: [problem('rules-unread', facts)] };
   }
+}
+
+function describeFailure(link: string, { message }: CpnError): Problem {
+  return problem('state-unreadable', { interface: link, error: message });
 }
 
 function describeState(state: Joined, { sync, reachability }: Notes): NetworkStatus {

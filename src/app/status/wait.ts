@@ -2,8 +2,9 @@ import { expectCpnError, NotJoined } from '../../core/errors/index.ts';
 import { findUnmet, type ReadinessCondition } from '../../core/health/readiness.ts';
 import type { Actual } from '../../core/host-state/actual.ts';
 import type { Address } from '../../core/net/cidr.ts';
+import { problem, toSentence } from '../../core/problems/problem.ts';
 import type { Joined, State } from '../../store/state/state.ts';
-import { describeDeletion } from '../problems/describe-state.ts';
+import { findDeletion } from '../reconcile/deleted-network.ts';
 import { observeOptionsFor } from '../reconcile/evaluate-network.ts';
 import { isJoined, selectStates } from '../select.ts';
 import { secondsNow, type Tools } from '../tools.ts';
@@ -100,9 +101,8 @@ async function findMissing(
     const actual = await tools.host.observe({ ...observeOptionsFor(state), firewall: false, sysctls: [] });
     const { address } = state.membership.peer;
     const lack = findUnmet(condition, { link, address }, actual, secondsNow(tools));
-    const deleted = describeDeletion(state);
-    if (lack !== null && deleted !== null) return { missing: deleted };
-    if (lack !== null && !state.enabled) return { missing: `${link} was taken down; "cpn up ${link}" brings it up` };
+    const down = findDeletion(state) ?? (state.enabled ? null : problem('taken-down', { interface: link }));
+    if (lack !== null && down !== null) return { missing: toSentence(down) };
     const isSilent = lack !== null && condition.for === 'handshake' && actual.link?.up === true;
     return { missing: lack, silent: isSilent ? findDialled(state, actual) : [] };
   } catch (error) {

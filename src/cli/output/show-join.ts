@@ -1,7 +1,7 @@
 import type { JoinReport } from '../../app/join/join.ts';
 import { printable } from '../../core/errors/index.ts';
-import { describeSecretMismatch } from '../../core/health/compare-secrets.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
+import { problem, toSentence } from '../../core/problems/problem.ts';
 import type { Joined } from '../../store/state/state.ts';
 import { readDaemon } from '../context.ts';
 import type { Input } from '../input/input.ts';
@@ -9,10 +9,10 @@ import { bold, dim, green, note, print, printJson, warn, yellow } from './output
 
 /** Shows what this host has joined, and whether a peer answered. */
 export function showJoin(report: JoinReport, json: boolean): void {
-  const { state, handshake, secretMismatches } = report;
+  const { state, handshake } = report;
   if (json) {
     printJson(toJson(state, handshake === true));
-    for (const trouble of secretMismatches) warn(describeSecretMismatch(trouble));
+    for (const each of describeSecrets(report)) warn(each);
     warnOfEndpoint(state);
     return;
   }
@@ -69,11 +69,16 @@ function describeMembership({ membership: { map, peer }, interface: link }: Join
   return `${bold(printable(map.name))} as ${printable(peer.name)}: ${link} has ${bold(peer.address)}`;
 }
 
-function describeHandshake({ state: { interface: link }, handshake, answered, secretMismatches }: JoinReport): string {
+function describeSecrets({ state: { interface: link }, secretMismatches }: JoinReport): string[] {
+  return secretMismatches.map((each) => toSentence(problem('secret-mismatch', { interface: link, ...each })));
+}
+
+function describeHandshake(report: JoinReport): string {
+  const { handshake, answered, secretMismatches } = report;
+  const { interface: link } = report.state;
   if (handshake === true) return `${answered === null ? 'a peer' : printable(answered.name)} answered`;
   if (secretMismatches.length > 0) {
-    const why = secretMismatches.map((trouble) => printable(describeSecretMismatch(trouble)));
-    return `${yellow('no peer answered yet')}: ${why.join('; ')}`;
+    return `${yellow('no peer answered yet')}: ${describeSecrets(report).join('; ')}`;
   }
   if (handshake === null) return 'no peer of this network has an endpoint to dial yet';
   return `${yellow('no peer answered yet')}; peers add this host at their next pass; see "cpn status ${link}"`;

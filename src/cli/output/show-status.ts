@@ -3,9 +3,8 @@ import { printable } from '../../core/errors/index.ts';
 import type { InboundDrop } from '../../core/forward/foreign/find-inbound-drop.ts';
 import type { Reachability } from '../../core/health/compose-report.ts';
 import { nameWithLabel } from '../../core/names/label.ts';
-import { summarize } from '../../core/problems/problem.ts';
+import { summarize, toSentence } from '../../core/problems/problem.ts';
 import type { OutsideReport } from '../../core/routing/outside-report.ts';
-import { describeForeignRoute } from '../../core/routing/own-routes.ts';
 import type { Certificate } from '../../core/tls/certificate.ts';
 import { describeAge } from '../../core/util/age.ts';
 import type { FormerMembership } from '../../store/former-networks.ts';
@@ -131,7 +130,7 @@ export function statusToText(
   columns: number | null = null,
   findRates: FindRates = unknownRates,
 ): string {
-  const { peers, routes, drift, foreignRoutes, outside, sync, warnings } = status;
+  const { peers, routes, drift, outside, sync, warnings } = status;
   const narrowing = columns === null ? null : narrow;
   const parts = [describeHead(status, columns)];
   if (status.reachability !== null) parts.push(...describeReachability(status.reachability));
@@ -154,17 +153,16 @@ export function statusToText(
     const names = new Map(peers.map(({ publicKey, name }) => [publicKey, name]));
     parts.push([yellow('drift'), ...drift.map((change) => describeChange(change, names))].join('\n'));
   }
-  for (const route of foreignRoutes) {
-    const paint = route.problem === null ? yellow : red;
-    parts.push(`${paint('not ours')} ${printable(describeForeignRoute(route, status.interface))}`);
+  for (const each of status.problems.filter(({ code }) => code === 'route-foreign')) {
+    const paint = each.severity === 'note' ? yellow : red;
+    parts.push(`${paint('not ours')} ${toSentence(each)}`);
   }
   parts.push(...describeOutside(outside));
   if (sync.refused !== null) parts.push(describeRefusal(sync.refused, sync.refusal));
   if (sync.error !== null && sync.error !== sync.refusal) parts.push(`${yellow('sync')} ${printable(sync.error)}`);
   if (status.authorities.length > 0) parts.push(fold(dim(describeAuthorities(status.authorities)), columns));
-  for (const { severity, text } of status.problems) {
-    if (severity === 'note') parts.push(fold(`${dim('note')} ${printable(text)}`, columns));
-  }
+  for (const { text } of status.problems.filter(({ code }) => code === 'key-held'))
+    parts.push(fold(`${dim('note')} ${text}`, columns));
   for (const warning of warnings) parts.push(fold(`${yellow('warning')} ${printable(warning)}`, columns));
   return parts.join('\n');
 }

@@ -1,8 +1,6 @@
 import { CpnError, printable } from '../errors/index.ts';
 import type { Unread } from '../forward/foreign/chain.ts';
-import { describeCause, describeRemedy, describeUnread } from '../forward/foreign/describe-drop.ts';
-import type { InboundDrop } from '../forward/foreign/find-inbound-drop.ts';
-import { findOpenAddress } from '../forward/open-address.ts';
+import { describeUnread } from '../forward/foreign/describe-drop.ts';
 import { isLoaded, tableOf } from '../forward/own-table.ts';
 import type { Actual } from '../host-state/actual.ts';
 import { forwardingKey } from '../host-state/sysctl-keys.ts';
@@ -10,9 +8,9 @@ import type { NetworkMap, Peer } from '../map/model.ts';
 import type { Address } from '../net/cidr.ts';
 import { formatEndpoint, isLiteral } from '../net/endpoint.ts';
 import { findPortMismatch } from '../problems/port-mismatch.ts';
+import { type Problem, problem } from '../problems/problem.ts';
 import type { Desired } from '../reconcile/desired.ts';
-import { findHiddenPeers } from '../routing/hidden-peers.ts';
-import { findForeignRoutes } from '../routing/own-routes.ts';
+import { toFinding } from './describe-problems.ts';
 import { type Finding, noteFinding, okFinding, problemFinding } from './finding.ts';
 
 /** A network on this host, with this host's own peer. */
@@ -68,7 +66,7 @@ function checkEndpoint({ endpoint }: Peer, bound: number, own: readonly Address[
  */
 export function checkInboundDrop(
   { desired }: MappedNetwork,
-  drop: InboundDrop | CpnError | null,
+  drop: Problem | CpnError | null,
   unread: readonly Unread[] = [],
 ): Finding[] {
   const checked = `what other packet rules do with UDP to the port of ${desired.link}`;
@@ -76,21 +74,20 @@ export function checkInboundDrop(
     const remedy = 'sudo cpn doctor, with nft installed';
     return [noteFinding('ports', checked, `they cannot be read: ${printable(drop.message)}`, remedy)];
   }
-  if (drop !== null) return [problemFinding('ports', checked, describeCause(drop), describeRemedy(drop, desired.link))];
+  if (drop !== null) return [toFinding(drop, 'ports', checked)];
   const unknown = describeUnread(unread);
   if (unknown !== null) return [noteFinding('ports', checked, unknown.found, unknown.remedy)];
   return [okFinding('ports', checked, 'none is seen to drop it')];
 }
 
 /** Checks the packet rules, which keep neighbours from the tunnel address. */
-export function checkRules({ self, desired, actual }: MappedNetwork): Finding {
+export function checkRules({ desired, actual }: MappedNetwork): Finding[] {
   const { link, firewall, forwards } = desired;
-  const open = findOpenAddress(self.address, desired, actual);
-  if (open !== null) return noteFinding('forwarding', `who reaches the address of ${link}`, open.found, open.remedy);
+  if (firewall === null) return [];
   const table = `nft table inet ${tableOf(link)}`;
-  if (firewall === null || isLoaded(firewall, actual)) return okFinding('forwarding', table, 'is loaded');
-  const effect = forwards ? 'nothing is forwarded without it' : 'neighbours reach the tunnel address without it';
-  return problemFinding('forwarding', table, `is not loaded as it should be: ${effect}`, `cpn reconcile ${link}`);
+  if (isLoaded(firewall, actual)) return [okFinding('forwarding', table, 'is loaded')];
+  const found = problem('rules-not-loaded', { interface: link, error: null, is_connector: forwards });
+  return [toFinding(found, 'forwarding', table)];
 }
 
 /**
@@ -100,7 +97,7 @@ export function checkRules({ self, desired, actual }: MappedNetwork): Finding {
  */
 export function checkForwarding(
   { desired, actual }: MappedNetwork,
-  drops: readonly string[],
+  drops: readonly Problem[],
   unread: readonly Unread[] = [],
 ): Finding[] {
   const { link, forwards, ingress } = desired;
@@ -113,40 +110,18 @@ export function checkForwarding(
       ? [okFinding('forwarding', switches.join(', '), 'is on')]
       : off.map((key) => problemFinding('forwarding', key, 'is off: what comes in there is not forwarded', remedy));
   const checked = `what other packet rules do with what ${link} forwards`;
-  const dropped = drops.map((drop) =>
-    problemFinding('forwarding', checked, printable(drop), 'let it through, as is said there'),
-  );
+  const dropped = drops.map((drop) => toFinding(drop, 'forwarding', checked));
   if (dropped.length > 0) return [...on, ...dropped];
   const unknown = describeUnread(unread);
   if (unknown !== null) return [...on, noteFinding('forwarding', checked, unknown.found, unknown.remedy)];
   return [...on, okFinding('forwarding', checked, 'they let it through')];
 }
 
-/** Checks for routes into the interface that are not of this network. */
-export function checkForeignRoutes({ desired, actual }: MappedNetwork): Finding[] {
-  const { link } = desired;
-  const checked = `routes into ${link} that are not of its network`;
-  const found = findForeignRoutes(desired, actual).map(({ prefix, table, protocol, problem, remedy }) => {
-    const what = `${prefix}${table === 'main' ? '' : ` of table ${table}`} (${protocol})`;
-    if (problem !== null) return problemFinding('network', checked, `${what}: ${problem}`, remedy);
-    return noteFinding('network', checked, what, `${remedy}, unless it is meant to be`);
-  });
-  return found.length > 0 ? found : [okFinding('network', checked, 'none')];
-}
-
 /** Checks whether this network overlaps with others, or with the host's underlay. */
-export function checkConflicts({ map, self, desired, actual }: MappedNetwork): Finding[] {
+export function checkConflicts({ desired }: MappedNetwork): Finding[] {
   const { link } = desired;
   const checked = `overlaps of ${link} with other networks of this host`;
-  const hidden = findHiddenPeers(map, self.address, actual.underlay).map(({ peer, link: other }) =>
-    problemFinding(
-      'network',
-      checked,
-      `${printable(peer.name)} is unreachable: this host has its address ${peer.address} itself, on ${other}`,
-      `cpn leave ${link} or cpn leave ${other}, and join again for another address`,
-    ),
-  );
-  const refused = desired.report
+  const found = desired.report
     .filter(({ state, reason }) => state === 'refused' && reason !== 'not accepted')
     .map(({ prefix, reason }) =>
       noteFinding(
@@ -156,6 +131,5 @@ export function checkConflicts({ map, self, desired, actual }: MappedNetwork): F
         `cpn set ${link} --allow-route ${prefix}, if that is meant to be`,
       ),
     );
-  const found = [...hidden, ...refused];
   return found.length > 0 ? found : [okFinding('network', checked, 'no address')];
 }

@@ -18,70 +18,74 @@ interface Examined {
   readonly codes: readonly ProblemCode[];
   readonly subject: FindingSubject;
   readonly checked: string;
+  /** Null for no finding. */
   readonly well: string | null;
 }
 
-/**
- * Converts the problems and notes of a status to findings, with a finding for each subject without
- * any. Codes that other checks report with the same conditions and more details are omitted:
- * dropped packets, foreign routes, routes past a full tunnel, the age of the map.
- */
-export function describeProblems(
-  problems: readonly Problem[],
-  { link, network }: ExaminedNames,
-  { peers, heard }: HandshakeCount,
-): Finding[] {
-  const handshakes = heard > 0 ? `${heard} of ${peers} peers were heard` : null;
-  const table: readonly Examined[] = [
+function listExamined({ link, network }: ExaminedNames, heard: string | null): readonly Examined[] {
+  const stay = `how long this host may stay in ${network}`;
+  return [
     {
       codes: ['taken-down', 'network-deleted', 'interface-missing', 'peer-unlisted', 'host-unread', 'drift'],
-      subject: 'network',
-      checked: `${link}, the tunnel of network ${network}`,
-      well: 'is as it should be',
+      ...{ subject: 'network', checked: `${link}, the tunnel of network ${network}`, well: 'is as it should be' },
     },
     { codes: ['config-left'], subject: 'files', checked: `the wg-quick file of ${link}`, well: null },
-    { codes: ['peer-silent'], subject: 'network', checked: `handshakes of ${link}`, well: handshakes },
-    {
-      codes: ['port-mismatch'],
-      subject: 'ports',
-      checked: 'where the network tells peers to dial this host',
-      well: null,
-    },
+    { codes: ['peer-silent'], subject: 'network', checked: `handshakes of ${link}`, well: heard },
+    { codes: ['port-mismatch'], subject: 'ports', checked: dialledPlace, well: null },
     { codes: ['route-missing'], subject: 'network', checked: `routes of ${network}`, well: null },
     { codes: ['route-bypassed'], subject: 'network', checked: `routes that lead past ${link}`, well: 'none' },
+    {
+      codes: ['route-foreign'],
+      ...{ subject: 'network', checked: `routes into ${link} that are not of its network`, well: 'none' },
+    },
+    { codes: ['peer-hidden'], subject: 'network', checked: `peers with an address of this host`, well: null },
     { codes: ['key-held'], subject: 'network', checked: `the age of the key of ${link}`, well: null },
+    { codes: ['key-changing'], subject: 'key', checked: `the key of ${link}`, well: null },
     { codes: ['subnet-inside'], subject: 'network', checked: `the range of ${network}`, well: null },
     {
-      codes: ['identity-cloned'],
-      subject: 'network',
-      checked: `whether this host of ${link} is on two machines`,
-      well: null,
+      codes: ['identity-cloned', 'peer-alternating'],
+      ...{ subject: 'network', checked: `whether a host of ${link} is on two machines`, well: null },
     },
     { codes: ['lan-silent', 'lan-unreachable'], subject: 'forwarding', checked: `the LANs behind ${link}`, well: null },
+    { codes: ['address-open'], subject: 'forwarding', checked: `who reaches the address of ${link}`, well: null },
+    { codes: ['peer-expired', 'expires-soon'], subject: 'network', checked: stay, well: null },
     {
-      codes: ['peer-expired'],
-      subject: 'network',
-      checked: `how long this host may stay in ${network}`,
-      well: null,
+      codes: ['map-expired', 'map-aging'],
+      ...{ subject: 'network', checked: `when the control plane last confirmed the map of ${link}`, well: null },
     },
+    { codes: ['map-rolled-back'], subject: 'network', checked: `the newest map of ${network}`, well: null },
     { codes: ['secret-mismatch'], subject: 'pins', checked: `the network secret of ${link}`, well: null },
     { codes: ['pin-mismatch'], subject: 'pins', checked: `the pinned peers of ${link}`, well: 'are as pinned' },
     { codes: ['sync-refused'], subject: 'api', checked: `the last sync of ${link}`, well: null },
   ];
-  const found = table.flatMap(({ codes, subject, checked, well }) => {
+}
+
+const dialledPlace = 'where the network tells peers to dial this host';
+
+/**
+ * Converts the problems and notes of a status to findings, with a finding for some subjects without
+ * any. Other checks report dropped packets, routes past a full tunnel and packet rules that do not
+ * load. Notes without a subject here are shown by `cpn status` alone.
+ */
+export function describeProblems(
+  problems: readonly Problem[],
+  names: ExaminedNames,
+  { peers, heard }: HandshakeCount,
+): Finding[] {
+  const handshakes = heard > 0 ? `${heard} of ${peers} peers were heard` : null;
+  const found = listExamined(names, handshakes).flatMap(({ codes, subject, checked, well }) => {
     const some = problems.filter(({ code }) => codes.includes(code)).map((each) => toFinding(each, subject, checked));
     return some.length > 0 || well === null ? some : [okFinding(subject, checked, well)];
   });
   const isSilent = peers > 0 && heard === 0 && !problems.some(({ code }) => code === 'peer-silent');
+  const none = `0 of ${peers} peers were heard`;
   return isSilent
-    ? [
-        ...found,
-        noteFinding('network', `handshakes of ${link}`, `0 of ${peers} peers were heard`, 'cpn explain ADDRESS'),
-      ]
+    ? [...found, noteFinding('network', `handshakes of ${names.link}`, none, 'cpn explain ADDRESS')]
     : found;
 }
 
-function toFinding(problem: Problem, subject: FindingSubject, checked: string): Finding {
+/** A problem of the catalogue as a finding. */
+export function toFinding(problem: Problem, subject: FindingSubject, checked: string): Finding {
   const { text, remedy } = problem;
   if (!isProblem(problem)) return noteFinding(subject, checked, text, remedy);
   return problemFinding(subject, checked, text, remedy ?? 'see cpn status');

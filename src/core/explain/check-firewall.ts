@@ -1,5 +1,4 @@
-import { describeUnread, nameTable } from '../forward/foreign/describe-drop.ts';
-import type { ForwardDrop } from '../forward/foreign/find-drops.ts';
+import { describeDrop, describeUnread } from '../forward/foreign/describe-drop.ts';
 import type { ForeignDrops } from '../forward/foreign/foreign-drops.ts';
 import type { ForwardPath } from '../forward/foreign/path.ts';
 import type { KernelRoute } from '../host-state/kernel-route.ts';
@@ -32,7 +31,7 @@ export function checkForwarding(
   { view: { desired, actual, outdated } }: FoundTarget,
   drops: ForeignDrops | null,
 ): Check {
-  if (outdated !== null) return stops('firewall', outdated, '"cpn doctor" finds why the control plane is out of reach');
+  if (outdated !== null) return stops('firewall', outdated.text, outdated.remedy ?? 'cpn doctor');
   const steps = [
     ...planFirewall(desired, actual),
     ...planSysctls(desired, actual),
@@ -52,9 +51,3 @@ export function checkForwarding(
 
 /** Shown if `nft` is missing or fails. */
 export const unreadRules = 'the packet rules of others could not be read; "nft list ruleset" as root shows them';
-
-function describeDrop(drop: ForwardDrop): string {
-  const { author, reason } = drop;
-  const by = author === null ? '' : `, probably made by ${author}`;
-  return `what the peers send there, or the answer, does not get through ${nameTable(drop)}${by} (${reason})`;
-}

@@ -1,4 +1,4 @@
-import { describeCause, describeRemedy, describeUnread } from '../forward/foreign/describe-drop.ts';
+import { describeCause, describeInbound, describeRemedy, describeUnread } from '../forward/foreign/describe-drop.ts';
 import type { ForeignDrops } from '../forward/foreign/foreign-drops.ts';
 import { type InboundPath, inboundPaths } from '../forward/foreign/inbound-path.ts';
 import { peerStateOf } from '../health/peer-health.ts';
@@ -41,7 +41,7 @@ export function checkInbound(address: Address, view: NetworkOnHost, drops: Forei
   );
   const isUp = peer !== null && peerStateOf(peer, now, view.silent[peer.publicKey]) === 'connected';
   if (owner === null || isDialled || isUp) {
-    return [inconclusive('firewall', `${cause}: other hosts cannot start a session with this one`, remedy)];
+    return [inconclusive('firewall', describeInbound(inbound), remedy)];
   }
   const name = namePeer(owner.publicKey, view);
   return [stops('firewall', `${cause}: ${name} cannot start a session with this host, which cannot dial it`, remedy)];

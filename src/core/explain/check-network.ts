@@ -20,20 +20,11 @@ export function checkNetwork(address: Address, found: FoundTarget): Check {
 }
 
 function checkTarget(address: Address, { view, target }: FoundTarget): Check {
-  const { map, listed, enabled, deletedAt, desired } = view;
+  const { map, enabled, down, unlisted, desired } = view;
   const what = describeTarget(target, view);
   const no = (why: string, remedy: string) => stops('network', `${what}; ${why}`, remedy);
-  if (!enabled && deletedAt !== undefined)
-    return no(
-      `the control plane stated at ${deletedAt} that the network was deleted; its tunnel is down`,
-      `ask an admin whether that was meant; "cpn leave ${desired.link}" removes what is kept of it`,
-    );
-  if (!enabled) return no('the network was taken down on this host', `"cpn up ${desired.link}" brings it up`);
-  if (!listed)
-    return no(
-      'the network lists this host no more',
-      `"cpn leave ${desired.link}" removes the tunnel, "cpn join" with a new key joins again`,
-    );
+  const lack = enabled ? unlisted : down;
+  if (lack !== null) return no(lack.text, lack.remedy ?? 'see "cpn status"');
   if (target.is === 'self') return passes('network', what);
   if (target.is === 'unassigned')
     return no('no peer has this address', 'look it up in "cpn status"; "cpn reconcile" fetches the newest map');

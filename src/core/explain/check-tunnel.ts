@@ -5,6 +5,7 @@ import type { ActualPeer, Underlay } from '../host-state/actual.ts';
 import type { KernelRoute } from '../host-state/kernel-route.ts';
 import { type Address, covers, familyOf, lengthOf } from '../net/cidr.ts';
 import { formatEndpoint } from '../net/endpoint.ts';
+import { problem } from '../problems/problem.ts';
 import { describeAge } from '../util/age.ts';
 import { type Check, inconclusive, passes, stops } from './check.ts';
 import { describeRefusal, describeRoute } from './check-route.ts';
@@ -63,7 +64,10 @@ export function checkHandshake(address: Address, view: NetworkOnHost, now: numbe
     { map: view.map, tag: view.secretTag, observed: [peer] },
     view.map.peers.filter(({ publicKey }) => publicKey === peer.publicKey),
   );
-  if (trouble) return stops('handshake', `${said}; ${trouble.detail}`, trouble.remedy);
+  if (trouble) {
+    const { text, remedy } = problem('secret-mismatch', { interface: view.desired.link, ...trouble });
+    return stops('handshake', `${said}; ${text}`, remedy ?? 'see "cpn status"');
+  }
   if (state === 'idle') return inconclusive('handshake', `${said}; the next packet starts a new one`);
   if (state === 'stale') return stops('handshake', `${said}, and it does not answer`, adviseOnPeer(peer, name));
   if (peer.endpoint !== null && peer.txBytes === 0) return inconclusive('handshake', `${said}; nothing was sent yet`);

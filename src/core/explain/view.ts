@@ -3,6 +3,7 @@ import type { Actual, ActualPeer } from '../host-state/actual.ts';
 import type { NetworkMap, PeerFailure, PeerId } from '../map/model.ts';
 import type { SyncRefusal } from '../map/sync-refusal.ts';
 import { type Address, covers, lengthOf, type Prefix } from '../net/cidr.ts';
+import type { Problem } from '../problems/problem.ts';
 import type { Desired } from '../reconcile/desired.ts';
 
 /** A network of this host: its last map, its desired state and its actual state. */
@@ -13,8 +14,10 @@ export interface NetworkOnHost {
   readonly listed: boolean;
   /** False after `cpn down`, and for a deleted network. */
   readonly enabled: boolean;
-  /** When the control plane stated the deletion of the network; absent if it did not. */
-  readonly deletedAt?: string;
+  /** That it was taken down or deleted; null where neither is so. */
+  readonly down: Problem | null;
+  /** That the map lacks this host; null where it lists it. */
+  readonly unlisted: Problem | null;
   readonly desired: Desired;
   readonly actual: Actual;
   /** The daemon's records of peers that do not answer: bytes received when it detected that. */
@@ -27,8 +30,8 @@ export interface NetworkOnHost {
   readonly secretTag: string | null;
   /** Listed peers that have expired, by the time of the service. */
   readonly expired: readonly PeerId[];
-  /** A message that this connector's map is out of date; null if it is not. */
-  readonly outdated: string | null;
+  /** That this connector's map is out of date; null where it is not. */
+  readonly outdated: Problem | null;
   /**
    * Why the service refuses this host the newest map, with the service's text; null if it does not.
    */

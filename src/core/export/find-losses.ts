@@ -1,24 +1,24 @@
-// The console bundles this file, which must import only device-profile.ts.
+// The console bundles this file, which imports device-profile.ts alone.
 
 import { isListedConnector, type ListedNetwork, type ListedPeer } from './device-profile.ts';
 
-/** The fields of an API peer on which routes depend. */
+/** A peer as the API has it, as far as routes depend on it. */
 export interface ServingPeer extends ListedPeer {
-  /** The routes that it serves. All routes if absent or null. */
+  /** The routes that it is to serve; all of them where there is no list. */
   readonly routes?: readonly string[] | null | undefined;
-  /** When the peer leaves, or left, the map. */
+  /** When the peer leaves the map, or left it. */
   readonly expires_at?: string | undefined;
 }
 
-/** The consequences of removing some peers from their network. */
+/** What stops working once some peers are out of their network. */
 export interface Losses<Peer> {
-  /** The routes that lose their last connector. */
+  /** The routes without a connector. */
   readonly routes: readonly string[];
-  /** The devices whose profile dials a removed connector. */
+  /** The devices whose profile dials a connector that leaves. */
   readonly devices: readonly Peer[];
 }
 
-/** Finds the routes that only these peers serve, and the devices that dial them. */
+/** Finds what only these peers serve, and the devices that dial them and no other peer. */
 export function findLosses<Peer extends ServingPeer>(
   { peers, routes }: Pick<ListedNetwork<Peer>, 'peers' | 'routes'>,
   leaving: readonly Pick<Peer, 'id'>[],
@@ -33,7 +33,7 @@ export function findLosses<Peer extends ServingPeer>(
   };
 }
 
-/** True if hosts reach a route through this peer. A suspended connector is not in the map. */
+/** Whether hosts reach a route through this peer; a suspended connector is out of the map. */
 export function servesRoute(peer: ServingPeer, route: string): boolean {
   const { routes, withdrawn = [] } = peer;
   return isListedConnector(peer) && (routes?.includes(route) ?? true) && !withdrawn.includes(route);

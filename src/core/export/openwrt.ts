@@ -2,13 +2,12 @@ import { formatInterfaceAddress } from '../net/interface-address.ts';
 import type { DesiredPeer, TunnelConfig } from '../wg-quick/tunnel-config.ts';
 
 /**
- * Renders sections of OpenWrt's /etc/config/network, for its package wireguard-tools. The package
- * adds the routes of AllowedIPs, and keeps the path to each endpoint outside the tunnel. No value
- * of a {@link TunnelConfig} contains a quote.
+ * Writes a tunnel as sections of OpenWrt's /etc/config/network, for its package wireguard-tools, which adds the routes of AllowedIPs
+ * and keeps the way to each endpoint out of the tunnel. No value of a {@link TunnelConfig} holds a quote.
  */
 export function renderUci(config: TunnelConfig, link: string, banner: string): string {
   const { privateKey, listenPort, mtu, address, peers } = config;
-  // A UCI section name allows fewer characters than an interface name.
+  // UCI takes fewer characters in the name of a section than the kernel in that of an interface.
   const name = link.replace(/[^a-zA-Z0-9_]/g, '_');
   const lines = [
     banner,

@@ -48,10 +48,3 @@ export function findKeptSessions(sessions: readonly SshClient[], inputs: Session
     return ends ? [{ address, local }] : [];
   });
 }
-
-/** Describes that a session is kept, and why a new one would be refused. */
-export function describeKeptSession({ address, local }: KeptSession, at: Address): string {
-  const why =
-    local === at ? `only the tunnel leads to ${at} from now on` : `the tunnel leads to ${at} alone from now on`;
-  return `the SSH session from ${address} to ${local} stays until it ends; a new one is refused: ${why}`;
-}

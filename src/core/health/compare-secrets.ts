@@ -7,10 +7,12 @@ import type { NetworkMap, Peer } from '../map/model.ts';
  */
 export type SecretMatch = 'shared' | 'missing_here' | 'missing_there' | 'different' | 'unknown';
 
-/** Why no handshake with some peers completes, and how to fix it. */
+/** Why no handshake with some peers completes. */
 export interface SecretMismatch {
-  readonly detail: string;
-  readonly remedy: string;
+  /** `unanswered` is what WireGuard counts where the service lists no tags. */
+  readonly difference: 'missing_here' | 'missing_there' | 'different' | 'unanswered';
+  /** Their names. */
+  readonly peers: readonly string[];
 }
 
 /** The host from which the secrets of a network are compared. */
@@ -21,8 +23,6 @@ export interface SecretView {
   /** WireGuard's observation of the peers; empty without an interface. */
   readonly observed: readonly Pick<ActualPeer, 'publicKey' | 'latestHandshake' | 'rxBytes'>[];
 }
-
-const noHandshake = 'no handshake comes about';
 
 /** Compares this host's secret with a peer's; null if neither is known to have one. */
 export function compareSecret(peer: Peer, { map, tag }: Pick<SecretView, 'map' | 'tag'>): SecretMatch | null {
@@ -39,28 +39,14 @@ export function compareSecret(peer: Peer, { map, tag }: Pick<SecretView, 'map' |
  * initiation, but the response is valid only with the same preshared key (whitepaper, section 5.4).
  */
 export function findSecretMismatches(view: SecretView, others: readonly Peer[]): SecretMismatch[] {
-  const having = (match: SecretMatch) => others.filter((peer) => compareSecret(peer, view) === match);
-  const unanswered = listsTags(view.map) ? [] : others.filter((peer) => hasUnansweredHandshakes(peer, view));
-  return [
-    ...describeMismatch(having('missing_here'), {
-      detail: ({ names, have }) => `${names} ${have} a network secret and this host has none: ${noHandshake}`,
-      remedy: 'type here: cpn set --network-secret-file PATH, with the file that they have',
-    }),
-    ...describeMismatch(having('missing_there'), {
-      detail: ({ names, have }) => `${names} ${have} no network secret and this host has one: ${noHandshake}`,
-      remedy: 'type there: cpn set --network-secret-file PATH, with the file that this host has',
-    }),
-    ...describeMismatch(having('different'), {
-      detail: ({ names, have }) => `${names} ${have} another network secret than this host: ${noHandshake}`,
-      remedy: 'type on every host: cpn set --network-secret-file PATH, with the same file',
-    }),
-    ...describeMismatch(unanswered, {
-      detail: ({ names }) =>
-        `${names} began handshakes of which none was completed: most likely a network secret on one side only, or two that differ`,
-      remedy:
-        'type on every host: cpn set --network-secret-file PATH, with the same file; or with "none" in place of PATH',
-    }),
-  ];
+  const differences = ['missing_here', 'missing_there', 'different', 'unanswered'] as const;
+  const differ = (difference: SecretMismatch['difference']) => (peer: Peer) =>
+    difference === 'unanswered'
+      ? !listsTags(view.map) && hasUnansweredHandshakes(peer, view)
+      : compareSecret(peer, view) === difference;
+  return differences
+    .map((difference) => ({ difference, peers: others.filter(differ(difference)).map(({ name }) => name) }))
+    .filter(({ peers }) => peers.length > 0);
 }
 
 /**
@@ -82,10 +68,6 @@ export function findPeersCutOff(
   return others.filter((peer) => isCompatible(peer, before) && !isCompatible(peer, after));
 }
 
-export function describeSecretMismatch({ detail, remedy }: SecretMismatch): string {
-  return `${detail}; ${remedy}`;
-}
-
 /** A service that lists identities also lists tags: both came with the same version. */
 function listsTags({ peers }: NetworkMap): boolean {
   return peers.some(({ secretTag, identity }) => secretTag !== undefined || identity !== undefined);
@@ -94,20 +76,4 @@ function listsTags({ peers }: NetworkMap): boolean {
 function hasUnansweredHandshakes({ publicKey }: Peer, { observed }: SecretView): boolean {
   const peer = observed.find((each) => each.publicKey === publicKey);
   return peer !== undefined && peer.latestHandshake === null && peer.rxBytes > 0;
-}
-
-interface Words {
-  detail(who: { readonly names: string; readonly have: 'has' | 'have' }): string;
-  readonly remedy: string;
-}
-
-/** The number of names that keep a line readable. A count stands for the others. */
-const mostNames = 5;
-
-function describeMismatch(peers: readonly Peer[], { detail, remedy }: Words): SecretMismatch[] {
-  if (peers.length === 0) return [];
-  const named = peers.slice(0, mostNames).map(({ name }) => name);
-  const rest = peers.length > mostNames ? [`${peers.length - mostNames} more`] : [];
-  const names = [...named, ...rest].join(', ');
-  return [{ detail: detail({ names, have: peers.length === 1 ? 'has' : 'have' }), remedy }];
 }

@@ -27,24 +27,21 @@ export function isConfirmationDue({ membership, confirmed }: Confirmed, at: numb
   return confirmed === undefined || at - confirmed >= (maxAge * 1000) / savedPart || at < confirmed - tolerance;
 }
 
-/** A warning that a connector's map is out of date, or soon will be. */
-export interface MapAgeWarning {
+/** A connector's map that is out of date, or soon will be. Times are in ISO 8601. */
+export interface MapAge {
   readonly isOver: boolean;
-  readonly found: string;
+  readonly confirmedAt: string;
+  readonly endsAt: string;
 }
 
 /**
- * Describes the age of a connector's map once half of its maximum age has passed. Null before, and
+ * Returns the age of a connector's map once half of its maximum age has passed. Null before, and
  * without a maximum age.
  */
-export function describeMapAge(host: Confirmed, now: number): MapAgeWarning | null {
+export function findMapAge(host: Confirmed, now: number): MapAge | null {
   const until = findMapEnd(host);
   const { maxAge = 0 } = host.membership.map;
   if (until === null || until - now > maxAge * 500) return null;
-  const since = `the control plane last confirmed the map at ${new Date(host.confirmed ?? 0).toISOString()}`;
-  const isOver = until <= now;
-  const effect = isOver
-    ? 'this connector relays and serves nothing until it confirms it again'
-    : `without another confirmation this connector relays and serves nothing from ${new Date(until).toISOString()} on`;
-  return { isOver, found: `${since}; ${effect}` };
+  const [confirmedAt, endsAt] = [host.confirmed ?? 0, until].map((at) => new Date(at).toISOString());
+  return { isOver: until <= now, confirmedAt: confirmedAt as string, endsAt: endsAt as string };
 }

@@ -59,23 +59,15 @@ export function findFormerSelf(map: NetworkMap, self: OwnHost & { readonly keySe
 }
 
 /**
- * Describes how a map lacks this host, and the remedy. Another key in place of this host's key has
- * two possible reasons. The state is older than the last rotation, as after a restore, or another
- * machine has a copy of it.
+ * True if a map that lacks this host has another key in its place. The state is then older than the
+ * last rotation, as after a restore, or another machine has a copy of it.
  */
-export function describeUnlisted(
-  map: NetworkMap,
-  { membership }: { readonly membership: { readonly peer: Pick<Peer, 'id' | 'address'> } },
-): { readonly found: string; readonly remedy: string } {
+export function hasOtherKey(map: NetworkMap, { membership }: { readonly membership: { readonly peer: ListedPeer } }) {
   const { id, address } = membership.peer;
-  if (!map.peers.some((peer) => peer.id === id && peer.address === address)) {
-    return { found: `no longer lists this host (peer ${id})`, remedy: '"cpn join" with a new key joins again' };
-  }
-  return {
-    found: `lists another key for this host (peer ${id}): this state is older than the last change of keys, or a copy`,
-    remedy: 'restore the newer state file, or take the peer over with "cpn join" and a new enrolment key',
-  };
+  return map.peers.some((peer) => peer.id === id && peer.address === address);
 }
+
+type ListedPeer = Pick<Peer, 'id' | 'address'>;
 
 /**
  * Returns the map with this host under one of its keys, with the proof of the key, until the next

@@ -10,15 +10,16 @@ export function describeSkipped({ id, name, reason }: SkippedFacts): string {
 }
 
 /** The most sentences; a last one has the number of further peers. */
-const mostDescribed = 10;
+export const mostDescribed = 10;
+
+export function describeMoreSkipped(more: number): string {
+  return `${more} more peers are skipped, because they cannot be used`;
+}
 
 /** Describes the peers of a map that cannot be used. */
 export function describeAllSkipped(skipped: readonly SkippedFacts[] = []): string[] {
   const more = skipped.length - mostDescribed;
-  return [
-    ...skipped.slice(0, mostDescribed).map(describeSkipped),
-    ...(more > 0 ? [`${more} more peers are skipped, because they cannot be used`] : []),
-  ];
+  return [...skipped.slice(0, mostDescribed).map(describeSkipped), ...(more > 0 ? [describeMoreSkipped(more)] : [])];
 }
 
 /** Finds the skipped peer that is this host, or has this host's id, its address or a key of it. */

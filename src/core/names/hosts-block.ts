@@ -1,16 +1,17 @@
 import type { NetworkMap } from '../map/model.ts';
 import { assignLabels, type PeerLabels } from './hosts-label.ts';
 
-/** The domain. `internal` is reserved for private use (ICANN resolution 2024.07.29.06). */
+/** All names end in this; `internal` is for private use alone (ICANN resolution 2024.07.29.06). */
 const domain = 'cpn.internal';
 
-/** The marker lines around our block. */
+/** The lines between which a block of ours is. */
 const begins = (link: string) => `# BEGIN cpn ${link}`;
 const ends = (link: string) => `# END cpn ${link}`;
 
 /**
- * The block of a network in a hosts file (hosts(5)): one line per peer, including this host, sorted
- * by id. A renamed peer keeps its earlier names.
+ * The block of a network in a hosts file (hosts(5)): a line a peer, this host's own included, in the order of their ids.
+ *
+ * A peer that was renamed is found by its earlier names too.
  *
  * @param label the network's own label
  * @param held the labels that this host gave peers before
@@ -29,17 +30,14 @@ export function renderBlock(
   return [`${begins(link)} (written by cpn; edits are lost)`, ...lines, ends(link), ''].join('\n');
 }
 
-/** The lines of a block without its markers. */
+/** The lines of a block without those that mark it. */
 export function linesOf(block: string): string[] {
   return block.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
 }
 
-/**
- * Our part of a hosts file. `isWhole` is false if a marker lacks its counterpart, so that our lines
- * are unknown.
- */
+/** What of a hosts file is ours; `isWhole` is false where a mark lacks its other half, so that it is unknown which lines are ours. */
 export interface FoundBlock {
-  /** Null without a block. Several blocks are joined. */
+  /** Null when there is none; where there are several, one after the other. */
   readonly block: string | null;
   readonly isWhole: boolean;
 }
@@ -52,8 +50,8 @@ export function findBlock(text: string, link: string): FoundBlock {
 }
 
 /**
- * Replaces our block in a hosts file, or removes it. Every other byte stays. Returns `text`
- * unchanged if our block is not whole.
+ * The text of a hosts file with this block, or without one; every other byte stays. Returns `text` itself, whatever was asked
+ * for, where our block is not whole.
  */
 export function replaceBlock(text: string, link: string, block: string | null): string {
   const { parts, isWhole } = split(text, link);
@@ -63,7 +61,7 @@ export function replaceBlock(text: string, link: string, block: string | null): 
     return parts.map((part, index) => (part.isOurs ? (index === first && block) || '' : part.text)).join('');
   }
   if (block === null) return text;
-  // Inserts before an unterminated last line: a line break added to it could not be removed later.
+  // In front of a last line that does not end: a line break added to it could not be removed again later.
   return text === '' || text.endsWith('\n') ? text + block : block + text;
 }
 
@@ -73,7 +71,7 @@ interface Part {
 }
 
 function split(text: string, link: string): { parts: readonly Part[]; isWhole: boolean } {
-  // Fast path: a hosts file that blocks advertising may have hundreds of thousands of lines.
+  // A hosts file of hundreds of thousands of lines is nothing special: some block advertising with it.
   if (!text.includes(begins(link)) && !text.includes(ends(link))) return { parts: [outside(text)], isWhole: true };
   const parts: Part[] = [];
   let isInside = false;
@@ -102,7 +100,7 @@ function outside(text: string): Part {
   return { text, isOurs: false };
 }
 
-/** Other words, or a carriage return of an editor, may follow the marker. */
+/** Words may follow the mark, and an editor may have put a carriage return there. */
 function isMark(line: string, mark: string): boolean {
   return line.startsWith(mark) && /^\s/.test(`${line.slice(mark.length)}\n`);
 }

@@ -1,16 +1,15 @@
 import type { NetworkMap, PeerId } from '../map/model.ts';
-import type { PinRule } from '../map/options.ts';
 import type { KnownPeer, Pin } from './match-pins.ts';
 
-/** A peer whose data from the service differs from its pin. */
+/** A peer of which the service says another thing than what it is known by. */
 export interface PinMismatch {
-  /** Its name at the service. */
+  /** As the service calls it. */
   readonly name: string;
   readonly pin: Pin;
   readonly claimed: KnownPeer;
 }
 
-/** The mismatches of a map that no operator has accepted yet, in the order of the pins. */
+/** The mismatches of a map that no operator accepted yet, in the order of the pins. */
 export function findPinMismatches(map: NetworkMap, pins: readonly Pin[]): PinMismatch[] {
   const mismatches = pins.flatMap((pin) => (pin.claimed ? [{ pin, claimed: pin.claimed }] : []));
   if (mismatches.length === 0) return [];
@@ -23,7 +22,7 @@ export function findPinMismatches(map: NetworkMap, pins: readonly Pin[]): PinMis
 
 /** The differences from the pin, as in `key B instead of A`. */
 export function describeDifference({ pin, claimed }: Pick<PinMismatch, 'pin' | 'claimed'>): string {
-  // If a service sends no ids, the id is the key, which is already described.
+  // Where a service tells no ids a peer goes by its key, of which enough is said.
   const goesByKey = pin.peer === pin.publicKey && claimed.peer === claimed.publicKey;
   const differences = [
     claimed.publicKey === pin.publicKey ? [] : `key ${claimed.publicKey} instead of ${pin.publicKey}`,
@@ -36,14 +35,7 @@ export function describeDifference({ pin, claimed }: Pick<PinMismatch, 'pin' | '
   return differences.flat().join(', ');
 }
 
-/** One sentence: the difference, the value in use, and the remedy. */
-export function describePinMismatch(mismatch: PinMismatch, rule: PinRule, link: string): string {
-  const { name, pin } = mismatch;
-  const differing = `${name} (${pin.address}) changed without a signed proof: ${describeDifference(mismatch)}`;
-  const used = rule === 'strict' ? 'keeping the pinned values' : 'using the new values';
-  return `${differing}; ${used}; verify the change, then type "${acceptCommand(mismatch, link)}"`;
-}
-
-export function acceptCommand({ pin }: Pick<PinMismatch, 'pin'>, link: string): string {
-  return `cpn accept ${pin.address} ${link}`;
+/** The command that accepts it. */
+export function acceptCommand(address: string, link: string): string {
+  return `cpn accept ${address} ${link}`;
 }

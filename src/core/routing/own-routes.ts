@@ -98,10 +98,3 @@ function nameRemoval({ prefix, table, metric, tos }: Route, link: string): strin
   ];
   return [`ip${family} route del`, what, 'dev', link, ...words].join(' ');
 }
-
-/** Describes such a route and the command that removes it. */
-export function describeForeignRoute({ prefix, table, protocol, problem, remedy }: ForeignRoute, link: string): string {
-  const of = table === 'main' ? '' : ` of table ${table}`;
-  const what = `the route to ${prefix}${of} into ${link} (${protocol}) is not of this network`;
-  return `${what}${problem === null ? '' : `: ${problem}`}; "${remedy}" removes it`;
-}

@@ -1,7 +1,9 @@
-/** The maximum number of entries of {@link memoizeByString}: a few megabytes. */
+/** Memoisation of pure functions of strings. */
+
+/** Entries that {@link memoizeByString} keeps: a few megabytes at most. */
 const maxEntries = 65_536;
 
-/** Caches results: in a large network, each pass parses the same addresses. */
+/** The same function, which caches its results: of a large network the same addresses are parsed in each pass. */
 export function memoizeByString<K extends string, V>(read: (text: K) => V): (text: K) => V {
   const known = new Map<K, V>();
   return (text) => {
@@ -14,7 +16,7 @@ export function memoizeByString<K extends string, V>(read: (text: K) => V): (tex
   };
 }
 
-/** Caches only the last result. */
+/** The same function, which caches its last result. */
 export function memoizeLast<T>(read: (text: string) => T): (text: string) => T {
   let last: { readonly text: string; readonly value: T } | null = null;
   return (text) => {

@@ -8,8 +8,7 @@ export interface TarEntry {
 const block = 512;
 
 /**
- * Creates an archive in ustar format (POSIX.1-1988, tar(5)) of regular files that only root may
- * read.
+ * An archive in the ustar form (POSIX.1-1988, tar(5)), of regular files that root alone may read.
  *
  * @param modified seconds since the epoch
  */
@@ -19,7 +18,7 @@ export function packTar(entries: readonly TarEntry[], modified: number): Uint8Ar
     content,
     new Uint8Array((block - (content.length % block)) % block),
   ]);
-  // Two empty blocks end the archive.
+  // Two empty blocks end it.
   const all = [...parts, new Uint8Array(2 * block)];
   const archive = new Uint8Array(all.reduce((sum, part) => sum + part.length, 0));
   let at = 0;

@@ -84,5 +84,5 @@ test('without a pass drift is reported at once, and so is that a network was tak
   expect((await readStatus(simulated.tools))[0]).toMatchObject({ state: 'degraded', drift: [{ kind: 'peer' }] });
   expect(simulated.seconds).toBe(seconds);
   await simulated.tools.store.write({ ...before, enabled: false });
-  expect((await readStatus(simulated.tools))[0]?.warnings).toContain('taken down; "cpn up cpn0" brings it up');
+  expect((await readStatus(simulated.tools))[0]?.warnings).toContain('cpn0 was taken down; "cpn up cpn0" brings it up');
 });

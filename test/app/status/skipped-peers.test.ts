@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { connectPeerService } from '../../../src/api/peer-service.ts';
 import { reconcileNetworks } from '../../../src/app/networks/reconcile.ts';
-import { SkippedPeerListener } from '../../../src/app/run/listeners/skipped-peer-listener.ts';
+import { evaluateNetwork } from '../../../src/app/reconcile/evaluate-network.ts';
+import { ProblemListener } from '../../../src/app/run/listeners/problem-listener.ts';
 import { readStatus } from '../../../src/app/status/status.ts';
 import type { Tools } from '../../../src/app/tools.ts';
 import { dialled, keyPair, peer } from '../../core/samples.ts';
@@ -54,10 +55,10 @@ describe('a peer that cannot be used', () => {
 
   it('is logged by the daemon once while that lasts', async () => {
     const { simulated, tools, service } = await joined([own, good, { ...bad, endpoint: 'nowhere' }]);
-    const watch = new SkippedPeerListener(tools, 'cpn0');
+    const watch = new ProblemListener(tools);
     const look = async () => {
       await reconcileNetworks(tools);
-      watch.onPass(passOf({ state: await simulated.state() }));
+      watch.onPass(passOf(await evaluateNetwork(tools, await simulated.state())));
     };
     const logged = () => simulated.logged.filter(({ message }) => message === 'a peer that cannot be used is skipped');
     await look();

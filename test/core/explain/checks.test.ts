@@ -6,6 +6,7 @@ import type { KernelRoute } from '../../../src/core/host-state/kernel-route.ts';
 import type { Rule } from '../../../src/core/host-state/policy-rule.ts';
 import type { NetworkMap } from '../../../src/core/map/model.ts';
 import type { Prefix } from '../../../src/core/net/cidr.ts';
+import { problem } from '../../../src/core/problems/problem.ts';
 import { tunnelRule } from '../../../src/core/routing/tunnel-rules.ts';
 import { address, dialled, keyPair, network, peer, prefix } from '../samples.ts';
 import { away, check, connector, explain, heard, into, now, office, viewOf, withFilter } from './samples.ts';
@@ -88,9 +89,9 @@ describe('the route', () => {
 
   it('stops where this connector has an outdated map, or the peer has expired', () => {
     const route = away('192.168.50.0/24', { link: 'eth1' });
-    const outdated = 'the map is too old; this connector serves nothing';
+    const outdated = problem('map-expired', { interface: 'cpn0', confirmed_at: '2030-01-01T00:00:00.000Z' });
     const edge = viewOf(network([connector, peer(3)]), { outdated }, {}, {}, connector);
-    expect(stop('192.168.50.9', edge, route)).toMatchObject({ check: 'firewall', detail: outdated });
+    expect(stop('192.168.50.9', edge, route)).toMatchObject({ check: 'firewall', detail: outdated.text });
     const map = network([connector, peer(3), { ...peer(4, { name: 'laptop' }), expiresAt: 1_800_000_000_000 }]);
     expect(stop('10.77.0.4', viewOf(map, { expired: [4] }), away('0.0.0.0/0'))).toMatchObject({
       detail: expect.stringMatching(/laptop.*; it expired on 2027-01-15T08:00:00\.000Z$/),
@@ -216,7 +217,7 @@ describe('WireGuard', () => {
       expect(handshake(tagged, seen, null)).toMatchObject({
         ok: false,
         detail: expect.stringMatching(/edge-1 has a network secret and this host has none: no handshake comes about$/),
-        remedy: expect.stringMatching(/^type here: cpn set --network-secret-file PATH/),
+        remedy: expect.stringMatching(/^type here: cpn set cpn0 --network-secret-file PATH/),
       });
     expect(handshake(tagged, {}, null)?.ok).toBe(true);
     expect(handshake(tagged, silence, '00112233445566ff')?.remedy).toMatch(/UDP to 203\.0\.113\.11/);

@@ -4,6 +4,7 @@ import { CommandFailed, type CpnError } from '../../../src/core/errors/index.ts'
 import type { Unread } from '../../../src/core/forward/foreign/chain.ts';
 import type { InboundDrop } from '../../../src/core/forward/foreign/find-inbound-drop.ts';
 import type { ForeignDrops } from '../../../src/core/forward/foreign/foreign-drops.ts';
+import { type Problem, problem } from '../../../src/core/problems/problem.ts';
 import { bare } from '../samples.ts';
 import { connector, explain, heard, into, laptop, office, viewOf } from './samples.ts';
 
@@ -68,13 +69,14 @@ describe('packet rules of others that drop what peers send to the listen port', 
   });
 
   it('are a problem for doctor, and rules that nft does not show are worth a note', () => {
-    const judge = (...given: [InboundDrop | CpnError | null, (readonly Unread[])?]) =>
+    const drop = problem('packets-dropped', { interface: 'cpn0', drop: cause, command: remedy });
+    const judge = (...given: [Problem | CpnError | null, (readonly Unread[])?]) =>
       checkInboundDrop({ ...view, self: connector }, ...given).map(({ verdict, found, remedy: to }) => [
         verdict,
         found,
         to,
       ]);
-    expect(judge(inbound, [{ kind: 'legacy' }])).toEqual([['problem', cause, remedy]]);
+    expect(judge(drop, [{ kind: 'legacy' }])).toEqual([['problem', cause, remedy]]);
     expect(judge(new CommandFailed('nft', 1, 'no'))).toEqual([
       ['note', expect.stringMatching(/^they cannot be read: nft /), 'sudo cpn doctor, with nft installed'],
     ]);

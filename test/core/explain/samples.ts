@@ -32,8 +32,9 @@ export function viewOf(
     rxBytes: 500,
     txBytes: 500,
   });
-  const known = { silent: {}, failed: [], failures: [], secretTag: null, refused: null, expired: [], outdated: null };
-  const view = { map, address: me.address, listed: true, enabled: true, desired, actual, ...known };
+  const known = { silent: {}, failed: [], failures: [], secretTag: null, refused: null, expired: [] };
+  const problems = { outdated: null, down: null, unlisted: null };
+  const view = { map, address: me.address, listed: true, enabled: true, desired, actual, ...known, ...problems };
   return {
     ...view,
     actual: withFilter(actual, '0', desired.sysctls['net.ipv4.conf.cpn0.rp_filter'] ?? '0'),

@@ -6,9 +6,14 @@ import { findNetwork } from '../../../src/core/explain/find-target.ts';
 import type { NetworkOnHost } from '../../../src/core/explain/view.ts';
 import type { ForwardDrop } from '../../../src/core/forward/foreign/find-drops.ts';
 import type { KernelRoute } from '../../../src/core/host-state/kernel-route.ts';
+import { problem } from '../../../src/core/problems/problem.ts';
 import { tunnelRule } from '../../../src/core/routing/tunnel-rules.ts';
 import { address, desireFor, dialled, network, peer, prefix } from '../samples.ts';
 import { allPass, away, check, connector, explain, into, laptop, office, self, verdicts, viewOf } from './samples.ts';
+
+const facts = { interface: 'cpn0', network: 'office', service: 'https://cp.example' };
+const deleted = { ...facts, received_at: '2030-01-01T00:00:00.000Z', resumes: true };
+const unlisted = { ...facts, peer: 3, has_other_key: false };
 
 describe('the path to a peer', () => {
   it('passes every check on a healthy host', () => {
@@ -64,9 +69,9 @@ describe('the path to a peer', () => {
   });
 
   it.each([
-    ['was taken down', { enabled: false }, /"cpn up cpn0"/],
-    ['was deleted', { enabled: false, deletedAt: '2030-01-01T00:00:00.000Z' }, /ask an admin.*"cpn leave cpn0"/],
-    ['lists this host no more', { listed: false }, /"cpn leave cpn0"/],
+    ['was taken down', { enabled: false, down: problem('taken-down', facts) }, /"cpn up cpn0"/],
+    ['was deleted', { enabled: false, down: problem('network-deleted', deleted) }, /comes back.*"cpn leave cpn0"/],
+    ['no longer lists this host', { listed: false, unlisted: problem('peer-unlisted', unlisted) }, /"cpn leave cpn0"/],
   ])('ends in a network that %s', (words, changes, remedy) => {
     const checks = explain('10.77.0.1', viewOf(office, changes), away('0.0.0.0/0'));
     expect(checks[0]).toMatchObject({

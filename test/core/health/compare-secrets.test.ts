@@ -1,12 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { makeIdentity } from '../../../src/core/crypto/identity.ts';
-import {
-  compareSecret,
-  describeSecretMismatch,
-  findPeersCutOff,
-  findSecretMismatches,
-} from '../../../src/core/health/compare-secrets.ts';
+import { compareSecret, findPeersCutOff, findSecretMismatches } from '../../../src/core/health/compare-secrets.ts';
 import type { Peer } from '../../../src/core/map/model.ts';
+import { problem, toSentence } from '../../../src/core/problems/problem.ts';
 import { keyPair, network, peer } from '../samples.ts';
 
 const mine = '00112233445566ff';
@@ -28,7 +24,9 @@ const heard = (number: number, rxBytes: number, latestHandshake: number | null =
 /** The sentences about these peers. */
 function diagnose(tag: string | null, others: readonly Peer[], observed: ReturnType<typeof heard>[] = []): string[] {
   const view = { map: network([peer(1), ...others]), tag, observed };
-  return findSecretMismatches(view, others).map(describeSecretMismatch);
+  return findSecretMismatches(view, others).map((each) =>
+    toSentence(problem('secret-mismatch', { interface: 'cpn0', ...each })),
+  );
 }
 
 describe('the secret of a peer', () => {
@@ -50,7 +48,7 @@ describe('the secret of a peer', () => {
 describe('what keeps a handshake away', () => {
   it('is reported with its remedy, once for all peers of one kind', () => {
     expect(diagnose(null, [tagged(2, mine), tagged(3, mine), peer(4)])).toEqual([
-      'peer-2, peer-3 have a network secret and this host has none: no handshake comes about; type here: cpn set --network-secret-file PATH, with the file that they have',
+      'peer-2, peer-3 have a network secret and this host has none: no handshake comes about; type here: cpn set cpn0 --network-secret-file PATH, with the file that they have',
     ]);
     expect(diagnose(mine, [tagged(2, mine), tagged(3, theirs), known(4)])).toEqual([
       'peer-4 has no network secret and this host has one: no handshake comes about; type there: cpn set --network-secret-file PATH, with the file that this host has',

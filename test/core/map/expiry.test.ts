@@ -1,27 +1,21 @@
 import { expect, it } from 'vitest';
-import { describeExpiry } from '../../../src/core/map/expiry.ts';
+import { findExpiryWarning } from '../../../src/core/map/expiry.ts';
+import { keyPair, network, peer } from '../samples.ts';
 
 const now = new Date('2030-01-01T00:00:00.000Z');
 const dayMs = 86_400_000;
 
-it.each<[number | undefined, string | null]>([
+it.each<[number | undefined, [number, string] | null]>([
   [undefined, null],
   [8, null],
-  [7, 'this host expires in 7 days, on 2030-01-08T00:00:00.000Z'],
-  [1.5, 'this host expires in 2 days'],
-  [0.5, 'this host expires within a day, on 2030-01-01T12:00:00.000Z'],
-  [0, 'this host expired on 2030-01-01T00:00:00.000Z'],
-  [-30, 'this host expired on 2029-12-02T00:00:00.000Z'],
+  [7, [7, '2030-01-08T00:00:00.000Z']],
+  [1.5, [2, '2030-01-02T12:00:00.000Z']],
+  [0.5, [1, '2030-01-01T12:00:00.000Z']],
+  [0, [0, '2030-01-01T00:00:00.000Z']],
+  [-30, [-30, '2029-12-02T00:00:00.000Z']],
 ])('an end in %j days is %j', (days, found) => {
-  const ending = describeExpiry(days === undefined ? undefined : now.getTime() + days * dayMs, now, {
-    network: 3,
-    peer: 7,
-  });
-  expect(ending).toEqual(
-    found && {
-      isOver: (days ?? 0) <= 0,
-      found: expect.stringContaining(found),
-      remedy: 'an admin sets a later end: cpn peer update 3 7 --expires 90d',
-    },
-  );
+  const own = peer(1, days === undefined ? {} : { expiresAt: now.getTime() + days * dayMs });
+  const host = { keyPair: keyPair(1), rotation: null, membership: { map: network([own]), peer: own } };
+  const expected = found && { isOver: found[0] <= 0, days: found[0], at: found[1] };
+  expect(findExpiryWarning(host, now)).toEqual(expected);
 });

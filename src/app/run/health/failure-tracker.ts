@@ -1,5 +1,6 @@
 import type { PublicKey } from '../../../core/crypto/keys.ts';
 import { comparePeerIds, type PeerFailure } from '../../../core/map/model.ts';
+import { catalogue } from '../../../core/problems/problem.ts';
 import type { Pass } from '../../reconcile/pass.ts';
 import type { Tools } from '../../tools.ts';
 import type { PassListener } from '../pass-listener.ts';
@@ -68,7 +69,7 @@ export class FailureTracker implements PassListener {
       const known = before.find((each) => each.peer === peer);
       if (known?.back === back) continue;
       if (back) this.#log('info', peer, 'a peer answers again; it is not trusted yet');
-      else this.#log('warn', peer, 'a peer does not answer; another is used where there is one');
+      else this.#log('warn', peer, catalogue['peer-silent'].title);
     }
     const trusted = before.filter(({ peer }) => !failed.some((each) => each.peer === peer));
     for (const { peer } of trusted) this.#log('info', peer, 'a peer that did not answer is trusted again');

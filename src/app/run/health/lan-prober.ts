@@ -7,6 +7,7 @@ import {
   trackLanHealth,
 } from '../../../core/health/lan-health.ts';
 import type { Address } from '../../../core/net/cidr.ts';
+import { catalogue } from '../../../core/problems/problem.ts';
 import type { Joined } from '../../../store/state/state.ts';
 import type { Notes } from '../../../store/store.ts';
 import { findLan, type Lan, type LanTarget } from '../../lan/lan.ts';
@@ -118,7 +119,7 @@ export class LanProber implements PassListener {
     for (const route of routes.filter((each) => before.includes(each) !== dead.includes(each))) {
       const behind = round.filter(({ address }) => address !== null && findRouteTo(address, routes) === route);
       const facts = { interface: this.#link, route, targets: behind.map(({ target }) => target) };
-      if (dead.includes(route)) log.warn(facts, 'the LAN behind a route does not answer');
+      if (dead.includes(route)) log.warn(facts, catalogue['lan-silent'].title);
       else log.info(facts, 'the LAN behind a route answers again');
     }
   }

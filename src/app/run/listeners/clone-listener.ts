@@ -1,18 +1,22 @@
 import { type EndpointHistory, findAlternating, trackEndpoints } from '../../../core/health/alternating-endpoints.ts';
+import { findClones } from '../../problems/find-problems.ts';
 import type { Pass } from '../../reconcile/pass.ts';
 import { secondsNow, type Tools } from '../../tools.ts';
 import type { PassListener } from '../pass-listener.ts';
+import { ProblemLog } from '../problem-log.ts';
 
 /** Notes and logs the peers whose packets come from two endpoints in turn. */
 export class CloneListener implements PassListener {
   readonly #tools: Tools;
   readonly #link: string;
+  readonly #log: ProblemLog;
   #history: EndpointHistory = new Map();
   #noted = '{}';
 
   constructor(tools: Tools, link: string) {
     this.#tools = tools;
     this.#link = link;
+    this.#log = new ProblemLog(tools.log);
   }
 
   async onPass({ evaluation }: Pass): Promise<void> {
@@ -20,20 +24,11 @@ export class CloneListener implements PassListener {
     const { state, actual } = evaluation;
     const at = this.#tools.monotonic();
     this.#history = trackEndpoints(this.#history, actual.device?.peers ?? [], secondsNow(this.#tools), at);
-    const found = findAlternating(this.#history, at);
-    const alternating = Object.fromEntries(found);
+    const alternating = Object.fromEntries(findAlternating(this.#history, at));
     const noted = JSON.stringify(alternating);
     if (noted === this.#noted) return;
-    const before: Readonly<Record<string, unknown>> = JSON.parse(this.#noted);
     this.#noted = noted;
-    for (const { publicKey, name } of state.membership.map.peers) {
-      const endpoints = found.get(publicKey);
-      if (endpoints === undefined || publicKey in before) continue;
-      this.#tools.log.warn(
-        { interface: this.#link, peer: name, endpoints },
-        'packets of a peer come from two endpoints in turn; two hosts may have its identity',
-      );
-    }
+    this.#log.update(findClones(state, { sync: {}, alternating }));
     await this.#tools.store.amendNotes(this.#link, { alternating });
   }
 }

@@ -1,3 +1,4 @@
+import { catalogue } from '../../../core/problems/problem.ts';
 import type { Change } from '../../../core/reconcile/change.ts';
 import {
   type Aimed,
@@ -97,7 +98,7 @@ export class DriftDamper implements PassListener {
     const suspects = recurring.length > before ? ((await host.conflictingProcesses?.()) ?? []) : [];
     if (recurring.length > before) {
       const targets = recurring.map(({ what }) => what);
-      log.warn({ interface: this.#link, targets, suspects }, 'drift keeps coming back');
+      log.warn({ interface: this.#link, targets, suspects }, catalogue['repair-postponed'].title);
     }
     await this.#save(
       recurring.map((each) => describe(each, suspects)),

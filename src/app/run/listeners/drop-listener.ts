@@ -1,13 +1,14 @@
-import { CpnError, ForwardingDropped, InboundDropped } from '../../../core/errors/index.ts';
-import { describeInbound } from '../../../core/forward/foreign/describe-drop.ts';
+import { CpnError } from '../../../core/errors/index.ts';
 import type { PacketPaths } from '../../../core/forward/foreign/foreign-drops.ts';
 import type { Prefix } from '../../../core/net/cidr.ts';
+import { catalogue } from '../../../core/problems/problem.ts';
 import { sameData } from '../../../core/util/same-data.ts';
 import type { HostEvent } from '../../../host/host.ts';
-import { findDrops, findPaths } from '../../lan/foreign-drops.ts';
+import { findDropProblems, findDrops, findPaths } from '../../lan/foreign-drops.ts';
 import type { Pass } from '../../reconcile/pass.ts';
 import type { Tools } from '../../tools.ts';
 import type { PassListener } from '../pass-listener.ts';
+import { ProblemLog } from '../problem-log.ts';
 import { TransitionLogger } from '../transition-logger.ts';
 
 /** A pass may come a fifth before the interval is over, and counts all the same. */
@@ -30,8 +31,7 @@ export class DropListener implements PassListener {
   /** Seconds. */
   readonly #pause: number;
   readonly #trigger: (inMs: number) => void;
-  readonly #forward: TransitionLogger;
-  readonly #inbound: TransitionLogger;
+  readonly #log: ProblemLog;
   readonly #unread: TransitionLogger;
   /** What the notes contain; undefined before the first check. */
   #noted: boolean | undefined;
@@ -51,11 +51,9 @@ export class DropListener implements PassListener {
     this.#tools = tools;
     this.#link = link;
     this.#pause = interval * leeway;
-    const transitions = (begins: string, ends: string) =>
-      new TransitionLogger(tools.log, { interface: link }, { begins, ends });
-    this.#forward = transitions('packets to be forwarded are dropped', 'packets to be forwarded are no longer dropped');
-    this.#inbound = transitions('UDP to the listen port is dropped', 'UDP to the listen port is no longer dropped');
-    this.#unread = transitions('the packet rules cannot be read', 'the packet rules can be read again');
+    this.#log = new ProblemLog(tools.log);
+    const { title } = catalogue['rules-unread'];
+    this.#unread = new TransitionLogger(tools.log, { interface: link }, { begins: title, ends: `over: ${title}` });
   }
 
   /** The routes to which nothing gets through for some seconds, each with the reason. */
@@ -85,8 +83,7 @@ export class DropListener implements PassListener {
       const { forward, routes, inbound } = evaluation === null ? none : await findDrops(this.#tools, evaluation);
       this.#noteRoutes(routes, now);
       this.#unread.update(null);
-      this.#forward.update(forward.length === 0 ? null : new ForwardingDropped(forward));
-      this.#inbound.update(inbound && new InboundDropped(describeInbound(inbound, this.#link)));
+      this.#log.update(findDropProblems(this.#link, forward, inbound));
       await this.#note(inbound !== null);
       if (inbound !== null) this.#due = Math.min(this.#due, soon);
     } catch (error) {

@@ -1,5 +1,6 @@
 import { findGone } from '../../../core/health/lan-routes.ts';
 import type { Prefix } from '../../../core/net/cidr.ts';
+import { catalogue } from '../../../core/problems/problem.ts';
 import type { HostEvent } from '../../../host/host.ts';
 import { updateLanRoutes } from '../../lan/lan-routes.ts';
 import type { Pass } from '../../reconcile/pass.ts';
@@ -47,7 +48,7 @@ export class LanRouteListener implements PassListener {
       const facts = { interface: this.#link, route };
       const reason = lanRoutes[route]?.gone;
       if (gone.includes(route) && !wasGone.includes(route)) {
-        log.warn({ ...facts, reason }, 'the path to the LAN behind a route is gone');
+        log.warn({ ...facts, reason }, catalogue['lan-unreachable'].title);
       } else if (wasGone.includes(route) && !gone.includes(route)) {
         log.info(facts, 'the path to the LAN behind a route is back');
       }

@@ -1,18 +1,16 @@
 import type { PeerId } from '../../../core/map/model.ts';
 import type { Pin } from '../../../core/pins/match-pins.ts';
-import { describeDifference, findPinMismatches } from '../../../core/pins/pin-mismatch.ts';
 import type { Joined } from '../../../store/state/state.ts';
 import type { Pass } from '../../reconcile/pass.ts';
 import type { Tools } from '../../tools.ts';
 import type { PassListener } from '../pass-listener.ts';
 
-/** Logs peers whose key or address differs from the pin: each mismatch once, and each change of a pin. */
+/** Logs each change of a pin. */
 export class PinListener implements PassListener {
   readonly #tools: Pick<Tools, 'log'>;
   readonly #link: string;
   /** Null until the first pass. */
   #pins: readonly Pin[] | null = null;
-  #logged: ReadonlySet<string> = new Set();
 
   constructor(tools: Pick<Tools, 'log'>, link: string) {
     this.#tools = tools;
@@ -21,31 +19,8 @@ export class PinListener implements PassListener {
 
   onPass({ evaluation }: Pass): void {
     if (evaluation === null || evaluation.state.pins === this.#pins) return;
-    this.#logMismatches(evaluation.state);
     if (this.#pins !== null) this.#logChanges(evaluation.state, this.#pins);
     this.#pins = evaluation.state.pins;
-  }
-
-  #logMismatches({ membership, pins, options }: Joined): void {
-    const logged = new Set<string>();
-    for (const { name, pin, claimed } of findPinMismatches(membership.map, pins)) {
-      const difference = describeDifference({ pin, claimed });
-      const key = `${claimed.peer}: ${difference}`;
-      logged.add(key);
-      if (this.#logged.has(key)) continue;
-      const facts = {
-        interface: this.#link,
-        peer: claimed.peer,
-        name,
-        address: pin.address,
-        known_key: pin.publicKey,
-        claimed_key: claimed.publicKey,
-        difference,
-        pin: options.pin,
-      };
-      this.#tools.log.warn(facts, options.pin === 'strict' ? messages.held : messages.changed);
-    }
-    this.#logged = logged;
   }
 
   #logChanges({ membership, pins }: Joined, before: readonly Pin[]): void {
@@ -66,8 +41,6 @@ export class PinListener implements PassListener {
 }
 
 const messages = {
-  held: 'peer changed without a signed proof; keeping the pinned values',
-  changed: 'peer changed without a signed proof; using the new values',
   accepted: 'the mismatch of a peer with its pin was accepted',
   proven: 'a peer proved a new key',
   reused: 'an address moved from one peer to another',

@@ -7,13 +7,13 @@ import type { InboundDrop } from './find-inbound-drop.ts';
 /** The most prefixes in a message; a connector may have many routes. */
 const mostNamed = 5;
 
-/** Describes a drop: the packets, the program, the reason, and the command to type. */
+/** What is dropped, by whom, and why. */
 export function describeDrop(drop: ForwardDrop): string {
-  const { author, reason, remedy, paths, some } = drop;
+  const { author, reason, paths, some } = drop;
   const by = author === null ? '' : `, probably made by ${author}`;
   const whole = describePaths(paths);
   const which = some.length === 0 ? whole : `to some of ${whole.replace(/^to /, '')} (${listRanges(some)})`;
-  return `packets ${which} do not get through ${nameTable(drop)}${by} (${reason}); ${remedy}`;
+  return `packets ${which} do not get through ${nameTable(drop)}${by} (${reason})`;
 }
 
 /** Names the table of a drop. */
@@ -66,9 +66,9 @@ export function describeUnread(rules: readonly Unread[]): { readonly found: stri
   return { found, remedy: 'see what they drop: iptables-legacy -S' };
 }
 
-/** Describes a drop: the packets, the rules, the effect, and the command to type. */
-export function describeInbound(drop: InboundDrop, link: string): string {
-  return `${describeCause(drop)}: other hosts cannot start a session with this one; ${describeRemedy(drop, link)}`;
+/** What is dropped, by which rules, and what follows. */
+export function describeInbound(drop: InboundDrop): string {
+  return `${describeCause(drop)}: other hosts cannot start a session with this one`;
 }
 
 /** Describes what is dropped, and by which rules. */

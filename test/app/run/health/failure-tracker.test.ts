@@ -81,7 +81,7 @@ describe('a connector that is probed', () => {
     expect(simulated.logged.filter(({ level }) => level !== 'debug')).toEqual([
       {
         level: 'warn',
-        message: 'a peer does not answer; another is used where there is one',
+        message: 'a peer does not answer',
         facts: { interface: 'cpn0', peer: 'peer-2' },
       },
     ]);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { describeLan } from '../../../../src/app/problems/describe-lan.ts';
+import { findLanProblems } from '../../../../src/app/problems/find-problems.ts';
 import { LanProber } from '../../../../src/app/run/health/lan-prober.ts';
 import { MissingTool } from '../../../../src/core/errors/index.ts';
 import type { Peer } from '../../../../src/core/map/model.ts';
@@ -153,6 +153,10 @@ describe('a target', () => {
   });
 });
 
+type LanNotes = Pick<Parameters<typeof findLanProblems>[1], 'dead' | 'probed'>;
+const describeLan = (state: Joined, notes: LanNotes) =>
+  findLanProblems(state, { ...notes, ways: null }).map(({ text }) => text);
+
 describe('status', () => {
   const state = connectorOf(['192.168.50.20:80', 'nas.example', '192.0.2.1'], { withdrawn: [office] });
 
@@ -162,7 +166,7 @@ describe('status', () => {
       expect.stringMatching(
         /^the LAN behind 192\.168\.60\.0\/24 does not answer .*; the control plane still has the route in service here/,
       ),
-      'probe target 192.0.2.1 lies behind none of the routes that this host serves, and tells nothing of them',
+      'probe target 192.0.2.1 lies behind none of the routes that this host serves',
     ]);
   });
 
@@ -177,7 +181,7 @@ describe('status', () => {
     expect(describeLan(state, noted('192.168.50.7', 'no ping'))[0]).toContain('cannot be asked: no ping');
   });
 
-  it('shows nothing for a host without probes', () => {
-    expect(describeLan(connectorOf([]), { dead: [office], probed: {} })).toEqual([]);
+  it('shows no targets for a host without probes', () => {
+    expect(describeLan(connectorOf([]), { dead: [], probed: {} })).toEqual([]);
   });
 });

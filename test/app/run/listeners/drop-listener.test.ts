@@ -37,7 +37,7 @@ const by = (table: string): ForwardDrop => ({
 });
 const forward = (...drops: readonly ForwardDrop[]): ForeignDrops => ({ forward: drops, inbound: null });
 const words = (table: string) =>
-  `packets to 192.168.50.0/24 do not get through nft table ip ${table} (policy drop of chain forward); let cpn0 through there`;
+  `packets to 192.168.50.0/24 do not get through nft table ip ${table} (policy drop of chain forward)`;
 
 /** A connector, or another host, with a listener that checks every 30 s; `look` returns what it logged. */
 async function watchOver(type: 'connector' | 'origin' = 'connector', endpoint: Endpoint | null = null) {
@@ -53,8 +53,8 @@ async function watchOver(type: 'connector' | 'origin' = 'connector', endpoint: E
   return { simulated, watch, look, triggers };
 }
 
-const begins = 'warn: packets to be forwarded are dropped';
-const ends = 'info: packets to be forwarded are no longer dropped';
+const begins = 'warn: packet rules of another program drop packets';
+const ends = 'info: over: packet rules of another program drop packets';
 
 describe('a drop of forwarded packets by another program', () => {
   it('is logged when it begins, changes and ends', async () => {
@@ -63,14 +63,18 @@ describe('a drop of forwarded packets by another program', () => {
     watch.onEvent(rulesChanged);
     simulated.drops = forward(by('a'));
     expect(await look()).toEqual([begins]);
-    expect(simulated.logged.at(-1)?.facts).toMatchObject({ interface: 'cpn0', error: words('a') });
+    expect(simulated.logged.at(-1)?.facts).toMatchObject({
+      code: 'packets-dropped',
+      interface: 'cpn0',
+      drop: words('a'),
+    });
     watch.onEvent(rulesChanged);
     expect(await look()).toEqual([]);
     simulated.drops = forward(by('a'), by('b'));
     watch.onEvent(rulesChanged);
     expect(await look()).toEqual([begins]);
     await watch.onPass(passOf(null));
-    expect(simulated.logged.at(-1)?.message).toBe('packets to be forwarded are no longer dropped');
+    expect(simulated.logged.slice(-2).map(({ level, message }) => `${level}: ${message}`)).toEqual([ends, ends]);
   });
 
   it('is checked once an interval, unless something changed', async () => {
@@ -130,12 +134,12 @@ describe('a drop of forwarded packets by another program', () => {
       throw new CommandFailed('nft', 1, 'no');
     };
     watch.onEvent(rulesChanged);
-    expect(await look()).toEqual(['warn: the packet rules cannot be read']);
+    expect(await look()).toEqual(['warn: packet rules of other programs cannot be read']);
     watch.onEvent(rulesChanged);
     expect(await look()).toEqual([]);
     simulated.tools.host.foreignDrops = foreignDrops;
     watch.onEvent(rulesChanged);
-    expect(await look()).toEqual(['info: the packet rules can be read again']);
+    expect(await look()).toEqual(['info: over: packet rules of other programs cannot be read']);
   });
 });
 
@@ -147,7 +151,10 @@ describe('the status of a connector', () => {
     const before = (await readStatus(simulated.tools))[0];
     simulated.drops = forward(by('a'));
     const [after] = await readStatus(simulated.tools);
-    expect(after).toMatchObject({ state: 'degraded', warnings: [...(before?.warnings ?? []), words('a')] });
+    expect(after).toMatchObject({
+      state: 'degraded',
+      warnings: [...(before?.warnings ?? []), `${words('a')}; let cpn0 through there`],
+    });
     simulated.tools.host.foreignDrops = async () => {
       throw new CommandFailed('nft', 1, 'no');
     };
@@ -160,8 +167,7 @@ describe('a drop of UDP to the listen port by rules of other programs', () => {
     ...{ port: 51820, family: 'ip', table: 'filter', reason: 'policy drop of chain INPUT', rejects: false },
     ...{ author: 'ufw', command: 'ufw allow 51820/udp' },
   };
-  const starts = 'warn: UDP to the listen port is dropped';
-  const stops = 'info: UDP to the listen port is no longer dropped';
+  const [starts, stops] = [begins, ends];
 
   /** An origin that others dial, or one that they do not, with its tunnel up. */
   async function dialled(endpoint: typeof dialledAt | null) {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { describeLanRoutes } from '../../../../src/app/lan/lan-routes.ts';
 import { withdrawnBy } from '../../../../src/app/lan/withdraw.ts';
+import { findLanProblems } from '../../../../src/app/problems/find-problems.ts';
 import { evaluateNetwork } from '../../../../src/app/reconcile/evaluate-network.ts';
 import { passNetwork } from '../../../../src/app/reconcile/pass.ts';
 import { noUpdate } from '../../../../src/app/reconcile/state-update.ts';
@@ -72,7 +72,7 @@ describe('a connector', () => {
     expect(await pass()).toEqual([]);
     expect(await pass([], [other])).toEqual([one]);
     expect(await pass([one], [other])).toEqual([one]);
-    expect(describeLanRoutes(serving(), (await simulated.tools.store.readNotes('cpn0')).ways)[0]).toContain(
+    expect(findLanProblems(serving(), await simulated.tools.store.readNotes('cpn0'))[0]?.text).toContain(
       '(nft table ip filter drops what this host forwards there)',
     );
     const without = { ...other, routes: [two], withdrawn: [one] };
@@ -111,9 +111,9 @@ describe('a connector', () => {
     await pass();
     see(lan.slice(1));
     await pass();
-    const { ways: lanRoutes } = await simulated.tools.store.readNotes('cpn0');
-    const what = `this host has no way to the LAN behind ${one} (the route there by eth1 is gone); `;
-    expect(describeLanRoutes(serving(), lanRoutes)).toEqual([
+    const notes = await simulated.tools.store.readNotes('cpn0');
+    const what = `this host has no route to the LAN behind ${one} (the route there by eth1 is gone); `;
+    expect(findLanProblems(serving(), notes).map(({ text }) => text)).toEqual([
       `${what}the control plane still has the route in service here, and others send to it`,
     ]);
   });

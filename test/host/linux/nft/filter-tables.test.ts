@@ -73,7 +73,7 @@ describe('what other programs drop', () => {
       'packets to 192.168.50.0/24 do not get through nft table inet firewalld, probably made by firewalld (chain filter_FWD_public rejects them); "firewall-cmd --permanent --zone=trusted --add-interface=cpn0 && firewall-cmd --reload" lets them through',
     ],
   ])('is found in the rules of %s', async (name, card, words) => {
-    expect((await drops(name, card)).map(describeDrop)).toEqual([words]);
+    expect((await drops(name, card)).map((drop) => `${describeDrop(drop)}; ${drop.remedy}`)).toEqual([words]);
   });
 
   test.each([
@@ -220,7 +220,9 @@ describe('parseFilterTables', () => {
           { set: { family: 'inet', table: 't', name: 's', elem: expr } },
         ]);
         try {
-          findForwardDrops(parseFilterTables(text), 'cpn0', ways(null)).map(describeDrop);
+          findForwardDrops(parseFilterTables(text), 'cpn0', ways(null)).map(
+            (drop) => `${describeDrop(drop)}; ${drop.remedy}`,
+          );
         } catch (error) {
           expect(error).toBeInstanceOf(CpnError);
         }

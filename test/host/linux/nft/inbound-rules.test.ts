@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { describeInbound } from '../../../../src/core/forward/foreign/describe-drop.ts';
+import { describeInbound, describeRemedy } from '../../../../src/core/forward/foreign/describe-drop.ts';
 import { findInboundDrop } from '../../../../src/core/forward/foreign/find-inbound-drop.ts';
 import type { InboundPath } from '../../../../src/core/forward/foreign/inbound-path.ts';
 import { parseFilterTables } from '../../../../src/host/linux/nft/filter-tables.ts';
@@ -61,7 +61,7 @@ describe('what rules of other programs drop of UDP to the listen port', () => {
     ],
   ])('is found in the default rules of %s', async (name, words) => {
     const found = drop(await recorded(name));
-    expect(found && describeInbound(found, 'cpn0')).toBe(words);
+    expect(found && `${describeInbound(found)}; ${describeRemedy(found, 'cpn0')}`).toBe(words);
   });
 
   // Each as nft 1.0.6 prints what "ufw allow 51820/udp" and "firewall-cmd --add-port=51820/udp" add.
@@ -83,14 +83,16 @@ describe('what rules of other programs drop of UDP to the listen port', () => {
 
   test('suggests a command for plain tables, and for those of iptables', () => {
     const plain = drop(table([state(['established', 'related']), accept]));
-    expect(plain && describeInbound(plain, 'cpn0')).toMatch(
+    expect(plain && `${describeInbound(plain)}; ${describeRemedy(plain, 'cpn0')}`).toMatch(
       /^nft table inet t drops UDP to port 51820 \(policy drop of chain i\): .*; "nft insert rule inet t i udp dport 51820 accept" lets it in$/,
     );
     const iptables = table([]).replaceAll('"inet"', '"ip"').replaceAll('"t"', '"filter"').replaceAll('"i"', '"INPUT"');
     expect(drop(iptables)?.command).toBe('iptables -I INPUT -p udp --dport 51820 -j ACCEPT');
     const odd = drop(table([]).replaceAll('"t"', JSON.stringify('\u{1b}[31m$(reboot)')));
     expect(odd).toMatchObject({ table: '\u{fffd}[31m$(reboot)', command: null });
-    expect(odd && describeInbound(odd, 'cpn0')).toMatch(/; accept UDP to port 51820 there$/);
+    expect(odd && `${describeInbound(odd)}; ${describeRemedy(odd, 'cpn0')}`).toMatch(
+      /; accept UDP to port 51820 there$/,
+    );
   });
 
   test('is nothing while one of the paths is open', () => {

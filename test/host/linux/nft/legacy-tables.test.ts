@@ -1,7 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { describeDrop, describeInbound, describeUnread } from '../../../../src/core/forward/foreign/describe-drop.ts';
+import {
+  describeDrop,
+  describeInbound,
+  describeRemedy,
+  describeUnread,
+} from '../../../../src/core/forward/foreign/describe-drop.ts';
 import { findForeignDrops } from '../../../../src/core/forward/foreign/foreign-drops.ts';
 import type { InboundPath } from '../../../../src/core/forward/foreign/inbound-path.ts';
 import type { ForwardPath } from '../../../../src/core/forward/foreign/path.ts';
@@ -28,7 +33,7 @@ describe('rules of iptables-legacy', () => {
   test('of docker drop what a connector forwards, until they accept it', () => {
     const [drop, ...others] = judge(parseLegacyTables(docker)).forward;
     expect(others).toEqual([]);
-    expect(drop && describeDrop(drop)).toBe(
+    expect(drop && `${describeDrop(drop)}; ${drop.remedy}`).toBe(
       'packets to and from 192.168.50.0/24 do not get through table filter of iptables-legacy, probably made by docker (policy drop of chain FORWARD); "iptables-legacy -I DOCKER-USER -i cpn0 -j ACCEPT && iptables-legacy -I DOCKER-USER -o cpn0 -j ACCEPT" lets them through',
     );
     const accepts = '-A DOCKER-USER -i cpn0 -j ACCEPT\n-A DOCKER-USER -o cpn0 -j ACCEPT\n-A DOCKER-USER -j RETURN';
@@ -37,7 +42,7 @@ describe('rules of iptables-legacy', () => {
 
   test('drop what comes to the listen port', () => {
     const found = judge(filter(':INPUT DROP [0:0]', '-A INPUT -p udp -m udp --dport 53 -j ACCEPT')).inbound;
-    expect(found && describeInbound(found, 'cpn0')).toBe(
+    expect(found && `${describeInbound(found)}; ${describeRemedy(found, 'cpn0')}`).toBe(
       'table filter of iptables-legacy drops UDP to port 51820 (policy drop of chain INPUT): other hosts cannot start a session with this one; "iptables-legacy -I INPUT -p udp --dport 51820 -j ACCEPT" lets it in',
     );
   });
@@ -85,7 +90,7 @@ describe('the table with which firewalld closes a host', () => {
     expect(found.forward.map(({ author, remedy }) => [author, remedy])).toEqual([
       ['firewalld in panic mode', '"firewall-cmd --panic-off" ends it'],
     ]);
-    expect(found.inbound && describeInbound(found.inbound, 'cpn0')).toBe(
+    expect(found.inbound && `${describeInbound(found.inbound)}; ${describeRemedy(found.inbound, 'cpn0')}`).toBe(
       'firewalld in panic mode drops UDP to port 51820 (nft table inet firewalld_policy_drop, policy drop of chain raw_prerouting): other hosts cannot start a session with this one; "firewall-cmd --panic-off" lets it in',
     );
   });

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { describeDrop, describeInbound } from '../../../../src/core/forward/foreign/describe-drop.ts';
+import { describeDrop, describeInbound, describeRemedy } from '../../../../src/core/forward/foreign/describe-drop.ts';
 import { findForwardDrops } from '../../../../src/core/forward/foreign/find-drops.ts';
 import { findInboundDrop } from '../../../../src/core/forward/foreign/find-inbound-drop.ts';
 import type { InboundPath } from '../../../../src/core/forward/foreign/inbound-path.ts';
@@ -25,7 +25,7 @@ const ways = (to: string, lan = 'docker0'): ForwardPath[] => [
   { iif: lan, oif: 'cpn0', from: prefix(to), to: network, state: 'established' },
 ];
 const describeDrops = async (name: string, to: string, lan?: string) =>
-  findForwardDrops(await recorded(name), 'cpn0', ways(to, lan)).map(describeDrop);
+  findForwardDrops(await recorded(name), 'cpn0', ways(to, lan)).map((drop) => `${describeDrop(drop)}; ${drop.remedy}`);
 
 const inRaw =
   '"iptables -t raw -I PREROUTING -i cpn0 -d 172.17.0.0/16 -j ACCEPT" lets them through until this host starts again, "allow-direct-routing": true in /etc/docker/daemon.json (Docker 28.2) for good';
@@ -186,7 +186,7 @@ describe('a rule at another hook', () => {
       tableWith({ name: 'raw', chain: 'PREROUTING', hook: 'prerouting', prio: -300 }, [udp, drop]),
       [inbound],
     );
-    expect(found && describeInbound(found, 'cpn0')).toBe(
+    expect(found && `${describeInbound(found)}; ${describeRemedy(found, 'cpn0')}`).toBe(
       'nft table ip raw drops UDP to port 51820 (chain PREROUTING): other hosts cannot start a session with this one; "iptables -t raw -I PREROUTING -p udp --dport 51820 -j ACCEPT" lets it in',
     );
   });

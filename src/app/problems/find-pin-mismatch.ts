@@ -13,7 +13,7 @@ export function pinMismatchFinder({ membership, pins, options, interface: link }
     if (mismatch === undefined) return { pin: 'ok', claim: null, claimedPublicKey: null };
     return {
       pin: options.pin === 'strict' ? 'held' : 'changed',
-      claim: `${describeDifference(mismatch)}; if that is right, "${acceptCommand(mismatch, link)}"`,
+      claim: `${describeDifference(mismatch)}; if that is right, "${acceptCommand(mismatch.pin.address, link)}"`,
       claimedPublicKey: mismatch.claimed.publicKey,
     };
   };

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { evaluateNetwork } from '../../../../src/app/reconcile/evaluate-network.ts';
 import { passNetwork } from '../../../../src/app/reconcile/pass.ts';
 import { noUpdate } from '../../../../src/app/reconcile/state-update.ts';
-import { ForeignRouteListener } from '../../../../src/app/run/listeners/foreign-route-listener.ts';
+import { ProblemListener } from '../../../../src/app/run/listeners/problem-listener.ts';
 import { peer, prefix } from '../../../core/samples.ts';
 import { joinedTo, mapAt } from '../../joined-state.ts';
 import { SimulatedHost } from '../../simulated-host.ts';
@@ -11,7 +11,7 @@ import { passOf } from '../pass-of.ts';
 it('a route that is not ours is logged once while it is there, and when it is gone', async () => {
   const simulated = await SimulatedHost.with(joinedTo(mapAt('"1"', [peer(2)])));
   await passNetwork(simulated.tools, 'cpn0', noUpdate, { withinMs: 1 });
-  const watch = new ForeignRouteListener(simulated.tools, 'cpn0');
+  const watch = new ProblemListener(simulated.tools);
   const look = async () => watch.onPass(passOf(await evaluateNetwork(simulated.tools, await simulated.state())));
   const { actual } = simulated;
   await look();
@@ -25,7 +25,11 @@ it('a route that is not ours is logged once while it is there, and when it is go
   await look();
   const logged = simulated.logged.filter(({ facts }) => 'route' in facts);
   expect(logged).toMatchObject([
-    { level: 'warn', facts: { route: '10.9.0.0/16', remedy: 'ip route del 10.9.0.0/16 dev cpn0' } },
-    { level: 'info', facts: { route: '10.9.0.0/16' } },
+    {
+      level: 'warn',
+      message: 'a route into the tunnel is not of this network',
+      facts: { code: 'route-foreign', interface: 'cpn0', command: 'ip route del 10.9.0.0/16 dev cpn0' },
+    },
+    { level: 'info', message: 'over: a route into the tunnel is not of this network', facts: { route: '10.9.0.0/16' } },
   ]);
 });

@@ -1,0 +1,127 @@
+import { findRouteTo } from '../../core/health/lan-health.ts';
+import { findExpiryWarning } from '../../core/map/expiry.ts';
+import { findOwnPeer } from '../../core/map/own-peer.ts';
+import { mostDescribed } from '../../core/map/skipped-peers.ts';
+import { describeDifference, findPinMismatches } from '../../core/pins/pin-mismatch.ts';
+import { type Problem, problem } from '../../core/problems/problem.ts';
+import { explainHosts } from '../../core/reconcile/plan-hosts.ts';
+import { findForeignRoutes } from '../../core/routing/own-routes.ts';
+import type { Joined } from '../../store/state/state.ts';
+import type { Notes } from '../../store/store.ts';
+import { findLan } from '../lan/lan.ts';
+import { findUnreachableLans } from '../lan/lan-routes.ts';
+import type { Evaluation } from '../reconcile/evaluate-network.ts';
+
+/** The pin mismatches that no user has accepted. */
+export function findPinProblems({ membership, pins, options, interface: link }: Joined): Problem[] {
+  return findPinMismatches(membership.map, pins).map(({ name, pin, claimed }) =>
+    problem('pin-mismatch', {
+      ...{ interface: link, peer: claimed.peer, name, address: pin.address },
+      ...{ known_key: pin.publicKey, claimed_key: claimed.publicKey },
+      ...{ difference: describeDifference({ pin, claimed }), pin: options.pin },
+    }),
+  );
+}
+
+/** Peers of the map that cannot be used: the first ones, and how many more there are. */
+export function findSkippedPeers({ membership, interface: link }: Joined, most = mostDescribed): Problem[] {
+  const skipped = membership.map.skipped ?? [];
+  const more = skipped.length - most;
+  return [
+    ...skipped
+      .slice(0, most)
+      .map(({ id: peer, name, address, reason }) =>
+        problem('peer-skipped', { interface: link, peer, name, address, reason }),
+      ),
+    ...(more > 0 ? [problem('peers-skipped', { interface: link, more })] : []),
+  ];
+}
+
+/** That this host expires within a week, or has expired. */
+export function findExpiryProblem(state: Joined, now: Date): Problem[] {
+  const expiry = findExpiryWarning(state, now);
+  if (expiry === null) return [];
+  const { map, peer } = state.membership;
+  const network = typeof map.id === 'number' ? map.id : 'NETWORK';
+  const facts = { interface: state.interface, expires_at: expiry.at, network, peer: peer.id };
+  return [expiry.isOver ? problem('peer-expired', facts) : problem('expires-soon', { ...facts, days: expiry.days })];
+}
+
+/** Peers whose endpoint is not used. */
+export function findUnusedEndpoints({ state, desired }: Evaluation): Problem[] {
+  const names = new Map(state.membership.map.peers.map(({ id, name }) => [id, name]));
+  return [...desired.lostEndpoints].map(([id, reason]) =>
+    problem('endpoint-unused', { interface: state.interface, peer: names.get(id) ?? `${id}`, reason }),
+  );
+}
+
+/** Routes into the interface that are not of this network. */
+export function findForeignRouteProblems({ state, desired, actual }: Evaluation): Problem[] {
+  return findForeignRoutes(desired, actual).map(({ prefix: route, remedy: command, ...rest }) =>
+    problem('route-foreign', { interface: state.interface, route, command, ...rest }),
+  );
+}
+
+/** That the hosts file lacks the peers. */
+export function findHostsProblem({ state, desired, actual }: Evaluation): Problem[] {
+  const found = explainHosts(desired, actual);
+  return found === null ? [] : [problem('hosts-not-updated', { interface: state.interface, problem: found })];
+}
+
+/** That this host, or a peer, may be on two hosts. */
+export function findClones(
+  { interface: link, membership }: Joined,
+  { sync, alternating }: Pick<Notes, 'alternating'> & { readonly sync: Pick<Notes['sync'], 'clonedSince'> },
+): Problem[] {
+  const { clonedSince: since } = sync;
+  const peers = membership.map.peers.flatMap(({ publicKey, name }) => {
+    const endpoints = Object.hasOwn(alternating, publicKey) ? alternating[publicKey] : undefined;
+    return endpoints === undefined ? [] : [problem('peer-alternating', { interface: link, peer: name, endpoints })];
+  });
+  return since === undefined ? peers : [problem('identity-cloned', { interface: link, since }), ...peers];
+}
+
+/** What of the wg-quick text that the service gave at the enrolment is not used. */
+export function findConfigRemarks({ membership: { text }, service, interface: link }: Joined): Problem[] {
+  if (text === undefined) return [];
+  const facts = { interface: link, service: service.url };
+  return [
+    ...(text.dns.length > 0 ? [problem('dns-ignored', { ...facts, servers: text.dns })] : []),
+    ...text.remarks.map((remark) => problem('config-remark', { ...facts, remark })),
+  ];
+}
+
+/** LANs that do not answer or have no route, and probe targets that prove nothing. */
+export function findLanProblems(
+  state: Joined,
+  { dead, probed, ways }: Pick<Notes, 'dead' | 'probed' | 'ways'>,
+): Problem[] {
+  const { interface: link, membership } = state;
+  const self = findOwnPeer(membership.map, state);
+  const factsOf = (route: string) => ({
+    interface: link,
+    route,
+    is_withdrawn: self?.withdrawn.some((each) => each === route) ?? false,
+  });
+  const { routes = [], targets: all = [] } = findLan(state) ?? {};
+  const targets = all.map((each) => ({ ...each, address: each.address ?? probed[each.name]?.address ?? null }));
+  const behind = (route: string) =>
+    targets.filter(({ address }) => address !== null && findRouteTo(address, routes) === route).map(({ name }) => name);
+  return [
+    ...dead.map((route) => problem('lan-silent', { ...factsOf(route), targets: behind(route) })),
+    ...findUnreachableLans(ways).map(({ route, why: reason }) =>
+      problem('lan-unreachable', { ...factsOf(route), reason }),
+    ),
+    ...targets.flatMap(({ name: target, address }) => {
+      const facts = { interface: link, target, error: probed[target]?.trouble ?? '' };
+      if (probed[target]?.trouble) return problem('probe-untried', { ...facts, why: 'failed' });
+      if (address === null) return probed[target] ? problem('probe-untried', { ...facts, why: 'unresolved' }) : [];
+      return findRouteTo(address, routes) === null ? problem('probe-untried', { ...facts, why: 'elsewhere' }) : [];
+    }),
+  ];
+}
+
+/** What the daemon noted of drift that it does not repair at once. */
+export function findTroubles({ interface: link }: Joined, { troubles }: Pick<Notes, 'troubles'>): Problem[] {
+  return troubles.map((note) => problem('repair-postponed', { interface: link, note }));
+}

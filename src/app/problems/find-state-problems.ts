@@ -1,0 +1,112 @@
+import { isLoaded } from '../../core/forward/own-table.ts';
+import { findMapAge } from '../../core/map/map-age.ts';
+import { findOwnPeer } from '../../core/map/own-peer.ts';
+import { formatEndpoint } from '../../core/net/endpoint.ts';
+import { findPortMismatch } from '../../core/problems/port-mismatch.ts';
+import { type Problem, problem } from '../../core/problems/problem.ts';
+import { listDialling } from '../../core/routing/via-connectors.ts';
+import type { Joined } from '../../store/state/state.ts';
+import type { Notes } from '../../store/store.ts';
+import { describeUnlisted, findNoAccess } from '../access.ts';
+import { findDeletion } from '../reconcile/deleted-network.ts';
+import type { Evaluation } from '../reconcile/evaluate-network.ts';
+import { findPortConflict, type PortConflict } from '../reconcile/port-conflict.ts';
+import type { HostTools } from '../tools.ts';
+import { findClones, findExpiryProblem } from './find-problems.ts';
+
+/** Facts of the host that an evaluation lacks. */
+export interface HostFacts {
+  readonly portConflict?: PortConflict | null;
+  readonly configPath?: string;
+}
+
+/** Reads them. */
+export async function readHostFacts(tools: HostTools, evaluation: Evaluation): Promise<HostFacts> {
+  const configPath = tools.store.configPath(evaluation.state.interface);
+  return { portConflict: await findPortConflict(tools, evaluation), configPath };
+}
+
+/**
+ * The problems of the network on this host as a whole.
+ *
+ * @param now seconds since the epoch
+ */
+export function findStateProblems(
+  evaluation: Evaluation,
+  notes: Pick<Notes, 'sync' | 'alternating' | 'unloaded'>,
+  now: number,
+  { portConflict = null, configPath }: HostFacts,
+): Problem[] {
+  const { state, listed, desired, actual, changes, serviceTime } = evaluation;
+  const { interface: link, membership, enabled } = state;
+  const { map, peer } = membership;
+  const facts = { interface: link };
+  const deleted = findDeletion(state);
+  const hasInterface = actual.link !== null;
+  const { unread } = actual;
+  const drift = enabled ? changes.length : 0;
+  const age = desired.isConnector ? findMapAge(state, serviceTime) : null;
+  const ageFacts = age && { ...facts, confirmed_at: age.confirmedAt };
+  const rotation = findRotation(state);
+  const isOpen = hasInterface && enabled && desired.firewall === null;
+  const { unloaded } = notes;
+  const keptFor = state.options.rotateEvery === null ? [] : listDialling(map, peer).map(({ name }) => name);
+  const { holder = null, port = null } = portConflict ?? {};
+  const missing = { port, holder: holder?.link ?? null, holder_network: holder?.network ?? null };
+  return [
+    ...(unread === undefined ? [] : [problem('host-unread', { ...facts, unread })]),
+    ...(deleted === null ? [] : [deleted]),
+    ...(deleted === null || hasInterface || evaluation.savedText === null
+      ? []
+      : [problem('config-left', { ...facts, path: configPath ?? `${link}.conf` })]),
+    ...(!enabled && deleted === null && unread === undefined ? [problem('taken-down', facts)] : []),
+    ...(listed ? [] : [describeUnlisted(state)]),
+    ...(hasInterface ? [] : [problem('interface-missing', { ...facts, ...missing })]),
+    ...findExpiryProblem(state, new Date(now * 1000)),
+    ...findClones(state, notes),
+    ...(drift === 0 ? [] : [problem('drift', { ...facts, differences: drift })]),
+    ...findOtherPort(evaluation),
+    ...(age && ageFacts
+      ? [age.isOver ? problem('map-expired', ageFacts) : problem('map-aging', { ...ageFacts, ends_at: age.endsAt })]
+      : []),
+    ...(enabled && unloaded !== null && desired.firewall !== null && !isLoaded(desired.firewall, actual)
+      ? [problem('rules-not-loaded', { ...facts, error: unloaded, is_connector: desired.isConnector })]
+      : []),
+    ...(isOpen
+      ? [problem('address-open', { ...facts, address: peer.address, is_plain: actual.isPlain ?? false })]
+      : []),
+    ...(state.refused === null
+      ? []
+      : [problem('map-rolled-back', { ...facts, network: map.name, revision: state.refused })]),
+    ...(state.drained ? [problem('drained', facts)] : []),
+    ...(rotation === null ? [] : [rotation]),
+    ...(keptFor.length === 0 ? [] : [problem('key-held', { ...facts, devices: keptFor })]),
+  ];
+}
+
+function findOtherPort({ state, actual }: Evaluation): Problem[] {
+  const endpoint = findOwnPeer(state.membership.map, state)?.endpoint ?? null;
+  const mismatch = findPortMismatch(endpoint, actual.device?.listenPort ?? null, actual.underlay.addresses);
+  if (mismatch === null) return [];
+  const ports = { endpoint_port: mismatch.endpoint.port, listen_port: mismatch.bound };
+  return [
+    problem('port-mismatch', { interface: state.interface, endpoint: formatEndpoint(mismatch.endpoint), ...ports }),
+  ];
+}
+
+/** What this host reads of its control plane, and how that answers this host. */
+export function findServiceProblems(state: Joined, { sync }: Pick<Notes, 'sync'>): Problem[] {
+  const { interface: link } = state;
+  const noAccess = findNoAccess(state);
+  return [
+    ...(noAccess === null ? [] : [noAccess]),
+    ...(sync.refused === null ? [] : [problem('sync-refused', { interface: link, refused: sync.refused })]),
+    ...(sync.repliesEarly ? [problem('replies-early', { interface: link })] : []),
+    ...(sync.refusesDeltas ? [problem('deltas-refused', { interface: link })] : []),
+  ];
+}
+
+/** That a change of keys is not over; null where there is none. */
+export function findRotation({ rotation, interface: link }: Joined): Problem | null {
+  return rotation && problem('key-changing', { interface: link, phase: rotation.phase });
+}

@@ -1,0 +1,288 @@
+import { describePortHolder, HostsFileNotUpdated, HostUnread, RulesNotLoaded } from '../errors/index.ts';
+import type { Id, PeerId } from '../map/model.ts';
+import type { SyncRefusal } from '../map/sync-refusal.ts';
+import { listNames } from '../util/list-names.ts';
+import { entry, splitMessage } from './entry.ts';
+
+const checkSync = 'see "cpn doctor" for why the control plane does not answer, and whether "cpn run" runs';
+const sameOnBoth = 'let it pass If-None-Match, Prefer, ETag and Preference-Applied unchanged';
+const phases = {
+  announcing: 'the control plane may not have the new key yet',
+  confirming: 'no peer answered to the new key yet',
+  returning: 'no peer answered to the new key, and the control plane may still list it',
+};
+const refusals: Readonly<Record<SyncRefusal, string>> = {
+  token: 'the control plane refuses the token of this host',
+  forbidden: 'the control plane does not let this host read the network',
+  gone: 'the control plane does not know the network',
+};
+const hostUnread = ({ interface: link, unread }: { interface: string; unread: string }) =>
+  splitMessage(new HostUnread(link, unread));
+const hostsFile = ({ interface: link, problem }: { interface: string; problem: string }) =>
+  splitMessage(new HostsFileNotUpdated(link, problem));
+function unloaded({ interface: link, error, is_connector }: UnloadedFacts) {
+  if (error !== null) return splitMessage(new RulesNotLoaded(link, error, is_connector));
+  const effect = is_connector ? 'nothing is forwarded' : 'neighbours reach the tunnel address';
+  return {
+    text: `the packet rules of ${link} are not all loaded; ${effect} until they are`,
+    remedy: `cpn reconcile ${link}`,
+  };
+}
+const extend = ({ network, peer }: { network: Id; peer: PeerId }) =>
+  `an admin sets a later end: cpn peer update ${network} ${peer} --expires 90d`;
+
+interface UnloadedFacts {
+  readonly interface: string;
+  /** Why they do not load; null where they were not tried. */
+  readonly error: string | null;
+  readonly is_connector: boolean;
+}
+
+/** Problems of a network on this host as a whole, and of this host in it. */
+export const networkEntries = {
+  'state-unreadable': entry<{ error: string }>({
+    title: 'the network cannot be evaluated',
+    severity: 'problem',
+    text: ({ error }) => error,
+    isWarning: false,
+  }),
+  'host-unread': entry<{ unread: string }>({
+    title: 'addresses, routes and rules of this host cannot be read',
+    severity: 'problem',
+    summary: () => 'the routes of this host cannot be read',
+    text: (facts) => [hostUnread(facts).text, hostUnread(facts).remedy].join('; '),
+    remedy: ({ interface: link }) => `cpn doctor ${link}`,
+  }),
+  'taken-down': entry({
+    title: 'the network was taken down on this host',
+    severity: 'problem',
+    summary: () => 'taken down',
+    text: ({ interface: link }) => `${link} was taken down`,
+    remedy: ({ interface: link }) => `"cpn up ${link}" brings it up`,
+  }),
+  'network-deleted': entry<{ network: string; service: string; received_at: string; resumes: boolean }>({
+    title: 'the network of this host was deleted',
+    severity: 'problem',
+    summary: () => 'the network was deleted',
+    text: ({ network, service, received_at }) =>
+      `network ${network} was deleted at ${service} (received ${received_at}): the tunnel is down`,
+    remedy: ({ interface: link, service, resumes }) => {
+      const back = resumes ? 'it comes back by itself' : `"cpn up ${link}" brings it up`;
+      return `${back} once ${service} has the network again; "cpn leave ${link}" removes what is kept of it`;
+    },
+  }),
+  'config-left': entry<{ path: string }>({
+    title: 'the wg-quick file of a deleted network is still there',
+    severity: 'problem',
+    summary: ({ path }) => `${path} is still there`,
+    text: ({ interface: link, path }) =>
+      `${path} is still there: "wg-quick up ${link}" brings the tunnel of the deleted network up again`,
+    remedy: ({ path }) => `make ${path} and its folder writable; the next pass renames the file`,
+  }),
+  'interface-missing': entry<{ port: number | null; holder: string | null; holder_network: string | null }>({
+    title: 'the interface is missing',
+    severity: 'problem',
+    summary: ({ port, holder }) =>
+      port === null ? 'its interface is missing' : `UDP port ${port} is in use by ${holder ?? 'another program'}`,
+    text: ({ port, holder, holder_network }) => {
+      if (port === null) return 'is not there';
+      const by =
+        holder === null ? 'another program' : describePortHolder({ link: holder, network: holder_network ?? '' });
+      return `is not there: UDP port ${port} is in use by ${by}`;
+    },
+    remedy: ({ interface: link, port, holder }) => {
+      if (port === null) return `cpn reconcile ${link}`;
+      const move = `cpn set ${link} --listen-port PORT`;
+      return holder === null
+        ? `stop that program (ss -lunp sport = :${port}), or ${move}`
+        : `cpn leave ${holder}, cpn down ${holder}, or ${move}`;
+    },
+    isWarning: false,
+  }),
+  'peer-unlisted': entry<{ service: string; network: string; peer: PeerId; has_other_key: boolean }>({
+    title: 'the control plane does not list this host',
+    severity: 'problem',
+    summary: () => 'the control plane does not list this host',
+    text: ({ service, network, peer, has_other_key }) =>
+      has_other_key
+        ? `${service} lists another key for this host (peer ${peer}) in network ${network}: this state is older than the last change of keys, or a copy`
+        : `${service} no longer lists this host (peer ${peer}) in network ${network}`,
+    remedy: ({ interface: link, has_other_key }) =>
+      has_other_key
+        ? 'restore the newer state file, or take the peer over with "cpn join" and a new enrolment key'
+        : `"cpn leave ${link}" removes the tunnel; "cpn join" with a new key joins again`,
+  }),
+  drift: entry<{ differences: number }>({
+    title: 'the host differs from its intended state',
+    severity: 'problem',
+    summary: (facts) => countDifferences(facts),
+    text: (facts) => `has ${countDifferences(facts)}`,
+    remedy: ({ interface: link }) => `cpn plan ${link}, and cpn reconcile ${link}`,
+    isWarning: false,
+  }),
+  'repair-postponed': entry<{ note: string }>({
+    title: 'drift keeps coming back',
+    severity: 'note',
+    text: ({ note }) => note,
+  }),
+  'port-mismatch': entry<{ endpoint: string; endpoint_port: number; listen_port: number }>({
+    title: 'peers dial a port on which the tunnel does not listen',
+    severity: 'problem',
+    text: ({ interface: link, endpoint, listen_port }) =>
+      `peers dial ${endpoint}, and ${link} listens on ${listen_port}`,
+    remedy: ({ interface: link, endpoint_port }) => `cpn set ${link} --listen-port ${endpoint_port}`,
+    isWarning: false,
+  }),
+  'peer-expired': entry<{ expires_at: string; network: Id; peer: PeerId }>({
+    title: 'this host expired',
+    severity: 'problem',
+    summary: () => 'this host expired',
+    text: ({ expires_at }) => `this host expired on ${expires_at}: no other host talks to it`,
+    remedy: extend,
+  }),
+  'expires-soon': entry<{ expires_at: string; days: number; network: Id; peer: PeerId }>({
+    title: 'this host expires soon',
+    severity: 'note',
+    text: ({ expires_at, days }) =>
+      `this host expires ${days === 1 ? 'within a day' : `in ${days} days`}, on ${expires_at}: no other host talks to it then`,
+    remedy: extend,
+  }),
+  'identity-cloned': entry<{ since: string }>({
+    title: 'another host has the identity of this one',
+    severity: 'problem',
+    summary: () => 'another host has the identity of this one',
+    text: ({ interface: link, since }) =>
+      `another host has the identity of ${link} since ${since}, from a copied disk, image or folder: each takes the packets of the other`,
+    remedy: ({ interface: link }) =>
+      `on the host that is the copy type "cpn leave ${link} --keep-peer", and join it with a new key`,
+  }),
+  'map-expired': entry<{ confirmed_at: string }>({
+    title: 'the control plane no longer confirms the map',
+    severity: 'problem',
+    summary: () => 'the control plane no longer confirms the map',
+    text: ({ confirmed_at }) =>
+      `the control plane last confirmed the map at ${confirmed_at}; this connector relays and serves nothing until it confirms it again`,
+    remedy: () => checkSync,
+  }),
+  'map-aging': entry<{ confirmed_at: string; ends_at: string }>({
+    title: 'the control plane does not confirm the map',
+    severity: 'note',
+    text: ({ confirmed_at, ends_at }) =>
+      `the control plane last confirmed the map at ${confirmed_at}; without another confirmation this connector relays and serves nothing from ${ends_at} on`,
+    remedy: () => checkSync,
+  }),
+  'map-rolled-back': entry<{ network: string; revision: string }>({
+    title: 'the newest map was rolled back',
+    severity: 'note',
+    text: ({ network, revision }) =>
+      `network ${network} was rolled back: with its newest map (${revision}) no peer and no control plane that answered before answered again`,
+    remedy: () => 'the next attempt follows when the network changes',
+  }),
+  'sync-refused': entry<{ refused: SyncRefusal }>({
+    title: 'the control plane refuses this host',
+    severity: 'problem',
+    text: ({ refused }) => refusals[refused],
+    // A suspended or expired peer keeps its key and address: a new join is no remedy.
+    remedy: ({ interface: link, refused }) =>
+      refused === 'forbidden'
+        ? 'an admin resumes this host: "cpn peer resume", or "cpn peer update --expires" if it expired'
+        : `cpn reconcile ${link}, or join it again`,
+    isWarning: false,
+  }),
+  'no-access': entry<{ service: string; network: string; has_id: boolean }>({
+    title: 'this host cannot read the map of its network',
+    severity: 'note',
+    text: ({ interface: link, service, network, has_id }) => {
+      const stays = `${link} keeps the map of network ${network} from its join`;
+      return has_id
+        ? `${service} gave this host no token to read its network with; ${stays}`
+        : `${service} sent no id of this host's network; ${stays}`;
+    },
+    remedy: ({ has_id }) =>
+      has_id ? 'with a personal token it follows changes: "cpn join" with the same key again, and --token-file' : null,
+  }),
+  'replies-early': entry({
+    title: 'long polls are answered immediately',
+    severity: 'note',
+    text: () =>
+      'changes arrive late: the control plane, or a proxy in front of it, answers long polls immediately, without a change',
+    remedy: () => `let the proxy cache nothing, and ${sameOnBoth}`,
+  }),
+  'deltas-refused': entry({
+    title: 'a proxy refuses the status 226',
+    severity: 'note',
+    text: () =>
+      'a proxy in front of the control plane refuses the status 226: this host reads the whole map for each change, and does not confirm removals',
+    remedy: () => 'let the proxy pass A-IM and the status 226',
+  }),
+  drained: entry({
+    title: 'this connector is out of service',
+    severity: 'note',
+    text: () => 'out of service since "cpn drain"',
+    remedy: ({ interface: link }) => `"cpn drain ${link} --undo" puts it back`,
+  }),
+  'key-held': entry<{ devices: readonly string[] }>({
+    title: 'the key is not rotated, as devices have it in their profiles',
+    severity: 'note',
+    summary: ({ devices }) =>
+      `its key is not rotated: ${devices.length} ${devices.length === 1 ? 'device has' : 'devices have'} it`,
+    text: ({ devices }) =>
+      `the key is not rotated by itself, as devices have it in their profiles: ${listNames(devices)}`,
+    remedy: ({ interface: link }) => `cpn rotate-key ${link}, and a new profile for each`,
+    isWarning: false,
+  }),
+  'key-changing': entry<{ phase: keyof typeof phases }>({
+    title: 'a change of the key is not over',
+    severity: 'note',
+    text: ({ interface: link, phase }) => `a change of the key of ${link} is not over: ${phases[phase]}`,
+    remedy: ({ interface: link }) => `the daemon, or "cpn reconcile ${link}", goes on with it`,
+  }),
+  'rules-not-loaded': entry<Omit<UnloadedFacts, 'interface'>>({
+    title: 'the packet rules do not load',
+    severity: 'problem',
+    summary: () => 'its packet rules do not load',
+    text: (facts) => unloaded(facts).text,
+    remedy: (facts) => unloaded(facts).remedy,
+  }),
+  'address-open': entry<{ address: string; is_plain: boolean }>({
+    title: 'neighbours reach the tunnel address',
+    severity: 'note',
+    text: ({ address, is_plain }) => {
+      const why = is_plain ? 'cpn has no packet rules on this kind of host' : 'nft is missing here, or cannot work';
+      return `hosts next to this one reach its tunnel address ${address} without the tunnel: ${why}`;
+    },
+    remedy: ({ interface: link, address, is_plain }) =>
+      is_plain
+        ? `in the firewall of this host, drop what other interfaces than ${link} bring for ${address}`
+        : `install nft (package nftables), with a kernel that has nf_tables, and type: cpn reconcile ${link}`,
+  }),
+  'session-kept': entry<{ from: string; to: string; address: string }>({
+    title: 'an SSH session stays until it ends',
+    severity: 'note',
+    text: ({ from, to, address }) =>
+      `the SSH session from ${from} to ${to} stays until it ends; a new one is refused: ${
+        to === address ? 'only the tunnel leads' : 'the tunnel leads'
+      } to ${address}${to === address ? '' : ' alone'} from now on`,
+  }),
+  'hosts-not-updated': entry<{ problem: string }>({
+    title: 'the hosts file cannot be changed',
+    severity: 'note',
+    text: (facts) => hostsFile(facts).text,
+    remedy: (facts) => hostsFile(facts).remedy,
+  }),
+  'dns-ignored': entry<{ service: string; servers: readonly string[] }>({
+    title: 'the resolvers of the network are not used',
+    severity: 'note',
+    text: ({ service, servers }) =>
+      `${service} names ${servers.join(', ')} as DNS for this network; cpn does not change this host's resolver`,
+  }),
+  'config-remark': entry<{ service: string; remark: string }>({
+    title: 'a line of the wg-quick text of the control plane is not used',
+    severity: 'note',
+    text: ({ service, remark }) => `of the wg-quick text from ${service}: ${remark}`,
+  }),
+};
+
+function countDifferences({ differences }: { readonly differences: number }): string {
+  return `${differences} ${differences === 1 ? 'difference' : 'differences'} from its intended state`;
+}
