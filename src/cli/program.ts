@@ -2,6 +2,7 @@ import { exitCodeOf, exitCodes } from './exit-code.ts';
 import { Input } from './input/input.ts';
 import { nameFlags } from './input/name-flags.ts';
 import { endStep, printError } from './output/output.ts';
+import { showGroup, showHelp, showStart } from './output/start-screen.ts';
 import { type Command, groups } from './parse/command.ts';
 import { loadCommands, loadNamed } from './parse/commands.ts';
 
@@ -15,13 +16,11 @@ export async function runProgram(argv: readonly string[], environment: NodeJS.Pr
   };
   try {
     if (argv.length === 0) {
-      const { showStart } = await import('./output/start-screen.ts');
       await showStart(environment);
       return exitCodes.usage;
     }
     const [group = ''] = argv;
     if (argv.length === 1 && Object.hasOwn(groups, group)) {
-      const { showGroup } = await import('./output/start-screen.ts');
       showGroup(group, await loadCommands());
     }
     await readCommandLine(argv, environment, perform);
@@ -50,7 +49,6 @@ export async function readCommandLine(
   const argv = withHelpFlag(given);
   const commands = await loadNamed(argv);
   if (argv.length > 0 && argv.every((word) => word === '--help' || word === '-h')) {
-    const { showHelp } = await import('./output/start-screen.ts');
     return showHelp(commands);
   }
   const performGiven = (command: Command, values: Readonly<Record<string, unknown>>) =>

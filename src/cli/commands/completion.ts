@@ -1,3 +1,6 @@
+import { completeBash } from '../completion/bash.ts';
+import { completeFish } from '../completion/fish.ts';
+import { completeZsh } from '../completion/zsh.ts';
 import { exitCodes } from '../exit-code.ts';
 import { parseChoice } from '../input/input.ts';
 import { type Command, groups } from '../parse/command.ts';
@@ -24,7 +27,7 @@ export const completionOf = (loadCommands: () => Promise<readonly Command[]>): C
 
 /** The text that makes a shell complete these commands. */
 export async function completionFor(shell: (typeof shells)[number], commands: readonly Command[]): Promise<string> {
-  if (shell === 'bash') return (await import('../completion/bash.ts')).completeBash(commands, Object.keys(groups));
-  if (shell === 'zsh') return (await import('../completion/zsh.ts')).completeZsh(commands, groups);
-  return (await import('../completion/fish.ts')).completeFish(commands, groups);
+  if (shell === 'bash') return completeBash(commands, Object.keys(groups));
+  if (shell === 'zsh') return completeZsh(commands, groups);
+  return completeFish(commands, groups);
 }

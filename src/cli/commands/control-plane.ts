@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { ControlPlane } from '../../control-plane/serve.ts';
 import type { Secret } from '../../core/crypto/secret.ts';
 import { printable, WrongUsage } from '../../core/errors/index.ts';
+import { isLoopback } from '../../core/net/loopback.ts';
 import { openSupervisor } from '../context.ts';
 import { keepAlive } from '../daemon/keep-alive.ts';
 import { untilStopped } from '../daemon/stop-signals.ts';
@@ -56,7 +57,6 @@ export const serveControlPlane: Command = {
   async run(input) {
     const { serve } = await import('../../control-plane/serve.ts');
     const { findConsole } = await import('../../control-plane/http/console.ts');
-    const { isLoopback } = await import('../../core/net/loopback.ts');
     const address = parseListenAddressOrSocket(input.nameOf('listen'), input.text('listen') ?? '127.0.0.1:8787');
     const operation = readOperation(input);
     if (address.socketPath !== null && operation.tls !== null) throw new WrongUsage(noTlsOnSocket);

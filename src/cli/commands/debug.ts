@@ -1,6 +1,7 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { openDoctor } from '../context.ts';
+import { gatherBundle, packBundle } from '../debug-bundle.ts';
 import { exitCodes } from '../exit-code.ts';
 import { jsonFlag } from '../input/flags.ts';
 import { makeSecretFile } from '../input/secret-file.ts';
@@ -14,7 +15,6 @@ export const debugBundle: Command = {
   flags: jsonFlag,
   examples: ['cpn debug bundle', 'cpn debug bundle /tmp/edge-1.tar.gz'],
   async run(input) {
-    const { gatherBundle, packBundle } = await import('../debug-bundle.ts');
     const tools = await openDoctor(input);
     progress('examining this host and its networks');
     const bundle = await gatherBundle(tools);

@@ -1,3 +1,4 @@
+import { selectMeant } from '../../app/select.ts';
 import { openTools } from '../context.ts';
 import { exitCodes } from '../exit-code.ts';
 import { confirm } from '../input/confirm.ts';
@@ -12,9 +13,8 @@ export const down: Command = {
   flags: { ...jsonFlag, ...yesFlag, ...allFlag },
   examples: ['cpn down office', 'cpn down --all'],
   async run(input) {
-    const [{ takeDown }, { selectMeant }, { describeSessionsAtStake }] = await Promise.all([
+    const [{ takeDown }, { describeSessionsAtStake }] = await Promise.all([
       import('../../app/networks/down.ts'),
-      import('../../app/select.ts'),
       import('../../app/networks/tunnelled-sessions.ts'),
     ]);
     const tools = await openTools(input);

@@ -1,4 +1,5 @@
 import type { DrainReport, LastConnector } from '../../app/drain/drain.ts';
+import { selectStates } from '../../app/select.ts';
 import type { HostTools } from '../../app/tools.ts';
 import { printable, WrongUsage } from '../../core/errors/index.ts';
 import { listNames } from '../../core/util/list-names.ts';
@@ -51,10 +52,7 @@ export const drain: Command = {
 
 /** Names the SSH sessions that end with the interfaces of the connectors; null where none does. */
 async function describeSessions(tools: HostTools, network: string | undefined): Promise<string | null> {
-  const [{ selectStates }, { describeSessionsAtStake }] = await Promise.all([
-    import('../../app/select.ts'),
-    import('../../app/networks/tunnelled-sessions.ts'),
-  ]);
+  const { describeSessionsAtStake } = await import('../../app/networks/tunnelled-sessions.ts');
   const { states } = await selectStates(tools.store, network);
   const connectors = states.filter(({ enrollment }) => enrollment.type === 'connector');
   return describeSessionsAtStake(tools, connectors);

@@ -1,10 +1,13 @@
 import type { Network } from '../../api/admin-service.ts';
 import type { EnrolledDevice } from '../../app/export/enroll-device.ts';
 import { printable, WrongUsage } from '../../core/errors/index.ts';
+import { renderProfile } from '../../core/export/device-profile.ts';
 import type { ExportedFiles, Format } from '../../core/export/format.ts';
 import type { Options } from '../../core/map/options.ts';
+import { parseLinkName } from '../../core/net/link-name.ts';
 import type { TunnelConfig } from '../../core/wg-quick/tunnel-config.ts';
 import { findNetwork, openAdminAt } from '../admin.ts';
+import { findConnector } from '../api/device-connector.ts';
 import { findRecipient, type Recipient } from '../api/hand-over.ts';
 import { openTools } from '../context.ts';
 import { exitCodes } from '../exit-code.ts';
@@ -109,11 +112,9 @@ async function exportDevice(input: Input, format: Format, recipient: Recipient):
   const networkSecret = await readNetworkSecret(input);
   const { admin, address } = await openAdminAt(input);
   const network = await admin.readNetwork(await findNetwork(admin, named));
-  const { findConnector } = await import('../api/device-connector.ts');
   const connector = await findConnector(input, admin, network);
   const { enrollDevice } = await import('../../app/export/enroll-device.ts');
   const { renderExport } = await import('../../core/export/format.ts');
-  const { renderProfile } = await import('../../core/export/device-profile.ts');
   const toFiles = ({ config, profile, range }: EnrolledDevice): ExportedFiles => {
     if (profile === null || format !== 'wg-quick') return renderExport(format, config, link);
     const presharedKey = config.peers[0]?.presharedKey?.reveal() ?? null;
@@ -163,7 +164,6 @@ const hints: Readonly<Record<Format, string | null>> = {
 };
 
 async function readLink(input: Input, byDefault: string): Promise<string> {
-  const { parseLinkName } = await import('../../core/net/link-name.ts');
   return parseLinkName(input.text('interface') ?? byDefault, '--interface');
 }
 

@@ -1,11 +1,14 @@
 import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { findJoined } from '../../app/join/check-membership.ts';
 import type { JoinRequest } from '../../app/join/join-request.ts';
 import type { NamedOptions } from '../../app/join/kept-options.ts';
 import type { Tools } from '../../app/tools.ts';
 import { maskTokens, Secret } from '../../core/crypto/secret.ts';
 import { WrongUsage } from '../../core/errors/index.ts';
 import { peerTypes } from '../../core/map/model.ts';
+import { parseEndpoint } from '../../core/net/endpoint.ts';
+import { parseLinkName } from '../../core/net/link-name.ts';
 import type { Joined } from '../../store/state/state.ts';
 import { openTools, warnOfTrust } from '../context.ts';
 import { enableDaemon } from '../daemon/daemon-unit.ts';
@@ -101,13 +104,10 @@ const interrupted =
 const { json: _json, 'from-config': _file, ...fileFlags } = join.flags;
 
 async function findEarlier(tools: Pick<Tools, 'store'>, input: Input): Promise<Joined | null> {
-  const { findJoined } = await import('../../app/join/check-membership.ts');
   return findJoined(tools, await needServiceAddress(input), input.text('interface') ?? null);
 }
 
 async function readRequest(input: Input): Promise<JoinRequest> {
-  const { parseEndpoint } = await import('../../core/net/endpoint.ts');
-  const { parseLinkName } = await import('../../core/net/link-name.ts');
   const link = input.text('interface');
   const endpoint = input.text('endpoint');
   const patience = input.number('wait', 0, 3600);

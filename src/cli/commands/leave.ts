@@ -1,4 +1,6 @@
+import { findDiallingDevices } from '../../app/lan/dialling-devices.ts';
 import type { LeaveReport } from '../../app/leave/leave.ts';
+import { describeState } from '../../app/select.ts';
 import type { Tools } from '../../app/tools.ts';
 import { printable, WrongUsage } from '../../core/errors/index.ts';
 import { listNames } from '../../core/util/list-names.ts';
@@ -43,13 +45,11 @@ export const leave: Command = {
       { leaveNetworks, selectLeaving },
       { verifyLeft },
       { describeFormer, finishLeaving, listFormer, selectFormer },
-      { describeState },
       { describeSessionsAtStake },
     ] = await Promise.all([
       import('../../app/leave/leave.ts'),
       import('../../app/leave/verify-left.ts'),
       import('../../app/networks/former-networks.ts'),
-      import('../../app/select.ts'),
       import('../../app/networks/tunnelled-sessions.ts'),
     ]);
     const tools = await openTools(input);
@@ -96,7 +96,6 @@ function namesOf(states: readonly State[]): [string, ...string[]] {
 
 /** Which devices lose a network, in a sentence. */
 async function describeDialling(tools: Pick<Tools, 'connect'>, state: State): Promise<string> {
-  const { findDiallingDevices } = await import('../../app/lan/dialling-devices.ts');
   const names = await findDiallingDevices(tools, state);
   return names.length === 0
     ? ''

@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import type { AdminService, Profile } from '../../api/admin-service.ts';
 import type { Remedies } from '../../api/http/error-reply.ts';
+import { confirmListener } from '../../app/confirm-listener.ts';
 import type { Secret } from '../../core/crypto/secret.ts';
 import { CpnError, printable, Refused, WrongUsage } from '../../core/errors/index.ts';
 import { type ServiceAddress, withAuthorities } from '../../core/net/service-address.ts';
@@ -61,7 +62,6 @@ export const login: Command = {
 
 /** The address with the user whose program listens there; a login confirms that user, before the password is read. */
 async function confirmAddress(service: ServiceAddress, before: Login | null): Promise<ServiceAddress> {
-  const { confirmListener } = await import('../../app/confirm-listener.ts');
   const known = before?.service.url === service.url ? before.service : undefined;
   return confirmListener({ findListeningUser, warn }, service, known?.listener);
 }

@@ -1,5 +1,6 @@
 import { printable, quote, WrongUsage } from '../../core/errors/index.ts';
 import type { ReadinessCondition } from '../../core/health/readiness.ts';
+import { parsePrefix } from '../../core/net/cidr.ts';
 import { openTools } from '../context.ts';
 import { exitCodes } from '../exit-code.ts';
 import { jsonFlag } from '../input/flags.ts';
@@ -64,7 +65,6 @@ async function readCondition(input: Input): Promise<{ network: string | undefine
 async function readRoute(
   words: readonly string[],
 ): Promise<{ network: string | undefined; condition: ReadinessCondition }> {
-  const { parsePrefix } = await import('../../core/net/cidr.ts');
   // A user who reads "--for route CIDR" as one flag puts the network after it.
   const cidr = words.findLast((word) => /^[0-9a-fA-F.:]+\/[0-9]+$/.test(word));
   if (cidr === undefined) {

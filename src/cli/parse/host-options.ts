@@ -2,6 +2,8 @@ import type { PeerType } from '../../contract/peer.ts';
 import type { Secret } from '../../core/crypto/secret.ts';
 import { WrongUsage } from '../../core/errors/index.ts';
 import { type Options, type PinRule, pinRules } from '../../core/map/options.ts';
+import { mostProbes, parseProbeTarget } from '../../core/map/probe-target.ts';
+import { parsePrefix } from '../../core/net/cidr.ts';
 import type { Flags } from '../input/flags.ts';
 import { type Input, parseChoice } from '../input/input.ts';
 import { readSecretBytes } from '../input/secrets.ts';
@@ -102,13 +104,11 @@ export function readPinRule(input: Input): PinRule {
 
 /** What `--allow-route` names. */
 export async function readAllowedRoutes(input: Input) {
-  const { parsePrefix } = await import('../../core/net/cidr.ts');
   return input.list('allow-route').map((text) => parsePrefix(text, '--allow-route'));
 }
 
 /** What `--probe` names, for a host of this type. */
 export async function readProbes(input: Input, type: PeerType) {
-  const { mostProbes, parseProbeTarget } = await import('../../core/map/probe-target.ts');
   const probes = input.list('probe').map((text) => parseProbeTarget(text, '--probe'));
   if (probes.length > mostProbes) {
     throw new WrongUsage(`--probe was given ${probes.length} times; name at most ${mostProbes} hosts`);

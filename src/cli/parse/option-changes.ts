@@ -1,6 +1,9 @@
 import type { OptionChanges } from '../../app/networks/option-changes.ts';
 import { WrongUsage } from '../../core/errors/index.ts';
 import type { Options } from '../../core/map/options.ts';
+import { parseProbeTarget } from '../../core/map/probe-target.ts';
+import { parsePrefix } from '../../core/net/cidr.ts';
+import { parseEndpoint } from '../../core/net/endpoint.ts';
 import type { ServiceAddress } from '../../core/net/service-address.ts';
 import { readCaFile } from '../input/ca-file.ts';
 import { apiFlags, type Flag, type Flags } from '../input/flags.ts';
@@ -72,11 +75,6 @@ export const changeFlags: Flags = {
 
 /** What the flags say; @throws WrongUsage where they say nothing */
 export async function readChanges(input: Input): Promise<OptionChanges> {
-  const [{ parseEndpoint }, { parsePrefix }, { parseProbeTarget }] = await Promise.all([
-    import('../../core/net/endpoint.ts'),
-    import('../../core/net/cidr.ts'),
-    import('../../core/map/probe-target.ts'),
-  ]);
   const endpoint = input.text('endpoint');
   const name = input.text('name');
   const service = await readMove(input);
