@@ -4,12 +4,16 @@ import type { Resolved } from '../core/names/resolved-names.ts';
 import type { ServiceAddress } from '../core/net/service-address.ts';
 import type { Host } from '../host/host.ts';
 import type { HostStore } from '../store/store.ts';
+import type { EvaluationCache } from './evaluation-cache.ts';
 import type { Meter } from './meter.ts';
+import type { SavedConfigs } from './saved-configs.ts';
 
 /** Everything a use case works with; made in one place, cli/context. */
 export interface Tools {
   readonly host: Host;
   readonly store: HostStore;
+  readonly evaluations: EvaluationCache;
+  readonly savedConfigs: SavedConfigs;
   /** A client of a service, which uses what that describes and nothing else beyond the public contract. */
   connect(known: KnownService, patience?: ConnectOptions): Promise<PeerService>;
   /** Reads what a service describes; null where it has not changed since the ETag `known`. Ends soon, one way or another. */

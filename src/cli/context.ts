@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PeerService } from '../api/service.ts';
 import type { DoctorTools } from '../app/doctor/examination.ts';
+import { EvaluationCache } from '../app/evaluation-cache.ts';
 import { noMeter } from '../app/meter.ts';
+import { SavedConfigs } from '../app/saved-configs.ts';
 import type { ConnectOptions, KnownService, Log, Tools } from '../app/tools.ts';
 import type { LockHolder } from '../core/doctor/check-files.ts';
 import { expectCpnError } from '../core/errors/index.ts';
@@ -36,6 +38,8 @@ export async function openTools(input: Input, mode: Mode = 'command'): Promise<T
   return {
     host: await openHost(driver, folders.runtime),
     store: await openStore(folders, mode, reporter, log),
+    evaluations: new EvaluationCache(),
+    savedConfigs: new SavedConfigs(),
     connect(known, patience) {
       reportUnusedProxy(known.service);
       return connectService(known, { deadlineMs: 30_000, ...patience }, reporter, instance);

@@ -2,7 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
+import { EvaluationCache } from '../../src/app/evaluation-cache.ts';
 import { noMeter } from '../../src/app/meter.ts';
+import { SavedConfigs } from '../../src/app/saved-configs.ts';
 import type { Tools } from '../../src/app/tools.ts';
 import { CommandFailed } from '../../src/core/errors/index.ts';
 import type { ForeignDrops } from '../../src/core/forward/foreign/foreign-drops.ts';
@@ -95,6 +97,8 @@ export class SimulatedHost {
       random: (bytes) => new Uint8Array(bytes),
       deferSignals: (work) => work(this.interrupting.signal),
       log: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
+      evaluations: new EvaluationCache(),
+      savedConfigs: new SavedConfigs(),
       meter: noMeter,
       progress: () => {},
       warn: () => {},

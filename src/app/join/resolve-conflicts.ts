@@ -12,7 +12,7 @@ import { observeOptionsFor } from '../reconcile/evaluate-network.ts';
 import { resolveNames } from '../reconcile/resolve-names.ts';
 import { constrainRoutes, readEarlier } from '../reconcile/route-constraints.ts';
 import { isJoined } from '../select.ts';
-import type { HostTools, Tools } from '../tools.ts';
+import type { Tools } from '../tools.ts';
 import { isRemoved } from './check-membership.ts';
 import type { JoinRequest } from './join-request.ts';
 import { describePossibleMove, isMovedNetwork } from './moved-networks.ts';
@@ -57,7 +57,10 @@ export async function resolveConflicts(
   return enrolled;
 }
 
-async function observeHost(tools: HostTools, state: Joined): Promise<EnrolledNetwork> {
+async function observeHost(
+  tools: Pick<Tools, 'host' | 'store' | 'savedConfigs'>,
+  state: Joined,
+): Promise<EnrolledNetwork> {
   const resolved = await resolveNames(tools, state);
   const located: Joined = resolved === state.resolved ? state : { ...state, resolved };
   if (located !== state) await tools.store.write(located);
@@ -100,7 +103,7 @@ async function refuseConflict(tools: Tools, enrolled: EnrolledNetwork, former: J
 
 /** Checks only a new address: one that the host had before may be its own resolver's. */
 async function findAddressRefusal(
-  tools: HostTools,
+  tools: Pick<Tools, 'host' | 'store' | 'savedConfigs'>,
   { state, actual }: EnrolledNetwork,
   states: readonly State[],
 ): Promise<AddressRefused | null> {

@@ -16,7 +16,6 @@ import type { Joined } from '../../store/state/state.ts';
 import { secondsNow, type Tools } from '../tools.ts';
 import { type Evaluation, observeOptionsFor } from './evaluate-network.ts';
 import { refuseTakenPort } from './port-conflict.ts';
-import { rememberSaved } from './saved-config.ts';
 
 /**
  * Applies an evaluation to the host: saves the receipt, applies the steps in order, and observes
@@ -144,7 +143,7 @@ export async function applyStep(tools: Pick<Tools, 'host' | 'warn'>, step: Step)
  * Saves the applied state if it differs from `known`, and the wg-quick file if its text differs.
  */
 export async function save(
-  tools: Pick<Tools, 'store'>,
+  tools: Pick<Tools, 'store' | 'savedConfigs'>,
   applied: Joined,
   known: Joined,
   { desired, config }: Evaluation,
@@ -153,5 +152,5 @@ export async function save(
   const present = await tools.store.readConfig(applied.interface);
   if (present === config) return;
   await tools.store.writeConfig(applied.interface, config);
-  rememberSaved(applied.interface, config, desired.config);
+  tools.savedConfigs.keep(applied.interface, config, desired.config);
 }

@@ -9,7 +9,7 @@ import type { Joined, State } from '../../store/state/state.ts';
 import { isJoined } from '../select.ts';
 import type { Tools } from '../tools.ts';
 import { applyEvaluation, applyStep, save } from './apply.ts';
-import { findRouteTable, forgetEvaluation, isForwarder } from './desire-network.ts';
+import { findRouteTable, isForwarder } from './desire-network.ts';
 import { evaluateNetwork, isOwnLink, observeOptionsFor } from './evaluate-network.ts';
 import { closePorts } from './open-ports.ts';
 
@@ -19,7 +19,7 @@ import { closePorts } from './open-ports.ts';
  * the state removes them.
  */
 export async function cleanUp(tools: Tools, state: State): Promise<State> {
-  forgetEvaluation(state.interface);
+  tools.evaluations.forget(state.interface);
   const actual = await tools.host.observe(observeOptionsFor(state));
   const alias = isJoined(state) ? aliasOf(state.membership.map) : '';
   const foreign = actual.link !== null && !isOwnLink(state, alias, actual);

@@ -1,115 +1,47 @@
 import type { PublicKey } from '../../core/crypto/keys.ts';
-import type { HostForwarding, ReachedOutside } from '../../core/forward/ingress.ts';
+import type { HostForwarding } from '../../core/forward/ingress.ts';
 import { withoutTool } from '../../core/forward/own-table.ts';
-import type { Actual, ActualPeer, Device, SshClient } from '../../core/host-state/actual.ts';
+import type { Actual, ActualPeer, Device } from '../../core/host-state/actual.ts';
 import { findMapEnd } from '../../core/map/map-age.ts';
-import type { NetworkMap, Peer, PeerId } from '../../core/map/model.ts';
+import type { NetworkMap, Peer } from '../../core/map/model.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
 import { addressesOf } from '../../core/names/resolved-names.ts';
-import { type Address, familyOf, isDefaultRoute, maskPrefix, type Prefix } from '../../core/net/cidr.ts';
+import { familyOf, isDefaultRoute, maskPrefix, type Prefix } from '../../core/net/cidr.ts';
 import { isLiteral, type SocketEndpoint } from '../../core/net/endpoint.ts';
 import { formatInterfaceAddress } from '../../core/net/interface-address.ts';
 import { PrefixIndex } from '../../core/net/prefix-index.ts';
 import { computeDesired } from '../../core/reconcile/compute-desired.ts';
-import { type Desired, withFormerRoutes } from '../../core/reconcile/desired.ts';
+import { withFormerRoutes } from '../../core/reconcile/desired.ts';
 import { findMovedPeers } from '../../core/reconcile/moved-peers.ts';
 import { plan } from '../../core/reconcile/plan.ts';
 import { arePeersSettled } from '../../core/reconcile/plan-device.ts';
 import type { Step } from '../../core/reconcile/step.ts';
-import { findNested, type TunnelledResolver } from '../../core/routing/nested-prefixes.ts';
+import { findNested } from '../../core/routing/nested-prefixes.ts';
 import { strictlyOutside } from '../../core/routing/outside.ts';
 import { assignTable } from '../../core/routing/route-table.ts';
 import { findAcceptedTables, type StrictExceptions } from '../../core/routing/strict-rules.ts';
 import { findTunnelledResolvers } from '../../core/routing/tunnelled-resolvers.ts';
 import { sameData } from '../../core/util/same-data.ts';
 import { renderConfig } from '../../core/wg-quick/render.ts';
-import type { TunnelConfig } from '../../core/wg-quick/tunnel-config.ts';
 import type { Joined, State } from '../../store/state/state.ts';
+import type { DesiredNetwork, DesireInputs, EvaluationCache, OtherNetwork } from '../evaluation-cache.ts';
 import { isJoined } from '../select.ts';
 import { locateApi } from './resolve-names.ts';
-import { type ConstraintInputs, constrainRoutes } from './route-constraints.ts';
-
-/** Another network of this host. */
-export interface OtherNetwork extends Pick<State, 'interface' | 'createdAt' | 'receipt'> {
-  readonly isConnector: boolean;
-  /** What it reaches outside a full tunnel of this network; empty without a full tunnel. */
-  readonly reached: Pick<ReachedOutside, 'api' | 'endpoints'>;
-  readonly listenPort: number | null;
-  /** This host's address there; null before it has one. */
-  readonly address: Address | null;
-}
-
-/** All inputs of a network's desired state. */
-export interface DesireInputs extends ConstraintInputs {
-  readonly others: readonly OtherNetwork[];
-  /** The text of the wg-quick file; null without a file. */
-  readonly text: string | null;
-  /** The config that was last applied, if it is not that of the wg-quick file. */
-  readonly applied: TunnelConfig | null;
-  /** The network's label in the hosts file; null if the file does not name its peers. */
-  readonly label: string | null;
-  /** Addresses of endpoints to which this host has no route outside the tunnel. */
-  readonly unreachable: readonly Address[];
-  /** Addresses of names at which peers were silent. Learned endpoints with them are not kept. */
-  readonly silent: readonly Address[];
-  /** The SSH sessions that packet rules could end. They are read only if rules are to be loaded. */
-  readonly sessions: readonly SshClient[];
-  /** Listed peers that have expired. */
-  readonly expired: readonly PeerId[];
-}
-
-/** The desired state of a network on this host. */
-export interface DesiredNetwork {
-  /** False if the map does not list this host: it then reaches no peer, and keeps its key pair. */
-  readonly listed: boolean;
-  readonly desired: Desired;
-  /** The desired text of the wg-quick file. */
-  readonly config: string;
-  /** The prefixes that the tunnel takes, except a default route. */
-  readonly taken: readonly Prefix[];
-  /**
-   * True if another program has a route for a part of these prefixes. An SSH session over it may be
-   * cut off by the tunnel.
-   */
-  readonly isShared: boolean;
-  /**
-   * The resolvers of this host that are reached through accepted routes, also while these routes
-   * are missing.
-   */
-  readonly tunnelledResolvers: readonly TunnelledResolver[];
-  /** Peers whose endpoint in the network differs from the one that was last applied. */
-  readonly moved: ReadonlySet<PublicKey>;
-}
-
-/** The last evaluation of a network. */
-interface PreviousEvaluation {
-  readonly inputs: DesireInputs;
-  readonly wanted: DesiredNetwork;
-  /** The device for which the plan had no step at any time; undefined if it had any. */
-  readonly settled: Device | null | undefined;
-}
-
-/** By interface. */
-const evaluations = new Map<string, PreviousEvaluation>();
+import { constrainRoutes } from './route-constraints.ts';
 
 /**
  * Returns a function that lists the desired routes of the last evaluation that were present. A
  * session over such a route came through the tunnel. If another program removes such a route, it is
  * restored regardless of sessions.
  */
-export function recallRoutes(link: string): () => readonly Prefix[] {
-  const last = evaluations.get(link);
+export function recallRoutes(evaluations: EvaluationCache, link: string): () => readonly Prefix[] {
+  const last = evaluations.find(link);
   if (last === undefined) return () => [];
   const { inputs, wanted } = last;
   return () => {
     const taken = new Set(wanted.taken);
     return [...findNested(inputs.observed, []), ...inputs.recalled].filter((prefix) => taken.has(prefix));
   };
-}
-
-/** Drops the last evaluation of a network that was left, because it contains keys. */
-export function forgetEvaluation(link: string): void {
-  evaluations.delete(link);
 }
 
 /**
@@ -120,19 +52,20 @@ export function forgetEvaluation(link: string): void {
  * @param now seconds since the epoch
  */
 export function planInputs(
+  evaluations: EvaluationCache,
   inputs: DesireInputs,
   device: Device | null,
   now: number,
 ): { readonly wanted: DesiredNetwork; readonly steps: readonly Step[] } {
   const link = inputs.state.interface;
-  const last = evaluations.get(link);
+  const last = evaluations.find(link);
   const isSame = last !== undefined && sameData(last.inputs, inputs);
   const wanted = isSame ? last.wanted : desireNetwork(inputs);
   const actual = { ...inputs.observed, device };
   const isSettled = isSame && last.settled !== undefined && sameData(last.settled, device);
   const steps = isSettled ? [] : plan(wanted.desired, actual, now, findMoved(wanted, inputs, device));
   const stays = isSettled || (steps.length === 0 && arePeersSettled(wanted.desired, actual));
-  if (actual.unread === undefined) evaluations.set(link, { inputs, wanted, settled: stays ? device : undefined });
+  if (actual.unread === undefined) evaluations.keep(link, { inputs, wanted, settled: stays ? device : undefined });
   return { wanted, steps };
 }
 

@@ -30,13 +30,13 @@ import { sameData } from '../../core/util/same-data.ts';
 import type { TunnelConfig } from '../../core/wg-quick/tunnel-config.ts';
 import type { ObserveOptions } from '../../host/host.ts';
 import type { Joined, State } from '../../store/state/state.ts';
+import type { DesiredNetwork, DesireInputs } from '../evaluation-cache.ts';
 import { isJoined } from '../select.ts';
 import { secondsNow, type Tools } from '../tools.ts';
-import { type DesiredNetwork, type DesireInputs, othersOf, planInputs, recallRoutes } from './desire-network.ts';
+import { othersOf, planInputs, recallRoutes } from './desire-network.ts';
 import { findUnreachable } from './find-unreachable.ts';
 import { locateApi } from './resolve-names.ts';
 import { readEarlier } from './route-constraints.ts';
-import { parseSaved } from './saved-config.ts';
 
 /**
  * The desired state of a network on this host, its actual state, and the steps between them.
@@ -173,12 +173,12 @@ export function withServiceTime(steps: readonly Step[], now: number): readonly S
 }
 
 /** Reads the files and derives the keys while the tools run; this needs no tool. */
-async function readKnown({ store }: Pick<Tools, 'store'>, state: Joined) {
+async function readKnown({ store, savedConfigs }: Pick<Tools, 'store' | 'savedConfigs'>, state: Joined) {
   const link = state.interface;
   const { states } = await store.list();
   const text = await store.readConfig(link);
   ownKeys(state);
-  return { states, text, saved: parseSaved(link, text) };
+  return { states, text, saved: savedConfigs.parse(link, text) };
 }
 
 /**
@@ -192,13 +192,13 @@ async function readKnown({ store }: Pick<Tools, 'store'>, state: Joined) {
  * of the observation. If a session is at risk, the plan is made again.
  */
 async function planWithSessions(
-  tools: Pick<Tools, 'host' | 'now'>,
+  tools: Pick<Tools, 'host' | 'now' | 'evaluations'>,
   inputs: Omit<DesireInputs, 'sshClients' | 'recalled' | 'sessions'>,
   device: Device | null,
 ) {
   const now = secondsNow(tools);
-  const before = recallRoutes(inputs.state.interface);
-  const planned = planInputs({ ...inputs, sshClients: [], recalled: [], sessions: [] }, device, now);
+  const before = recallRoutes(tools.evaluations, inputs.state.interface);
+  const planned = planInputs(tools.evaluations, { ...inputs, sshClients: [], recalled: [], sessions: [] }, device, now);
   const { taken, isShared } = planned.wanted;
   const isSessionKept = inputs.state.keptOutside.some(({ what }) => what === sshClient);
   const loadsRules = planned.steps.some((step) => step.do === 'set-firewall');
@@ -208,7 +208,12 @@ async function planWithSessions(
   const isAtStake = takesRoutes && found.some(({ address }) => taken.some((prefix) => covers(prefix, address)));
   if (!isAtStake && !(loadsRules && found.length > 0)) return planned;
   const [sshClients, recalled] = isAtStake ? [found, before()] : [[], []];
-  return planInputs({ ...inputs, sshClients, recalled, sessions: loadsRules ? found : [] }, device, now);
+  return planInputs(
+    tools.evaluations,
+    { ...inputs, sshClients, recalled, sessions: loadsRules ? found : [] },
+    device,
+    now,
+  );
 }
 
 /** True if a step leads addresses into the tunnel that were outside before. */

@@ -9,10 +9,8 @@ import { save } from './apply.ts';
 import type { ConfirmOptions } from './await-confirmation.ts';
 import { applyKnownMap, applyNewMap, mayCutOff } from './confirm.ts';
 import { isOnHost, removeTunnel, withoutDeletion } from './deleted-network.ts';
-import { forgetEvaluation } from './desire-network.ts';
 import { type Evaluation, evaluateNetwork } from './evaluate-network.ts';
 import { syncPorts } from './open-ports.ts';
-import { parseSaved } from './saved-config.ts';
 import { applyUpdate, type StateUpdate } from './state-update.ts';
 
 /**
@@ -117,13 +115,16 @@ async function passDeleted(tools: Tools, known: Joined, next: Joined): Promise<P
   return { evaluation: null, changes: [], isDrift: false };
 }
 
-async function readJoined(tools: Pick<Tools, 'store'>, link: string): Promise<Joined | null> {
+async function readJoined(
+  tools: Pick<Tools, 'store' | 'evaluations' | 'savedConfigs'>,
+  link: string,
+): Promise<Joined | null> {
   const known = await tools.store.read(link);
   // A session that begins while the tunnel is down begins outside.
-  if (!known?.enabled) forgetEvaluation(link);
+  if (!known?.enabled) tools.evaluations.forget(link);
   if (known !== null && isJoined(known)) return known;
-  forgetEvaluation(link);
-  parseSaved(link, null);
+  tools.evaluations.forget(link);
+  tools.savedConfigs.forget(link);
   return null;
 }
 

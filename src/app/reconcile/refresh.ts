@@ -17,12 +17,11 @@ import type { Joined } from '../../store/state/state.ts';
 import type { Notes } from '../../store/store.ts';
 import { accessOf } from '../access.ts';
 import { reclaimKey } from '../register-key.ts';
-import type { HostTools, Tools } from '../tools.ts';
+import type { Tools } from '../tools.ts';
 import { othersOf } from './desire-network.ts';
 import { observeOptionsFor } from './evaluate-network.ts';
 import { namesOf, resolveNames } from './resolve-names.ts';
 import { constrainRoutes, readEarlier } from './route-constraints.ts';
-import { parseSaved } from './saved-config.ts';
 import { applyUpdate, noUpdate, type StateUpdate } from './state-update.ts';
 
 /** Milliseconds. Without a reply the host is still reconciled, and must not wait long. */
@@ -236,11 +235,15 @@ function refuseNewAddress(state: Joined, map: NetworkMap): void {
  * range of the enrolment counts as inside the network. A new range proves nothing: it is checked
  * like a route, against what this host reaches before the move.
  */
-async function refuseNewRange(tools: HostTools, state: Joined, { cidr, name }: NetworkMap): Promise<void> {
+async function refuseNewRange(
+  tools: Pick<Tools, 'host' | 'store' | 'savedConfigs'>,
+  state: Joined,
+  { cidr, name }: NetworkMap,
+): Promise<void> {
   const { interface: link, service, membership } = state;
   const { map: known } = membership;
   if (!movesRange(known, { ...known, cidr })) return;
-  const saved = parseSaved(link, await tools.store.readConfig(link));
+  const saved = await tools.savedConfigs.read(tools.store, link);
   const { states } = await tools.store.list();
   const observed = await tools.host.observe(observeOptionsFor(state));
   const earlier = await readEarlier(tools, state, states);
@@ -296,7 +299,11 @@ function failWith(
   return { update: noUpdate, notes, waited: false, failure, heldMap: null };
 }
 
-async function resolveNewNames(tools: HostTools, state: Joined, map: NetworkMap | null): Promise<StateUpdate> {
+async function resolveNewNames(
+  tools: Pick<Tools, 'host' | 'store' | 'savedConfigs'>,
+  state: Joined,
+  map: NetworkMap | null,
+): Promise<StateUpdate> {
   if (map === null) return noUpdate;
   const next = applyUpdate(state, { map, resolved: null });
   const unknown = new Set(namesOf(next).filter((name) => addressesOf(name, next.resolved).length === 0));

@@ -8,8 +8,7 @@ import {
 import { type Address, isDefaultRoute, type Prefix, parseAddress } from '../../core/net/cidr.ts';
 import { dialledHost } from '../../core/net/proxy.ts';
 import type { Joined } from '../../store/state/state.ts';
-import type { HostTools, Tools } from '../tools.ts';
-import { parseSaved } from './saved-config.ts';
+import type { Tools } from '../tools.ts';
 
 /** Milliseconds for the resolution of a name. A resolver that is down must not delay a pass. */
 export const resolveDeadline = 3_000;
@@ -37,7 +36,7 @@ export interface ResolveOptions {
  * nothing changed.
  */
 export async function resolveNames(
-  tools: HostTools,
+  tools: Pick<Tools, 'host' | 'store' | 'savedConfigs'>,
   state: Joined,
   { some, sorted, onAnswer }: ResolveOptions = {},
 ): Promise<Resolved> {
@@ -84,8 +83,11 @@ async function withoutFormer(
  * The prefixes that the tunnel carries, by its wg-quick file. Endpoints are outside a full tunnel,
  * so default routes do not count.
  */
-async function findCarried(tools: Pick<Tools, 'store'>, { interface: link }: Joined): Promise<readonly Prefix[]> {
-  const saved = parseSaved(link, await tools.store.readConfig(link));
+async function findCarried(
+  tools: Pick<Tools, 'store' | 'savedConfigs'>,
+  { interface: link }: Joined,
+): Promise<readonly Prefix[]> {
+  const saved = await tools.savedConfigs.read(tools.store, link);
   return saved?.peers.flatMap(({ allowedIps }) => allowedIps.filter((prefix) => !isDefaultRoute(prefix))) ?? [];
 }
 

@@ -1,4 +1,4 @@
-import type { Actual, SshClient, Underlay } from '../../core/host-state/actual.ts';
+import type { Underlay } from '../../core/host-state/actual.ts';
 import { maskPrefix, type Prefix } from '../../core/net/cidr.ts';
 import { formatInterfaceAddress } from '../../core/net/interface-address.ts';
 import { proxyOf } from '../../core/net/proxy.ts';
@@ -7,24 +7,17 @@ import { findStubResolvers, thrownFrom } from '../../core/routing/kept-outside.t
 import { acceptedBy, findNested } from '../../core/routing/nested-prefixes.ts';
 import { placeRoutes, type RoutePlacement } from '../../core/routing/place-route.ts';
 import { advertisedBy } from '../../core/routing/public-prefixes.ts';
-import type { TunnelConfig } from '../../core/wg-quick/tunnel-config.ts';
 import type { Joined, State } from '../../store/state/state.ts';
+import type { ConstraintInputs, EarlierNetwork } from '../evaluation-cache.ts';
 import type { Tools } from '../tools.ts';
 import { locateApi } from './resolve-names.ts';
-import { parseSaved } from './saved-config.ts';
-
-/** A network that this host joined before another one, and its wg-quick file. */
-export interface EarlierNetwork {
-  readonly by: string;
-  readonly config: TunnelConfig;
-}
 
 /**
  * Reads the prefixes of the networks that were joined before this one. An edited file affects only
  * its own network.
  */
 export async function readEarlier(
-  tools: Pick<Tools, 'store'>,
+  tools: Pick<Tools, 'store' | 'savedConfigs'>,
   state: Joined,
   states: readonly State[],
 ): Promise<readonly EarlierNetwork[]> {
@@ -33,30 +26,11 @@ export async function readEarlier(
   );
   const read = await Promise.all(
     earlier.map(async ({ interface: link, membership }) => {
-      const config = parseSaved(link, await tools.store.readConfig(link));
+      const config = await tools.savedConfigs.read(tools.store, link);
       return config === null ? [] : [{ by: `network ${membership?.map.name ?? '?'} (${link})`, config }];
     }),
   );
   return read.flat();
-}
-
-export interface ConstraintInputs {
-  readonly state: Joined;
-  /** The other networks of this host. */
-  readonly others: readonly Pick<State, 'interface' | 'createdAt'>[];
-  readonly earlier: readonly EarlierNetwork[];
-  /** The host without the WireGuard device, whose counters always change. */
-  readonly observed: Omit<Actual, 'device'>;
-  /** Read only if a route or an address is to be added: see {@link evaluateNetwork}. */
-  readonly sshClients: readonly SshClient[];
-  /** Routes that recently led into the tunnel. */
-  readonly recalled: readonly Prefix[];
-  /** The last-known-good wg-quick file; null without one, or if it is not in cpn's format. */
-  readonly saved: TunnelConfig | null;
-  /** Prefixes that were removed from `--allow-route`. */
-  readonly disallowed: readonly Prefix[];
-  /** The routing table for accepted routes. Absent or null if they are in the main table. */
-  readonly routeTable?: string | null;
 }
 
 /** Collects what a route of this network must not take away from the host. */

@@ -9,7 +9,6 @@ import type { ConfirmOptions } from '../reconcile/await-confirmation.ts';
 import { awaitHandshakes, findAwaitedPeers, type HandshakeQuery } from '../reconcile/await-handshakes.ts';
 import { isInterrupted, throwIfInterrupted } from '../reconcile/confirm.ts';
 import { type Evaluation, evaluateNetwork } from '../reconcile/evaluate-network.ts';
-import { parseSaved } from '../reconcile/saved-config.ts';
 import { readListedKey, registerKey } from '../register-key.ts';
 import { isJoined } from '../select.ts';
 import { secondsNow, type Tools } from '../tools.ts';
@@ -112,7 +111,7 @@ async function finishRollback(
 
 /** Queries the confirming peers as in the wg-quick file: a pass may have changed the interface since. */
 function queryAll(
-  tools: Pick<Tools, 'store'>,
+  tools: Pick<Tools, 'store' | 'savedConfigs'>,
   link: string,
   confirmingPeers: readonly ConfirmingPeerKey[],
 ): HandshakeQuery {
@@ -121,7 +120,7 @@ function queryAll(
     exclusively: (work) => tools.store.lock(work),
     async find() {
       const state = await tools.store.read(link);
-      const saved = parseSaved(link, await tools.store.readConfig(link));
+      const saved = await tools.savedConfigs.read(tools.store, link);
       return state && isJoined(state) && state.enabled && saved
         ? findAwaitedPeers(state.membership.map, saved.peers, confirmingPeers)
         : [];
