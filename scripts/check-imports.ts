@@ -71,7 +71,8 @@ const TABLE: readonly Rule[] = [
   },
   { files: 'src/cli/parse/', may: [...CLI, 'src/cli/commands/', 'yargs', 'fastest-levenshtein'], types: CLI_TYPES },
   { files: 'src/cli/input/', may: [...CLI, '@clack/prompts'], types: ['src/cli/parse/'] },
-  { files: 'src/cli/output/', may: [...CLI, 'src/cli/parse/', 'uqr'], types: CLI_TYPES },
+  { files: 'src/cli/output/', may: [...CLI, 'src/cli/parse/'], types: CLI_TYPES },
+  { files: 'src/cli/output/terminal/', may: [...CORE, 'node:', 'uqr'] },
   { files: 'src/cli/output/log.ts', may: [...CLI, 'pino'] },
   { files: 'src/cli/api/', may: CLI, types: CLI_TYPES },
   { files: 'src/cli/completion/', may: ['src/cli/parse/', 'src/cli/input/'] },
@@ -180,10 +181,7 @@ const TABLE: readonly Rule[] = [
   },
   {
     files: 'src/control-plane/service/',
-    may: [
-      ...[...CONTROL_PLANE, 'src/control-plane/push/', 'src/control-plane/domain/', 'src/control-plane/store/*', 'zod'],
-      'src/control-plane/health/append-events.ts',
-    ],
+    may: [...CONTROL_PLANE, 'src/control-plane/push/', 'src/control-plane/domain/', 'src/control-plane/store/*', 'zod'],
   },
   {
     files: 'src/control-plane/health/',
@@ -201,11 +199,6 @@ const TABLE: readonly Rule[] = [
     files: 'src/control-plane/health/deliver-events.ts',
     may: [...CONTROL_PLANE, 'src/control-plane/store/*'],
     types: ['src/control-plane/service/context.ts', 'pino'],
-  },
-  {
-    files: 'src/control-plane/health/append-events.ts',
-    may: [...CONTROL_PLANE, 'src/control-plane/store/*'],
-    types: ['src/control-plane/service/context.ts'],
   },
   {
     files: 'src/control-plane/push/',

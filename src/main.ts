@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { exitCodes } from './cli/exit-code.ts';
 import { note, printError } from './cli/output/output.ts';
-import { findLostOutput, watchOutput } from './cli/output/stdout.ts';
+import { findLostOutput, watchOutput } from './cli/output/terminal/stdout.ts';
 import { runProgram } from './cli/program.ts';
 
 export { runProgram };

@@ -9,7 +9,7 @@ import { exitCodes } from '../exit-code.ts';
 import { apiFlags } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
 import { describeBytes, note } from '../output/output.ts';
-import { deliver } from '../output/stdout.ts';
+import { deliver } from '../output/terminal/stdout.ts';
 import type { Command } from '../parse/command.ts';
 
 export const api: Command = {

@@ -6,10 +6,10 @@ import { openTools, readDaemon } from '../context.ts';
 import { exitCodeOf, exitCodes } from '../exit-code.ts';
 import { jsonFlag, wideFlag } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
-import { terminalColumns } from '../output/fit.ts';
 import { noNetwork, note, print, printError, printJson, red, yellow } from '../output/output.ts';
-import { redraw } from '../output/redraw.ts';
 import { formerToJson, type PeerRates, statusToJson, statusToText } from '../output/show-status.ts';
+import { terminalColumns } from '../output/terminal/fit.ts';
+import { redraw } from '../output/terminal/redraw.ts';
 import { type Command, networkArgument } from '../parse/command.ts';
 
 export const status: Command = {

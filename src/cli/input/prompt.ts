@@ -1,4 +1,4 @@
-import { columnsOf } from '../output/fit.ts';
+import { columnsOf } from '../output/terminal/fit.ts';
 
 /** What a prompt shows, and what is wrong with an answer. */
 interface Prompt {

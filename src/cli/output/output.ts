@@ -1,9 +1,9 @@
 import { fstatSync } from 'node:fs';
 import { styleText } from 'node:util';
 import { CpnError, printable } from '../../core/errors/index.ts';
-import { cut, fitColumns, fold, type Narrowing, terminalColumns, widthOf } from './fit.ts';
-import { deliver } from './stdout.ts';
-import { type StepEnding, StepLine } from './step-line.ts';
+import { cut, fitColumns, fold, type Narrowing, terminalColumns, widthOf } from './terminal/fit.ts';
+import { deliver } from './terminal/stdout.ts';
+import { type StepEnding, StepLine } from './terminal/step-line.ts';
 
 /** Printed by a command for all networks where there is none. */
 export const noNetwork = 'no network is joined; join one with "cpn join"';

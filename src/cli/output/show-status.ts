@@ -9,8 +9,8 @@ import type { Certificate } from '../../core/tls/certificate.ts';
 import { describeAge } from '../../core/util/age.ts';
 import type { FormerMembership } from '../../store/former-networks.ts';
 import { describeChange } from './change-text.ts';
-import { cut, fold, type Narrowing } from './fit.ts';
 import { bold, type Cell, describeBytes, dim, green, red, table, yellow } from './output.ts';
+import { cut, fold, type Narrowing } from './terminal/fit.ts';
 
 /** Bytes a second of a peer; null where they are not known. */
 export interface PeerRates {

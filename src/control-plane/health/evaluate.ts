@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PeerVerdict } from '../../core/health/verdict.ts';
 import { NotFound } from '../errors.ts';
+import { appendEvents } from '../service/append-events.ts';
 import { type ClockWatch, createClockWatch } from '../service/clock-watch.ts';
 import type { Context } from '../service/context.ts';
 import { makeNonce } from '../store/changes.ts';
 import { listNetworksToJudge, reviseHealth, saveAnnouncedRoutes, savePeerHealth } from '../store/health.ts';
 import { readSnapshot, transact } from '../store/transact.ts';
-import { appendEvents } from './append-events.ts';
 import { createEventLimits, type EventLimits } from './event-limits.ts';
 import type { FailureLog } from './failure-log.ts';
 import { Judge } from './judge.ts';

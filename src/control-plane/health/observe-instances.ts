@@ -5,12 +5,12 @@ import {
   type Instances,
   observeInstance,
 } from '../../core/health/instances.ts';
+import { appendEvents } from '../service/append-events.ts';
 import type { Context } from '../service/context.ts';
 import { makeNonce } from '../store/changes.ts';
 import { listInstances, reviseHealth, savePeerHealth } from '../store/health.ts';
 import { listPeersAmong } from '../store/peer-lists.ts';
 import { transact } from '../store/transact.ts';
-import { appendEvents } from './append-events.ts';
 
 /** The starts of a peer's daemon that made requests here, in the order of the requests. */
 export interface PeerInstances {

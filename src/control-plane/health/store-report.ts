@@ -1,6 +1,7 @@
 import type { Report } from '../../contract/health.ts';
 import type { Caller, PeerCaller } from '../domain/caller.ts';
 import { Forbidden } from '../errors.ts';
+import { appendEvents, type NewEvent } from '../service/append-events.ts';
 import type { Context } from '../service/context.ts';
 import { requireNetwork } from '../service/networks.ts';
 import { requireAuthor } from '../service/require-author.ts';
@@ -11,7 +12,6 @@ import type { StoredPeer } from '../store/peers.ts';
 import type { Db } from '../store/tables.ts';
 import { findTraffic, saveTraffic } from '../store/traffic.ts';
 import { transact } from '../store/transact.ts';
-import { appendEvents, type NewEvent } from './append-events.ts';
 import { type MergedReport, mergeReport, readReport } from './merge-report.ts';
 import { addTraffic, formatTraffic, parseTraffic, sumRates } from './traffic-history.ts';
 

@@ -1,6 +1,6 @@
 import type { DeviceProfile } from '../../contract/peer.ts';
+import type { NewEvent } from '../service/append-events.ts';
 import type { StoredHealth } from '../store/health.ts';
-import type { NewEvent } from './append-events.ts';
 import { type AnnouncedRoute, type JudgedNetwork, type Observation, readAnnouncedRoutes } from './observe.ts';
 
 /** The state of a route to store, and the event that states it. */

@@ -1,8 +1,8 @@
-import { appendEvents, type NewEvent } from '../health/append-events.ts';
 import { insertChange, makeNonce } from '../store/changes.ts';
 import { type NetworkFields, reviseNetwork } from '../store/networks.ts';
 import type { Db } from '../store/tables.ts';
 import { transact } from '../store/transact.ts';
+import { appendEvents, type NewEvent } from './append-events.ts';
 import type { Context } from './context.ts';
 
 /**

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 const sources = join(import.meta.dirname, '../../../src/cli');
 const question = 'Remove edge-1 (10.77.0.1) from office? (y/n)';
 const program = `
-import { findRecipient } from '${sources}/api/hand-over.ts';
+import { findRecipient } from '${sources}/output/hand-over.ts';
 import { Input } from '${sources}/input/input.ts';
 import { prompt } from '${sources}/input/prompt.ts';
 const flags = { qr: { kind: 'switch', summary: '' }, output: { kind: 'text', summary: '' } };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { cut, fold, widthOf } from '../../../src/cli/output/fit.ts';
-import { table } from '../../../src/cli/output/output.ts';
+import { table } from '../../../../src/cli/output/output.ts';
+import { cut, fold, widthOf } from '../../../../src/cli/output/terminal/fit.ts';
 
 describe('a table on a narrow terminal', () => {
   const header = ['peer', 'type', 'address', 'endpoint', 'public key'];

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { StepLine } from '../../../src/cli/output/step-line.ts';
+import { StepLine } from '../../../../src/cli/output/terminal/step-line.ts';
 
 let written = '';
 let clock = 0;

@@ -1,5 +1,5 @@
 import { fstatSync, writeSync } from 'node:fs';
-import { DiskFailed } from '../../core/errors/index.ts';
+import { DiskFailed } from '../../../core/errors/index.ts';
 
 /** What first kept output from being written; null while nothing did. */
 let lost: DiskFailed | null = null;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { drawCode } from '../../../src/cli/output/qr-code.ts';
+import { drawCode } from '../../../../src/cli/output/terminal/qr-code.ts';
 
 describe('a QR code', () => {
   it('is as wide as it says that it is', () => {

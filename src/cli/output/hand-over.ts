@@ -2,8 +2,8 @@ import { WrongUsage } from '../../core/errors/index.ts';
 import type { ExportedFiles, Format } from '../../core/export/format.ts';
 import type { Input } from '../input/input.ts';
 import { makeSecretFile, type SecretFile } from '../input/secret-file.ts';
-import { columnsOf } from '../output/fit.ts';
-import { note, printAll, warnReadable } from '../output/output.ts';
+import { note, printAll, warnReadable } from './output.ts';
+import { columnsOf } from './terminal/fit.ts';
 
 /** Where an exported tunnel goes. */
 export interface Recipient {
@@ -45,7 +45,7 @@ export async function findRecipient(input: Input, format: Format): Promise<Recip
 }
 
 async function screen(): Promise<Recipient> {
-  const { drawCode } = await import('../output/qr-code.ts');
+  const { drawCode } = await import('./terminal/qr-code.ts');
   const columns = process.stdout.isTTY ? columnsOf(process.stdout) : Number.POSITIVE_INFINITY;
   return {
     check: ([{ text }]) => void drawCode(text, columns),

@@ -1,4 +1,4 @@
-import { printable } from '../../core/errors/index.ts';
+import { printable } from '../../../core/errors/index.ts';
 import { clearLine, unwrapped, wrapped } from './redraw.ts';
 
 /** How a step ended: `open` is one that came to nothing, and is no failure. */

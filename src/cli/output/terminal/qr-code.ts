@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
 import { encode, renderUnicodeCompact } from 'uqr';
-import { WrongUsage } from '../../core/errors/index.ts';
+import { WrongUsage } from '../../../core/errors/index.ts';
 
 /** Bytes that the largest code holds at the lowest level of error correction (ISO/IEC 18004, version 40-L). */
 const mostBytes = 2953;

@@ -1,10 +1,10 @@
 import type { Event } from '../../contract/event.ts';
-import type { Context } from '../service/context.ts';
 import { makeNonce } from '../store/changes.ts';
 import { insertDelivery } from '../store/deliveries.ts';
 import { insertEvent } from '../store/events.ts';
 import { reviseHealth } from '../store/health.ts';
 import type { Db } from '../store/tables.ts';
+import type { Context } from './context.ts';
 
 /** An event before it is stored. */
 export type NewEvent = Pick<Event, 'type'> & Partial<Pick<Event, 'peer' | 'route' | 'details'>>;

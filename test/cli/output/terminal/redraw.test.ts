@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { frame } from '../../../src/cli/output/redraw.ts';
+import { frame } from '../../../../src/cli/output/terminal/redraw.ts';
 
 const tokens = /\p{Cc}\[[?0-9;]*[A-Za-z]|./gsu;
 
