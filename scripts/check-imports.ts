@@ -49,6 +49,12 @@ const CLI_TYPES = ['src/contract/', ...ADAPTERS];
 const HOST = [...CORE, 'src/host/*', 'src/host/process/', 'node:'];
 const CONTROL_PLANE = ['src/contract/', ...CORE, 'src/control-plane/*', 'node:'];
 const STORE = [...CONTROL_PLANE, 'src/control-plane/domain/', 'kysely'];
+/** The SQL, without what a database has of its own. */
+const STORE_ROOMS = [
+  'src/control-plane/store/*',
+  'src/control-plane/store/accounts/',
+  'src/control-plane/store/peers/',
+];
 
 const TABLE: readonly Rule[] = [
   { files: 'src/main.ts', may: ['src/cli/', 'node:fs'] },
@@ -181,12 +187,23 @@ const TABLE: readonly Rule[] = [
   },
   {
     files: 'src/control-plane/service/',
-    may: [...CONTROL_PLANE, 'src/control-plane/push/', 'src/control-plane/domain/', 'src/control-plane/store/*', 'zod'],
+    may: [...CONTROL_PLANE, 'src/control-plane/push/', 'src/control-plane/domain/', ...STORE_ROOMS, 'zod'],
+  },
+  {
+    files: 'src/control-plane/service/accounts/',
+    may: [...CONTROL_PLANE, 'src/control-plane/service/*', 'src/control-plane/domain/', ...STORE_ROOMS, 'zod'],
+  },
+  {
+    files: 'src/control-plane/service/enrollment/',
+    may: [
+      ...[...CONTROL_PLANE, 'src/control-plane/service/*', 'src/control-plane/push/', 'src/control-plane/domain/'],
+      ...STORE_ROOMS,
+    ],
   },
   {
     files: 'src/control-plane/health/',
     may: [
-      ...[...CONTROL_PLANE, 'src/control-plane/push/', 'src/control-plane/domain/', 'src/control-plane/store/*'],
+      ...[...CONTROL_PLANE, 'src/control-plane/push/', 'src/control-plane/domain/', ...STORE_ROOMS],
       'src/control-plane/service/',
     ],
     types: ['pino'],
@@ -197,15 +214,17 @@ const TABLE: readonly Rule[] = [
   },
   {
     files: 'src/control-plane/health/deliver-events.ts',
-    may: [...CONTROL_PLANE, 'src/control-plane/store/*'],
+    may: [...CONTROL_PLANE, ...STORE_ROOMS],
     types: ['src/control-plane/service/context.ts', 'pino'],
   },
   {
     files: 'src/control-plane/push/',
-    may: [...CONTROL_PLANE, 'src/control-plane/domain/', 'src/control-plane/store/*', 'lru-cache', 'zod'],
+    may: [...CONTROL_PLANE, 'src/control-plane/domain/', ...STORE_ROOMS, 'lru-cache', 'zod'],
   },
   { files: 'src/control-plane/domain/', may: [...CONTROL_PLANE, '@fastify/rate-limit', 'any-ascii'] },
   { files: 'src/control-plane/store/*', may: STORE },
+  { files: 'src/control-plane/store/accounts/', may: [...STORE, 'src/control-plane/store/*'] },
+  { files: 'src/control-plane/store/peers/', may: [...STORE, 'src/control-plane/store/*'] },
   { files: 'src/control-plane/store/migrations/', may: [...STORE, 'src/control-plane/store/*'] },
   {
     files: 'src/control-plane/store/sqlite/',

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { usualPasswordCost } from './domain/passwords.ts';
 import type { ServeOptions } from './serve.ts';
-import { type OwnerCredentials, type OwnerReset, resetOwner as reset } from './service/owner.ts';
+import { type OwnerCredentials, type OwnerReset, resetOwner as reset } from './service/accounts/owner.ts';
 import { readDatabaseTime } from './store/database.ts';
 import { withExistingDatabase } from './store/sqlite/store.ts';
 import type { Db } from './store/tables.ts';

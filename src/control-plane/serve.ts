@@ -26,9 +26,9 @@ import { createTransport, type Deadlines, defaultDeadlines, type Transport } fro
 import { removeStaleSocket } from './http/unix-socket.ts';
 import { ChangeNotifier } from './push/change-notifier.ts';
 import { PeerMessages } from './push/peer-messages.ts';
+import { checkFirstOwner, isForeignOwner, makeFirstOwner, type OwnerCredentials } from './service/accounts/owner.ts';
 import type { Context } from './service/context.ts';
 import { type ExpiryTimer, expirePeers, startExpiry } from './service/expiry.ts';
-import { checkFirstOwner, isForeignOwner, makeFirstOwner, type OwnerCredentials } from './service/owner.ts';
 import { createPeerChangeLimit } from './service/peer-change-limit.ts';
 import { pruneAuditDaily, pruneEventsHourly } from './service/retention.ts';
 import { readDatabaseTime } from './store/database.ts';

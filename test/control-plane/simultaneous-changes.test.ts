@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readNetwork } from '../../src/control-plane/store/networks.ts';
-import { listPeers } from '../../src/control-plane/store/peer-lists.ts';
+import { listPeers } from '../../src/control-plane/store/peers/peer-lists.ts';
 import { readSnapshot } from '../../src/control-plane/store/transact.ts';
 import { makeIdentity, proveEnrollment, proveKeyAt } from '../../src/core/crypto/identity.ts';
 import { parsePublicKey } from '../../src/core/crypto/keys.ts';

@@ -3,7 +3,7 @@ import type { PeerPath } from '../../../src/contract/health.ts';
 import { hashToken, mintToken, tokenPrefixes } from '../../../src/control-plane/domain/tokens.ts';
 import { makeNonce } from '../../../src/control-plane/store/changes.ts';
 import { insertNetwork } from '../../../src/control-plane/store/networks.ts';
-import { insertPeer } from '../../../src/control-plane/store/peers.ts';
+import { insertPeer } from '../../../src/control-plane/store/peers/peers.ts';
 import type { Db } from '../../../src/control-plane/store/tables.ts';
 import { addressAt, parsePrefix, rangeOf } from '../../../src/core/net/cidr.ts';
 import type { Member } from './push-messages.ts';

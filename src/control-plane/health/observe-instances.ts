@@ -9,7 +9,7 @@ import { appendEvents } from '../service/append-events.ts';
 import type { Context } from '../service/context.ts';
 import { makeNonce } from '../store/changes.ts';
 import { listInstances, reviseHealth, savePeerHealth } from '../store/health.ts';
-import { listPeersAmong } from '../store/peer-lists.ts';
+import { listPeersAmong } from '../store/peers/peer-lists.ts';
 import { transact } from '../store/transact.ts';
 
 /** The starts of a peer's daemon that made requests here, in the order of the requests. */

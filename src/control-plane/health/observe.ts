@@ -10,8 +10,8 @@ import { readService } from '../push/to-contract.ts';
 import type { Revision } from '../store/changes.ts';
 import { listPeerHealth, readNetworkHealth, type StoredHealth } from '../store/health.ts';
 import { readNetwork, type StoredNetwork } from '../store/networks.ts';
-import { listPeers } from '../store/peer-lists.ts';
-import type { StoredPeer } from '../store/peers.ts';
+import { listPeers } from '../store/peers/peer-lists.ts';
+import type { StoredPeer } from '../store/peers/peers.ts';
 import type { Db } from '../store/tables.ts';
 import { type MergedReport, readReport } from './merge-report.ts';
 

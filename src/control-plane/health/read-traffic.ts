@@ -3,7 +3,7 @@ import type { Caller } from '../domain/caller.ts';
 import { NotFound } from '../errors.ts';
 import type { Context } from '../service/context.ts';
 import { requireNetwork } from '../service/networks.ts';
-import { findPeer } from '../store/peers.ts';
+import { findPeer } from '../store/peers/peers.ts';
 import { findTraffic, listTraffic } from '../store/traffic.ts';
 import { intervalEnd, parseTraffic, toSeries } from './traffic-history.ts';
 

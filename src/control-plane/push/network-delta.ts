@@ -1,7 +1,7 @@
 import type { NetworkDelta } from '../../contract/network.ts';
 import { listChanges, type Revision } from '../store/changes.ts';
 import { readNetwork, type StoredNetwork } from '../store/networks.ts';
-import { listPeers, listPeersAmong, listTokenMarks } from '../store/peer-lists.ts';
+import { listPeers, listPeersAmong, listTokenMarks } from '../store/peers/peer-lists.ts';
 import type { Db } from '../store/tables.ts';
 import { readSnapshot } from '../store/transact.ts';
 import { toNetworkHead, toPeer } from './to-contract.ts';

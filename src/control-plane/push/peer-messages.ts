@@ -1,6 +1,6 @@
 import { mostMessages, type PeerMessage, type PeerMessageKind } from '../../contract/message.ts';
 import type { PeerCaller } from '../domain/caller.ts';
-import { insertMessages, listAddressees, takeMessages } from '../store/peer-messages.ts';
+import { insertMessages, listAddressees, takeMessages } from '../store/peers/peer-messages.ts';
 import type { ControlPlaneStore } from '../store/store.ts';
 import type { Db } from '../store/tables.ts';
 import { transact } from '../store/transact.ts';

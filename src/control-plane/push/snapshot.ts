@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { createKeyedMutex } from '../concurrency.ts';
 import { isSameRevision, listChanges, type Revision } from '../store/changes.ts';
 import { findNetwork, type StoredNetwork } from '../store/networks.ts';
-import { listTokenMarks } from '../store/peer-lists.ts';
+import { listTokenMarks } from '../store/peers/peer-lists.ts';
 import type { Db } from '../store/tables.ts';
 
 /**

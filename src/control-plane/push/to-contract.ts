@@ -3,7 +3,7 @@ import type { DeviceProfile, KeyProof, Peer } from '../../contract/peer.ts';
 import { toLabel } from '../../core/names/label.ts';
 import type { Prefix } from '../../core/net/cidr.ts';
 import type { StoredNetwork } from '../store/networks.ts';
-import type { StoredPeer } from '../store/peers.ts';
+import type { StoredPeer } from '../store/peers/peers.ts';
 import { formatETag } from './etag.ts';
 
 export function toNetworkSummary(network: StoredNetwork): NetworkSummary {

@@ -1,6 +1,6 @@
 import { lockOrganizationOf } from '../store/networks.ts';
-import { findNextExpiry, listExpired, listNetworksWithExpired } from '../store/peer-lists.ts';
-import { updatePeer } from '../store/peers.ts';
+import { findNextExpiry, listExpired, listNetworksWithExpired } from '../store/peers/peer-lists.ts';
+import { updatePeer } from '../store/peers/peers.ts';
 import { record, system } from './audit.ts';
 import type { Context } from './context.ts';
 import { peerEvent, withRevision } from './with-revision.ts';

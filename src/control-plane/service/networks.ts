@@ -10,7 +10,7 @@ import { makeNonce } from '../store/changes.ts';
 import { insertDeletion, listUnconfirmed } from '../store/deletions.ts';
 import * as store from '../store/networks.ts';
 import { mapPage, type Slice, type StoredPage } from '../store/page.ts';
-import { listEndpoints, listPeers } from '../store/peer-lists.ts';
+import { listEndpoints, listPeers } from '../store/peers/peer-lists.ts';
 import type { Db } from '../store/tables.ts';
 import { transact } from '../store/transact.ts';
 import { appendEvents } from './append-events.ts';

@@ -7,7 +7,7 @@ import { checkEndpointOutside, parsePeerEndpoint, parseServedRoutes, parseWithdr
 import { labelOf } from '../domain/peer-label.ts';
 import { InvalidRequest } from '../errors.ts';
 import type { StoredNetwork } from '../store/networks.ts';
-import * as store from '../store/peers.ts';
+import * as store from '../store/peers/peers.ts';
 import type { Db } from '../store/tables.ts';
 import type { Context } from './context.ts';
 import { readSuspension } from './suspension.ts';

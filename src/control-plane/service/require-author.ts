@@ -1,11 +1,11 @@
 import type { Role } from '../../contract/auth.ts';
 import { type Caller, checkAccess, type PeerCaller, type UserCaller } from '../domain/caller.ts';
 import { Unauthenticated } from '../errors.ts';
-import { findPeerById } from '../store/peers.ts';
-import { isTokenValid } from '../store/personal-tokens.ts';
-import { findSessionStart } from '../store/sessions.ts';
+import { isTokenValid } from '../store/accounts/personal-tokens.ts';
+import { findSessionStart } from '../store/accounts/sessions.ts';
+import { lockUser } from '../store/accounts/users.ts';
+import { findPeerById } from '../store/peers/peers.ts';
 import type { Db } from '../store/tables.ts';
-import { lockUser } from '../store/users.ts';
 import type { Author } from './audit.ts';
 import type { Context } from './context.ts';
 import { refuseUnlisted } from './suspension.ts';

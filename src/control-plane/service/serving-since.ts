@@ -1,4 +1,4 @@
-import { findLastServingSince } from '../store/peers.ts';
+import { findLastServingSince } from '../store/peers/peers.ts';
 import type { Db } from '../store/tables.ts';
 
 /**

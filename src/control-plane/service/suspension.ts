@@ -2,7 +2,7 @@ import type { ChangePeer } from '../../contract/peer.ts';
 import { InvalidValue } from '../../core/errors/index.ts';
 import type { ReadField } from '../domain/field-rules.ts';
 import { Forbidden } from '../errors.ts';
-import type { StoredPeer } from '../store/peers.ts';
+import type { StoredPeer } from '../store/peers/peers.ts';
 
 type Suspension = Pick<StoredPeer, 'suspended_at' | 'expires_at'>;
 

@@ -9,7 +9,7 @@ import { createLongPoll } from '../../../src/control-plane/push/long-poll.ts';
 import { createMapCache } from '../../../src/control-plane/push/map-cache.ts';
 import { createPeerReader, createSnapshots, type ObservedRevision } from '../../../src/control-plane/push/snapshot.ts';
 import type { Context } from '../../../src/control-plane/service/context.ts';
-import { enroll as enrollHost } from '../../../src/control-plane/service/enrollment.ts';
+import { enroll as enrollHost } from '../../../src/control-plane/service/enrollment/enrollment.ts';
 import { readEvents } from '../../../src/control-plane/service/events.ts';
 import type { Revision } from '../../../src/control-plane/store/changes.ts';
 import type { Tables } from '../../../src/control-plane/store/tables.ts';

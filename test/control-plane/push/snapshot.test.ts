@@ -12,7 +12,7 @@ import {
 } from '../../../src/control-plane/push/snapshot.ts';
 import type { Revision } from '../../../src/control-plane/store/changes.ts';
 import { rememberedRevisions } from '../../../src/control-plane/store/changes.ts';
-import { listTokenMarks } from '../../../src/control-plane/store/peer-lists.ts';
+import { listTokenMarks } from '../../../src/control-plane/store/peers/peer-lists.ts';
 import type { Tables } from '../../../src/control-plane/store/tables.ts';
 import { enroll, makeKey, makeNetwork, publicKey, startPlane, withDatabase } from '../harness.ts';
 import { makeOffice } from './long-poll.ts';

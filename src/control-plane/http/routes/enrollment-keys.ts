@@ -3,7 +3,7 @@ import { CreateEnrollmentKey, EnrollmentKey, NewEnrollmentKey } from '../../../c
 import { page, Refusal, reply } from '../../../contract/reply.ts';
 import { editors } from '../../domain/caller.ts';
 import type { Context } from '../../service/context.ts';
-import { checkNewKey, createKey, listKeys, revokeKey } from '../../service/enrollment-keys.ts';
+import { checkNewKey, createKey, listKeys, revokeKey } from '../../service/enrollment/enrollment-keys.ts';
 import { type App, callerOf } from '../app.ts';
 import type { SendPage } from '../send-page.ts';
 import { PageQuery, paging, readSlice, toPageReply } from './paging.ts';

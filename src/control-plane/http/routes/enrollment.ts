@@ -12,7 +12,7 @@ import { Secret } from '../../../core/crypto/secret.ts';
 import { formatETag } from '../../push/etag.ts';
 import type { MapCache } from '../../push/map-cache.ts';
 import type { Context } from '../../service/context.ts';
-import { enroll, readEnrollment } from '../../service/enrollment.ts';
+import { enroll, readEnrollment } from '../../service/enrollment/enrollment.ts';
 import type { App } from '../app.ts';
 import type { FailureLimit } from '../limits.ts';
 

@@ -1,8 +1,8 @@
 import { CreatePersonalToken, NewPersonalToken, PersonalToken } from '../../../contract/personal-token.ts';
 import { page, Refusal, reply } from '../../../contract/reply.ts';
 import { readers, readersInSession } from '../../domain/caller.ts';
+import { createToken, listTokens, revokeToken } from '../../service/accounts/personal-tokens.ts';
 import type { Context } from '../../service/context.ts';
-import { createToken, listTokens, revokeToken } from '../../service/personal-tokens.ts';
 import { type App, userOf } from '../app.ts';
 import type { FailureLimit } from '../limits.ts';
 import { PageQuery, paging, readSlice, toPageReply } from './paging.ts';

@@ -3,8 +3,15 @@ import { page, Refusal, reply } from '../../../contract/reply.ts';
 import { ChangedUser, ChangeUser, CreateUser, User, UserRemoval } from '../../../contract/user.ts';
 import { Secret } from '../../../core/crypto/secret.ts';
 import { administrators, administratorsInSession, owners } from '../../domain/caller.ts';
+import {
+  changeUser,
+  checkEmailFree,
+  createUser,
+  deleteUser,
+  listUsers,
+  lowersRole,
+} from '../../service/accounts/users.ts';
 import type { Context } from '../../service/context.ts';
-import { changeUser, checkEmailFree, createUser, deleteUser, listUsers, lowersRole } from '../../service/users.ts';
 import { type App, userOf } from '../app.ts';
 import type { FailureLimit } from '../limits.ts';
 import type { SendPage } from '../send-page.ts';

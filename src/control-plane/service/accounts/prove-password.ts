@@ -1,14 +1,14 @@
-import { Secret } from '../../core/crypto/secret.ts';
-import type { UserCaller } from '../domain/caller.ts';
-import { isFreshLogin } from '../domain/login-age.ts';
-import { verifyPassword } from '../domain/passwords.ts';
-import { Forbidden, InvalidRequest } from '../errors.ts';
-import type { Db } from '../store/tables.ts';
-import { transact } from '../store/transact.ts';
-import { findUserByEmail, lockUserWithPassword } from '../store/users.ts';
-import { record } from './audit.ts';
-import type { Context } from './context.ts';
-import { requireAuthor } from './require-author.ts';
+import { Secret } from '../../../core/crypto/secret.ts';
+import type { UserCaller } from '../../domain/caller.ts';
+import { isFreshLogin } from '../../domain/login-age.ts';
+import { verifyPassword } from '../../domain/passwords.ts';
+import { Forbidden, InvalidRequest } from '../../errors.ts';
+import { findUserByEmail, lockUserWithPassword } from '../../store/accounts/users.ts';
+import type { Db } from '../../store/tables.ts';
+import { transact } from '../../store/transact.ts';
+import { record } from '../audit.ts';
+import type { Context } from '../context.ts';
+import { requireAuthor } from '../require-author.ts';
 
 /**
  * Checks the password of the caller, and returns the matching hash. A transaction that relies on it

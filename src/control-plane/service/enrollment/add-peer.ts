@@ -1,14 +1,14 @@
-import { nameOnce } from '../../core/names/hosts-label.ts';
-import { allocate, capacityOf } from '../domain/address-allocation.ts';
-import { checkAll, readFields } from '../domain/field-rules.ts';
-import { checkEndpointOutside } from '../domain/network-rules.ts';
-import { labelOf } from '../domain/peer-label.ts';
-import { InvalidRequest } from '../errors.ts';
-import * as networks from '../store/networks.ts';
-import { countSuffixed, findLabelHolder, insertPeer, type NewPeer, type StoredPeer } from '../store/peers.ts';
-import type { Db } from '../store/tables.ts';
-import { checkKeyFree } from './peer-fields.ts';
-import type { Revise } from './with-revision.ts';
+import { nameOnce } from '../../../core/names/hosts-label.ts';
+import { allocate, capacityOf } from '../../domain/address-allocation.ts';
+import { checkAll, readFields } from '../../domain/field-rules.ts';
+import { checkEndpointOutside } from '../../domain/network-rules.ts';
+import { labelOf } from '../../domain/peer-label.ts';
+import { InvalidRequest } from '../../errors.ts';
+import * as networks from '../../store/networks.ts';
+import { countSuffixed, findLabelHolder, insertPeer, type NewPeer, type StoredPeer } from '../../store/peers/peers.ts';
+import type { Db } from '../../store/tables.ts';
+import { checkKeyFree } from '../peer-fields.ts';
+import type { Revise } from '../with-revision.ts';
 
 export interface Added {
   readonly peer: StoredPeer;

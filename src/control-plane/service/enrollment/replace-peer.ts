@@ -1,18 +1,18 @@
-import type { EnrollRequest } from '../../contract/peer.ts';
-import type { KeyProof } from '../../core/crypto/identity.ts';
-import type { PublicKey } from '../../core/crypto/keys.ts';
-import { InvalidValue } from '../../core/errors/index.ts';
-import type { Prefix } from '../../core/net/cidr.ts';
-import { checkAll, readFields } from '../domain/field-rules.ts';
-import { checkEndpointOutside } from '../domain/network-rules.ts';
-import { deleteEnrollment } from '../store/enrollments.ts';
-import { readNetwork } from '../store/networks.ts';
-import { type NewPeer, type StoredPeer, updatePeer } from '../store/peers.ts';
-import type { Db } from '../store/tables.ts';
+import type { EnrollRequest } from '../../../contract/peer.ts';
+import type { KeyProof } from '../../../core/crypto/identity.ts';
+import type { PublicKey } from '../../../core/crypto/keys.ts';
+import { InvalidValue } from '../../../core/errors/index.ts';
+import type { Prefix } from '../../../core/net/cidr.ts';
+import { checkAll, readFields } from '../../domain/field-rules.ts';
+import { checkEndpointOutside } from '../../domain/network-rules.ts';
+import { readNetwork } from '../../store/networks.ts';
+import { deleteEnrollment } from '../../store/peers/enrollments.ts';
+import { type NewPeer, type StoredPeer, updatePeer } from '../../store/peers/peers.ts';
+import type { Db } from '../../store/tables.ts';
+import { checkKeyFree, checkProof } from '../peer-fields.ts';
+import type { Revise } from '../with-revision.ts';
 import type { Added } from './add-peer.ts';
 import { keyProofHeader } from './claimed-identity.ts';
-import { checkKeyFree, checkProof } from './peer-fields.ts';
-import type { Revise } from './with-revision.ts';
 
 /** The fields of an enrolment that replaces a peer. */
 export interface Replacement

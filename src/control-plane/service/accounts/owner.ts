@@ -1,15 +1,21 @@
-import { email as Email } from '../../contract/text.ts';
-import { NewPassword } from '../../contract/user.ts';
-import type { Secret } from '../../core/crypto/secret.ts';
-import { quote, WrongUsage } from '../../core/errors/index.ts';
-import { hashPassword } from '../domain/passwords.ts';
-import { lockTable } from '../store/database.ts';
-import { countTokens, deleteTokens } from '../store/personal-tokens.ts';
-import { endSessions } from '../store/sessions.ts';
-import { transact } from '../store/transact.ts';
-import { insertOrganization, insertUser, isAnyUser, listOwners, setPasswordOfOwner } from '../store/users.ts';
-import { record, system } from './audit.ts';
-import type { Context } from './context.ts';
+import { email as Email } from '../../../contract/text.ts';
+import { NewPassword } from '../../../contract/user.ts';
+import type { Secret } from '../../../core/crypto/secret.ts';
+import { quote, WrongUsage } from '../../../core/errors/index.ts';
+import { hashPassword } from '../../domain/passwords.ts';
+import { countTokens, deleteTokens } from '../../store/accounts/personal-tokens.ts';
+import { endSessions } from '../../store/accounts/sessions.ts';
+import {
+  insertOrganization,
+  insertUser,
+  isAnyUser,
+  listOwners,
+  setPasswordOfOwner,
+} from '../../store/accounts/users.ts';
+import { lockTable } from '../../store/database.ts';
+import { transact } from '../../store/transact.ts';
+import { record, system } from '../audit.ts';
+import type { Context } from '../context.ts';
 import { listMadeBy, type MadeByUser } from './made-by-user.ts';
 
 export interface OwnerCredentials {

@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely';
-import type { Db, Tables } from './tables.ts';
+import type { Db, Tables } from '../tables.ts';
 
 export type StoredEnrollment = Selectable<Tables['enrollments']>;
 

@@ -1,21 +1,21 @@
-import type { CreateEnrollmentKey, EnrollmentKey } from '../../contract/enrollment-key.ts';
-import type { PeerType } from '../../contract/peer.ts';
-import type { Secret } from '../../core/crypto/secret.ts';
-import { InvalidValue } from '../../core/errors/index.ts';
-import type { Prefix } from '../../core/net/cidr.ts';
-import type { Caller } from '../domain/caller.ts';
-import { readFields } from '../domain/field-rules.ts';
-import { parseServedRoutes } from '../domain/network-rules.ts';
-import { hashToken, mintToken, tokenPrefixes } from '../domain/tokens.ts';
-import { NotFound } from '../errors.ts';
-import * as store from '../store/enrollment-keys.ts';
-import type { StoredNetwork } from '../store/networks.ts';
-import { mapPage, type Slice, type StoredPage } from '../store/page.ts';
-import { transact } from '../store/transact.ts';
-import { record } from './audit.ts';
-import type { Context } from './context.ts';
-import { lockNetwork, requireNetwork } from './networks.ts';
-import { requireAuthor } from './require-author.ts';
+import type { CreateEnrollmentKey, EnrollmentKey } from '../../../contract/enrollment-key.ts';
+import type { PeerType } from '../../../contract/peer.ts';
+import type { Secret } from '../../../core/crypto/secret.ts';
+import { InvalidValue } from '../../../core/errors/index.ts';
+import type { Prefix } from '../../../core/net/cidr.ts';
+import type { Caller } from '../../domain/caller.ts';
+import { readFields } from '../../domain/field-rules.ts';
+import { parseServedRoutes } from '../../domain/network-rules.ts';
+import { hashToken, mintToken, tokenPrefixes } from '../../domain/tokens.ts';
+import { NotFound } from '../../errors.ts';
+import * as store from '../../store/enrollment-keys.ts';
+import type { StoredNetwork } from '../../store/networks.ts';
+import { mapPage, type Slice, type StoredPage } from '../../store/page.ts';
+import { transact } from '../../store/transact.ts';
+import { record } from '../audit.ts';
+import type { Context } from '../context.ts';
+import { lockNetwork, requireNetwork } from '../networks.ts';
+import { requireAuthor } from '../require-author.ts';
 
 /** Creates an enrolment key. The token is returned only here: only its hash is stored. */
 export async function createKey(

@@ -1,5 +1,5 @@
-import type { EnrollmentKeyOfNetwork } from '../../contract/enrollment-key.ts';
-import type { Db } from './tables.ts';
+import type { EnrollmentKeyOfNetwork } from '../../../contract/enrollment-key.ts';
+import type { Db } from '../tables.ts';
 import type { StoredUser } from './users.ts';
 
 /** The maximum length of each list. Older entries are left out. */

@@ -1,11 +1,10 @@
-import type { OpenSession, Profile } from '../../contract/auth.ts';
-import type { Secret } from '../../core/crypto/secret.ts';
-import type { Caller, UserCaller } from '../domain/caller.ts';
-import { verifyPassword } from '../domain/passwords.ts';
-import { hashToken, mintSplitToken, mintToken, tokenPrefixes } from '../domain/tokens.ts';
-import { NotFound, Unauthenticated } from '../errors.ts';
-import { findPeerCaller } from '../store/peers.ts';
-import { findTokenHolder, recordTokenUse } from '../store/personal-tokens.ts';
+import type { OpenSession, Profile } from '../../../contract/auth.ts';
+import type { Secret } from '../../../core/crypto/secret.ts';
+import type { Caller, UserCaller } from '../../domain/caller.ts';
+import { verifyPassword } from '../../domain/passwords.ts';
+import { hashToken, mintSplitToken, mintToken, tokenPrefixes } from '../../domain/tokens.ts';
+import { NotFound, Unauthenticated } from '../../errors.ts';
+import { findTokenHolder, recordTokenUse } from '../../store/accounts/personal-tokens.ts';
 import {
   deleteExpiredSessions,
   deleteSession,
@@ -13,15 +12,16 @@ import {
   findSessionCaller,
   insertSession,
   listSessions as listStored,
-} from '../store/sessions.ts';
-import type { Db } from '../store/tables.ts';
-import { transact } from '../store/transact.ts';
-import { findOnlyOrganization, findUser, findUserByEmail, lockUserWithPassword } from '../store/users.ts';
-import { record } from './audit.ts';
-import type { Context } from './context.ts';
+} from '../../store/accounts/sessions.ts';
+import { findOnlyOrganization, findUser, findUserByEmail, lockUserWithPassword } from '../../store/accounts/users.ts';
+import { findPeerCaller } from '../../store/peers/peers.ts';
+import type { Db } from '../../store/tables.ts';
+import { transact } from '../../store/transact.ts';
+import { record } from '../audit.ts';
+import type { Context } from '../context.ts';
+import { requireAuthor, voidCredential } from '../require-author.ts';
+import { refuseUnlisted } from '../suspension.ts';
 import { revokeToken } from './personal-tokens.ts';
-import { requireAuthor, voidCredential } from './require-author.ts';
-import { refuseUnlisted } from './suspension.ts';
 
 const sessionLifetimeMs = 7 * 24 * 3600 * 1000;
 /** The maximum number of sessions per user. A later login ends the oldest. */

@@ -1,6 +1,6 @@
 import type { Insertable, Selectable } from 'kysely';
-import type { UserCaller } from '../domain/caller.ts';
-import type { Db, Tables } from './tables.ts';
+import type { UserCaller } from '../../domain/caller.ts';
+import type { Db, Tables } from '../tables.ts';
 
 /** A caller without the fields that come from the request. */
 type Identified = Omit<UserCaller, 'address' | 'access'>;

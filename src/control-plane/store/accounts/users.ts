@@ -1,8 +1,8 @@
 import type { Insertable, Selectable } from 'kysely';
-import type { Profile, Role } from '../../contract/auth.ts';
-import { locksRows } from './database.ts';
-import { readPage, type Slice, type StoredPage } from './page.ts';
-import type { Db, Tables } from './tables.ts';
+import type { Profile, Role } from '../../../contract/auth.ts';
+import { locksRows } from '../database.ts';
+import { readPage, type Slice, type StoredPage } from '../page.ts';
+import type { Db, Tables } from '../tables.ts';
 
 export type StoredUser = Pick<Selectable<Tables['users']>, 'id' | 'email' | 'role' | 'created_at'>;
 

@@ -1,5 +1,5 @@
-import type { PeerMessage, PeerMessageKind } from '../../contract/message.ts';
-import type { Db } from './tables.ts';
+import type { PeerMessage, PeerMessageKind } from '../../../contract/message.ts';
+import type { Db } from '../tables.ts';
 
 /** Stores messages for hosts, and deletes messages of the network before `since`. */
 export async function insertMessages(

@@ -1,12 +1,12 @@
-import type { DeviceProfile, EnrollRequest } from '../../contract/peer.ts';
-import { InvalidValue } from '../../core/errors/index.ts';
-import { type Prefix, parsePrefix } from '../../core/net/cidr.ts';
-import { readFields } from '../domain/field-rules.ts';
-import { readService } from '../push/to-contract.ts';
-import { readNetwork, type StoredNetwork } from '../store/networks.ts';
-import { findPeer, type StoredPeer } from '../store/peers.ts';
-import type { Db } from '../store/tables.ts';
-import { isUnlisted } from './suspension.ts';
+import type { DeviceProfile, EnrollRequest } from '../../../contract/peer.ts';
+import { InvalidValue } from '../../../core/errors/index.ts';
+import { type Prefix, parsePrefix } from '../../../core/net/cidr.ts';
+import { readFields } from '../../domain/field-rules.ts';
+import { readService } from '../../push/to-contract.ts';
+import { readNetwork, type StoredNetwork } from '../../store/networks.ts';
+import { findPeer, type StoredPeer } from '../../store/peers/peers.ts';
+import type { Db } from '../../store/tables.ts';
+import { isUnlisted } from '../suspension.ts';
 
 type ProfileRequest = Pick<EnrollRequest, 'profile' | 'peer_type' | 'endpoint'>;
 

@@ -5,12 +5,12 @@ import {
   isProven,
   type KeyProof,
   parseIdentityKey,
-} from '../../core/crypto/identity.ts';
-import { InvalidValue } from '../../core/errors/index.ts';
-import { readFields } from '../domain/field-rules.ts';
-import { wasIdentityRemoved } from '../store/former-identities.ts';
-import { findByIdentity } from '../store/peers.ts';
-import type { Db } from '../store/tables.ts';
+} from '../../../core/crypto/identity.ts';
+import { InvalidValue } from '../../../core/errors/index.ts';
+import { readFields } from '../../domain/field-rules.ts';
+import { wasIdentityRemoved } from '../../store/peers/former-identities.ts';
+import { findByIdentity } from '../../store/peers/peers.ts';
+import type { Db } from '../../store/tables.ts';
 
 /** The headers with the identity of an enrolling host. Each is valid by its schema, or missing. */
 export interface IdentityHeaders {

@@ -1,20 +1,20 @@
-import { Role } from '../../contract/auth.ts';
-import type { ChangedUser, ChangeUser, CreateUser, PasswordChange, User, UserRemoval } from '../../contract/user.ts';
-import type { Secret } from '../../core/crypto/secret.ts';
-import type { UserCaller } from '../domain/caller.ts';
-import { hashPassword } from '../domain/passwords.ts';
-import { Forbidden, InvalidRequest, NotFound } from '../errors.ts';
-import type { Slice, StoredPage } from '../store/page.ts';
-import { deleteTokens } from '../store/personal-tokens.ts';
-import { deleteSession, endSessions } from '../store/sessions.ts';
-import type { Db } from '../store/tables.ts';
-import { transact } from '../store/transact.ts';
-import * as store from '../store/users.ts';
-import { record } from './audit.ts';
-import type { Context } from './context.ts';
+import { Role } from '../../../contract/auth.ts';
+import type { ChangedUser, ChangeUser, CreateUser, PasswordChange, User, UserRemoval } from '../../../contract/user.ts';
+import type { Secret } from '../../../core/crypto/secret.ts';
+import type { UserCaller } from '../../domain/caller.ts';
+import { hashPassword } from '../../domain/passwords.ts';
+import { Forbidden, InvalidRequest, NotFound } from '../../errors.ts';
+import { deleteTokens } from '../../store/accounts/personal-tokens.ts';
+import { deleteSession, endSessions } from '../../store/accounts/sessions.ts';
+import * as store from '../../store/accounts/users.ts';
+import type { Slice, StoredPage } from '../../store/page.ts';
+import type { Db } from '../../store/tables.ts';
+import { transact } from '../../store/transact.ts';
+import { record } from '../audit.ts';
+import type { Context } from '../context.ts';
+import { requireUser, type UserAuthor } from '../require-author.ts';
 import { briefly, listMadeBy, revokeMadeBy } from './made-by-user.ts';
 import { proveIfGiven, provePassword, requireProof, wrongPassword } from './prove-password.ts';
-import { requireUser, type UserAuthor } from './require-author.ts';
 import { type OpenedSession, openSession } from './sessions.ts';
 
 /** Lists the users of the caller's organization. */

@@ -1,7 +1,7 @@
 import type { Insertable, Selectable } from 'kysely';
-import type { PeerCaller } from '../domain/caller.ts';
-import { countRows } from './database.ts';
-import type { Db, Tables } from './tables.ts';
+import type { PeerCaller } from '../../domain/caller.ts';
+import { countRows } from '../database.ts';
+import type { Db, Tables } from '../tables.ts';
 
 export type StoredPeer = Omit<Selectable<Tables['peers']>, 'token_hash'>;
 export type NewPeer = Insertable<Tables['peers']>;

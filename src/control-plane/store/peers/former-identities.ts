@@ -1,4 +1,4 @@
-import type { Db } from './tables.ts';
+import type { Db } from '../tables.ts';
 
 /** Records the identity of a removed peer, so that no other host can take it over. */
 export async function insertFormerIdentity(db: Db, networkId: number, identity: string, now: string): Promise<void> {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { eventually } from '../../lab/eventually.ts';
-import { closePlane, enroll, makeKey, makeNetwork, openPlane, type Plane, publicKey } from '../harness.ts';
-import { startOffice } from '../health/office.ts';
+import { eventually } from '../../../lab/eventually.ts';
+import { closePlane, enroll, makeKey, makeNetwork, openPlane, type Plane, publicKey } from '../../harness.ts';
+import { startOffice } from '../../health/office.ts';
 
 const [lan, other] = ['192.168.1.0/24', '192.168.2.0/24'];
 const endpoint = '203.0.113.1:51820';

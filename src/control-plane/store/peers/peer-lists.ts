@@ -1,7 +1,7 @@
 import type { ExpressionBuilder } from 'kysely';
-import { readPage, type Slice, type StoredPage } from './page.ts';
+import { readPage, type Slice, type StoredPage } from '../page.ts';
+import type { Db, Tables } from '../tables.ts';
 import { peerColumns, type StoredPeer, tokenMarkOf } from './peers.ts';
-import type { Db, Tables } from './tables.ts';
 
 /** Lists the peers in the map of a network, which are neither suspended nor expired. */
 export async function listPeers(db: Db, networkId: number): Promise<StoredPeer[]> {

@@ -1,7 +1,7 @@
-import type { EnrollmentKeyOfNetwork } from '../../contract/enrollment-key.ts';
-import type { User } from '../../contract/user.ts';
-import { listKeysMadeBy, listUsersMadeBy, revokeKeysMadeBy } from '../store/made-by-user.ts';
-import type { Db } from '../store/tables.ts';
+import type { EnrollmentKeyOfNetwork } from '../../../contract/enrollment-key.ts';
+import type { User } from '../../../contract/user.ts';
+import { listKeysMadeBy, listUsersMadeBy, revokeKeysMadeBy } from '../../store/accounts/made-by-user.ts';
+import type { Db } from '../../store/tables.ts';
 
 /** The users and keys that a user created and that outlive the user's credentials. */
 export interface MadeByUser {

@@ -1,8 +1,8 @@
 import type { Insertable, Selectable } from 'kysely';
-import type { UserCaller } from '../domain/caller.ts';
-import { countRows } from './database.ts';
-import { readPage, type Slice, type StoredPage } from './page.ts';
-import type { Db, Tables } from './tables.ts';
+import type { UserCaller } from '../../domain/caller.ts';
+import { countRows } from '../database.ts';
+import { readPage, type Slice, type StoredPage } from '../page.ts';
+import type { Db, Tables } from '../tables.ts';
 
 export type StoredToken = Omit<Selectable<Tables['personal_tokens']>, 'user_id' | 'token_hash'>;
 
