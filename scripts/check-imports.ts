@@ -249,9 +249,14 @@ const TABLE: readonly Rule[] = [
   { files: 'src/core/host-state/', may: [...BASICS, 'src/core/net/'] },
   { files: 'src/core/pins/', may: [...BASICS, 'src/core/net/', 'src/core/map/'] },
   {
-    files: 'src/core/routing/',
-    may: [...BASICS, 'src/core/net/', 'src/core/map/', 'src/core/names/', 'src/core/host-state/', 'src/core/wg-quick/'],
+    files: 'src/core/routing/*',
+    may: [
+      ...[...BASICS, 'src/core/net/', 'src/core/map/', 'src/core/names/', 'src/core/host-state/', 'src/core/wg-quick/'],
+      'src/core/routing/topology/',
+    ],
   },
+  // Which peer carries a route.
+  { files: 'src/core/routing/topology/', may: [...BASICS, 'src/core/net/', 'src/core/map/', 'src/core/host-state/'] },
   {
     files: 'src/core/forward/',
     may: [...BASICS, 'src/core/net/', 'src/core/map/', 'src/core/host-state/', 'src/core/routing/'],
@@ -269,7 +274,7 @@ const TABLE: readonly Rule[] = [
     ],
   },
   {
-    files: 'src/core/health/',
+    files: 'src/core/health/*',
     may: [
       ...BASICS,
       'src/core/net/',
@@ -280,6 +285,20 @@ const TABLE: readonly Rule[] = [
     ],
     types: ['src/contract/'],
   },
+  {
+    files: 'src/core/health/report/',
+    may: [
+      ...BASICS,
+      'src/core/net/',
+      'src/core/map/',
+      'src/core/host-state/',
+      'src/core/routing/',
+      'src/core/health/*',
+    ],
+    types: ['src/contract/'],
+  },
+  // What the control plane derives from the reports of all hosts.
+  { files: 'src/core/health/verdict/', may: BASICS, types: ['src/contract/'] },
   {
     files: 'src/core/reconcile/',
     may: [

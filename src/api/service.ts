@@ -4,7 +4,7 @@ import type { PeerType } from '../contract/peer.ts';
 import type { IdentityKey, KeyProof } from '../core/crypto/identity.ts';
 import type { PublicKey } from '../core/crypto/keys.ts';
 import type { Secret } from '../core/crypto/secret.ts';
-import type { Reachability } from '../core/health/compose-report.ts';
+import type { Reachability } from '../core/health/report/compose-report.ts';
 import type { Feature } from '../core/map/features.ts';
 import type { Id, NetworkMap, PeerId, ProvidedRemarks } from '../core/map/model.ts';
 import type { ListedSelf } from '../core/map/own-peer.ts';

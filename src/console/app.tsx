@@ -15,7 +15,7 @@ import { NetworksPage } from './pages/networks.tsx';
 import { PeersPage } from './pages/peers.tsx';
 import { KeptPhone } from './pages/phone.tsx';
 import { UsersPage } from './pages/users.tsx';
-import { BusyButton } from './parts/busy-button.tsx';
+import { BusyButton } from './parts/forms/busy-button.tsx';
 import { PageTitle } from './parts/page-title.tsx';
 import { Problem } from './parts/problem.tsx';
 import { Loading } from './parts/spinner.tsx';

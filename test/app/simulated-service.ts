@@ -12,7 +12,7 @@ import type { Report } from '../../src/contract/health.ts';
 import type { KeyProof } from '../../src/core/crypto/identity.ts';
 import type { PublicKey } from '../../src/core/crypto/keys.ts';
 import type { Secret } from '../../src/core/crypto/secret.ts';
-import type { Reachability } from '../../src/core/health/compose-report.ts';
+import type { Reachability } from '../../src/core/health/report/compose-report.ts';
 import { features } from '../../src/core/map/features.ts';
 import type { NetworkMap, PeerId } from '../../src/core/map/model.ts';
 import type { Prefix } from '../../src/core/net/cidr.ts';

@@ -1,5 +1,5 @@
 import { CpnError } from '../../core/errors/index.ts';
-import { listDialling } from '../../core/routing/via-connectors.ts';
+import { listDialling } from '../../core/routing/topology/via-connectors.ts';
 import type { Joined, State } from '../../store/state/state.ts';
 import { accessOf } from '../access.ts';
 import { isJoined } from '../select.ts';

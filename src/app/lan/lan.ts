@@ -2,7 +2,7 @@ import type { Peer } from '../../core/map/model.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
 import { formatProbeTarget, type ProbeTarget } from '../../core/map/probe-target.ts';
 import { type Address, type Prefix, tryParseAddress } from '../../core/net/cidr.ts';
-import { assignedRoutes } from '../../core/routing/route-owner.ts';
+import { assignedRoutes } from '../../core/routing/topology/route-owner.ts';
 import type { Joined } from '../../store/state/state.ts';
 
 /** The LANs behind a connector, and the hosts by which it tells how they are. */

@@ -1,7 +1,7 @@
 import { type CpnError, expectCpnError } from '../../core/errors/index.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
 import { comparePrefixes, type Prefix } from '../../core/net/cidr.ts';
-import { assignedRoutes } from '../../core/routing/route-owner.ts';
+import { assignedRoutes } from '../../core/routing/topology/route-owner.ts';
 import { sameMembers } from '../../core/util/same-data.ts';
 import type { Joined } from '../../store/state/state.ts';
 import type { Notes } from '../../store/store.ts';

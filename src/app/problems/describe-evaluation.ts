@@ -19,11 +19,11 @@ import {
   isRoutedInto,
   withoutSubnets,
 } from '../../core/routing/bypass-route.ts';
-import { findHiddenPeers } from '../../core/routing/hidden-peers.ts';
 import { noOutside, reportOutside } from '../../core/routing/outside-report.ts';
 import { findForeignRoutes } from '../../core/routing/own-routes.ts';
 import { type RouteReport, remedyOfRefused } from '../../core/routing/route-report.ts';
-import { isStranded } from '../../core/routing/via-connectors.ts';
+import { findHiddenPeers } from '../../core/routing/topology/hidden-peers.ts';
+import { isStranded } from '../../core/routing/topology/via-connectors.ts';
 import type { Notes } from '../../store/store.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';
 import { pinMismatchFinder } from './find-pin-mismatch.ts';

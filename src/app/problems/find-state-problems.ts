@@ -4,7 +4,7 @@ import { findOwnPeer } from '../../core/map/own-peer.ts';
 import { formatEndpoint } from '../../core/net/endpoint.ts';
 import { findPortMismatch } from '../../core/problems/port-mismatch.ts';
 import { type Problem, problem } from '../../core/problems/problem.ts';
-import { listDialling } from '../../core/routing/via-connectors.ts';
+import { listDialling } from '../../core/routing/topology/via-connectors.ts';
 import type { Joined } from '../../store/state/state.ts';
 import type { Notes } from '../../store/store.ts';
 import { describeUnlisted, findNoAccess } from '../access.ts';

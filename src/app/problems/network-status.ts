@@ -1,8 +1,8 @@
 import type { CpnError } from '../../core/errors/index.ts';
 import type { InboundDrop } from '../../core/forward/foreign/find-inbound-drop.ts';
 import type { SecretMatch } from '../../core/health/compare-secrets.ts';
-import type { Reachability } from '../../core/health/compose-report.ts';
 import type { SessionState } from '../../core/health/peer-health.ts';
+import type { Reachability } from '../../core/health/report/compose-report.ts';
 import type { Id, PeerId } from '../../core/map/model.ts';
 import type { Problem } from '../../core/problems/problem.ts';
 import type { Change } from '../../core/reconcile/change.ts';

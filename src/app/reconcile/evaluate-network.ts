@@ -24,7 +24,7 @@ import { aliasOf } from '../../core/reconcile/desired.ts';
 import { isOurFirewall, isOurs } from '../../core/reconcile/plan.ts';
 import type { Step } from '../../core/reconcile/step.ts';
 import { sshClient } from '../../core/routing/kept-outside.ts';
-import { assignedRoutes } from '../../core/routing/route-owner.ts';
+import { assignedRoutes } from '../../core/routing/topology/route-owner.ts';
 import { markedSourceKey } from '../../core/routing/tunnel-rules.ts';
 import { sameData } from '../../core/util/same-data.ts';
 import type { TunnelConfig } from '../../core/wg-quick/tunnel-config.ts';

@@ -1,7 +1,7 @@
 import type { NetworkStatus, PeerStatus } from '../../app/problems/network-status.ts';
 import { printable } from '../../core/errors/index.ts';
 import type { InboundDrop } from '../../core/forward/foreign/find-inbound-drop.ts';
-import type { Reachability } from '../../core/health/compose-report.ts';
+import type { Reachability } from '../../core/health/report/compose-report.ts';
 import { nameWithLabel } from '../../core/names/label.ts';
 import { summarize, toSentence } from '../../core/problems/problem.ts';
 import type { OutsideReport } from '../../core/routing/outside-report.ts';

@@ -5,10 +5,10 @@ import type { NewPersonalToken, PersonalToken } from '../../contract/personal-to
 import type { PasswordChange } from '../../contract/user.ts';
 import { announce } from '../announcer.ts';
 import { call } from '../client.ts';
-import { BusyButton } from '../parts/busy-button.tsx';
 import { Copy } from '../parts/copy.tsx';
-import { Confirm } from '../parts/dialog.tsx';
-import { Check, Field, Form } from '../parts/form.tsx';
+import { BusyButton } from '../parts/forms/busy-button.tsx';
+import { Confirm } from '../parts/forms/dialog.tsx';
+import { Check, Field, Form } from '../parts/forms/form.tsx';
 import { List } from '../parts/list.tsx';
 import { PageTitle } from '../parts/page-title.tsx';
 import { type Column, Table } from '../parts/table.tsx';

@@ -14,7 +14,7 @@ import {
   readServiceAddress,
 } from '../logic/peers/join-commands.ts';
 import { Copy } from '../parts/copy.tsx';
-import { Choice, Field, Form } from '../parts/form.tsx';
+import { Choice, Field, Form } from '../parts/forms/form.tsx';
 import { NetworkFrame } from '../parts/network-frame.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { Time } from '../parts/time.tsx';

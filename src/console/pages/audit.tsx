@@ -21,9 +21,9 @@ import {
   findNames,
   type NetworkNames,
 } from '../logic/events/describe-audit.ts';
-import { BusyButton } from '../parts/busy-button.tsx';
 import { download } from '../parts/download.ts';
-import { Choice, Field } from '../parts/form.tsx';
+import { BusyButton } from '../parts/forms/busy-button.tsx';
+import { Choice, Field } from '../parts/forms/form.tsx';
 import { PageTitle } from '../parts/page-title.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { Loading } from '../parts/spinner.tsx';

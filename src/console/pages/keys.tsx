@@ -5,7 +5,7 @@ import { announce } from '../announcer.ts';
 import { call } from '../client.ts';
 import { linkTo } from '../logic/page/route.ts';
 import { peerTypes } from '../logic/peers/peer-types.ts';
-import { Confirm } from '../parts/dialog.tsx';
+import { Confirm } from '../parts/forms/dialog.tsx';
 import { List } from '../parts/list.tsx';
 import { NetworkFrame } from '../parts/network-frame.tsx';
 import { type Column, Table } from '../parts/table.tsx';

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { Field, Form } from '../parts/form.tsx';
+import { Field, Form } from '../parts/forms/form.tsx';
 import { PageTitle } from '../parts/page-title.tsx';
 import { hasEnded, logIn } from '../session.ts';
 

@@ -4,7 +4,7 @@ import type { Event, EventType } from '../../contract/event.ts';
 import { describeEvent, eventTypes } from '../../core/events/describe-event.ts';
 import { eventSource, useLive } from '../live.ts';
 import { linkTo } from '../logic/page/route.ts';
-import { Choice } from '../parts/form.tsx';
+import { Choice } from '../parts/forms/form.tsx';
 import { NetworkFrame } from '../parts/network-frame.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { Loading } from '../parts/spinner.tsx';

@@ -7,10 +7,10 @@ import { describeEvent } from '../../core/events/describe-event.ts';
 import { findBeginning, findFailovers, layOutFailovers } from '../logic/events/failovers.ts';
 import { linkTo } from '../logic/page/route.ts';
 import { findConnectors } from '../logic/peers/connectors.ts';
+import { Timeline } from '../parts/charts/timeline.tsx';
 import { Verdict } from '../parts/state.tsx';
 import { Table } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
-import { Timeline } from '../parts/timeline.tsx';
 
 interface RoutesProps {
   readonly network: Network;

@@ -7,10 +7,10 @@ import { findBusiest } from '../logic/network/rates.ts';
 import { hasTraffic, highestOf } from '../logic/network/traffic.ts';
 import { linkTo } from '../logic/page/route.ts';
 import { now } from '../now.ts';
-import { Sparkline } from '../parts/sparkline.tsx';
+import { Sparkline } from '../parts/charts/sparkline.tsx';
+import { TrafficChart, TrafficLine } from '../parts/charts/traffic-chart.tsx';
 import { Loading } from '../parts/spinner.tsx';
 import { Table } from '../parts/table.tsx';
-import { TrafficChart, TrafficLine } from '../parts/traffic-chart.tsx';
 import { useRates } from '../rates.ts';
 import { useReading } from '../read.ts';
 

@@ -20,10 +20,10 @@ import {
 } from '../logic/peers/peer-list.ts';
 import { peerTypes } from '../logic/peers/peer-types.ts';
 import { now } from '../now.ts';
-import { type BulkAction, BulkActions, BulkDialog } from '../parts/bulk-actions.tsx';
-import { Choice, Field } from '../parts/form.tsx';
+import { type BulkAction, BulkActions, BulkDialog } from '../parts/forms/bulk-actions.tsx';
+import { Choice, Field } from '../parts/forms/form.tsx';
+import { PeerDialog } from '../parts/forms/peer-actions.tsx';
 import { NetworkFrame } from '../parts/network-frame.tsx';
-import { PeerDialog } from '../parts/peer-actions.tsx';
 import { PendingRemoval } from '../parts/pending-removal.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { Loading, Pending } from '../parts/spinner.tsx';

@@ -13,7 +13,7 @@ import { fitsCode } from '../logic/peers/code-size.ts';
 import { draftPhoneConfig } from '../logic/peers/phone-config.ts';
 import { Copy } from '../parts/copy.tsx';
 import { Download } from '../parts/download.tsx';
-import { Choice, Field, Form } from '../parts/form.tsx';
+import { Choice, Field, Form } from '../parts/forms/form.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { QrCode } from '../parts/qr-code.tsx';
 import { route } from '../router.ts';

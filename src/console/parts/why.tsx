@@ -5,7 +5,7 @@ import { explainPath, explainPeer, type Remedy } from '../logic/matrix/explain-p
 import type { Reach } from '../logic/matrix/reach.ts';
 import { linkTo } from '../logic/page/route.ts';
 import { Copy } from './copy.tsx';
-import { Dialog } from './dialog.tsx';
+import { Dialog } from './forms/dialog.tsx';
 import { State } from './state.tsx';
 import { Time } from './time.tsx';
 

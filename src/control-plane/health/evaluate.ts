@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { PeerVerdict } from '../../core/health/verdict.ts';
+import type { PeerVerdict } from '../../core/health/verdict/verdict.ts';
 import { NotFound } from '../errors.ts';
 import { appendEvents } from '../service/append-events.ts';
 import { type ClockWatch, createClockWatch } from '../service/clock-watch.ts';

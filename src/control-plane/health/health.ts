@@ -1,5 +1,5 @@
 import type { Health, PeerHealth, ReportReply } from '../../contract/health.ts';
-import type { PeerVerdict } from '../../core/health/verdict.ts';
+import type { PeerVerdict } from '../../core/health/verdict/verdict.ts';
 import { createLongPoll, type LongPoll } from '../push/long-poll.ts';
 import type { Context } from '../service/context.ts';
 import { readNetworkHealth } from '../store/health.ts';

@@ -4,7 +4,7 @@ import {
   type Instance,
   type Instances,
   observeInstance,
-} from '../../core/health/instances.ts';
+} from '../../core/health/verdict/instances.ts';
 import { appendEvents } from '../service/append-events.ts';
 import type { Context } from '../service/context.ts';
 import { makeNonce } from '../store/changes.ts';

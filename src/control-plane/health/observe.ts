@@ -5,7 +5,7 @@ import {
   type PeerVerdict,
   type RouteVerdict,
   type RouteVote,
-} from '../../core/health/verdict.ts';
+} from '../../core/health/verdict/verdict.ts';
 import { readService } from '../push/to-contract.ts';
 import type { Revision } from '../store/changes.ts';
 import { listPeerHealth, readNetworkHealth, type StoredHealth } from '../store/health.ts';

@@ -1,4 +1,4 @@
-import type { Instance } from '../../core/health/instances.ts';
+import type { Instance } from '../../core/health/verdict/instances.ts';
 import type { PeerCaller } from '../domain/caller.ts';
 import type { Context } from '../service/context.ts';
 import { prunePresence, savePeerHealth } from '../store/health.ts';

@@ -1,5 +1,5 @@
 import { type ExpressionBuilder, type Selectable, sql } from 'kysely';
-import type { Instances } from '../../core/health/instances.ts';
+import type { Instances } from '../../core/health/verdict/instances.ts';
 import type { Revision } from './changes.ts';
 import type { Db, Tables } from './tables.ts';
 

@@ -2,7 +2,7 @@ import { findNeverAnswered } from '../health/standby.ts';
 import type { Peer } from '../map/model.ts';
 import type { Address } from '../net/cidr.ts';
 import { type RouteReport, remedyOfMissing, remedyOfRefused } from '../routing/route-report.ts';
-import { findOwnConnector, isStranded } from '../routing/via-connectors.ts';
+import { findOwnConnector, isStranded } from '../routing/topology/via-connectors.ts';
 import { type Check, inconclusive, passes, stops } from './check.ts';
 import type { FoundTarget, PacketTarget } from './find-target.ts';
 import { findWantedOwner, type NetworkOnHost, namePeer } from './view.ts';

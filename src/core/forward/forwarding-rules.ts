@@ -4,7 +4,7 @@ import type { Options } from '../map/options.ts';
 import { familyOf, hostPrefix, isDefaultRoute, lengthOf, type Prefix } from '../net/cidr.ts';
 import { isPlainLinkName } from '../net/link-name.ts';
 import { specialRanges } from '../routing/guard.ts';
-import { assignedRoutes } from '../routing/route-owner.ts';
+import { assignedRoutes } from '../routing/topology/route-owner.ts';
 import { findEntrances } from './entrances.ts';
 import { forwardRulesOf, refusePassing } from './forward-rule.ts';
 import type { Ingress } from './ingress.ts';

@@ -2,7 +2,7 @@ import type { Link, SshClient, Underlay } from '../host-state/actual.ts';
 import type { NetworkMap, Peer } from '../map/model.ts';
 import type { Options } from '../map/options.ts';
 import { familyOf, isDefaultRoute, type Prefix } from '../net/cidr.ts';
-import { assignedRoutes } from '../routing/route-owner.ts';
+import { assignedRoutes } from '../routing/topology/route-owner.ts';
 import { arrivalRules } from './arrival-rules.ts';
 import { findEntrances } from './entrances.ts';
 import { forwardingRules, localRules } from './forwarding-rules.ts';

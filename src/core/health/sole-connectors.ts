@@ -1,5 +1,5 @@
 import type { NetworkMap, PeerId } from '../map/model.ts';
-import { findOwnConnector } from '../routing/via-connectors.ts';
+import { findOwnConnector } from '../routing/topology/via-connectors.ts';
 
 /**
  * Finds the silent connectors that other peers dial alone. WireGuard cannot move these peers to

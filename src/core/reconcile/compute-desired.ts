@@ -20,10 +20,10 @@ import { findRangeOverlap, judgeRoutes, type RouteConstraints } from '../routing
 import { describeOutside, type KeptOutside, outsideOf } from '../routing/kept-outside.ts';
 import { checkEndpoints, insideFinder, withoutLost } from '../routing/lost-endpoints.ts';
 import { locateOutside } from '../routing/reach-outside.ts';
-import { assignedRoutes } from '../routing/route-owner.ts';
 import { explainFullTunnel, type RouteReport, reportRefused, reportRoute } from '../routing/route-report.ts';
 import { type StrictExceptions, strictRules } from '../routing/strict-rules.ts';
-import { reachPeers } from '../routing/topology.ts';
+import { assignedRoutes } from '../routing/topology/route-owner.ts';
+import { reachPeers } from '../routing/topology/topology.ts';
 import { markedSourceKey, tunnelRules } from '../routing/tunnel-rules.ts';
 import { findOuterResolvers } from '../routing/tunnelled-resolvers.ts';
 import { aliasOf, type Desired, type DesiredInputs, findRoutes } from './desired.ts';

@@ -8,7 +8,7 @@ import { PrefixIndex } from '../net/prefix-index.ts';
 import { staysLocal } from './kept-outside.ts';
 import type { RouteGuard } from './public-prefixes.ts';
 import { locate } from './reach-outside.ts';
-import { assignedRoutes } from './route-owner.ts';
+import { assignedRoutes } from './topology/route-owner.ts';
 
 /**
  * The conflicts between endpoints and routes. In each, either the endpoint or the route is dropped.

@@ -1,7 +1,7 @@
 import type { NetworkMap, Peer, PeerFailure } from '../map/model.ts';
 import { isDefaultRoute, type Prefix } from '../net/cidr.ts';
 import type { RouteGuard } from './public-prefixes.ts';
-import type { RouteOwner } from './route-owner.ts';
+import type { RouteOwner } from './topology/route-owner.ts';
 
 /** The state of a network route on this host. */
 export interface RouteReport {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { NetworkMap, Peer, PeerFailure } from '../../../src/core/map/model.ts';
 import { type Address, covers, lengthOf } from '../../../src/core/net/cidr.ts';
-import { reachPeers, type Topology } from '../../../src/core/routing/topology.ts';
+import { reachPeers, type Topology } from '../../../src/core/routing/topology/topology.ts';
 import { address, dialled, network, peer } from '../samples.ts';
 
 /** Two hosts between which no packet goes outside the tunnel. */

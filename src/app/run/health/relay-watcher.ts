@@ -1,7 +1,7 @@
 import type { PublicKey } from '../../../core/crypto/keys.ts';
 import { isSilent, type Traffic, trackTraffic } from '../../../core/health/traffic.ts';
 import type { Peer, PeerFailure } from '../../../core/map/model.ts';
-import { dialsOnly } from '../../../core/routing/via-connectors.ts';
+import { dialsOnly } from '../../../core/routing/topology/via-connectors.ts';
 import type { Evaluation } from '../../reconcile/evaluate-network.ts';
 import type { Tools } from '../../tools.ts';
 import { readTraffic } from './renew-peers.ts';

@@ -1,6 +1,6 @@
 import type { PublicKey } from '../../../core/crypto/keys.ts';
-import { isUnanswered, type PeerActivity, trackActivity } from '../../../core/health/peer-activity.ts';
 import { isFresh } from '../../../core/health/peer-health.ts';
+import { isUnanswered, type PeerActivity, trackActivity } from '../../../core/health/report/peer-activity.ts';
 import { isSilent } from '../../../core/health/traffic.ts';
 import { isUnansweredYet } from '../../../core/health/unanswered.ts';
 import type { Pass } from '../../reconcile/pass.ts';

@@ -9,8 +9,8 @@ import {
   type Reachability,
   type ReportPart,
   withProblem,
-} from '../../../core/health/compose-report.ts';
-import { type PeerActivity, trackActivity } from '../../../core/health/peer-activity.ts';
+} from '../../../core/health/report/compose-report.ts';
+import { type PeerActivity, trackActivity } from '../../../core/health/report/peer-activity.ts';
 import { ownKeys } from '../../../core/map/own-peer.ts';
 import type { Joined } from '../../../store/state/state.ts';
 import { accessOf, identifyMembership } from '../../access.ts';

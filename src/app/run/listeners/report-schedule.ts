@@ -5,8 +5,8 @@ import {
   type HostReport,
   type Reachability,
   type ReportPart,
-} from '../../../core/health/compose-report.ts';
-import { compareReports, mergeProbes, mergeReport } from '../../../core/health/report-changes.ts';
+} from '../../../core/health/report/compose-report.ts';
+import { compareReports, mergeProbes, mergeReport } from '../../../core/health/report/report-changes.ts';
 import { type Backoff, backoffDelay, pauseFor, type RateLimit } from '../../../core/util/backoff.ts';
 
 /**

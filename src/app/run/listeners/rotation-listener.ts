@@ -1,5 +1,5 @@
 import { Locked } from '../../../core/errors/index.ts';
-import { listDialling } from '../../../core/routing/via-connectors.ts';
+import { listDialling } from '../../../core/routing/topology/via-connectors.ts';
 import { accessOf } from '../../access.ts';
 import type { ConfirmOptions } from '../../reconcile/await-confirmation.ts';
 import type { Pass } from '../../reconcile/pass.ts';

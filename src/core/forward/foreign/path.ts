@@ -1,7 +1,7 @@
 import type { Underlay } from '../../host-state/actual.ts';
 import type { NetworkMap, Peer } from '../../map/model.ts';
 import type { Prefix } from '../../net/cidr.ts';
-import { assignedRoutes } from '../../routing/route-owner.ts';
+import { assignedRoutes } from '../../routing/topology/route-owner.ts';
 import { linkFinder } from '../links-toward.ts';
 
 /** A path of packets through this host: two interfaces and two address ranges. */

@@ -1,0 +1,151 @@
+import { comparePeerIds, type Peer, type PeerFailure } from '../../map/model.ts';
+import { comparePrefixes, hostPrefix, type Prefix } from '../../net/cidr.ts';
+import type { Endpoint } from '../../net/endpoint.ts';
+import { assignedRoutes, type NetworkView, ownRoutes, type RouteOwner } from './route-owner.ts';
+import { dialsOnly, findDialledConnectors, isDirect } from './via-connectors.ts';
+
+/** A peer that this host exchanges packets with directly, with its allowed IPs. */
+export interface DirectPeer {
+  readonly peer: Peer;
+  readonly endpoint: Endpoint | null;
+  readonly allowedIps: readonly Prefix[];
+  readonly keepalive: number | null;
+}
+
+export interface Topology {
+  readonly reaches: readonly DirectPeer[];
+  readonly routes: readonly RouteOwner[];
+  /**
+   * The connector that relays to the peers that this host cannot reach directly; null if it needs
+   * none.
+   */
+  readonly relay: Peer | null;
+  /** Peers that do not answer directly, and are reached through the relay until they do. */
+  readonly relayedPeers: readonly Peer[];
+}
+
+/**
+ * Seconds between keepalives of a host without an endpoint. Common NATs drop a UDP mapping after 60
+ * s. Half of that is too slow for some NATs; wg(8) advises 25 s.
+ */
+const natKeepalive = 25;
+
+/**
+ * Computes the topology from the view of one host:
+ * - A peer is reached directly while it answers, if it or this host has an endpoint.
+ * - A peer that dials only one connector is reached through that connector.
+ * - All other peers are reached through the active connector.
+ * - A route belongs to the active connector among those that serve it. Every prefix has one owner.
+ *
+ * Hosts may observe different failures for a while, and so use different relays. A host accepts
+ * from each connector packets with that connector's own address, whichever connector the host
+ * considers active. A relay therefore masquerades what it relays with its own address.
+ */
+export function reachPeers(view: NetworkView): Topology {
+  const { map, self } = view;
+  if (map.peers.some((peer) => peer.given)) return reachProvided(view, assignedRoutes(map, self));
+  const others = map.peers.filter((peer) => peer.id !== self.id);
+  const ranking = rankConnectors(view.failed);
+  const direct = others.filter((peer) => isDirect(peer, self, map));
+  const silent = direct.filter((peer) => peer.type !== 'connector' && !dialsOnly(peer, self) && ranking.isSilent(peer));
+  const relays = direct.filter((peer) => peer.type === 'connector' && !peer.withdrawn.includes(map.cidr));
+  const [best = null] = relays.toSorted(ranking.compare);
+  const dialled = findDialledConnectors({ map, self, direct, isSilent: ranking.isSilent, relay: best });
+  const left = others.filter((peer) => peer.via && !direct.includes(peer) && !dialled.has(peer));
+  // If this host has an endpoint, the other peers are direct. It then uses a relay only for those
+  // that do not answer.
+  const relay = self.endpoint === null || silent.length > 0 || left.length > 0 ? best : null;
+  const relayedPeers = relay !== null && !ranking.isSilent(relay) ? silent : [];
+  const path = { direct: new Set(direct), relay };
+  const relayed = [
+    ...(self.endpoint === null
+      ? relayedPrefixes(view, others, new Set([...direct, ...dialled.keys()]))
+      : left.map((peer) => hostPrefix(peer.address))),
+    ...relayedPeers.map((peer) => hostPrefix(peer.address)),
+  ];
+  const dialling = Map.groupBy(dialled.keys(), (peer) => dialled.get(peer));
+  const routes = ownRoutes(view, others.toSorted(ranking.compare), path);
+  const carried = Map.groupBy(routes, (route) => route.hop);
+  const viaRelay = new Set(relayedPeers);
+  const reaches = direct
+    .toSorted((a, b) => comparePeerIds(a.id, b.id))
+    .map((peer) => ({
+      peer,
+      endpoint: peer.endpoint,
+      // A connector keeps its own address even while it does not answer: probes to that address
+      // detect its recovery.
+      allowedIps: [
+        ...(viaRelay.has(peer) ? [] : [hostPrefix(peer.address)]),
+        ...(peer === relay ? relayed : []),
+        ...(dialling.get(peer) ?? []).map(({ address }) => hostPrefix(address)),
+        ...(carried.get(peer) ?? []).map((route) => route.prefix),
+      ].toSorted(comparePrefixes),
+      keepalive: self.endpoint === null && peer.endpoint !== null ? natKeepalive : null,
+    }));
+  return { reaches, routes, relay, relayedPeers };
+}
+
+function relayedPrefixes(
+  { map, takesRange }: NetworkView,
+  others: readonly Peer[],
+  direct: ReadonlySet<Peer>,
+): Prefix[] {
+  if (takesRange) return [map.cidr];
+  return others.filter((peer) => !direct.has(peer)).map((peer) => hostPrefix(peer.address));
+}
+
+/**
+ * Computes the topology if the service sent a complete wg-quick text: all its peers are direct,
+ * with the allowed IPs of the text. A prefix that is also a route of the map can be declined or
+ * refused as any other. There is no standby.
+ *
+ * @param own the routes that this host is assigned to serve
+ */
+function reachProvided({ map, self, acceptRoutes }: NetworkView, own: readonly Prefix[]): Topology {
+  const others = map.peers.filter((peer) => peer.id !== self.id).toSorted((a, b) => comparePeerIds(a.id, b.id));
+  const routes = map.routes.map((prefix): RouteOwner => {
+    if (own.includes(prefix)) {
+      const note = self.withdrawn.includes(prefix) ? 'withdrawn here' : 'served here';
+      return { prefix, via: null, hop: null, standby: [], note };
+    }
+    const via = others.find((peer) => peer.given?.allowedIps.includes(prefix)) ?? null;
+    if (via === null) return { prefix, via, hop: null, standby: [], note: 'no connector' };
+    return { prefix, via, hop: acceptRoutes ? via : null, standby: [], note: acceptRoutes ? null : 'not accepted' };
+  });
+  const declined = new Set<Prefix>(routes.filter(({ hop }) => hop === null).map(({ prefix }) => prefix));
+  const reaches = others.map((peer) => ({
+    peer,
+    endpoint: peer.endpoint,
+    allowedIps: (peer.given?.allowedIps ?? []).filter((prefix) => !declined.has(prefix)).toSorted(comparePrefixes),
+    keepalive: peer.given?.keepalive ?? null,
+  }));
+  return { reaches, routes, relay: null, relayedPeers: [] };
+}
+
+/**
+ * Orders connectors by these criteria, so that hosts with the same observations get the same order:
+ * 1. Healthy connectors precede recovering ones, and these precede silent ones.
+ * 2. Among failed connectors, the one with the latest sign of life is first.
+ * 3. The highest priority.
+ * 4. The longest time in service. A newcomer therefore ranks last, with or without an endpoint, and
+ *    takes no route from a connector in service.
+ * 5. The lowest id.
+ */
+export function rankConnectors(failed: readonly PeerFailure[]) {
+  const failures = new Map(failed.map((each) => [each.peer, each]));
+  const isSilent = ({ id }: Peer) => failures.get(id)?.back === false;
+  const illness = (peer: Peer) => (isSilent(peer) ? 2 : failures.has(peer.id) ? 1 : 0);
+  const heardOf = ({ id }: Peer) => failures.get(id)?.heard ?? 0;
+  const compare = (a: Peer, b: Peer) =>
+    illness(a) - illness(b) ||
+    heardOf(b) - heardOf(a) ||
+    (b.priority ?? 0) - (a.priority ?? 0) ||
+    servingSince(a) - servingSince(b) ||
+    comparePeerIds(a.id, b.id);
+  return { isSilent, compare };
+}
+
+/** Connectors without `serving_since` rank last. */
+function servingSince({ servingSince = Number.MAX_SAFE_INTEGER }: Peer): number {
+  return servingSince;
+}

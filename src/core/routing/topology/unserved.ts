@@ -1,0 +1,35 @@
+import type { NetworkMap, Peer, PeerFailure } from '../../map/model.ts';
+import type { Prefix } from '../../net/cidr.ts';
+import { assignedRoutes } from './route-owner.ts';
+
+/** The routes and relays that are lost when a connector goes out of service. */
+export interface Unserved {
+  readonly routes: readonly Prefix[];
+  /**
+   * The names of the peers without an endpoint that no connector would relay to each other. Empty
+   * if another connector relays.
+   */
+  readonly relayed: readonly string[];
+}
+
+/**
+ * Finds what only this connector serves. A connector that does not answer this host does not count
+ * as another server.
+ *
+ * @param self the connector that is to be taken out of service
+ */
+export function findUnserved(map: NetworkMap, self: Peer, failed: readonly PeerFailure[]): Unserved {
+  const silent = new Set(failed.filter(({ back }) => !back).map(({ peer }) => peer));
+  const others = map.peers.filter(({ id, type }) => type === 'connector' && id !== self.id && !silent.has(id));
+  const served = new Set(
+    others.flatMap((peer) => assignedRoutes(map, peer).filter((route) => !peer.withdrawn.includes(route))),
+  );
+  const own = assignedRoutes(map, self).filter((route) => !self.withdrawn.includes(route));
+  const relays = (peer: Peer) => !peer.withdrawn.includes(map.cidr);
+  const hidden = map.peers.filter(({ endpoint, id }) => endpoint === null && id !== self.id).map(({ name }) => name);
+  const isLast = relays(self) && !others.some(relays);
+  return {
+    routes: own.filter((route) => !served.has(route)),
+    relayed: isLast && hidden.length > 1 ? hidden : [],
+  };
+}

@@ -1,0 +1,81 @@
+import type { NetworkMap, Peer } from '../../map/model.ts';
+
+/**
+ * True if this host exchanges packets with the peer directly. A peer that dials only one connector
+ * is direct at that connector. If its connector is unknown, it may dial any connector that has an
+ * endpoint.
+ */
+export function isDirect(peer: Peer, self: Peer, map: NetworkMap): boolean {
+  if (!peer.via) return peer.endpoint !== null || self.endpoint !== null;
+  const own = findOwnConnector(peer, map);
+  return own === null ? self.type === 'connector' && self.endpoint !== null : own.id === self.id;
+}
+
+/**
+ * True if the peer dials this host and no other. If it does not answer here, it answers nowhere.
+ */
+export function dialsOnly({ via }: Peer, self: Pick<Peer, 'id'>): boolean {
+  return via !== undefined && via.connector === self.id;
+}
+
+/**
+ * Returns the peers that dial only this host, as devices with a profile do. They have its public
+ * key and receive no other.
+ */
+export function listDialling({ peers }: Pick<NetworkMap, 'peers'>, self: Pick<Peer, 'id'>): Peer[] {
+  return peers.filter((peer) => dialsOnly(peer, self));
+}
+
+/**
+ * Returns the connector that a peer dials; null for any other peer, and if the network has no such
+ * connector.
+ */
+export function findOwnConnector({ via }: Peer, { peers }: Pick<NetworkMap, 'peers'>): Peer | null {
+  if (via === undefined || via.connector === null) return null;
+  return peers.find(({ id, type }) => id === via.connector && type === 'connector') ?? null;
+}
+
+/**
+ * True if the peer's only connector has left the network. Until the peer has a new profile, it
+ * reaches no other peer.
+ */
+export function isStranded(peer: Peer, map: Pick<NetworkMap, 'peers'>): boolean {
+  return peer.via != null && peer.via.connector !== null && findOwnConnector(peer, map) === null;
+}
+
+interface ConnectorInputs {
+  readonly map: NetworkMap;
+  readonly self: Peer;
+  /** The peers that this host exchanges packets with directly. */
+  readonly direct: readonly Peer[];
+  readonly isSilent: (peer: Peer) => boolean;
+  /** The best relay of this host, or null. */
+  readonly relay: Peer | null;
+}
+
+/**
+ * Returns the connector that receives the packets for each peer that dials only one connector. If
+ * this host does not reach that connector, the peer is left to the relay, which may reach it. A
+ * connector leaves no peer to another connector, so that no packet loops.
+ */
+export function findDialledConnectors({
+  map,
+  self,
+  direct,
+  isSilent,
+  relay,
+}: ConnectorInputs): ReadonlyMap<Peer, Peer> {
+  const reached = new Set(direct);
+  const isUsable = (own: Peer) => {
+    if (!reached.has(own)) return false;
+    const hasOther = relay !== null && relay !== own && !isSilent(relay) && self.type !== 'connector';
+    return !(isSilent(own) && hasOther);
+  };
+  return new Map(
+    map.peers.flatMap((peer): [Peer, Peer][] => {
+      if (!peer.via || peer.id === self.id || reached.has(peer)) return [];
+      const own = findOwnConnector(peer, map);
+      return own !== null && isUsable(own) ? [[peer, own]] : [];
+    }),
+  );
+}
