@@ -15,6 +15,24 @@ export interface PeerChangeLimit<Key = number> {
   hasRoom(peer: Key, changes?: number): boolean;
 }
 
+/** What a transaction counted that may run again: each attempt begins without the counts of the one before. */
+export interface AttemptCounts {
+  /** Undoes what was counted so far; to be called first in each attempt. */
+  restart(): void;
+  /** @param undo as {@link PeerChangeLimit.take} returns it */
+  add(undo: () => void): void;
+}
+
+export function createAttemptCounts(): AttemptCounts {
+  const undoes: (() => void)[] = [];
+  return {
+    restart: () => {
+      for (const undo of undoes.splice(0)) undo();
+    },
+    add: (undo) => void undoes.push(undo),
+  };
+}
+
 /**
  * Allows each peer `most` changes at once, and by default one more per minute, because a change
  * notifies every host of its network. A change with `always` is never refused, and counts while the

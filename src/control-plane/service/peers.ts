@@ -14,6 +14,7 @@ import { changedFields, record } from './audit.ts';
 import type { Context } from './context.ts';
 import { checkExpectedRoutes } from './expected-routes.ts';
 import { lockNetwork, requireNetwork } from './networks.ts';
+import { type AttemptCounts, createAttemptCounts } from './peer-change-limit.ts';
 import { checkPeerChange } from './peer-fields.ts';
 import { requireAuthor } from './require-author.ts';
 import { nextServingSince } from './serving-since.ts';
@@ -61,7 +62,9 @@ export async function changePeer(
   id: number,
   asked: ChangePeer,
 ): Promise<Peer> {
+  const counts = createAttemptCounts();
   const changedPeer = await withRevision(context, async (transaction, revise, append) => {
+    counts.restart();
     const network = await lockNetwork(transaction, caller, networkId);
     const author = await requireAuthor(context, transaction, caller);
     checkSelf(caller, id);
@@ -76,7 +79,7 @@ export async function changePeer(
       readService(network, peer).assigned,
       asked.expected_routes === null ? network.routes : asked.expected_routes,
     );
-    if (caller.kind === 'peer') limitSelfChange(context, peer, takesOut(changed, peer, fields));
+    if (caller.kind === 'peer') limitSelfChange(context, counts, peer, takesOut(changed, peer, fields));
     const recordChange = await revise(networkId);
     const isBack = peer.peer_type === 'connector' && !serves(network, peer) && serves(network, fields);
     const isUndrained = isDrained(network, peer) && !isDrained(network, fields);
@@ -114,13 +117,14 @@ const newPeerMs = 3_600_000;
  */
 function limitSelfChange(
   { peerChangeLimit, newPeerLimit, now }: Context,
+  counts: AttemptCounts,
   { id, network_id, created_at }: store.StoredPeer,
   always: boolean,
 ): void {
   const isNew = now().getTime() - Date.parse(created_at) < newPeerMs;
   if (isNew && !always) newPeerLimit.check(network_id);
-  peerChangeLimit.take(id, always);
-  if (isNew) newPeerLimit.take(network_id, always);
+  counts.add(peerChangeLimit.take(id, always));
+  if (isNew) counts.add(newPeerLimit.take(network_id, always));
 }
 
 /** Refuses fields that peers may not change themselves. */
