@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createMetrics } from '../../src/control-plane/http/metrics.ts';
@@ -87,6 +87,24 @@ it('the dashboard names only metrics, labels and states that there are, and no p
   expect(asked.length).toBeGreaterThanOrEqual(panels.length);
   const faults = [...asked, ...chosen].map(([title, expression]) => [title, findFaults(expression, families)] as const);
   expect(faults.filter(([, found]) => found.length > 0)).toEqual([]);
+});
+
+it('README and docs name only metrics that there are', async () => {
+  const families = await readFamilies();
+  const root = join(folder, '../..');
+  const pages = [
+    'README.md',
+    ...readdirSync(join(root, 'docs'))
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => `docs/${name}`),
+  ];
+  const named = pages.flatMap((page) =>
+    [...readFileSync(join(root, page), 'utf8').matchAll(/\bcpn_[a-z]+(?:_[a-z]+)+/g)].map(
+      ([name]) => [page, name] as const,
+    ),
+  );
+  expect(named).not.toEqual([]);
+  expect(named.flatMap(([page, name]) => findFaults(name, families).map((fault) => [page, fault]))).toEqual([]);
 });
 
 it('such a check finds a metric, a label and a state that there is not', async () => {
