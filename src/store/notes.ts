@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import * as v from 'valibot';
-import type { Reachability } from '../core/health/report/compose-report.ts';
 import type { LanRoutes } from '../core/health/lan-routes.ts';
+import type { Reachability } from '../core/health/report/compose-report.ts';
 import type { ServiceClock } from '../core/map/service-time.ts';
 import type { SyncRefusal } from '../core/map/sync-refusal.ts';
 import { type Address, type Prefix, parseAddress, restorePrefix } from '../core/net/cidr.ts';
