@@ -5,13 +5,16 @@ import { hasOtherKey } from '../core/map/own-peer.ts';
 import { type Problem, problem } from '../core/problems/problem.ts';
 import type { Joined } from '../store/state/state.ts';
 
-/** What a host authenticates with at its control plane, and for which network. */
+/** The credentials of a host at its control plane, and their network. */
 export interface PeerAccess {
   readonly network: Id;
   readonly token: Secret;
 }
 
-/** Prefers the host's own token to a personal one; null without a token, or where the service gave no network id. */
+/**
+ * Prefers the host's own token to a personal one; null without a token, or if the service sent no
+ * network id.
+ */
 export function accessOf({ membership }: Joined): PeerAccess | null {
   const { map, accessToken, personalToken } = membership;
   const token = accessToken ?? personalToken;
@@ -25,14 +28,14 @@ export function identifyMembership(state: Joined): string {
   return JSON.stringify([service.url, membership.peer.id, access?.network ?? null, access?.token.reveal() ?? null]);
 }
 
-/** The network with a personal token, where the host has no token and the user gives one. */
+/** Adds a personal token to the network, if the host has no token and the user gives one. */
 export function withPersonalToken(state: Joined, personalToken: Secret | null): Joined {
   const { membership } = state;
   if (membership.accessToken !== null || personalToken === null) return state;
   return { ...state, membership: { ...membership, personalToken } };
 }
 
-/** That the host cannot read its network's map, as a problem; null where it can. */
+/** The problem that the host cannot read its network's map; null if it can. */
 export function findNoAccess(state: Joined): Problem | null {
   if (accessOf(state) !== null) return null;
   const { service, membership, interface: link } = state;
@@ -40,7 +43,7 @@ export function findNoAccess(state: Joined): Problem | null {
   return problem('no-access', { interface: link, service: service.url, network: name, has_id: id !== null });
 }
 
-/** That the map lacks this host. */
+/** The problem that the map lacks this host. */
 export function describeUnlisted(state: Joined): Problem {
   const { map, peer } = state.membership;
   const facts = { interface: state.interface, service: state.service.url, network: map.name, peer: peer.id };
@@ -48,8 +51,9 @@ export function describeUnlisted(state: Joined): Problem {
 }
 
 /**
- * True where a service refuses a peer's own token with a 401 and its reason: the peer was removed or replaced; and where it states that
- * the network was deleted. A 401 in another form may come from a captive portal, and so may any 404.
+ * True if a service refuses a peer's own token with a 401 and its reason, because the peer was
+ * removed or replaced, or if it states that the network was deleted. A 401 in another form may come
+ * from a captive portal, and so may any 404.
  */
 export function isTokenVoid(error: unknown): boolean {
   if (!(error instanceof Refused)) return false;

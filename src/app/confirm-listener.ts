@@ -2,10 +2,11 @@ import type { ServiceAddress } from '../core/net/service-address.ts';
 import type { Tools } from './tools.ts';
 
 /**
- * The address with the user whose program listens there now, for loopback without TLS: a person names the address, and so confirms that
- * user. Warns where another one listened before, and of a login user, whose program may have taken the port.
+ * Returns the address with the user whose program now listens there, for loopback without TLS: by
+ * naming the address, the operator confirms that user. Warns if another user listened before, and
+ * about a login user, whose program may have taken the port.
  *
- * @param before the user who is remembered for this address; undefined for none
+ * @param before the recorded user of this address; undefined for none
  */
 export async function confirmListener(
   tools: Pick<Tools, 'findListeningUser' | 'warn'>,

@@ -10,15 +10,16 @@ export function holderOf({ membership, options, keyPair, rotation }: Joined): Pi
   return { rule: options.pin, self: { id: membership.peer.id, keys: ownKeys({ keyPair, rotation }) } };
 }
 
-/** The state of a host whose enrolment was answered: every peer is pinned as received. */
+/** Returns the state of a host after a successful enrolment: every peer is pinned as received. */
 export function withMembership(state: State, membership: Membership): Joined {
   const joined: Joined = { ...state, membership };
   return { ...joined, ...recast(joined, applyPins(membership.map, [], holderOf(joined))) };
 }
 
-/** The state with other options; another rule for pins applies at once. */
+/** Returns the state with other options. A new rule for pins applies immediately. */
 export function withOptions(state: State, options: Options): State {
-  // Without names in the hosts file none is held: that is how a person lets go of those that peers had.
+  // Without names in the hosts file, no label is kept: this is how a user resets the labels of
+  // peers.
   const changed: State = { ...state, options, labels: options.hosts ? state.labels : [] };
   if (!isJoined(changed) || options.pin === state.options.pin) return changed;
   const held = { map: changed.membership.map, pins: changed.pins };

@@ -9,13 +9,14 @@ import { isJoined } from './select.ts';
 import { withExtensions } from './service-features.ts';
 import type { ServiceTools, Tools } from './tools.ts';
 
-/** Milliseconds for one question to the control plane. */
+/** Milliseconds for one request to the control plane. */
 const deadline = 10_000;
 
 /**
- * Has the control plane list this host under a public key; the same again changes nothing.
+ * Registers a public key of this host at the control plane. It is idempotent.
  *
- * @throws CannotRotate where the service knows no such thing, Refused where it says no
+ * @throws CannotRotate if the service does not support it
+ * @throws Refused if the service refuses it
  */
 export async function registerKey(
   tools: ServiceTools,
@@ -34,7 +35,7 @@ export async function registerKey(
   throw new CannotRotate(link, `${service.url} does not take another key for a host that has joined`, rejoin);
 }
 
-/** Says that there is nothing to ask the control plane with. */
+/** The error for a host without a token for the control plane. */
 export function cannotQuery({ service, interface: link }: Joined): CannotRotate {
   return new CannotRotate(link, `${service.url} gave this host no token to do it with`, rejoin);
 }
@@ -42,9 +43,10 @@ export function cannotQuery({ service, interface: link }: Joined): CannotRotate 
 const rejoin = 'to have a new key, leave the network and join it again';
 
 /**
- * Which key the control plane lists this host under, where it can be asked; null where it lists it under none of its keys.
+ * Returns the key under which the control plane lists this host. Null if it lists none of the
+ * host's keys, or refuses the request.
  *
- * @throws RotationPending when it cannot be asked now
+ * @throws RotationPending if the control plane is unreachable now
  */
 export async function readListedKey(tools: Pick<Tools, 'connect'>, state: Joined): Promise<PublicKey | null> {
   const access = accessOf(state);
@@ -61,15 +63,15 @@ export async function readListedKey(tools: Pick<Tools, 'connect'>, state: Joined
 }
 
 /**
- * Has the service list this host under its key again, where it lists it under an earlier one: a control plane that was restored from a
- * backup does. The proof is the one that the service got when the key was new.
+ * Registers this host's key again if the service lists an earlier one, as after a restore from a
+ * backup. The proof is the one that the service got when the key was new.
  *
- * @returns true where the service lists the key now, and is to be asked for its map again
- * @throws what {@link registerKey} throws
+ * @returns true if the service now lists the key; its map must be requested again
+ * @throws the errors of {@link registerKey}
  */
 export async function reclaimKey(tools: ServiceTools, asking: Joined, received: NetworkMap): Promise<boolean> {
   if (findOwnPeer(received, asking) !== undefined) return false;
-  // The key may have changed while the answer was held back.
+  // The key may have changed during a long poll.
   const state = await tools.store.read(asking.interface);
   if (state === null || !isJoined(state) || findFormerSelf(received, state) === undefined) return false;
   const { membership, keyPair, interface: link } = state;

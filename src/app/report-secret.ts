@@ -9,12 +9,12 @@ import type { ServiceTools } from './tools.ts';
 /** Milliseconds. A later pass reports again. */
 const deadline = 10_000;
 
-/** The tag of the network secret that this host has; null for none. */
+/** The tag of this host's network secret; null for none. */
 export function ownTag({ networkSecret }: Pick<State, 'networkSecret'>): string | null {
   return networkSecret && tagOf(networkSecret);
 }
 
-/** True where the newest map lists this host with another tag than that of its network secret. */
+/** True if the newest map lists this host with another tag than that of its network secret. */
 export function isMisreported(state: Joined): boolean {
   const { map } = state.membership;
   const self = findOwnPeer(map, state);
@@ -22,10 +22,11 @@ export function isMisreported(state: Joined): boolean {
 }
 
 /**
- * Has the control plane list the tag of this host's network secret, where its newest map does not. Sends nothing where there is no
- * token to ask with.
+ * Reports the tag of this host's network secret to the control plane, if its newest map lacks it.
+ * Sends nothing without a token.
  *
- * @returns why it failed; `unknown` where the service has no such operation, and null where it lists the tag
+ * @returns why it failed; `unknown` if the service has no such operation, and null if it lists the
+ *   tag
  */
 export async function reportSecret(tools: ServiceTools, state: Joined): Promise<CpnError | 'unknown' | null> {
   const access = accessOf(state);

@@ -4,19 +4,22 @@ import type { Joined, State } from '../store/state/state.ts';
 import type { HostStore, StoredNetworks } from '../store/store.ts';
 import type { StateTools } from './tools.ts';
 
-/** The networks that a command is for. Those that cannot be read are for the caller to report, when it has done the others. */
+/**
+ * The networks of a command. The caller reports unreadable ones after it has processed the others.
+ */
 export interface SelectedNetworks<S extends State = State> {
   readonly states: readonly S[];
   readonly unreadable: StoredNetworks['unreadable'];
 }
 
 /**
- * The network of this host that `network` names: an interface, else a network's id or name, which only one may have; all networks when
- * nothing is named. A member or a control plane chooses ids and names, and this host its interfaces.
+ * Returns the network that `network` names: an interface, else a unique id or name; all networks
+ * without a name. A member or a control plane chooses ids and names; this host chooses its
+ * interfaces.
  *
- * @throws NotJoined when something is named that this host has not joined
- * @throws WrongUsage when an id or name matches several networks
- * @throws what makes its state unreadable, when an interface is named
+ * @throws NotJoined if this host has not joined the named network
+ * @throws WrongUsage if an id or name matches several networks
+ * @throws the error of an unreadable state, if its interface is named
  */
 export async function selectStates(store: HostStore, network: string | undefined): Promise<SelectedNetworks> {
   const { states, unreadable } = await store.list();
@@ -34,10 +37,12 @@ export async function selectStates(store: HostStore, network: string | undefined
 }
 
 /**
- * Like {@link selectStates} for a command that destroys or interrupts: nothing named means the only network.
+ * Like {@link selectStates}, for a command that destroys or interrupts: without a name it selects
+ * the only network.
  *
- * @param all every network is meant
- * @throws WrongUsage when nothing is named, and this host has joined several networks; or when both are given
+ * @param all true for every network
+ * @throws WrongUsage if no name is given, and this host has joined several networks; or if both are
+ *   given
  */
 export async function selectMeant(
   store: HostStore,
@@ -67,7 +72,9 @@ export function describeState({ interface: link, membership, service }: State): 
   return `${link} (${network}, ${service.url})`;
 }
 
-/** Like {@link selectStates}, without those whose join was never finished, with a warning for each. */
+/**
+ * Like {@link selectStates}, without networks whose join is incomplete, with a warning for each.
+ */
 export async function selectJoined(tools: StateTools, network: string | undefined): Promise<SelectedNetworks<Joined>> {
   const { states, unreadable } = await selectStates(tools.store, network);
   for (const { interface: link } of states.filter((state) => !isJoined(state))) {
@@ -78,7 +85,7 @@ export async function selectJoined(tools: StateTools, network: string | undefine
   return { states: states.filter(isJoined), unreadable };
 }
 
-/** Throws why the first of them cannot be read, if there is one. */
+/** Throws the error of the first unreadable state, if there is one. */
 export function refuseUnreadable(unreadable: StoredNetworks['unreadable']): void {
   for (const { error } of unreadable) throw error;
 }

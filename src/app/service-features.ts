@@ -5,8 +5,8 @@ import type { State } from '../store/state/state.ts';
 import type { ConnectOptions, KnownService, ServiceTools, Tools } from './tools.ts';
 
 /**
- * What a service describes now; where that cannot be read, what it described when it was read last. A service that serves no
- * description describes nothing.
+ * Reads the features that a service describes. If that fails, returns the features that were last
+ * read. A service without a description has none.
  */
 export async function readFeatures(
   tools: Pick<Tools, 'describe' | 'log'>,
@@ -21,7 +21,7 @@ export async function readFeatures(
   }
 }
 
-/** Saves what the service of a network describes, where that is something else than before. Returns whether it is. */
+/** Saves the features of a network's service if they changed. Returns whether they did. */
 export async function saveFeatures(
   tools: Pick<Tools, 'store'>,
   link: string,
@@ -38,11 +38,11 @@ export async function saveFeatures(
 }
 
 /**
- * Runs `work` with a client that uses what the service of a network describes. The description is read before where it never was, and
- * afterwards where an operation in it turns out not to be there.
- * Where the caller holds the lock (`isLocked`), what is read of the service is not saved.
+ * Runs `work` with a client that uses the features of a network's service. The description is read
+ * before if it never was, and afterwards if a described operation is missing. If the caller holds
+ * the lock (`isLocked`), the features are not saved.
  *
- * @throws why the description cannot be read, where it never was
+ * @throws why the description cannot be read, if it never was
  */
 export async function withExtensions<T>(
   tools: ServiceTools,
@@ -63,7 +63,7 @@ export async function withExtensions<T>(
   }
 }
 
-/** A service that serves no description describes nothing. */
+/** A service without a description has no features. */
 async function readFirst(tools: Pick<Tools, 'describe'>, { service }: KnownService): Promise<readonly Feature[]> {
   try {
     return (await tools.describe(service, null))?.features ?? [];

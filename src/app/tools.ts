@@ -8,41 +8,51 @@ import type { EvaluationCache } from './evaluation-cache.ts';
 import type { Meter } from './meter.ts';
 import type { SavedConfigs } from './saved-configs.ts';
 
-/** Everything a use case works with; made in one place, cli/context. */
+/** The dependencies of all use cases; cli/context creates them. */
 export interface Tools {
   readonly host: Host;
   readonly store: HostStore;
   readonly evaluations: EvaluationCache;
   readonly savedConfigs: SavedConfigs;
-  /** A client of a service, which uses what that describes and nothing else beyond the public contract. */
+  /**
+   * Creates a client of a service, which uses only the public contract and the described
+   * extensions.
+   */
   connect(known: KnownService, patience?: ConnectOptions): Promise<PeerService>;
-  /** Reads what a service describes; null where it has not changed since the ETag `known`. Ends soon, one way or another. */
+  /**
+   * Reads the description of a service; null if it is unchanged since the ETag `known`. Ends soon,
+   * with a result or an error.
+   */
   describe(address: ServiceAddress, known: string | null, signal?: AbortSignal): Promise<ServiceDescription | null>;
   /**
-   * Finds the user whose program listens at a loopback address without TLS; null for other addresses, and where none is visible.
+   * Finds the user whose program listens at a loopback address without TLS; null for other
+   * addresses, and if none is visible.
    *
-   * @param before the user who is remembered
+   * @param before the recorded user
    */
   findListeningUser(address: ServiceAddress, before?: number): Promise<ListeningUser | null>;
-  /** The wall clock, which people and other programs may set. */
+  /** The wall clock, which users and other programs may set. */
   now(): Date;
-  /** Seconds since this host was started, those asleep included. */
+  /** Seconds since this host was started, including time asleep. */
   uptime(): number;
-  /** Seconds of a clock that stops while the host sleeps, and that is never set. */
+  /** Seconds of a monotonic clock that stops while the host sleeps. */
   monotonic(): number;
-  /** Ends early, and without an error, when `signal` aborts. */
+  /** Ends early, without an error, if `signal` aborts. */
   sleep(milliseconds: number, signal?: AbortSignal): Promise<unknown>;
   random(bytes: number): Uint8Array;
   /**
-   * Runs work that can be rolled back. A signal to end this process does not end it meanwhile, and aborts `interrupted`
-   * with {@link Interrupted}.
+   * Runs work that can be rolled back. A signal to end this process does not end it meanwhile, and
+   * aborts `interrupted` with {@link Interrupted}.
    */
   deferSignals<T>(work: (interrupted: AbortSignal) => Promise<T>): Promise<T>;
   readonly log: Log;
   readonly meter: Meter;
-  /** Tells a person which step is under way, and how the one before ended; `open` when it came to nothing. */
+  /**
+   * Reports the step in progress to the user, and how the step before ended; `open` if it had no
+   * result.
+   */
   progress(step: string, before?: 'done' | 'open'): void;
-  /** Tells a person what went otherwise than they may expect, though nothing failed. */
+  /** Reports an unexpected result to the user that is no failure. */
   warn(text: string): void;
 }
 
@@ -52,35 +62,40 @@ export type StateTools = Pick<Tools, 'store' | 'warn'>;
 /** For functions that observe or change the host, and keep the state of a network. */
 export type HostTools = Pick<Tools, 'host' | 'store'>;
 
-/** For functions that call the control plane, and keep what it describes. */
+/** For functions that call the control plane, and keep its description. */
 export type ServiceTools = Pick<Tools, 'store' | 'connect' | 'describe' | 'log'>;
 
-/** A service, and what it described when its description was last read; null until it could be. A state is one. */
+/**
+ * A service, and the features of its description when that was last read; null until then. A state
+ * is one.
+ */
 export interface KnownService {
   readonly service: ServiceAddress;
   readonly features: readonly Feature[] | null;
-  /** The addresses of its name for when the resolver fails. */
+  /** The addresses of its name, used if the resolver fails. */
   readonly resolved?: Resolved;
-  /** There where the service stated that the network was deleted, and its tunnel is down. */
+  /** Set if the service stated that the network was deleted, and its tunnel is down. */
   readonly deletion?: object;
 }
 
-/** How long a call to the control plane goes on before it is given up. */
+/** The limits of a call to the control plane. */
 export interface ConnectOptions {
-  /** Milliseconds within which it ends, one way or another; 30 s by default. */
+  /** Milliseconds within which it ends, with a result or an error; 30 s by default. */
   readonly deadlineMs?: number;
-  /** For one who will ask again anyway, the fewer the sooner it is known. */
+  /**
+   * The number of attempts. A caller that retries anyway needs few: it learns of an outage sooner.
+   */
   readonly attempts?: number;
   /**
-   * `leave`: a call that succeeds leaves its connection, a new one, to the next call. `keep`: it uses the one that was left, and leaves
-   * it again. By default it closes it.
+   * `leave`: a successful call leaves its new connection to the next call. `keep`: it uses the
+   * connection that was left, and leaves it again. By default it closes the connection.
    */
   readonly connection?: 'leave' | 'keep';
-  /** Called where an operation that the service describes is answered as if it were not there. */
+  /** Called if the service replies to a described operation as if it did not exist. */
   readonly onAbsent?: () => void;
 }
 
-/** A log of constant messages; what varies is in the facts. */
+/** A log of constant messages; variable facts are fields. */
 export interface Log {
   debug(facts: object, message: string): void;
   info(facts: object, message: string): void;
@@ -88,7 +103,7 @@ export interface Log {
   error(facts: object, message: string): void;
 }
 
-/** Seconds since the epoch, as WireGuard counts handshakes. */
+/** Seconds since the epoch, the clock of WireGuard's handshakes. */
 export function secondsNow(tools: Pick<Tools, 'now'>): number {
   return Math.floor(tools.now().getTime() / 1000);
 }

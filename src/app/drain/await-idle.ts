@@ -3,14 +3,14 @@ import { type Inflow, measureInflow } from '../../core/health/traffic.ts';
 import type { Joined } from '../../store/state/state.ts';
 import type { Tools } from '../tools.ts';
 
-/** Seconds between two looks, and how many in a row must be quiet. */
+/** Seconds between two observations, and the number of consecutive quiet ones. */
 const pause = 1;
 const quietObservations = 3;
 
 /**
- * Waits until no peer of a network sends more than small talk here.
+ * Waits until no peer of a network sends more than the idle rate to this host.
  *
- * @param timeout seconds, after which it returns who still does
+ * @param timeout seconds, after which it returns the peers that still send
  */
 export async function awaitIdle(tools: Tools, state: Joined, timeout: number): Promise<readonly Inflow[]> {
   const deadline = tools.monotonic() + timeout;
@@ -30,12 +30,12 @@ export async function awaitIdle(tools: Tools, state: Joined, timeout: number): P
   return [];
 }
 
-/** True when the interface is there. */
+/** True if the interface exists. */
 export async function isUp(tools: Pick<Tools, 'host' | 'monotonic'>, state: Joined): Promise<boolean> {
   return (await observePeers(tools, state)) !== null;
 }
 
-/** Who sends how much here, as part of a sentence. */
+/** Describes which peers send how much, as part of a sentence. */
 export function describeInflow(inflow: readonly Inflow[], { interface: link, membership }: Joined): string {
   const names = new Map(membership.map.peers.map(({ publicKey, name }) => [publicKey, printable(name)]));
   const total = inflow.reduce((sum, { rate }) => sum + rate, 0);
@@ -44,7 +44,7 @@ export function describeInflow(inflow: readonly Inflow[], { interface: link, mem
   return `${(total / 1000).toFixed(1)} kB/s still come in on ${link}, from ${first.join(', ')}${more}`;
 }
 
-/** Null when there is no interface. */
+/** Null without an interface. */
 async function observePeers(tools: Pick<Tools, 'host' | 'monotonic'>, state: Joined) {
   const device = await tools.host.device(state.interface);
   return device && { peers: device.peers, at: tools.monotonic() };

@@ -16,21 +16,21 @@ import { isJoined, selectJoined } from '../select.ts';
 import type { StateTools, Tools } from '../tools.ts';
 import { awaitIdle, describeInflow, isUp } from './await-idle.ts';
 
-/** What became of a connector that was to be drained, or put back. */
+/** The result of draining a connector, or of undoing that. */
 export interface DrainReport {
   readonly interface: string;
-  /** What it has out of service now. */
+  /** The routes that are now out of service. */
   readonly withdrawn: readonly Prefix[];
-  /** Why routes are still out of service that were to be back; empty where none are. */
+  /** Why routes are still out of service after undoing a drain; empty if none are. */
   readonly reasons: readonly string[];
-  /** Whether no peer sends through it any more; null without a wait for that. */
+  /** True if no peer sends through it any more; null without a wait for that. */
   readonly idle: boolean | null;
-  /** Who still does, and how much. */
+  /** The peers that still send, and how much. */
   readonly traffic: string | null;
   readonly state: 'up' | 'down';
-  /** The names of the devices that dial this host alone, and go through it until it is down. */
+  /** The names of the devices that dial only this host, and use it until it is down. */
   readonly dialling: readonly string[];
-  /** What kept it as it was. */
+  /** The error that prevented the change. */
   readonly failure: CpnError | null;
 }
 
@@ -38,16 +38,17 @@ export interface DrainReport {
 export interface LastConnector extends Unserved {
   readonly interface: string;
   readonly network: string;
-  /** The names of the devices that dial it alone. */
+  /** The names of the devices that dial only this host. */
   readonly dialling: readonly string[];
 }
 
 /**
- * Finds the networks in which no other connector takes over from this host; changes nothing. Devices that dial this host alone go on
- * through it while it is out of service, and lose the network with the interface.
+ * Finds the networks in which no other connector takes over from this host. It changes nothing.
+ * Devices that dial only this host continue to use it while it is out of service, and lose the
+ * network with the interface.
  *
- * @param down whether the interface is taken down
- * @throws WrongUsage as {@link drainNetworks}
+ * @param down true if the interface is taken down
+ * @throws WrongUsage as {@link drainNetworks} does
  */
 export async function findLastConnectors(
   tools: Pick<Tools, 'store' | 'connect' | 'warn'>,
@@ -69,11 +70,13 @@ export async function findLastConnectors(
 }
 
 /**
- * Takes connectors out of service: has the control plane withdraw what they serve, waits until the peers send elsewhere, and takes
- * them down where that is asked for. What comes in meanwhile is forwarded as ever.
+ * Takes connectors out of service: makes the control plane withdraw their routes, waits until the
+ * peers send elsewhere, and takes them down if requested. Packets that arrive meanwhile are still
+ * forwarded.
  *
- * @param options the seconds to wait for peers that still send, and whether to take the interface down at the end
- * @throws WrongUsage when there is no connector to drain
+ * @param options the seconds to wait for peers that still send, and whether to take the interface
+ *   down at the end
+ * @throws WrongUsage if there is no connector to drain
  */
 export async function drainNetworks(
   tools: Tools,
@@ -100,10 +103,12 @@ export async function drainNetworks(
 }
 
 /**
- * Puts drained connectors back into service, and looks at the ways to their LANs as if for the first time: a default route is enough, where a
- * route was out of service because its own way was gone, and a way that is back need not last first. Where the report to the control plane fails, a pass of the daemon, or `reconcile`, repeats it.
+ * Puts drained connectors back into service, and evaluates the paths to their LANs as if for the
+ * first time. A default route is sufficient if a route was out of service because its more specific
+ * path was gone. A path that is back need not settle. If the report to the control plane fails, a
+ * pass of the daemon, or `reconcile`, repeats it.
  *
- * @throws WrongUsage when there is no connector, or one that is down
+ * @throws WrongUsage if there is no connector, or if it is down
  */
 export async function undoDrain(tools: Tools, network: string | undefined): Promise<DrainReport[]> {
   const { states, failed } = await selectConnectors(tools, network);
@@ -112,7 +117,8 @@ export async function undoDrain(tools: Tools, network: string | undefined): Prom
     throw new WrongUsage(`${down.interface} is down; "cpn up ${down.interface}" brings it up, and back into service`);
   const reports: DrainReport[] = [...failed];
   for (const state of states) {
-    // Before it counts as serving: a pass of the daemon in between must report no way that only settles.
+    // Before it counts as serving: a pass of the daemon in between must not report a path that is
+    // only settling as gone.
     await renewLanRoutes(tools, state);
     await setDrained(tools, state.interface, false);
     const known = await tools.store.readNotes(state.interface);
@@ -131,7 +137,7 @@ async function renewLanRoutes(tools: Tools, state: Joined): Promise<void> {
   const { ways: lanRoutes } = await tools.store.readNotes(state.interface);
   if (lanRoutes === null) return;
   await tools.store.amendNotes(state.interface, { ways: acceptDefaultRoute(lanRoutes) });
-  // A host that cannot be observed keeps what is known of them.
+  // A host that cannot be observed keeps the recorded paths.
   const evaluation = await evaluateNetwork(tools, state).catch(expectCpnError);
   if (!(evaluation instanceof Error)) await checkLanRoutes(tools, evaluation);
 }
@@ -170,7 +176,10 @@ async function selectConnectors(tools: StateTools, network: string | undefined) 
   return { states: connectors, failed };
 }
 
-/** Withdraws all that it serves; what cannot be withdrawn at the control plane stays in service here too. */
+/**
+ * Withdraws all its routes. What cannot be withdrawn at the control plane also stays in service
+ * here.
+ */
 async function takeOutOfService(tools: Tools, state: Joined): Promise<CpnError | null> {
   const { interface: link, service } = state;
   if (accessOf(state) === null) throw new CannotWithdraw(service.url, 'it gave this host no token to do it with');
@@ -178,7 +187,7 @@ async function takeOutOfService(tools: Tools, state: Joined): Promise<CpnError |
   const wanted = withdrawnBy(drained);
   if (wanted.length === 0) throw new CannotWithdraw(service.url, 'it no longer lists this host as a connector');
   tools.progress(`taking ${link} out of service`);
-  // Saved first: a pass that comes in between must not put it back.
+  // Saved first: a pass in between must not put it back.
   await setDrained(tools, link, true);
   const failure = await withdraw(tools, drained, wanted);
   if (failure === null) await readReported(tools, link);

@@ -24,15 +24,15 @@ import type { TunnelConfig } from '../../core/wg-quick/tunnel-config.ts';
 import { resolveDeadline } from '../reconcile/resolve-names.ts';
 import type { Tools } from '../tools.ts';
 
-/** The tunnel of a device, and the routes that it does not take. */
+/** The tunnel of a device, and the routes that it does not accept. */
 export interface DeviceTunnel {
   readonly config: TunnelConfig;
   readonly refused: readonly { readonly prefix: Prefix; readonly reason: string }[];
-  /** Of a device that dials one connector alone. */
+  /** Set for a device that dials only one connector. */
   readonly profile: ConnectorProfile | null;
 }
 
-/** What a tunnel follows from. */
+/** The inputs of a device's tunnel. */
 export interface DevicePlan {
   readonly map: NetworkMap;
   readonly resolved: Resolved;
@@ -41,16 +41,18 @@ export interface DevicePlan {
   readonly link: string;
   readonly options: Options;
   readonly networkSecret: Secret | null;
-  /** The connector that the device dials, and no other peer; null for all that have an endpoint. */
+  /** The only connector that the device dials; null to dial all peers with an endpoint. */
   readonly connector: PeerId | null;
 }
 
-/** @throws WrongUsage where the connector is not in the network any more */
+/** @throws WrongUsage if the connector is no longer in the network */
 export function desireDevice(plan: DevicePlan): DeviceTunnel {
   return plan.connector === null ? desireAll(plan) : desireConnector(plan, plan.connector);
 }
 
-/** Of a device every address has length 32: AllowedIPs lead into the tunnel on every system. */
+/**
+ * The address of a device always has length 32: AllowedIPs lead into the tunnel on every system.
+ */
 const ownLength = 32;
 
 function desireConnector(plan: DevicePlan, id: PeerId): DeviceTunnel {
@@ -79,7 +81,7 @@ function desireConnector(plan: DevicePlan, id: PeerId): DeviceTunnel {
         },
       ],
     },
-    // The default route is left out in silence: a device keeps its own path to the internet.
+    // The default route is left out without a message: a device keeps its own path to the internet.
     refused: offered.flatMap(({ prefix, reason }) =>
       reason === null || findProfileRoutes([prefix]).length === 0 ? [] : [{ prefix, reason }],
     ),
@@ -116,7 +118,7 @@ function desireAll(plan: DevicePlan): DeviceTunnel {
   };
 }
 
-/** Nothing is known of what is around a device. */
+/** The network around a device is unknown. */
 function constrain({ map, peer, options }: DevicePlan): RouteConstraints {
   return {
     underlay: nowhere,
@@ -132,7 +134,7 @@ const nowhere: Underlay = {
   ...{ links: [], resolvers: [], underlayMtu: null },
 };
 
-/** A network as an administrator reads it, as the map of a host. */
+/** Converts an administrator's view of a network to the map of a host. */
 export function toMap({ id, name, private_cidr, routes, peers }: Network): NetworkMap {
   return {
     ...{ id, name, cidr: private_cidr as Prefix, routes: routes as Prefix[], revision: null },
@@ -151,7 +153,10 @@ export function toMap({ id, name, private_cidr, routes, peers }: Network): Netwo
   };
 }
 
-/** The addresses of the endpoints that are names. A file names addresses, because the device may not resolve names like this host. */
+/**
+ * Resolves the endpoints that are names. The file has addresses, because the device may not resolve
+ * names like this host.
+ */
 export async function resolveEndpoints(tools: Pick<Tools, 'host' | 'warn'>, peers: readonly Peer[]): Promise<Resolved> {
   const names = new Set(peers.flatMap(({ endpoint }) => (endpoint && !isLiteral(endpoint) ? endpoint.host : [])));
   const entries = await Promise.all(

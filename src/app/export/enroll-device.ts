@@ -13,7 +13,7 @@ import { readFeatures } from '../service-features.ts';
 import type { Tools } from '../tools.ts';
 import { type DeviceTunnel, desireDevice, resolveEndpoints, toMap } from './device-tunnel.ts';
 
-/** A device on which `cpn` does not run, such as a phone, that is to be a peer of its own. */
+/** A device without `cpn`, such as a phone, that becomes a separate peer. */
 export interface DeviceRequest {
   readonly admin: AdminService;
   readonly address: ServiceAddress;
@@ -21,29 +21,33 @@ export interface DeviceRequest {
   readonly name: string;
   readonly link: string;
   readonly options: Options;
-  /** That of the network's hosts, without which none of them answers; null for none. */
+  /** The secret of the network's hosts, without which none of them answers; null for none. */
   readonly networkSecret: Secret | null;
-  /** The connector that the device dials, and no other peer; null for all peers that have an endpoint. */
+  /** The only connector that the device dials; null to dial all peers with an endpoint. */
   readonly connector: Network['peers'][number] | null;
 }
 
-/** A device and the tunnel that it is to have. Its keys are here and nowhere else. */
+/** A device and its tunnel. Its keys exist only here. */
 export interface EnrolledDevice extends DeviceTunnel {
   readonly id: PeerId;
   readonly name: string;
   readonly range: Prefix;
 }
 
-/** Where a device goes. */
+/** The destination of a device. */
 export interface DeviceDelivery {
-  /** Throws where a device could not be handed over. The draft is as large as the device will be, and not enrolled. */
+  /**
+   * Throws if a device could not be handed over. The draft has the maximum size of the device, and
+   * is not enrolled.
+   */
   check(draft: EnrolledDevice): Promise<void>;
   handOver(device: EnrolledDevice): Promise<void>;
 }
 
 /**
- * Makes a key pair for a device, enrols it as an administrator may, and hands over the result; nothing of it is kept on this host. A
- * device that could not be handed over is not enrolled. If the delivery fails all the same, the peer is removed: its keys are lost.
+ * Creates a key pair for a device, enrols it as an administrator, and hands over the result.
+ * Nothing of it is kept on this host. A device that could not be handed over is not enrolled. If
+ * the delivery fails anyway, the peer is removed, because its keys are lost.
  */
 export async function enrollDevice(tools: Tools, request: DeviceRequest, delivery: DeviceDelivery): Promise<void> {
   const keyPair = makeKeyPair(tools.random(32));
@@ -98,7 +102,7 @@ async function enroll(tools: Tools, request: DeviceRequest, { publicKey }: KeyPa
       idempotencyKey: Buffer.from(tools.random(16)).toString('hex'),
     });
   } catch (error) {
-    // Best effort: it ends by itself within the hour.
+    // Best effort: the key expires within the hour.
     if (key.id !== null) await admin.revokeKey(network.id, key.id).catch(expectCpnError);
     if (!(error instanceof Refused)) await removeUnknown(tools, request, publicKey);
     throw error;

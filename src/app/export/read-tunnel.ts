@@ -6,12 +6,12 @@ import { refuseUnreadable, selectJoined } from '../select.ts';
 import type { StateTools } from '../tools.ts';
 
 /**
- * Reads the tunnel to the network that is named, or to the only one; queries neither a control plane nor the kernel.
- * Its wg-quick file is the last that was known to be good.
+ * Reads the tunnel to the named network, or to the only one. It queries neither a control plane nor
+ * the kernel. Its wg-quick file is the last-known-good one.
  *
- * @throws NotJoined where there is none
- * @throws WrongUsage where there are several and none is named
- * @throws UnreadableFile where its file is gone, or says what we would not write
+ * @throws NotJoined without a network
+ * @throws WrongUsage if there are several and none is named
+ * @throws UnreadableFile if its file is missing, or not in cpn's format
  */
 export async function readTunnel(
   tools: StateTools,

@@ -3,25 +3,28 @@ import { Unreachable } from '../../core/errors/index.ts';
 import type { Id } from '../../core/map/model.ts';
 import { backoffDelay } from '../../core/util/backoff.ts';
 
-/** Events of one reply. */
+/** The number of events in one reply. */
 const pageSize = 1000;
-/** Proxies such as nginx end what is silent for 60 s. */
+/** Proxies such as nginx close a connection after 60 s of silence. */
 const waitSeconds = 50;
 const backoff = { baseMs: 1000, capMs: 15_000 };
-/** Between two polls, also of a service that does not wait although it says so. */
+/** Between two polls, also for a service that does not wait although it describes that it does. */
 const pauseMs = { afterWait: 1000, withoutWait: 5000 };
 
 type Service = Pick<AdminService, 'readEvents'>;
 
 interface WantedEvents {
-  /** Only events after this one; without it, the newest ones. */
+  /** Only events after this one; if absent, the newest ones. */
   readonly after?: Id | undefined;
   readonly limit: number;
-  /** None for all. */
+  /** Empty for all. */
   readonly types: readonly string[];
 }
 
-/** Reads up to `limit` events, oldest first: the newest ones, or the first ones after `after`, also where none is as new. */
+/**
+ * Reads up to `limit` events, oldest first: the newest ones, or the first ones after `after`, even
+ * if the history has none as new.
+ */
 export async function readEvents(
   service: Service,
   network: Id,
@@ -34,7 +37,7 @@ export async function readEvents(
   let found: Event[] = [];
   for (let last = after ?? 0; ; ) {
     const { events } = await service.readEvents(network, { after: last, limit: pageSize });
-    // The service answers with its newest events where it has no event as new as `last`.
+    // The service replies with its newest events if it has no event as new as `last`.
     if (!events.every(({ id }) => isAfter(id, last))) return found;
     const newest = events.at(-1);
     found = [...found, ...events.filter(isWanted)];
@@ -44,7 +47,10 @@ export async function readEvents(
   }
 }
 
-/** The newest event of a network where it is older than the one with the id `after`, which is then in no history of it; null elsewhere. */
+/**
+ * Returns the newest event of a network if it is older than the id `after`, which then is not in
+ * its history; else null.
+ */
 export async function findOlderNewest(service: Service, network: Id, after: number): Promise<Event | null> {
   const newest = (await service.readEvents(network, { limit: 1 })).events.at(-1);
   return typeof newest?.id === 'number' && newest.id < after ? newest : null;
@@ -55,11 +61,11 @@ interface Patience {
   sleep(milliseconds: number): Promise<unknown>;
   /** In [0, 1). */
   readonly random: () => number;
-  /** Called at the first of the attempts that fail, and with null when one succeeds again. */
+  /** Called at the first of several failures, and with null at the next success. */
   onOutage(error: Unreachable | null): void;
 }
 
-/** Does `work`, again and again while it fails with what `passes`. */
+/** Runs `work`, and repeats it while its error satisfies `passes`. */
 export async function withPatience<Result>(
   work: () => Promise<Result>,
   { sleep, random, onOutage }: Patience,
@@ -80,14 +86,14 @@ export async function withPatience<Result>(
 }
 
 interface EventCursor extends Patience {
-  /** The last event that is known: its id, and its instant where that is known too. */
+  /** The last known event: its id, and its instant if known. */
   readonly last: Pick<Event, 'id'> & Partial<Pick<Event, 'at'>>;
   readonly signal: AbortSignal;
 }
 
 /**
- * Gives each event that comes after the last one, once, as soon as it comes. It goes on while the service is unreachable; it ends with
- * the signal, by whatever error that makes.
+ * Yields each event after the last one, once, immediately. It continues while the service is
+ * unreachable. It ends with the signal, by the error that the signal causes.
  */
 export async function* followEvents(service: Service, network: Id, following: EventCursor): AsyncGenerator<Event> {
   const { signal, sleep } = following;
@@ -95,7 +101,8 @@ export async function* followEvents(service: Service, network: Id, following: Ev
   for (let { id: after, at = '' } = following.last; ; ) {
     const page = { after, limit: pageSize, wait };
     const { events, waited } = await withPatience(() => service.readEvents(network, page), following);
-    // A database that was restored from a backup has no event as new: the service answers with its newest ones.
+    // A database that was restored from a backup has no event as new: the service replies with its
+    // newest ones.
     const isRestored = !events.every(({ id }) => isAfter(id, page.after));
     const fresh = isRestored ? events.filter((event) => event.at > at) : events;
     yield* fresh;

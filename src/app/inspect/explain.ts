@@ -23,23 +23,24 @@ import { refuseUnreadable, selectJoined } from '../select.ts';
 import { secondsNow, type Tools } from '../tools.ts';
 import { type FoundAddress, findAddress } from './find-address.ts';
 
-/** The way that a packet of this host takes to an address, and where it stops. */
+/** The path of a packet from this host to an address, and where it stops. */
 export interface Explanation extends FoundAddress {
   /** Null, like `interface`, for an address outside every network of this host. */
   readonly network: { readonly id: Id | null; readonly name: string } | null;
   readonly interface: string | null;
-  /** In the order in which the packet meets them. */
+  /** In the order along the path. */
   readonly checks: readonly Check[];
-  /** The first check that stops it. */
+  /** The first check that stops the packet. */
   readonly stop: Check | null;
 }
 
 /**
- * Explains the way to what `text` names, from the host alone: it queries no control plane, sends nothing to the address, and changes
- * nothing. Of the networks that have the address, it explains the one that carries it.
+ * Explains the path to the address that `text` names, from the host alone: it queries no control
+ * plane, sends nothing to the address, and changes nothing. If several networks have the address,
+ * it explains the one that carries it.
  *
- * @throws NotJoined when this host is in no network
- * @throws InvalidValue when `text` names no address
+ * @throws NotJoined if this host is in no network
+ * @throws InvalidValue if `text` names no address
  */
 export async function explainAddress(tools: Tools, text: string): Promise<Explanation> {
   const { states, unreadable } = await selectJoined(tools, undefined);
@@ -64,7 +65,10 @@ export async function explainAddress(tools: Tools, text: string): Promise<Explan
   };
 }
 
-/** The networks of this host, the one that has the right of way first. One that cannot be looked at hides no other. */
+/**
+ * Returns the networks of this host, in order of precedence. A network that cannot be evaluated
+ * hides no other.
+ */
 async function evaluateAll(tools: Tools, states: readonly Joined[]): Promise<NetworkOnHost[]> {
   const results = await Promise.allSettled(states.map((state) => readView(tools, state)));
   const failures = results.flatMap((each) => (each.status === 'rejected' ? [each.reason] : []));
@@ -137,7 +141,10 @@ async function checkOtherPath(
   return explainOther(address, views, there, answers);
 }
 
-/** What others drop on these ways; null where their rules cannot be read, which is no reason to tell nothing of the rest. */
+/**
+ * Returns what other programs drop on these paths. Null if their rules cannot be read; the rest is
+ * still explained.
+ */
 async function readDrops(tools: Pick<Tools, 'host'>, link: string, paths: PacketPaths): Promise<ForeignDrops | null> {
   const { host } = tools;
   if (paths.forward.length + paths.inbound.length === 0) return { forward: [], inbound: null };

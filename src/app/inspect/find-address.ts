@@ -8,7 +8,7 @@ import type { Joined } from '../../store/state/state.ts';
 import { resolveDeadline } from '../reconcile/resolve-names.ts';
 import type { Tools } from '../tools.ts';
 
-/** An address, and how it was come by where it was not given itself. */
+/** An address, and its origin if it was not given directly. */
 export interface FoundAddress {
   readonly address: Address;
   /** Such as `the address of edge-1 in network office`; null for an address that was given. */
@@ -16,10 +16,11 @@ export interface FoundAddress {
 }
 
 /**
- * The address that a person means: an address, the name of a peer in one of the networks, or a name that this host's resolver
- * knows, of whose addresses the first is taken.
+ * Finds the address for a text: an address, the name of a peer in any of the networks, or a name
+ * that this host's resolver resolves. The first of several addresses is used.
  *
- * @throws InvalidValue for any other text; WrongUsage for a name that several peers have
+ * @throws InvalidValue for any other text
+ * @throws WrongUsage for a name that several peers have
  */
 export async function findAddress(
   tools: Pick<Tools, 'host'>,

@@ -3,19 +3,25 @@ import { ownKeys } from '../../core/map/own-peer.ts';
 import type { Joined } from '../../store/state/state.ts';
 import type { Tools } from '../tools.ts';
 
-/** Milliseconds. WireGuard sends an unanswered handshake again after 5 s (REKEY_TIMEOUT): this allows two. */
+/**
+ * Milliseconds. WireGuard repeats an unanswered handshake after 5 s (REKEY_TIMEOUT): this allows
+ * two attempts.
+ */
 const defaultTimeout = 7_000;
 const pause = 250;
 const mostNamed = 3;
 
 export interface HandshakeResult {
-  /** Whether a peer answered; null where no peer has an endpoint. */
+  /** True if a peer answered; null if no peer has an endpoint. */
   readonly handshake: boolean | null;
-  /** The first that did. */
+  /** The first peer that answered. */
   readonly answered: Peer | null;
 }
 
-/** Waits for a first handshake. Without one the join still succeeds: the peers may not have received the new map yet. */
+/**
+ * Waits for a first handshake. Without one, the join still succeeds: the peers may not have
+ * received the new map yet.
+ */
 export async function awaitHandshake(
   tools: Pick<Tools, 'host' | 'sleep' | 'progress'>,
   state: Joined,

@@ -10,9 +10,10 @@ import type { Tools } from '../tools.ts';
 const deadline = 10_000;
 
 /**
- * The network that this host has joined through a control plane, on the interface where one is named; null where there is none.
- * A network whose control plane refuses this host does not count: the host was removed, or the network was deleted.
- * The enrolment key doesn't count either: provisioning makes a new key for each run.
+ * Returns the network that this host has joined through a control plane, on the given interface if
+ * any; else null. A network whose control plane refuses this host does not count: the host was
+ * removed, or the network was deleted. The enrolment key does not count either: provisioning
+ * creates a new key for each run.
  */
 export async function findJoined(
   { store }: Pick<Tools, 'store'>,
@@ -28,7 +29,10 @@ export async function findJoined(
   return null;
 }
 
-/** True where the service no longer lists this host in a network that it joined; false also where it is unreachable. */
+/**
+ * True if the service no longer lists this host in a network that it joined. False also if it is
+ * unreachable.
+ */
 export async function isRemoved(tools: Pick<Tools, 'connect'>, state: Joined): Promise<boolean> {
   const access = accessOf(state);
   if (access === null) return false;
@@ -38,15 +42,17 @@ export async function isRemoved(tools: Pick<Tools, 'connect'>, state: Joined): P
     return map !== null && findOwnPeer(map, state) === undefined;
   } catch (error) {
     if (!(error instanceof CpnError)) throw error;
-    // The host's own token is void with the peer. A refused personal token proves nothing about the peer.
+    // The host's own token is void with the peer. A refused personal token proves nothing about the
+    // peer.
     return isRefused(error) && state.membership.accessToken !== null;
   }
 }
 
 /**
- * Reads the network before a join is repeated. Where the control plane is unreachable, the join continues with the state on disk.
+ * Requests the network before a join is repeated. If the control plane is unreachable, the join
+ * continues with the state on disk.
  *
- * @throws Refused where the control plane refuses the host's token, or has suspended the host
+ * @throws Refused if the control plane refuses the host's token, or has suspended the host
  */
 export async function checkMembership(tools: Pick<Tools, 'connect' | 'warn'>, state: Joined): Promise<void> {
   const access = accessOf(state);

@@ -6,8 +6,8 @@ import type { Tools } from '../tools.ts';
 import { isRemoved } from './check-membership.ts';
 
 /**
- * Refuses a listen port that is in use, before the enrolment uses the key. A membership that ended releases its port to the
- * next one in the same network.
+ * Refuses a listen port that is in use, before the enrolment uses the key. A membership that ended
+ * releases its port to the next one in the same network.
  *
  * @throws PortTaken
  */

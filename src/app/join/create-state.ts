@@ -37,7 +37,8 @@ export async function createState(tools: Tools, request: JoinRequest, states: re
     rotation: null,
     networkSecret,
     service,
-    // Without a readable description, those of before say whether a request can be proved and repeated.
+    // Without a readable description, the features read earlier decide whether a request can be
+    // proved and repeated.
     features: states.find((other) => other.service.url === service.url && other.features !== null)?.features ?? null,
     perhapsEnrolled: false,
     enrollment: { idempotencyKey, tokenHash: hashToken(request), name, type, endpoint },
@@ -63,7 +64,10 @@ export async function createState(tools: Tools, request: JoinRequest, states: re
 /** More tunnels than this on one host are a mistake. */
 const mostInterfaces = 1000;
 
-/** The interface for a new network: the requested one if it is free, else the first free `cpnN`. */
+/**
+ * Returns the interface for a new network: the requested one if it is free, else the first free
+ * `cpnN`.
+ */
 async function chooseInterface(tools: HostTools, wanted: string | null, states: readonly State[]): Promise<string> {
   const links = await tools.host.links();
   const ours = new Set(states.map((state) => state.interface));

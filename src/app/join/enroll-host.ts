@@ -18,8 +18,8 @@ import { findRejoinable, rejoinLeft, rejoinRemoved } from './rejoin.ts';
 import { describeExisting, type EnrolledNetwork, resolveConflicts } from './resolve-conflicts.ts';
 
 /**
- * Enrols a host with the key of its request, and saves the membership. New keys that are certainly not enrolled are deleted
- * where that fails.
+ * Enrols a host with the key of its request, and saves the membership. If that fails, new keys that
+ * are certainly not enrolled are deleted.
  */
 export async function enrollHost(
   tools: Tools,
@@ -46,19 +46,21 @@ export async function enrollHost(
 }
 
 interface EnrollmentResult {
-  /** The state with the name, options and identity that the enrolment was sent with. */
+  /** The state with the name, options and identity of the enrolment request. */
   readonly state: State;
   readonly reply: Enrolled;
 }
 
 /**
- * A service that describes `Current-Networks` refuses a key for a network that this host is in, and the key stays unused.
- * Where the host was removed from that network, or left it while the service was unreachable, it enrols as the peer that
- * it was there. A service that describes `Current-Peers` also refuses the key where this host joined the network at another
- * address of the control plane.
+ * Enrols a host that may already be a member.
  *
- * @throws WrongUsage where the host is still in the network, and deletes the state of the join; also where an earlier
- *   enrolment may have been carried out, and the join is unattended
+ * A service that describes `Current-Networks` refuses a key for a network that this host is in, and
+ * the key stays unused. If the host was removed from that network, or left it while the service was
+ * unreachable, it enrols as the same peer again. A service that describes `Current-Peers` also
+ * refuses the key if this host joined the network at another address of the control plane.
+ *
+ * @throws WrongUsage if the host is still in the network, and deletes the state of the join; also
+ *   if an earlier enrolment may have been carried out, and the join is unattended
  */
 async function enrollAsMember(
   tools: Tools,
@@ -69,7 +71,8 @@ async function enrollAsMember(
   refuseRepeatedEnrollment(tools, pending, request);
   const joined = others.flatMap(({ membership: { map } }) => map.id ?? []);
   const left = await findRejoinable(tools, pending, joined);
-  // The service refuses a key for a network that was left too: so the host learns which identity the key needs.
+  // The service also refuses a key for a network that the host left: this shows which identity the
+  // key needs.
   const current = [...joined, ...left.map(({ network }) => network.id)];
   const tryEnroll = async (state: State, former?: Id | null): Promise<EnrollmentResult | null> => {
     const without = former === undefined ? current : current.filter((id) => id !== former);
@@ -97,11 +100,11 @@ async function enrollAsMember(
 }
 
 /**
- * Enrols once. While the reply is outstanding, the state says that the enrolment may have been carried out, unless the
- * service enrols idempotently.
+ * Enrols once. While the reply is outstanding, the state records that the enrolment may have been
+ * carried out, unless the service enrols idempotently.
  *
  * @param current the networks that this host is in
- * @returns null where the key is for one of these; the key stays unused
+ * @returns null if the key is for one of these; the key stays unused
  */
 async function enrollUnlessMember(
   tools: Pick<Tools, 'store' | 'connect' | 'progress'>,
@@ -134,7 +137,9 @@ async function enrollUnlessMember(
   }
 }
 
-/** The identity and its proofs. A key that is not the identity's first needs a proof of its own. */
+/**
+ * The identity and its proofs. A key other than the identity's first one needs a separate proof.
+ */
 function identify({ identity, keyPair: { publicKey }, keySerial, enrollment: { tokenHash } }: State) {
   if (identity === null) return {};
   const identityProof = proveEnrollment(identity, { publicKey, tokenHash });
@@ -149,7 +154,7 @@ function describes({ features }: State, feature: Feature): boolean {
 /**
  * Warns that an earlier enrolment may have been carried out without this host receiving the reply.
  *
- * @throws WrongUsage where the join is unattended: only a user may spend a further use of the key
+ * @throws WrongUsage if the join is unattended: only a user may spend a further use of the key
  */
 function refuseRepeatedEnrollment(tools: Pick<Tools, 'warn'>, state: State, { isUnattended }: JoinRequest): void {
   const { service, interface: link, perhapsEnrolled } = state;
@@ -165,7 +170,10 @@ function mayBeEnrolled(error: unknown): boolean {
   return !(error instanceof Refused || error instanceof InvalidValue);
 }
 
-/** True where the service certainly has no peer with these keys; an earlier attempt may have enrolled them. */
+/**
+ * True if the service certainly has no peer with these keys. An earlier attempt may have enrolled
+ * them.
+ */
 function isNotEnrolled(error: unknown): boolean {
   if (error instanceof Refused) return !error.repeated;
   return error instanceof InvalidValue || (error instanceof Unreachable && !error.delivered);

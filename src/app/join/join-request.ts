@@ -8,23 +8,23 @@ import type { ServiceAddress } from '../../core/net/service-address.ts';
 import type { State } from '../../store/state/state.ts';
 import type { NamedOptions } from './kept-options.ts';
 
-/** What a user requests when this host is to join a network. */
+/** A user's request that this host joins a network. */
 export interface JoinRequest {
   readonly token: Secret;
   readonly service: ServiceAddress;
   readonly name: string;
   readonly type: PeerType;
   readonly endpoint: Endpoint | 'auto' | null;
-  /** Null takes the first free `cpnN`. */
+  /** With null, the first free `cpnN` is used. */
   readonly interface: string | null;
   readonly options: Options;
   /** The fields that the user gave; the others have their default. */
   readonly named: ReadonlySet<NamedOptions>;
   /** Base64. All hosts of the network have it, the control plane does not; null for none. */
   readonly networkSecret: Secret | null;
-  /** A user's token to follow the network with, where the service gives this host no token. */
+  /** A user's token for following the network, if the service gives this host no token. */
   readonly personalToken: Secret | null;
-  /** True where a service manager joins this host and no user can decide. */
+  /** True if a service manager joins this host and no user can decide. */
   readonly isUnattended: boolean;
   /** Milliseconds to wait for a first handshake; null for the default. */
   readonly handshakeTimeoutMs: number | null;
@@ -33,13 +33,13 @@ export interface JoinRequest {
 /** A join that has a state on disk. */
 export interface PendingJoin {
   readonly state: State;
-  /** The state that an earlier join left; null for a new join. */
+  /** The state of an earlier join; null for a new join. */
   readonly before: State | null;
-  /** Prefixes that `--allow-route` named in the earlier join, and does not name in this one. */
+  /** Prefixes that `--allow-route` had in the earlier join but not in this one. */
   readonly disallowed: readonly Prefix[];
 }
 
-/** Identifies the key of a join in its state, which must not have the key itself. */
+/** Identifies the key of a join in its state, which must not contain the key itself. */
 export function hashToken({ token }: Pick<JoinRequest, 'token'>): string {
   return createHash('sha256').update(token.reveal()).digest('hex');
 }

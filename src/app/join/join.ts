@@ -39,17 +39,19 @@ import { findEarlierJoin, resumeJoin } from './resume-join.ts';
 
 export interface JoinReport extends HandshakeResult {
   readonly state: Joined;
-  /** Differences of network secrets that prevent a handshake; none where a peer answered. */
+  /** Differences of network secrets that prevent a handshake; empty if a peer answered. */
   readonly secretMismatches: readonly SecretMismatch[];
-  /** Why the packet rules do not load; null where they do. The tunnel is up in both cases. */
+  /** Why the packet rules do not load; null if they do. The tunnel is up in both cases. */
   readonly unloaded: CpnError | null;
-  /** That the daemon uses the proxy which the environment named; null where it named none. */
+  /**
+   * Reports that the daemon uses the proxy of the environment; null if the environment names none.
+   */
   readonly savedProxy: string | null;
 }
 
 /**
- * Joins a network. Each phase saves its result before the next one starts: the same call again, with the same key,
- * continues where this one ended, and gets the same peer and address.
+ * Joins a network. Each phase saves its result before the next one starts. The same call again,
+ * with the same key, continues where this one ended, and gets the same peer and address.
  */
 export async function joinNetwork(tools: Tools, asked: JoinRequest): Promise<JoinReport> {
   const reach = await keepReach(tools, asked);
@@ -59,7 +61,7 @@ export async function joinNetwork(tools: Tools, asked: JoinRequest): Promise<Joi
   const alone = <T>(work: () => Promise<T>) => tools.store.change(() => tools.store.lock(work));
   const { applied, request } = await alone(async () => {
     const { listener } = service;
-    // Another command may have changed the rest before this one got the lock.
+    // Another command may have changed the rest before this command got the lock.
     const settled = { ...(listener !== undefined && { listener }), ...(await keepReach(tools, asked)) };
     const request = { ...asked, service: settled };
     const pending = await loadOrCreateState(tools, request);
@@ -73,8 +75,9 @@ export async function joinNetwork(tools: Tools, asked: JoinRequest): Promise<Joi
 }
 
 /**
- * The service by the proxy of an earlier join there, unless `--proxy` names another one; else by that of the environment. The same is so
- * of the CAs of `--ca-file`, and of the user whose program may answer, as an earlier join remembers it, finished or not.
+ * Returns the service with the proxy of an earlier join at it, or else the proxy of the
+ * environment, unless `--proxy` is given. The same applies to the CAs of `--ca-file`, and to the
+ * accepted user of the listening program, from a complete or incomplete join.
  */
 async function keepReach({ store }: Pick<Tools, 'store'>, { service, named }: JoinRequest): Promise<ServiceAddress> {
   const known = (await store.list()).states.map((state) => state.service).filter(({ url }) => url === service.url);
@@ -89,7 +92,7 @@ async function keepReach({ store }: Pick<Tools, 'store'>, { service, named }: Jo
   };
 }
 
-/** Only a person sees what the environment decided; the unit of the daemon has no such variables. */
+/** Only the user sees the environment's effect; the unit of the daemon has no such variables. */
 function describeSavedProxy({ service, named }: JoinRequest): string | null {
   const proxy = proxyOf(service);
   if (proxy === null || named.has('proxy')) return null;
@@ -104,10 +107,13 @@ async function check(tools: Pick<Tools, 'host' | 'progress'>, { type, options }:
   await tools.host.check({ firewall: forwarding, forwarding, fullTunnel });
 }
 
-/** Begins to read the description of a service, which may be far away, before the host makes its keys. */
+/**
+ * Starts to read the description of a service, which may be far away, before the host creates its
+ * keys.
+ */
 function beginToDescribe(tools: Pick<Tools, 'describe'>, { service }: JoinRequest): Tools['describe'] {
   const reading = tools.describe(service, null);
-  // It is judged where it is needed.
+  // A failure is handled where the result is needed.
   reading.catch(() => {});
   return (address, ...rest) =>
     address.url === service.url && isSameProxy(proxyOf(address), proxyOf(service))
@@ -115,16 +121,22 @@ function beginToDescribe(tools: Pick<Tools, 'describe'>, { service }: JoinReques
       : tools.describe(address, ...rest);
 }
 
-/** Loads the state of an earlier join with this key, finished or not, and applies the request to it; else creates one. */
+/**
+ * Loads the state of an earlier join with this key, complete or not, and applies the request to it;
+ * else creates a state.
+ */
 async function loadOrCreateState(tools: Tools, request: JoinRequest): Promise<PendingJoin> {
   const { states, unreadable } = await tools.store.list();
-  // An unreadable state may have used this key: a second use makes a second peer.
+  // An unreadable state may have used this key: a second use would create a second peer.
   refuseUnreadable(unreadable);
   const earlier = await findEarlierJoin(tools, request, states);
   return earlier === null ? createState(tools, request, states) : resumeJoin(tools, earlier, request, states);
 }
 
-/** Enrols the host unless it is enrolled, and resolves conflicts with the networks that it has joined. */
+/**
+ * Enrols the host unless it is enrolled, and resolves conflicts with the networks that it has
+ * joined.
+ */
 async function enroll(
   tools: Tools,
   { state: stored, before }: PendingJoin,
@@ -140,7 +152,7 @@ async function enroll(
   return { ...enrolled, state: await keepToken(tools, enrolled.state, request) };
 }
 
-/** Computes what changes on the host, and warns of what the tunnel does not get. */
+/** Computes the changes on the host, and warns of what the tunnel does not get. */
 async function plan(
   tools: Tools,
   { state, actual }: EnrolledNetwork,
@@ -149,7 +161,7 @@ async function plan(
   const { interface: link } = state;
   const planned = await evaluateNetwork(tools, state, { actual, disallowed });
   for (const route of planned.desired.report) {
-    // What only the options keep out is expected.
+    // Routes that only the options decline are expected.
     if (route.state !== 'refused' || route.reason === 'not accepted') continue;
     const remedy = remedyOfRefused(route, link);
     tools.warn(`${route.prefix} does not lead into ${link}: it ${route.reason}${remedy === null ? '' : `; ${remedy}`}`);
@@ -182,7 +194,7 @@ async function apply(
     const { state: settled } = await syncPorts(tools, applied, planned.actual);
     return { state: settled, unloaded: await findUnloaded(tools, planned), planned };
   } catch (error) {
-    // A tunnel that was up before may carry connections: it stays, even half changed.
+    // A tunnel that was up before may carry connections: it stays, even if only partly changed.
     const isNew = planned.actual.link === null;
     if (isNew) await cleanUp(tools, (await tools.store.read(link)) ?? state);
     throw error;
@@ -217,7 +229,10 @@ async function verify(
   return { state, unloaded, ...result, secretMismatches };
 }
 
-/** Warns of networks that this control plane deleted, and that this host keeps: they come back after a restore. */
+/**
+ * Warns of networks that this control plane deleted, and that this host keeps: they return after a
+ * restore.
+ */
 async function warnOfDeleted(
   { store, warn }: StateTools,
   { interface: link, service, options }: Joined,
@@ -234,7 +249,7 @@ async function warnOfDeleted(
   }
 }
 
-/** @throws NoUsablePeer where peers were listed, and all of them are skipped */
+/** @throws NoUsablePeer if peers were listed, and all of them are skipped */
 function refuseUnusable({ interface: link, membership: { map, peer }, ...keys }: Joined): void {
   const own = ownKeys(keys);
   const isAlone = map.peers.every((each) => each.id === peer.id || own.includes(each.publicKey));
@@ -246,7 +261,10 @@ interface AppliedJoin extends Pick<JoinReport, 'state' | 'unloaded'> {
   readonly planned: Evaluation;
 }
 
-/** After a signal the state of a repeated join is as before it, except for what was learned of the host and the service. */
+/**
+ * After a signal, the state of a repeated join is as before, except for what was observed of the
+ * host and the service.
+ */
 async function restoreOnInterrupt<T>(
   tools: Pick<Tools, 'store' | 'deferSignals'>,
   { before }: PendingJoin,
@@ -264,7 +282,9 @@ async function restoreOnInterrupt<T>(
   });
 }
 
-/** Each join reads the service's description; where that fails, the features read before apply. */
+/**
+ * Reads the service's description for each join. If that fails, the features read earlier apply.
+ */
 async function withFeatures(tools: Pick<Tools, 'store' | 'describe' | 'log'>, state: State): Promise<State> {
   const features = await readFeatures(tools, state);
   if (sameFeatures(features, state.features)) return state;
@@ -273,7 +293,7 @@ async function withFeatures(tools: Pick<Tools, 'store' | 'describe' | 'log'>, st
   return described;
 }
 
-/** Keeps the user's token where the host has none, and warns where there is none at all. */
+/** Saves the user's token if the host has none, and warns if there is no token at all. */
 async function keepToken(tools: StateTools, state: Joined, { personalToken }: JoinRequest): Promise<Joined> {
   const next = withPersonalToken(state, personalToken);
   if (next !== state) await tools.store.write(next);

@@ -3,20 +3,20 @@ import type { Options } from '../../core/map/options.ts';
 import type { Endpoint } from '../../core/net/endpoint.ts';
 import type { State } from '../../store/state/state.ts';
 
-/** What a host that joins a network again keeps, unless it is given. */
+/** The settings that a host keeps when it joins a network again, unless they are given. */
 export type NamedOptions = keyof Options | 'name' | 'type' | 'endpoint' | 'networkSecret' | 'proxy' | 'authorities';
 
 /** The part of a join request that an earlier join may have decided already. */
 interface RequestedOptions {
   readonly options: Options;
   readonly networkSecret: Secret | null;
-  /** What of the request was given, and is not only the default. */
+  /** The settings that were given, and are not only the default. */
   readonly named: ReadonlySet<NamedOptions>;
 }
 
 /**
- * What an earlier join decided for this host, except for what is given now. A listen port that came from the endpoint follows
- * `endpoint`, which this host has from now on.
+ * Returns the settings of an earlier join, except those that are given now. A listen port that came
+ * from the endpoint follows `endpoint`, which is this host's endpoint from now on.
  */
 export function keepOptions(
   { options, enrollment, networkSecret }: Pick<State, 'options' | 'enrollment' | 'networkSecret'>,
@@ -29,7 +29,10 @@ export function keepOptions(
   return { options: fixPort(kept, endpoint), networkSecret: named.has('networkSecret') ? secret : networkSecret };
 }
 
-/** A host with an endpoint listens on its port unless another is given: a router may map one to the other. */
+/**
+ * A host with an endpoint listens on its port unless another port is given: a router may map one to
+ * the other.
+ */
 export function fixPort(options: Options, endpoint: Endpoint | null): Options {
   return { ...options, listenPort: options.listenPort ?? endpoint?.port ?? null };
 }

@@ -4,12 +4,13 @@ import { isJoined } from '../select.ts';
 import type { Tools } from '../tools.ts';
 
 /**
- * The other networks of this host: those joined at the address of a join, and those joined `elsewhere`. Where the control plane of one
- * of these has moved to the join's address, the join would make a second peer of this host.
+ * Returns the other networks of this host: those joined at the address of a join (`here`), and
+ * those joined `elsewhere`. If the control plane of one of the latter has moved to the join's
+ * address, the join would create a second peer of this host.
  *
- * The service at that address gets no token of theirs, and takes over no network: it may be an impostor. It gets digests of
- * public keys with addresses, which are of no use without the keys, and can refuse the join. Only a user moves a network, with
- * `cpn set --api`.
+ * The service at that address receives no token of theirs, and takes over no network: it may be an
+ * impostor. It receives digests of public keys with addresses, which are useless without the keys,
+ * and can refuse the join. Only a user moves a network, with `cpn set --api`.
  */
 export async function findOtherNetworks(tools: Pick<Tools, 'store'>, { interface: link, service }: State) {
   const { states } = await tools.store.list();
@@ -18,13 +19,19 @@ export async function findOtherNetworks(tools: Pick<Tools, 'store'>, { interface
   return { here: others.filter(isHere), elsewhere: others.filter((other) => !isHere(other)) };
 }
 
-/** True where the network of a join lists this host with the key and address that it has in a network of another service. */
+/**
+ * True if the network of a join lists this host with the key and address that it has in a network
+ * of another service.
+ */
 export function isMovedNetwork({ service, membership }: Joined, other: Joined): boolean {
   if (service.url === other.service.url) return false;
   return findOwnPeer(membership.map, other)?.address === other.membership.peer.address;
 }
 
-/** Why a join is refused that may be into one of these networks, and the next command if it is. */
+/**
+ * Describes why a join is refused that may be into one of these networks, and the next command if
+ * it is.
+ */
 export function describePossibleMove(networks: readonly Joined[], { service: { url } }: State): string {
   const known = networks.map(({ interface: link, service }) => `as ${link}, joined at ${service.url}`);
   const [only, ...more] = networks;

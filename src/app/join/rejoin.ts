@@ -14,7 +14,7 @@ import type { StateTools, Tools } from '../tools.ts';
 import type { JoinRequest } from './join-request.ts';
 import { keepOptions } from './kept-options.ts';
 
-/** The networks that the host left, and that it can rejoin as the same peer. */
+/** Returns the networks that the host left, and that it can rejoin as the same peer. */
 export async function findRejoinable(
   tools: StateTools,
   pending: State,
@@ -29,7 +29,10 @@ export async function findRejoinable(
   );
 }
 
-/** A join as the same peer as in a network that the host left, under its name unless the user gave another one; saved. */
+/**
+ * Prepares a join as the same peer as in a network that the host left, under its name unless the
+ * user gave another one; saves it.
+ */
 export async function rejoinLeft(
   tools: Pick<Tools, 'store' | 'now' | 'progress'>,
   pending: State,
@@ -48,7 +51,10 @@ export async function rejoinLeft(
   return state;
 }
 
-/** A join as the same peer as in a network that the host was removed from; saved, after a check of the host. */
+/**
+ * Prepares a join as the same peer as in a network from which the host was removed; saves it after
+ * a check of the host.
+ */
 export async function rejoinRemoved(
   tools: Tools,
   pending: State,
@@ -72,7 +78,10 @@ export async function rejoinRemoved(
   return state;
 }
 
-/** The options of the former membership except for those given now, and its identity where the service requires a proof. */
+/**
+ * Takes over the options of the former membership except those given now, and its identity if the
+ * service requires a proof.
+ */
 async function withFormerMembership(
   tools: Pick<Tools, 'host' | 'now'>,
   pending: State,
@@ -96,14 +105,17 @@ async function withFormerMembership(
   };
 }
 
-/** The identity of a former membership, and a proof's serial after the last one used. */
+/** The identity of a former membership, with a proof's serial after the last one used. */
 function reuseIdentity(tools: Pick<Tools, 'now'>, pending: State, identity: Identity, serial: number) {
   if (!pending.features?.includes('enroll-identity-proof')) return {};
   const { publicKey } = pending.keyPair;
   return { identity, keySerial: proveKey(identity, publicKey, tools.now(), serial).serial };
 }
 
-/** Replaces a membership that ended by a new one, on the same interface; pins, labels and receipt stay. */
+/**
+ * Replaces a membership that ended by a new one, on the same interface; pins, labels and receipt
+ * stay.
+ */
 export async function replaceMembership(
   tools: Pick<Tools, 'store'>,
   joined: Joined,

@@ -18,19 +18,20 @@ import type { JoinRequest } from './join-request.ts';
 import { describePossibleMove, isMovedNetwork } from './moved-networks.ts';
 import { replaceMembership } from './rejoin.ts';
 
-/** An enrolled host before anything is changed on it. */
+/** An enrolled host before any change on it. */
 export interface EnrolledNetwork {
   /** With the addresses of the network's names. */
   readonly state: Joined;
   readonly actual: Actual;
-  /** Whether it replaced a membership that ended. */
+  /** True if it replaced a membership that ended. */
   readonly isReplacement: boolean;
 }
 
 /**
- * Replaces a membership of the same network that ended, and undoes an enrolment that conflicts with another network.
+ * Replaces a membership of the same network that ended, and reverts an enrolment that conflicts
+ * with another network.
  *
- * @throws WrongUsage and AddressRefused after the enrolment was undone
+ * @throws WrongUsage and AddressRefused after the enrolment was reverted
  */
 export async function resolveConflicts(
   tools: Tools,
@@ -67,14 +68,15 @@ async function observeHost(
   return { state: located, actual: await tools.host.observe(observeOptionsFor(located)), isReplacement: false };
 }
 
-/** The screen shows the phase that failed, and not the removal after it. */
+/** Runs without progress output: the screen keeps the phase that failed. */
 async function undoEnrollment(tools: Tools, state: Joined): Promise<void> {
   await removeFromService({ ...tools, progress: () => {} }, state);
   await deleteState(tools, state);
 }
 
 /**
- * Undoes a second enrolment in the same network, and one whose address hides a peer of another network.
+ * Reverts a second enrolment in the same network, and an enrolment whose address hides a peer of
+ * another network.
  *
  * @param former the membership that this one replaces; it is no conflict
  */
@@ -101,7 +103,7 @@ async function refuseConflict(tools: Tools, enrolled: EnrolledNetwork, former: J
   throw conflict === null ? refusal : new WrongUsage(conflict);
 }
 
-/** Checks only a new address: one that the host had before may be its own resolver's. */
+/** Checks only a new address: an address that the host had before may be its own resolver's. */
 async function findAddressRefusal(
   tools: Pick<Tools, 'host' | 'store' | 'savedConfigs'>,
   { state, actual }: EnrolledNetwork,
@@ -142,7 +144,10 @@ interface HiddenPeer {
   readonly other: Joined;
 }
 
-/** A host sends no packet to its own address: a peer of another network with that address would be unreachable. */
+/**
+ * A host sends no packet to its own address: a peer of another network with that address would be
+ * unreachable.
+ */
 function findHiddenPeer({ membership: { peer } }: Joined, others: readonly Joined[]): HiddenPeer | null {
   for (const other of others) {
     const own = ownKeys(other);
@@ -160,7 +165,7 @@ function describeHidden({ membership: { map, peer } }: Joined, { peer: hidden, o
   return `network ${map.name} gave this host ${peer.address}, which is the address of ${there}, and would hide it; join again with another key for another address, or "cpn leave ${link}" first`;
 }
 
-/** The tunnel of a deleted network is down, so that the conflict begins if the network comes back. */
+/** The tunnel of a deleted network is down, so the conflict begins when the network returns. */
 function warnOfReturn(
   tools: Pick<Tools, 'warn'>,
   { membership: { peer } }: Joined,

@@ -15,7 +15,7 @@ import { checkPort } from './check-port.ts';
 import { hashToken, type JoinRequest, type PendingJoin } from './join-request.ts';
 import { keepOptions } from './kept-options.ts';
 
-/** The state of a join with the same key at the same control plane; null where there is none. */
+/** Returns the state of a join with the same key at the same control plane, or null. */
 export async function findEarlierJoin(
   tools: Tools,
   request: JoinRequest,
@@ -25,7 +25,7 @@ export async function findEarlierJoin(
   const [earlier, ...leftovers] = states
     .filter(({ enrollment, service }) => enrollment.tokenHash === tokenHash && service.url === request.service.url)
     .toSorted((one, other) => (one.createdAt < other.createdAt ? -1 : 1));
-  // Left by a crash after the membership replaced a former one.
+  // Remains of a crash after the membership replaced a former one.
   for (const each of leftovers) await deleteState(tools, await cleanUp(tools, each));
   return earlier ?? null;
 }
@@ -33,7 +33,7 @@ export async function findEarlierJoin(
 /**
  * Applies the request to the state of an earlier join, and saves it.
  *
- * @throws WrongUsage where the request names what a repeated join does not change
+ * @throws WrongUsage if the request names a setting that a repeated join does not change
  */
 export async function resumeJoin(
   tools: Tools,
@@ -54,15 +54,16 @@ export async function resumeJoin(
   if (isJoined(earlier)) await checkMembership(tools, withPersonalToken(earlier, request.personalToken));
   else await checkPort(tools, state, states);
   await tools.store.write(state);
-  // The results of probes that are gone must not apply any longer.
+  // The results of removed probes must no longer apply.
   if (request.named.has('probes')) await tools.store.amendNotes(link, { dead: [], probed: {} });
   return { state, before: earlier, disallowed: findDisallowed(earlier, state) };
 }
 
 /**
- * The control plane has the name, type and endpoint of a join that has begun. A repeated join does not change them.
+ * The control plane has the name, type and endpoint of a join that has begun. A repeated join does
+ * not change them.
  *
- * @throws WrongUsage where the request names another value
+ * @throws WrongUsage if the request names another value
  */
 async function refuseChanges(tools: Pick<Tools, 'host'>, earlier: State, request: JoinRequest): Promise<void> {
   const { interface: link, enrollment } = earlier;

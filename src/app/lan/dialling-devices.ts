@@ -5,12 +5,13 @@ import { accessOf } from '../access.ts';
 import { isJoined } from '../select.ts';
 import type { Tools } from '../tools.ts';
 
-/** Milliseconds for the question to the control plane, before a prompt. */
+/** Milliseconds for the request to the control plane, before a prompt. */
 const deadlineMs = 5_000;
 
 /**
- * The names of the devices that dial this connector alone, by the map of the control plane: a device may be newer than the last pass. Where
- * the control plane does not answer they are those of the saved map.
+ * Returns the names of the devices that dial only this connector, by the control plane's map: a
+ * device may be newer than the last pass. If the control plane does not reply, the saved map is
+ * used.
  */
 export async function findDiallingDevices(tools: Pick<Tools, 'connect'>, state: State): Promise<string[]> {
   if (!isJoined(state) || state.enrollment.type !== 'connector') return [];

@@ -12,13 +12,13 @@ import { type Problem, problem, toSentence } from '../../core/problems/problem.t
 import type { Evaluation } from '../reconcile/evaluate-network.ts';
 import type { Tools } from '../tools.ts';
 
-/** What packet rules of other programs drop that this network needs. */
+/** What packet rules of other programs drop although this network needs it. */
 export interface Drops {
-  /** What this connector is there to forward. */
+  /** Drops of packets that this connector must forward. */
   readonly forward: readonly ForwardDrop[];
-  /** The routes to which nothing gets through, each with the reason. */
+  /** The routes to which no packet gets through, each with the reason. */
   readonly routes: ReadonlyMap<Prefix, string>;
-  /** What other hosts send to the listen port of this one. */
+  /** Packets of other hosts to the listen port of this host. */
   readonly inbound: ForeignDrops['inbound'];
   /** Rules that could not be read, and may drop more. */
   readonly unread: UnreadRules;
@@ -29,7 +29,10 @@ const noDrops: Drops = { forward: [], routes: new Map(), inbound: null, unread: 
 
 type Evaluated = Pick<Evaluation, 'state' | 'desired' | 'actual'>;
 
-/** The ways of packets on which rules of other programs count: through a connector, and to the port that other hosts dial. */
+/**
+ * Returns the paths of packets that rules of other programs affect: through a connector, and to the
+ * port that other hosts dial.
+ */
 export function findPaths({ state, desired, actual }: Evaluated): PacketPaths {
   const { map } = state.membership;
   const self = findOwnPeer(map, state);
@@ -43,10 +46,10 @@ export function findPaths({ state, desired, actual }: Evaluated): PacketPaths {
 }
 
 /**
- * Finds what the packet rules of other programs drop; looks only where this host forwards, or where other hosts dial it.
- * It costs a process, for which reason an evaluation holds none of it.
+ * Finds what packet rules of other programs drop. It reads them only if this host forwards, or if
+ * other hosts dial it. It costs a process, so an evaluation does not include it.
  *
- * @throws CpnError where the rules of this host cannot be read
+ * @throws CpnError if the rules of this host cannot be read
  */
 export async function findDrops(
   tools: Pick<Tools, 'host'>,
@@ -63,8 +66,8 @@ export async function findDrops(
 }
 
 /**
- * Warns where another program's packet rules drop packets to the listen port, and notes it for "cpn status". Where the rules
- * cannot be read, it does nothing: "cpn doctor" reports that.
+ * Warns if another program's packet rules drop packets to the listen port, and records it for "cpn
+ * status". If the rules cannot be read, it does nothing: "cpn doctor" reports that.
  */
 export async function checkInbound(
   tools: Pick<Tools, 'host' | 'store' | 'warn'>,
@@ -80,7 +83,7 @@ export async function checkInbound(
   }
 }
 
-/** Packets of the tunnel that packet rules of other programs drop. */
+/** Describes drops of the tunnel's packets by packet rules of other programs. */
 export function findDropProblems(
   link: string,
   forward: readonly ForwardDrop[],

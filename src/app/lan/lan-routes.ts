@@ -12,16 +12,22 @@ import type { Tools } from '../tools.ts';
 import { findDrops } from './foreign-drops.ts';
 import { findLan } from './lan.ts';
 
-/** What else the ways are judged by: how long one must be there again before its route is served, and since when those are that settle. */
+/** Further inputs for the verdict on paths to LANs. */
 export interface LanRouteContext {
   /** The routes whose packets another program drops, each with the reason. */
   readonly dropped: ReadonlyMap<Prefix, string>;
-  /** Seconds. */
+  /**
+   * Seconds for which a path must be present again before its route is served. `since` has the
+   * paths that are still settling.
+   */
   readonly settling: number;
   readonly since: ReadonlyMap<string, number>;
 }
 
-/** Sees which routes of a connector have lost their way to the LAN, and notes that. A host that serves nothing has none. */
+/**
+ * Determines which routes of a connector have lost their path to the LAN, and records that. A host
+ * that serves no route has none.
+ */
 export async function updateLanRoutes(
   tools: Pick<Tools, 'host' | 'store' | 'monotonic'>,
   { state, actual }: Evaluation,
@@ -32,7 +38,7 @@ export async function updateLanRoutes(
   const routes = self ? assignedRoutes(map, self) : [];
   const notes = await tools.store.readNotes(state.interface);
   const before = notes.ways ?? initialLanRoutes(withdrawnBefore(state, self?.withdrawn ?? [], notes));
-  // A platform that does not tell its routes forwards nothing.
+  // A platform that does not report its routes forwards nothing.
   if (self === undefined || routes.length === 0 || actual.underlay.reached === undefined)
     return { before, lanRoutes: before, since: context.since, routes };
   const { lanRoutes, since } = trackLanRoutes(before, routes, {
@@ -48,7 +54,10 @@ export async function updateLanRoutes(
   return { before, lanRoutes, since, routes };
 }
 
-/** Notes which routes of a connector have no way to their LAN now. A way that is back counts at once, which only the daemon waits for. */
+/**
+ * Records which routes of a connector have no path to their LAN now. A path that is back counts
+ * immediately; only the daemon waits for it to settle.
+ */
 export async function checkLanRoutes(
   tools: Pick<Tools, 'host' | 'store' | 'monotonic'>,
   evaluation: Evaluation,
@@ -56,7 +65,7 @@ export async function checkLanRoutes(
   const dropped = await findDrops(tools, evaluation).then(
     ({ routes }) => routes,
     (error: unknown) => {
-      // Packet rules that cannot be read withdraw nothing.
+      // If packet rules cannot be read, nothing is withdrawn.
       if (error instanceof CpnError) return new Map();
       throw error;
     },
@@ -64,9 +73,12 @@ export async function checkLanRoutes(
   await updateLanRoutes(tools, evaluation, { settling: 0, since: new Map(), dropped });
 }
 
-/** What this connector took out of service for want of a way, before a reboot: all that it withdrew for no other reason. */
+/**
+ * Returns the routes that this connector withdrew before a reboot because of a lost path: all that
+ * it withdrew for no other reason.
+ */
 function withdrawnBefore(state: Joined, withdrawn: readonly Prefix[], { dead, unloaded }: Notes): readonly Prefix[] {
-  // A host that is drained, or has no packet rules, withdraws its relaying too.
+  // A host that is drained, or has no packet rules, also withdraws its relaying.
   const isWhole = state.drained || unloaded !== null || withdrawn.includes(state.membership.map.cidr);
   if (isWhole || findLan(state) !== null) return [];
   return withdrawn.filter((route) => !dead.includes(route));
@@ -80,7 +92,7 @@ async function isOnline({ host }: Pick<Tools, 'host'>, state: Joined, underlay: 
   return sources.length === 0 || sources.some((source) => source !== null);
 }
 
-/** The routes to whose LAN this host has no route of its own any more, and why. */
+/** Returns the routes to whose LAN this host has lost its path, and why. */
 export function findUnreachableLans(lanRoutes: LanRoutes | null): { readonly route: string; readonly why: string }[] {
   return Object.entries(lanRoutes ?? {}).flatMap(([route, { gone }]) => (gone === null ? [] : [{ route, why: gone }]));
 }

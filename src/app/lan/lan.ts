@@ -5,22 +5,25 @@ import { type Address, type Prefix, tryParseAddress } from '../../core/net/cidr.
 import { assignedRoutes } from '../../core/routing/topology/route-owner.ts';
 import type { Joined } from '../../store/state/state.ts';
 
-/** The LANs behind a connector, and the hosts by which it tells how they are. */
+/** The LANs behind a connector, and the hosts that show whether they work. */
 export interface Lan {
   readonly self: Peer;
-  /** What this connector is there to serve, in service or not. */
+  /** The routes that this connector is assigned to serve, in service or not. */
   readonly routes: readonly Prefix[];
   readonly targets: readonly LanTarget[];
 }
 
 export interface LanTarget extends ProbeTarget {
-  /** As people write it. */
+  /** In the notation of `--probe`. */
   readonly name: string;
-  /** Null where it takes a resolver to know. */
+  /** Null if a resolver is needed. */
   readonly address: Address | null;
 }
 
-/** What is to be probed; null for a host without probe targets, and for one that is no connector. */
+/**
+ * Returns what must be probed; null for a host without probe targets, and for a host that is no
+ * connector.
+ */
 export function findLan(state: Joined): Lan | null {
   const { options } = state;
   const { map } = state.membership;

@@ -9,13 +9,14 @@ import { accessOf } from '../access.ts';
 import { withExtensions } from '../service-features.ts';
 import type { ServiceTools, Tools } from '../tools.ts';
 
-/** Milliseconds. A command waits for the answer; the daemon tries again at the next pass. */
+/** Milliseconds. A command waits for the reply; the daemon retries at the next pass. */
 const deadline = 10_000;
 
 /**
- * What this host should have out of service: while it is drained, or its packet rules do not load, all that it is there to serve,
- * its relaying included; else the routes whose LAN is dead, or to whose LAN this host has no way. Sorted; nothing for a host that is no connector, or that its
- * network no longer lists.
+ * Returns what this host should have out of service, sorted. While it is drained, or its packet
+ * rules do not load: all its routes and its relaying. Else: the routes whose LAN is dead, or to
+ * whose LAN this host has no path. Empty for a host that is no connector, or that its network no
+ * longer lists.
  */
 export function withdrawnBy(
   state: Joined,
@@ -37,9 +38,10 @@ export function withdrawnBy(
 }
 
 /**
- * Has the control plane withdraw exactly `wanted`; sends nothing where its newest map has that already.
+ * Makes the control plane withdraw exactly `wanted`. Sends nothing if its newest map has that
+ * already.
  *
- * @returns what kept it from being so
+ * @returns the error, or null
  */
 export async function reportWithdrawn(
   tools: ServiceTools,
@@ -51,8 +53,8 @@ export async function reportWithdrawn(
 }
 
 /**
- * Reports to the control plane what a connector has out of service now that its packet rules do not load, or load again. A failure
- * is a warning: the daemon, or the next `reconcile`, tries again.
+ * Reports what a connector has out of service after its packet rules failed to load, or loaded
+ * again. A failure is a warning: the daemon, or the next `reconcile`, retries.
  */
 export async function reportLoading(tools: Tools, state: Joined): Promise<void> {
   const self = findOwnPeer(state.membership.map, state);
@@ -62,9 +64,9 @@ export async function reportLoading(tools: Tools, state: Joined): Promise<void> 
 }
 
 /**
- * As {@link reportWithdrawn}, whatever the newest map has. Sends nothing without a token.
+ * Like {@link reportWithdrawn}, regardless of the newest map. Sends nothing without a token.
  *
- * @returns what kept it from being so
+ * @returns the error, or null
  */
 export async function withdraw(
   tools: ServiceTools,

@@ -5,9 +5,10 @@ import { dropFormer, namesOf } from '../networks/former-networks.ts';
 import type { Tools } from '../tools.ts';
 
 /**
- * Forgets what is kept of networks that this host left, and leaves the networks that it is in alone.
+ * Drops what is kept of networks that this host left. Its joined networks stay.
  *
- * @throws NotJoined when `network` names none of them; WrongUsage when it names several
+ * @throws NotJoined if `network` names none of them
+ * @throws WrongUsage if it names several
  */
 export async function deleteFormer(
   tools: Pick<Tools, 'store'>,

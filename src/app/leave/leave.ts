@@ -7,20 +7,23 @@ import { cleanUp, deleteState } from '../reconcile/cleanup.ts';
 import { isJoined, type SelectedNetworks, selectMeant } from '../select.ts';
 import type { StateTools, Tools } from '../tools.ts';
 
-/** What leaving a network did. */
+/** The result of leaving a network. */
 export interface LeaveReport {
   readonly interface: string;
-  /** Whether the control plane forgot this peer too; false where it could not be asked. */
+  /** True if the control plane removed this peer; false if it was unreachable. */
   readonly removed: boolean;
-  /** Whether identity and token are kept, so that this host can still remove or replace the peer. */
+  /**
+   * True if identity and token are kept, so that this host can still remove or replace the peer.
+   */
   readonly former: boolean;
 }
 
 /**
- * The networks to leave: the only one, or with `all` each, where nothing is named. None where `network` names one that was left already.
+ * Returns the networks to leave: the named one; without a name the only one, or with `all` each.
+ * Empty if `network` names one that was left already.
  *
- * @throws WrongUsage as {@link selectMeant}
- * @throws NotJoined where it names neither
+ * @throws WrongUsage as {@link selectMeant} does
+ * @throws NotJoined if it names neither
  */
 export async function selectLeaving(
   tools: StateTools,
@@ -36,11 +39,13 @@ export async function selectLeaving(
 }
 
 /**
- * Leaves networks: takes the peer out of the network where the service can, takes everything back from the host, and
- * removes file and state. Also clears what an unfinished join left.
+ * Leaves networks: removes the peer from the network if the service can, reverts all changes on the
+ * host, and removes file and state. Also removes the remains of an incomplete join.
  *
- * @param links the interfaces; all by default. A name would be read again here, and its owner may have changed it since it was confirmed.
- * @param keepsPeer leaves the peer in its network, for another host that has its identity too, and keeps nothing of it here
+ * @param links the interfaces; all by default. Names are not accepted: their owner may have changed
+ *   them since the user confirmed.
+ * @param keepsPeer leaves the peer in its network, for another host that also has its identity, and
+ *   keeps nothing of it here
  */
 export async function leaveNetworks(
   tools: Tools,
@@ -62,7 +67,10 @@ export async function leaveNetworks(
 
 const stays = { removed: false, former: false } as const;
 
-/** Takes the peer out of its network; where that cannot be done now, keeps what it takes to do it later. Says what stays behind. */
+/**
+ * Removes the peer from its network. If that is impossible now, keeps what is needed to do it
+ * later. Warns of what stays behind.
+ */
 async function leaveService(tools: Tools, state: State): Promise<Omit<LeaveReport, 'interface'>> {
   const problem = await tryRemoval(tools, state);
   if (problem === null) return { removed: true, former: false };

@@ -5,14 +5,15 @@ import { findOurRules } from '../../core/routing/tunnel-rules.ts';
 import type { HostTools } from '../tools.ts';
 
 /**
- * Makes sure that nothing of a left network is on the host any more, but for what {@link recordFormer} kept.
+ * Verifies that nothing of a left network is on the host any more, except what {@link recordFormer}
+ * kept.
  *
- * @returns what was looked for, and is not there
- * @throws NotConverged with what is still there
+ * @returns the resources that were checked, and are absent
+ * @throws NotConverged with the resources that remain
  */
 export async function verifyLeft(tools: HostTools, link: string): Promise<readonly string[]> {
   const actual = await tools.host.observe({ link, firewall: true, sysctls: [], hosts: true });
-  // The rules of a full tunnel are one network's, which may be another one.
+  // The rules of a full tunnel belong to one network, which may be another one.
   const others = (await tools.store.list()).states.filter((state) => state.interface !== link);
   const rules = others.length > 0 ? [] : findOurRules(actual.rules).map((rule) => `rule ${formatRule(rule)}`);
   const searched: readonly (readonly [what: string, isThere: boolean])[] = [

@@ -15,7 +15,7 @@ import type { StateTools, Tools } from '../tools.ts';
 import type { PassReport } from './pass-report.ts';
 import { reconcileNetworks } from './reconcile.ts';
 
-/** A peer of a network of this host, and what is claimed of it, if anything is. */
+/** A peer of a network of this host, with its pin mismatch if it has one. */
 export interface PinnedPeer {
   readonly interface: string;
   readonly id: PeerId;
@@ -25,9 +25,11 @@ export interface PinnedPeer {
 }
 
 /**
- * The peer that a person names by its id, its address or its name. Peers choose their names, perhaps the id or the address of another.
+ * Finds a peer by id, address or name. Peers choose their names, which may be the id or the address
+ * of another peer.
  *
- * @throws WrongUsage when there is none, or more than one; NotJoined where there is no network
+ * @throws WrongUsage if no peer matches, or several do
+ * @throws NotJoined without a network
  */
 export async function findPeer(tools: StateTools, named: string, network: string | undefined): Promise<PinnedPeer> {
   const { states, unreadable } = await selectJoined(tools, network);
@@ -50,10 +52,10 @@ const naming: Naming<PinnedPeer> = {
 };
 
 /**
- * Takes what is claimed of a peer for what it is to be known by from now on, and makes a pass over its network. After a signal that
- * comes before the pass is confirmed nothing is accepted.
+ * Accepts the mismatched key or address as the new pin, then reconciles the network. If a signal
+ * arrives before the pass is confirmed, nothing is accepted.
  *
- * @throws MismatchChanged when that is not what was found any more
+ * @throws MismatchChanged if the mismatch is no longer the one that was found
  */
 export async function acceptPeer(tools: Tools, { interface: link, name, mismatch }: PinnedPeer): Promise<PassReport[]> {
   const made = await tools.store.lock(async () => {
@@ -71,7 +73,7 @@ export async function acceptPeer(tools: Tools, { interface: link, name, mismatch
   }
 }
 
-/** Has peers be known again by what they were known by before, on the host too. */
+/** Restores the previous pins, on the host too. */
 async function revertAcceptance(
   tools: Tools,
   { before, accepted }: { readonly before: Joined; readonly accepted: Joined },
@@ -80,7 +82,7 @@ async function revertAcceptance(
   const { map } = membership;
   const isUndone = await tools.store.lock(async () => {
     const state = await tools.store.read(link);
-    // With a newer map a pass of the daemon has been there since.
+    // With a newer map, a pass of the daemon has run since.
     if (state === null || !isJoined(state)) return false;
     if (identifyMap(state.membership.map) !== identifyMap(accepted.membership.map)) return false;
     await tools.store.write({ ...state, membership: { ...state.membership, map }, pins });
@@ -112,7 +114,7 @@ function isSameMismatch(pin: Pin, { pin: known, claimed }: PinMismatch): boolean
   return pin.claimed !== null && nameOf({ pin, claimed: pin.claimed }) === nameOf({ pin: known, claimed });
 }
 
-/** The peers that are listed, and those that are claimed to be and are kept out. */
+/** Returns the listed peers, and the mismatched peers that are held back. */
 function listPeers({ interface: link, membership, pins, ...keys }: Joined): PinnedPeer[] {
   const { map } = membership;
   const mismatches = new Map(findPinMismatches(map, pins).map((mismatch) => [mismatch.claimed.peer, mismatch]));

@@ -4,12 +4,16 @@ import { cleanUp } from '../reconcile/cleanup.ts';
 import { type SelectedNetworks, selectMeant } from '../select.ts';
 import type { StateTools, Tools } from '../tools.ts';
 
-/** Takes networks down; forgets nothing, and keeps them down until `bringUp`. @throws the first failure, once all had their turn */
+/**
+ * Takes networks down and keeps them down until `bringUp`; their state stays.
+ *
+ * @throws the first failure, after all networks were processed
+ */
 export async function takeDown(tools: Tools, network?: string, all = false): Promise<string[]> {
   return tools.store.lock(async () => {
     const { states, unreadable } = await selectMeant(tools.store, network, all);
     return forEachState(tools, { states, unreadable }, async (state) => {
-      // Saved first: a pass between the two must not bring it up again.
+      // Saved first: a pass in between must not bring it up again.
       const { deletion } = state;
       const disabled = { ...state, enabled: false, ...(deletion && { deletion: { ...deletion, resumes: false } }) };
       await tools.store.write(disabled);
@@ -19,7 +23,7 @@ export async function takeDown(tools: Tools, network?: string, all = false): Pro
   });
 }
 
-/** The failure of one network is its own: the others have their turn before it is thrown. */
+/** A failure of one network does not stop the others: it is thrown after all were processed. */
 export async function forEachState<Result>(
   tools: StateTools,
   { states, unreadable }: SelectedNetworks,
@@ -29,7 +33,7 @@ export async function forEachState<Result>(
   const failures: CpnError[] = [];
   for (const { interface: link } of states) {
     try {
-      // One that had its turn may have handed over to this one what its receipt names.
+      // A network before this one may have transferred resources to its receipt.
       const state = await tools.store.read(link);
       if (state !== null) results.push(await work(state));
     } catch (error) {

@@ -7,10 +7,13 @@ import { transferOwnership } from '../reconcile/cleanup.ts';
 import { withExtensions } from '../service-features.ts';
 import type { StateTools, Tools } from '../tools.ts';
 
-/** Of more networks that were left than this the oldest are forgotten. */
+/** The most former networks that are kept; the oldest are dropped. */
 const mostFormer = 100;
 
-/** The networks that this host left while their control planes list it; what cannot be read is a warning, and counts as none. */
+/**
+ * Returns the networks that this host left while their control planes still list it. An unreadable
+ * file is a warning, and counts as empty.
+ */
 export async function listFormer({ store, warn }: Pick<Tools, 'store' | 'warn'>): Promise<readonly FormerMembership[]> {
   try {
     return (await store.readFormer()).memberships;
@@ -21,8 +24,9 @@ export async function listFormer({ store, warn }: Pick<Tools, 'store' | 'warn'>)
 }
 
 /**
- * Keeps the identity and the token of a network that is left, where they can remove or replace its peer later. To be called under the
- * lock, before the state is forgotten. Returns what is kept; null for nothing.
+ * Keeps the identity and the token of a network that is left, if they can remove or replace its
+ * peer later. The caller holds the lock, and deletes the state afterwards. Returns what is kept, or
+ * null.
  */
 export async function recordFormer(
   tools: Pick<Tools, 'store' | 'now' | 'warn'>,
@@ -61,10 +65,10 @@ function formerOf({ membership, ...state }: Joined, leftAt: string): FormerMembe
 }
 
 /**
- * Removes the peers of networks that this host left, as far as their control planes can be reached, and forgets those that are gone.
- * To be called without the lock.
+ * Removes the peers of networks that this host left, as far as their control planes are reachable,
+ * and drops those that are gone. The caller does not hold the lock.
  *
- * @param left those to remove; all by default
+ * @param left the networks to finish; all by default
  */
 export async function finishLeaving(tools: Tools, left?: readonly FormerMembership[]): Promise<void> {
   const log = (text: string) => tools.log.debug({ error: text }, 'the file of former networks cannot be read');
@@ -91,7 +95,7 @@ export async function finishLeaving(tools: Tools, left?: readonly FormerMembersh
   }
 }
 
-/** Milliseconds for one control plane; what a person asked for waits that long. */
+/** Milliseconds for one control plane; a user's command waits that long. */
 const removalDeadline = 3_000;
 
 async function removeLeft(
@@ -109,7 +113,10 @@ async function removeLeft(
   }
 }
 
-/** Forgets what is kept of a network whose peer is this host again, and returns its state after that. To be called under the lock. */
+/**
+ * Drops what is kept of a network whose peer is this host again, and returns its state after that.
+ * The caller holds the lock.
+ */
 export async function deleteReplaced(tools: StateTools, joined: Joined): Promise<Joined> {
   const { service, membership } = joined;
   const { map, peer } = membership;
@@ -119,12 +126,14 @@ export async function deleteReplaced(tools: StateTools, joined: Joined): Promise
   );
   if (replaced.length === 0) return joined;
   await dropFormer(tools, replaced);
-  // The folders may be this one's to take back now.
+  // The folders may now belong to this network's receipt.
   const receipt = (await tools.store.read(joined.interface))?.receipt ?? joined.receipt;
   return { ...joined, receipt };
 }
 
-/** Those that `network` names by its interface, its id or its name; all where nothing is named. */
+/**
+ * Returns the former networks that `network` names by interface, id or name; all without a name.
+ */
 export function selectFormer(
   memberships: readonly FormerMembership[],
   network: string | undefined,
@@ -154,7 +163,7 @@ function isSamePeer(one: FormerMembership, other: FormerMembership): boolean {
   return one.service.url === other.service.url && one.network.id === other.network.id && one.peer.id === other.peer.id;
 }
 
-/** Which peer stays where, and what ends that. */
+/** Describes which peer stays in which network, and what removes it. */
 export function describeFormer({ network, peer, service, accessToken }: FormerMembership): string {
   const removal =
     accessToken === null

@@ -11,36 +11,39 @@ import { refuseUnfixedPort } from '../reconcile/open-ports.ts';
 import type { Tools } from '../tools.ts';
 import { findOwnEndpoint } from './own-endpoint.ts';
 
-/** What is to be otherwise in a network that this host has joined; what is left out stays as it is. */
+/** The changes of a joined network's settings. Omitted settings stay as they are. */
 export interface OptionChanges {
   readonly options: Partial<Omit<Options, 'allowRoutes' | 'probes'>>;
   readonly allowRoutes: readonly Prefix[];
-  /** Taken from those allowed so far. */
+  /** Removed from the prefixes allowed so far. */
   readonly refuseRoutes: readonly Prefix[];
   readonly addProbes: readonly ProbeTarget[];
   readonly dropProbes: readonly ProbeTarget[];
-  /** Null takes it away. */
+  /** Null removes it. */
   readonly networkSecret?: Secret | null;
-  /** Null for nowhere. */
+  /** Null for no endpoint. */
   readonly endpoint?: Endpoint | 'auto' | null;
   readonly name?: string;
-  /** Where the control plane is from now on. */
+  /** The new address of the control plane. */
   readonly service?: ServiceAddress;
-  /** By which proxy it is reached; kept where it is left out. */
+  /** The proxy to it; kept if omitted. */
   readonly proxy?: NonNullable<ServiceAddress['proxy']>;
-  /** The CAs that alone may issue its certificate, each in PEM; null for those of this machine, kept where they are left out. */
+  /**
+   * The only CAs that may issue its certificate, each in PEM. Null for the CAs of this machine;
+   * kept if omitted.
+   */
   readonly authorities?: readonly string[] | null;
 }
 
-/** Changes of which it is known where this host is to be dialled. */
+/** Changes with a known endpoint of this host. */
 export type ResolvedChanges = Omit<OptionChanges, 'endpoint'> & { readonly endpoint?: Endpoint | null };
 
-/** The prefixes that `--allow-route` named before, and no longer does. */
+/** Returns the prefixes that were removed from `--allow-route`. */
 export function findDisallowed(before: Pick<State, 'options'>, after: Pick<State, 'options'>): readonly Prefix[] {
   return before.options.allowRoutes.filter((prefix) => !after.options.allowRoutes.includes(prefix));
 }
 
-/** Finds out what `auto` stands for. */
+/** Determines the endpoint that `auto` stands for. */
 export async function resolveEndpoint(
   tools: Pick<Tools, 'host'>,
   state: Joined,
@@ -52,7 +55,7 @@ export async function resolveEndpoint(
   return { ...others, endpoint: await findOwnEndpoint(tools, { endpoint, service: state.service, options }) };
 }
 
-/** The flags that change nothing on this host, each with the reason. */
+/** Describes the flags that change nothing on this host, each with the reason. */
 export function describeIneffective(
   { interface: link, options, enrollment }: Joined,
   changes: OptionChanges,
@@ -70,9 +73,10 @@ export function describeIneffective(
 }
 
 /**
- * The state with the changes; its host is as before, and so is the map in it, but for what pins make of it.
+ * Returns the state with the changes. Host and map stay as they are, except for the effect of pins
+ * on the map.
  *
- * @throws WrongUsage where they do not go together with what this host is
+ * @throws WrongUsage if the changes conflict with this host's state
  */
 export function withChanges(state: Joined, changes: ResolvedChanges): Joined {
   const { options, enrollment, membership } = state;

@@ -17,8 +17,9 @@ interface EndpointChoice {
 }
 
 /**
- * The endpoint that peers dial this host at. `auto` is the address from which it reaches the control plane or the proxy to it: for hosts with a
- * public address, not for those behind NAT. A private address towards a public control plane is refused.
+ * Returns the endpoint at which peers dial this host. `auto` is the address from which it reaches
+ * the control plane or the proxy to it: for hosts with a public address, not for those behind NAT.
+ * A private address towards a public control plane is refused.
  */
 export async function findOwnEndpoint(
   tools: Pick<Tools, 'host'>,

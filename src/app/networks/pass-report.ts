@@ -10,17 +10,22 @@ import type { StateTools } from '../tools.ts';
 export interface PassReport {
   readonly interface: string;
   readonly changes: readonly Change[];
-  /** Names of the peers of the map before and after, by public key: for people, and not in JSON. */
+  /**
+   * Names of the peers of the map before and after, by public key: for display, and not in JSON.
+   */
   readonly names: ReadonlyMap<string, string>;
-  /** How the wg-quick file differed, without secrets; empty where there was none. For people too. */
+  /**
+   * How the wg-quick file differed, without secrets; empty without a file. For display, and not in
+   * JSON.
+   */
   readonly fileDiff: readonly SectionDiff[];
-  /** What kept the newest map away; the pass went by the last known one. */
+  /** Why the newest map is missing; the pass used the last known one. */
   readonly unsynced: CpnError | null;
-  /** What stopped the pass of this network; the others went on. */
+  /** What stopped the pass of this network; the others continued. */
   readonly failure: CpnError | null;
 }
 
-/** What makes the changes of a pass readable for people. */
+/** Collects what display needs to explain the changes of a pass. */
 export function explainChanges(
   { membership }: Joined,
   planned: Evaluation | null,
@@ -33,7 +38,10 @@ export function explainChanges(
   };
 }
 
-/** One network's failure is its own; a signal and an unexpected error stop everything. */
+/**
+ * Runs `work` for each network. A failure of one network does not stop the others; a signal and an
+ * unexpected error stop everything.
+ */
 export async function forEachNetwork(
   tools: StateTools,
   network: string | undefined,

@@ -21,8 +21,8 @@ import { finishLeaving } from './former-networks.ts';
 import { explainChanges, forEachNetwork, type PassReport } from './pass-report.ts';
 
 /**
- * One pass over the networks: reads the newest maps, and makes the host what it should be. A change that could cut it off is
- * taken back unless it is confirmed within `confirmMs`, 20 s by default.
+ * Runs one pass over the networks: requests the newest maps, and reconciles the host. A change that
+ * could cut it off is reverted unless it is confirmed within `confirmMs`, 20 s by default.
  */
 export async function reconcileNetworks(
   tools: Tools,
@@ -57,7 +57,10 @@ export async function reconcileNetworks(
   return reports;
 }
 
-/** Reads the map with a change that this host reported, as there may be no daemon that does. Returns what that changed here. */
+/**
+ * Requests the map after a change that this host reported, because a daemon may not be running.
+ * Returns the resulting changes on this host.
+ */
 export async function readReported(tools: Tools, link: string): Promise<PassReport['changes']> {
   const [pass] = await reconcileNetworks(tools, link);
   const error = pass?.failure ?? pass?.unsynced;
@@ -65,7 +68,10 @@ export async function readReported(tools: Tools, link: string): Promise<PassRepo
   return pass?.changes ?? [];
 }
 
-/** What is out of service here, and whether there is a network secret, may be news to the control plane. */
+/**
+ * Reports which routes are out of service here, and whether there is a network secret, if the
+ * control plane does not have it yet.
+ */
 async function reportState(tools: Tools, evaluation: Evaluation): Promise<void> {
   const { state } = evaluation;
   if (state.enrollment.type === 'connector') await checkLanRoutes(tools, evaluation);
@@ -74,7 +80,10 @@ async function reportState(tools: Tools, evaluation: Evaluation): Promise<void> 
   for (const error of results) if (error !== null && error !== 'unknown') tools.warn(error.message);
 }
 
-/** The description of a service that is asked for its map is read once where it never was; then the daemon, or a join, reads it. */
+/**
+ * Reads the description of a service once if it was never read. Later the daemon, or a join, reads
+ * it.
+ */
 async function withFeatures(tools: Pick<Tools, 'store' | 'describe' | 'log'>, state: Joined): Promise<Joined> {
   if (state.features !== null || accessOf(state) === null) return state;
   const features = await readFeatures(tools, state);
@@ -82,7 +91,10 @@ async function withFeatures(tools: Pick<Tools, 'store' | 'describe' | 'log'>, st
   return { ...state, features };
 }
 
-/** A change of keys that was begun before is ended, as far as it can be now; that it cannot does not make the pass a failure. */
+/**
+ * Completes a rotation in progress as far as possible now. A failure is a warning, and does not
+ * fail the pass.
+ */
 export async function finishRotation(tools: Tools, link: string, withinMs: number): Promise<void> {
   try {
     await resumeRotation(tools, link, { withinMs });

@@ -11,7 +11,7 @@ import type { Tools } from '../tools.ts';
 /** Milliseconds. A user waits for this, and leaving continues without it. */
 const removalDeadline = 8_000;
 
-/** Takes the peer out of its network; says what stays behind where that cannot be done. */
+/** Removes the peer from its network, or warns of what stays behind. */
 export async function removeFromService(tools: Tools, state: State): Promise<boolean> {
   const problem = await tryRemoval(tools, state);
   if (problem !== null) tools.warn(describeStaying(state, problem));
@@ -24,7 +24,7 @@ export function describeStaying({ membership }: State, problem: string): string 
   return `${problem}; peer ${peer.id} stays in network ${map.name} until "cpn peer remove" takes it out`;
 }
 
-/** Takes the peer out of its network. Returns what kept that from being done; null where it is done. */
+/** Removes the peer from its network. Returns why that failed, or null. */
 export async function tryRemoval(tools: Tools, state: State): Promise<string | null> {
   if (!isJoined(state)) return describeUnfinished(state);
   const { peer, map, accessToken } = state.membership;
@@ -39,19 +39,25 @@ export async function tryRemoval(tools: Tools, state: State): Promise<string | n
     });
     return isGone ? null : `${state.service.url} confirms no removal: perhaps it does not know how to remove peers`;
   } catch (error) {
-    // The token of a peer that is gone is refused: an earlier, interrupted leave got this far.
+    // The token of a removed peer is refused: an earlier, interrupted leave got this far.
     if (accessToken !== null && isTokenVoid(error)) return null;
     return expectCpnError(error).message;
   }
 }
 
-/** The reply to the enrolment never came, so that this host cannot remove the peer: it has neither its id nor a token. */
+/**
+ * The reply to the enrolment was lost, so this host cannot remove the peer: it has neither its id
+ * nor a token.
+ */
 function describeUnfinished({ interface: link, service, enrollment, keyPair }: State): string {
   const peer = `a peer ${enrollment.name} with the public key ${keyPair.publicKey}`;
   return `the join of ${link} was not finished; ${peer} may stay in its network at ${service.url}: "cpn peer list" shows it, and "cpn peer remove" takes it out`;
 }
 
-/** Whether the network still has this host, which a service that never listed it does not tell. */
+/**
+ * True if the network still has this host, or if the service never listed it, which leaves that
+ * unknown.
+ */
 async function isListed(service: PeerService, access: PeerAccess, state: Joined): Promise<boolean> {
   const { membership } = state;
   try {
@@ -59,7 +65,7 @@ async function isListed(service: PeerService, access: PeerAccess, state: Joined)
     if (findOwnPeer(membership.map, state)?.unlisted) return true;
     return map === null || (findOwnPeer(map, state) ?? findOwnSkipped(map, state)) !== undefined;
   } catch (error) {
-    // Its own token is void with the peer, and a network that is not there has none.
+    // The host's own token is void with the peer, and a deleted network accepts none.
     const isGone = error instanceof Refused && error.status === 404 && error.reasoned;
     if (membership.accessToken !== null ? isTokenVoid(error) : isGone) return false;
     throw error;

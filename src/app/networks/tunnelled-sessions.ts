@@ -8,7 +8,9 @@ import { observeOptionsFor } from '../reconcile/evaluate-network.ts';
 import { isJoined } from '../select.ts';
 import type { Tools } from '../tools.ts';
 
-/** Names the SSH sessions that end if these networks go down, in a sentence; null where none does. */
+/**
+ * Describes the SSH sessions that end if these networks go down, in a sentence; null without any.
+ */
 export async function describeSessionsAtStake(
   tools: Pick<Tools, 'host'>,
   states: readonly State[],
@@ -33,7 +35,7 @@ async function findEnding(
   if (!isJoined(state)) return [];
   const { map, peer } = state.membership;
   const actual = await tools.host.observe(observeOptionsFor(state)).catch(expectCpnError);
-  // A host that cannot be observed is taken down all the same: the range shows most sessions.
+  // A host that cannot be observed is taken down anyway: the range shows most sessions.
   if (actual instanceof Error || actual.unread !== undefined)
     return sessions.filter(({ address, local }) => local === peer.address || covers(map.cidr, address));
   return findTunnelledSessions(sessions, peer.address, actual);

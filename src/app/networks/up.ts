@@ -15,13 +15,14 @@ import { explainChanges, forEachNetwork, type PassReport } from './pass-report.t
 import { finishRotation } from './reconcile.ts';
 
 /**
- * Brings networks up from what was last known, and one that was deleted only where it is named, asking no control plane, but for one that is in the middle of a change of keys, or
- * whose packet rules do not load, or load again. A connector that was drained is to be in service again: a
- * pass of the daemon, or the next `reconcile`, tells the control plane so.
+ * Brings networks up from the saved state, without a request to a control plane. Exceptions are
+ * networks with a rotation in progress, and networks whose packet rules do not load, or load again.
+ * A deleted network is brought up only if it is named. A drained connector returns to service: a
+ * pass of the daemon, or the next `reconcile`, reports that to the control plane.
  */
 export async function bringUp(tools: Tools, network?: string): Promise<PassReport[]> {
   const rotating = new Set<string>();
-  /** Whose packet rules do not load, or load again. */
+  /** Networks whose packet rules do not load, or load again. */
   const changed: Joined[] = [];
   const reports = await tools.store.lock(() =>
     forEachNetwork(tools, network, async (stored) => {
@@ -29,16 +30,16 @@ export async function bringUp(tools: Tools, network?: string): Promise<PassRepor
       if (deleted !== null && network === undefined)
         throw new LeftDown(stored.interface, stored.membership.map.name, stored.service.url);
       if (deleted !== null) tools.warn(toSentence(deleted));
-      // Without that the next statement of the deletion would be the second one.
+      // Otherwise the next statement of the deletion would be the second one.
       if (deleted !== null) await tools.store.amendNotes(stored.interface, { held: null });
       const state = withoutDeletion(stored);
       if (state.rotation) rotating.add(state.interface);
-      // A peer that failed before may answer again, and without a daemon nothing would notice.
+      // A peer that failed before may answer again, and without a daemon nothing would detect that.
       const failed = state.enabled ? state.failed : [];
       const enabled: Joined = { ...state, enabled: true, drained: false, failed };
       const planned = await evaluateNetwork(tools, enabled);
       const before = await findUnloaded(tools, planned);
-      // One write before the first step: that the network is to be up, and what is about to be made.
+      // A single write before the first step: the enabled network, and the receipt of the steps.
       const receipt = recordSteps(state.receipt, planned.steps, planned.actual);
       const known = receipt === state.receipt ? enabled : { ...enabled, receipt };
       if (!state.enabled || state.drained || known !== enabled) await tools.store.write(known);
@@ -70,7 +71,7 @@ export async function bringUp(tools: Tools, network?: string): Promise<PassRepor
   return reports;
 }
 
-/** Makes a network again what it was before it was to be up: down, or drained. */
+/** Restores a network's state before it was brought up: down, or drained. */
 async function restoreDown(tools: Tools, before: Joined): Promise<void> {
   const { receipt } = (await tools.store.read(before.interface)) ?? before;
   const state = { ...before, receipt };

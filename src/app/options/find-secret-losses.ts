@@ -9,11 +9,11 @@ import { selectOne } from './set-options.ts';
 export interface SecretLosses {
   readonly interface: string;
   readonly peers: readonly string[];
-  /** The change removes the secret. */
+  /** True if the change removes the secret. */
   readonly isRemoval: boolean;
 }
 
-/** Null where the change cuts off no peer, as far as the last map shows. */
+/** Null if the change cuts off no peer, as far as the last map shows. */
 export async function findSecretLosses(
   tools: StateTools,
   network: string | undefined,

@@ -11,7 +11,7 @@ import { applyUpdate } from '../reconcile/state-update.ts';
 import { readFeatures } from '../service-features.ts';
 import type { Tools } from '../tools.ts';
 
-/** A network of this host as a control plane at another address has it. */
+/** A network of this host, from a control plane at another address. */
 interface FoundNetwork {
   readonly service: ServiceAddress;
   readonly features: readonly Feature[] | null;
@@ -22,14 +22,16 @@ interface FoundNetwork {
 const deadline = 15_000;
 
 /**
- * Reads a network of this host from a control plane at another address. It is the same network where its map lists this host with the
- * public key and the address that it has.
+ * Requests a network of this host from a control plane at another address. It is the same network
+ * if its map lists this host with its public key and its address.
  *
- * The token of this host goes to an address that a person names, and nowhere else: over https with a trusted certificate for that name, to
- * loopback, or over plain http that the person allows. A redirect is not followed. With the token, who answers there can do at the former
- * address what this peer can do there.
+ * The token of this host goes only to an address that the user names: over https with a trusted
+ * certificate for that name, to loopback, or over plain http that the user allows. Redirects are
+ * not followed. With the token, the service at the new address can do at the former address what
+ * this peer can do there.
  *
- * @throws CannotMove where it is not the same network, and Refused where the token is not known there
+ * @throws CannotMove if it is not the same network
+ * @throws Refused if the token is unknown there
  */
 export async function findNetworkAt(tools: Tools, state: Joined, service: ServiceAddress): Promise<FoundNetwork> {
   const { interface: link, membership } = state;
@@ -42,7 +44,7 @@ export async function findNetworkAt(tools: Tools, state: Joined, service: Servic
   const sent = describeSent(state, service);
   const client = await tools.connect({ service, features }, { deadlineMs: deadline, attempts: 3 });
   const { map } = await client.readMap(access.network, access.token, null).catch((error: unknown) => {
-    // A 403 comes from a control plane that knows this host, with its reason.
+    // A 403 comes from a control plane that recognizes this host, with its reason.
     if (!(error instanceof Refused) || error.status === 403) throw error;
     const what = `reading network ${membership.map.name} (${access.network}) at ${service.url}`;
     const since = `if this host joined after that data was copied, "cpn leave ${link}", and join there with a new key`;
@@ -65,7 +67,10 @@ export async function findNetworkAt(tools: Tools, state: Joined, service: Servic
   return { service, features, map };
 }
 
-/** The token of this host is with a service that turned out not to be its control plane: what makes that token void. */
+/**
+ * Describes how to revoke the token of this host after it went to a service that is not its control
+ * plane.
+ */
 function describeSent({ interface: link, membership }: Joined, { url }: ServiceAddress): string {
   const voids =
     membership.accessToken === null
@@ -78,8 +83,9 @@ const checkUrl = 'check that the URL is that of the same control plane, with its
 const joinAgain = 'to join the network there again, "cpn leave" it and join with a new key';
 
 /**
- * The state with its control plane at another address, and with the map from there. A map without most of the peers, or with another range,
- * is left to the next questions, which take it once it is sent twice. What the former address said of revisions does not hold at the new one.
+ * Returns the state with its control plane at another address, and with the map from there. A map
+ * without most of the peers, or with another range, is left to the next requests, which accept it
+ * once it is sent twice. Revisions of the former address do not apply at the new one.
  */
 export function withMove(state: Joined, { service, features, map: received }: FoundNetwork): Joined {
   const { membership } = state;

@@ -33,7 +33,10 @@ import { withExtensions } from '../service-features.ts';
 import type { StateTools, Tools } from '../tools.ts';
 import { findNetworkAt, withMove } from './move-service.ts';
 
-/** What the options would change on the host. Changes neither the host nor the control plane. */
+/**
+ * Returns what the options would change on the host. Changes neither the host nor the control
+ * plane.
+ */
 export async function planOptions(
   tools: Tools,
   network: string | undefined,
@@ -50,7 +53,10 @@ export async function planOptions(
   return report(state, planned, [...describeMove(state, next), ...made]);
 }
 
-/** True where another port, or none, is to be open in firewall programs, and where a user requests again what was closed since. */
+/**
+ * True if firewall programs must open another port, or none, and if a user requests again what was
+ * closed since.
+ */
 function arePortsAffected(
   { options: asked }: ResolvedChanges,
   { options }: Joined,
@@ -60,7 +66,7 @@ function arePortsAffected(
   return isOther || asked.openFirewall === true;
 }
 
-/** The state with the changes; a move of the control plane is checked. */
+/** Returns the state with the changes, after checking a move of the control plane. */
 async function applyChanges(tools: Tools, known: Joined, changes: ResolvedChanges): Promise<Joined> {
   const next = withChanges(known, changes);
   const { service: named, proxy = known.service.proxy, authorities } = changes;
@@ -95,7 +101,7 @@ function nameCas({ authorities }: ServiceAddress): string {
   return authorities === undefined ? 'those of this machine' : nameAuthorities(readAuthorities(authorities));
 }
 
-/** Another user at the same address; that of another address goes without saying. */
+/** Reports another user at the same address. A new address implies a new user. */
 function describeListener(link: string, before: ServiceAddress, after: ServiceAddress): readonly Change[] {
   if (before.url !== after.url || before.listener === after.listener) return [];
   const [from, to] = [before.listener ?? 'none', after.listener ?? 'none'];
@@ -106,7 +112,10 @@ function describeProxy(service: ServiceAddress): string {
   return proxyOf(service)?.url ?? 'none';
 }
 
-/** Surveys other options than those of `known`. A port that was chosen and is no longer is given back to the kernel. */
+/**
+ * Evaluates options other than those of `known`. If a port is no longer chosen, the kernel chooses
+ * it again.
+ */
 async function evaluateOptions(tools: Tools, next: Joined, known: Joined): Promise<Evaluation> {
   const planned = await evaluateNetwork(tools, next, { disallowed: findDisallowed(known, next) });
   const { desired, actual, steps, changes } = planned;
@@ -120,7 +129,11 @@ async function evaluateOptions(tools: Tools, next: Joined, known: Joined): Promi
   return { ...planned, steps: [...steps, release], changes: [...changes, change] };
 }
 
-/** Refuses a control plane or a proxy that is reached only through a route of the network. @throws CannotMove */
+/**
+ * Refuses a control plane or a proxy that is reached only through a route of the network.
+ *
+ * @throws CannotMove
+ */
 function refuseTunnelled({ state, desired }: Evaluation): void {
   const { interface: link, service } = state;
   const route = findServiceRoute(desired, locateApi(state));
@@ -130,12 +143,16 @@ function refuseTunnelled({ state, desired }: Evaluation): void {
 }
 
 /**
- * Changes what was decided for this host when it joined. Reports to the control plane come first: a refusal
- * changes nothing here. A change of the host that could cut it off is taken back unless it is confirmed within `confirmMs`, and after a
- * signal; the control plane gets the former values again. A move of the control plane is checked before anything changes, and is kept only where the new
- * one sends the map again afterwards.
+ * Changes the settings of this host's join. Reports to the control plane come first: a refusal
+ * changes nothing here.
  *
- * @throws NotKept and Interrupted when it was taken back, CannotMove for a control plane in a route of the network
+ * A change of the host that could cut it off is reverted unless it is confirmed within `confirmMs`,
+ * and after a signal. The control plane then gets the former values again. A move of the control
+ * plane is checked before anything changes, and is kept only if the new one sends the map again
+ * afterwards.
+ *
+ * @throws NotKept and Interrupted if it was reverted
+ * @throws CannotMove for a control plane in a route of the network
  */
 export async function setOptions(
   tools: Tools,
@@ -151,7 +168,7 @@ export async function setOptions(
   const { planned, isReported, moved, ports } = await alone(() =>
     tools.deferSignals(async (signal) => {
       const known = await selectOne(tools, link);
-      // What cannot be is refused before the control plane gets any of it.
+      // Invalid changes are refused before the control plane receives any of them.
       const next = await applyChanges(tools, known, changes);
       throwIfInterrupted(signal);
       const moved = describeMove(known, next);
@@ -172,7 +189,7 @@ export async function setOptions(
     }),
   );
   const state = await selectOne(tools, link);
-  // The results of probes that are gone must not apply any longer.
+  // The results of removed probes must no longer apply.
   if (changes.dropProbes.length > 0) await tools.store.amendNotes(link, { dead: [], probed: {} });
   if (changes.networkSecret !== undefined) {
     const untold = await reportSecret(tools, state);
@@ -180,7 +197,7 @@ export async function setOptions(
   }
   warnOfPort(tools, chosen, state);
   if (planned !== null) await checkInbound(tools, { ...planned, state });
-  // What was doubted of the former control plane says nothing of this one.
+  // Forget the map that was held back: it came from the former control plane.
   if (moved.length > 0) await tools.store.amendNotes(link, { held: null });
   const reported = (isReported || moved.length > 0) && state.enabled ? await readReported(tools, link) : [];
   const unloaded = planned && (await findUnloaded(tools, planned));
@@ -188,7 +205,10 @@ export async function setOptions(
   return { ...report(chosen, planned, [...moved, ...made, ...ports, ...reported]), failure: unloaded };
 }
 
-/** Says that the other peers go on dialling a port that is no longer listened on; one that a router forwards was another before too. */
+/**
+ * Warns that the other peers still dial a port on which this host no longer listens. A port that a
+ * router forwards differed before too.
+ */
 function warnOfPort(
   tools: Pick<Tools, 'warn'>,
   known: Joined,
@@ -201,7 +221,10 @@ function warnOfPort(
   tools.warn(`peers dial ${formatEndpoint(endpoint)}, and ${link} listens on ${listenPort} now; ${remedy}`);
 }
 
-/** Keeps the options only where the host could be changed with them, and who answered before answers. */
+/**
+ * Keeps the options only if the host could be changed with them, and if peers or the control plane
+ * still answer as before.
+ */
 async function applyOptions(
   tools: Tools,
   located: Joined,
@@ -229,11 +252,14 @@ async function applyOptions(
   return planned;
 }
 
-/** @throws WrongUsage where several networks are joined and none is named, NotJoined where none is joined */
+/**
+ * @throws WrongUsage if several networks are joined and none is named
+ * @throws NotJoined if none is joined
+ */
 export async function selectOne(tools: StateTools, network: string | undefined): Promise<Joined> {
   const { states, unreadable } = await selectJoined(tools, network);
   const joined = [...states, ...unreadable].map((each) => each.interface);
-  // One that cannot be read may be meant too.
+  // An unreadable network may be meant too.
   if (joined.length > 1) throw new WrongUsage(`name one network; joined: ${joined.join(', ')}`);
   refuseUnreadable(unreadable);
   const [state] = states;
@@ -241,7 +267,7 @@ export async function selectOne(tools: StateTools, network: string | undefined):
   return state;
 }
 
-/** Returns whether there was anything to tell. */
+/** Returns whether there was anything to report. */
 async function reportChanges(
   tools: Tools,
   state: Joined,
@@ -258,7 +284,7 @@ async function reportChanges(
   return true;
 }
 
-/** Tells the network again what it knew before options that this host does not have after all. */
+/** Reports the former values to the network again after the new options were reverted. */
 async function reportFormer(tools: Tools, known: Joined, reported: ResolvedChanges): Promise<void> {
   const previous = {
     ...(reported.name !== undefined && { name: known.membership.peer.name }),

@@ -15,7 +15,7 @@ export function withDeletion(state: Joined, at: string): Joined {
 
 /**
  * Returns the network's state once its control plane has it again, or a user brings it up: as
- * before the deletion.
+ * before the deletion, unless the network was taken down since.
  */
 export function withoutDeletion<Kind extends State>(state: Kind): Kind {
   const { deletion, ...others } = state;

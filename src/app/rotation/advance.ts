@@ -14,31 +14,41 @@ import { isJoined } from '../select.ts';
 import { secondsNow, type Tools } from '../tools.ts';
 import { isRotating, type Rotating } from './begin.ts';
 
-/** A change of keys that came to its end. */
+/** A completed rotation. */
 export interface RotationResult {
   readonly state: Joined;
-  /** The first peer that answered to the new key; null where no peer answered before, and the control plane confirms it. */
+  /**
+   * The first peer that answered to the new key. Null if no peer answered before, and the control
+   * plane confirms the key.
+   */
   readonly answered: Peer | null;
 }
 
-/** Milliseconds from the control plane's reply to the change here: in them the other hosts receive the new key. */
+/**
+ * Milliseconds from the control plane's reply to the change on this host, in which the other hosts
+ * receive the new key.
+ */
 const propagationMs = 100;
-/** Milliseconds in which the old sessions are sought again on the way back. */
+/** Milliseconds for the search of the old sessions during a rollback. */
 const recoveryMs = 5_000;
-/** Peers that are waited for, at the most. */
+/** The most peers that are waited for. */
 const mostConfirmingPeers = 64;
 
 /**
- * Completes a change of keys, whatever step it has reached. Each step is saved before it is taken, so
- * that a later run completes it after a crash. The caller holds {@link HostStore.change}. Each step takes
- * the lock alone: passes go on while peers have yet to answer, because these may change their keys too.
+ * Completes a rotation, from any phase. Each phase is saved before it is taken, so that a later run
+ * completes it after a crash. The caller holds {@link HostStore.change}. Each phase takes the lock
+ * separately: passes continue while peers have yet to answer, because these may rotate their keys
+ * too.
  *
- * @param begin gives the change, under the lock, and whether it is new, so that no other host has received it; null for none
- * @returns null where there is none, the network is down or not joined any more, or `signal` aborted without a signal to this process:
- *   it goes on later
- * @throws NotRotated when no peer answered, and the old key is in use again; Interrupted when a signal came before that
- * @throws RotationPending when the control plane cannot be asked now: it goes on later
- * @throws CannotRotate and Refused when the control plane does not take the new key, and nothing was changed
+ * @param begin returns the rotation, under the lock, and whether it is new, so that no other host
+ *   has received it; null for none
+ * @returns null without a rotation. Null also if the network is down or no longer joined, or if
+ *   `signal` aborted without a signal to this process: the rotation then continues later
+ * @throws NotRotated if no peer answered, and the old key is in use again
+ * @throws Interrupted if a signal arrived before that
+ * @throws RotationPending if the control plane is unreachable now; the rotation continues later
+ * @throws CannotRotate and Refused if the control plane does not accept the new key, and nothing
+ *   changed
  */
 export async function advanceRotation(
   tools: Tools,
@@ -70,7 +80,7 @@ export async function advanceRotation(
   return finishRollback(tools, asking, confirming);
 }
 
-/** Puts the new key into use, once the control plane lists it. */
+/** Activates the new key, once the control plane lists it. */
 async function activateNewKey(tools: Tools, state: Rotating, isNew: boolean): Promise<Rotating> {
   const isAnnounced = state.rotation.phase === 'confirming';
   const planned = isAnnounced ? await evaluateNetwork(tools, state) : await announce(tools, state, isNew);
@@ -79,9 +89,9 @@ async function activateNewKey(tools: Tools, state: Rotating, isNew: boolean): Pr
 }
 
 /**
- * Concludes a change, or goes back, from what it is by now.
+ * Completes a rotation, or reverts it, from the state on disk.
  *
- * @returns the state then; still in the middle of the change where it goes on later, and null where there is no network any more
+ * @returns the resulting state; still rotating if it continues later, and null without a network
  */
 async function end(
   tools: Tools,
@@ -91,14 +101,14 @@ async function end(
 ): Promise<Joined | null> {
   const state = await tools.store.read(link);
   if (state === null || !isJoined(state)) return null;
-  // A daemon of an earlier version does not know the lock of changes, and may have ended it.
+  // A daemon of an earlier version does not take the lock of changes, and may have completed it.
   if (!isRotating(state) || state.rotation.begunAt !== begun.begunAt) return state;
   if (isConfirmed) return conclude(tools, state);
   const isForLater = signal?.aborted && !isInterrupted(signal);
   return isForLater || !state.enabled ? state : abandon(tools, state);
 }
 
-/** Seeks the old sessions again, and throws why the old key is in use. */
+/** Restores the old sessions, and throws why the old key is in use. */
 async function finishRollback(
   tools: Pick<Tools, 'host' | 'monotonic' | 'sleep'>,
   asking: HandshakeQuery,
@@ -109,7 +119,10 @@ async function finishRollback(
   throw new NotRotated(asking.link, withinMs);
 }
 
-/** Queries the confirming peers as in the wg-quick file: a pass may have changed the interface since. */
+/**
+ * Queries the confirming peers with the entries of the wg-quick file: a pass may have changed the
+ * interface since.
+ */
 function queryAll(
   tools: Pick<Tools, 'store' | 'savedConfigs'>,
   link: string,
@@ -128,7 +141,10 @@ function queryAll(
   };
 }
 
-/** Has the new key listed; all that can be looked up and saved is, so that little is left between the others' change and ours. */
+/**
+ * Registers the new key. Everything is computed and saved before, so that other hosts and this one
+ * change within a short time.
+ */
 async function announce(tools: Tools, state: Rotating, isNew: boolean): Promise<Evaluation> {
   const { rotation, interface: link } = state;
   const next = (confirmingPeers: readonly ConfirmingPeerKey[]): Rotating => ({
@@ -150,7 +166,10 @@ async function announce(tools: Tools, state: Rotating, isNew: boolean): Promise<
   return planned;
 }
 
-/** Returns where the new key is listed in spite of an error, else throws; what was not carried out for certain is forgotten. */
+/**
+ * Returns if the new key is listed despite an error, else throws. A rotation that was certainly not
+ * carried out is dropped.
+ */
 async function checkRefusal(
   tools: Pick<Tools, 'store' | 'connect'>,
   state: Rotating,
@@ -168,7 +187,7 @@ async function checkRefusal(
   throw error;
 }
 
-/** Does what an evaluation says, without looking again: every moment counts. */
+/** Applies an evaluation without observing again: every moment counts. */
 async function applyDirectly(tools: Tools, planned: Evaluation): Promise<void> {
   const { state, config } = planned;
   const { interface: link } = state;
@@ -176,7 +195,7 @@ async function applyDirectly(tools: Tools, planned: Evaluation): Promise<void> {
   if ((await tools.store.readConfig(link)) !== config) await tools.store.writeConfig(link, config);
 }
 
-/** The peers with a living session. */
+/** The peers with a live session. */
 function findConfirmingKeys({ state, actual, desired }: Evaluation, now: number): readonly ConfirmingPeerKey[] {
   const wanted = new Set(desired.config.peers.map((peer) => peer.publicKey));
   const ids = new Map(state.membership.map.peers.map(({ publicKey, id }) => [publicKey, id]));
@@ -197,7 +216,10 @@ async function conclude(tools: Pick<Tools, 'store'>, state: Rotating): Promise<J
   return done;
 }
 
-/** The state without a change of keys, until the service is asked again with this host under that key. */
+/**
+ * Returns the state without a rotation. Its map lists this host under that key until the next
+ * request.
+ */
 function listedAs(
   state: Rotating,
   keyPair: Joined['keyPair'],
@@ -218,8 +240,8 @@ async function abandon(tools: Tools, state: Rotating): Promise<Joined> {
 }
 
 /**
- * Has the old key listed again, and only then makes it the host's: the others would not know it before. Where the control plane says
- * no to that, the new one stays.
+ * Registers the old key again, and only then activates it: other hosts would not accept it before.
+ * If the control plane refuses that, the new key stays.
  */
 async function rollBack(tools: Tools, state: Rotating): Promise<Joined> {
   const { rotation, keySerial, interface: link } = state;
@@ -230,7 +252,7 @@ async function rollBack(tools: Tools, state: Rotating): Promise<Joined> {
   } catch (error) {
     if (!(error instanceof CpnError)) throw error;
     if (error instanceof Unreachable) {
-      // Where nothing was sent the new key is listed still, and an answer to it still counts.
+      // If nothing was sent, the new key is still listed, and an answer to it still counts.
       if (!error.delivered) await tools.store.write({ ...state, rotation: { ...rotation, phase: 'confirming' } });
       throw new RotationPending(link, `no peer answered to the new key, and ${error.message}`, error);
     }

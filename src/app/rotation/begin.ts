@@ -13,7 +13,7 @@ import { evaluateNetwork } from '../reconcile/evaluate-network.ts';
 import { cannotQuery } from '../register-key.ts';
 import type { Tools } from '../tools.ts';
 
-/** A network whose keys are being changed. */
+/** A network with a rotation in progress. */
 export type Rotating = Joined & { readonly rotation: Rotation };
 
 export function isRotating(state: Joined): state is Rotating {
@@ -21,12 +21,14 @@ export function isRotating(state: Joined): state is Rotating {
 }
 
 /**
- * Makes a new key pair and its proof, and saves them before they are sent. The host is first made what it should be, so
- * that the key alone is left to change.
+ * Creates a new key pair and its proof, and saves them before they are sent. The host is reconciled
+ * first, so that only the key changes.
  *
- * @param accepted the names of devices that may lose this host: another one may have enrolled since the caller listed them
- * @throws CannotRotate where no other host would receive a new key, and where another device would lose this host
- * @throws WrongUsage when the network is down
+ * @param accepted the names of devices that may lose this host: another device may have enrolled
+ *   since the caller listed them
+ * @throws CannotRotate if no other host would receive a new key, or if another device would lose
+ *   this host
+ * @throws WrongUsage if the network is down
  */
 export async function beginRotation(
   tools: Tools,

@@ -8,25 +8,30 @@ import type { Tools } from '../tools.ts';
 import { advanceRotation, type RotationResult } from './advance.ts';
 import { beginRotation, isRotating } from './begin.ts';
 
-/** What became of the key of one network. */
+/** The result of a rotation in one network. */
 export interface RotationReport {
   readonly interface: string;
-  /** As it is afterwards; null where it cannot be read. */
+  /** The state afterwards; null if it cannot be read. */
   readonly state: Joined | null;
-  /** The first peer that answered to the new key; null where none did, or none had answered before. */
+  /**
+   * The first peer that answered to the new key; null if none did, or if none had answered before.
+   */
   readonly answered: string | null;
-  /** What kept the new key from being in use, or the change from coming to its end. */
+  /** Why the new key is not in use, or why the rotation is incomplete. */
   readonly failure: CpnError | null;
 }
 
-/** A connector whose public key devices hold in their profiles. */
+/** A connector whose public key devices have in their profiles. */
 export interface HeldKey {
   readonly interface: string;
   /** The names of the devices. */
   readonly dialling: readonly string[];
 }
 
-/** Finds the networks in which devices lose this host with a new key; changes nothing. A change that was begun goes on in any case. */
+/**
+ * Finds the networks in which devices would lose this host with a new key. It changes nothing. A
+ * rotation in progress continues in any case.
+ */
 export async function findHeldKeys(
   tools: Pick<Tools, 'store' | 'connect' | 'warn'>,
   network: string | undefined,
@@ -41,10 +46,10 @@ export async function findHeldKeys(
 }
 
 /**
- * Gives networks new keys, one after the other, and goes on with changes that were begun before.
+ * Rotates the keys of networks, one after the other, and continues rotations in progress.
  *
- * @param held what {@link findHeldKeys} gave, and the operator accepted
- * @throws NotJoined where there is no network
+ * @param held the result of {@link findHeldKeys}, which the operator accepted
+ * @throws NotJoined without a network
  */
 export async function rotateKeys(
   tools: Tools,
@@ -92,10 +97,10 @@ async function rotateOne(
 }
 
 /**
- * Gives a network a new key, or goes on with the change that was begun before; no other change is made meanwhile. It ends, and fails, as
- * {@link advanceRotation} says; a signal has the old key back.
+ * Rotates the key of a network, or continues its rotation in progress, while no other change runs.
+ * It ends and fails as {@link advanceRotation} does. A signal restores the old key.
  *
- * @param accepted as {@link beginRotation} takes it
+ * @param accepted the parameter of {@link beginRotation}
  */
 export function rotateKey(
   tools: Tools,
@@ -118,10 +123,10 @@ export function rotateKey(
 }
 
 /**
- * Goes on with a change of keys that was begun before, where there is one and the network is up.
+ * Continues a rotation in progress, if there is one and the network is up.
  *
- * @returns null when there was none
- * @throws Locked at once where another process is at it
+ * @returns null without a rotation
+ * @throws Locked immediately if another process is working on it
  */
 export function resumeRotation(tools: Tools, link: string, confirming: ConfirmOptions): Promise<RotationResult | null> {
   const resume = async () => {

@@ -6,33 +6,33 @@ import type { Address } from '../../core/net/cidr.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';
 import { secondsNow, type Tools } from '../tools.ts';
 
-/** What the peers of a name show. */
+/** The observations of the peers of a name. */
 export interface NameUse {
   readonly name: string;
-  /** Where a peer answers; null where none does. */
+  /** The address at which a peer answers, or null. */
   readonly heardAt: Address | null;
-  /** The address that is used, and at which all peers of the name are silent; null where they are not. */
+  /** The address in use, if all peers of the name are silent at it, else null. */
   readonly silentAt: Address | null;
-  /** All addresses that can be used as far as that is known, the one in use among them. */
+  /** All addresses that are usable as far as known, including the one in use. */
   readonly candidates: readonly Address[];
 }
 
-/** Follows how the peers of each name with several addresses answer at the one in use. */
+/** Tracks how the peers of each name with several addresses answer at the address in use. */
 export class AddressTrials {
   readonly #tools: Pick<Tools, 'monotonic' | 'now'>;
   readonly #trials = new Map<string, AddressTrial>();
   /** Addresses that were silent since the last answer, by name. */
   readonly #silent = new Map<string, Set<Address>>();
-  /** The address that answered last in this place, by name. */
+  /** The address that last answered in this underlay, by name. */
   readonly #answeredLast = new Map<string, Address>();
-  /** This host may have moved: an earlier handshake proves nothing. */
+  /** True if this host may have moved: an earlier handshake then proves nothing. */
   #hasMoved = false;
 
   constructor(tools: Pick<Tools, 'monotonic' | 'now'>) {
     this.#tools = tools;
   }
 
-  /** Silence and answers from before count no longer. */
+  /** Discards earlier silence and answers. */
   reset(): void {
     this.#trials.clear();
     this.#silent.clear();
@@ -40,16 +40,18 @@ export class AddressTrials {
     this.#hasMoved = true;
   }
 
-  /** The addresses at which peers were silent, and which were left for that. */
+  /** The addresses at which peers were silent, and that are therefore not in use. */
   get silent(): readonly Address[] {
     return [...this.#silent.values()].flatMap((addresses) => [...addresses]);
   }
 
   /**
-   * Judges each name. An address that the resolver no longer gives is not tried: it may be another host's by now.
+   * Judges each name. An address that the resolver no longer returns is not tried: it may now be
+   * another host's.
    *
-   * @param answers the last answers of the resolver, as far as there are any; `lookIn` of the result is the number of seconds to the next look,
-   *   null where the next pass will do
+   * @param answers the last replies of the resolver, as far as there are any
+   * @returns the uses of the names; `lookIn` is the number of seconds until the next observation,
+   *   or null if the next pass is soon enough
    */
   look(
     evaluation: Evaluation,
@@ -87,7 +89,10 @@ export class AddressTrials {
     return { uses, lookIn: looks.length === 0 ? null : Math.min(...looks) };
   }
 
-  /** The peers of a name are silent at an address, which is left for `next`; null where there is no other. */
+  /**
+   * Records that the peers of a name are silent at an address, which `next` replaces; null without
+   * an alternative.
+   */
   fail(name: string, address: Address, next: Address | null): void {
     const trial = this.#trials.get(name);
     if (trial === undefined) return;
@@ -112,10 +117,10 @@ function findHeard(peers: readonly ActualPeer[], wall: number): Address[] {
 }
 
 interface NamedPeers {
-  /** The one in use first. */
+  /** The address in use is first. */
   readonly addresses: readonly Address[];
   readonly usable: readonly Address[];
-  /** The peers that are reached by the name, as WireGuard has them. */
+  /** The peers with the name as their endpoint, as WireGuard has them. */
   readonly peers: readonly ActualPeer[];
 }
 

@@ -17,7 +17,10 @@ export class CoalescingTimer {
     }, inMs);
   }
 
-  /** Resolves when the timer expires, has expired since the last call, or `signal` aborts. Then nothing is scheduled. */
+  /**
+   * Resolves when the timer expires, has expired since the last call, or `signal` aborts.
+   * Afterwards nothing is scheduled.
+   */
   async next(signal: AbortSignal): Promise<void> {
     if (!this.#isExpired && !signal.aborted) {
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -33,7 +36,9 @@ export class CoalescingTimer {
   }
 }
 
-/** `seconds`, a fifth more or less, so that hosts that started together do not continue in step. */
+/**
+ * Varies `seconds` by up to a fifth, so that hosts that started together do not continue in step.
+ */
 export function withJitter(seconds: number): number {
   return seconds * (0.8 + 0.4 * Math.random());
 }

@@ -65,7 +65,7 @@ export function createListeners(context: ListenerContext): readonly PassListener
     new SecretListener(tools, link),
     new RotationListener(tools, link, confirmMs, update.trigger),
     new LanRouteListener(tools, link, update.trigger, () => drops.routes),
-    // After the two that note which LANs and routes are dead.
+    // After the two listeners that record which LANs and routes are dead.
     new ServiceListener(tools, link),
     reports,
     prober,

@@ -13,9 +13,15 @@ import { StatusReporter } from './status-reporter.ts';
 import { TransitionLogger } from './transition-logger.ts';
 
 export interface DaemonOptions {
-  /** Seconds between two passes without another trigger, give or take a fifth; {@link defaultHoldSeconds} by default. */
+  /**
+   * Seconds between two passes without another trigger, varied by up to a fifth; {@link
+   * defaultHoldSeconds} by default.
+   */
   readonly interval?: number;
-  /** Milliseconds within which a change that could cut the host off is confirmed; {@link defaultConfirmMs} by default. */
+  /**
+   * Milliseconds within which a change that could cut the host off is confirmed; {@link
+   * defaultConfirmMs} by default.
+   */
   readonly confirmMs?: number;
   /** Ends the daemon; the tunnels stay up. */
   readonly signal: AbortSignal;
@@ -27,13 +33,20 @@ export interface DaemonOptions {
   background?(signal: AbortSignal): Promise<void>;
 }
 
-/** Reconciles every joined network of this host until `signal` aborts. @throws Locked when another daemon runs */
+/**
+ * Reconciles every joined network of this host until `signal` aborts.
+ *
+ * @throws Locked if another daemon runs
+ */
 export async function runDaemon(tools: Tools, options: DaemonOptions): Promise<void> {
   await tools.host.check({ firewall: false });
   await tools.store.lockDaemon(() => new Daemon(tools, options).run());
 }
 
-/** One process for all networks: starts a controller for each, and passes host events, jumps of the clock and reloads to all of them. */
+/**
+ * One process for all networks: starts a controller for each, and passes host events, jumps of the
+ * clock and reloads to all of them.
+ */
 class Daemon {
   readonly #tools: Tools;
   readonly #options: DaemonOptions;
@@ -42,7 +55,7 @@ class Daemon {
   readonly #watches = new Map<string, Promise<Watch>>();
   readonly #timer = new CoalescingTimer();
   readonly #transitions: TransitionLogger;
-  /** Of the search for networks that were joined or left. */
+  /** The health of the search for networks that were joined or left. */
   readonly #health: LoopHealth;
   readonly #reporter: StatusReporter;
   #cleanup: Promise<void> | null = null;
@@ -95,7 +108,7 @@ class Daemon {
       if (unreadable[0]) this.#health.fail(unreadable[0].error);
       else this.#health.heal();
       const joined = states.filter(isJoined);
-      // Before the watches: one that fails must not keep a network from being reconciled.
+      // Before the watches: a watch that fails must not prevent a network from being reconciled.
       for (const { interface: link } of joined) if (!this.#networks.has(link)) this.#start(link);
       if (joined.length > 0) await this.#watch('devices', () => host.watchDevices((event) => this.#onEvent(event)));
       const { watchFirewall } = host;
@@ -111,7 +124,7 @@ class Daemon {
     }
   }
 
-  /** Does not delay the networks: a control plane that is unreachable takes until its deadline. */
+  /** Does not delay the networks: an unreachable control plane takes until its deadline. */
   #finishLeaving(): void {
     this.#cleanup ??= finishLeaving(this.#tools)
       .catch((error: unknown) => this.#tools.log.error({ error: String(error) }, 'cleanup of former networks failed'))
@@ -126,7 +139,7 @@ class Daemon {
     if (isSettled) this.#reporter.update(networks, problem);
   }
 
-  /** The loop that no longer runs; null when all of them do. */
+  /** Returns the name of a loop that no longer runs, or null. */
   #findStuck(): string | null {
     if (this.#health.isStuck(1.2 * this.#interval)) return 'networks';
     return [...this.#networks.values()].find(({ controller }) => controller.isStuck)?.controller.link ?? null;
@@ -158,7 +171,7 @@ class Daemon {
   }
 
   #onEvent(event: HostEvent): void {
-    // A new interface may be that of a network just joined.
+    // A new interface may be that of a network that was just joined.
     if (event.kind === 'link' && !event.removed) this.#timer.schedule(100);
     for (const { controller } of this.#networks.values()) controller.onEvent(event);
   }
@@ -177,13 +190,17 @@ function hasRules({ enrollment, receipt }: State): boolean {
   return enrollment.type === 'connector' || receipt.some(({ made }) => made === 'firewall');
 }
 
-/** Seconds between two readings of the clocks, and the difference between them that counts as a jump. */
+/**
+ * Seconds between two readings of the clocks, and the difference between them that counts as a
+ * jump.
+ */
 const clockEvery = 5;
 const clockTolerance = 2;
 
 /**
- * Calls `onJump` when the host slept, or its clock was set: then the wall clock, or the clock that includes sleep, advanced further
- * than the one that stops during sleep. Resolves when `signal` aborts.
+ * Calls `onJump` when the host slept, or when its clock was set: the wall clock, or the clock that
+ * includes sleep, then advanced further than the clock that stops during sleep. Resolves when
+ * `signal` aborts.
  */
 export async function watchClock(tools: Tools, signal: AbortSignal, onJump: (seconds: number) => void): Promise<void> {
   const read = () => {

@@ -4,16 +4,21 @@ import type { Tools } from '../tools.ts';
 import { withJitter } from './coalescing-timer.ts';
 import type { PassListener } from './pass-listener.ts';
 
-/** Seconds between two requests, and after one that failed. */
+/** Seconds between two requests, and after a failed one. */
 const usualRest = 3_600;
 const restAfterFailure = 300;
 
-/** Follows the description of one network's service: reads it at the start, and then once an hour. */
+/**
+ * Follows the description of one network's service: reads it at the start, and then once an hour.
+ */
 export class FeatureFollower implements PassListener {
   readonly #tools: Tools;
   readonly #link: string;
   readonly #onChange: () => void;
-  /** Of the last description that this process read; an earlier version may have saved what is on disk. */
+  /**
+   * The ETag of the last description that this process read. An earlier version may have saved the
+   * features on disk.
+   */
   #etag: string | null = null;
   #url: string | null = null;
 
@@ -31,7 +36,7 @@ export class FeatureFollower implements PassListener {
     }
   }
 
-  /** Returns the seconds until the next request. After any failure the features stay as they were. */
+  /** Returns the seconds until the next request. A failure leaves the features unchanged. */
   async #read(signal: AbortSignal): Promise<number> {
     const { store, log, describe } = this.#tools;
     const facts = { interface: this.#link };

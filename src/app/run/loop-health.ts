@@ -1,4 +1,7 @@
-/** Seconds that an iteration may take: its tools and requests have deadlines of their own, which together are below this. */
+/**
+ * The most seconds of an iteration. The deadlines of its tools and requests are together below
+ * this.
+ */
 const longestIteration = 300;
 /** Seconds that an iteration may start late, on a machine under load. */
 const slack = 60;
@@ -6,9 +9,9 @@ const slack = 60;
 /** The status of one loop, for the supervisor of the daemon. */
 export interface LoopStatus {
   readonly link: string;
-  /** Whether an iteration began and ended since the last {@link LoopHealth.startOver}. */
+  /** True if an iteration began and ended since the last {@link LoopHealth.startOver}. */
   readonly isSettled: boolean;
-  /** Why the last iteration failed; null when it did not. */
+  /** Why the last iteration failed; null if it succeeded. */
   readonly problem: string | null;
 }
 
@@ -18,7 +21,9 @@ export class LoopHealth {
   readonly #clock: () => number;
   #isRunning = false;
   #since: number;
-  /** Counts the calls of startOver(); and which of them the current and the last iteration followed. */
+  /**
+   * The number of calls of startOver(), and its values at the current and at the last iteration.
+   */
   #round = 0;
   #current = -1;
   #settled = -1;
@@ -35,7 +40,9 @@ export class LoopHealth {
     return { link: this.#link, isSettled: this.#settled === this.#round, problem: this.#problem };
   }
 
-  /** True when an iteration does not end, or the next one, due within `pause` seconds, is overdue. */
+  /**
+   * True if an iteration does not end, or if the next one, due within `pause` seconds, is overdue.
+   */
   isStuck(pause: number): boolean {
     return this.#clock() - this.#since > (this.#isRunning ? longestIteration : pause + slack);
   }

@@ -14,23 +14,31 @@ import { withJitter } from './coalescing-timer.ts';
 import type { PassListener } from './pass-listener.ts';
 import { TransitionLogger } from './transition-logger.ts';
 
-/** Seconds for which a service is asked to hold a long poll. Debian's haproxy ends what takes 50 s, and common proxies what takes a minute. */
+/**
+ * Seconds for which a service is requested to hold a long poll. Debian's haproxy ends requests
+ * after 50 s, and common proxies after a minute.
+ */
 const holdSeconds = { least: 40, most: 45 };
-/** A shorter hold, after gateways ended longer ones, is not halved further. */
+/** The shortest hold in seconds; after gateways ended longer ones, it is not halved further. */
 const shortestHold = 5;
-/** Seconds after which the usual hold, and changes alone, are tried again. */
+/** Seconds after which the usual hold, and deltas, are tried again. */
 const retryAfterGateway = 3_600;
-/** The most frequent requests to a service that answers long polls at once. */
+/** The rate limit for a service that replies to long polls immediately. */
 const pace: RateLimit = { most: 10, withinMs: 10_000 };
-/** Milliseconds between two tries, at least: full jitter alone may be no wait at all. */
+/**
+ * The shortest time in milliseconds between two attempts: full jitter alone may be no wait at all.
+ */
 const restMs = 200;
-/** Milliseconds between two checks for a new membership while the service refuses this one: another process may write it at any time. */
+/**
+ * Milliseconds between two checks for a new membership while the service refuses this one. Another
+ * process may write it at any time.
+ */
 const checkMs = 2_000;
 
 /** Applies an update; resolves to whether a pass did so. */
 export type ApplyUpdate = (update: StateUpdate) => Promise<boolean>;
 
-/** Requests the map of one network again and again: by long polls, where the service supports them. */
+/** Requests the map of one network repeatedly: by long polls, if the service supports them. */
 export class MapFollower implements PassListener {
   readonly #tools: Tools;
   readonly #link: string;
@@ -42,36 +50,43 @@ export class MapFollower implements PassListener {
   readonly #backoff: Backoff;
   readonly #transitions: TransitionLogger;
   #round = new AbortController();
-  /** When the last answers arrived, in milliseconds. */
+  /** When the last replies arrived, in milliseconds. */
   #answers: number[] = [];
   #failures = 0;
-  /** In ISO 8601: the last answer, and the first failure after it; null for none. */
+  /** In ISO 8601: the last success, and the first failure after it; null for none. */
   #lastSuccess: string | null = null;
   #failingSince: string | null = null;
-  /** Whether the control plane answered since the last reset; only then a request is a long poll. */
+  /** True if the control plane replied since the last reset. Only then a request is a long poll. */
   #hasAnswered = false;
-  /** Whether the service refused the last request: this host may have to join again. */
+  /** True if the service refused the last request: this host may have to join again. */
   #isRefused = false;
-  /** Whether there is no token for a request, which was logged. */
+  /** True if there is no token for a request. This was logged. */
   #isLocal = false;
-  /** The hold that a gateway allows, in seconds, and until when it is used; null for the usual one. */
+  /**
+   * The hold in seconds that a gateway allows, and until when it is used; null for the usual hold.
+   */
   #shortHold: { readonly seconds: number; readonly until: number } | null = null;
-  /** The hold of the last long poll, if a gateway may have ended it, in seconds. The next answer shows that the service works. */
+  /**
+   * The hold in seconds of the last long poll, if a gateway may have ended it. The next reply shows
+   * that the service works.
+   */
   #ended: number | null = null;
-  /** Until when a gateway is expected to refuse changes alone. */
+  /** Until when a gateway is expected to refuse deltas. */
   #wholeMapsUntil = 0;
-  /** The whole map was requested for the nonce of the network. A service may have none. */
+  /** True if the whole map was requested for the nonce of the network. A service may have none. */
   #isNonceRequested = false;
-  /** The map that waits for a second, equal answer. */
+  /** The map that waits for a second, equal reply. */
   #heldMap: HeldMap | null = null;
   /** The control plane, the peer and the token of the last request; null before the first. */
   #identity: string | null = null;
-  /** The revision that the request under way names; undefined while there is none. */
+  /** The revision in the pending request; undefined if none is pending. */
   #polled: string | null | undefined;
 
   /**
-   * @param onIdle called between two long polls, whose connection it may use; the second one begins when it is done
-   * @param onMessages receives what the service sends to this host alone; it does not delay the next request
+   * @param onIdle called between two long polls, whose connection it may use; the second one begins
+   *   when it is done
+   * @param onMessages receives the service's messages to this host; it does not delay the next
+   *   request
    */
   constructor(
     tools: Tools,
@@ -108,7 +123,10 @@ export class MapFollower implements PassListener {
     if (evaluation !== null) this.#compare(evaluation.state);
   }
 
-  /** Starts a new request at once: after a change of the underlay, or a sleep, a connection may be dead without a reset. */
+  /**
+   * Starts a new request immediately. After a change of the underlay, or a sleep, a connection may
+   * be dead without a reset.
+   */
   reset(): void {
     this.#failures = 0;
     this.#hasAnswered = false;
@@ -130,14 +148,16 @@ export class MapFollower implements PassListener {
   }
 
   async #checkState(): Promise<void> {
-    // The next request reports a state that cannot be read.
+    // The next request reports an unreadable state.
     const state = await this.#tools.store.read(this.#link).catch(() => null);
     if (state !== null && isJoined(state)) this.#compare(state);
   }
 
   /**
-   * After the host joined again, or its control plane moved, the current request and the pause after it are for the former membership.
-   * A long poll for another revision than the state's would hide from a state that was restored what it has not read.
+   * Resets if the membership or the revision changed. After the host joined again, or its control
+   * plane moved, the current request and the pause after it are for the former membership. After a
+   * state was restored, a long poll with a revision other than the state's would hide changes from
+   * it.
    */
   #compare(state: Joined): void {
     const isOther = this.#identity !== null && this.#identity !== identifyMembership(state);
@@ -193,7 +213,8 @@ export class MapFollower implements PassListener {
         if (retryAfterMs !== undefined) return restMs + retryAfterMs;
         if (failure !== null || !isApplied) return this.#pauseAfter(failure);
         this.#failures = 0;
-        // Without a revision there is nothing to wait for: only the next answer tells whether the service waits.
+        // Without a revision there is nothing to wait for: only the next reply shows whether the
+        // service waits.
         if (!waited && (seconds > 0 || state.membership.map.revision !== null)) return this.#pause();
         if (update.map === null && messages.length === 0) await untilAborted(round, this.#onIdle());
       }
@@ -219,14 +240,19 @@ export class MapFollower implements PassListener {
     return { error: failure.message, since: this.#failingSince, lastSuccess: this.#lastSuccess };
   }
 
-  /** Whether `cpn leave` caused the refusal: it holds the lock from the removal of the peer until the state is removed. */
+  /**
+   * True if `cpn leave` caused the refusal: it holds the lock from the removal of the peer until
+   * the state is removed.
+   */
   async #isLeft(): Promise<boolean> {
     const { store } = this.#tools;
     await store.lock(async () => {}).catch(() => {});
     return (await store.read(this.#link)) === null;
   }
 
-  /** Seconds. Of hosts whose requests begin at the same time, not all end at the same time. */
+  /**
+   * Returns seconds. Random, so that requests of hosts that begin together do not all end together.
+   */
   #nextHold(): number {
     const short = this.#shortHold;
     if (short !== null && this.#tools.monotonic() < short.until) return short.seconds;
@@ -236,8 +262,9 @@ export class MapFollower implements PassListener {
   }
 
   /**
-   * Returns the milliseconds until the next request. The next request is no long poll, so it shows at once whether the control
-   * plane works. If it fails, the control plane is reported as down; if not, a gateway ended the long poll.
+   * Returns the milliseconds until the next request. The next request is no long poll, so it shows
+   * immediately whether the control plane works. If it fails, the control plane is reported as
+   * down; if not, a gateway ended the long poll.
    */
   #checkAfter(seconds: number, { retryAfterMs }: Unreachable): number {
     this.#hasAnswered = false;
@@ -269,19 +296,22 @@ export class MapFollower implements PassListener {
   }
 }
 
-/** True of a host that joined before there were nonces. */
+/** True of a host that joined before nonces existed. */
 function lacksNonce({ features, membership }: Joined): boolean {
   return features?.includes('map-deletion') === true && membership.map.nonce === undefined;
 }
 
-/** True for another map, for a deletion, and for a confirmation of the present one that is to be saved. */
+/**
+ * True for another map, for a deletion, and for a confirmation of the present map that must be
+ * saved.
+ */
 function hasChanges({ map, confirmedAt, deletedAt }: StateUpdate, state: Joined): boolean {
   return (
     map !== null || deletedAt !== undefined || (confirmedAt !== undefined && isConfirmationDue(state, confirmedAt))
   );
 }
 
-/** Resolves with the work, or earlier when `signal` aborts. */
+/** Resolves with the work, or earlier if `signal` aborts. */
 async function untilAborted(signal: AbortSignal, work: Promise<void>): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   signal.addEventListener('abort', () => resolve());

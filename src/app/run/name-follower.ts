@@ -16,11 +16,11 @@ import { TransitionLogger } from './transition-logger.ts';
 /** Seconds after which a name is resolved again although its peers answer. */
 const renewal = 600;
 
-/** Resolves the names of a network again when there is a reason to, and chooses among the addresses of each. */
+/** Resolves the names of a network again when needed, and chooses among the addresses of each. */
 export class NameFollower implements PassListener {
   readonly #tools: Tools;
   readonly #link: string;
-  /** Seconds between two queries for the same name, at least. */
+  /** The shortest time in seconds between two queries for the same name. */
   readonly #interval: number;
   readonly #update: PendingUpdate;
   readonly #transitions: TransitionLogger;
@@ -29,7 +29,7 @@ export class NameFollower implements PassListener {
   readonly #trials: AddressTrials;
   /** Names that were not resolved since this host may have moved; null for all. */
   #unsorted: Set<string> | null = new Set();
-  /** The last answer for each name. */
+  /** The last reply for each name. */
   readonly #answers = new Map<string, readonly Address[]>();
   #isBusy = false;
 
@@ -43,21 +43,21 @@ export class NameFollower implements PassListener {
     this.#transitions = new TransitionLogger(tools.log, { interface: link }, messages);
   }
 
-  /** In another network a name may have other addresses. */
+  /** In another network, a name may have other addresses. */
   reset(): void {
     this.#queriedAt.clear();
     this.#trials.reset();
     this.#unsorted = null;
   }
 
-  /** Does not wait for the resolver: one that does not answer must not delay passes. */
+  /** Does not wait for the resolver: a resolver that does not reply must not delay passes. */
   onPass({ evaluation }: Pass): void {
     if (evaluation !== null) void this.resolveDue(evaluation);
   }
 
   /**
-   * Resolves the names that are due, and leaves addresses that are silent. Adds the addresses to the update for the next pass if they
-   * changed. Never rejects.
+   * Resolves the names that are due, and replaces silent addresses. Changed addresses are added to
+   * the update for the next pass. Never rejects.
    */
   async resolveDue(evaluation: Evaluation): Promise<void> {
     if (this.#isBusy) return;
@@ -83,7 +83,7 @@ export class NameFollower implements PassListener {
     }
   }
 
-  /** A name whose peers had a recent handshake is due late: their endpoints are in use and right. */
+  /** A name whose peers had a recent handshake is due late: their endpoints work. */
   #findDue({ state, actual }: Evaluation): { readonly due: Set<string>; readonly quiet: ReadonlySet<string> } {
     const now = secondsNow(this.#tools);
     const quiet = namesOfQuietPeers(state, (publicKey) => {
@@ -106,7 +106,10 @@ export class NameFollower implements PassListener {
     this.#answers.delete(name);
   }
 
-  /** The quiet names that are resolved for the first time since this host may have moved: the resolver's order is that of this place. */
+  /**
+   * Returns the quiet names that are resolved for the first time since this host may have moved.
+   * They take the resolver's order, which is for the present network.
+   */
   #takeUnsorted(due: ReadonlySet<string>, quiet: ReadonlySet<string>, state: Joined): ReadonlySet<string> {
     this.#unsorted ??= new Set(namesOf(state));
     const unsorted = this.#unsorted;
@@ -114,7 +117,7 @@ export class NameFollower implements PassListener {
     return new Set(taken.filter((name) => quiet.has(name)));
   }
 
-  /** Puts the address first at which a name's peers answer, or the next one where they are silent. */
+  /** Puts the address first at which a name's peers answer, or the next one if they are silent. */
   async #choose(resolved: Resolved, uses: readonly NameUse[], state: Joined): Promise<Resolved> {
     const chosen: Record<string, readonly Address[]> = {};
     for (const { name, heardAt, silentAt, candidates } of uses) {
@@ -136,7 +139,7 @@ export class NameFollower implements PassListener {
     return Object.keys(chosen).length === 0 ? resolved : { ...resolved, ...chosen };
   }
 
-  /** The address to use after a silent one; null where there is no other with a route. */
+  /** Returns the address to use after a silent one; null if no other has a route. */
   async #findNext(silent: Address, candidates: readonly Address[], state: Joined): Promise<Address | null> {
     const at = candidates.indexOf(silent);
     for (const address of [...candidates.slice(at + 1), ...candidates.slice(0, Math.max(at, 0))]) {

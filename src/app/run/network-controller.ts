@@ -12,13 +12,18 @@ import { reconcile } from './reconcile.ts';
 import { TransitionLogger } from './transition-logger.ts';
 
 export interface ControllerOptions {
-  /** Seconds between two passes without another trigger, give or take a fifth. */
+  /** Seconds between two passes without another trigger, varied by up to a fifth. */
   readonly interval: number;
-  /** Milliseconds within which a change that could cut the host off is confirmed, or rolled back. */
+  /**
+   * Milliseconds within which a change that could cut the host off is confirmed, or else rolled
+   * back.
+   */
   readonly confirmMs: number;
 }
 
-/** Reconciles one network of this host, one pass at a time, and runs the listeners of these passes. */
+/**
+ * Reconciles one network of this host, one pass at a time, and runs the listeners of these passes.
+ */
 export class NetworkController {
   readonly link: string;
   readonly #tools: Tools;
@@ -79,7 +84,7 @@ export class NetworkController {
     return this.#health.status;
   }
 
-  /** True when a pass does not end, or the next one is overdue. */
+  /** True if a pass does not end, or if the next one is overdue. */
   get isStuck(): boolean {
     return this.#health.isStuck(1.2 * this.#options.interval);
   }
@@ -90,7 +95,10 @@ export class NetworkController {
     this.#scheduler.triggerByEvent(isOwn || areUrgent.includes(true));
   }
 
-  /** The host slept, or a user requested a reload: observations from outside this host may be outdated. */
+  /**
+   * Resets after the host slept, or a user requested a reload: observations from outside this host
+   * may be outdated.
+   */
   reset(): void {
     this.#reset('wake');
   }
@@ -113,7 +121,7 @@ export class NetworkController {
     for (const listener of this.#listeners) listener.onResult?.(next.error);
   }
 
-  /** Returns false when a listener failed: then a retry follows, as after a failed pass. */
+  /** Returns false if a listener failed. A retry then follows, as after a failed pass. */
   async #notify(pass: Pass): Promise<boolean> {
     try {
       for (const listener of this.#listeners) await listener.onPass?.(pass);
@@ -125,7 +133,10 @@ export class NetworkController {
   }
 }
 
-/** Returns tools that count each failed call to the control plane for the network of `link`; an aborted call is no failure. */
+/**
+ * Returns tools that count each failed call to the control plane for the network of `link`. An
+ * aborted call is no failure.
+ */
 export function countCalls(tools: Tools, link: string): Tools {
   const counted =
     <Given extends unknown[], Reply>(operation: string, call: (...given: Given) => Promise<Reply>) =>

@@ -2,15 +2,20 @@ import { CpnError } from '../../core/errors/index.ts';
 import { backoffDelay } from '../../core/util/backoff.ts';
 import { CoalescingTimer, withJitter } from './coalescing-timer.ts';
 
-/** Milliseconds in which host events are combined into one pass; those of other interfaces are less urgent. */
+/**
+ * Milliseconds in which host events are combined into one pass. Events of other interfaces are less
+ * urgent.
+ */
 const gatherMs = 100;
 const gatherOthersMs = 2_000;
-/** Milliseconds from the end of a pass to one that a host event starts, at least. */
+/**
+ * The shortest time in milliseconds between the end of a pass and a pass that a host event starts.
+ */
 const restMs = 500;
 
-/** What to do after a pass. */
+/** What follows a pass. */
 export interface NextPass {
-  /** Why the pass failed, wholly or in part; null for success. */
+  /** Why the pass failed, completely or in part; null for success. */
   readonly error: unknown;
   /** Milliseconds after which a postponed repair is due; null without one. */
   readonly requeueAfter: number | null;
@@ -25,7 +30,7 @@ export class PassScheduler {
   /** When the last pass ended, in milliseconds of performance.now(). */
   #endedAt = Number.NEGATIVE_INFINITY;
 
-  /** @param interval seconds between two passes without another trigger, give or take a fifth */
+  /** @param interval seconds between two passes without another trigger, varied by up to a fifth */
   constructor(interval: number) {
     this.#interval = interval;
   }
@@ -45,12 +50,18 @@ export class PassScheduler {
     this.trigger(Math.max(rested, isUrgent ? gatherMs : gatherOthersMs));
   }
 
-  /** The state on disk changed, and with it perhaps the cause of an error that no retry can fix. */
+  /**
+   * Called when the state on disk changed. The change may have removed the cause of an error that
+   * no retry can fix.
+   */
   triggerByStateChange(): void {
     if (this.#isTerminal) this.#retry();
   }
 
-  /** Schedules what follows from the result of a pass: a retry with backoff, the postponed repair, or nothing before the interval. */
+  /**
+   * Schedules what follows the result of a pass: a retry with backoff, the postponed repair, or
+   * nothing before the interval.
+   */
   schedule({ error, requeueAfter }: NextPass): void {
     this.#endedAt = performance.now();
     this.#isTerminal = error instanceof CpnError && !error.isRetryable;

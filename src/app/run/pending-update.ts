@@ -7,24 +7,24 @@ interface PendingDelivery {
   readonly applied: PromiseWithResolvers<boolean>;
 }
 
-/** Collects what the next pass takes into account in addition to the state on disk, and triggers that pass. */
+/** Collects the input of the next pass in addition to the state on disk, and triggers that pass. */
 export class PendingUpdate {
   readonly trigger: (inMs?: number) => void;
   #waiting: PendingDelivery | null = null;
   #taken: PendingDelivery | null = null;
-  /** What a pass over a host that cannot be observed applied in part. */
+  /** The update that a pass over a host that cannot be observed applied in part. */
   #partial: StateUpdate | null = null;
   #last: StateUpdate = noUpdate;
   #resolved: Resolved | null = null;
   #measured: Pick<StateUpdate, 'failed' | 'pathMtu' | 'silent'> = {};
   #isClosed = false;
 
-  /** @param trigger starts a pass, at once or after so many milliseconds */
+  /** @param trigger starts a pass, immediately or after the given milliseconds */
   constructor(trigger: (inMs?: number) => void) {
     this.trigger = trigger;
   }
 
-  /** Adds the newest map, which replaces one that still waits. Resolves to whether a pass applied it. */
+  /** Adds the newest map, which replaces a waiting one. Resolves to whether a pass applied it. */
   addMap(update: StateUpdate): Promise<boolean> {
     if (this.#isClosed) return Promise.resolve(false);
     const applied = Promise.withResolvers<boolean>();
@@ -38,12 +38,12 @@ export class PendingUpdate {
     this.trigger();
   }
 
-  /** Sets what every pass takes into account from now on; triggers none. */
+  /** Sets the input of every pass from now on; triggers none. */
   set(measured: Pick<StateUpdate, 'failed' | 'pathMtu' | 'silent'>): void {
     this.#measured = { ...this.#measured, ...measured };
   }
 
-  /** The update for a pass that starts now. */
+  /** Returns the update for a pass that starts now. */
   take(): StateUpdate {
     const update = this.#waiting?.update ?? this.#partial ?? noUpdate;
     this.#last = update;
@@ -57,7 +57,8 @@ export class PendingUpdate {
   /**
    * Reports to the sender of the map whether the pass applied it.
    *
-   * @param isPartial whether the next pass must have the map again: without it, the pass would give back what it took away
+   * @param isPartial true if the next pass must have the map again: without it, the pass would
+   *   restore what this pass removed
    */
   settle(isApplied: boolean, isPartial = false): void {
     this.#partial = isPartial ? this.#last : null;
@@ -65,7 +66,7 @@ export class PendingUpdate {
     this.#taken = null;
   }
 
-  /** No pass follows. */
+  /** Rejects all maps: no pass follows. */
   close(): void {
     this.#isClosed = true;
     for (const delivery of [this.#taken, this.#waiting]) delivery?.applied.resolve(false);

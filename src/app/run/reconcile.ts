@@ -8,19 +8,23 @@ import type { Tools } from '../tools.ts';
 import type { DriftDamper } from './listeners/drift-damper.ts';
 import type { NextPass } from './pass-scheduler.ts';
 
-/** What the passes over one network have in common. */
+/** The common inputs of all passes over one network. */
 export interface ReconcileContext {
   readonly tools: Tools;
   readonly link: string;
-  /** Milliseconds within which a change that could cut the host off is confirmed, or rolled back. */
+  /**
+   * Milliseconds within which a change that could cut the host off is confirmed, or else rolled
+   * back.
+   */
   readonly confirmMs: number;
   readonly damper: DriftDamper;
 }
 
 /**
- * Makes one pass over a network.
+ * Runs one pass over a network.
  *
- * @returns what it did, and what to do next; its `pass` is null when it failed. Null when the network is no longer joined
+ * @returns its result, and what follows; `pass` is null if it failed. Null if the network is no
+ *   longer joined.
  */
 export async function reconcile(
   { tools, link, confirmMs, damper }: ReconcileContext,

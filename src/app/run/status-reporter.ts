@@ -3,10 +3,13 @@ import type { Supervisor } from '../../host/supervisor.ts';
 import type { Tools } from '../tools.ts';
 import type { LoopStatus } from './loop-health.ts';
 
-/** Characters that fit on a line of a terminal, more or less. */
+/** The number of characters that roughly fit on a line of a terminal. */
 const longestStatus = 300;
 
-/** Reports to the supervisor: ready once every network had its pass, and alive only while every loop runs. */
+/**
+ * Reports to the supervisor: ready once every network had its pass, and alive only while every loop
+ * runs.
+ */
 export class StatusReporter {
   readonly #tools: Pick<Tools, 'sleep' | 'log'>;
   readonly #supervisor: Supervisor | null;
@@ -44,7 +47,10 @@ export class StatusReporter {
     await this.#supervisor?.report({ state: 'stopping', status: 'stopping; the tunnels stay up' });
   }
 
-  /** Reports twice within the supervisor's timeout that the daemon is alive, unless `findStuck` returns a loop that is not. */
+  /**
+   * Reports twice within the supervisor's timeout that the daemon is alive, unless `findStuck`
+   * returns a stuck loop.
+   */
   async beat(signal: AbortSignal, findStuck: () => string | null): Promise<void> {
     const timeout = this.#supervisor?.watchdogMs ?? null;
     if (this.#supervisor === null || timeout === null) return;

@@ -20,7 +20,7 @@ export class TransitionLogger {
     this.#messages = messages;
   }
 
-  /** Sets the present problem, null for none; true when it differs from the last one. */
+  /** Sets the present problem, null for none. Returns true if it differs from the last one. */
   update(error: unknown): boolean {
     const name = error === null ? null : nameOf(error);
     if (name === this.#current) return false;
@@ -36,7 +36,10 @@ export class TransitionLogger {
   }
 }
 
-/** Without the message, which may contain a duration, and without the status of a refusal: they may differ each time. */
+/**
+ * Leaves out the message, which may contain a duration, and the status of a refusal: they may
+ * differ each time.
+ */
 function nameOf(error: unknown): string {
   if (!(error instanceof CpnError)) return String(error);
   const { stderr = '', path = '', drops = '' } = error.facts;

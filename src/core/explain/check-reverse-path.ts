@@ -14,7 +14,7 @@ export function reversePathKeys(link: string): { readonly all: string; readonly 
  * Checks whether the kernel would accept the reply, which arrives by our interface.
  *
  * @param back the route from this host's own address to the source of the reply, which the filter
- *   looks up; null without a lookup
+ *   evaluates; null without a lookup
  */
 export function checkReversePath(address: Address, view: NetworkOnHost, back: KernelRoute | null): Check {
   if (familyOf(address) === 6) return passes('rp_filter', 'IPv6 has none');

@@ -34,7 +34,7 @@ export interface Forwarding {
  *
  * Relayed packets always get this connector's own address. Connections that its LAN begins get it
  * unless options disable that. A host accepts from a connector only the connector's own address and
- * the routes for which it uses this connector, and hosts may differ in that for a while.
+ * the routes for which it uses this connector. Hosts may differ in that for a while.
  */
 export function forwardingRules({
   link,

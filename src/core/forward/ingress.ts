@@ -67,8 +67,8 @@ export interface Ingresses {
 
 /**
  * Finds the interfaces whose forwarding the routes of a connector need. If the forwarding of such
- * an interface was off, packets from it may not leave by any interface that exists at that time, or
- * by a network card. Interfaces that Docker, libvirt or a VPN creates later are not affected.
+ * an interface was off, packets from it may leave neither by an interface that exists at that time,
+ * nor by a network card. Interfaces that Docker, libvirt or a VPN creates later are not affected.
  */
 export function findIngresses(
   routes: readonly Prefix[],

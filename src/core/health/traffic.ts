@@ -75,9 +75,10 @@ export interface Inflow {
 
 /**
  * Bytes per second that a peer sends without using this host. A liveness probe costs 96 bytes if it
- * is refused, and four such packets if it is accepted: 500 bytes per second at three probes in two
- * seconds. A keepalive has 32 bytes, a handshake 148 (drivers/net/wireguard/messages.h). Each peer
- * is measured separately, so that a hundred idle peers still count as idle.
+ * is refused, and four such packets if it is accepted. At three probes in two seconds, these are
+ * 500 bytes per second. A keepalive has 32 bytes, a handshake 148
+ * (drivers/net/wireguard/messages.h). Each peer is measured separately, so that a hundred idle
+ * peers still count as idle.
  */
 const idleRate = 1_000;
 

@@ -20,8 +20,8 @@ const tolerance = 2000;
 
 /**
  * Returns the time of the service, in milliseconds since 1970. The wall clock counts only until the
- * service first replies after a start of the host, and the result is never earlier than the last
- * saved time.
+ * service first replies after a start of the host. The result is never earlier than the last saved
+ * time.
  */
 export function serviceTimeOf(clock: ServiceClock | undefined, { now, uptime }: HostClocks, saved = 0): number {
   if (clock === undefined || uptime < clock.uptime) return Math.max(now, saved);

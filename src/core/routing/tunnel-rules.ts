@@ -52,8 +52,8 @@ export const mainRule = makeRule(rulePriority.main, { table: 'main', suppress: 0
 export const tunnelRule = makeRule(rulePriority.tunnel, { not: true, fwmark: tunnelMark, table: tunnelTable });
 
 /**
- * Sends into the tunnel the packets that the rules above exempt but for which the host has no
- * route, as to a resolver on a host without a default route.
+ * Sends exempted packets into the tunnel after all if the host has no route for them, as to a
+ * resolver on a host without a default route.
  */
 const lastRule = makeRule(rulePriority.last, { not: true, fwmark: tunnelMark, table: tunnelTable });
 

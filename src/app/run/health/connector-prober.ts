@@ -30,33 +30,37 @@ import { readTraffic, renewPeers } from './renew-peers.ts';
 
 /** Milliseconds after which an answer no longer counts. */
 const answerWithin = 2_000;
-/** Seconds from the end of a round to the next, at least. */
+/** The shortest pause in seconds between two rounds. */
 const leastRest = 0.1;
 
 /**
- * Seconds in which silence counts against no connector after this host moved, or changed its key: until then its peers learn the new
- * endpoint or key, or a handshake is forced. Another move within `betweenMoves` seconds of the last counts as the same one, so that a flapping interface hides
- * no dead connector.
+ * Seconds in which silence does not count against a connector after this host moved or rotated its
+ * key. In this time its peers receive the new endpoint or key, or a handshake is forced. Another
+ * move within `betweenMoves` seconds counts as the same one, so that a flapping interface hides no
+ * dead connector.
  */
 const graceAfterMove = 5;
 const betweenMoves = 15;
 
-/** Probes the liveness of connectors through the tunnel, where another can take over. */
+/** Probes the liveness of connectors through the tunnel, if another can take over. */
 export class ConnectorProber {
   readonly #tools: Tools;
   readonly #link: string;
   readonly #onChange: () => void;
-  /** Those that are not probed too: what is known of them counts when they are probed again. */
+  /**
+   * All connectors, also those that are not probed: their liveness counts when they are probed
+   * again.
+   */
   #connectors: readonly ProbedConnector[] = [];
   #probed: readonly ProbedConnector[] = [];
-  /** The last value of `failed` that was reported. */
+  /** The last reported value of `failed`. */
   #reported = '[]';
   /** When this host last moved, in seconds. */
   #movedAt = Number.NEGATIVE_INFINITY;
   /** The keys of this host, as of the last pass; null before the first. */
   #ownKeys: readonly PublicKey[] | null = null;
   #wake = () => {};
-  /** The handshakes that are being forced; null while there are none. */
+  /** The handshakes that are being forced; null without any. */
   #renewing: Promise<void> | null = null;
 
   /** @param onChange called whenever `failed` changes */
@@ -77,7 +81,7 @@ export class ConnectorProber {
       }));
   }
 
-  /** The milliseconds that answers take, of each connector that answers. */
+  /** The round-trip times in milliseconds of the connectors that answer. */
   get rtts(): ReadonlyMap<PublicKey, number> {
     return new Map(
       this.#probed.flatMap(({ peer, rtt, liveness }): [PublicKey, number][] =>
@@ -86,20 +90,24 @@ export class ConnectorProber {
     );
   }
 
-  /** This host may have moved: its peers may not have its new endpoint yet. */
+  /** Records that this host may have moved: its peers may not have its new endpoint yet. */
   move(): void {
     const now = this.#tools.monotonic();
     if (now - this.#movedAt >= betweenMoves) this.#movedAt = now;
   }
 
-  /** Probes the connectors of this evaluation from now on; null, for a network that is down, has none. */
+  /**
+   * Probes the connectors of this evaluation from now on; null, for a network that is down, has
+   * none.
+   */
   follow(evaluation: Evaluation | null): void {
     const keys = evaluation && ownKeys(evaluation.state);
     if (keys !== null && this.#ownKeys !== null && !sameMembers(keys, this.#ownKeys)) this.move();
     this.#ownKeys = keys;
     const wasCutOff = this.#connectors.some(({ isCutOff }) => isCutOff);
     this.#connectors = updateConnectors(this.#connectors, evaluation, secondsNow(this.#tools));
-    // While this host was cut off it was not probed, so that another grace hides no dead connector.
+    // While this host was cut off, silence did not count. Another grace period therefore hides no
+    // dead connector.
     if (wasCutOff && !this.#connectors.some(({ isCutOff }) => isCutOff)) this.#movedAt = this.#tools.monotonic();
     this.#probed = this.#connectors.filter(({ isProbed }) => isProbed);
     this.#reported = JSON.stringify(this.failed);
@@ -120,7 +128,7 @@ export class ConnectorProber {
       const now = this.#tools.monotonic();
       await this.#round(this.#probed, now - last);
       last = now;
-      // On a busy machine a round takes long itself.
+      // On a busy machine, the round itself takes long.
       const rest = everyInService - (this.#tools.monotonic() - now);
       await this.#tools.sleep(1000 * Math.max(rest, leastRest), signal);
     }
@@ -132,10 +140,11 @@ export class ConnectorProber {
     if (probed.some(needsCounters)) await this.#readCounters(probed);
     const isMoving = this.#tools.monotonic() - this.#movedAt < graceAfterMove;
     for (const each of probed) {
-      // Its liveness depends on the handshake that is being forced, which may have to wait for a pass.
+      // Its liveness depends on the handshake that is being forced, which may have to wait for a
+      // pass.
       if (each.begun === null) continue;
       each.hasOther = probed.some((other) => other !== each && isAnswering(other));
-      // Before its first probe it has nothing to answer.
+      // Before its first probe there is nothing to answer.
       const waited = each.probed === Number.POSITIVE_INFINITY ? 0 : seconds;
       const before = each.liveness.state;
       each.liveness = recordTime(each.liveness, { ...each, seconds: isMoving || each.isCutOff ? 0 : waited });
@@ -171,7 +180,9 @@ export class ConnectorProber {
     });
   }
 
-  /** Forces a handshake with these at once: they may not have had the endpoint of this host yet. */
+  /**
+   * Forces a handshake with these connectors now: they may not have the endpoint of this host yet.
+   */
   async #renew(overdue: readonly ProbedConnector[]): Promise<void> {
     for (const each of overdue) each.begun = null;
     const renewed = await renewPeers(this.#tools, this.#link, (known) =>
@@ -182,7 +193,7 @@ export class ConnectorProber {
     );
     this.#renewing = null;
     for (const each of overdue) {
-      // Of one that answered meanwhile the counters are not read, until it is in doubt.
+      // If it answered meanwhile, its counters are not read until its state is uncertain.
       if (isNew(each.liveness) && renewed.some(({ publicKey }) => publicKey === each.peer.publicKey)) each.rxBytes = 0;
       each.begun = 0;
       each.liveness = recordHandshake(each.liveness, each);
@@ -200,7 +211,7 @@ export class ConnectorProber {
     return isFresh(latestHandshake, secondsNow(this.#tools));
   }
 
-  /** A firewall may drop probes; any other traffic from a peer proves as much as an answer. */
+  /** A firewall may drop probes. Any other traffic from a peer proves as much as an answer. */
   async #readCounters(probed: readonly ProbedConnector[]): Promise<void> {
     const traffic = await readTraffic(this.#tools, this.#link);
     for (const each of probed) {

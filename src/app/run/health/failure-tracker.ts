@@ -8,7 +8,10 @@ import type { PendingUpdate } from '../pending-update.ts';
 import { ConnectorProber } from './connector-prober.ts';
 import { RelayWatcher } from './relay-watcher.ts';
 
-/** Detects the peers to avoid, from probes of connectors and from the traffic of hosts, and logs each change. */
+/**
+ * Detects the peers to avoid, from probes of connectors and from the traffic of hosts, and logs
+ * each change.
+ */
 export class FailureTracker implements PassListener {
   readonly #tools: Pick<Tools, 'log'>;
   readonly #link: string;
@@ -16,7 +19,7 @@ export class FailureTracker implements PassListener {
   readonly #connectors: ConnectorProber;
   readonly #hosts: RelayWatcher;
   #names: ReadonlyMap<PeerFailure['peer'], string> = new Map();
-  /** Null before the first pass: then the failures on disk stay. */
+  /** Null before the first pass: the failures on disk then stay. */
   #failed: readonly PeerFailure[] | null = null;
 
   constructor(tools: Tools, link: string, update: PendingUpdate) {
@@ -28,12 +31,12 @@ export class FailureTracker implements PassListener {
     this.#hosts = new RelayWatcher(tools, link, compare);
   }
 
-  /** This host may have moved: its peers may not have its new endpoint yet. */
+  /** Records that this host may have moved: its peers may not have its new endpoint yet. */
   move(): void {
     this.#connectors.move();
   }
 
-  /** The milliseconds that answers of probed connectors take. */
+  /** The round-trip times in milliseconds of the probed connectors. */
   get rtts(): ReadonlyMap<PublicKey, number> {
     return this.#connectors.rtts;
   }
@@ -44,7 +47,7 @@ export class FailureTracker implements PassListener {
     this.#set(evaluation === null ? null : this.#gather());
     if (evaluation === null) return;
     this.#names = new Map(evaluation.state.membership.map.peers.map((peer) => [peer.id, peer.name]));
-    // Without a trigger, what changed during the pass would wait for the next one.
+    // Without a trigger, a change during the pass would wait for the next one.
     if (JSON.stringify(this.#failed) !== JSON.stringify(evaluation.state.failed)) this.#update.trigger();
   }
 

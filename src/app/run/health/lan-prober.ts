@@ -17,7 +17,10 @@ import { CoalescingTimer } from '../coalescing-timer.ts';
 import type { PassListener } from '../pass-listener.ts';
 import { TransitionLogger } from '../transition-logger.ts';
 
-/** Milliseconds from the start of a round to the next, at least from its end, and for each probe in it. */
+/**
+ * Milliseconds between the starts of two rounds, the shortest pause after a round, and the timeout
+ * of each probe.
+ */
 const every = 2_000;
 const rest = 500;
 const deadline = 1_500;
@@ -28,7 +31,7 @@ interface ProbeOutcome extends Probe {
   readonly error: CpnError | null;
 }
 
-/** Probes the LANs behind a connector, and notes the routes behind which no target answers. */
+/** Probes the LANs behind a connector, and records the routes behind which no target answers. */
 export class LanProber implements PassListener {
   readonly #tools: Tools;
   readonly #link: string;
@@ -41,7 +44,7 @@ export class LanProber implements PassListener {
   #health: LanHealth | null = null;
   #noted: Pick<Notes, 'dead' | 'probed'> = { dead: [], probed: {} };
 
-  /** @param trigger starts a pass; called when other routes than before are noted as dead */
+  /** @param trigger starts a pass; called when the set of dead routes changes */
   constructor(tools: Tools, link: string, trigger: () => void) {
     this.#tools = tools;
     this.#link = link;
@@ -51,7 +54,10 @@ export class LanProber implements PassListener {
     this.#transitions = new TransitionLogger(tools.log, { interface: link }, messages);
   }
 
-  /** At the first pass, routes that are out of service already count as dead until their LAN answers. */
+  /**
+   * At the first pass, routes that are out of service already count as dead until their LAN
+   * answers.
+   */
   async onPass({ evaluation }: Pass): Promise<void> {
     this.#lan = evaluation && findLan(evaluation.state);
     if (evaluation === null) return;
@@ -73,12 +79,15 @@ export class LanProber implements PassListener {
     }
   }
 
-  /** The map contains what was withdrawn before this process started; the notes, what could not be reported. */
+  /**
+   * Routes withdrawn before this process started are in the map. Those that could not be reported
+   * are in the notes.
+   */
   async #begin(state: Joined): Promise<void> {
     const { dead, probed } = await this.#tools.store.readNotes(this.#link);
     this.#noted = { dead, probed };
     const { routes, self } = this.#lan ?? { routes: [], self: null };
-    // A drained connector has all routes out of service, whatever the health of its LANs.
+    // A drained connector has all routes out of service, in any health of its LANs.
     const withdrawn = state.drained ? [] : (self?.withdrawn ?? []);
     const known = routes.filter((route) => dead.includes(route) || withdrawn.includes(route));
     if (known.length > 0) {
@@ -134,10 +143,16 @@ export class LanProber implements PassListener {
   }
 }
 
-/** Milliseconds. A lookup holds a thread for as long as the resolver takes; there is one at a time. */
+/**
+ * Milliseconds. A lookup holds a thread for as long as the resolver takes; only one lookup runs at
+ * a time.
+ */
 const lookupDeadline = 10_000;
 
-/** Resolves the names of probe targets apart from the probes: a resolver in a dead LAN must not delay those. */
+/**
+ * Resolves the names of probe targets apart from the probes: a resolver in a dead LAN must not
+ * delay those.
+ */
 class ProbeTargetFinder {
   readonly #tools: Pick<Tools, 'host'>;
   readonly #found = new Map<string, Address | null>();
@@ -152,7 +167,10 @@ class ProbeTargetFinder {
     return address ?? this.#found.get(host);
   }
 
-  /** Resolves the names among the targets, one call at a time. A name without an address keeps its last one. */
+  /**
+   * Resolves the names among the targets, one call at a time. A name without an address keeps its
+   * last one.
+   */
   async lookUp(targets: readonly LanTarget[]): Promise<void> {
     const names = new Set(targets.filter(({ address }) => address === null).map(({ host }) => host));
     if (this.#isBusy) return;

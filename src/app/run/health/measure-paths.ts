@@ -6,7 +6,7 @@ import type { Evaluation } from '../../reconcile/evaluate-network.ts';
 import { measurePath } from '../../reconcile/measure-path.ts';
 import type { Tools } from '../../tools.ts';
 
-/** Peers whose paths are measured, at most. */
+/** The most peers whose paths are measured. */
 const mostPeers = 8;
 
 /** A peer with a session. */
@@ -15,7 +15,10 @@ export interface MeasuredPeer {
   readonly observed: ActualPeer;
 }
 
-/** The peers with a session at `now`: first the one that limits the MTU, then connectors, then those with the most traffic. */
+/**
+ * Returns the peers with a session at `now`: first the peer that limits the MTU, then connectors,
+ * then peers by their traffic.
+ */
 export function findCandidates({ state, desired, actual }: Evaluation, now: number): readonly MeasuredPeer[] {
   const fresh = (actual.device?.peers ?? []).filter(({ latestHandshake }) => isFresh(latestHandshake, now));
   const keys = new Set(fresh.map(({ publicKey }) => publicKey));
@@ -32,7 +35,11 @@ export function findCandidates({ state, desired, actual }: Evaluation, now: numb
     .slice(0, mostPeers);
 }
 
-/** Measures the path MTU to these peers with echoes; null for a peer that does not answer. @throws CpnError when echoes fail */
+/**
+ * Measures the path MTU to these peers with echoes; null for a peer that does not answer.
+ *
+ * @throws CpnError if echoes fail
+ */
 export async function measurePaths(
   tools: Pick<Tools, 'host'>,
   { state, desired, actual }: Evaluation,

@@ -21,8 +21,9 @@ import { TransitionLogger } from '../transition-logger.ts';
 import { findCandidates, type MeasuredPeer, measurePaths } from './measure-paths.ts';
 
 /**
- * Measures the path MTU of the peers with echoes through the tunnel, and finds the MTU that follows: at the start, for a new session or
- * endpoint, after the underlay changed, and from time to time while a path is in use.
+ * Measures the path MTU of the peers with echoes through the tunnel, and determines the tunnel's
+ * MTU. It measures at the start, for a new session or endpoint, after the underlay changed, and
+ * periodically while a path is in use.
  */
 export class MtuProber implements PassListener {
   readonly #tools: Tools;
@@ -33,12 +34,12 @@ export class MtuProber implements PassListener {
   #candidates: readonly MeasuredPeer[] = [];
   #underlay = '';
   #paths = new Map<PeerId, ProbedPath>();
-  /** The peers to which not even packets of the least MTU pass. */
+  /** The peers to which not even packets of the lowest MTU pass. */
   readonly #failing = new Set<PeerId>();
-  /** What the state should contain: null for no limit, undefined where it is right. */
+  /** The desired limit in the state: null for no limit, undefined if the state is right. */
   #wanted: PathMtu | null | undefined;
   #changedAt: number | null = null;
-  /** Another number stands for another underlay. */
+  /** A counter that changes with the underlay. */
   #place = 0;
   #wake = () => {};
 
@@ -50,7 +51,7 @@ export class MtuProber implements PassListener {
     this.#transitions = new TransitionLogger(tools.log, { interface: link }, messages);
   }
 
-  /** The paths may have changed: each is measured again. */
+  /** Discards all measurements, because the paths may have changed. */
   reset(): void {
     this.#paths = new Map();
     this.#place += 1;
@@ -98,7 +99,7 @@ export class MtuProber implements PassListener {
     }
   }
 
-  /** None while a pass is about to change the MTU under the echoes. */
+  /** Empty while a pass is about to change the MTU under the echoes. */
   #findDue(): readonly MeasuredPeer[] {
     if (this.#evaluation === null || this.#wanted !== undefined) return [];
     const { fittedMtu } = this.#evaluation.desired;
@@ -168,7 +169,10 @@ export class MtuProber implements PassListener {
     this.#update.trigger();
   }
 
-  /** Such a path has another fault, or its peer does not answer large echoes: it lowers no MTU. */
+  /**
+   * Such a path has another fault, or its peer does not answer large echoes: it does not lower the
+   * MTU.
+   */
   #logFailing({ id, name }: Peer, size: number): void {
     if (size >= leastPathMtu) this.#failing.delete(id);
     if (size >= leastPathMtu || this.#failing.has(id)) return;

@@ -16,16 +16,21 @@ import { readTraffic, renewPeers } from './renew-peers.ts';
 
 /** Milliseconds for an answer to a TCP connection. A firewall may drop it. */
 const tcpMs = 1_000;
-/** Handshakes that are tried. No firewall drops them that lets the tunnel work. */
+/**
+ * The number of handshake attempts. A firewall that lets the tunnel work does not drop handshakes.
+ */
 const handshakes = 2;
-/** Readings of WireGuard's table after each, and milliseconds between them. On a busy machine each takes longer, and so does the wait. */
+/**
+ * Readings of WireGuard's table after each attempt, and milliseconds between them. On a busy
+ * machine, readings take longer, and so does the wait.
+ */
 const readings = 11;
 const pollMs = 100;
-/** Peers of one report at most, as the contract bounds it. */
+/** The contract's limit of peers in one report. */
 const atOnce = 32;
 const reportPatience = { deadlineMs: 5_000, attempts: 2 } as const;
 
-/** A peer that packets are handed to directly. */
+/** A peer that receives packets directly. */
 interface ProbedPeer {
   readonly peer: Peer & { readonly id: number };
   /** WireGuard's entry before the probe. */
@@ -33,8 +38,9 @@ interface ProbedPeer {
 }
 
 /**
- * Probes peers whose connections the control plane lost, on its request, and reports whether they answer. A peer that does not answer
- * is reported only where it answered this host lately, or has an endpoint and answered once.
+ * Probes peers whose connections the control plane lost, on its request, and reports whether they
+ * answer. A silent peer is reported only if it answered this host recently, or has an endpoint and
+ * has answered before.
  */
 export class PeerProber implements PassListener {
   readonly #tools: Tools;
@@ -42,11 +48,11 @@ export class PeerProber implements PassListener {
   readonly #onReported: (probes: readonly ProbeResult[]) => void;
   readonly #ending = new AbortController();
   #evaluation: Evaluation | null = null;
-  /** The peers to probe, by their ids. */
+  /** The ids of the peers to probe. */
   readonly #asked = new Set<number>();
   #probing: Promise<void> | null = null;
 
-  /** @param onReported receives the results that the control plane took */
+  /** @param onReported receives the results that the control plane accepted */
   constructor(tools: Tools, link: string, onReported: (probes: readonly ProbeResult[]) => void = () => {}) {
     this.#tools = tools;
     this.#link = link;
@@ -109,7 +115,7 @@ export class PeerProber implements PassListener {
   async #findAnswering(targets: readonly ProbedPeer[]) {
     const { host, sleep } = this.#tools;
     const answered = new Set<number>();
-    /** Silence of others proves nothing: the lock was taken, or they have no endpoint. */
+    /** The silence of other peers proves nothing: the lock was taken, or they have no endpoint. */
     const renewed = new Set<PublicKey>();
     const tcp = targets.map(async ({ peer }) => {
       if (await host.isTcpReachable(peer.address, tcpMs)) answered.add(peer.id);
@@ -124,7 +130,7 @@ export class PeerProber implements PassListener {
         if (observed !== undefined && isLife(observed, before)) answered.add(peer.id);
       }
     };
-    // Anything that came from a peer is as good as an answer.
+    // Any packet from a peer counts as an answer.
     await collect(
       (observed, before) => observed.rxBytes > before.rxBytes || observed.latestHandshake !== before.latestHandshake,
     );
@@ -147,7 +153,7 @@ export class PeerProber implements PassListener {
   }
 }
 
-/** The peers among these that packets are handed to directly. */
+/** Returns the peers among these that receive packets directly. */
 function findTargets(
   { state, desired }: Evaluation,
   asked: ReadonlySet<number>,

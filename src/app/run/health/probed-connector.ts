@@ -14,27 +14,33 @@ import { hasPathTo } from '../../../core/host-state/underlay.ts';
 import type { Peer, PeerFailure } from '../../../core/map/model.ts';
 import type { Evaluation } from '../../reconcile/evaluate-network.ts';
 
-/** Seconds between two probes of a connector in service or without an answer yet, and of a standby or dead one. */
+/**
+ * Seconds between two probes of a connector in service or without an answer yet, and of a standby
+ * or dead connector.
+ */
 export const everyInService = 0.5;
 export const everyOther = 2.5;
 
 export interface ProbedConnector {
   peer: Peer;
   readonly inService: boolean;
-  /** False where nothing depends on its liveness: no other connector can take over. */
+  /** False if nothing depends on its liveness, because no other connector can take over. */
   readonly isProbed: boolean;
-  /** This host has no route to its endpoint: its silence proves nothing. */
+  /** True if this host has no route to its endpoint. Its silence then proves nothing. */
   isCutOff: boolean;
-  /** Its number among the silent ones, the highest of the one heard last; null while it is not silent, and of one that never answered. */
+  /**
+   * Its number among the silent connectors; the highest number has the latest sign of life. Null
+   * while it is not silent, and if it never answered.
+   */
   heardOrder: number | null;
-  /** Another connector is heard. */
+  /** True if another connector responds. */
   hasOther: boolean;
   liveness: Liveness;
   /** Seconds between two probes. */
   every: number;
-  /** Seconds since the last one; endless before the first. */
+  /** Seconds since the last probe; infinite before the first. */
   probed: number;
-  /** Milliseconds that its answers take, smoothed as TCP does; null before the first. */
+  /** Its round-trip time in milliseconds, smoothed as in TCP; null before the first answer. */
   rtt: number | null;
   /** Bytes received when the connector first failed to answer; null while it answers. */
   rxBytes: number | null;
@@ -44,7 +50,7 @@ export interface ProbedConnector {
 }
 
 /**
- * The connectors from now on; those that stay as they were keep their liveness.
+ * Returns the connectors of an evaluation. Unchanged ones keep their liveness.
  *
  * @param now seconds since the epoch
  */
@@ -59,7 +65,7 @@ export function updateConnectors(
     const same = known.get(peer.publicKey);
     const isReached = same?.isCutOff === true && !isCutOff;
     if (same?.inService === inService && same.isProbed === isProbed) {
-      // The same object: its answer may be on the way.
+      // The same object, because its answer may be in transit.
       same.peer = peer;
       same.isCutOff = isCutOff;
       if (isReached) same.probed = Number.POSITIVE_INFINITY;
@@ -86,19 +92,22 @@ export function isAnswering({ liveness }: ProbedConnector): boolean {
   return liveness.heard && liveness.state !== 'silent';
 }
 
-/** True when a handshake is to be forced: there was none for too long, or none that counts. */
+/** True if a handshake must be forced: none has completed for too long, or none that counts. */
 export function isOverdue(connector: ProbedConnector): boolean {
   const { liveness, hasSession, begun } = connector;
   if (!isNew(liveness) || begun === null) return false;
   return needsHandshake(liveness, connector) || (!hasSession && begun >= renewAfter - inexact);
 }
 
-/** Reading the counters costs a process: at once for a connector that may be dead, with each probe for others. */
+/**
+ * Reading the counters costs a process. They are read immediately for a connector that may be dead,
+ * and with each probe for others.
+ */
 export function needsCounters(connector: ProbedConnector): boolean {
   return isUncertain(connector.liveness, connector) && (connector.liveness.answers || isDue(connector));
 }
 
-/** The number for one that falls silent now, if it ever answered. */
+/** The number for a connector that becomes silent now, if it ever answered. */
 export function nextHeardOrder(probed: readonly ProbedConnector[]): number {
   return 1 + Math.max(0, ...probed.map(({ heardOrder }) => heardOrder ?? 0));
 }
@@ -114,8 +123,9 @@ function savedFailureOf({ id }: Peer, evaluation: Evaluation | null): PeerFailur
 }
 
 /**
- * The connectors that this host exchanges packets with directly. Their liveness matters where there are several, or where this host is one
- * itself, and relays what it cannot deliver.
+ * Returns the connectors that this host exchanges packets with directly. Their liveness matters if
+ * there are several. It also matters if this host is a connector itself, and relays what it cannot
+ * deliver.
  */
 function findConnectors(
   evaluation: Evaluation | null,
@@ -127,7 +137,8 @@ function findConnectors(
     (peer) => peer.type === 'connector' && reached.has(peer.publicKey),
   );
   const isProbed = connectors.length > 1 || state.enrollment.type === 'connector';
-  // One in service carries, in addition to its own address, routes or the range that it relays to.
+  // A connector in service carries, in addition to its own address, routes or the range for which
+  // it relays.
   const isServing = ({ publicKey }: Peer) => (reached.get(publicKey)?.allowedIps.length ?? 0) > 1;
   const endpoints = new Map(actual.device?.peers.map(({ publicKey, endpoint }) => [publicKey, endpoint]));
   const isCutOff = ({ publicKey }: Peer) => {

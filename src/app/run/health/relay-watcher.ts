@@ -10,8 +10,9 @@ import { readTraffic } from './renew-peers.ts';
 const every = 5_000;
 
 /**
- * On a connector that is not the only one: detects the hosts that it no longer reaches, though another may, and those that send
- * again. It sends no probes: without traffic, an unreachable host is not detected.
+ * On a connector that is not the only one: detects hosts that it no longer reaches, though another
+ * may, and hosts that send again. It sends no probes: without traffic, an unreachable host is not
+ * detected.
  */
 export class RelayWatcher {
   readonly #tools: Pick<Tools, 'host' | 'monotonic' | 'sleep'>;
@@ -35,7 +36,9 @@ export class RelayWatcher {
     return this.#hosts.filter((host) => this.#lost.has(host.publicKey)).map((host) => ({ peer: host.id, back: false }));
   }
 
-  /** Watches the hosts of this evaluation from now on; null, for a network that is down, has none. */
+  /**
+   * Watches the hosts of this evaluation from now on; null, for a network that is down, has none.
+   */
   follow(evaluation: Evaluation | null): void {
     this.#hosts = findHosts(evaluation);
     const isKnown = new Set(this.#hosts.map((host) => host.publicKey));
@@ -82,7 +85,10 @@ export class RelayWatcher {
   }
 }
 
-/** The hosts that this one reaches directly, and that may dial another connector; none on a host that is no connector. */
+/**
+ * The hosts that this host reaches directly, and that may dial another connector; empty on a host
+ * that is no connector.
+ */
 function findHosts(evaluation: Evaluation | null): Peer[] {
   if (evaluation === null || evaluation.state.enrollment.type !== 'connector') return [];
   const { map } = evaluation.state.membership;

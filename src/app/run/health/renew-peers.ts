@@ -4,11 +4,12 @@ import type { ActualPeer } from '../../../core/host-state/actual.ts';
 import type { HostTools, Tools } from '../../tools.ts';
 
 /**
- * Forces a handshake with some peers of an interface, which lose their session; WireGuard itself retries only every 5 s. Holds the
- * lock, because a pass may change the same peers.
+ * Forces a handshake with some peers of an interface, which lose their session. WireGuard retries
+ * only every 5 s. Holds the lock, because a pass may change the same peers.
  *
  * @param choose chooses the peers from WireGuard's table, read under the lock
- * @returns the peers that were renewed; none after a failure, when WireGuard's own retries go on
+ * @returns the peers that were renewed; empty after a failure, when WireGuard continues its own
+ *   retries
  */
 export async function renewPeers(
   tools: HostTools,
@@ -27,7 +28,10 @@ export async function renewPeers(
   }
 }
 
-/** The peers of an interface with their counters; none if the interface is missing, which a pass repairs. */
+/**
+ * The peers of an interface with their counters; empty if the interface is missing, which a pass
+ * repairs.
+ */
 export async function readTraffic(
   { host }: Pick<Tools, 'host'>,
   link: string,

@@ -164,7 +164,7 @@ class InboundTraversal {
 
 /**
  * nft does not show which states iptables matches. A rule that accepts only by a connection state
- * is taken to match known connections.
+ * is taken to match only known connections.
  */
 function evaluateInbound(rule: FilterRule, path: InboundPath): RuleMatch {
   const { conditions, verdict } = rule;
