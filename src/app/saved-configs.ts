@@ -10,7 +10,9 @@ import type { HostStore } from '../store/store.ts';
 export class SavedConfigs {
   readonly #known = new Map<string, { readonly text: string; readonly config: TunnelConfig | null }>();
 
-  /** Reads the wg-quick file of an interface; null without a file, or if it is not in cpn's format. */
+  /**
+   * Reads the wg-quick file of an interface; null without a file, or if it is not in cpn's format.
+   */
   async read(store: Pick<HostStore, 'readConfig'>, link: string): Promise<TunnelConfig | null> {
     return this.parse(link, await store.readConfig(link));
   }

@@ -47,7 +47,7 @@ export async function removeTunnel(tools: Tools, state: Joined): Promise<void> {
   if (failure !== null) throw failure;
 }
 
-/** That the network was deleted, as a problem; null of one that was not. */
+/** The problem that the network was deleted, or null. */
 export function findDeletion({ interface: link, deletion, membership, service }: Joined): Problem | null {
   if (deletion === undefined) return null;
   const { at: received_at, resumes } = deletion;

@@ -84,7 +84,7 @@ export function describeProblems(
     : found;
 }
 
-/** A problem of the catalogue as a finding. */
+/** Converts a problem of the catalogue to a finding. */
 export function toFinding(problem: Problem, subject: FindingSubject, checked: string): Finding {
   const { text, remedy } = problem;
   if (!isProblem(problem)) return noteFinding(subject, checked, text, remedy);

@@ -14,9 +14,9 @@ export interface NetworkOnHost {
   readonly listed: boolean;
   /** False after `cpn down`, and for a deleted network. */
   readonly enabled: boolean;
-  /** That it was taken down or deleted; null where neither is so. */
+  /** The problem that the network was taken down or deleted, or null. */
   readonly down: Problem | null;
-  /** That the map lacks this host; null where it lists it. */
+  /** The problem that the map lacks this host, or null. */
   readonly unlisted: Problem | null;
   readonly desired: Desired;
   readonly actual: Actual;
@@ -30,7 +30,7 @@ export interface NetworkOnHost {
   readonly secretTag: string | null;
   /** Listed peers that have expired, by the time of the service. */
   readonly expired: readonly PeerId[];
-  /** That this connector's map is out of date; null where it is not. */
+  /** The problem that this connector's map is out of date, or null. */
   readonly outdated: Problem | null;
   /**
    * Why the service refuses this host the newest map, with the service's text; null if it does not.

@@ -9,9 +9,9 @@ export type SecretMatch = 'shared' | 'missing_here' | 'missing_there' | 'differe
 
 /** Why no handshake with some peers completes. */
 export interface SecretMismatch {
-  /** `unanswered` is what WireGuard counts where the service lists no tags. */
+  /** `unanswered` comes from WireGuard's counters, if the service lists no tags. */
   readonly difference: 'missing_here' | 'missing_there' | 'different' | 'unanswered';
-  /** Their names. */
+  /** The names of the peers. */
   readonly peers: readonly string[];
 }
 

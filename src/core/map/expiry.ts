@@ -5,12 +5,12 @@ const dayMs = 86_400_000;
 /** The number of days before its end from which a host warns. */
 const warnedDays = 7;
 
-/** That a host is out of its network by now, or within a week. */
+/** A host's removal from its network by expiry, in the past or within a week. */
 export interface Expiry {
   readonly isOver: boolean;
   /** ISO 8601. */
   readonly at: string;
-  /** Begun days until then. */
+  /** Days until then, rounded up. */
   readonly days: number;
 }
 

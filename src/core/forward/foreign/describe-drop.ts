@@ -7,7 +7,7 @@ import type { InboundDrop } from './find-inbound-drop.ts';
 /** The most prefixes in a message; a connector may have many routes. */
 const mostNamed = 5;
 
-/** What is dropped, by whom, and why. */
+/** Describes a drop: the packets, the program, and the reason. */
 export function describeDrop(drop: ForwardDrop): string {
   const { author, reason, paths, some } = drop;
   const by = author === null ? '' : `, probably made by ${author}`;
@@ -66,7 +66,7 @@ export function describeUnread(rules: readonly Unread[]): { readonly found: stri
   return { found, remedy: 'see what they drop: iptables-legacy -S' };
 }
 
-/** What is dropped, by which rules, and what follows. */
+/** Describes a drop: the packets, the rules, and the effect. */
 export function describeInbound(drop: InboundDrop): string {
   return `${describeCause(drop)}: other hosts cannot start a session with this one`;
 }
