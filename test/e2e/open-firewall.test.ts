@@ -41,7 +41,8 @@ const explain = async (host: Host, name: string) => {
 describe('a host whose own ufw drops WireGuard', () => {
   const cause = 'ufw drops UDP to port 51820 (nft table ip filter, policy drop of chain INPUT)';
   const remedy = '"cpn set cpn0 --open-firewall" or "ufw allow 51820/udp" lets it in';
-  const sentence = `${cause}: other hosts cannot start a session with this one; ${remedy}`;
+  const found = `${cause}: other hosts cannot start a session with this one`;
+  const sentence = `${found}; ${remedy}`;
 
   it('is reported when it joins, in status, doctor and explain', async () => {
     expect(await joinLoudly(edge, '--endpoint', '203.0.113.11:51820')).toContain(sentence);
@@ -50,7 +51,7 @@ describe('a host whose own ufw drops WireGuard', () => {
       warnings: [sentence],
       inbound: { state: 'dropped', by: 'ufw', port: 51820, table: 'ip filter', remedy: 'ufw allow 51820/udp' },
     });
-    expect(await ports(edge)).toMatchObject([{ verdict: 'problem', found: cause, remedy }]);
+    expect(await ports(edge)).toMatchObject([{ verdict: 'problem', found, remedy }]);
     // A host that no peer dials drops nothing that it needs.
     await startUfw(laptop);
     await join(office, laptop);
