@@ -16,22 +16,22 @@ import { readToken } from './input/secrets.ts';
 import { readServiceAddress } from './input/service-address.ts';
 import { printRemark, warn } from './output/output.ts';
 
-/** Where an administrator's requests go, and with which token; null without a login. */
+/** The control plane of an administrator's requests, and the token for it. Null without a login. */
 interface AdminAccess {
   readonly service: ServiceAddress;
   readonly token: Secret | null;
-  /** What to do where the service does not take the token, if it is not the one of the stored login. */
+  /** Remedies for a rejected token that is not from the stored login. */
   readonly remedies: Remedies;
 }
 
 export type AdminOptions = Pick<ClientOptions, 'attempts' | 'deadlineMs' | 'signal'>;
 
-/** The control plane as the logged-in administrator: by CPN_API_TOKEN where it is set, else by the stored login. */
+/** Connects to the control plane with CPN_API_TOKEN if set, else with the stored login. */
 export async function openAdmin(input: Input, options: AdminOptions = {}): Promise<AdminService> {
   return (await openAdminAt(input, options)).admin;
 }
 
-/** As {@link openAdmin}, with where it is, for what is to be enrolled there. */
+/** As {@link openAdmin}, and returns its address, for hosts to be enrolled there. */
 export async function openAdminAt(
   input: Input,
   options: AdminOptions = {},
@@ -42,8 +42,8 @@ export async function openAdminAt(
 }
 
 /**
- * The control plane for any operation, as {@link openAdmin}; a call may take so many milliseconds. Without a login, an operation that
- * the service describes as one for everyone goes without a token.
+ * As {@link openAdmin}, for any operation, with a deadline in milliseconds per call. Without a
+ * login, sends an operation without a token if the service describes it as public.
  */
 export async function openRaw(
   input: Input,
@@ -60,7 +60,7 @@ export async function openRaw(
   return connectRawService(service, token, options);
 }
 
-/** The control plane with this token; without one for a login. */
+/** Connects to the control plane with this token, or without one for a login. */
 export async function connectAdmin(
   service: ServiceAddress,
   token: Secret | null,
@@ -70,12 +70,12 @@ export async function connectAdmin(
   return connectAdminService(service, token, { onRetry, ...options });
 }
 
-/** Where an administrator's login is kept (XDG base directories). */
+/** The folder of an administrator's login (XDG base directories). */
 export function loginFolder({ environment }: Input): string {
   return join(environment.XDG_CONFIG_HOME ?? join(homedir(), '.config'), 'cpn');
 }
 
-/** The user of a profile as one text; empty where the control plane reports none. `before` is a prefix of a text. */
+/** Formats a profile's user, after the text `before`. Empty without a reported user. */
 export function describeProfile({ email, role, organization }: Profile, before = ''): string {
   const name = organization?.name ?? null;
   const place = [role, name === null ? null : `of ${name}`].filter((part) => part !== null).join(' ');
@@ -83,12 +83,12 @@ export function describeProfile({ email, role, organization }: Profile, before =
   return whole === '' ? '' : `${before}${whole}`;
 }
 
-/** The id of the network that a person names by id or name; looked up, because a name may change hands. */
+/** Returns the id of a network by id or name. A name may move to another network. */
 export async function findNetwork(service: AdminService, named: string): Promise<Id> {
   return findNamed(await service.listNetworks(), named, 'network').id;
 }
 
-/** As {@link findNetwork}; without a name, the only network there is. */
+/** As {@link findNetwork}. Without a name, the only network. */
 export async function findTheNetwork(service: AdminService, named: string | undefined): Promise<Id> {
   if (named !== undefined) return findNetwork(service, named);
   const networks = await service.listNetworks();
@@ -99,7 +99,7 @@ export async function findTheNetwork(service: AdminService, named: string | unde
   return only.id;
 }
 
-/** The network that a person names, with its suspended and expired peers among the others. */
+/** Reads a network by id or name, including its suspended and expired peers. */
 export async function readWholeNetwork(service: AdminService, named: string): Promise<Network> {
   const network = await service.readNetwork(await findNetwork(service, named));
   const out = await service.listPeersOut(network.id);
@@ -108,7 +108,7 @@ export async function readWholeNetwork(service: AdminService, named: string): Pr
   return { ...network, peers: peers.toSorted((a, b) => comparePeerIds(a.id, b.id)) };
 }
 
-/** What hosts observe of each peer, by its id as text; null where the service does not collect it, or cannot be asked for it. */
+/** Observations of each peer, by its id as text. Null if not collected, or if the request fails. */
 export async function readPeerHealth(
   service: AdminService,
   network: Id,
@@ -117,17 +117,17 @@ export async function readPeerHealth(
     const health = await service.readHealth(network);
     return health && new Map(health.map((peer) => [String(peer.id), peer]));
   } catch (error) {
-    // The list of peers is of use without it.
+    // The list of peers is useful without it.
     warn(expectCpnError(error).message);
     return null;
   }
 }
 
 /**
- * Finds the one of `list` that a person names by id or name. An id wins: peers choose their names, and two that are called by each
- * other's id could not be removed otherwise.
+ * Finds an item by id or name. An id takes precedence: peers choose their names, and two peers that
+ * are named by each other's id could not be removed otherwise.
  *
- * @throws WrongUsage where there is none, or where several have the name
+ * @throws WrongUsage without a match, or if several have the name
  */
 export function findNamed<Thing extends NamedNetwork>(list: readonly Thing[], named: string, what: string): Thing {
   const found = matchNamed(list, named, { ...naming, what });
@@ -153,7 +153,7 @@ function notLoggedIn({ url }: ServiceAddress): WrongUsage {
   return new WrongUsage(`not logged in at ${url}; run "cpn login --api ${url} --email EMAIL"`);
 }
 
-/** The control plane that is meant, with the token for it; null where there is none. */
+/** The selected control plane, with the token for it, or null. */
 async function findService(input: Input): Promise<AdminAccess> {
   const { readLogin } = await import('../store/login-file.ts');
   const login = await readLogin(loginFolder(input), warn);
@@ -175,7 +175,7 @@ async function findService(input: Input): Promise<AdminAccess> {
     const token = await readToken(variable, 'CPN_API_TOKEN');
     return { service: reach(service), token, remedies: { 401: replaceVariable } };
   }
-  // A token goes to the control plane that gave it, and to no other.
+  // A token is sent only to the control plane that issued it.
   const access = isLogin ? login : { service, token: null };
   return { service: reach(access.service), token: access.token, remedies: {} };
 }

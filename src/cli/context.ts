@@ -20,10 +20,10 @@ import { deferSignals } from './daemon/stop-signals.ts';
 import type { Environment, Input } from './input/input.ts';
 import { printRemark, progress, warn } from './output/output.ts';
 
-/** A command prints for people; a daemon writes a log, and continues without its disk. */
+/** A command prints messages. A daemon logs, and continues if its disk fails. */
 type Mode = 'command' | 'daemon';
 
-/** Makes the tools of the use cases. The only place that constructs adapters for them. */
+/** Creates the tools of the use cases. Only this file constructs their adapters. */
 export async function openTools(input: Input, mode: Mode = 'command'): Promise<Tools> {
   const { chooseDriver, untestedWarning: describeUntested, openHost } = await import('../host/open-host.ts');
   const driver = chooseDriver(input.environment.CPN_HOST_DRIVER);
@@ -31,7 +31,8 @@ export async function openTools(input: Input, mode: Mode = 'command'): Promise<T
   const log = await openLog(input, mode === 'daemon' ? 'info' : 'silent');
   const reporter = mode === 'daemon' ? reportToLog(log) : { progress, remark: printRemark, warn };
   const reportUnusedProxy = createProxyReport(input.environment, reporter);
-  // Of two daemons with one identity the service sees an earlier one come back, which a restart never does.
+  // Identifies this daemon. If two daemons share an identity, an old id returns, which no restart
+  // causes.
   const instance = mode === 'daemon' ? Buffer.from(random(8)).toString('hex') : null;
   const untested = describeUntested(driver);
   if (untested !== null) reporter.warn(untested);
@@ -68,7 +69,10 @@ export async function findListeningUser(address: ServiceAddress, before?: number
   return find(address, before);
 }
 
-/** Warns where the daemon may not accept the certificate that this command accepted by a variable of its environment. */
+/**
+ * Warns if the daemon may reject a certificate that this command accepts only through an
+ * environment variable.
+ */
 export async function warnOfTrust({ interface: link, service }: Joined, { environment }: Input): Promise<void> {
   const { findTrustVariable } = await import('../api/http/environment-trust.ts');
   const variable = await findTrustVariable(service, environment);
@@ -79,7 +83,7 @@ export async function warnOfTrust({ interface: link, service }: Joined, { enviro
   warn(`${found}; save the CA for both: cpn set ${link} --ca-file ${file}`);
 }
 
-/** Makes the tools of `cpn doctor`. */
+/** Creates the tools of `cpn doctor`. */
 export async function openDoctor(input: Input): Promise<DoctorTools> {
   const [tools, { chooseDriver, openInspector }, { probeService }] = await Promise.all([
     openTools(input),
@@ -97,14 +101,14 @@ export async function openDoctor(input: Input): Promise<DoctorTools> {
   };
 }
 
-/** The interfaces of this host's networks, by the names of their files. */
+/** The interfaces of this host's networks, by file name. */
 export async function listInterfaces(environment: Environment): Promise<string[]> {
   const { state } = await foldersOf(environment);
   const { listLinks } = await import('../store/files/folder.ts');
   return listLinks(state);
 }
 
-/** The process of the daemon, running or killed; null where none is. A daemon that is stopped removes its pid file. */
+/** The daemon's process, running or killed, or null. A stopped daemon removes its pid file. */
 export async function readDaemon(input: Input): Promise<LockHolder | null> {
   const { runtime } = await foldersOf(input.environment);
   const [, digits] = /^(\d{1,10})\s*$/.exec(readOrEmpty(join(runtime, 'daemon.pid'))) ?? [];
@@ -127,7 +131,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** A file that all users may read, replaced as a whole. It is not fsynced: it can be written again. */
+/** A world-readable file, replaced atomically. Not fsynced, because it can be written again. */
 export async function openTextFile(path: string): Promise<TextFile> {
   const { removeFile, replaceFile } = await import('../store/files/atomic-file.ts');
   return {
@@ -136,7 +140,7 @@ export async function openTextFile(path: string): Promise<TextFile> {
   };
 }
 
-/** The service manager that started this process; null without one. */
+/** The service manager that started this process, or null. */
 export async function openSupervisor(input: Input, log: Pick<Log, 'warn'>): Promise<Supervisor | null> {
   if (input.environment.NOTIFY_SOCKET === undefined) return null;
   const { systemdSupervisor } = await import('../host/systemd/notify.ts');
@@ -144,20 +148,23 @@ export async function openSupervisor(input: Input, log: Pick<Log, 'warn'>): Prom
   return systemdSupervisor(input.environment, onTrouble);
 }
 
-/** The daemon as a unit of this host; null where there is none, and for a host whose files are elsewhere, which it knows nothing of. */
+/**
+ * The daemon as a unit of this host. Null without one, and for a host whose files are elsewhere,
+ * which the unit does not manage.
+ */
 export async function openUnit({ environment }: Input): Promise<DaemonUnit | null> {
   if (folderVariables.some((name) => environment[name] !== undefined)) return null;
   const { findUnit } = await import('../host/systemd/unit.ts');
   return findUnit();
 }
 
-/** Where a use case reports its progress and warnings. */
+/** Receives progress and warnings of a use case. */
 interface ProgressReporter extends Pick<Tools, 'progress' | 'warn'> {
   /** Reports an event within a step. */
   remark(text: string): void;
 }
 
-/** A log that is silent needs no logger, which takes a tenth of the time of `cpn status` to load. */
+/** Loads no logger for a silent log: loading takes a tenth of the time of `cpn status`. */
 async function openLog(input: Input, byDefault: 'info' | 'silent'): Promise<Log> {
   if ((input.environment.CPN_LOG_LEVEL ?? byDefault) !== 'silent') {
     const { openLog: open } = await import('./output/log.ts');
@@ -190,8 +197,9 @@ async function openStore(folders: Folders, mode: Mode, { warn }: ProgressReporte
 }
 
 /**
- * Warns, once for each service, of a proxy that the environment names and that is not saved. A joined network uses what is saved alone:
- * the guard, `status` and the daemon all go by it, and their environments differ.
+ * Warns, once per service, about a proxy in the environment that is not saved. A joined network
+ * uses only the saved proxy: the guard, `status` and the daemon share it, but have different
+ * environments.
  */
 function createProxyReport(environment: Environment, { warn }: ProgressReporter): (service: ServiceAddress) => void {
   const reported = new Set<string>();
@@ -205,7 +213,7 @@ function createProxyReport(environment: Environment, { warn }: ProgressReporter)
   };
 }
 
-/** Null also where the variable has no proxy that can be read: it is not used. */
+/** Also null if the variable has no valid proxy, because it is not used. */
 function readNamedProxy(url: string, environment: Environment) {
   try {
     return findEnvironmentProxy(url, environment);
@@ -241,7 +249,7 @@ async function foldersOf(environment: Environment): Promise<Folders> {
   };
 }
 
-/** Bytes of Web Crypto, for which Node loads less than for its own module. */
+/** Web Crypto loads less code than Node's own module. */
 function random(bytes: number): Uint8Array {
   return crypto.getRandomValues(new Uint8Array(bytes));
 }

@@ -11,7 +11,7 @@ import { statusToJson } from './output/show-status.ts';
 /** The files of a debug bundle by name, without secrets. */
 export type Bundle = ReadonlyMap<string, string>;
 
-/** Collects the files. A file that cannot be made holds the reason. */
+/** Collects the files. If a file cannot be created, it contains the error. */
 export async function gatherBundle(tools: DoctorTools): Promise<Bundle> {
   const [{ describeStateFiles }, { examine }, { readStatus }, { planNetworks }, { explainAddress }] = await Promise.all(
     [
@@ -40,7 +40,7 @@ export async function gatherBundle(tools: DoctorTools): Promise<Bundle> {
   return new Map([...files].map(([name, text]) => [name, redact(text, secrets)]));
 }
 
-/** The archive of a bundle, before it is compressed. */
+/** Packs a bundle into an archive, without compression. */
 export function packBundle(bundle: Bundle, now: Date): Uint8Array {
   const entries = [...bundle].map(([name, text]) => ({ path: `cpn-debug/${name}`, content: Buffer.from(text) }));
   return packTar(entries, Math.floor(now.getTime() / 1000));

@@ -6,14 +6,14 @@ import type { Input } from './input/input.ts';
 import { type Showing, showPass } from './output/show-pass.ts';
 import { type Command, networkArgument } from './parse/command.ts';
 
-/** What tells the commands apart that make, or only plan, a pass over networks. */
+/** The differences between the commands that run or plan a pass over networks. */
 interface PassCommand extends Pick<Command, 'name' | 'summary' | 'examples'>, Omit<Showing, 'json'> {
   readonly flags?: Flags;
-  /** Loads the use case, which is heavy, and carries it out. */
+  /** Loads the use case, which is heavy, and runs it. */
   perform(tools: Tools, network: string | undefined, input: Input): Promise<PassReport[]>;
 }
 
-/** A command that makes or plans a pass, and shows what it changed or would change. */
+/** A command that runs or plans a pass, and shows the actual or planned changes. */
 export function passCommand({ name, summary, flags, examples, perform, ...showing }: PassCommand): Command {
   return {
     name,

@@ -6,7 +6,7 @@ import { showGroup, showHelp, showStart } from './output/start-screen.ts';
 import { type Command, groups } from './parse/command.ts';
 import { loadCommands, loadNamed } from './parse/commands.ts';
 
-/** Runs the command that `argv` names and returns the exit code. */
+/** Runs the command in `argv` and returns the exit code. */
 export async function runProgram(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   let exitCode: number = exitCodes.done;
   const perform: Perform = async (command, input) => {
@@ -33,7 +33,7 @@ export async function runProgram(argv: readonly string[], environment: NodeJS.Pr
   }
 }
 
-/** `cpn help network create` and `cpn network help` ask for what `--help` does. */
+/** Treats `cpn help network create` and `cpn network help` like `--help`. */
 function withHelpFlag(argv: readonly string[]): readonly string[] {
   const [first = '', second] = argv;
   if (first === 'help') return [...argv.slice(1), '--help'];
@@ -55,7 +55,7 @@ export async function readCommandLine(
     perform(command, new Input(values, command.flags, environment));
   const bare = commands.find(({ name, argument }) => name === argv.join(' ') && !argument?.usage.includes('<'));
   if (bare !== undefined) return performGiven(bare, {});
-  // Where there is nothing to read but a command's name, yargs is not loaded: a daemon would hold its memory for good.
+  // Skips yargs for a bare command name, because a daemon would hold its memory permanently.
   const { parseCommandLine: readLine } = await import('./parse/parse-command-line.ts');
   await readLine(argv, commands, performGiven);
 }

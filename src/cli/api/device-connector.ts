@@ -7,10 +7,10 @@ import { note } from '../output/output.ts';
 type Peer = Network['peers'][number];
 
 /**
- * The connector that a new device dials, and no other peer; null if it dials all peers that have an endpoint. The best one is the first
- * that hosts observe to be online.
+ * Chooses the only connector that a new device dials: the preferred one that hosts observe online.
+ * Null if the device dials all peers with an endpoint.
  *
- * @throws WrongUsage where the device would reach no peer
+ * @throws WrongUsage if the device would reach no peer
  */
 export async function findConnector(input: Input, admin: AdminService, network: Network): Promise<Peer | null> {
   const asked = input.text('via');
@@ -52,7 +52,7 @@ async function requireProfiles(admin: AdminService, connector: Peer): Promise<Pe
   throw new WrongUsage('this control plane has no profiles through a connector; use --via all');
 }
 
-/** The first connector that is not offline; the first where all are, or nothing is observed. */
+/** The first connector that is not offline. If there is none, the first of all. */
 async function findOnline(admin: AdminService, { id }: Network, connectors: readonly Peer[]): Promise<Peer> {
   const [first, ...others] = connectors as [Peer, ...Peer[]];
   if (others.length === 0) return first;
@@ -61,7 +61,7 @@ async function findOnline(admin: AdminService, { id }: Network, connectors: read
   return connectors.find((peer) => !offline.has(peer.id)) ?? first;
 }
 
-/** `cpn set` also moves the listen port of the connector; an endpoint that an admin sets does not. */
+/** `cpn set` also moves the listen port of the connector. An endpoint from an admin does not. */
 function giveEndpoint({ id, peers }: Network): string {
   return peers.some(isListedConnector)
     ? 'give a connector one, on its host: cpn set --endpoint HOST:PORT'

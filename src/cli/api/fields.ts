@@ -1,19 +1,19 @@
 import { quote, WrongUsage } from '../../core/errors/index.ts';
 
-/** A field of a request as it was given: `routes[]=192.168.50.0/24` has the keys `routes` and an empty one. */
+/** A field of a request: `routes[]=192.168.50.0/24` has the keys `routes` and an empty one. */
 export interface ApiField {
   readonly flag: string;
-  /** Before the `=`, as it was written. */
+  /** The text before the `=`. */
   readonly name: string;
   readonly keys: readonly string[];
-  /** After the `=`; null where there is none, which `routes[]` alone may lack: it stands for an empty list. */
+  /** The text after the `=`. Null without one, which only `routes[]` allows, for an empty list. */
   readonly text: string | null;
 }
 
 type Node = string | number | boolean | null | Node[] | Branch;
 type Branch = { [key: string]: Node };
 
-/** Reads `k=v`, `a[b]=c` or `a[]=v`, as `gh api` does. */
+/** Parses `k=v`, `a[b]=c` or `a[]=v`, as `gh api` does. */
 export function parseField(given: string, flag: string): ApiField {
   const [, name = '', head, rest = '', value] = /^(([^[\]=]+)((?:\[[^[\]=]*\])*))(?:=(.*))?$/s.exec(given) ?? [];
   if (head === undefined || (value === undefined && !rest.endsWith('[]'))) {
@@ -23,16 +23,16 @@ export function parseField(given: string, flag: string): ApiField {
   return { flag, name, keys, text: value ?? null };
 }
 
-/** What `--field` makes of a text: true, false, null or a whole number where it is one, else itself. */
+/** The value of a `--field` text: true, false, null or a whole number, else the text. */
 export function typed(text: string): string | number | boolean | null {
   if (text === 'true' || text === 'false') return text === 'true';
   if (text === 'null') return null;
-  // Not 007, nor what a number would round: these are codes.
+  // Excludes 007, and integers that a number would round, because they may be codes.
   const isWhole = /^(0|-?[1-9][0-9]*)$/.test(text) && Number.isSafeInteger(Number(text));
   return isWhole ? Number(text) : text;
 }
 
-/** The JSON object that fields with their values make together. A field that is set twice is a WrongUsage. */
+/** @throws WrongUsage for a field that is set twice */
 export function toObject(fields: readonly { field: ApiField; value: Node }[]): object {
   return fields.reduce<Branch>((root, { field, value }) => {
     const keys = field.text === null ? field.keys.slice(0, -1) : field.keys;
@@ -49,7 +49,7 @@ function plant(node: Node | undefined, [key, ...rest]: readonly string[], value:
     const list = node ?? [];
     if (!Array.isArray(list)) throw clash(field);
     const last = list.at(-1);
-    // `a[][x]=1 a[][y]=2 a[][x]=3` are two objects: the second begins where a key comes again.
+    // `a[][x]=1 a[][y]=2 a[][x]=3` gives two objects. The second starts where a key repeats.
     if (isBranch(last) && rest[0] !== undefined && rest[0] !== '' && last[rest[0]] === undefined) {
       plant(last, rest, value, field);
       return list;
@@ -63,7 +63,7 @@ function plant(node: Node | undefined, [key, ...rest]: readonly string[], value:
   return branch;
 }
 
-/** Without a prototype, whose names are fields like others here. */
+/** Has no prototype, so that names such as `constructor` are ordinary fields. */
 function newBranch(): Branch {
   return Object.create(null) as Branch;
 }

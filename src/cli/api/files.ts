@@ -4,10 +4,10 @@ import { dirname } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { DiskFailed, WrongUsage } from '../../core/errors/index.ts';
 
-/** What is read into memory before it is sent. */
+/** The maximum size of a body that is read into memory. */
 const maxHeldBytes = 16 * 1024 * 1024;
 
-/** The size of a regular file; null for a pipe or a device, which has none. Throws WrongUsage for what cannot be sent. */
+/** Null for a pipe or a device. @throws WrongUsage for a folder or unreadable file */
 export async function sizeOfFile(path: string, flag: string): Promise<number | null> {
   try {
     const found = await stat(path);
@@ -18,7 +18,7 @@ export async function sizeOfFile(path: string, flag: string): Promise<number | n
   }
 }
 
-/** The bytes of a file, or of standard input for `-`: up to 16 MiB. */
+/** The bytes of a file, or of standard input for `-`, up to 16 MiB. */
 export async function readBytes(path: string, flag: string): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -35,7 +35,7 @@ export async function readBytes(path: string, flag: string): Promise<Buffer> {
   return Buffer.concat(chunks, length);
 }
 
-/** Like {@link readBytes}, as text, just as it stands. */
+/** As {@link readBytes}, as unchanged text. */
 export async function readText(path: string, flag: string): Promise<string> {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(await readBytes(path, flag));
@@ -51,7 +51,7 @@ function unreadable(error: unknown, path: string, flag: string): unknown {
   return new WrongUsage(`${flag} names ${path}, which cannot be read (${code}); check the path and its permissions`);
 }
 
-/** Sees to it, before anything is asked of a service, that its reply can be saved there; throws WrongUsage where it cannot. */
+/** Checks, before any request, that the reply can be saved. @throws WrongUsage if it cannot */
 export async function checkPlace(path: string): Promise<void> {
   const found = await stat(path).catch(() => null);
   if (found?.isDirectory()) throw new WrongUsage(`--output names ${path}, which is a folder; name a file`);
@@ -62,8 +62,10 @@ export async function checkPlace(path: string): Promise<void> {
 }
 
 /**
- * Writes a body to a file, whole or not at all: into a temporary file next to it, which is renamed at the end. What is no regular file,
- * such as /dev/null or a pipe, is written to as it is. Throws DiskFailed, or what reading the body throws.
+ * Writes a body to a file atomically, through a temporary file in the same folder. Writes directly
+ * to other targets, such as /dev/null or a pipe.
+ *
+ * @throws DiskFailed, and any error of the body
  */
 export async function saveReply(path: string, body: AsyncIterable<Uint8Array>): Promise<void> {
   const place = await realpath(path).catch(() => path);

@@ -6,17 +6,17 @@ import type { Input } from '../input/input.ts';
 import { type ApiField, parseField, toObject, typed } from './fields.ts';
 import { readBytes, readText, sizeOfFile } from './files.ts';
 
-/** What {@link readRequest} sends. */
+/** The methods that {@link readRequest} accepts. */
 export const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 type Method = (typeof methods)[number];
 
-/** What the flags of `cpn api` ask for, and how many bytes of files go with it. */
+/** The request of `cpn api`, and the number of bytes of its files. */
 export interface ApiRequest {
   readonly request: Pick<RawRequest, 'method' | 'path' | 'query' | 'headers' | 'body' | 'secrets'>;
   readonly fileBytes: number;
 }
 
-/** Reads method, path, fields, body and headers; throws WrongUsage or InvalidValue before anything is sent. */
+/** @throws WrongUsage or InvalidValue, before any request */
 export async function readRequest(input: Input): Promise<ApiRequest> {
   const method = readMethod(input.argument('method') ?? '');
   const path = input.argument('path') ?? '';
@@ -50,7 +50,7 @@ function readMethod(text: string): Method {
   return method;
 }
 
-/** What the login, the connection and the body say themselves. */
+/** Headers that cpn sets from the login, the connection and the body. */
 const reserved =
   /^(authorization|host|content-length|transfer-encoding|connection|keep-alive|upgrade|te|trailer|expect|accept-encoding|proxy-.*)$/;
 
@@ -88,7 +88,7 @@ function checkTogether({ method, headers, forms, source }: Bodies): void {
   }
 }
 
-/** The fields with what they stand for: typed for JSON, and as text for a query or a form. */
+/** The fields with their values: typed for JSON, and as text for a query or a form. */
 async function readFields(input: Input) {
   const fields = [
     ...input.each('field').map((given) => parseField(given, '--field')),

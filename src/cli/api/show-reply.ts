@@ -2,15 +2,15 @@ import { STATUS_CODES } from 'node:http';
 import type { RawReply } from '../../api/raw-service.ts';
 import { printable } from '../../core/errors/index.ts';
 
-/** The status line and the headers, as they stand in front of a body. */
+/** The status line and the headers, in front of a body. */
 export function headToText({ status, headers }: Pick<RawReply, 'status' | 'headers'>): string {
   const lines = Object.entries(headers).flatMap(([name, value]) => [value].flat().map((each) => `${name}: ${each}`));
   return `${[`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`.trimEnd(), ...lines].map(printable).join('\n')}\n\n`;
 }
 
 /**
- * What goes to stdout for a reply: its bytes, untouched. A person at a terminal gets JSON laid out, text with nothing that a terminal
- * obeys, and null for what is binary. With `include`, its status and headers stand in front.
+ * The stdout of a reply: its unchanged bytes, after the status and headers with `include`. On a
+ * terminal, formats JSON and sanitizes text, and returns null for binary data.
  */
 export function replyToBytes(
   reply: RawReply,
@@ -25,7 +25,7 @@ export function replyToBytes(
   );
 }
 
-/** The text as people read it; null where the bytes are none. */
+/** The text for a terminal. Null for binary data. */
 function layOut({ json, bytes }: RawReply): string | null {
   let text: string;
   try {

@@ -1,12 +1,12 @@
 import { describeBytes, dim } from '../output/output.ts';
 
-/** How often it speaks, in milliseconds: what is over sooner says nothing. */
+/** Milliseconds between reports. A shorter transfer reports nothing. */
 const every = { terminal: 200, elsewhere: 5_000 };
 
-/** Counts bytes and reports them on stderr: in one line that is redrawn on a terminal, in lines elsewhere. */
+/** Reports transferred bytes on stderr. Redraws one line on a terminal, prints lines elsewhere. */
 export interface TransferMeter {
   add(bytes: number): void;
-  /** Leaves the terminal's line as it was. */
+  /** Clears its line on the terminal. */
   end(): void;
 }
 
@@ -15,7 +15,7 @@ interface Stream {
   write(text: string): unknown;
 }
 
-/** @param total null where it is unknown */
+/** @param total null if it is unknown */
 export function transferMeter(
   what: string,
   total: number | null,
@@ -43,5 +43,5 @@ export function transferMeter(
   };
 }
 
-/** ECMA-48's EL: whatever stood further right on the line goes. */
+/** EL of ECMA-48: clears the rest of the line. */
 const clearRest = '\x1b[K';

@@ -42,7 +42,7 @@ export const accept: Command = {
   },
 };
 
-/** What is known and what is claimed, one below the other. */
+/** The pinned and the received values, one below the other. */
 function compare({ pin, claimed }: PinMismatch): string {
   const row = (title: string, { publicKey, address, peer, identity }: KnownPeer) => [
     title,
@@ -64,7 +64,7 @@ function describe({ interface: link, id, name, mismatch }: PinnedPeer, reports: 
   };
 }
 
-/** The claim is accepted whatever became of the pass, which the next one catches up with. */
+/** The mismatch is accepted even if the pass fails. The next pass applies it. */
 function judge(reports: readonly PassReport[]): number {
   for (const { interface: link, failure, unsynced } of reports) {
     if (unsynced) warn(`${link} uses the stored map: ${unsynced.message}`);

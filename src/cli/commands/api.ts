@@ -80,7 +80,7 @@ export const api: Command = {
         ...(output !== undefined && { sink: (body) => save(output, body) }),
       });
       upload.end();
-      // The reply to what changed something may hold a secret that is shown this once.
+      // The reply to a change may contain a secret that is shown only once.
       const isReading = request.method === 'GET' || request.method === 'HEAD';
       if (output === undefined) return await show(reply, input, isReading ? write : deliver);
       if (input.switch('include')) process.stdout.write(headToText(reply));
@@ -94,7 +94,7 @@ export const api: Command = {
 /** Seconds. */
 const patience = { usual: 30, withFiles: 600, longest: 86_400 };
 
-/** Returns the exit code of a reply that was no refusal. */
+/** Returns the exit code of a successful reply. */
 async function show(reply: RawReply, input: Input, put: (bytes: Uint8Array) => unknown = write): Promise<number> {
   const shown = replyToBytes(reply, { include: input.switch('include'), terminal: process.stdout.isTTY });
   if (shown === null) {
@@ -107,7 +107,7 @@ async function show(reply: RawReply, input: Input, put: (bytes: Uint8Array) => u
   return exitCodes.done;
 }
 
-/** Ends the body with a line feed: the error on stderr follows it, and in one log they must not share a line. */
+/** Ends the body with a line feed: the error on stderr follows, perhaps in the same log. */
 function showRefused(refused: RawReply, input: Input): Promise<number> {
   return show(refused.bytes.length === 0 ? refused : endLine(refused), input);
 }
@@ -116,10 +116,10 @@ function write(bytes: Uint8Array): void {
   process.stdout.write(bytes);
 }
 
-/** Prints the pages of a list, or saves them all; each ends its line. */
+/** Prints or saves the pages of a list. Each page ends with a newline. */
 async function showPages(service: RawService, request: ApiRequest['request'], input: Input): Promise<number> {
   const pages = service.pages({ ...request, onRefusal: (refused) => void showRefused(refused, input) });
-  // With their headers, pages stay apart.
+  // With headers, pages stay separate.
   const replies = input.switch('include') ? pages : mergeLists(pages);
   const output = input.text('output');
   if (output !== undefined) {
@@ -162,8 +162,9 @@ async function* counted(body: AsyncIterable<Uint8Array>, count: (bytes: number) 
 }
 
 /**
- * Replies whose bodies are lists become one, at the end, as `gh api --paginate` makes of them; others go on as they come. The entries
- * keep their bytes: numbers may be longer than JavaScript's.
+ * Merges replies whose bodies are lists into one at the end, as `gh api --paginate` does. Passes
+ * other replies on as they arrive. Keeps the bytes of entries: numbers may exceed those of
+ * JavaScript.
  */
 async function* mergeLists(pages: AsyncIterable<RawReply>): AsyncGenerator<RawReply> {
   const lists: { readonly reply: RawReply; readonly entries: string }[] = [];
@@ -178,7 +179,7 @@ async function* mergeLists(pages: AsyncIterable<RawReply>): AsyncGenerator<RawRe
   yield { ...first.reply, bytes: Buffer.from(`[${all.join(',')}]`) };
 }
 
-/** What is between the brackets of a list; null for what is no list. */
+/** The text between the brackets of a list. Null for any other body. */
 function entriesIn({ json, bytes }: RawReply): string | null {
   const text = json ? Buffer.from(bytes).toString().trim() : '';
   return text.startsWith('[') && text.endsWith(']') ? text.slice(1, -1).trim() : null;

@@ -8,7 +8,7 @@ import type { Command } from '../parse/command.ts';
 
 const usualLimit = 50;
 const maxLimit = 10_000;
-/** Of the ten digits that a flag may have. */
+/** The maximum, because a flag may have ten digits. */
 const maxId = 9_999_999_999;
 
 export const audit: Command = {
@@ -26,7 +26,7 @@ export const audit: Command = {
     const before = input.number('before', 1, maxId);
     const service = await openAdmin(input);
     const entries = await service.readAudit({ limit, ...(before !== undefined && { before }) });
-    // A page that is full may have another after it.
+    // A full page may have a successor.
     const next = entries.length < limit ? null : (entries.at(-1)?.id ?? null);
     if (input.switch('json')) {
       printJson({ entries, next });

@@ -7,7 +7,7 @@ import { type Command, groups } from '../parse/command.ts';
 
 const shells = ['bash', 'zsh', 'fish'] as const;
 
-/** The command that prints a shell's completion of all commands, which it is one of itself. */
+/** The command that prints a shell's completion of all commands, including itself. */
 export const completionOf = (loadCommands: () => Promise<readonly Command[]>): Command => ({
   name: 'completion',
   argument: { usage: '<shell>', summary: 'bash, zsh or fish', choices: { shell: shells } },
@@ -25,7 +25,6 @@ export const completionOf = (loadCommands: () => Promise<readonly Command[]>): C
   },
 });
 
-/** The text that makes a shell complete these commands. */
 export async function completionFor(shell: (typeof shells)[number], commands: readonly Command[]): Promise<string> {
   if (shell === 'bash') return completeBash(commands, Object.keys(groups));
   if (shell === 'zsh') return completeZsh(commands, groups);

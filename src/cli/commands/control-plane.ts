@@ -76,10 +76,10 @@ export const serveControlPlane: Command = {
       console,
       logger,
     });
-    // While it starts, a signal waits: the files may have been read before it came.
+    // During the start, a signal waits: the files may have been read before it arrived.
     process.on('SIGHUP', () => void starting.then((server) => reload(server, logger)).catch(() => undefined));
     const server = await starting;
-    // A process that reads the message may stop this one at once.
+    // A process that reads the message may stop this one immediately.
     const stopped = untilStopped();
     note(`control plane listening on ${server.url}`);
     const consoleUrl = operation.publicUrls[0]?.href ?? (address.socketPath === null ? `${server.url}/` : null);
@@ -158,7 +158,7 @@ const noTlsOnSocket = 'a Unix socket has no TLS; leave out --tls-cert and --tls-
 const plainHttp =
   'passwords, keys and tokens cross the network unencrypted; give --tls-cert and --tls-key, or --trust-proxy and a TLS proxy';
 
-/** A certificate that cannot be used leaves the old one in its place, and the control plane up. */
+/** After an unusable certificate, the old one stays, and the control plane stays up. */
 function reload({ reload }: ControlPlane, log: Logger): void {
   try {
     const certificate = reload();

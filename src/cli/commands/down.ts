@@ -24,7 +24,7 @@ export const down: Command = {
     const loss = input.switch('yes') ? null : await describeSessionsAtStake(tools, states);
     const question = `Take ${states.map((state) => state.interface).join(', ')} down? ${loss}`;
     if (loss !== null && !(await confirm(question, input))) return exitCodes.failed;
-    // What was confirmed is an interface: the owner of a network may change its name meanwhile.
+    // The user confirmed an interface: the owner of a network may rename it meanwhile.
     const links = await takeDown(tools, all ? network : (states[0]?.interface ?? network), all);
     if (input.switch('json')) printJson({ networks: links.map((link) => ({ interface: link, state: 'down' })) });
     else if (links.length === 0) note(noNetwork);

@@ -11,7 +11,7 @@ import type { Input } from '../input/input.ts';
 import { green, note, printError, printJson, warn, yellow } from '../output/output.ts';
 import { type Command, networkArgument } from '../parse/command.ts';
 
-/** Seconds. The least lets three quiet looks in a row be made. */
+/** Seconds. The minimum allows three consecutive observations without traffic. */
 const usualTimeout = 60;
 const shortestTimeout = 5;
 
@@ -50,7 +50,7 @@ export const drain: Command = {
   },
 };
 
-/** Names the SSH sessions that end with the interfaces of the connectors; null where none does. */
+/** Names the SSH sessions that end with the interfaces of the connectors. Null without any. */
 async function describeSessions(tools: HostTools, network: string | undefined): Promise<string | null> {
   const { describeSessionsAtStake } = await import('../../app/networks/tunnelled-sessions.ts');
   const { states } = await selectStates(tools.store, network);
@@ -96,7 +96,7 @@ function show(reports: readonly DrainReport[], timeout: number, input: Input): n
   return reports.every(({ idle }) => idle !== false) ? exitCodes.done : exitCodes.failed;
 }
 
-/** The routes have another connector by now, and devices with a profile have none. */
+/** Routes have another connector by now, but devices with a profile do not. */
 function noteDialling({ interface: link, dialling, state }: DrainReport): void {
   if (dialling.length === 0) return;
   const names = printable(listNames(dialling));

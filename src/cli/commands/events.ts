@@ -15,7 +15,7 @@ import type { Command } from '../parse/command.ts';
 
 const usualLimit = 50;
 const maxLimit = 10_000;
-/** Of the ten digits that a flag may have. */
+/** The maximum, because a flag may have ten digits. */
 const maxId = 9_999_999_999;
 
 const eventTypes = [
@@ -76,7 +76,7 @@ export const events: Command = {
     } else if (found.length > 0) {
       const narrowing = input.switch('wide') ? null : { hide: ['what'] };
       print(table(['id', 'when', 'what', ''], found.map(toRow), narrowing));
-      // A page that is full may have another after it.
+      // A full page may have a successor.
       if (after !== undefined && found.length >= limit) note(`later events: --after ${found.at(-1)?.id}`);
     } else if (newest === null) {
       note(after === undefined ? 'there are no events' : `there are no events after ${after}`);
@@ -91,7 +91,7 @@ interface EventFlags {
   readonly types: readonly EventType[];
 }
 
-/** The events that are wanted, and the newest one where it is older than those. */
+/** The requested events, and the newest event if it is older. */
 async function read(input: Input, { after, ...wanted }: EventFlags, options: AdminOptions = {}) {
   const service = await openAdmin(input, options);
   if (!(await service.describes('network-events'))) {
@@ -136,14 +136,14 @@ function toRow(event: Event): string[] {
   return [String(event.id), event.at, event.type, describe(event)];
 }
 
-/** In words, with the peers and routes by name. What a network has now is a fact of its own. */
+/** Peers and routes have their names. `network.updated` shows the network's new values. */
 function describe({ type, peer, route, details }: Event): string {
   if (type === 'network.updated') return `the network changed: ${describeDetails(details)}`;
   const named = peer === null ? null : { id: peer.id, name: peer.name ?? `peer ${peer.id}` };
   return describeEvent({ type, peer: named, route, details } as Parameters<typeof describeEvent>[0]);
 }
 
-/** A row of no table: the width of what comes is not known. */
+/** Formats an event without a table, because the widths of later events are unknown. */
 function toLine(event: Event): string {
   const [id = '', at = '', type = '', ...rest] = toRow(event).map(printableCell);
   return [id, at, type.padEnd(longestType), ...rest].join('  ').trimEnd();

@@ -17,10 +17,10 @@ import { note, warn } from '../output/output.ts';
 import type { Command } from '../parse/command.ts';
 import { optionFlags, readAllowedRoutes, readNetworkSecret } from '../parse/host-options.ts';
 
-/** The words for core/export/format, which is loaded when it is needed. */
+/** The formats of core/export/format, which is loaded on demand. */
 const formats: readonly Format[] = ['wg-quick', 'networkmanager', 'networkd', 'openwrt'];
 
-/** What is decided for a device that joins; a host of ours decided it when it joined. */
+/** Settings of a new device. A host of ours set them when it joined. */
 const deviceFlags: Flags = {
   ...apiFlags,
   via: {
@@ -91,7 +91,7 @@ export const exportTunnel: Command = {
   },
 };
 
-/** Writes down the tunnel of this host. */
+/** Exports the tunnel of this host. */
 async function exportOwn(input: Input, format: Format, recipient: Recipient): Promise<void> {
   for (const flag of Object.keys(deviceFlags)) {
     if (input.isTyped(flag))
@@ -103,7 +103,7 @@ async function exportOwn(input: Input, format: Format, recipient: Recipient): Pr
   warn(`this file has the private key of ${link}: run "cpn down ${link}" before you use it elsewhere`);
 }
 
-/** Enrols a device, and writes down the tunnel that it is to have. */
+/** Enrols a device, and exports its tunnel. */
 async function exportDevice(input: Input, format: Format, recipient: Recipient): Promise<void> {
   const named = input.argument('network');
   if (named === undefined) throw new WrongUsage('name the network for the new peer');
@@ -136,7 +136,7 @@ async function exportDevice(input: Input, format: Format, recipient: Recipient):
   });
 }
 
-/** What reaches the device of later changes. */
+/** Describes which later changes reach the device. */
 function describeUpdates(connector: Network['peers'][number] | null): string {
   if (connector === null) return '; it does not receive later changes of the network';
   return `; it reaches the network through ${printable(connector.name)} alone; "cpn peer list" shows when its profile is outdated`;
@@ -153,7 +153,7 @@ function noteHint(format: Format): void {
   if (hint !== null) note(hint);
 }
 
-/** What to do with it, where that is not plain. */
+/** How to install the file, if it is not obvious. */
 const hints: Readonly<Record<Format, string | null>> = {
   'wg-quick': null,
   networkmanager:

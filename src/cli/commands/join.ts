@@ -100,7 +100,7 @@ export const join: Command = {
 const interrupted =
   'the join was interrupted; type "cpn join" with the same key to continue it, or "cpn leave" with its interface to undo it';
 
-/** The flags that a file may have: the output format is the caller's choice. */
+/** The flags that a file may contain. The output format is the caller's choice. */
 const { json: _json, 'from-config': _file, ...fileFlags } = join.flags;
 
 async function findEarlier(tools: Pick<Tools, 'store'>, input: Input): Promise<Joined | null> {
@@ -126,12 +126,12 @@ async function readRequest(input: Input): Promise<JoinRequest> {
     networkSecret: await readNetworkSecret(input),
     isUnattended: input.text('from-config') !== undefined,
     handshakeTimeoutMs: patience === undefined ? null : 1000 * patience,
-    // Last: a mistake in a flag is reported before the prompt.
+    // Comes last, so that mistakes in flags are reported before the prompt.
     token: await readKey(input),
   };
 }
 
-/** What the flags are about that a host which joins again need not repeat. */
+/** The option of each flag that a host which joins again may omit. */
 const names: Readonly<Record<string, NamedOptions>> = {
   name: 'name',
   type: 'type',
@@ -170,21 +170,21 @@ async function readKey(input: Input) {
   return checkPrefix(await readToken(given, 'the enrolment key'), given);
 }
 
-/** A join by a file is unattended, even on a terminal. */
+/** A join from a file is unattended, even on a terminal. */
 function canPrompt(input: Input, given: string | undefined): boolean {
   return hasTerminal() && (given === '-' || (given === undefined && !input.has('from-config')));
 }
 
 function checkPrefix(key: Secret, given: string): Secret {
   if (key.reveal().startsWith('cpn_')) return key;
-  // What was given may be another secret.
+  // The argument may be another secret.
   const remedy = existsSync(given)
     ? `where that is a file, write file:${maskTokens(given)}`
     : 'give all of what "cpn key create" showed';
   throw new WrongUsage(`the enrolment key must begin with "cpn_"; ${remedy}`);
 }
 
-/** What a unit names it with LoadCredential=, and a virtual machine or container is started with (systemd.exec(5)). */
+/** The credential of LoadCredential= in a unit, or of a VM or container (systemd.exec(5)). */
 const credential = 'cpn.enrollment-key';
 
 function findCredential({ environment: { CREDENTIALS_DIRECTORY } }: Input): string | undefined {

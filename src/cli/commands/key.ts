@@ -79,7 +79,10 @@ export const createKey: Command = {
   },
 };
 
-/** The command to copy. It prompts for the key or reads a file, so that no list of processes and no shell history has the key. */
+/**
+ * The command to copy. It prompts for the key or reads a file, so that the key is in no process
+ * list and no shell history.
+ */
 function describeJoin({ url, insecureHttp }: ServiceAddress, types: readonly PeerType[]): string {
   const isShown = process.stdout.isTTY && process.stderr.isTTY;
   const isLocal = isLoopbackUrl(url);
@@ -92,7 +95,10 @@ function describeJoin({ url, insecureHttp }: ServiceAddress, types: readonly Pee
     : `cpn join - ${api}${type} <key`;
 }
 
-/** What hosts may join as with the key. By default no connector: one serves routes, and is trusted with what goes there. */
+/**
+ * The peer types for which a key is valid. Connectors are excluded by default: a connector serves
+ * routes, and is trusted with their traffic.
+ */
 function readLimits(input: Input) {
   const types = input.list('type').map((text) => parseChoice('--type', text, peerTypes));
   const routes = input.list('route').map((text) => parsePrefix(text, '--route'));
@@ -106,7 +112,7 @@ function readLimits(input: Input) {
 /** Ten years, as in the contract. */
 const mostPeerDays = 3650;
 
-/** Whole hours after which hosts that join with the key expire. */
+/** The whole hours after which hosts that join with the key expire. */
 function readPeerHours(input: Input) {
   const seconds = input.period('peer-expires', 3600, mostPeerDays * 86_400);
   if (seconds === undefined) return {};
@@ -170,7 +176,7 @@ export const revokeKey: Command = {
     const network = await findNetwork(service, input.argument('network') ?? '');
     const named = input.argument('key') ?? '';
     const usable = await service.listKeys(network);
-    // Among keys that can be used, a name is often unique.
+    // Among usable keys, a name is often unique.
     const keys = usable.some(({ name }) => name === named) ? usable : await service.listKeys(network, { all: true });
     const key = findNamed(keys, named, 'key');
     if (!(await confirm(`Revoke key ${key.name} (${key.id})?`, input))) return exitCodes.failed;

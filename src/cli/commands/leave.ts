@@ -86,7 +86,7 @@ export const leave: Command = {
   },
 };
 
-/** What confirms that networks are left: a name of the only one, or `all`. */
+/** The texts that confirm leaving: a name of the only network, or `all`. */
 function namesOf(states: readonly State[]): [string, ...string[]] {
   const [first, ...others] = states;
   if (first === undefined || others.length > 0) return ['all'];
@@ -94,7 +94,7 @@ function namesOf(states: readonly State[]): [string, ...string[]] {
   return membership === null ? [link] : [membership.map.name, link, String(membership.map.id)];
 }
 
-/** Which devices lose a network, in a sentence. */
+/** Names the devices that lose a network, in a sentence. */
 async function describeDialling(tools: Pick<Tools, 'connect'>, state: State): Promise<string> {
   const names = await findDiallingDevices(tools, state);
   return names.length === 0
@@ -102,7 +102,7 @@ async function describeDialling(tools: Pick<Tools, 'connect'>, state: State): Pr
     : ` Devices that dial ${state.interface} alone (${listNames(names)}) lose the network.`;
 }
 
-/** @throws WrongUsage where another host has the identity of one of these networks, and would be out of it too */
+/** @throws WrongUsage if another host shares the identity: it would lose the network too */
 async function refuseCloned({ store }: Pick<Tools, 'store'>, links: readonly string[]): Promise<void> {
   for (const link of links) {
     if ((await store.readNotes(link)).sync.clonedSince === undefined) continue;
@@ -117,7 +117,7 @@ function describeLeft({ interface: link, former }: LeaveReport, { store }: Pick<
   return `left ${link}; removed everything cpn created for it${rest}`;
 }
 
-/** A peer that no host has any more stays in the lists, and keeps its name and address. */
+/** A peer without a host stays in the lists, and keeps its name and address. */
 function describeKept({ membership }: State): string[] {
   if (membership === null) return [];
   const { map, peer } = membership;
@@ -129,7 +129,7 @@ function isAmong({ leftAt, interface: link }: FormerMembership, others: readonly
   return others.some((other) => other.leftAt === leftAt && other.interface === link);
 }
 
-/** Drops what is kept of networks that were left; networks that are joined stay. */
+/** Drops the records of networks that were left. Joined networks stay. */
 async function forget(input: Input): Promise<number> {
   const { deleteFormer } = await import('../../app/leave/forget-former.ts');
   const dropped = await deleteFormer(await openTools(input), input.argument('network'));

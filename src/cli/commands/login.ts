@@ -60,13 +60,16 @@ export const login: Command = {
   },
 };
 
-/** The address with the user whose program listens there; a login confirms that user, before the password is read. */
+/** Adds the listening program's user, which the login confirms before it reads the password. */
 async function confirmAddress(service: ServiceAddress, before: Login | null): Promise<ServiceAddress> {
   const known = before?.service.url === service.url ? before.service : undefined;
   return confirmListener({ findListeningUser, warn }, service, known?.listener);
 }
 
-/** Stores the token once the service has accepted it; of the proxy only what `--proxy` named, because the variables may change. */
+/**
+ * Stores the token after the service accepted it. Stores only the proxy of `--proxy`, because the
+ * environment may change.
+ */
 async function keepLogin(
   input: Input,
   service: ServiceAddress,
@@ -83,12 +86,12 @@ async function keepLogin(
 async function endSession(admin: AdminService, otherwise: string): Promise<void> {
   await admin.logout().catch((error) => {
     if (!(error instanceof CpnError)) throw error;
-    // A session that ended has nothing left to end.
+    // The session has already ended.
     if (!(error instanceof Refused && error.status === 401)) warn(`${otherwise}: ${error.message}`);
   });
 }
 
-/** A token, and who opened a session for it; null for one that was there before. */
+/** A token, and the user who opened a session for it. Null for an existing token. */
 interface LoginToken {
   readonly value: Secret;
   readonly expiresAt: string | null;

@@ -60,7 +60,7 @@ export const updateNetwork: Command = {
   },
 };
 
-/** Seconds: two statements of the deletion are 30 s apart. */
+/** Seconds: two reports of the deletion are 30 s apart. */
 const usualWait = 45;
 
 export const deleteNetwork: Command = {
@@ -104,7 +104,7 @@ export const deleteNetwork: Command = {
 
 const mostNames = 20;
 
-/** Who is cut off, in words. */
+/** Names the hosts that are cut off. */
 function describeCut({ name, private_cidr, peers }: Pick<Network, 'name' | 'private_cidr' | 'peers'>): string {
   const names = peers.slice(0, mostNames).map((peer) => printable(peer.name));
   const more = peers.length > names.length ? ` and ${peers.length - names.length} more` : '';

@@ -102,7 +102,10 @@ function describeSeconds(seconds: number): string {
   return unit === undefined ? `${seconds} s` : `${seconds / unit[0]} ${unit[1]}`;
 }
 
-/** Refuses a name that another network has: no command could take it for one of the two. A service may allow it. */
+/**
+ * Refuses a name that another network has, because commands could not distinguish them by name. A
+ * service may allow it.
+ */
 export async function refuseTakenName(
   service: Pick<AdminService, 'listNetworks'>,
   name: string,

@@ -132,7 +132,7 @@ function readChanges(input: Input): ChangePeer {
   };
 }
 
-/** What a connector is to serve: null stands for all; undefined where the flags say nothing. */
+/** The routes that a connector serves. Null for all, undefined without a flag. */
 function readServed(input: Input): string[] | null | undefined {
   const named = input.list('route').map((text) => parsePrefix(text, '--route'));
   const all = input.choice('routes');
@@ -141,7 +141,10 @@ function readServed(input: Input): string[] | null | undefined {
   return all ? null : [];
 }
 
-/** Says how many enrolment keys of a network have uses left, with which a peer that is kept out can join again; nothing where none has. */
+/**
+ * Prints how many enrolment keys of a network are usable, because a removed peer can join again
+ * with one. Prints nothing for 0.
+ */
 export async function noteKeys(service: AdminService, network: Id): Promise<void> {
   const count = await countKeys(service, network);
   if (count === 0) return;
@@ -151,12 +154,12 @@ export async function noteKeys(service: AdminService, network: Id): Promise<void
   );
 }
 
-/** Null where the service does not say. */
+/** Null if the service does not report it. */
 async function countKeys(service: AdminService, network: Id): Promise<number | null> {
   try {
     return (await service.listKeys(network)).length;
   } catch (error) {
-    // The peer is changed all the same.
+    // The peer was changed regardless.
     if (!(error instanceof CpnError)) throw error;
     return null;
   }

@@ -35,7 +35,7 @@ export const run: Command = {
     const confirmMs = readConfirmation(input);
     const stop = new AbortController();
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.abort());
-    // A tool that hangs must not hold up the host's own shutdown.
+    // A hanging tool must not delay the shutdown of the host.
     stop.signal.addEventListener('abort', () => setTimeout(() => process.exit(exitCodes.failed), maxStopMs).unref());
     const tools = await openTools(input, 'daemon');
     const metrics = await openMetrics(input);
@@ -51,7 +51,7 @@ export const run: Command = {
   },
 };
 
-/** The metrics of `--metrics` and `--metrics-file`; null without both flags, and then their modules are not loaded. */
+/** Null without `--metrics` and `--metrics-file`. Then their modules are not loaded. */
 async function openMetrics(input: Input) {
   const listen = readAddress(input);
   const path = readPath(input);
@@ -72,7 +72,8 @@ async function openMetrics(input: Input) {
 function readAddress(input: Input): ListenAddress | null {
   const text = input.text('metrics');
   if (text === undefined) return null;
-  // Names and addresses of peers are private: other hosts get them only with an explicit address.
+  // Names and addresses of peers are private: other hosts can read them only after an explicit
+  // address.
   return parseListenAddress(input.nameOf('metrics'), /^\d+$/.test(text) ? `127.0.0.1:${text}` : text);
 }
 

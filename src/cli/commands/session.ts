@@ -35,7 +35,7 @@ export const logout: Command = {
     const service = await openAdmin(input);
     const { removeLogin } = await import('../../store/login-file.ts');
     await service.logout().catch((error) => {
-      // A token that holds no longer has nothing left to revoke.
+      // An expired token need not be revoked.
       if (!(error instanceof Refused && error.status === 401)) throw error;
     });
     await removeLogin(loginFolder(input));
@@ -45,8 +45,9 @@ export const logout: Command = {
 };
 
 /**
- * Stores a session that the control plane opened in place of that of the stored login. Where the token comes from CPN_API_TOKEN there is
- * nowhere to store it: it is ended. What fails is a warning: the password is changed in any case.
+ * Stores a session that the control plane opened in place of the stored login's. With CPN_API_TOKEN
+ * it cannot be stored, so it is ended. Failures are warnings, because the password is already
+ * changed.
  */
 export async function keepSession(input: Input, service: ServiceAddress, { token }: Session): Promise<void> {
   try {

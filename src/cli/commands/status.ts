@@ -32,7 +32,7 @@ export const status: Command = {
   },
 };
 
-/** The networks that were left while their control planes were unreachable; each is a warning. */
+/** The networks that were left while their control planes were unreachable. Warns about each. */
 async function readFormer(tools: StateTools) {
   const { describeFormer, listFormer } = await import('../../app/networks/former-networks.ts');
   const memberships = await listFormer(tools);
@@ -41,8 +41,8 @@ async function readFormer(tools: StateTools) {
 }
 
 /**
- * The networks, with a warning where the daemon was killed: one that is stopped takes its pid file with it. What the service replied to
- * the reports of a daemon is current for as long as that runs.
+ * The networks, with a warning if the daemon was killed: a stopped daemon removes its pid file. The
+ * service's replies to a daemon's reports are current only while it runs.
  */
 async function readNetworks(tools: Tools, input: Input): Promise<NetworkStatus[]> {
   const { readStatus } = await import('../../app/status/status.ts');
@@ -64,7 +64,7 @@ async function showOnce(tools: Tools, input: Input): Promise<number> {
   return judge(networks, input.switch('check'));
 }
 
-/** What a network's text must fit; null for whole rows. */
+/** The columns that a network's text must fit. Null for whole rows. */
 function columnsFor(input: Input): number | null {
   return input.switch('wide') ? null : terminalColumns();
 }
@@ -79,7 +79,7 @@ function judge(networks: readonly NetworkStatus[], check: boolean): number {
 async function watch(tools: Tools, input: Input): Promise<number> {
   const measure = rateMeter();
   await redraw(async () => {
-    // On a terminal a line between two drawings would be drawn over.
+    // On a terminal, a redraw would overwrite a line that was printed meanwhile.
     const warnings: string[] = [];
     const listening = { ...tools, warn: (text: string) => void warnings.push(text) };
     const networks = await readNetworks(listening, input);
@@ -101,9 +101,8 @@ interface CounterReading {
 }
 
 /**
- * A meter that is read again and again, and tells how fast the counters of each peer grew since it was read last.
- *
- * The function returned takes the networks and the time, in seconds of a clock that never jumps.
+ * Returns a function that computes the rate of each peer's counters since its last call. It takes
+ * the networks and the time in seconds of a monotonic clock.
  */
 export function rateMeter() {
   let last: { readonly at: number; readonly readings: ReadonlyMap<string, CounterReading> } | null = null;
@@ -124,7 +123,7 @@ export function rateMeter() {
   };
 }
 
-/** Counters that grew smaller are those of a peer that was taken out and added again. */
+/** Counters that decreased belong to a peer that was removed and added again. */
 function growth(before: number | undefined, now: number, seconds: number): number | null {
   return before === undefined || now < before || seconds <= 0 ? null : (now - before) / seconds;
 }

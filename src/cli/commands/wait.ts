@@ -51,7 +51,7 @@ export const wait: Command = {
   },
 };
 
-/** What is waited for and where. To the command line the CIDR after `--for route` is one more argument. */
+/** To the command line, the CIDR after `--for route` is another argument. */
 async function readCondition(input: Input): Promise<{ network: string | undefined; condition: ReadinessCondition }> {
   const kind = parseChoice('--for', input.text('for') ?? 'address', conditions);
   const words = [input.argument('network'), input.argument('cidr')].filter((word) => word !== undefined);
@@ -65,7 +65,6 @@ async function readCondition(input: Input): Promise<{ network: string | undefine
 async function readRoute(
   words: readonly string[],
 ): Promise<{ network: string | undefined; condition: ReadinessCondition }> {
-  // A user who reads "--for route CIDR" as one flag puts the network after it.
   const cidr = words.findLast((word) => /^[0-9a-fA-F.:]+\/[0-9]+$/.test(word));
   if (cidr === undefined) {
     const given = words.length === 0 ? '' : `, ${quote(words.at(-1))} is not one`;

@@ -1,7 +1,7 @@
 import type { Command } from '../parse/command.ts';
 import { type Offer, offerArguments, offerFlags } from './offer.ts';
 
-/** The completion of these commands for bash 4.4 or newer; it starts no process and needs no bash-completion. */
+/** Completion for bash 4.4 or newer. It starts no process, and does not need bash-completion. */
 export function completeBash(commands: readonly Command[], groups: readonly string[]): string {
   const first = [...commands.flatMap(({ name }) => (name.includes(' ') ? [] : [name])), ...groups];
   const members = (group: string) =>
@@ -24,7 +24,7 @@ function describeCommand(command: Command): string {
   return describe(command.name, [...flags.map(({ name }) => name), '--help'], valued, places, false);
 }
 
-/** A group's first word is no argument yet: the command goes on with it. */
+/** The first word of a group is no argument but the rest of the command. */
 function describe(name: string, flags: string[], valued: string[], places: string[], isGroup: boolean): string {
   const facts = [
     `flags='${flags.join(' ')}'`,

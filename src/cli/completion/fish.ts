@@ -1,7 +1,7 @@
 import type { Command } from '../parse/command.ts';
 import { type Offer, offerArguments, offerFlags } from './offer.ts';
 
-/** The completion of these commands for fish 3 or newer. */
+/** Completion for fish 3 or newer. */
 export function completeFish(commands: readonly Command[], groups: Readonly<Record<string, string>>): string {
   const single = commands.filter(({ name }) => !name.includes(' '));
   const names = Object.keys(groups);
@@ -32,13 +32,13 @@ function completeCommand(command: Command): string[] {
   return [...entry, ...flags, ...places];
 }
 
-/** `at` is the command before the cursor, null for any; `place` says how many arguments of it are there already. */
+/** `at` is the command before the cursor, null for any. `place` counts its arguments so far. */
 function line({ at, text, place }: { at: string | null; text?: string; place?: number }, what: string): string {
   const condition = at === null ? '' : ` -n "__cpn_at '${at}'${place === undefined ? '' : ` ${place}`}"`;
   return `complete -c cpn${condition} ${what}${text === undefined ? '' : ` -d ${quote(text)}`}`;
 }
 
-/** `-x`: a value must follow, and no file is offered; `-r`: one must follow, and files are. */
+/** `-x` requires a value and offers no files. `-r` requires a value and offers files. */
 function follow(offer: Offer): string {
   if (offer.of === 'words') return `-x -a ${quote(offer.words.join(' '))}`;
   const ways = {

@@ -1,11 +1,11 @@
 import type { Flag } from '../input/flags.ts';
 import type { Command } from '../parse/command.ts';
 
-/** What a shell offers in the place of a value. Interfaces are those of this host's state, by the names of its files. */
+/** The completions of a value. Interfaces are those in this host's state, by file name. */
 export type Offer = { readonly of: 'words'; readonly words: readonly string[] } | { readonly of: PathKind };
 export type PathKind = 'files' | 'folders' | 'interfaces' | 'nothing';
 
-/** A flag as it is typed, and what may follow it: null where nothing does. */
+/** A flag and the completions of its value. The value is null for a switch. */
 export interface OfferedFlag {
   readonly name: string;
   readonly summary: string;
@@ -13,7 +13,7 @@ export interface OfferedFlag {
   readonly isRepeatable: boolean;
 }
 
-/** The flags of a command in the order of its table; the `--no-` form only of a switch that is on by itself. */
+/** In the order of the table. Only a switch that is on by default has a `--no-` form. */
 export function offerFlags({ flags }: Command): OfferedFlag[] {
   return Object.entries(flags).flatMap(([name, flag]) => {
     const offered: OfferedFlag = {
@@ -27,7 +27,7 @@ export function offerFlags({ flags }: Command): OfferedFlag[] {
   });
 }
 
-/** What is offered for each word of a command's argument, in their order. */
+/** The completions of each word of a command's argument, in order. */
 export function offerArguments({ argument }: Command): { readonly name: string; readonly offer: Offer }[] {
   const words = argument?.usage.match(/[[<][a-z-]+/g) ?? [];
   return words.map((word) => {
@@ -35,7 +35,7 @@ export function offerArguments({ argument }: Command): { readonly name: string; 
     const choices = argument?.choices?.[name];
     if (choices) return { name, offer: choices.length === 0 ? { of: 'nothing' } : { of: 'words', words: choices } };
     if (name === 'file') return { name, offer: { of: 'files' } };
-    // Where a network must be named it is the control plane's; where it may be left out it is one of this host.
+    // A required network is one of the control plane, an optional one is a network of this host.
     return { name, offer: { of: word === '[network' ? 'interfaces' : 'nothing' } };
   });
 }

@@ -1,7 +1,7 @@
 import type { Command } from '../parse/command.ts';
 import { type Offer, offerArguments, offerFlags } from './offer.ts';
 
-/** The completion of these commands for zsh: a file `_cpn` on its fpath, or a text that it sources. */
+/** Completion for zsh: a file `_cpn` on its fpath, or a sourced text. */
 export function completeZsh(commands: readonly Command[], groups: Readonly<Record<string, string>>): string {
   const single = commands.filter(({ name }) => !name.includes(' '));
   const names = Object.keys(groups);
@@ -31,7 +31,7 @@ function completeCommand(command: Command): string {
   return `${functionOf(command.name)}() {\n  _arguments \\\n${specs.join(' \\\n')}\n}\n`;
 }
 
-/** The function that completes the next word of several, and hands the rest to the function of that word. */
+/** A function that completes the next word, and delegates the rest to that word's function. */
 function completeGroup(
   name: string,
   members: readonly (readonly [string, string])[],

@@ -8,8 +8,8 @@ import { usualJoinFile } from '../input/join-file.ts';
 import { note, warn } from '../output/output.ts';
 
 /**
- * Has the daemon start with this host, and now, where it is installed as a unit, and says so. A join is none the worse when that
- * fails. Returns whether it keeps the network right from now on.
+ * Starts the daemon, and enables it at boot, if it is installed as a unit. Prints the result. A
+ * failure does not fail the join. Returns true if the daemon now reconciles the network.
  */
 export async function enableDaemon(input: Input): Promise<boolean> {
   return withUnit(input, async (unit) => {
@@ -18,7 +18,7 @@ export async function enableDaemon(input: Input): Promise<boolean> {
   });
 }
 
-/** Ends the daemon for good where no network is left to keep, and says so. */
+/** Stops and disables the daemon if no network is left. Prints the result. */
 export async function disableIdleDaemon(input: Input, store: HostStore): Promise<void> {
   const { states, unreadable } = await store.list();
   if (states.length + unreadable.length > 0) return;
@@ -33,7 +33,7 @@ export async function disableIdleDaemon(input: Input, store: HostStore): Promise
   });
 }
 
-/** Returns whether there is one, and the work with it was done. */
+/** Returns true if the unit exists and the work succeeded. */
 async function withUnit(input: Input, work: (unit: DaemonUnit) => Promise<void>): Promise<boolean> {
   try {
     const unit = await openUnit(input);

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { Interrupted } from '../../core/errors/index.ts';
 import { endStep, note, progress } from '../output/output.ts';
 
-/** Returns at the first SIGTERM or SIGINT. A second one ends the process at once. */
+/** Resolves at the first SIGTERM or SIGINT. A second signal ends the process immediately. */
 export async function untilStopped(): Promise<void> {
   const received = new AbortController();
   const { signal } = received;
@@ -10,13 +10,13 @@ export async function untilStopped(): Promise<void> {
   received.abort();
 }
 
-/** Ctrl-C, a lost terminal or SSH session, and a service manager send these. */
+/** The signals of Ctrl-C, of a lost terminal or SSH session, and of a service manager. */
 const endings = ['SIGINT', 'SIGHUP', 'SIGTERM'] as const;
 
-/** How many deferrals are under way: one within another says nothing of its own. */
+/** The number of active deferrals. A nested deferral prints nothing. */
 let deferrals = 0;
 
-/** As {@link Tools.deferSignals}: further signals do not end it either, because half of the way back is worse than none. */
+/** As {@link Tools.deferSignals}. Ignores further signals: half a rollback is worse than none. */
 export async function deferSignals<T>(work: (interrupted: AbortSignal) => Promise<T>): Promise<T> {
   const ending = new AbortController();
   const isOutermost = deferrals === 0;
@@ -35,7 +35,10 @@ export async function deferSignals<T>(work: (interrupted: AbortSignal) => Promis
   }
 }
 
-/** Does `work`. A signal ends the program as usual, after it printed what to do next; work that defers signals is left to that. */
+/**
+ * Runs `work`. A signal ends the program as usual, after it printed what to do next. If the work
+ * defers signals, leaves them to it.
+ */
 export async function explainEnding<T>(next: string, work: () => Promise<T>): Promise<T> {
   const end = (signal: NodeJS.Signals) => {
     if (process.listenerCount(signal) > 1) return;

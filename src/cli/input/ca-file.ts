@@ -2,13 +2,14 @@ import { WrongUsage } from '../../core/errors/index.ts';
 import type { Input } from './input.ts';
 import { readFileOnce } from './secrets.ts';
 
-/** Bytes; some 40 certificates. */
+/** Bytes, enough for some 40 certificates. */
 const mostBytes = 64 * 1024;
 
 /**
- * The CAs in the file that `--ca-file` or CPN_CA_FILE names, each in PEM; null for `none`, undefined where neither is given.
+ * Reads the CAs of `--ca-file` or CPN_CA_FILE, each in PEM. Null for `none`, undefined if neither
+ * is given.
  *
- * @throws InvalidValue for a file that is not one of CAs
+ * @throws InvalidValue unless the file contains CAs
  */
 export async function readCaFile(input: Input): Promise<readonly string[] | null | undefined> {
   const path = input.text('ca-file');

@@ -5,9 +5,9 @@ import { hasTerminal } from './password.ts';
 import { prompt } from './prompt.ts';
 
 /**
- * Prompts for y or n; with `--yes` the answer is yes.
+ * Prompts for y or n. With `--yes`, returns true without a prompt.
  *
- * @throws WrongUsage where there is no terminal to prompt on, and no `--yes`
+ * @throws WrongUsage without a terminal and without `--yes`
  */
 export function confirm(question: string, input: Input): Promise<boolean> {
   const validate = (answer: string) => (/^(y|yes|n|no)$/i.test(answer) ? undefined : 'type y or n');
@@ -15,13 +15,14 @@ export function confirm(question: string, input: Input): Promise<boolean> {
 }
 
 /**
- * Prompts for the name of what the command destroys. Takes any of `names`, and shows the first. With `--yes` it does not prompt.
+ * Prompts for the name of the object that the command destroys. Accepts any of `names`, and shows
+ * the first. With `--yes`, returns true without a prompt.
  *
- * @throws WrongUsage where there is no terminal to prompt on, and no `--yes`
+ * @throws WrongUsage without a terminal and without `--yes`
  */
 export function confirmByName(question: string, names: readonly [string, ...string[]], input: Input): Promise<boolean> {
   const expected = `type ${printable(names[0].trim())} to confirm`;
-  // An answer comes without the blanks around it.
+  // The answer is trimmed.
   const isYes = (answer: string) =>
     names.some((name) => [name, printable(name)].some((each) => each.trim() === answer));
   const validate = (answer: string) => (isYes(answer) ? undefined : `${expected}, or press Ctrl-C to change nothing`);
@@ -31,7 +32,7 @@ export function confirmByName(question: string, names: readonly [string, ...stri
 interface YesNoQuestion {
   readonly question: string;
   readonly hint: string;
-  /** What is wrong with an answer; undefined for one that is taken. */
+  /** The problem of an answer. Undefined for a valid answer. */
   readonly validate: (answer: string) => string | undefined;
   readonly isYes: (answer: string) => boolean;
 }
@@ -42,7 +43,8 @@ async function ask({ question, hint, validate, isYes }: YesNoQuestion, input: In
     throw new WrongUsage(
       `${printable(question)} There is no terminal for the answer, and nothing was done; to do it, add --yes`,
     );
-  // The library's prompt for yes and no takes single letters, h, j, k and l among them, for keys that move and choose.
+  // The library's confirm prompt interprets single letters, such as h, j, k and l, as navigation
+  // keys.
   const answer = await prompt('text', {
     message: `${printable(question)} (${hint})`,
     validate: (typed = '') => validate(typed.trim()),

@@ -1,15 +1,15 @@
 export type Flags = Readonly<Record<string, Flag>>;
 
-/** Every flag also has a variable, `CPN_` and its name in capitals. */
+/** Every flag also has a variable: `CPN_` and its name in capitals. */
 export interface Flag {
-  /** A list may be given several times; a switch takes no value and has a `--no-` form. */
+  /** A list may be repeated. A switch takes no value and has a `--no-` form. */
   readonly kind: 'text' | 'switch' | 'list';
   readonly summary: string;
-  /** How help writes what is to be given. */
+  /** The placeholder of the value in help. */
   readonly value?: string;
-  /** What help names as the default. */
+  /** The default in help. */
   readonly byDefault?: string;
-  /** The words with a meaning of their own that it takes, for completion and the manual. */
+  /** Special words that the flag accepts, for completion and the manual. */
   readonly choices?: readonly string[];
 }
 
@@ -18,7 +18,7 @@ export const jsonFlag: Flags = {
   json: { kind: 'switch', summary: 'print one JSON document on stdout, and nothing else' },
 };
 
-/** The flag of tables that fit the terminal by themselves. */
+/** The flag of tables that adapt to the terminal's width. */
 export const wideFlag: Flags = {
   wide: { kind: 'switch', summary: 'show whole rows, also on a narrow terminal' },
 };
@@ -31,12 +31,12 @@ export const yesFlag: Flags = {
   },
 };
 
-/** The flag of commands that destroy or interrupt, and that several networks would be too many for. */
+/** The flag of commands that destroy or interrupt: all networks must be an explicit choice. */
 export const allFlag: Flags = {
   all: { kind: 'switch', summary: 'every network that this host has joined' },
 };
 
-/** The flags of the commands that name a control plane. */
+/** The flags of commands that select a control plane. */
 export const apiFlags: Flags = {
   api: { kind: 'text', value: 'URL', summary: 'URL of the control plane, or unix:PATH' },
   proxy: {

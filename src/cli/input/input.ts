@@ -1,17 +1,17 @@
 import { InvalidValue, WrongUsage } from '../../core/errors/index.ts';
 import type { Flags } from './flags.ts';
 
-/** Variables by their names, as a process gets them. */
+/** The environment variables of a process. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What a person gave to a command: its argument and flags, each from the command line or, failing that, a variable. */
+/** A command's argument and flags. Each value is from the command line, else from a variable. */
 export class Input {
   readonly #given: Readonly<Record<string, unknown>>;
   readonly #flags: Flags;
   readonly #process: Environment;
   readonly environment: Environment;
 
-  /** @param below values for variables that the process was not given */
+  /** @param below fallbacks for variables that the environment does not set */
   constructor(
     given: Readonly<Record<string, unknown>>,
     flags: Flags,
@@ -24,12 +24,12 @@ export class Input {
     this.environment = { ...below, ...environment };
   }
 
-  /** The same, with these variables where neither the command line nor the environment says otherwise. */
+  /** The same input, with these variables as fallbacks for the command line and the environment. */
   above(variables: Environment): Input {
     return new Input(this.#given, this.#flags, this.#process, variables);
   }
 
-  /** The positional argument; undefined when it was left out. */
+  /** The positional argument. Undefined if it was omitted. */
   argument(name: string): string | undefined {
     const value = this.#given[name];
     return value === undefined ? undefined : String(value);
@@ -43,19 +43,19 @@ export class Input {
     return value === undefined ? undefined : String(value);
   }
 
-  /** True for a flag that was given on the command line itself, where every user of the machine can read it. */
+  /** True for a flag on the command line, which every user of the machine can read. */
   isTyped(flag: string): boolean {
     return this.#given[flag] !== undefined;
   }
 
-  /** The value of a flag that must be there. */
+  /** The value of a required flag. */
   need(flag: string, remedy = ''): string {
     const value = this.text(flag);
     if (value === undefined) throw new WrongUsage(`--${flag} is missing${remedy ? `; ${remedy}` : ''}`);
     return value;
   }
 
-  /** True for a flag that was given in any way. */
+  /** True for a flag from the command line or a variable. */
   has(flag: string): boolean {
     return this.#read(flag) !== undefined;
   }
@@ -68,7 +68,7 @@ export class Input {
     throw new InvalidValue(this.nameOf(flag), text, `is not a number from ${min} to ${max}`);
   }
 
-  /** Milliseconds; people write `20s`, `2m` or `500ms`. */
+  /** Milliseconds, from `20s`, `2m` or `500ms`. */
   duration(flag: string, maxMs: number): number | undefined {
     const text = this.text(flag);
     if (text === undefined) return undefined;
@@ -78,7 +78,7 @@ export class Input {
     throw new InvalidValue(this.nameOf(flag), text, `is not a time up to ${maxMs / 1000} s, such as 20s or 2m`);
   }
 
-  /** Seconds; people write `90m`, `12h` or `30d`. */
+  /** Seconds, from `90m`, `12h` or `30d`. */
   period(flag: string, min: number, max: number): number | undefined {
     const text = this.text(flag);
     if (text === undefined) return undefined;
@@ -92,7 +92,7 @@ export class Input {
     );
   }
 
-  /** Each value of a flag that may be given several times; a variable separates them by commas. */
+  /** The values of a repeatable flag. A variable separates them by commas. */
   list(flag: string): string[] {
     const value = this.#read(flag);
     if (Array.isArray(value)) return value.map(String);
@@ -103,7 +103,7 @@ export class Input {
           .map((item) => item.trim());
   }
 
-  /** Each value of a flag that may be given several times, with its commas; a variable stands for one of them. */
+  /** The values of a repeatable flag, including their commas. A variable contains only one. */
   each(flag: string): string[] {
     const value = this.#read(flag);
     return value === undefined ? [] : [value].flat().map(String);
@@ -113,7 +113,7 @@ export class Input {
     return this.choice(flag) ?? byDefault;
   }
 
-  /** A switch that says something else when it is left out: undefined. */
+  /** A switch that is undefined if it was omitted. */
   choice(flag: string): boolean | undefined {
     const value = this.#read(flag);
     if (value === undefined || typeof value === 'boolean') return value;
@@ -122,7 +122,7 @@ export class Input {
     throw new InvalidValue(this.nameOf(flag), String(value), 'is not yes or no');
   }
 
-  /** What a message calls a flag: the variable where its value came from one of the process. */
+  /** The name of a flag for messages. If its value is from the environment, the variable. */
   nameOf(flag: string): string {
     const variable = variableOf(flag);
     return !this.isTyped(flag) && this.#process[variable] !== undefined ? variable : `--${flag}`;
@@ -134,14 +134,14 @@ export class Input {
   }
 }
 
-/** The one of `choices` that a text is. @throws InvalidValue */
+/** Parses one of `choices`. @throws InvalidValue */
 export function parseChoice<Choice extends string>(name: string, text: string, choices: readonly Choice[]): Choice {
   const choice = choices.find((each) => each === text);
   if (choice !== undefined) return choice;
   throw new InvalidValue(name, text, `must be one of ${choices.join(', ')}`);
 }
 
-/** The variable that stands in for a flag: `--listen-port` is `CPN_LISTEN_PORT`. */
+/** The variable of a flag: `--listen-port` is `CPN_LISTEN_PORT`. */
 export function variableOf(flag: string): string {
   return `CPN_${flag.replaceAll('-', '_').toUpperCase()}`;
 }

@@ -3,16 +3,16 @@ import { quote, WrongUsage } from '../../core/errors/index.ts';
 import type { Flags } from './flags.ts';
 import { type Environment, variableOf } from './input.ts';
 
-/** Where an image, cloud-init or Ansible puts it. */
+/** The path at which an image, cloud-init or Ansible installs the file. */
 export const usualJoinFile = '/etc/cpn/join.conf';
 
-/** The variable of the key, which is an argument and no flag. */
+/** The variable of the enrolment key, which is an argument and no flag. */
 export const keyVariable = 'CPN_ENROLLMENT_KEY';
 
-/** More than all flags of a join take. */
+/** Bytes. Beyond all flags of a join. */
 const mostBytes = 64 * 1024;
 
-/** Reads a file that says how to join; see {@link parseJoinFile}. @throws WrongUsage */
+/** Reads the file of a join. See {@link parseJoinFile}. @throws WrongUsage */
 export async function readJoinFile(path: string, flags: Flags): Promise<Environment> {
   const text = await readShort(path).catch(({ code }: NodeJS.ErrnoException) => {
     throw new WrongUsage(`${path} cannot be read (${code}); check the path and its permissions`);
@@ -21,11 +21,11 @@ export async function readJoinFile(path: string, flags: Flags): Promise<Environm
 }
 
 /**
- * The variables that stand for what a file says: in each line a flag of the join without its dashes, `=` and its value, as
- * `type = connector`; one that may be given several times may stand in several lines. `key` is the enrolment key, as `file:PATH`. A
- * line that begins with # says nothing.
+ * Parses a join file into variables. Each line is a flag of `join` without its dashes, `=` and its
+ * value, as in `type = connector`. A repeatable flag may have several lines. `key` is the enrolment
+ * key, as `file:PATH`. A line that starts with # is a comment.
  *
- * @throws WrongUsage with the line that is wrong; never with a value
+ * @throws WrongUsage with the line number, and never with a value
  */
 export function parseJoinFile(text: string, path: string, flags: Flags): Environment {
   const variables: Record<string, string> = {};

@@ -1,13 +1,16 @@
 import { InvalidValue } from '../../core/errors/index.ts';
 import { isSocketAddress, parseSocketAddress } from '../../core/net/socket-path.ts';
 
-/** An address to listen on; port 0 takes any free one. */
+/** An address to listen on. Port 0 selects any free port. */
 export interface ListenAddress {
   readonly host: string;
   readonly port: number;
 }
 
-/** As {@link parseListenAddress}, or `unix:PATH`: then `socketPath` is the one to listen at, and host and port say that it is on this host. */
+/**
+ * As {@link parseListenAddress}, but also accepts `unix:PATH`, which sets `socketPath`. Its host
+ * and port then only mark it as local.
+ */
 export function parseListenAddressOrSocket(
   name: string,
   text: string,
@@ -16,7 +19,10 @@ export function parseListenAddressOrSocket(
   return { host: 'localhost', port: 0, socketPath: parseSocketAddress(name, text) };
 }
 
-/** Parses `HOST:PORT`, with an IPv6 address in brackets; port 0 takes any free one. @param name the name in messages */
+/**
+ * Parses `HOST:PORT`, with an IPv6 address in brackets. Port 0 selects any free port. @param name
+ * the name in messages
+ */
 export function parseListenAddress(name: string, text: string): ListenAddress {
   const [, bracketed, plain, port] = /^(?:\[([0-9a-fA-F:]+)\]|([^:[\]]+)):(0|[1-9][0-9]{0,4})$/.exec(text) ?? [];
   const host = bracketed ?? plain;

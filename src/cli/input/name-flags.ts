@@ -1,7 +1,7 @@
 import { Refused } from '../../core/errors/index.ts';
 import type { Flags } from './flags.ts';
 
-/** The flags that give the fields of the API. A password may come from a prompt. */
+/** The flags for fields of the API. A password may come from a prompt. */
 const flagOf: Readonly<Record<string, string>> = {
   add_routes: 'add-route',
   expires_at: 'expires',
@@ -16,10 +16,10 @@ const flagOf: Readonly<Record<string, string>> = {
   routes: 'route',
 };
 
-/** A field, or an entry of one, where a refusal lists the broken rules: `routes.0: is no range`. */
+/** A field, or an entry of a field, in a refusal's list of violations: `routes.0: is no range`. */
 const listedField = /(?<=[:;] |\()(\w+)(?:[.[][\w.[\]]*)?(?=: )/g;
 
-/** Names the flags of a command in the place of the API's fields, where the control plane refuses values (422). */
+/** Replaces the API's field names with flags, if the control plane rejects values (422). */
 export function nameFlags(error: unknown, flags: Flags): unknown {
   if (!(error instanceof Refused) || error.status !== 422) return error;
   error.message = error.message.replace(listedField, (field, name: string) => {

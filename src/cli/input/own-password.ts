@@ -8,11 +8,11 @@ interface OwnPassword {
   readonly flag: string;
   /** The field of the request, as a refusal names it. */
   readonly field: string;
-  /** What takes the password, for a message. */
+  /** The operation that needs the password, for a message. */
   readonly what: string;
 }
 
-/** Makes a request with the caller's own password where a flag gives it, or else where the control plane requires it. */
+/** Sends the caller's own password if a flag gives it, or once the control plane requires it. */
 export async function withOwnPassword<Result>(
   input: Input,
   { flag, field, what }: OwnPassword,
@@ -32,7 +32,7 @@ export async function withOwnPassword<Result>(
   }
 }
 
-/** Of commands that take the password of another user too. */
+/** The flag of commands that also need another user's password. */
 export const ownPasswordFlag = {
   'own-password-file': {
     kind: 'text',

@@ -4,20 +4,20 @@ import type { Input } from './input.ts';
 import { prompt } from './prompt.ts';
 import { readSecretFile } from './secrets.ts';
 
-/** True where a prompt is possible. */
+/** True if a prompt is possible. */
 export function hasTerminal(): boolean {
   return process.stdin.isTTY === true && process.stderr.isTTY === true;
 }
 
-/** The prompt for a password, and the flag of its file. */
+/** A password prompt, and the flag of the password's file. */
 interface PasswordQuestion {
   readonly flag?: string;
   readonly message?: string;
-  /** Prompted twice, against typing errors. */
+  /** True to prompt twice, against typing errors. */
   readonly isNew?: boolean;
 }
 
-/** The password in the file of a flag, or as it is typed on a terminal. */
+/** Reads a password from the file of a flag, or prompts for it. */
 export async function obtainPassword(input: Input, question: PasswordQuestion = {}): Promise<Secret> {
   const { flag = 'password-file', message = 'Password', isNew = false } = question;
   const file = input.text(flag);
@@ -31,7 +31,7 @@ export async function obtainPassword(input: Input, question: PasswordQuestion = 
 
 const noPassword = 'no password was given';
 
-/** Prompts for a secret, which the terminal does not show. @throws WrongUsage with the text `missing` if none is typed */
+/** Prompts without an echo. @throws WrongUsage with the text `missing` if the answer is empty */
 export async function askSecret(message: string, missing: string): Promise<string> {
   const answer = await prompt('password', { message });
   if (answer === null || answer === '') throw new WrongUsage(missing);

@@ -1,32 +1,33 @@
 import { columnsOf } from '../output/terminal/fit.ts';
 
-/** What a prompt shows, and what is wrong with an answer. */
+/** A prompt, and its check of an answer. */
 interface Prompt {
   readonly message: string;
   readonly validate?: (typed: string | undefined) => string | undefined;
 }
 
 /**
- * Prompts on stderr, and reads a line of the terminal; a password is not shown.
+ * Prompts on stderr, and reads a line from the terminal. A password is not echoed.
  *
- * @returns null where the prompt is cancelled: by Ctrl-C, by Ctrl-D, and where the terminal is gone
+ * @returns null if the prompt is cancelled by Ctrl-C or Ctrl-D, or if the terminal is lost
  */
 export async function prompt(kind: 'text' | 'password', { message, validate }: Prompt): Promise<string | null> {
   const prompts = await import('@clack/prompts');
   const { stdin, stderr } = process;
-  // The library breaks lines at the columns of its output, where they are 0 after each character.
+  // The library wraps at the columns of its output. With 0 columns, it wraps after each character.
   stderr.columns = columnsOf(stderr);
   const gone = new AbortController();
-  // The library waits on: without this the process ends, with exit code 0.
+  // The library ignores Ctrl-D and a lost terminal, and then the process ends with exit code 0.
   const onData = (data: Buffer | string) => {
     if (data.toString().includes('\x04')) gone.abort();
   };
   const onEnd = () => gone.abort();
-  // Enter is a line feed if it was typed before the prompt. The library then drops the line and waits on.
+  // Enter typed before the prompt arrives as a line feed. The library then drops the line and
+  // waits.
   const onKey = (_text: unknown, key: { name?: string }) => {
     if (key.name === 'enter') key.name = 'return';
   };
-  // After Ctrl-Z and `fg` Node leaves the terminal paused, and so the process would end.
+  // After Ctrl-Z and `fg`, Node leaves the terminal paused, and the process would end.
   const onContinue = () => {
     setImmediate(() => {
       stderr.write(`${message}\n`);

@@ -3,7 +3,7 @@ import type { ServiceAddress } from '../../core/net/service-address.ts';
 import type { Environment, Input } from './input.ts';
 import { readSecretFile } from './secrets.ts';
 
-/** The value of `--proxy` or CPN_PROXY; undefined where neither is given. */
+/** The value of `--proxy` or CPN_PROXY. Undefined if neither is given. */
 export async function readProxy(input: Input): Promise<NonNullable<ServiceAddress['proxy']> | undefined> {
   const given = input.text('proxy');
   if (given === undefined || given === 'none') return given;
@@ -12,7 +12,7 @@ export async function readProxy(input: Input): Promise<NonNullable<ServiceAddres
   return parseProxy((await readSecretFile(given.slice('file:'.length), 'the proxy')).reveal(), name);
 }
 
-/** The service with the proxy that the environment names, where nothing else decides. @throws InvalidValue */
+/** Adds the environment's proxy, unless the service has a setting. @throws InvalidValue */
 export function withEnvironmentProxy(service: ServiceAddress, environment: Environment): ServiceAddress {
   if (service.proxy !== undefined) return service;
   const proxy = findEnvironmentProxy(service.url, environment);

@@ -2,18 +2,18 @@ import { type FileHandle, open, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { DiskFailed, WrongUsage } from '../../core/errors/index.ts';
 
-/** A file that was made for what is to be kept from others, and is empty yet. */
+/** A new, empty file for confidential content. */
 export interface SecretFile {
   readonly path: string;
-  /** Resolves when the content survives a power cut. @throws DiskFailed, and the file is gone then */
+  /** Resolves once the content survives a power cut. @throws DiskFailed after removing the file */
   write(content: string | Uint8Array): Promise<void>;
-  /** Removes it again. */
+  /** Removes the file. */
   discard(): Promise<void>;
 }
 
 /**
- * Makes a file that its owner alone can read, before there is anything to put into it: what costs something is not done for a place
- * that cannot be written to. A file that is there already stays, because it may hold the only copy of a key.
+ * Creates a file that only its owner can read. Called before costly work, which must not start for
+ * an unwritable path. Never replaces an existing file, which may contain the only copy of a key.
  */
 export async function makeSecretFile(path: string, flag: string): Promise<SecretFile> {
   let file: FileHandle;
@@ -49,7 +49,7 @@ export async function makeSecretFile(path: string, flag: string): Promise<Secret
   };
 }
 
-/** Syncs the folder of a new file, without which its name may be lost. One that only takes files, and shows none, cannot be opened. */
+/** Syncs the folder, without which the name may be lost. Skips an unreadable folder. */
 async function syncName(path: string): Promise<void> {
   const folder = await open(dirname(path)).catch(() => null);
   try {

@@ -4,10 +4,10 @@ import { Secret } from '../../core/crypto/secret.ts';
 import { WrongUsage } from '../../core/errors/index.ts';
 import { warn } from '../output/output.ts';
 
-/** More than any key, token, password or URL has. */
+/** Bytes. Beyond any key, token, password or URL. */
 const mostBytes = 64 * 1024;
 
-/** Reads a secret given as itself, as `file:PATH`, or as `-` for standard input; white space around it is dropped. */
+/** Reads a secret from the text itself, `file:PATH`, or standard input for `-`. Trims it. */
 export async function readSecret(given: string, what: string): Promise<Secret> {
   if (given === '-')
     return toSecret((await readShort(process.stdin, what)).toString('utf8'), `${what} on standard input`);
@@ -15,15 +15,15 @@ export async function readSecret(given: string, what: string): Promise<Secret> {
   return toSecret(given, what);
 }
 
-/** Reads a secret that is alone in a file; white space around it is dropped. */
+/** Reads a secret from a file that contains nothing else. Trims it. */
 export async function readSecretFile(path: string, what: string): Promise<Secret> {
   return toSecret((await readSecretBytes(path, what)).toString('utf8'), `${what} in ${path}`);
 }
 
-/** Like {@link readSecretFile}, for a file that a service reads: it refuses one that others can read, as of a TLS key. */
+/** As {@link readSecretFile}, for a service, such as its TLS key. Refuses other readers. */
 export async function readPrivateFile(path: string, what: string): Promise<Secret> {
   const bytes = await readFileOnce(path, what, (stats) => {
-    // A file of root's may be readable by its group.
+    // A file of root may be readable by its group.
     const isPrivate = (stats.mode & (stats.uid === 0 ? 0o027 : 0o077)) === 0;
     if (isPrivate || !stats.isFile()) return;
     throw new WrongUsage(`${path} can be read by others (mode ${formatMode(stats.mode)}); type: chmod 600 ${path}`);
@@ -31,7 +31,7 @@ export async function readPrivateFile(path: string, what: string): Promise<Secre
   return toSecret(bytes.toString('utf8'), `${what} in ${path}`);
 }
 
-/** Reads a file that holds a secret, all of it, and warns of one that every user of this machine can read or write. */
+/** Reads a whole file with a secret. Warns if every user of this machine can read or write it. */
 export async function readSecretBytes(path: string, what: string): Promise<Buffer> {
   return readFileOnce(path, what, (stats) => {
     if (stats.isFile() && (stats.mode & 0o006) !== 0) {
@@ -42,7 +42,7 @@ export async function readSecretBytes(path: string, what: string): Promise<Buffe
   });
 }
 
-/** Reads a short file, and has the state of the same open file checked. */
+/** Reads a short file, and checks the status of the same open file. */
 export async function readFileOnce(path: string, what: string, check: (stats: Stats) => void): Promise<Buffer> {
   let file: FileHandle | undefined;
   try {
@@ -60,7 +60,7 @@ export async function readFileOnce(path: string, what: string, check: (stats: St
 
 const formatMode = (mode: number): string => (mode & 0o777).toString(8).padStart(4, '0');
 
-/** Bounded: /dev/zero must not fill the memory. */
+/** Bounded, so that /dev/zero cannot fill the memory. */
 async function readShort(source: AsyncIterable<Buffer>, what: string): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -73,14 +73,14 @@ async function readShort(source: AsyncIterable<Buffer>, what: string): Promise<B
 }
 
 /**
- * Like {@link readSecret}, for one key or token. What comes with a copy from a page or a mail is refused here, by what is wrong with it: a
- * control plane could only answer that the key is wrong.
+ * As {@link readSecret}, for one key or token. Refuses typical copy errors with the specific
+ * problem: a control plane could only report that the key is wrong.
  */
 export async function readToken(given: string, what: string): Promise<Secret> {
   return checkToken(await readSecret(given, what), what);
 }
 
-/** Refuses what {@link readToken} refuses. @throws WrongUsage */
+/** Applies the checks of {@link readToken}. @throws WrongUsage */
 export function checkToken(token: Secret, what: string): Secret {
   const problem = describeFault(token.reveal());
   if (problem === null) return token;
@@ -88,7 +88,7 @@ export function checkToken(token: Secret, what: string): Secret {
 }
 
 function describeFault(text: string): string | null {
-  // A key has its prefix and 43 characters.
+  // A key is its prefix and 43 characters.
   const isTwo = /(?:^|[^\w-])(cp[nptu]_).*[^\w-]\1/su.test(text) || /^(cp[nptu]_)[\w-]{43}\1./.test(text);
   if (isTwo) return 'is two keys or more';
   if (/^[\w.~+/=|:-]+$/.test(text)) return null;

@@ -5,8 +5,8 @@ import type { Input } from './input.ts';
 import { readProxy } from './proxy.ts';
 
 /**
- * The control plane that `--api`, CPN_API or CPN_API_URL name, by the proxy of `--proxy` and with the CAs of `--ca-file`; undefined when
- * none does.
+ * The control plane of `--api`, CPN_API or CPN_API_URL, with the proxy of `--proxy` and the CAs of
+ * `--ca-file`. Undefined if no address is given.
  */
 export async function readServiceAddress(input: Input): Promise<ServiceAddress | undefined> {
   const given = input.text('api') ?? input.environment.CPN_API_URL;
@@ -16,7 +16,7 @@ export async function readServiceAddress(input: Input): Promise<ServiceAddress |
   return withAuthorities(proxy === undefined ? service : { ...service, proxy }, await readCaFile(input));
 }
 
-/** Like {@link readServiceAddress}, where there must be one: `prompt` may supply what is missing. */
+/** As {@link readServiceAddress}, but requires an address. `prompt` may supply it. */
 export async function needServiceAddress(
   input: Input,
   prompt: () => Promise<string | null> = async () => null,

@@ -3,10 +3,10 @@ import { printable } from '../../core/errors/index.ts';
 import type { Change, ChangeValue } from '../../core/reconcile/change.ts';
 import { dim, green, red, yellow } from './output.ts';
 
-/** Lines shown below one change. */
+/** The maximum number of lines below one change. */
 const maxLines = 12;
 
-/** One change as one line: sign, what, from what to what, and why. `names` are those of the peers, by public key. */
+/** One line: sign, subject, old and new value, reason. `names` has the peers by public key. */
 export function describeChange(change: Change, names: ReadonlyMap<string, string> = new Map()): string {
   const { action, kind, target, reason } = change;
   const sign = { add: green('+'), remove: red('-'), update: yellow('~') }[action];
@@ -16,7 +16,7 @@ export function describeChange(change: Change, names: ReadonlyMap<string, string
   return `  ${sign} ${kind} ${subject}  ${values === '' ? '' : `${values}  `}${dim(`(${printable(reason)})`)}`;
 }
 
-/** The change, and below it the lines of a file or the packet rules that differ. */
+/** The change, and below it the differing lines of a file or packet rules. */
 export function describeWithLines(change: Change, explanation: Pick<PassReport, 'names' | 'fileDiff'>): string {
   const lines = linesOf(change, explanation).map((line) => `      ${printable(line)}`);
   const more = lines.length > maxLines ? [dim(`      and ${lines.length - maxLines} more lines`)] : [];
@@ -40,7 +40,7 @@ function diffLines(removed: readonly string[], added: readonly string[]): string
   return [...removed.map((line) => `- ${line}`), ...added.map((line) => `+ ${line}`)];
 }
 
-/** A rule is `CHAIN cpn NAME HASH`; where its hash alone differs, the rule has other values. */
+/** A rule is `CHAIN cpn NAME HASH`. If only its hash differs, the rule has other values. */
 function diffRules(before: readonly string[], after: readonly string[]): string[] {
   const [removed, added] = [
     before.filter((rule) => !after.includes(rule)),
@@ -58,7 +58,7 @@ function nameRule(rule: string): string {
   return name === undefined ? rule : `${chain}: ${name.replaceAll('-', ' ')}`;
 }
 
-/** Lists of lines and rules stand below the change. */
+/** Lists of lines and rules are below the change. */
 function describeValues({ kind, before, after }: Change): string {
   if (kind === 'hosts' || kind === 'file' || (kind === 'firewall' && isListed(before, after))) return '';
   return [before, after]
@@ -76,7 +76,7 @@ function describeValue(value: ChangeValue): string {
     .join(' ');
 }
 
-/** A firewall program of the host has a text in place of the list of rules. */
+/** The change of a firewall program on the host has a text instead of a list of rules. */
 function isListed(...values: readonly ChangeValue[]): boolean {
   return values.some((value) => Array.isArray(value));
 }

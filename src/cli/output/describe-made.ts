@@ -1,7 +1,7 @@
 import { printable } from '../../core/errors/index.ts';
 import type { Id } from '../../core/map/model.ts';
 
-/** What outlives the credentials of a user that made it; null where the service does not list it. */
+/** Objects that outlive their user's credentials. Null if the service does not list them. */
 interface MadeByUser {
   readonly users: readonly { readonly id: Id; readonly email: string; readonly role: string }[] | null;
   readonly keys:
@@ -15,7 +15,10 @@ interface MadeByUser {
 
 const mostNamed = 20;
 
-/** Users and enrolment keys that a user made, in a line each with how to remove them; a stolen credential may have made them. */
+/**
+ * Lists the users and enrolment keys that a user created, with the commands that remove them. A
+ * stolen credential may have created them.
+ */
 export function describeMade({ users, keys }: MadeByUser, maker: 'you' | 'the owner'): string[] {
   const userNames = (users ?? []).map(({ id, email, role }) => `${printable(email)} (${id}), ${role}`);
   return [
@@ -24,7 +27,6 @@ export function describeMade({ users, keys }: MadeByUser, maker: 'you' | 'the ow
   ];
 }
 
-/** Each key with its network. */
 export function describeKeys(keys: NonNullable<MadeByUser['keys']>): string[] {
   return keys.map(
     ({ id, name, network }) => `${printable(name)} (${id}) of ${printable(network.name)} (${network.id})`,

@@ -5,19 +5,19 @@ import { makeSecretFile, type SecretFile } from '../input/secret-file.ts';
 import { note, printAll, warnReadable } from './output.ts';
 import { columnsOf } from './terminal/fit.ts';
 
-/** Where an exported tunnel goes. */
+/** The target of an exported tunnel. */
 export interface Recipient {
-  /** @throws WrongUsage where such files do not fit there; nothing is handed over */
+  /** @throws WrongUsage if such files do not fit; nothing is written */
   check(files: ExportedFiles): void;
-  /** @throws WrongUsage where it does not fit there, and DiskFailed; nothing is left of it then */
+  /** @throws WrongUsage if they do not fit, or DiskFailed; no part of them remains */
   handOver(files: ExportedFiles): Promise<void>;
-  /** Leaves the place as it was, where there is nothing to hand over. */
+  /** Restores the target if there is nothing to write. */
   cancel(): Promise<void>;
 }
 
 /**
- * The recipient that the flags name, made sure of before anything is done for it. A private key goes to a terminal only as a QR code:
- * what is printed there is kept for everybody who scrolls back.
+ * Chooses the target by the flags, and checks it before any other work. A terminal shows a private
+ * key only as a QR code, because text remains in its scrollback.
  */
 export async function findRecipient(input: Input, format: Format): Promise<Recipient> {
   const output = input.text('output');
@@ -81,7 +81,7 @@ async function filesAt(path: string, format: Format): Promise<Recipient> {
   };
 }
 
-/** The two files of systemd-networkd, which finds both by what their names end in. */
+/** The two files of systemd-networkd, which recognizes both by their suffixes. */
 function networkdPaths(path: string): string[] {
   if (!path.endsWith('.netdev'))
     throw new WrongUsage(`--output ${path} does not end in .netdev, which systemd-networkd requires`);

@@ -1,7 +1,7 @@
 import { printable } from '../../core/errors/index.ts';
 import { dim, escapeUnshapely, red, yellow } from './output.ts';
 
-/** What a line of the log says; the rest are facts. */
+/** A line of the log. All other fields are facts. */
 interface Line {
   readonly level: number;
   /** Milliseconds since the epoch. */
@@ -12,12 +12,12 @@ interface Line {
   readonly [fact: string]: unknown;
 }
 
-/** The priority of a line, as the journal reads it at its beginning (sd-daemon(3)), and the line as it is. */
+/** Prefixes a line with its priority for the journal (sd-daemon(3)). */
 export function lineForJournal(line: string): string {
   return `<${priorityOf(Number(/^\{"level":(\d+)/.exec(line)?.[1] ?? 30))}>${line}`;
 }
 
-/** From pino's levels, of which 10 is trace and 60 fatal, to syslog's: debug, info, warning, err, crit. */
+/** Maps pino's levels, 10 (trace) to 60 (fatal), to syslog's: debug, info, warning, err, crit. */
 function priorityOf(level: number): number {
   if (level >= 60) return 2;
   if (level >= 50) return 3;
@@ -25,7 +25,7 @@ function priorityOf(level: number): number {
   return level >= 30 ? 6 : 7;
 }
 
-/** A line of the log as a person reads it on a terminal: when, how bad, what, and the facts. */
+/** Formats a log line for a terminal: time, level, message and facts. */
 export function lineForPeople(line: string): string {
   const { level, time, msg = '', stack, ...facts } = JSON.parse(line) as Line;
   const pairs = Object.entries(facts).map(([name, value]) => dim(`${printable(name)}=`) + showFact(value));
@@ -40,7 +40,7 @@ function markOf(level: number): string {
   return level >= 30 ? '' : dim('debug:');
 }
 
-/** Words without spaces stand for themselves. */
+/** Leaves words without spaces unquoted. */
 function showFact(value: unknown): string {
   if (typeof value === 'string' && /^[^\s"=]+$/.test(value)) return printable(value);
   return escapeUnshapely(JSON.stringify(value));

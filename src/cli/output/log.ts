@@ -6,16 +6,16 @@ import { escapeUnshapely } from './output.ts';
 
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 
-/** What waits for a reader that is slow or has stopped, in bytes. */
+/** Bytes that may wait for a slow or stopped reader. */
 const mostWaiting = 256 * 1024;
 const retryMs = 100;
-/** How long the end of the process waits for a slow reader. */
+/** Milliseconds for which the end of the process waits for a slow reader. */
 const farewellMs = 500;
 
 /**
- * A log on stderr, at the level of CPN_LOG_LEVEL: lines of JSON, for the journal with their priority, and for a terminal as text.
- * It is written at once: a worker would lose the last lines of a process that dies, and does not survive bundling. It never waits for
- * its reader: what does not fit is dropped, and counted.
+ * A log on stderr, at the level of CPN_LOG_LEVEL. Lines are JSON, with a priority for the journal,
+ * or text for a terminal. Writes synchronously: a worker would lose the last lines of a crash, and
+ * cannot be bundled. Never waits for its reader. Drops and counts lines that do not fit.
  */
 export function openLog(input: Input, byDefault: Level | 'silent'): Logger {
   const level = parseChoice('CPN_LOG_LEVEL', input.environment.CPN_LOG_LEVEL ?? byDefault, levels);
@@ -30,7 +30,7 @@ export function openLog(input: Input, byDefault: Level | 'silent'): Logger {
     const lines = dropped;
     dropped = 0;
     if (lines > 0) log.warn({ lines }, 'log lines dropped');
-    // There was no room for this line either.
+    // This line was dropped too.
     if (dropped > 0) dropped = lines;
   });
   return log;
@@ -53,7 +53,7 @@ function openStderr() {
       stderr.write('');
     }, retryMs).unref();
   };
-  // Of a full disk, pino's flush waits for ever: only a reader may be slow.
+  // Flushes only for a slow reader: on a full disk, pino's flush waits forever.
   let isSlow = false;
   const flush = () => {
     if (!isSlow) return;
@@ -61,10 +61,11 @@ function openStderr() {
     try {
       stderr.flushSync();
     } catch {
-      // The reader has stopped for good.
+      // The reader has stopped permanently.
     }
   };
-  // Nowhere is left to report it. What could not be written is tried again with the next line, or when the reader may have caught up.
+  // The failure cannot be reported. Unwritten lines are retried with the next line, or after a
+  // delay for a slow reader.
   stderr.on('error', ({ code }: NodeJS.ErrnoException) => {
     isSlow = code === 'EAGAIN';
     if (isSlow) retryLater();
@@ -73,7 +74,10 @@ function openStderr() {
   return stderr;
 }
 
-/** Node itself makes pipes and sockets such that a write never waits. A terminal that is held up (Ctrl-S) needs a file of its own for that. */
+/**
+ * Node makes pipes and sockets non-blocking. A stopped terminal (Ctrl-S) needs a separate file
+ * description for that.
+ */
 function openWithoutWaiting(): number {
   if (!process.stderr.isTTY) return 2;
   try {
@@ -89,7 +93,7 @@ function shapeFor(journal: string | undefined): (line: string) => string {
   return escapeUnshapely;
 }
 
-/** JOURNAL_STREAM names the file that systemd gave us; a child, or a redirection, may have another (systemd.exec(5)). */
+/** JOURNAL_STREAM identifies systemd's file. A child may have another (systemd.exec(5)). */
 function isJournal(stream: string | undefined): boolean {
   if (stream === undefined) return false;
   const { dev, ino } = fstatSync(2, { bigint: true });

@@ -4,7 +4,7 @@ import { listNames } from '../../core/util/list-names.ts';
 import { warn } from './output.ts';
 
 /**
- * Warns of each route that has no connector once the peer serves only the wanted routes.
+ * Warns about each route that loses its last connector once the peer serves only the wanted routes.
  *
  * @param wanted null for all routes of the network
  */
@@ -21,7 +21,7 @@ export function warnOfLostRoutes(
   warn(`no connector other than ${peer.name} serves ${lost.join(', ')}: hosts no longer reach ${these}`);
 }
 
-/** Warns of routes and devices that reach nothing once a peer is out of its network; silent where there are none. */
+/** Warns about routes and devices that lose their connector once a peer leaves its network. */
 export function warnOfLosses(
   network: Pick<ListedNetwork<ServingPeer>, 'peers' | 'routes'>,
   leaving: Pick<ServingPeer, 'id' | 'name'>,
@@ -41,7 +41,7 @@ export function warnOfLosses(
   }
 }
 
-/** The list of an administrator has expired peers too, which serve nothing. */
+/** Drops expired peers, which are in an administrator's list but serve nothing. */
 function withoutExpired(network: Pick<ListedNetwork<ServingPeer>, 'peers' | 'routes'>, now: Date) {
   const isCurrent = ({ expires_at: end }: ServingPeer) => end === undefined || Date.parse(end) > now.getTime();
   return { ...network, peers: network.peers.filter(isCurrent) };

@@ -3,7 +3,10 @@ import { printable } from '../../core/errors/index.ts';
 import { findOutdated } from '../../core/export/device-profile.ts';
 import { warn } from './output.ts';
 
-/** Why profiles of devices no longer fit their network, a clause each, by the ids of the peers; one that fits is left out. */
+/**
+ * The reasons why profiles of devices no longer fit their network, as clauses, by peer id. Leaves
+ * out profiles that fit.
+ */
 export type OutdatedProfiles = ReadonlyMap<NetworkPeer['id'], readonly string[]>;
 
 export function findOutdatedProfiles(network: Pick<Network, 'private_cidr' | 'routes' | 'peers'>): OutdatedProfiles {
@@ -11,7 +14,7 @@ export function findOutdatedProfiles(network: Pick<Network, 'private_cidr' | 'ro
   return new Map(found.filter(([, reasons]) => reasons.length > 0));
 }
 
-/** Names each device whose profile no longer fits, and the remedy. */
+/** Names each device with an outdated profile, and the remedy. */
 export function warnOutdated({ id, peers }: Pick<Network, 'id' | 'peers'>, outdated: OutdatedProfiles): void {
   for (const peer of peers) {
     const reasons = outdated.get(peer.id);

@@ -5,48 +5,47 @@ import { cut, fitColumns, fold, type Narrowing, terminalColumns, widthOf } from 
 import { deliver } from './terminal/stdout.ts';
 import { type StepEnding, StepLine } from './terminal/step-line.ts';
 
-/** Printed by a command for all networks where there is none. */
+/** The message of a command for all networks, if none is joined. */
 export const noNetwork = 'no network is joined; join one with "cpn join"';
 
-/** One JSON document on stdout: what scripts read, and what does no harm to the terminal of a person who does. */
+/** Prints one JSON document to stdout for scripts. It is also safe for a terminal. */
 export function printJson(document: unknown): void {
   print(toJson(document));
 }
 
-/** The text of a JSON document. */
+/** Formats a JSON document. */
 export function toJson(document: unknown): string {
   return escapeUnshapely(JSON.stringify(document, null, 2));
 }
 
-/** One JSON document in one line, for a command that prints more of them. */
+/** Formats a JSON document on one line, for a command that prints several. */
 export function toJsonLine(document: unknown): string {
   return escapeUnshapely(JSON.stringify(document));
 }
 
-/** Text on stdout: what a person, or a pipe, asked for. */
+/** Prints results to stdout. */
 export function print(text: string): void {
   endStep();
   process.stdout.write(`${text}\n`);
 }
 
-/** As {@link print}, and waits for stdout to take it. @throws DiskFailed where it does not, also where its reader went away */
+/** As {@link print}, but waits until it is written. @throws DiskFailed, even for a closed pipe */
 export async function printAll(text: string): Promise<void> {
   endStep();
   await deliver(`${text}\n`);
 }
 
-/** A secret that is shown this once. */
+/** A secret that is shown only once. */
 interface OnlyCopy {
-  /** As part of a sentence. */
+  /** For use within a sentence. */
   readonly what: string;
   readonly text: string;
-  /** Makes it useless. */
   revoke(): Promise<void>;
-  /** The command that does the same. */
+  /** The command that revokes it. */
   readonly remedy: string;
 }
 
-/** Prints a secret that is shown this once. Where stdout does not take it, it is revoked. @throws DiskFailed then */
+/** Prints a secret that is shown only once. If stdout fails, revokes it. @throws DiskFailed */
 export async function printOnlyCopy({ what, text, revoke, remedy }: OnlyCopy): Promise<void> {
   warnReadable(what);
   try {
@@ -63,43 +62,43 @@ export async function printOnlyCopy({ what, text, revoke, remedy }: OnlyCopy): P
   }
 }
 
-/** Warns where a secret goes to a file that other users can read, as a shell makes it with the usual umask. */
+/** Warns if a secret goes to a world-readable file, as a shell creates it by default. */
 export function warnReadable(what: string): void {
   const { mode, isPlain } = describeStdout();
   if (isPlain && (mode & 0o004) !== 0)
     warn(`other users can read the file to which ${what} is written (mode ${formatMode(mode)}); run: chmod 600 FILE`);
 }
 
-/** Whether stdout is a file, and its mode. */
+/** True for a file, with its mode. */
 function describeStdout(): { readonly mode: number; readonly isPlain: boolean } {
   try {
     const stats = fstatSync(process.stdout.fd);
     return { mode: stats.mode, isPlain: stats.isFile() };
   } catch {
-    // A closed stdout fails when it is written to.
+    // A closed stdout fails at the write.
     return { mode: 0, isPlain: false };
   }
 }
 
 const formatMode = (mode: number): string => (mode & 0o777).toString(8).padStart(4, '0');
 
-/** Text on stderr: how it went. */
+/** Prints a message to stderr. */
 export function note(text: string): void {
   endStep();
   process.stderr.write(`${text}\n`);
 }
 
-/** The step that is under way from now on, and how the one before ended. */
+/** Starts a step, and ends the previous one. */
 export function progress(step: string, before: StepEnding = 'done'): void {
   stepLine.begin(step, before);
 }
 
-/** Ends the step under way; whatever is printed as a result ends it as done. */
+/** Ends the current step. Printing a result ends it as done. */
 export function endStep(ending: StepEnding = 'done'): void {
   stepLine.end(ending);
 }
 
-/** What happens within the step under way. */
+/** Prints an event within the current step. */
 export function printRemark(text: string): void {
   stepLine.interrupt(`${dim(`· ${printable(text)}`)}\n`);
 }
@@ -108,18 +107,19 @@ export function warn(text: string): void {
   stepLine.interrupt(`${yellow('warning:')} ${printable(text)}\n`);
 }
 
-/** One line for a failure that was foreseen; the stack too for one that was not. */
+/** Prints one line for an expected failure, and the stack for an unexpected one. */
 export function printError(error: unknown): void {
   endStep('failed');
   note(`${red('cpn:')} ${error instanceof CpnError ? printable(error.message) : describeUnforeseen(error)}`);
 }
 
-/** A cell of a table: a text, or one with our own styling, which is put on after the text was made printable. */
+/** A cell of a table: a text, optionally with a style that is applied after sanitizing. */
 export type Cell = string | readonly [text: string, paint: (text: string) => string];
 
 /**
- * Rows in columns, two spaces apart, the first row as the header; what came over the wire is made printable. With `narrowing` the rows
- * fit the terminal: what has no room goes to a second line, as `endpoint 203.0.113.1:51820`.
+ * Formats a table with two spaces between columns, and the first row as header. Sanitizes all
+ * cells. With `narrowing`, fits the terminal: cells without room move to a second line, as
+ * `endpoint 203.0.113.1:51820`.
  */
 export function table(
   header: readonly string[],
@@ -177,7 +177,7 @@ export const red = (text: string) => style('red', text);
 export const green = (text: string) => style('green', text);
 export const yellow = (text: string) => style('yellow', text);
 
-/** Styles only what goes to a terminal; `styleText` honours NO_COLOR. */
+/** Styles only text for a terminal. `styleText` respects NO_COLOR. */
 function style(format: Parameters<typeof styleText>[0], text: string): string {
   return process.stdout.isTTY && process.stderr.isTTY ? styleText(format, text) : text;
 }
@@ -198,8 +198,8 @@ function showCell(cell: Cell, most = Number.POSITIVE_INFINITY): string {
 }
 
 /**
- * Nothing that a terminal obeys is let through. Spaces are one: with many, the name that others gave a thing would look like a row of
- * its own.
+ * Removes characters that control a terminal, and repeated spaces, with which a foreign name could
+ * imitate a separate row.
  */
 export function printableCell(text: string): string {
   return printable(text).replace(/ {2,}/g, ' ');
@@ -210,12 +210,12 @@ function describeUnforeseen(error: unknown): string {
 }
 
 /**
- * What a terminal would obey or show in another order, in JSON: DEL and the C1 controls, bidirectional and invisible characters,
- * and line separators. JSON.stringify escapes only the C0 controls.
+ * Characters in JSON that control or reorder a terminal's text: DEL, the C1 controls, bidirectional
+ * and invisible characters, and line separators. JSON.stringify escapes only the C0 controls.
  */
 const unshapely = /[\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u{2800}]/gu;
 
-/** JSON that means the same, with such characters as escapes. */
+/** Escapes these characters, without a change of the meaning. */
 export function escapeUnshapely(json: string): string {
   return json.replace(unshapely, (character) =>
     [...Array(character.length).keys()].map((unit) => escapeUnit(character.charCodeAt(unit))).join(''),
@@ -226,7 +226,7 @@ function escapeUnit(unit: number): string {
   return `\\u${unit.toString(16).padStart(4, '0')}`;
 }
 
-/** An amount of bytes as people read it: `512 B`, `1.4 MiB`. */
+/** Formats bytes, such as `512 B` or `1.4 MiB`. */
 export function describeBytes(bytes: number): string {
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
   const power = bytes < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(bytes) / 10));

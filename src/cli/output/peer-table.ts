@@ -6,10 +6,10 @@ import { describeAge } from '../../core/util/age.ts';
 import type { OutdatedProfiles } from './outdated-profiles.ts';
 import { type Cell, green, red, table, yellow } from './output.ts';
 
-/** What hosts observe of each peer, by its id as text; null where the control plane does not collect it. */
+/** Observations of each peer, by its id as text. Null if the control plane collects none. */
 type HealthByPeer = ReadonlyMap<string, PeerHealth> | null;
 
-/** A column, and whether it stands in the table. */
+/** A column, and whether it is visible. */
 interface PeerColumn {
   readonly title: string;
   readonly isShown: boolean;
@@ -17,8 +17,8 @@ interface PeerColumn {
 }
 
 /**
- * The peers of a network, a row each, as an administrator sees them; with what hosts observe of them where that is known, with
- * priorities where a connector has one, and with states and ends where a peer is suspended or expires.
+ * A table of a network's peers for an administrator. Shows observations of hosts, priorities,
+ * suspensions and expiry only if there are any.
  */
 export function peerTable(
   peers: readonly NetworkPeer[],
@@ -69,10 +69,13 @@ export function peerTable(
   );
 }
 
-/** On a narrow terminal a name keeps its beginning, and so does a key, which `--wide` shows whole. */
+/** On a narrow terminal, names and keys keep only their beginning. `--wide` shows them whole. */
 const narrowing = { cut: { 'public key': 12, name: 16 } };
 
-/** The peers with what hosts observe of them, as scripts rely on it: null in each of these fields where nothing collects it. */
+/**
+ * The JSON of the peers with observations of hosts, a contract for scripts. Each of these fields is
+ * null if they are not collected.
+ */
 export function peersToJson(
   peers: readonly NetworkPeer[],
   health: HealthByPeer,
@@ -115,7 +118,7 @@ function describeLastSeen(at: string | null | undefined, now: Date): string {
   return at ? describeAge((now.getTime() - Date.parse(at)) / 1000) : '-';
 }
 
-/** How most hosts reach a peer, and how many of those that can tell do. */
+/** The path by which most hosts reach a peer, and how many of those that report do. */
 function describePath(path: PathState | undefined, observed: PeerHealth | undefined): string {
   const { reachable_by = 0, witnesses = 0 } = observed ?? {};
   const count = witnesses === 0 ? [] : [`${reachable_by} of ${witnesses}`];

@@ -8,10 +8,10 @@ import type { Input } from '../input/input.ts';
 import { note, warn } from './output.ts';
 
 const usualSeconds = 10;
-/** The contract's longest wait. */
+/** The maximum wait of the contract. */
 const maxSeconds = 60;
 
-/** How long a command waits until hosts have applied what it removes. */
+/** The flag for the time in which hosts apply a removal. */
 export const pendingFlags: Flags = {
   wait: {
     kind: 'text',
@@ -21,24 +21,24 @@ export const pendingFlags: Flags = {
   },
 };
 
-/** The seconds that `--wait` gives. @throws WrongUsage */
+/** The seconds of `--wait`. @throws WrongUsage */
 export function readPatience(input: Input): number {
   return input.number('wait', 0, maxSeconds) ?? usualSeconds;
 }
 
-/** The hosts that have not applied the last removal of a network; null where that is not known. */
+/** The hosts that have not applied the last removal of a network. Null if unknown. */
 export async function awaitPending(service: AdminService, network: Id, seconds: number): Promise<PendingHost[] | null> {
   try {
     return await service.readRemovals(network, seconds);
   } catch (error) {
-    // The peer is out of the map all the same.
+    // The peer has left the map regardless.
     if (!(error instanceof CpnError)) throw error;
     warn(`which hosts have applied it is not known: ${error.message}`);
     return null;
   }
 }
 
-/** Names the hosts that may still reach a peer which is out of the map. */
+/** Names the hosts that may still reach a peer outside the map. */
 export function notePending(pending: readonly PendingHost[] | null, now = new Date()): void {
   if (pending === null) return;
   if (pending.length === 0) {

@@ -2,7 +2,7 @@ import type { Diagnosis } from '../../app/doctor/examine.ts';
 import { printable } from '../../core/errors/index.ts';
 import { bold, dim, green, red, yellow } from './output.ts';
 
-/** A check-up as scripts rely on it. */
+/** The JSON of a check-up, a contract for scripts. */
 export function diagnosesToJson(diagnoses: readonly Diagnosis[]) {
   return {
     healthy: diagnoses.every(({ verdict }) => verdict !== 'problem'),
@@ -17,7 +17,10 @@ export function diagnosesToJson(diagnoses: readonly Diagnosis[]) {
   };
 }
 
-/** A check-up as people read it: problems and notes with their remedies, and how much is well; all of it where `all` is. */
+/**
+ * Formats a check-up: problems and notes with their remedies, and the number of passed checks. With
+ * `all`, includes passed checks.
+ */
 export function diagnosesToText(diagnoses: readonly Diagnosis[], all: boolean): string {
   const shown = diagnoses.filter(({ verdict }) => all || verdict !== 'ok');
   const count = (wanted: Diagnosis['verdict']) => diagnoses.filter(({ verdict }) => verdict === wanted).length;

@@ -3,7 +3,7 @@ import { printable } from '../../core/errors/index.ts';
 import type { Check } from '../../core/explain/check.ts';
 import { bold, type Cell, dim, green, red, table, yellow } from './output.ts';
 
-/** An explanation as scripts rely on it. */
+/** The JSON of an explanation, a contract for scripts. */
 export function explanationToJson({ address, network, interface: link, checks, stop }: Explanation) {
   return {
     address,
@@ -18,7 +18,7 @@ export function explanationToJson({ address, network, interface: link, checks, s
   };
 }
 
-/** An explanation as people read it: a line a check, and at the end where the packet stops and what to do next. */
+/** One line per check, and at the end the check at which the packet stops, with the remedy. */
 export function explanationToText(explanation: Explanation): string {
   const { address, origin, network, interface: link, checks, stop } = explanation;
   const where = network && `  network ${printable(network.name)} (${network.id}) on ${link}`;
@@ -36,7 +36,7 @@ function conclude(address: string, stop: Check | null, checks: readonly Check[])
   return `${green('nothing')} blocks a packet to ${address}${rest}`;
 }
 
-/** A sign in colour; a word where there is none. */
+/** A coloured sign. Without colour, a word. */
 function markOf({ ok }: Check): Cell {
   if (ok === null) return ['?', yellow];
   const [paint, sign, word] = ok ? ([green, '✓', 'ok'] as const) : ([red, '✗', 'no'] as const);

@@ -7,7 +7,7 @@ import { readDaemon } from '../context.ts';
 import type { Input } from '../input/input.ts';
 import { bold, dim, green, note, print, printJson, warn, yellow } from './output.ts';
 
-/** Shows what this host has joined, and whether a peer answered. */
+/** Shows the joined network, and whether a peer replied. */
 export function showJoin(report: JoinReport, json: boolean): void {
   const { state, handshake } = report;
   if (json) {
@@ -32,13 +32,13 @@ function warnOfEndpoint(state: Joined): void {
   warn(`this connector has no endpoint, so hosts behind NAT cannot dial it: cpn set ${link} --endpoint HOST:PORT`);
 }
 
-/** Shows what it has joined before. */
+/** Shows a network that was joined before. */
 export function showEarlier(state: Joined, json: boolean): void {
   if (json) printJson(toJson(state, false));
   else print(`${green('already joined')} ${describeMembership(state)}`);
 }
 
-/** The next commands that make sense: `ping` only of a peer that answered, `cpn run` only where no daemon runs. */
+/** Suggests `ping` only for a peer that replied, and `cpn run` only if no daemon runs. */
 export async function suggestNext({ state, answered }: JoinReport, isKept: boolean, input: Input): Promise<string> {
   const { interface: link } = state;
   const rows: [string, string][] = [[`cpn status ${link}`, 'peers, routes and drift']];

@@ -3,18 +3,17 @@ import { exitCodeOf, exitCodes } from '../exit-code.ts';
 import { describeWithLines } from './change-text.ts';
 import { bold, noNetwork, note, print, printError, printJson, warn } from './output.ts';
 
-/** How a pass is shown. */
 export interface Showing {
   readonly json: boolean;
-  /** What is said of an interface without changes. */
+  /** The text for an interface without changes. */
   readonly nothing: string;
-  /** The exit code when there are changes. */
+  /** The exit code if there are changes. */
   readonly exitCode: number;
-  /** Whether a pass without the newest map counts as a failure; it went by the last known one all the same. */
+  /** True if a pass with the stored map, without the newest one, counts as a failure. */
   readonly needsSync?: boolean;
 }
 
-/** Shows what a pass changed or would change, and returns the exit code: that of a failure, where there was one. */
+/** Shows actual or planned changes. Returns the exit code, that of the first failure if any. */
 export function showPass(reports: readonly PassReport[], { json, nothing, exitCode, needsSync }: Showing): number {
   if (json) printJson({ networks: reports.map(reportToJson) });
   else if (reports.length === 0) note(noNetwork);
@@ -33,7 +32,7 @@ export function showPass(reports: readonly PassReport[], { json, nothing, exitCo
   return reports.some((report) => report.changes.length > 0) ? exitCode : exitCodes.done;
 }
 
-/** A pass as scripts rely on it, with what went wrong in it, or kept the newest map away. */
+/** The JSON of a pass, a contract for scripts. `error` is also set if the stored map was used. */
 function reportToJson({ interface: link, changes, failure, unsynced }: PassReport) {
   const error = failure ?? unsynced;
   return { interface: link, changes, ...(error && { error: error.message }) };

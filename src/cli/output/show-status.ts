@@ -12,7 +12,7 @@ import { describeChange } from './change-text.ts';
 import { bold, type Cell, describeBytes, dim, green, red, table, yellow } from './output.ts';
 import { cut, fold, type Narrowing } from './terminal/fit.ts';
 
-/** Bytes a second of a peer; null where they are not known. */
+/** Bytes per second of a peer. Null if unknown. */
 export interface PeerRates {
   readonly received: number | null;
   readonly sent: number | null;
@@ -22,7 +22,7 @@ type FindRates = (link: string, peer: PeerStatus) => PeerRates;
 
 const unknownRates: FindRates = () => ({ received: null, sent: null });
 
-/** The status of a network as scripts rely on it. */
+/** The JSON of a network's status, a contract for scripts. */
 export function statusToJson(status: NetworkStatus) {
   const { network, interface: link, state, address, publicKey, listenPort, mtu, routes, drift, sync, failure } = status;
   const warnings = failure ? [...status.warnings, failure.message] : status.warnings;
@@ -95,7 +95,7 @@ export function statusToJson(status: NetworkStatus) {
   };
 }
 
-/** No field where there is no full tunnel. */
+/** Adds no field without a full tunnel. */
 function outsideToJson({ entries, omitted }: OutsideReport) {
   if (entries.length === 0) return {};
   const outside = entries.map(({ problem, ...entry }) => (problem === null ? entry : { ...entry, problem }));
@@ -106,7 +106,10 @@ function inboundToJson({ port, author, family, table, reason, command }: Inbound
   return { state: 'dropped', port, by: author, table: `${family} ${table}`, reason, remedy: command };
 }
 
-/** The networks that were left while their control planes were unreachable, as scripts rely on it; no field where there are none. */
+/**
+ * The JSON of networks that were left while their control planes were unreachable, a contract for
+ * scripts. Adds no field without any.
+ */
 export function formerToJson(memberships: readonly FormerMembership[]) {
   if (memberships.length === 0) return {};
   const former = memberships.map(({ interface: link, network, peer, service, leftAt }) => ({
@@ -120,7 +123,7 @@ export function formerToJson(memberships: readonly FormerMembership[]) {
 }
 
 /**
- * The status of a network as people read it.
+ * Formats the status of a network.
  *
  * @param columns of the terminal that the text must fit; null for whole rows
  */
@@ -134,7 +137,7 @@ export function statusToText(
   const narrowing = columns === null ? null : narrow;
   const parts = [describeHead(status, columns)];
   if (status.reachability !== null) parts.push(...describeReachability(status.reachability));
-  // Without an interface nothing is known of peers and routes.
+  // Without an interface, the state of peers and routes is unknown.
   const isUp = status.state !== 'down';
   if (isUp && peers.length > 0) {
     const rows = peers.map((peer) => peerRow(peer, now, findRates(status.interface, peer)));
@@ -185,7 +188,7 @@ function describeOutside({ entries, omitted }: OutsideReport): string[] {
   return [[table(['outside', 'by', ''], rows), ...more].join('\n')];
 }
 
-/** Nothing where no host can tell. */
+/** Empty if no host can report. */
 function describeReachability({ reachableBy, witnesses }: Reachability): string[] {
   if (witnesses === 0) return [];
   const paint = reachableBy === witnesses ? dim : reachableBy === 0 ? red : yellow;
@@ -215,23 +218,23 @@ function describeHead(
   return `${head}  network ${printable(network.name)} (${network.id})${why}\n${facts}`;
 }
 
-/** Enough of a key to compare it; the JSON and `--wide` have all of it. */
+/** Long enough to compare a key. JSON and `--wide` contain all of it. */
 const shortKey = 12;
 
-/** Between facts, not within one. */
+/** Folds only between facts, not within one. */
 function foldFacts(facts: string, columns: number | null): string {
   const held = facts.replaceAll(/(?<! ·) (?!·)/g, '\u00a0');
   return fold(held, columns).replaceAll('\u00a0', ' ');
 }
 
-/** The table of the peers, with lines below those whose pin does not match, whose endpoint has a choice, or is not used. */
+/** Adds lines below peers with a pin mismatch, an endpoint choice or an unused endpoint. */
 function withMismatches(
   format: (rows: readonly Cell[][]) => string,
   rows: readonly Cell[][],
   peers: readonly PeerStatus[],
 ): string {
   const [header = '', ...lines] = format(rows).split('\n');
-  // A row that has no room has lines below it, which are indented.
+  // A row that does not fit has indented lines below it.
   const starts = lines.flatMap((line, at) => (line.startsWith('    ') ? [] : [at]));
   return [
     header,
@@ -251,7 +254,7 @@ function describeChoice({ name, addresses }: NonNullable<PeerStatus['endpointCho
   return printable(`${name} has ${addresses.length} addresses: ${addresses.join(', ')}`);
 }
 
-/** Names give way first, then the types of the peers, which `--wide` shows. */
+/** Truncates names first, and then hides the types of peers, which `--wide` shows. */
 const narrow: Narrowing = { cut: { peer: 12, via: 12 }, hide: ['type'] };
 
 const peerHeader = ['peer', 'type', 'address', 'state', 'handshake', 'endpoint', 'received', 'sent'];

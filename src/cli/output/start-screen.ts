@@ -23,7 +23,7 @@ export const programExamples: readonly ScreenRow[] = [
   ['cpn help join', 'flags and examples of a command'],
 ];
 
-/** The screen of `cpn` alone: the first step, and the commands by topic. It fits into 24 rows of 80 columns. */
+/** Shows the first step, and the commands by topic. It fits 24 rows of 80 columns. */
 export async function showStart(environment: NodeJS.ProcessEnv): Promise<void> {
   const links = await findJoined(environment);
   const width = Math.max(...Object.keys(topics).map((topic) => topic.length));
@@ -32,7 +32,10 @@ export async function showStart(environment: NodeJS.ProcessEnv): Promise<void> {
   note([describeBeginning(links), lists.join('\n'), help].join('\n\n'));
 }
 
-/** The screen of `cpn --help`: every command and group with its summary, by topic. Without yargs, which would take twice the time. */
+/**
+ * Shows the screen of `cpn --help`: every command and group with its summary, by topic. Avoids
+ * yargs, which doubles the time.
+ */
 export function showHelp(commands: readonly Command[]): void {
   const columns = helpColumns();
   const rowOf = (name: string): ScreenRow => {
@@ -48,7 +51,7 @@ export function showHelp(commands: readonly Command[]): void {
   print([describeProgram(), 'usage: cpn COMMAND [ARGUMENT] [--FLAG]', ...texts].join('\n\n'));
 }
 
-/** The width of help: that of the terminal, at most 110; a serial console says 0. */
+/** The width of help: that of the terminal, at most 110. A serial console reports 0. */
 export function helpColumns(): number {
   return Math.min(110, process.stdout.columns || 110);
 }
@@ -58,7 +61,7 @@ const commonFlags: readonly ScreenRow[] = [
   ['--version', 'Show the version'],
 ];
 
-/** The screen of a group alone: its commands. */
+/** Shows the screen of a group: its commands. */
 export function showGroup(group: string, commands: readonly Command[]): void {
   const members = commands.filter(({ name }) => name.startsWith(`${group} `));
   note(
@@ -73,7 +76,7 @@ function shapeOf({ name, argument }: Command): string {
   return argument ? `${name} ${argument.usage}` : name;
 }
 
-/** Two columns; the second goes on in the next line where it would be wider than the screen. */
+/** Two columns. The second wraps at the width of the screen. */
 function list(rows: readonly ScreenRow[], columns: number): string {
   const width = Math.max(...rows.map(([left]) => left.length));
   const room = Math.max(20, columns - width - 4);
@@ -112,7 +115,7 @@ function describeBeginning(links: readonly string[] | null): string {
   ].join('\n');
 }
 
-/** Null where this user may not read the state. */
+/** Null if this user may not read the state. */
 async function findJoined(environment: NodeJS.ProcessEnv): Promise<readonly string[] | null> {
   try {
     return await listInterfaces(environment);

@@ -2,18 +2,18 @@ import type { Flags } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
 
 /**
- * A command as data: help, completion and manual pages are made from it, `run` carries it out. Heavy modules are
- * imported inside `run`, so that asking for help costs next to nothing.
+ * A command as data. Help, completion and manual pages derive from it, and `run` executes it. `run`
+ * imports heavy modules dynamically, so that help stays fast.
  */
 export interface Command {
-  /** `join`, or `network create` for one of a group. */
+  /** `join`, or `network create` for a member of a group. */
   readonly name: string;
-  /** Its argument as yargs writes it: `[network]` may be left out, `<network>` may not. */
+  /** Its argument in yargs' notation: `[network]` is optional, `<network>` is required. */
   readonly argument?: {
     readonly usage: string;
-    /** Of several words, one by the name of each. */
+    /** If the argument has several words, one summary per word. */
     readonly summary: string | Readonly<Record<string, string>>;
-    /** As the `choices` of a flag, by the name of each word. */
+    /** Like the `choices` of a flag, per word. */
     readonly choices?: Readonly<Record<string, readonly string[]>>;
   };
   readonly summary: string;
@@ -23,7 +23,7 @@ export interface Command {
   run(input: Input): Promise<number>;
 }
 
-/** What is said of all words of an argument together. */
+/** Joins the summaries of all words of an argument. */
 export function summarize({ summary }: NonNullable<Command['argument']>): string {
   if (typeof summary === 'string') return summary;
   return Object.entries(summary)
@@ -36,16 +36,16 @@ export const networkArgument = {
   summary: 'interface, or id or name of a network; default: all networks',
 } as const;
 
-/** The network of a command that several networks would be too many for. */
+/** The argument of a command that needs exactly one network. */
 export const oneNetworkArgument = {
   usage: '[network]',
   summary: 'interface, or id or name of a network; default: the only one',
 } as const;
 
-/** The network that an administrator's command is about. */
+/** The network of an administrator's command. */
 export const theNetwork = { usage: '<network>', summary: 'id or name of a network' } as const;
 
-/** The first words of commands that have two, and what help says of them. */
+/** The first words of two-word commands, with their help text. */
 export const groups: Readonly<Record<string, string>> = {
   network: 'Manage private networks',
   key: 'Manage enrolment keys',

@@ -1,6 +1,6 @@
 import type { Command } from './command.ts';
 
-/** Where each command is, in the order in which help lists them. Only what a command line names is loaded. */
+/** The module of each command, in the order of the help. Loaded on demand. */
 const sources: Readonly<Record<string, () => Promise<Command>>> = {
   join: async () => (await import('../commands/join.ts')).join,
   status: async () => (await import('../commands/status.ts')).status,
@@ -52,12 +52,12 @@ const sources: Readonly<Record<string, () => Promise<Command>>> = {
   completion: async () => (await import('../commands/completion.ts')).completionOf(loadCommands),
 };
 
-/** Every command there is, in the order in which help lists them. */
+/** Loads all commands, in the order of the help. */
 export function loadCommands(): Promise<readonly Command[]> {
   return Promise.all(Object.values(sources).map((load) => load()));
 }
 
-/** The commands that a command line may be about: the one that its first words name, or else every one. */
+/** Loads the command that the first words name. Loads all commands if they name none. */
 export async function loadNamed(argv: readonly string[]): Promise<readonly Command[]> {
   const words = leadingWords(argv);
   const name = [words.slice(0, 2).join(' '), words[0] ?? ''].find((each) => Object.hasOwn(sources, each));

@@ -1,7 +1,7 @@
 import type { Flags } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
 
-/** The flag of the commands that may change what a network is on this host. */
+/** The flag of commands that may interrupt a network on this host. */
 export const confirmFlag: Flags = {
   'confirm-within': {
     kind: 'text',
@@ -11,10 +11,10 @@ export const confirmFlag: Flags = {
   },
 };
 
-/** Milliseconds. Other commands wait as long, so that it is not for ever. */
+/** Milliseconds. Limited, because other commands wait meanwhile. */
 const longest = 600_000;
 
-/** What the flag says, in milliseconds; undefined when it was left out. */
+/** The value of the flag in milliseconds. Undefined if it was omitted. */
 export function readConfirmation(input: Input): number | undefined {
   return input.duration('confirm-within', longest);
 }

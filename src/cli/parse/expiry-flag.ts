@@ -3,7 +3,7 @@ import { InvalidValue, WrongUsage } from '../../core/errors/index.ts';
 import type { Flags } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
 
-/** When a peer expires. */
+/** The expiry of a peer. */
 export const expiresFlag: Flags = {
   expires: {
     kind: 'text',
@@ -15,7 +15,7 @@ export const expiresFlag: Flags = {
 
 const unitMs: Readonly<Record<string, number>> = { h: 3_600_000, d: 86_400_000 };
 
-/** An instant in ISO 8601, null for never, or undefined where the flag says nothing. */
+/** A time in ISO 8601. Null for never, undefined if the flag was omitted. */
 export function readExpiry(input: Input, now: Date): string | null | undefined {
   const text = input.text('expires');
   if (text === undefined || text === 'never') return text === undefined ? undefined : null;
@@ -24,7 +24,7 @@ export function readExpiry(input: Input, now: Date): string | null | undefined {
   const isDay = /^\d{4}-\d\d-\d\d$/.test(text);
   const isInstant = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/.test(text);
   const at = isDay || isInstant ? Date.parse(isDay ? `${text}T00:00:00Z` : text) : Number.NaN;
-  // A day that its month does not have is another day to Date.
+  // Date accepts days beyond the end of a month, and returns another day.
   const isReal = Number.isFinite(at) && (!isDay || new Date(at).toISOString().startsWith(text));
   if (!isReal) {
     throw new InvalidValue(
@@ -36,7 +36,7 @@ export function readExpiry(input: Input, now: Date): string | null | undefined {
   return new Date(at).toISOString();
 }
 
-/** Refuses where the service does not describe that peers expire: it would pass over it. */
+/** Refuses if the service does not describe expiry: it would ignore the field. */
 export async function requireExpiry(service: AdminService): Promise<void> {
   if (await service.describes('peer-expiry')) return;
   throw new WrongUsage(

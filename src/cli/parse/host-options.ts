@@ -75,11 +75,11 @@ export const optionFlags: Flags = {
   'allow-route': { kind: 'list', value: 'CIDR', summary: 'accept this route although the guard refuses it' },
 };
 
-/** Seconds. A rotation interrupts the tunnel for a moment. */
+/** Seconds. The minimum is high because a rotation interrupts the tunnel briefly. */
 export const shortestKeyLife = 3_600;
 export const longestKeyLife = 3_650 * 86_400;
 
-/** The options that the flags say, with the usual ones where they say nothing. */
+/** The options of the flags, with defaults for omitted flags. */
 export async function readOptions(input: Input, type: PeerType): Promise<Options> {
   return {
     listenPort: input.number('listen-port', 1, 65535) ?? null,
@@ -97,17 +97,16 @@ export async function readOptions(input: Input, type: PeerType): Promise<Options
   };
 }
 
-/** What `--pin` names; `report` where it was left out. */
+/** The value of `--pin`, by default `report`. */
 export function readPinRule(input: Input): PinRule {
   return parseChoice('--pin', input.text('pin') ?? 'report', pinRules);
 }
 
-/** What `--allow-route` names. */
 export async function readAllowedRoutes(input: Input) {
   return input.list('allow-route').map((text) => parsePrefix(text, '--allow-route'));
 }
 
-/** What `--probe` names, for a host of this type. */
+/** The values of `--probe`, for a host of this type. */
 export async function readProbes(input: Input, type: PeerType) {
   const probes = input.list('probe').map((text) => parseProbeTarget(text, '--probe'));
   if (probes.length > mostProbes) {
@@ -119,7 +118,7 @@ export async function readProbes(input: Input, type: PeerType) {
   return probes;
 }
 
-/** The bytes of `--network-secret-file`; null where it was not given. */
+/** The bytes of `--network-secret-file`. Null if it was omitted. */
 export async function readNetworkSecret(input: Input): Promise<Secret | null> {
   const given = input.text('network-secret-file');
   if (given === undefined) return null;

@@ -3,7 +3,7 @@ import { InvalidValue, WrongUsage } from '../../core/errors/index.ts';
 import type { Flags } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
 
-/** For how long connectors may use a map that the control plane does not confirm again. */
+/** The time for which connectors may use a map without confirmation by the control plane. */
 export const maxAgeFlag: Flags = {
   'max-age': {
     kind: 'text',
@@ -17,7 +17,7 @@ export const maxAgeFlag: Flags = {
 const unitSeconds: Readonly<Record<string, number>> = { m: 60, h: 3600, d: 86_400 };
 const [least, most] = [300, 31_536_000];
 
-/** Seconds, null for no bound, or undefined where the flag is not given. @throws InvalidValue */
+/** Seconds. Null for no bound, undefined if the flag was omitted. @throws InvalidValue */
 export function readMaxAge(input: Input): number | null | undefined {
   const text = input.text('max-age');
   if (text === undefined || text === 'off') return text === undefined ? undefined : null;
@@ -27,7 +27,7 @@ export function readMaxAge(input: Input): number | null | undefined {
   throw new InvalidValue(input.nameOf('max-age'), text, 'must be from 5m to 365d, such as 24h, or "off"');
 }
 
-/** Refuses where the service does not describe that maps have a longest age: it would pass over it. */
+/** Refuses if the service does not describe a maximum age: it would ignore the field. */
 export async function requireMaxAge(service: AdminService): Promise<void> {
   if (await service.describes('network-map-age')) return;
   throw new WrongUsage('this control plane cannot bound the age of maps; leave --max-age out');

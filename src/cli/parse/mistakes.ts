@@ -4,7 +4,7 @@ import { type Command, groups, summarize } from './command.ts';
 import { leadingWords } from './commands.ts';
 import { findMeant, findSimilar } from './suggest.ts';
 
-/** Throws what is wrong with the words at the beginning of a command line, where they name no command. @throws WrongUsage */
+/** Throws if the first words of a command line name no command. @throws WrongUsage */
 export function refuseUnknownCommand(argv: readonly string[], commands: readonly Command[]): void {
   const [first, second] = leadingWords(argv);
   if (first === undefined || findCommand(argv, commands) !== undefined) return;
@@ -12,20 +12,20 @@ export function refuseUnknownCommand(argv: readonly string[], commands: readonly
   if (isGroup && second === undefined) return;
   const meant = findMeant(second === undefined ? [first] : [first, second], commands);
   const list = `"cpn ${isGroup ? `${first} ` : ''}--help" lists them`;
-  // What was typed may hold a key.
+  // The typed words may contain a key.
   const words = maskTokens(isGroup ? `${first} ${second}` : first);
   throw new WrongUsage(
     `there is no command ${quote(words)}; ${meant.length === 0 ? list : `did you mean ${oneOf(meant)}?`}`,
   );
 }
 
-/** The command that a command line names; undefined where it names none. */
+/** The command that a command line names, or undefined. */
 function findCommand(argv: readonly string[], commands: readonly Command[]): Command | undefined {
   const [first, second] = leadingWords(argv);
   return commands.find(({ name }) => name === first || name === `${first} ${second}`);
 }
 
-/** What yargs found wrong with the flags and arguments of a command, with what to type instead. */
+/** Explains an error of yargs about a command's flags and arguments, with what to type instead. */
 export function explainMistake(message: string, argv: readonly string[], commands: readonly Command[]): WrongUsage {
   const said = maskTokens(message.replaceAll('\n', '; '));
   const command = findCommand(argv, commands);
@@ -52,7 +52,7 @@ function explainUnknown(
   command: Command | undefined,
 ): string {
   const typed = argv.map((word) => /^--?([^=]+)/.exec(word)?.[1]).filter((name) => name !== undefined);
-  // Of a flag with dashes yargs names the camel-cased form too.
+  // For a flag with dashes, yargs also names its camel-cased form.
   const flag = typed.find((name) => [name, name.replace(/^no-/, '')].some((each) => names.includes(each)));
   if (flag === undefined) {
     const usage = command?.argument

@@ -4,7 +4,7 @@ import type { Flags } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
 import { parseListenAddress } from '../input/listen-address.ts';
 
-/** Flags of the environment of the control plane: TLS, proxies, metrics and limits. */
+/** The control plane's TLS, proxies, metrics and limits. */
 export const operationFlags: Flags = {
   'tls-cert': {
     kind: 'text',
@@ -49,7 +49,7 @@ export const operationFlags: Flags = {
   'limit-requests': { kind: 'text', value: 'N', summary: 'requests per address and minute', byDefault: '6000' },
 };
 
-/** What was said with {@link operationFlags}. */
+/** Reads {@link operationFlags}. */
 export function readOperation(input: Input) {
   const metrics = input.text('metrics');
   return {

@@ -20,14 +20,14 @@ import {
   shortestKeyLife,
 } from './host-options.ts';
 
-/** A flag of `join` for a network that is joined already. */
+/** Converts a flag of `join` for a network that is already joined. */
 function again([name, flag]: [string, Flag]): [string, Flag] {
   const word = words[name];
   const summary = word === undefined ? flag.summary : `${flag.summary}; "${word}" for the default`;
   return [name, { ...flag, summary, byDefault: 'unchanged', ...(word !== undefined && { choices: [word] }) }];
 }
 
-/** What stands for no value of one's own. */
+/** The words that reset an option to its default. */
 const words: Readonly<Record<string, string>> = {
   'listen-port': 'any',
   mtu: 'auto',
@@ -35,7 +35,7 @@ const words: Readonly<Record<string, string>> = {
   'network-secret-file': 'none',
 };
 
-/** What may be otherwise in a network that this host has joined. */
+/** The options that can change in a joined network. */
 export const changeFlags: Flags = {
   name: { kind: 'text', value: 'NAME', summary: 'name of this host in the network', byDefault: 'unchanged' },
   endpoint: {
@@ -73,7 +73,7 @@ export const changeFlags: Flags = {
   'drop-probe': { kind: 'list', value: 'HOST[:PORT]', summary: 'connector only: stop probing this host' },
 };
 
-/** What the flags say; @throws WrongUsage where they say nothing */
+/** Reads {@link changeFlags}. @throws WrongUsage without any change */
 export async function readChanges(input: Input): Promise<OptionChanges> {
   const endpoint = input.text('endpoint');
   const name = input.text('name');
@@ -110,7 +110,7 @@ export async function readChanges(input: Input): Promise<OptionChanges> {
   return changes;
 }
 
-/** CPN_API names the control plane for all commands; it does not move a network. */
+/** Ignores CPN_API: it selects the control plane of all commands, but does not move a network. */
 async function readMove(input: Input): Promise<ServiceAddress | undefined> {
   return input.isTyped('api') ? readServiceAddress(input) : undefined;
 }

@@ -20,7 +20,7 @@ export async function parseCommandLine(
 
 type PerformGiven = (command: Command, given: Readonly<Record<string, unknown>>) => Promise<void>;
 
-/** Stands for a lone `-` while yargs reads, which makes an empty text of it. */
+/** Replaces a lone `-` during parsing, because yargs reads it as an empty text. */
 const dash = '\0-';
 
 function restoreDashes(given: Readonly<Record<string, unknown>>): Record<string, unknown> {
@@ -44,7 +44,7 @@ function describeProgram(argv: readonly string[], commands: readonly Command[], 
     .demandCommand(1, 'a command is missing; "cpn --help" lists them')
     .exitProcess(false)
     .fail((message, error) => {
-      // What yargs itself refuses comes as an error or as a message.
+      // yargs reports its own refusals as an error or as a message.
       if (error && error.name !== 'YError') throw error;
       throw message.includes('--help') ? new WrongUsage(message) : explainMistake(message, argv, commands);
     });

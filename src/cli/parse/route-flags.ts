@@ -8,12 +8,12 @@ import { confirm } from '../input/confirm.ts';
 import type { Input } from '../input/input.ts';
 import { note } from '../output/output.ts';
 
-/** What becomes of the routes of a network: all are replaced, or some are added and removed. */
+/** A change of a network's routes: replaces all, or adds and removes some. */
 export type RouteFlags =
   | { readonly all: readonly Prefix[] }
   | { readonly add: readonly Prefix[]; readonly remove: readonly Prefix[] };
 
-/** Reads `--route` and `--no-routes`, `--add-route` and `--remove-route`; null where none is given. */
+/** Reads `--route` and `--no-routes`, `--add-route` and `--remove-route`. Null if none is given. */
 export function readRouteFlags(input: Input): RouteFlags | null {
   const read = (flag: string) => [...new Set(input.list(flag).map((text) => parsePrefix(text, input.nameOf(flag))))];
   const [all, add, remove] = [read('route'), read('add-route'), read('remove-route')];
@@ -29,8 +29,9 @@ export function readRouteFlags(input: Input): RouteFlags | null {
 }
 
 /**
- * The routes of a request that changes a network. All routes are replaced under the expectation that they are those shown, and where
- * that removes some, only after a yes; null where that is refused.
+ * The request that changes the routes of a network. A replacement of all routes expects that the
+ * current ones are those shown. If it removes routes, it needs confirmation. Null if the user
+ * declines.
  */
 export async function prepareRoutes(
   service: AdminService,

@@ -1,7 +1,7 @@
 import { closest, distance } from 'fastest-levenshtein';
 import { type Command, groups } from './command.ts';
 
-/** The candidate that is probably meant: with few other letters, or the only one that begins so; null without one. */
+/** The most similar candidate, or the only one with this beginning. Null without one. */
 export function findSimilar(word: string, candidates: readonly string[]): string | null {
   const longer = candidates.filter((candidate) => word.length > 2 && candidate.startsWith(word));
   if (longer.length === 1) return longer[0] ?? null;
@@ -12,7 +12,7 @@ export function findSimilar(word: string, candidates: readonly string[]): string
 
 const maxDistance = 3;
 
-/** The commands that are probably meant by words that are no command, the likeliest first. */
+/** The commands that the user probably meant, most likely first. */
 export function findMeant(words: readonly [string, ...string[]], commands: readonly Command[]): readonly string[] {
   const [first, second] = words;
   if (Object.hasOwn(groups, first) && second !== undefined) return findMember(first, second, commands);
@@ -35,7 +35,7 @@ function findMember(group: string, word: string, commands: readonly Command[]): 
   return similar ? [`${group} ${similar}`] : [];
 }
 
-/** A group with the second word that was given, where it has such a command. */
+/** A group with the given second word, if such a command exists. Otherwise only the first word. */
 function withRest(first: string, second: string | undefined, commands: readonly Command[]): string {
   const both = `${first} ${second}`;
   return commands.some(({ name }) => name === both) ? both : first;
@@ -45,7 +45,7 @@ function findSynonyms(word: string): readonly string[] {
   return Object.hasOwn(synonyms, word) ? (synonyms[word] ?? []) : [];
 }
 
-/** Words of other programs, and the commands here that do the same. */
+/** Words of other programs, and the equivalent commands of cpn. */
 const synonyms: Readonly<Record<string, readonly string[]>> = {
   connect: ['join', 'up'],
   enroll: ['join'],

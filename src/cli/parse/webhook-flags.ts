@@ -3,7 +3,7 @@ import type { Flags } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
 import { readPrivateFile, readSecret } from '../input/secrets.ts';
 
-/** Where the control plane sends events. */
+/** The destination of the control plane's events. */
 export const webhookFlags: Flags = {
   webhook: { kind: 'text', value: 'URL', summary: 'send events here, or file:PATH of a file that holds the URL' },
   'webhook-secret-file': {
@@ -20,7 +20,7 @@ export const webhookFlags: Flags = {
   },
 };
 
-/** What was said with {@link webhookFlags}; null without a webhook. */
+/** Reads {@link webhookFlags}. Null without a webhook. */
 export async function readWebhook(input: Input) {
   const [url, file] = [input.text('webhook'), input.text('webhook-secret-file')];
   const events = readList(input, 'webhook-events');

@@ -9,22 +9,22 @@ import { setPeerMetrics } from './peer-metrics.ts';
 export interface DaemonMetrics {
   readonly meter: Meter;
   /**
-   * All of it as Prometheus reads it. The file for node_exporter has nothing of the process, as that tells of itself under the
-   * same names.
+   * Formats all metrics for Prometheus. The file for node_exporter has no process metrics, because
+   * node_exporter has its own under the same names.
    */
   format(networks: readonly NetworkStatus[], to: 'scrape' | 'file'): Promise<string>;
 }
 
-/** The media type of what {@link DaemonMetrics.format} gives. */
+/** The media type of the result of {@link DaemonMetrics.format}. */
 export const contentType = Registry.PROMETHEUS_CONTENT_TYPE;
 
-/** Metrics of one daemon, with nothing counted yet. */
+/** Creates the metrics of one daemon, with all counters at 0. */
 export function createMetrics(): DaemonMetrics {
   const counts = new Registry();
   return {
     meter: countIn(counts),
     format(networks, to) {
-      // A new registry each time: networks and peers that were removed disappear.
+      // A new registry drops networks and peers that were removed.
       const registry = new Registry();
       const build = { name: 'cpn_build_info', help: 'The version of cpn and of the Node it runs on.' };
       new Gauge({ ...build, labelNames: ['version', 'node'], registers: [registry] }).set(
@@ -40,8 +40,8 @@ export function createMetrics(): DaemonMetrics {
 }
 
 /**
- * Sets the process metrics under their usual names. prom-client's own keep a 10 ms timer running, which drains a laptop's
- * battery, and some have names that promtool rejects.
+ * Sets the process metrics under their usual names. prom-client's own keep a 10 ms timer running,
+ * which drains a laptop's battery, and some have names that promtool rejects.
  */
 function setProcessMetrics(registry: Registry): void {
   const registers = [registry];
@@ -54,10 +54,10 @@ function setProcessMetrics(registry: Registry): void {
   gauge('process_start_time_seconds', 'When the process started.').set(startedAt);
 }
 
-/** Seconds since the epoch; taken once, as the clock may be set later. */
+/** Seconds since the epoch. Read once, because the clock may be set later. */
 const startedAt = Date.now() / 1000 - process.uptime();
 
-/** Counts in a registry what a daemon does, from its start on. */
+/** Counts the daemon's activity since its start. */
 function countIn(registry: Registry): Meter {
   const registers = [registry];
   const counter = <Label extends string>(name: string, help: string, ...labels: Label[]) =>

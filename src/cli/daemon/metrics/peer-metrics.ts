@@ -11,7 +11,7 @@ const routeStates = [
   'missing',
 ] as const satisfies readonly RouteStatus['state'][];
 
-/** Sets the metrics of peers and routes: the number in each state, and the first {@link maxReported} one by one. */
+/** Counts peers and routes per state, and reports the first {@link maxReported} individually. */
 export function setPeerMetrics(registry: Registry, networks: readonly NetworkStatus[]): void {
   const registers = [registry];
   const labelNames = ['interface', 'peer', 'peer_id'] as const;

@@ -6,7 +6,7 @@ import type { ListenAddress } from '../../input/listen-address.ts';
 import { contentType, type DaemonMetrics } from './metrics.ts';
 import { type MetricsServer, serveMetrics } from './serve.ts';
 
-/** Where the metrics of a daemon are published. */
+/** The outputs of a daemon's metrics. */
 export interface Outlets {
   readonly listen: ListenAddress | null;
   readonly file: TextFile | null;
@@ -29,7 +29,7 @@ export async function publishMetrics(
   { listen, file }: Outlets,
   signal: AbortSignal,
 ): Promise<void> {
-  // A join that was never finished would be warned of each time.
+  // Drops warnings: an unfinished join would be reported at each observation.
   const observe = coalesceSnapshots(() => readStatus({ ...tools, warn: () => {} }), tools.monotonic);
   const page = { contentType, format: async () => metrics.format(await observe(), 'scrape') };
   await Promise.all([
@@ -38,7 +38,7 @@ export async function publishMetrics(
   ]);
 }
 
-/** The address may be that of a tunnel that is not up yet. */
+/** Retries, because the address may belong to a tunnel that is not up yet. */
 async function keepServing(
   tools: Pick<Tools, 'sleep' | 'log'>,
   serve: () => Promise<MetricsServer>,
@@ -88,7 +88,7 @@ function aborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Seconds for which a snapshot is reused: frequent scrapes start no more processes. */
+/** Seconds for which a snapshot is reused, so that frequent scrapes start no more processes. */
 const snapshotSeconds = 2;
 
 /**

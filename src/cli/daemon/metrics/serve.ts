@@ -4,10 +4,10 @@ import { MetricsFailed } from '../../../core/errors/index.ts';
 import { isLoopback } from '../../../core/net/loopback.ts';
 import type { ListenAddress } from '../../input/listen-address.ts';
 
-/** Milliseconds within which a request is there, and after which a connection that says nothing is closed. */
+/** Milliseconds: the deadlines of a request, and the idle time until a connection is closed. */
 const deadlines = { headersTimeout: 5_000, requestTimeout: 10_000, connectionsCheckingInterval: 1_000 };
 const silence = 60_000;
-/** More than a few that scrape are none. */
+/** Enough for a few scrapers. */
 const mostConnections = 32;
 
 export interface MetricsServer {
@@ -15,13 +15,13 @@ export interface MetricsServer {
   close(): Promise<void>;
 }
 
-/** What is served: its media type, and the text of this moment. */
+/** The served page: its media type, and its current text. */
 interface ServedPage {
   readonly contentType: string;
   format(): Promise<string>;
 }
 
-/** Serves /metrics in plain http, without authentication, and nothing else. @throws MetricsFailed */
+/** Serves only /metrics over plain http, without authentication. @throws MetricsFailed */
 export async function serveMetrics(address: ListenAddress, page: ServedPage): Promise<MetricsServer> {
   const server = http.createServer({ ...deadlines, maxHeaderSize: 8_192 }, (request, response) => {
     void answer(request, response, address, page);
@@ -49,7 +49,8 @@ async function answer(
   const say = (status: number, text: string, type = 'text/plain; charset=utf-8') => {
     response.writeHead(status, { 'content-type': type, 'x-content-type-options': 'nosniff' }).end(text);
   };
-  // A page in a browser of this host may bring its own name to lead here, and would read the answer.
+  // Rejects foreign names: a web page on this host could resolve its own name to this address (DNS
+  // rebinding).
   if (isLoopback(at.host) && !isOwnName(request.headers.host))
     return say(403, 'request the address itself, or localhost\n');
   if (request.url?.split('?')[0] !== '/metrics') return say(404, 'metrics are at /metrics\n');
@@ -57,7 +58,7 @@ async function answer(
   try {
     say(200, await page.format(), page.contentType);
   } catch {
-    // The client is not authenticated; the log has the reason.
+    // The client is not authenticated, so only the log has the reason.
     say(500, 'the status cannot be read; see the log of "cpn run"\n');
   }
 }

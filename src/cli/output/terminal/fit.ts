@@ -1,24 +1,27 @@
 import { stripVTControlCharacters } from 'node:util';
 
 /**
- * The columns of the terminal on stdout. Null for a pipe or a file, which get whole rows,
- * as in docker, kubectl and systemctl.
+ * The columns of the terminal on stdout. Null for a pipe or a file, which receive whole rows, as in
+ * docker, kubectl and systemctl.
  */
 export function terminalColumns(): number | null {
   return process.stdout.isTTY && process.stdout.columns > 0 ? process.stdout.columns : null;
 }
 
-/** The columns that a stream to a terminal has. A serial console and `docker exec -it` may report none, for which 80 are the usual number. */
+/**
+ * The columns of a terminal's stream. A serial console and `docker exec -it` may report none, and
+ * then 80 is the default.
+ */
 export const columnsOf = ({ columns }: { readonly columns: number }): number => (columns > 0 ? columns : 80);
 
-/** Characters that a terminal shows two columns wide, as far as names have them (UAX #11). */
+/** Characters of names that are two columns wide on a terminal (UAX #11). */
 const wide =
   /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}\p{Emoji_Presentation}\u3000-\u303e\uff01-\uff60\uffe0-\uffe6]/u;
 const plainText = /^[\x20-\x7e]*$/;
 
-/** The number of columns that a text takes on a terminal; styles take none. */
+/** The columns of a text on a terminal. Styles take none. */
 export function widthOf(text: string): number {
-  // For a text without styles, Node's expression for them is not compiled: that takes a millisecond.
+  // Skips Node's expression for styles in unstyled text, because compiling it takes a millisecond.
   const bare = text.includes('\u001b') ? stripVTControlCharacters(text) : text;
   if (plainText.test(bare)) return bare.length;
   return [...bare].reduce((sum, character) => sum + widthOfCharacter(character), 0);
@@ -29,7 +32,7 @@ function widthOfCharacter(character: string): number {
   return wide.test(character) ? 2 : 1;
 }
 
-/** The text itself where it fits, else its beginning and an ellipsis. */
+/** Returns a text that fits, else its beginning and an ellipsis. */
 export function cut(text: string, columns: number): string {
   if (widthOf(text) <= columns) return text;
   let taken = '';
@@ -42,7 +45,7 @@ export function cut(text: string, columns: number): string {
   return `${taken}…`;
 }
 
-/** Folds a text between words; a word that is longer than a line stays whole. The lines after the first are indented. */
+/** Folds a text between words, and indents further lines. A word beyond a line stays whole. */
 export function fold(text: string, columns: number | null, indent = 2): string {
   if (columns === null || widthOf(text) <= columns) return text;
   const lines: string[] = [];
@@ -60,26 +63,27 @@ export function fold(text: string, columns: number | null, indent = 2): string {
   return [...lines, line].join('\n');
 }
 
-/** How columns of a table give way on a narrow terminal. */
+/** The reduction of a table's columns on a narrow terminal. */
 export interface Narrowing {
-  /** Columns that lose their ends, such as names and keys, down to so many columns of the terminal. */
+  /** Columns that are truncated, such as names and keys, and their minimum widths. */
   readonly cut?: Readonly<Record<string, number>>;
-  /** Columns that are left out first. */
+  /** Columns that are hidden next. */
   readonly hide?: readonly string[];
 }
 
-/** The columns that are shown, and the most that each of them may take. */
+/** The visible columns, and the maximum width of each. */
 export interface Fitted {
   readonly shown: readonly number[];
   readonly most: ReadonlyMap<number, number>;
-  /** Columns that go to a second line of each row. */
+  /** Columns that move to a second line of each row. */
   readonly folded: readonly number[];
 }
 
 const gap = 2;
 
 /**
- * Fits columns of these widths to a terminal: first some lose their ends, then some are left out, and the last ones go to a second line.
+ * Fits columns of these widths to a terminal. First truncates columns, then hides some, and then
+ * moves the last ones to a second line.
  */
 export function fitColumns(
   header: readonly string[],
@@ -93,7 +97,7 @@ export function fitColumns(
   const total = (shown: readonly number[]) => shown.reduce((sum, column) => sum + widthIn(column) + gap, -gap);
   const all = header.map((_, column) => column);
   const shrink = (shown: readonly number[]) => {
-    // With one column less, others may be longer again.
+    // Without the hidden column, others may have more room.
     most.clear();
     for (const column of shown) {
       const least = cutting[header[column] ?? ''];

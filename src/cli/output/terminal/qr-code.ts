@@ -2,16 +2,16 @@ import { styleText } from 'node:util';
 import { encode, renderUnicodeCompact } from 'uqr';
 import { WrongUsage } from '../../../core/errors/index.ts';
 
-/** Bytes that the largest code holds at the lowest level of error correction (ISO/IEC 18004, version 40-L). */
+/** The maximum bytes of a code, at the lowest error correction (ISO/IEC 18004, version 40-L). */
 const mostBytes = 2953;
 
-/** Light modules around a code, without which a camera does not find it. */
+/** Light modules around a code, which a camera needs to find it. */
 const border = 2;
 
 /**
- * A text as a QR code of half blocks, dark on light, for so many columns.
+ * Draws a text as a QR code of half blocks, dark on light, for this number of columns.
  *
- * @throws WrongUsage where it does not fit
+ * @throws WrongUsage if it does not fit
  */
 export function drawCode(text: string, columns: number): string {
   const bytes = Buffer.byteLength(text);
@@ -25,6 +25,6 @@ export function drawCode(text: string, columns: number): string {
     );
   }
   const rows = renderUnicodeCompact(text, { border }).split('\n');
-  // Blocks are the light modules, whatever the colours of the terminal are.
+  // The light modules are blocks, so that the terminal's colours do not matter.
   return rows.map((row) => styleText(['whiteBright', 'bgBlack'], row)).join('\n');
 }

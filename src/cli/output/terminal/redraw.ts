@@ -3,12 +3,12 @@ import { untilInterrupted } from './until-interrupted.ts';
 
 /** Milliseconds between two drawings. */
 const pause = 2_000;
-/** Where a terminal does not say how large it is. */
+/** The rows of a terminal that does not report its size. */
 const usualRows = 24;
 
 /**
- * Draws what `draw` gives, again and again until SIGINT, SIGTERM or a closed stdout: in place on a terminal,
- * elsewhere one text after another with an empty line between.
+ * Draws the result of `draw` repeatedly until SIGINT, SIGTERM or a closed stdout. Redraws in place
+ * on a terminal, and separates the texts by an empty line elsewhere.
  */
 export async function redraw(draw: () => Promise<string>): Promise<void> {
   await untilInterrupted(async (ended) => {
@@ -24,20 +24,20 @@ export async function redraw(draw: () => Promise<string>): Promise<void> {
 }
 
 /**
- * The text as one write that replaces what a terminal of so many rows shows, line by line, so that nothing flickers. Lines that
- * are too long are cut by the terminal, which wraps lines again afterwards: a frame leaves no mode behind.
+ * Formats the text as one write that replaces a terminal's rows line by line, without flicker. The
+ * terminal cuts long lines, because wrapping is off during the frame, and on again after it.
  */
 export function frame(text: string, rows: number): string {
   const lines = text.split('\n');
-  // The cursor stands below the text, for whatever comes after the last frame.
+  // The cursor is below the text, for output after the last frame.
   const fit = Math.max(1, rows - 1);
   const shown = lines.length <= fit ? lines : [...lines.slice(0, fit - 1), `… ${lines.length - fit + 1} more lines`];
-  // Cleared before, not after: at its end a line that was cut has the cursor on its last character.
+  // Clears before the text: after a cut line, the cursor is on its last character.
   const body = shown.map((line) => `${clearLine}${line}\n`).join('');
   return `${unwrapped}${home}${body}${clearBelow}${wrapped}`;
 }
 
-/** ECMA-48's CUP, EL and ED, and DECAWM: understood by the Linux console and by every terminal that calls itself xterm. */
+/** CUP, EL, ED (ECMA-48) and DECAWM. The Linux console and xterm-compatible terminals have them. */
 const home = '\x1b[H';
 export const clearLine = '\x1b[K';
 const clearBelow = '\x1b[J';

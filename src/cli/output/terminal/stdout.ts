@@ -1,29 +1,29 @@
 import { fstatSync, writeSync } from 'node:fs';
 import { DiskFailed } from '../../../core/errors/index.ts';
 
-/** What first kept output from being written; null while nothing did. */
+/** The first failure of a write. Null without one. */
 let lost: DiskFailed | null = null;
-/** A failure that a command itself got, and throws. */
+/** True if a command received the failure, and throws it. */
 let isThrown = false;
 
-/** Makes output on stdout that is lost known to {@link findLostOutput}. Called once, before anything is printed. */
+/** Reports failed writes on stdout to {@link findLostOutput}. Called once, before any output. */
 export function watchOutput(): void {
   const { stdout, stderr } = process;
-  // A terminal that is gone, as with an SSH session, must not end what takes a change back. Nowhere is left to report it.
+  // A lost terminal or SSH session must not end a rollback. The failure cannot be reported.
   stderr.on('error', () => {});
   if (fstatSync(1).isFile()) stdout._write = writeWhole;
   stdout.on('error', (error: NodeJS.ErrnoException) => {
-    // A reader that went away, such as `head`, wants no more.
+    // A closed pipe, such as of `head`, is no failure.
     if (error.code !== 'EPIPE') lost ??= failed(error);
   });
 }
 
-/** What kept output from being written, where no command threw it. */
+/** The first failure of a write that no command threw. */
 export function findLostOutput(): DiskFailed | null {
   return isThrown ? null : lost;
 }
 
-/** Writes to stdout what must not be lost, also where its reader went away. @throws DiskFailed where stdout does not take it */
+/** Writes content that must not be lost, even to a closed pipe. @throws DiskFailed on failure */
 export function deliver(content: string | Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {
     process.stdout.write(content, (error) => {
@@ -34,7 +34,7 @@ export function deliver(content: string | Uint8Array): Promise<void> {
   });
 }
 
-/** A file on a disk that gets full takes a part, which Node's own stream counts as a success (SyncWriteStream). */
+/** A full disk accepts only a part, which Node's SyncWriteStream reports as a success. */
 function writeWhole(bytes: Uint8Array, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
   try {
     for (let written = 0; written < bytes.length; ) written += writeSync(1, bytes, written);

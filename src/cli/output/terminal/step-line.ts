@@ -1,29 +1,30 @@
 import { printable } from '../../../core/errors/index.ts';
 import { clearLine, unwrapped, wrapped } from './redraw.ts';
 
-/** How a step ended: `open` is one that came to nothing, and is no failure. */
+/** The end of a step. `open` means without a result, which is no failure. */
 export type StepEnding = 'done' | 'failed' | 'open';
 
-/** Where steps are shown: stderr, but for tests. */
+/** The output of steps: stderr, except in tests. */
 export interface Screen {
-  /** Whether a line that was written can be drawn over. */
+  /** True if a written line can be redrawn. */
   isLive(): boolean;
   write(text: string): void;
 }
 
-/** Styles the mark and the rest of a line, as the screen allows. */
+/** Styles the mark and the rest of a line, as far as the screen supports it. */
 export interface Paints {
   readonly marks: Readonly<Record<StepEnding, (mark: string) => string>>;
   dim(text: string): string;
 }
 
 const marks: Readonly<Record<StepEnding, string>> = { done: '✓', failed: '✗', open: '–' };
-/** Milliseconds between two drawings of a step that goes on, which counts its seconds. */
+/** Milliseconds between two redraws of a running step, which show its seconds. */
 const pause = 1_000;
 
 /**
- * The step that is under way, as the last line on a terminal: drawn over as its seconds go by, and with a mark when it ended. The
- * cursor stands below it, for whatever an interrupted program leaves to the shell. Elsewhere a step is one line, when it begins.
+ * The current step, as the last line on a terminal. Redrawn each second, and with a mark at its
+ * end. The cursor is below it, so that an interrupted program leaves a clean prompt. Elsewhere a
+ * step is one line, printed at its start.
  */
 export class StepLine {
   readonly #screen: Screen;
@@ -38,7 +39,7 @@ export class StepLine {
     this.#paints = paints;
   }
 
-  /** Shows that a step begins, and with it that the one before ended, and how. */
+  /** Shows a new step, and how the previous one ended. */
   begin(step: string, before: StepEnding = 'done'): void {
     this.end(before);
     const text = printable(step);
@@ -51,7 +52,7 @@ export class StepLine {
     this.#screen.write(this.#draw());
   }
 
-  /** Marks the step under way, if there is one. */
+  /** Marks the current step, if any. */
   end(ending: StepEnding): void {
     if (this.#running === null) return;
     const { step, timer } = this.#running;
@@ -62,13 +63,13 @@ export class StepLine {
     this.#running = null;
   }
 
-  /** Writes whole lines above the step under way, which goes on. */
+  /** Writes whole lines above the current step, which continues. */
   interrupt(text: string): void {
     if (this.#running === null) this.#screen.write(text);
     else this.#screen.write(`${up}${clearLine}${text}${this.#draw()}`);
   }
 
-  /** One row, however long the text is: so that one row is enough to draw over. */
+  /** Stays on one row, however long the text, so that redrawing one row suffices. */
   #draw(): string {
     const text = this.#paints.dim(`… ${this.#running?.step ?? ''}${this.#elapsed(1, 0)}`);
     return `${unwrapped}${clearLine}${text}${wrapped}\n`;
@@ -80,5 +81,5 @@ export class StepLine {
   }
 }
 
-/** To the beginning of the row above (ECMA-48's CPL is younger on the Linux console than CUU). */
+/** To the start of the row above. The Linux console supported CUU earlier than CPL (ECMA-48). */
 const up = '\x1b[A\r';
