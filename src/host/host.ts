@@ -42,8 +42,8 @@ export interface Observer {
    */
   portStates?(link: string, port: number, links: readonly string[]): Promise<readonly PortState[]>;
   /**
-   * The programs in our network namespace that may change interfaces, routes, packet rules or peers
-   * without a command, each as `name (pid N)`. Leaves out unreadable processes. Never throws.
+   * The programs in our network namespace that may change interfaces, routes, packet rules or
+   * peers, each as `name (pid N)`. Leaves out unreadable processes. Never throws.
    */
   conflictingProcesses?(): Promise<readonly string[]>;
 }
@@ -173,10 +173,10 @@ export interface ResolvedTarget {
 }
 
 /**
- * A hint that the host changed, never the state itself. Events may be missing: the kernel does not
- * report an IPv4 route that is removed with its interface or its source address, nor the alias of
- * an interface that is down. After the rename of an interface, events of its addresses and routes
- * may still have the old name.
+ * A hint that the host changed, never the state itself. Events may be missing. The kernel does not
+ * report an IPv4 route that is removed with its interface or its source address. It does not report
+ * the alias of an interface that is down. After the rename of an interface, events of its addresses
+ * and routes may still have the old name.
  */
 export interface HostEvent {
   readonly kind: 'link' | 'address' | 'route' | 'rule' | 'firewall' | 'sysctl' | 'device';

@@ -37,7 +37,7 @@ export interface Disk<T> {
 interface Unsaved<T> {
   readonly value: T;
   /**
-   * The content of the disk at the first failure. If the disk holds another text now, another
+   * The content of the disk at the failed write. If the disk holds another text now, another
    * process has written since, and its content is newer.
    */
   readonly base: string | null;

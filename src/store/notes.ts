@@ -50,8 +50,8 @@ export interface Notes {
   /** The daemon's failures since its last success, or null. Commands do not change it. */
   readonly daemonFailure: DaemonFailure | null;
   /**
-   * A map that would empty the tunnel, or a notice of deletion, that awaits a second, equal reply.
-   * `since` is when it arrived, in seconds since boot.
+   * A map that would empty the tunnel, or a notice of deletion, that awaits a second reply which
+   * confirms it. `since` is when it arrived, in seconds since boot.
    */
   readonly held: { readonly since: number; readonly isDeletion?: true | undefined } | null;
   /**

@@ -24,7 +24,7 @@ function describeCommand(command: Command): string {
   return describe(command.name, [...flags.map(({ name }) => name), '--help'], valued, places, false);
 }
 
-/** The first word of a group is no argument but the rest of the command. */
+/** The word after a group is the rest of the command's name, and no argument. */
 function describe(name: string, flags: string[], valued: string[], places: string[], isGroup: boolean): string {
   const facts = [
     `flags='${flags.join(' ')}'`,

@@ -1,6 +1,6 @@
 import type { Supervisor } from '../../host/supervisor.ts';
 
-/** Reports twice within the watchdog's timeout that this process is alive, until the returned function is called. */
+/** Resets the watchdog twice per timeout, until the caller calls the returned function. */
 export function keepAlive(supervisor: Supervisor | null): () => void {
   const timeout = supervisor?.watchdogMs ?? null;
   if (supervisor === null || timeout === null) return () => {};

@@ -5,30 +5,30 @@ import { Secret } from './secret.ts';
 
 declare const brand: unique symbol;
 
-/** An Ed25519 public key in base64: what a host is known by while its WireGuard keys come and go. */
+/** An Ed25519 public key in base64. It identifies a host while its WireGuard keys change. */
 export type IdentityKey = string & { readonly [brand]: 'IdentityKey' };
 
-/** What a host proves its WireGuard keys with. It is made at the join, and never leaves the host. */
+/** The key with which a host proves its WireGuard keys. It never leaves the host. */
 export interface Identity {
   readonly seed: Secret;
   readonly key: IdentityKey;
 }
 
-/** A host's own word that a public key is its, of which the one with the highest serial holds. */
+/** A host's signature that a public key is its own. The proof with the highest serial is valid. */
 export interface KeyProof {
-  /** Milliseconds since 1970 at which it was given, or one more than the serial before, whichever is higher. */
+  /** Milliseconds since 1970, or the previous serial plus one, whichever is higher. */
   readonly serial: number;
   /** An Ed25519 signature in base64. */
   readonly signature: string;
 }
 
-/** Makes an identity of 32 random bytes. */
+/** Creates an identity from 32 random bytes. */
 export function makeIdentity(random: Uint8Array): Identity {
   if (random.length !== seedLength) throw new RangeError('an identity takes 32 random bytes');
   return identityOf(new Secret(Buffer.from(random).toString('base64')));
 }
 
-/** The identity that {@link makeIdentity} made of this seed; its key is derived when it is first read. */
+/** Restores an identity from its seed. Derives its key at the first access. */
 export function identityOf(seed: Secret): Identity {
   const bytes = Buffer.from(seed.reveal(), 'base64');
   if (bytes.length !== seedLength) throw new InvalidValue('identity', undefined, 'is not 32 bytes in base64');
@@ -53,10 +53,10 @@ function signerOf(seed: Uint8Array): KeyObject {
   return createPrivateKey({ key: Buffer.concat([privateEd25519, seed]), format: 'der', type: 'pkcs8' });
 }
 
-/** What stands before the 32 bytes of a seed in PKCS #8 (RFC 8410, section 7). */
+/** The bytes before the 32 bytes of a seed in PKCS #8 (RFC 8410, section 7). */
 const privateEd25519 = Buffer.from('302e020100300506032b657004220420', 'hex');
 
-/** Parses an identity key; it is written as a WireGuard key is. */
+/** Parses an identity key, which has the format of a WireGuard key. */
 export function parseIdentityKey(text: string, field = 'identity_key'): IdentityKey {
   try {
     return parsePublicKey(text) as string as IdentityKey;
@@ -65,36 +65,36 @@ export function parseIdentityKey(text: string, field = 'identity_key'): Identity
   }
 }
 
-/** Proves that `publicKey` is this host's own; later than `after`, the serial of its last proof. */
+/** Proves that `publicKey` belongs to this host. `after` is the serial of its last proof. */
 export function proveKey(identity: Identity, publicKey: PublicKey, now: Date, after = 0): KeyProof {
   return proveKeyAt(identity, publicKey, Math.max(now.getTime(), after + 1));
 }
 
-/** The proof with this very serial, which is the same whenever it is made. */
+/** Creates the proof with exactly this serial. The result is deterministic. */
 export function proveKeyAt(identity: Identity, publicKey: PublicKey, serial: number): KeyProof {
   return { serial, signature: signWith(identity, statement(publicKey, serial)) };
 }
 
-/** The request that an enrolment signs with an identity. */
+/** The data that an enrolment signs with an identity. */
 export interface EnrollmentClaim {
   readonly publicKey: PublicKey;
-  /** SHA-256 of the enrolment key, in hexadecimal. A key is for one network, so that it stands for the network too. */
+  /** SHA-256 of the enrolment key, in hex. The key belongs to one network, and so identifies it. */
   readonly tokenHash: string;
 }
 
-/** Proves to the service that this enrolment, with its public key and its enrolment key, is by the holder of the identity. */
+/** Proves to the service that the holder of the identity sent this enrolment. */
 export function proveEnrollment(identity: Identity, claim: EnrollmentClaim): string {
   return signWith(identity, enrollmentStatement(claim));
 }
 
-/** True when the holder of the identity asked for this very enrolment. */
+/** True if the holder of the identity signed this enrolment. */
 export function isEnrollmentProven(key: IdentityKey, claim: EnrollmentClaim, signature: string): boolean {
   return isSigned(key, enrollmentStatement(claim), signature);
 }
 
 /**
- * True when the holder of the identity signed the public key with this serial. It takes a fraction of a millisecond:
- * when a network rotates its keys, every host checks every peer.
+ * True if the holder of the identity signed the public key with this serial. Takes a fraction of a
+ * millisecond: when a network rotates its keys, every host checks every peer.
  */
 export function isProven(key: IdentityKey, publicKey: PublicKey, { serial, signature }: KeyProof): boolean {
   return isSigned(key, statement(publicKey, serial), signature);
@@ -110,15 +110,15 @@ function isSigned(key: IdentityKey, text: Uint8Array, signature: string): boolea
   return verify(null, text, signer, Buffer.from(signature, 'base64'));
 }
 
-/** What stands before the 32 bytes of an Ed25519 key in the form of X.509 (RFC 8410, section 4). */
+/** The bytes before the 32 bytes of an Ed25519 key in X.509 format (RFC 8410, section 4). */
 const ed25519 = Buffer.from('302a300506032b6570032100', 'hex');
 
-/** What is signed. An identity belongs to one host in one network, so neither needs to stand in it. */
+/** The signed text. An identity belongs to one host in one network, so it names neither. */
 function statement(publicKey: PublicKey, serial: number): Uint8Array {
   return Buffer.from(`cpn key 1\n${publicKey}\n${serial}\n`);
 }
 
-/** A text of its own domain: neither proof stands for the other. */
+/** Has another prefix than a key proof, so that neither is valid as the other. */
 function enrollmentStatement({ publicKey, tokenHash }: EnrollmentClaim): Uint8Array {
   return Buffer.from(`cpn enroll 1\n${publicKey}\n${tokenHash}\n`);
 }

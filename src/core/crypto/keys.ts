@@ -13,7 +13,7 @@ export interface KeyPair {
   readonly publicKey: PublicKey;
 }
 
-/** Makes a key pair of 32 random bytes, clamped as `wg genkey` clamps (RFC 7748, section 5). */
+/** Creates a key pair from 32 random bytes, clamped like `wg genkey` (RFC 7748, section 5). */
 export function makeKeyPair(random: Uint8Array): KeyPair {
   if (random.length !== nacl.scalarMult.scalarLength) throw new RangeError('a private key takes 32 random bytes');
   const { secretKey, publicKey } = nacl.box.keyPair.fromSecretKey(clamp(random));
@@ -22,9 +22,11 @@ export function makeKeyPair(random: Uint8Array): KeyPair {
 }
 
 /**
- * The pair of a private key. Without its public key, that is derived, as `wg pubkey` does, when it is first read: by Node's own X25519,
- * which with its module takes 6 ms, because tweetnacl would take 7 to 11 ms more.
- * @throws InvalidValue where it is no key.
+ * The pair of a private key. If the public key is not given, derives it at the first access, like
+ * `wg pubkey`. Uses Node's X25519, which takes 6 ms with its module. tweetnacl would take 7 to 11
+ * ms more.
+ *
+ * @throws InvalidValue if it is no key
  */
 export function keyPairOf(privateKey: Secret, known?: PublicKey): KeyPair {
   const parsed = parseSecretKey(privateKey.reveal());
@@ -45,12 +47,13 @@ function derivePublicKey(privateKey: Secret): PublicKey {
   return der.subarray(-bytes.length).toString('base64') as PublicKey;
 }
 
-/** What stands before the 32 bytes of a private X25519 key in PKCS #8 (RFC 8410, section 7). */
+/** The bytes before the 32 bytes of a private X25519 key in PKCS #8 (RFC 8410, section 7). */
 const pkcs8 = Buffer.from('302e020100300506032b656e04220420', 'hex');
 
 /**
- * The SHA-256 of public key and address in base64url, by which a service that lists them finds them, and any other learns nothing. The
- * key alone would not do: any peer can list a key that is not its own, but none chooses its address.
+ * The SHA-256 of public key and address in base64url. A service that lists the peer can match it,
+ * and other services learn nothing. The key alone does not suffice: any peer can list a foreign
+ * key, but no peer chooses its address.
  */
 export function digestPeer({
   publicKey,
@@ -62,13 +65,15 @@ export function digestPeer({
   return createHash('sha256').update(`${publicKey} ${address}`).digest('base64url');
 }
 
-/** Parses what `wg` takes for a private or a preshared key. Deriving a public key, which costs a millisecond, would check it no better. */
+/**
+ * Parses a private or preshared key, as `wg` accepts it. Deriving a public key would cost a
+ * millisecond and check no more.
+ */
 export function parseSecretKey(text: string, field = 'private key'): Secret {
   if (!isKey(text)) throw new InvalidValue(field, undefined, 'is not 32 bytes in base64');
   return new Secret(text);
 }
 
-/** Parses a public key. */
 export function parsePublicKey(text: string, field = 'public_key'): PublicKey {
   if (!isKey(text)) {
     throw new InvalidValue(field, text, 'is not a WireGuard public key', 'it is 43 base64 characters and "="');
@@ -76,7 +81,10 @@ export function parsePublicKey(text: string, field = 'public_key'): PublicKey {
   return text as PublicKey;
 }
 
-/** Parses the public key of a peer. A point of low order is refused: no key pair has it, and no handshake works with it. */
+/**
+ * Parses the public key of a peer. Refuses a point of low order: no key pair has it, and no
+ * handshake works with it.
+ */
 export function parsePeerKey(text: string, field = 'public_key'): PublicKey {
   const key = parsePublicKey(text, field);
   if (isWeak(key))
@@ -84,7 +92,7 @@ export function parsePeerKey(text: string, field = 'public_key'): PublicKey {
   return key;
 }
 
-/** X25519 makes zeros of a point of low order, whatever the private key, so that no handshake comes of it. */
+/** X25519 maps a point of low order to zeros for every private key, so no handshake succeeds. */
 function isWeak(key: PublicKey): boolean {
   const point = Buffer.from(key, 'base64');
   // The highest bit is ignored (RFC 7748, section 5).
@@ -92,7 +100,10 @@ function isWeak(key: PublicKey): boolean {
   return weakPoints.has(point.toString('hex'));
 }
 
-/** Curve25519's points of order 1, 2, 4 and 8 and of its twist, and 2^255 - 19 and the number after it, which stand for 0 and 1. */
+/**
+ * The points of order 1, 2, 4 and 8 of Curve25519 and its twist. Also 2^255 - 19 and 2^255 - 18,
+ * which are equal to 0 and 1.
+ */
 const weakPoints: ReadonlySet<string> = new Set([
   '00'.repeat(32),
   `01${'00'.repeat(31)}`,
@@ -103,7 +114,7 @@ const weakPoints: ReadonlySet<string> = new Set([
   `ee${'ff'.repeat(30)}7f`,
 ]);
 
-/** 32 bytes, which leave two bits of the last character unused; `wg` refuses a key where they are set. */
+/** 32 bytes leave two bits of the last character unused. `wg` refuses a key that sets them. */
 const keyPattern = /^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/;
 
 function isKey(text: string): boolean {

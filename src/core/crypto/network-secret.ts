@@ -7,19 +7,23 @@ import { Secret } from './secret.ts';
 const fewestBytes = 32;
 const mostBytes = 4096;
 
-/** Characters in which 32 random bytes can be written: as hexadecimal digits, and in base64 without its padding. */
+/** Characters that encode 32 random bytes: as hexadecimal digits, and in base64 without padding. */
 const fewestDigits = 64;
 const fewestCharacters = 43;
 
-/** Of 64 random hexadecimal digits, the text with the fewest, there are fewer once in 10^12. */
+/**
+ * The minimum of different bytes. Of 64 random hexadecimal digits, the format with the fewest,
+ * fewer are different once in 10^12.
+ */
 const fewestDifferent = 10;
 
 const remedy = 'make one with "openssl rand -base64 48", and bring the same file to every host of the network';
 
 /**
- * Reads a network secret out of the bytes of its file, the same on every host: all of them, save that the white space of a text is
- * dropped, because editors and line endings change it. Returns them in base64. What is too short for 32 random bytes, or plainly
- * not random, is an InvalidValue that shows nothing of it: its tag lets a guess be tried.
+ * Reads a network secret from the bytes of its file, and returns it in base64. Every host must get
+ * the same result, so white space of a text is dropped: editors and line endings change it. Throws
+ * an InvalidValue if the secret cannot contain 32 random bytes, or is plainly not random, because
+ * its tag lets an attacker test guesses. The error shows nothing of the secret.
  */
 export function parseNetworkSecret(file: Uint8Array, field = 'network secret'): Secret {
   if (file.length > mostBytes) throw wrong(field, `is longer than ${mostBytes} bytes`);
@@ -37,9 +41,10 @@ export function parseNetworkSecret(file: Uint8Array, field = 'network secret'): 
 }
 
 /**
- * The preshared key of two peers, the same on both. It goes into their handshakes in addition to the key exchange (Noise
- * IKpsk2; WireGuard whitepaper, section 5.2), so that a host without the secret completes none, and that what is recorded today stays
- * closed to a quantum computer of tomorrow, which breaks Curve25519 but no symmetric key of 256 bits.
+ * The preshared key of two peers, the same on both. WireGuard mixes it into their handshakes in
+ * addition to the key exchange (Noise IKpsk2; WireGuard whitepaper, section 5.2). A host without
+ * the secret completes no handshake. Recorded traffic stays secret from a future quantum computer,
+ * which breaks Curve25519 but no symmetric key of 256 bits.
  */
 export function presharedKeyOf(
   secret: Secret,
@@ -53,19 +58,20 @@ export function presharedKeyOf(
 }
 
 /**
- * By what hosts with the same secret know each other: 16 hexadecimal digits, the same in all networks, because it is sent before a
- * host knows which one it joins. It tells nothing of a secret that is random, nor of the keys that come of it.
+ * A tag by which hosts with the same secret recognize each other: 16 hexadecimal digits. It is the
+ * same in all networks, because a host sends it before it learns which network it joins. It reveals
+ * nothing about a random secret or the keys derived from it.
  */
 export function tagOf(secret: Secret): string {
   return derive(secret, 'cpn network secret tag 1\n', 8).toString('hex');
 }
 
-/** HKDF-SHA256 (RFC 5869) without a salt, which a secret that is random does not need. */
+/** HKDF-SHA256 (RFC 5869) without a salt, which a random secret does not need. */
 function derive(secret: Secret, label: string, bytes: number): Buffer {
   return Buffer.from(hkdfSync('sha256', Buffer.from(secret.reveal(), 'base64'), '', label, bytes));
 }
 
-/** True of what is plainly not random: few different bytes, the same again and again, or one count up or down. */
+/** True for few different bytes, a repeated sequence, or a count up or down. */
 function isPattern(secret: Buffer): boolean {
   const step = (secret[1] ?? 0) - (secret[0] ?? 0);
   const counts = secret.every((byte, at) => at === 0 || ((byte - (secret[at - 1] ?? 0) - step) & 255) === 0);

@@ -1,6 +1,6 @@
 import { maskTokens, Secret } from './secret.ts';
 
-/** The words of every Secret that is somewhere in a value; shorter ones than these are found by chance. */
+/** Collects the text of each Secret in a value. Ignores short ones, which would match by chance. */
 export function collectSecrets(value: unknown, found = new Set<string>()): ReadonlySet<string> {
   if (value instanceof Secret) {
     const word = value.reveal();
@@ -13,7 +13,7 @@ export function collectSecrets(value: unknown, found = new Set<string>()): Reado
 
 const leastLength = 8;
 
-/** A text without these words, and without anything that has the form of a token or an enrolment key. */
+/** Replaces these words, and everything with the format of a token or enrolment key. */
 export function redact(text: string, secrets: ReadonlySet<string>): string {
   return maskTokens([...secrets].reduce((left, word) => left.replaceAll(word, '[secret]'), text));
 }

@@ -3,8 +3,8 @@ import { inspect } from 'node:util';
 const shown = '[secret]';
 
 /**
- * A value that must not be seen: a private key, an enrolment key, a token. It prints, logs and serialises as
- * `[secret]`; only `reveal()` gives it up, so that a reader can find every place that does.
+ * A confidential value: a private key, an enrolment key, a token. It prints, logs and serialises as
+ * `[secret]`. Only `reveal()` returns it, so that every use can be found.
  */
 export class Secret {
   readonly #value: string;
@@ -30,7 +30,7 @@ export class Secret {
   }
 }
 
-/** Leaves of each enrolment key and token its prefix only. */
+/** Reduces each enrolment key and token to its prefix. */
 export function maskTokens(text: string): string {
   return text.replace(/\b(cp[npstu]_)[\w.~+/=-]+/g, '$1[secret]');
 }

@@ -10,16 +10,16 @@ const nextTries = {
 
 /** A change that was not confirmed. */
 interface UnconfirmedChange {
-  /** Of the newest map; null where the control plane sends none. */
+  /** The revision of the newest map. Null if the control plane sends none. */
   readonly revision: string | null;
-  /** What the change removes of the network itself; null where it removes nothing. */
+  /** The part of the network that the change removes. Null if it removes nothing. */
   readonly loss: string | null;
-  /** When it is retried. */
+  /** The time of the next attempt. */
   readonly again: keyof typeof nextTries;
   readonly withinMs: number;
 }
 
-/** After a change no peer or control plane answered that answered before; the change was rolled back. */
+/** No peer or control plane that replied before a change replied after it. It was rolled back. */
 export class NotConfirmed extends CpnError {
   override readonly name = 'NotConfirmed';
 
@@ -33,17 +33,17 @@ export class NotConfirmed extends CpnError {
     const end = again === 'stopped' ? 'before the daemon stopped' : `within ${withinMs / 1000} s`;
     super(`${networkInterface} was rolled back: ${silence} ${end}; ${nextTries[again]}`, {
       facts: { interface: networkInterface, revision, loss, withinMs },
-      // The next pass goes by the state that was restored.
+      // The next pass uses the restored state.
       isRetryable: true,
     });
   }
 }
 
-/** With new options no peer or control plane answered that answered before; the old options are restored. */
+/** As {@link NotConfirmed}, for new options. The old options are restored. */
 export class NotKept extends CpnError {
   override readonly name = 'NotKept';
 
-  /** @param url the new control plane, where it moves: a peer alone does not confirm it */
+  /** @param url the new control plane, if it changes: a peer alone does not confirm it */
   constructor(networkInterface: string, withinMs: number, url: string | null = null) {
     const silence =
       url === null
@@ -56,7 +56,7 @@ export class NotKept extends CpnError {
   }
 }
 
-/** A signal interrupted a change before it was confirmed; it was rolled back. */
+/** A signal interrupted a change before it was confirmed. The change was rolled back. */
 export class Interrupted extends CpnError {
   override readonly name = 'Interrupted';
 
@@ -70,7 +70,7 @@ export class Interrupted extends CpnError {
   }
 }
 
-/** A reply of the control plane would remove all that this host reaches, and no second reply confirmed it yet. */
+/** A reply would remove all that this host reaches, and no second reply has confirmed it yet. */
 export class Unconfirmed extends CpnError {
   override readonly name = 'Unconfirmed';
 
@@ -82,7 +82,7 @@ export class Unconfirmed extends CpnError {
   }
 }
 
-/** The claim about a peer changed after the user saw it. */
+/** The mismatch of a peer changed after the user saw it. */
 export class MismatchChanged extends CpnError {
   override readonly name = 'MismatchChanged';
 
@@ -94,7 +94,7 @@ export class MismatchChanged extends CpnError {
   }
 }
 
-/** No peer that answered before completed a handshake with the new key; the old key is restored. */
+/** No peer that replied before completed a handshake with the new key. The old key is restored. */
 export class NotRotated extends CpnError {
   override readonly name = 'NotRotated';
 

@@ -1,18 +1,19 @@
 import { printable } from './printable.ts';
 
-/** Facts of a failure beyond its message; never a secret, because facts are logged. */
+/** Facts of a failure beyond its message. Facts are logged, so they contain no secret. */
 export type Facts = Readonly<Record<string, string | number | boolean | null | readonly string[]>>;
 
 interface Details {
   readonly facts?: Facts;
   readonly cause?: unknown;
-  /** True when a retry may succeed without a change by a user. */
+  /** True if a retry may succeed without an action by a user. */
   readonly isRetryable?: boolean;
 }
 
 /**
- * The base of every expected failure. The message is for people: what failed with which value, the rule, then the hint.
- * Exit codes are in cli/exit-code, HTTP statuses in control-plane/error-reply.
+ * The base of every expected failure. The message has three parts: what failed with which value,
+ * the rule, then the hint. Exit codes are in cli/exit-code, HTTP statuses in
+ * control-plane/error-reply.
  */
 export abstract class CpnError extends Error {
   abstract override readonly name: string;
@@ -26,13 +27,13 @@ export abstract class CpnError extends Error {
   }
 }
 
-/** The error where it is an expected failure; throws any other. */
+/** Returns an expected failure. Throws any other error. */
 export function expectCpnError(error: unknown): CpnError {
   if (!(error instanceof CpnError)) throw error;
   return error;
 }
 
-/** A value for a message: short, and without control characters. */
+/** Formats a value for a message: short, and without control characters. */
 export function quote(value: unknown): string {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value));
   const shown = printable(text);

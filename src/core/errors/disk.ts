@@ -1,7 +1,7 @@
 import { getSystemErrorMap } from 'node:util';
 import { CpnError } from './cpn-error.ts';
 
-/** A state file or a wg-quick file is not valid; it is left unchanged. */
+/** A state file or a wg-quick file is not valid. It stays unchanged. */
 export class UnreadableFile extends CpnError {
   override readonly name = 'UnreadableFile';
 

@@ -23,13 +23,13 @@ export class MissingTool extends CpnError {
 export class Unsupported extends CpnError {
   override readonly name = 'Unsupported';
 
-  /** @param remedy an alternative, as a clause of its own */
+  /** @param remedy an alternative, as a separate clause */
   constructor(what: string, driver: string, remedy: string) {
     super(`${what} is not supported by the host driver ${driver}; ${remedy}`, { facts: { what, driver } });
   }
 }
 
-/** An interface, a file or a table that cpn would change belongs to another program. */
+/** cpn would change an interface, a file or a table that belongs to another program. */
 export class NotOurs extends CpnError {
   override readonly name = 'NotOurs';
 
@@ -38,7 +38,7 @@ export class NotOurs extends CpnError {
   }
 }
 
-/** A tool of the operating system failed. The message has its exit code and stderr. */
+/** A tool of the operating system failed. The message contains its exit code and stderr. */
 export class CommandFailed extends CpnError {
   override readonly name = 'CommandFailed';
 
@@ -53,7 +53,7 @@ export class CommandFailed extends CpnError {
   }
 }
 
-/** A tool of the operating system printed what cannot be parsed; its next output may be whole. */
+/** A tool of the operating system printed unparsable output. Its next output may be complete. */
 export class UnreadableOutput extends CpnError {
   override readonly name = 'UnreadableOutput';
 
@@ -62,11 +62,11 @@ export class UnreadableOutput extends CpnError {
   }
 }
 
-/** The host cannot be observed apart from WireGuard's own table. */
+/** Only the WireGuard state of the host can be observed. */
 export class HostUnread extends CpnError {
   override readonly name = 'HostUnread';
 
-  /** @param unread why, as {@link Actual.unread} has it */
+  /** @param unread the reason, as in {@link Actual.unread} */
   constructor(networkInterface: string, unread: string) {
     super(
       `addresses, routes and rules of this host cannot be read: ${unread}; until they can, ${networkInterface} only loses the peers and prefixes that the network takes away`,
@@ -75,7 +75,7 @@ export class HostUnread extends CpnError {
   }
 }
 
-/** A network of this host whose interface has a UDP port. */
+/** A network of this host whose interface uses a UDP port. */
 export interface PortHolder {
   readonly link: string;
   readonly network: string;
@@ -88,7 +88,7 @@ interface PortDetails {
   readonly holder?: PortHolder | null;
 }
 
-/** Another program, or another network of this host, listens on the UDP port of an interface. */
+/** The UDP port of an interface belongs to another program, or to another network of this host. */
 export class PortTaken extends CpnError {
   override readonly name = 'PortTaken';
 
@@ -116,7 +116,7 @@ export function describePortHolder({ link, network }: PortHolder): string {
   return `${link}, the interface of network ${quote(network)}`;
 }
 
-/** The hosts file cannot be changed; the tunnel works without names. */
+/** The hosts file cannot be changed. The tunnel works without names. */
 export class HostsFileNotUpdated extends CpnError {
   override readonly name = 'HostsFileNotUpdated';
 
@@ -128,7 +128,7 @@ export class HostsFileNotUpdated extends CpnError {
   }
 }
 
-/** The packet rules of a host cannot be loaded; the tunnel is up without forwarding. */
+/** The packet rules of a host cannot be loaded. The tunnel is up without forwarding. */
 export class RulesNotLoaded extends CpnError {
   override readonly name = 'RulesNotLoaded';
 
@@ -155,7 +155,7 @@ export class NotConverged extends CpnError {
   }
 }
 
-/** A network assigns this host an address that would cut it off. */
+/** A network assigns an address that would cut this host off. */
 export class AddressRefused extends CpnError {
   override readonly name = 'AddressRefused';
 
@@ -167,7 +167,7 @@ export class AddressRefused extends CpnError {
   }
 }
 
-/** The metrics of the daemon cannot be served at the given address. */
+/** The daemon cannot serve its metrics at the given address. */
 export class MetricsFailed extends CpnError {
   override readonly name = 'MetricsFailed';
 

@@ -1,5 +1,5 @@
 /**
- * Every expected failure, by origin. Each has its exit code in cli/exit-code and its HTTP status in
+ * Every expected failure, by origin. Each has an exit code in cli/exit-code and an HTTP status in
  * control-plane/error-reply.
  *
  * @module

@@ -1,6 +1,6 @@
 import { CpnError, quote } from './cpn-error.ts';
 
-/** A value from a user, a file or the wire breaks a rule; a secret value is left undefined. */
+/** A value from a user, a file or the network breaks a rule. A secret is passed as undefined. */
 export class InvalidValue extends CpnError {
   override readonly name = 'InvalidValue';
   readonly field: string;
@@ -14,7 +14,7 @@ export class InvalidValue extends CpnError {
   }
 }
 
-/** The command line is not valid: a flag is missing, or two of them exclude each other. */
+/** The command line is not valid: a flag is missing, or two flags exclude each other. */
 export class WrongUsage extends CpnError {
   override readonly name = 'WrongUsage';
 }
@@ -24,7 +24,7 @@ export class NotJoined extends CpnError {
   override readonly name = 'NotJoined';
 }
 
-/** The control plane stated that a network was deleted, so a command for all networks leaves it down. */
+/** The control plane reported a network's deletion, so a command for all networks skips it. */
 export class LeftDown extends CpnError {
   override readonly name = 'LeftDown';
 

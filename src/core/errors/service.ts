@@ -4,20 +4,20 @@ import { CpnError } from './cpn-error.ts';
 export class Refused extends CpnError {
   override readonly name = 'Refused';
   readonly status: number;
-  /** True when an earlier attempt, whose reply was lost, may have succeeded: this refusal may follow from it. */
+  /** True if an earlier attempt, whose reply was lost, may have caused this refusal. */
   readonly repeated: boolean;
-  /** False where the reply has no reason in the contract's form: a proxy may have sent it. */
+  /** False if the reply has no reason in the contract's format: a proxy may have sent it. */
   readonly reasoned: boolean;
   /** The fields of the request that the reason names. */
   readonly fields: readonly string[];
-  /** The network that the reply states to be deleted; null for none. */
+  /** The network that the reply reports as deleted, or null. */
   readonly deleted: StatedDeletion | null;
   /** The message without its hint. */
   readonly problem: string;
-  /** The hint, which the reason may have after a semicolon. */
+  /** The hint. The reason may contain it after a semicolon. */
   readonly remedy: string | null;
 
-  /** @param remedy the hint; null where the reason has one */
+  /** @param remedy the hint; null if the reason contains it */
   constructor(
     status: number,
     what: string,
@@ -38,13 +38,13 @@ export class Refused extends CpnError {
   }
 }
 
-/** A network as a 410 names it; whether it is the one that was meant is for the caller to check. */
+/** The network in a 410 reply. The caller checks that it is the requested network. */
 export interface StatedDeletion {
   readonly id: number | string;
   readonly nonce: string;
 }
 
-/** How a refusal came about. */
+/** The circumstances of a refusal. */
 interface RefusalFacts {
   readonly repeated?: boolean;
   readonly reasoned?: boolean;
@@ -54,27 +54,27 @@ interface RefusalFacts {
 
 /** The attempts that ended in {@link Unreachable}. */
 interface Attempts {
-  /** False when no byte of any attempt can have reached it: nothing happened there. */
+  /** False if no byte of any attempt can have reached the control plane. */
   readonly delivered: boolean;
-  /** An attempt may have succeeded; a retry could do the work twice. */
+  /** True if an attempt may have succeeded: a retry could repeat its effect. */
   readonly perhapsDone?: boolean;
-  /** Its address answered the last attempt, if only with a refusal: the path is open. */
+  /** True if its address replied to the last attempt, even with a refusal: the path is open. */
   readonly heard: boolean;
-  /** It answered the last attempt with 429. */
+  /** True if it replied to the last attempt with 429. */
   readonly limited?: boolean;
-  /** It answered the last attempt with 503 and a reason, which is the problem. */
+  /** True if it replied to the last attempt with 503 and a reason, which is the problem. */
   readonly busy?: boolean;
-  /** Milliseconds of its `Retry-After`. */
+  /** Milliseconds from its `Retry-After`. */
   readonly retryAfterMs: number | null;
-  /** The hint, where the problem has none. */
+  /** The hint, if the problem contains none. */
   readonly remedy?: string | null;
-  /** Another attempt ends the same way until someone acts, such as one with a certificate that is not accepted. */
+  /** True if a retry fails until a person acts, such as after a rejected certificate. */
   readonly lasting?: boolean;
-  /** A gateway may have ended a wait of several seconds, which says nothing about the control plane. */
+  /** True if a gateway may have ended a long wait, which proves nothing about the control plane. */
   readonly waitEnded?: boolean;
 }
 
-/** The control plane was unreachable, or kept answering 429 or 5xx, until the deadline. */
+/** Until the deadline, the control plane was unreachable, or replied with 429 or 5xx. */
 export class Unreachable extends CpnError implements Attempts {
   override readonly name: string = 'Unreachable';
   readonly delivered: boolean;
@@ -85,7 +85,7 @@ export class Unreachable extends CpnError implements Attempts {
   readonly lasting: boolean;
   readonly waitEnded: boolean;
 
-  /** @param message replaces the usual message */
+  /** @param message replaces the default message */
   constructor(url: string, problem: string, attempts: Attempts, message = explainSilence(url, problem, attempts)) {
     super(message, { facts: { url, problem }, isRetryable: true });
     this.delivered = attempts.delivered;
@@ -103,13 +103,13 @@ function explainSilence(url: string, problem: string, { limited, busy, remedy }:
   return `the control plane at ${url} ${state}: ${problem}${remedy ? `; ${remedy}` : ''}`;
 }
 
-/** The proxy between this host and the control plane refused the connection, did not make it, or was unreachable itself. */
+/** The proxy to the control plane refused the connection, could not make it, or was unreachable. */
 export class ProxyFailed extends Unreachable {
   override readonly name = 'ProxyFailed';
 
   /**
    * @param proxy its URL without credentials
-   * @param from the flag or variable that named it
+   * @param from the flag or variable that set it
    * @param problem a clause whose subject is the proxy
    */
   constructor(url: string, proxy: string, from: string, problem: string, remedy: string) {
@@ -123,14 +123,17 @@ export class ProxyFailed extends Unreachable {
   }
 }
 
-/** Why a program on this host may be another user's, and not the control plane. */
+/** Why a program on this host may belong to another user, and not be the control plane. */
 export interface Foreignness {
   readonly problem: string;
-  /** The hint; null where a person confirms the user. */
+  /** The hint. Null if a person must confirm the user. */
   readonly remedy: string | null;
 }
 
-/** Another user than before may answer at a loopback address without TLS, or at a Unix socket; nothing was sent. */
+/**
+ * Another user than before may listen at a loopback address without TLS, or at a Unix socket.
+ * Nothing was sent.
+ */
 export class ForeignListener extends Unreachable {
   override readonly name = 'ForeignListener';
 
@@ -147,15 +150,15 @@ export class ForeignListener extends Unreachable {
   }
 }
 
-/** A captive portal, a proxy that requires a login or a server with another name answers in place of the control plane. */
+/** A captive portal, a proxy with a login or another server replies instead. */
 export class Intercepted extends Unreachable {
   override readonly name = 'Intercepted';
-  /** The server that answers. */
+  /** The server that replies. */
   readonly by: string;
 
   /**
-   * @param how the evidence, as a clause of its own
-   * @param otherwise the remedy where the network requires no login, and only the name of the server is wrong
+   * @param how the evidence, as a separate clause
+   * @param otherwise the remedy if the network needs no login, and only the server's name is wrong
    */
   constructor(url: string, how: string, delivered: boolean, otherwise: string | null = null) {
     const by = otherwise === null ? 'a captive portal or proxy' : 'another server';
@@ -173,7 +176,9 @@ export class Intercepted extends Unreachable {
   }
 }
 
-/** A reply breaks the contract: no JSON, a missing field, a redirect on the same host, too many bytes. */
+/**
+ * A reply breaks the contract: no JSON, a missing field, a redirect on the host, too many bytes.
+ */
 export class BadReply extends CpnError {
   override readonly name = 'BadReply';
 
@@ -182,7 +187,7 @@ export class BadReply extends CpnError {
   }
 }
 
-/** The control plane cannot withdraw the routes of a connector: no other connector would take them over. */
+/** Routes of a connector cannot be withdrawn: no other connector would take them over. */
 export class CannotWithdraw extends CpnError {
   override readonly name = 'CannotWithdraw';
 
@@ -206,7 +211,7 @@ export class CannotReport extends CpnError {
   }
 }
 
-/** The server at a new URL is not the control plane of this host's network; nothing was changed. */
+/** The server at a new URL is not the control plane of this host's network. Nothing was changed. */
 export class CannotMove extends CpnError {
   override readonly name = 'CannotMove';
 
@@ -217,11 +222,11 @@ export class CannotMove extends CpnError {
   }
 }
 
-/** The key of a host cannot be rotated; nothing was changed. */
+/** The key of a host cannot be rotated. Nothing was changed. */
 export class CannotRotate extends CpnError {
   override readonly name = 'CannotRotate';
 
-  /** @param remedy the hint, as a clause of its own */
+  /** @param remedy the hint, as a separate clause */
   constructor(networkInterface: string, problem: string, remedy: string, cause?: unknown) {
     super(`the key of ${networkInterface} cannot be rotated: ${problem}; ${remedy}`, {
       facts: { interface: networkInterface, problem },
@@ -230,7 +235,7 @@ export class CannotRotate extends CpnError {
   }
 }
 
-/** Of the peers that the control plane listed, none can be used: the host is joined, and reaches none. */
+/** None of the listed peers is usable: the host is joined, but can reach no peer. */
 export class NoUsablePeer extends CpnError {
   override readonly name = 'NoUsablePeer';
 

@@ -1,18 +1,18 @@
-// The console bundles this file, which imports nothing.
+// The console bundles this file, which must have no imports.
 
 type Id = number | string;
 
-/** The file of a device, as the service keeps it. */
+/** The profile of a device, as the service stores it. */
 export interface ConnectorProfile {
   readonly connector: Id;
   readonly public_key: string;
   readonly endpoint: string;
   readonly routes: readonly string[];
-  /** The routes that the network had, and the file left out. */
+  /** The routes of the network that the file left out. */
   readonly declined: readonly string[];
 }
 
-/** A peer as the API has it, as far as profiles depend on it. */
+/** The fields of an API peer on which profiles depend. */
 export interface ListedPeer {
   readonly id: Id;
   readonly name: string;
@@ -33,7 +33,7 @@ export interface ListedNetwork<Peer extends ListedPeer = ListedPeer> {
   readonly peers: readonly Peer[];
 }
 
-/** The connectors that a profile can name, in the order in which hosts prefer them: they have an endpoint, and relay. */
+/** Connectors with an endpoint that relay, in the hosts' order of preference. */
 export function findProfileConnectors<Peer extends ListedPeer>(network: ListedNetwork<Peer>): Peer[] {
   const since = ({ serving_since }: Peer) => serving_since ?? '9999';
   return network.peers
@@ -44,18 +44,18 @@ export function findProfileConnectors<Peer extends ListedPeer>(network: ListedNe
     );
 }
 
-/** The routes that a profile has by default: a device keeps its own path to the internet. */
+/** The default routes of a profile: a device keeps its own path to the internet. */
 export function findProfileRoutes(routes: readonly string[]): string[] {
   return routes.filter((route) => !isDefault(route));
 }
 
 /**
- * A MTU that every path carries (RFC 8200): no daemon on the device measures its path, and mobile networks are often smaller than
- * Ethernet.
+ * The MTU that every path carries (RFC 8200). No daemon on the device measures its path, and mobile
+ * networks often have a smaller MTU than Ethernet.
  */
 export const deviceMtu = 1280;
 
-/** Seconds. Half of the 60 s after which common NATs forget a UDP mapping is too slow for some; wg(8) advises this. */
+/** Seconds, as wg(8) recommends. Half of a NAT's usual timeout, 60 s, is too slow for some. */
 export const deviceKeepalive = 25;
 
 export interface ProfileFile {
@@ -67,7 +67,7 @@ export interface ProfileFile {
   readonly presharedKey?: string | null;
 }
 
-/** The wg-quick text of a profile. @throws Error for a value with a line break, which would be a setting of its own */
+/** @throws Error for a value with a line break, which would add a setting */
 export function renderProfile({ privateKey, address, range, profile, presharedKey = null }: ProfileFile): string {
   const own = ['[Interface]', `PrivateKey = ${privateKey}`, `Address = ${address}/32`, `MTU = ${deviceMtu}`];
   const peer = [
@@ -81,13 +81,16 @@ export function renderProfile({ privateKey, address, range, profile, presharedKe
   return [own, peer].map((lines) => `${lines.map(checkLine).join('\n')}\n`).join('\n');
 }
 
-/** @throws Error for a value with a line break, which would be a setting of its own */
+/** @throws Error for a value with a line break, which would add a setting */
 export function checkLine(line: string): string {
   if (/[^\x20-\x7e]/.test(line)) throw new Error('the network has a value that no wg-quick file can hold');
   return line;
 }
 
-/** Why the file of a device no longer fits its network, a clause each; empty where it fits, and for a peer without a profile. */
+/**
+ * The reasons why a device's file no longer fits its network, as clauses. Empty if it fits, and for
+ * a peer without a profile.
+ */
 export function findOutdated(network: ListedNetwork, peer: ListedPeer): string[] {
   const { profile } = peer;
   if (profile === undefined) return [];
@@ -112,7 +115,7 @@ function compareConnector(profile: ConnectorProfile, peer: ListedPeer, connector
 }
 
 function compareRoutes({ routes, declined }: ConnectorProfile, present: readonly string[]): string[] {
-  // A profile that left out a route of a LAN, and has none, was made without routes on purpose.
+  // A profile without routes that declined a LAN route was created without routes on purpose.
   const takesRoutes = routes.length > 0 || declined.every(isDefault);
   const added = findProfileRoutes(present).filter((route) => !routes.includes(route) && !declined.includes(route));
   const gone = routes.filter((route) => !present.includes(route));

@@ -1,24 +1,24 @@
-// The console bundles this file, which imports device-profile.ts alone.
+// The console bundles this file, which must import only device-profile.ts.
 
 import { isListedConnector, type ListedNetwork, type ListedPeer } from './device-profile.ts';
 
-/** A peer as the API has it, as far as routes depend on it. */
+/** The fields of an API peer on which routes depend. */
 export interface ServingPeer extends ListedPeer {
-  /** The routes that it is to serve; all of them where there is no list. */
+  /** The routes that it serves. All routes if absent or null. */
   readonly routes?: readonly string[] | null | undefined;
-  /** When the peer leaves the map, or left it. */
+  /** When the peer leaves, or left, the map. */
   readonly expires_at?: string | undefined;
 }
 
-/** What stops working once some peers are out of their network. */
+/** The consequences of removing some peers from their network. */
 export interface Losses<Peer> {
-  /** The routes without a connector. */
+  /** The routes that lose their last connector. */
   readonly routes: readonly string[];
-  /** The devices whose profile dials a connector that leaves. */
+  /** The devices whose profile dials a removed connector. */
   readonly devices: readonly Peer[];
 }
 
-/** Finds what only these peers serve, and the devices that dial them and no other peer. */
+/** Finds the routes that only these peers serve, and the devices that dial them. */
 export function findLosses<Peer extends ServingPeer>(
   { peers, routes }: Pick<ListedNetwork<Peer>, 'peers' | 'routes'>,
   leaving: readonly Pick<Peer, 'id'>[],
@@ -33,7 +33,7 @@ export function findLosses<Peer extends ServingPeer>(
   };
 }
 
-/** Whether hosts reach a route through this peer; a suspended connector is out of the map. */
+/** True if hosts reach a route through this peer. A suspended connector is not in the map. */
 export function servesRoute(peer: ServingPeer, route: string): boolean {
   const { routes, withdrawn = [] } = peer;
   return isListedConnector(peer) && (routes?.includes(route) ?? true) && !withdrawn.includes(route);

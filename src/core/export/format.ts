@@ -4,23 +4,24 @@ import { renderKeyfile } from './network-manager.ts';
 import { renderUnits } from './networkd.ts';
 import { renderUci } from './openwrt.ts';
 
-/** The programs for which a tunnel can be written down. */
+/** The programs for which cpn can export a tunnel. */
 export type Format = 'wg-quick' | 'networkmanager' | 'networkd' | 'openwrt';
 
-/** A file that another program reads: what its name ends in, and its text, which may hold the private key. */
+/** A file for another program: its suffix, and its text, which may contain the private key. */
 export interface ExportedFile {
   readonly suffix: string;
   readonly text: string;
 }
 
-/** One file, or of systemd-networkd's two the one with the keys first. */
+/** One file. For systemd-networkd two, the file with the keys first. */
 export type ExportedFiles = readonly [ExportedFile, ...ExportedFile[]];
 
 const banner = '# Exported by cpn: the network as it was then, which follows no change of it.';
 
 /**
- * Writes a tunnel down for another program, as an interface of this name. The mark on WireGuard's own packets is left out: each program
- * makes its own where it needs one, and those on phones refuse a text that names one.
+ * Exports a tunnel for another program, with this interface name. Leaves out the mark on
+ * WireGuard's own packets: each program sets its own if needed, and those on phones refuse a text
+ * with a mark.
  */
 export function renderExport(format: Format, config: TunnelConfig, link: string): ExportedFiles {
   const unmarked = { ...config, fwmark: null };

@@ -6,13 +6,13 @@ import { formatInterfaceAddress } from '../net/interface-address.ts';
 import type { DesiredPeer, TunnelConfig } from '../wg-quick/tunnel-config.ts';
 
 /**
- * Writes a tunnel as a keyfile of NetworkManager (nm-settings-keyfile(5)), which adds the routes of AllowedIPs, and the rules of a full
- * tunnel, by itself.
+ * Renders a keyfile of NetworkManager (nm-settings-keyfile(5)), which adds the routes of AllowedIPs
+ * and the rules of a full tunnel.
  */
 export function renderKeyfile(config: TunnelConfig, link: string, banner: string): string {
   const { privateKey, listenPort, mtu, address, peers } = config;
   const manual = ['method=manual', `address1=${formatInterfaceAddress(address)}`];
-  // A tunnel without an address of a family carries nothing of it.
+  // A tunnel without an address of a family carries no packets of that family.
   const disabled = ['method=disabled'];
   const isIpv4 = familyOf(address.address) === 4;
   return [
@@ -41,7 +41,7 @@ export function renderKeyfile(config: TunnelConfig, link: string, banner: string
 function renderPeer({ publicKey, presharedKey, endpoint, keepalive, allowedIps }: DesiredPeer): string[] {
   return [
     `[wireguard-peer.${publicKey}]`,
-    // 0: the key is in this file, and NetworkManager does not prompt for it.
+    // 0: the key is in this file, so NetworkManager does not prompt for it.
     ...(presharedKey === null ? [] : [`preshared-key=${presharedKey.reveal()}`, 'preshared-key-flags=0']),
     ...(endpoint === null ? [] : [`endpoint=${formatEndpoint(endpoint)}`]),
     ...(keepalive === null ? [] : [`persistent-keepalive=${keepalive}`]),
@@ -50,7 +50,7 @@ function renderPeer({ publicKey, presharedKey, endpoint, keepalive, allowedIps }
   ];
 }
 
-/** A UUID (RFC 9562, version 8) that is the same for the same keys, so that a second export replaces the first. */
+/** A UUID (RFC 9562, version 8) of the keys, so that a second export replaces the first. */
 function identify(privateKey: Secret): string {
   const bytes = Buffer.from(keyPairOf(privateKey).publicKey, 'base64').subarray(0, 16);
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6);

@@ -4,13 +4,16 @@ import { formatEndpoint } from '../net/endpoint.ts';
 import { formatInterfaceAddress } from '../net/interface-address.ts';
 import type { DesiredPeer, TunnelConfig } from '../wg-quick/tunnel-config.ts';
 
-/** A tunnel as systemd-networkd has it: the device, with the keys, and what is set up on it. */
+/** A tunnel for systemd-networkd: the device with its keys, and its network settings. */
 export interface Units {
   readonly netdev: string;
   readonly network: string;
 }
 
-/** Writes a tunnel as units of systemd-networkd (systemd.netdev(5), systemd.network(5)), with the rules that a full tunnel needs. */
+/**
+ * Renders units of systemd-networkd (systemd.netdev(5), systemd.network(5)), including the rules of
+ * a full tunnel.
+ */
 export function renderUnits(config: TunnelConfig, link: string, banner: string): Units {
   const routes = findRoutes(config);
   const isFull = routes.some(isDefaultRoute);
@@ -49,7 +52,7 @@ function renderPeer({ publicKey, presharedKey, endpoint, keepalive, allowedIps }
   ];
 }
 
-/** What AllowedIPs name beyond the range that the address itself brings; without an address of a family, nothing of it. */
+/** AllowedIPs beyond the subnet of the address, and of its family only. */
 function findRoutes({ address, peers }: TunnelConfig): Prefix[] {
   const onLink = maskPrefix(formatInterfaceAddress(address));
   const prefixes = new Set(peers.flatMap(({ allowedIps }) => allowedIps));
@@ -61,7 +64,10 @@ function renderRoute(prefix: Prefix): string[] {
   return ['[Route]', `Destination=${prefix}`, 'Scope=link', ...table];
 }
 
-/** As wg-quick(8) has them: whatever has no route but the default one, and is not WireGuard's own, goes into the tunnel. */
+/**
+ * The rules of wg-quick(8): packets that only the default route matches, except WireGuard's own, go
+ * into the tunnel.
+ */
 const fullTunnelRules = [
   ['[RoutingPolicyRule]', 'Family=both', 'Table=main', 'SuppressPrefixLength=0', 'Priority=32764'],
   [

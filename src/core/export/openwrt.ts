@@ -2,12 +2,13 @@ import { formatInterfaceAddress } from '../net/interface-address.ts';
 import type { DesiredPeer, TunnelConfig } from '../wg-quick/tunnel-config.ts';
 
 /**
- * Writes a tunnel as sections of OpenWrt's /etc/config/network, for its package wireguard-tools, which adds the routes of AllowedIPs
- * and keeps the way to each endpoint out of the tunnel. No value of a {@link TunnelConfig} holds a quote.
+ * Renders sections of OpenWrt's /etc/config/network, for its package wireguard-tools. The package
+ * adds the routes of AllowedIPs, and keeps the path to each endpoint outside the tunnel. No value
+ * of a {@link TunnelConfig} contains a quote.
  */
 export function renderUci(config: TunnelConfig, link: string, banner: string): string {
   const { privateKey, listenPort, mtu, address, peers } = config;
-  // UCI takes fewer characters in the name of a section than the kernel in that of an interface.
+  // A UCI section name allows fewer characters than an interface name.
   const name = link.replace(/[^a-zA-Z0-9_]/g, '_');
   const lines = [
     banner,

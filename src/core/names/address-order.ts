@@ -1,7 +1,7 @@
 import type { Address } from '../net/cidr.ts';
 import type { Resolved } from './resolved-names.ts';
 
-/** The addresses of each name that has several, those first that can be used; the others are `avoided`. */
+/** Sorts usable addresses first, for names with several. The others are `avoided`. */
 export function usableFirst(
   known: Resolved,
   isUsable: (address: Address) => boolean,
@@ -16,13 +16,13 @@ export function usableFirst(
   return { resolved: Object.fromEntries(entries), avoided };
 }
 
-/** The addresses with this one first; the same list where it is first already, or is none of them. */
+/** Moves an address to the front. Returns the same list if it is first already, or missing. */
 export function withFirst(addresses: readonly Address[], first: Address): readonly Address[] {
   if (addresses[0] === first || !addresses.includes(first)) return addresses;
   return [first, ...addresses.filter((address) => address !== first)];
 }
 
-/** The addresses with `next` first, and with the silent one last. */
+/** Moves `next` to the front, and `silent` to the end. */
 export function withLast(addresses: readonly Address[], silent: Address, next: Address): readonly Address[] {
   const others = addresses.filter((address) => address !== silent);
   return withFirst([...others, silent], next);

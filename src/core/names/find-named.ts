@@ -1,23 +1,26 @@
 import { quote, WrongUsage } from '../errors/index.ts';
 
-/** How a person names one thing of a list. */
+/** How a user names an item of a list. */
 export interface Naming<Thing> {
   /** The noun for messages, such as `network`. */
   readonly what: string;
-  /** A name that no two have and that no member chooses, such as an interface of this host: it wins over all others. */
+  /**
+   * A unique name that no member chooses, such as an interface of this host. It takes precedence
+   * over all others.
+   */
   readonly ownName?: (thing: Thing) => string;
-  /** Its id, its name, its addresses. Members and control planes choose some of them, perhaps those of another. */
+  /** Its id, name and addresses. Members and control planes choose some, and may copy another's. */
   readonly names: (thing: Thing) => readonly string[];
-  /** What tells it from others, with names that are quoted. */
+  /** A description that distinguishes it from others. Names are quoted. */
   readonly describe: (thing: Thing) => string;
-  /** What names one of several that match. */
+  /** How to name one of several matches. */
   readonly remedy: string;
 }
 
 /**
- * The one thing that has exactly this name, in full; null where there is none.
+ * The only item with exactly this name. Null without a match.
  *
- * @throws WrongUsage with all that match, where there are several
+ * @throws WrongUsage with all matches, if there are several
  */
 export function findNamed<Thing>(list: readonly Thing[], named: string, naming: Naming<Thing>): Thing | null {
   const { what, ownName, names, remedy } = naming;
@@ -30,7 +33,7 @@ export function findNamed<Thing>(list: readonly Thing[], named: string, naming: 
 
 const mostListed = 20;
 
-/** The things in one line, the first 20 of them; `none` where there is none. */
+/** Lists the first 20 items in one line. `none` for an empty list. */
 export function describeList<Thing>(list: readonly Thing[], { describe }: Pick<Naming<Thing>, 'describe'>): string {
   const shown = list.slice(0, mostListed).map(describe);
   const more = list.length > shown.length ? ` and ${list.length - shown.length} more` : '';

@@ -1,17 +1,16 @@
 import type { NetworkMap } from '../map/model.ts';
 import { assignLabels, type PeerLabels } from './hosts-label.ts';
 
-/** All names end in this; `internal` is for private use alone (ICANN resolution 2024.07.29.06). */
+/** The domain. `internal` is reserved for private use (ICANN resolution 2024.07.29.06). */
 const domain = 'cpn.internal';
 
-/** The lines between which a block of ours is. */
+/** The marker lines around our block. */
 const begins = (link: string) => `# BEGIN cpn ${link}`;
 const ends = (link: string) => `# END cpn ${link}`;
 
 /**
- * The block of a network in a hosts file (hosts(5)): a line a peer, this host's own included, in the order of their ids.
- *
- * A peer that was renamed is found by its earlier names too.
+ * The block of a network in a hosts file (hosts(5)): one line per peer, including this host, sorted
+ * by id. A renamed peer keeps its earlier names.
  *
  * @param label the network's own label
  * @param held the labels that this host gave peers before
@@ -30,14 +29,17 @@ export function renderBlock(
   return [`${begins(link)} (written by cpn; edits are lost)`, ...lines, ends(link), ''].join('\n');
 }
 
-/** The lines of a block without those that mark it. */
+/** The lines of a block without its markers. */
 export function linesOf(block: string): string[] {
   return block.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
 }
 
-/** What of a hosts file is ours; `isWhole` is false where a mark lacks its other half, so that it is unknown which lines are ours. */
+/**
+ * Our part of a hosts file. `isWhole` is false if a marker lacks its counterpart, so that our lines
+ * are unknown.
+ */
 export interface FoundBlock {
-  /** Null when there is none; where there are several, one after the other. */
+  /** Null without a block. Several blocks are joined. */
   readonly block: string | null;
   readonly isWhole: boolean;
 }
@@ -50,8 +52,8 @@ export function findBlock(text: string, link: string): FoundBlock {
 }
 
 /**
- * The text of a hosts file with this block, or without one; every other byte stays. Returns `text` itself, whatever was asked
- * for, where our block is not whole.
+ * Replaces our block in a hosts file, or removes it. Every other byte stays. Returns `text`
+ * unchanged if our block is not whole.
  */
 export function replaceBlock(text: string, link: string, block: string | null): string {
   const { parts, isWhole } = split(text, link);
@@ -61,7 +63,7 @@ export function replaceBlock(text: string, link: string, block: string | null): 
     return parts.map((part, index) => (part.isOurs ? (index === first && block) || '' : part.text)).join('');
   }
   if (block === null) return text;
-  // In front of a last line that does not end: a line break added to it could not be removed again later.
+  // Inserts before an unterminated last line: a line break added to it could not be removed later.
   return text === '' || text.endsWith('\n') ? text + block : block + text;
 }
 
@@ -71,7 +73,7 @@ interface Part {
 }
 
 function split(text: string, link: string): { parts: readonly Part[]; isWhole: boolean } {
-  // A hosts file of hundreds of thousands of lines is nothing special: some block advertising with it.
+  // Fast path: a hosts file that blocks advertising may have hundreds of thousands of lines.
   if (!text.includes(begins(link)) && !text.includes(ends(link))) return { parts: [outside(text)], isWhole: true };
   const parts: Part[] = [];
   let isInside = false;
@@ -100,7 +102,7 @@ function outside(text: string): Part {
   return { text, isOurs: false };
 }
 
-/** Words may follow the mark, and an editor may have put a carriage return there. */
+/** Other words, or a carriage return of an editor, may follow the marker. */
 function isMark(line: string, mark: string): boolean {
   return line.startsWith(mark) && /^\s/.test(`${line.slice(mark.length)}\n`);
 }

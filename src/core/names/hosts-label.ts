@@ -1,25 +1,25 @@
 import { comparePeerIds, type PeerId } from '../map/model.ts';
 import { cutLabel, longestLabel, toLabel } from './label.ts';
 
-/** Something that is to have a name in the hosts file. */
+/** A peer or network with a name in the hosts file. */
 export interface NamedPeer {
   readonly id: PeerId;
   readonly name: string;
-  /** The label that the service gives it; absent where that follows from the name. */
+  /** The label from the service. Absent if it derives from the name. */
   readonly label?: string;
 }
 
-/** Of an id that is a word, no more than this is appended to a label. */
+/** The maximum number of characters of a textual id that are appended to a label. */
 const longestId = 32;
 
-/** A peer that is renamed again and again gets no more labels than this: it is not to take those of all others. */
+/** Labels per peer. The limit stops a peer from occupying others' labels by repeated renames. */
 const mostLabels = 8;
 
 /**
- * A label of a domain name for each, in their order. Of two that are alike the earlier one keeps its label, and the later one has
- * its id appended: a new peer changes only its own label.
+ * Chooses a DNS label for each item, in order. Of two equal labels, the earlier item keeps it, and
+ * the later one gets its id appended. A new peer therefore changes only its own label.
  *
- * @param kind what one without a usable name is called, such as `peer`; its id follows
+ * @param kind the prefix for an item without a usable name, such as `peer`; its id follows
  */
 export function chooseLabels(named: readonly NamedPeer[], kind: string): string[] {
   const taken = new Set<string>();
@@ -31,8 +31,8 @@ export function chooseLabels(named: readonly NamedPeer[], kind: string): string[
 }
 
 /**
- * The labels of peers, the present one first, in the order of their ids. A label that a peer has had stays its own, also when the service
- * gives the name to another peer. Labels of peers that are held and not among `peers` stay taken.
+ * The labels of peers, current one first, sorted by peer id. A label stays with its peer, even if
+ * the service gives the name to another peer. Held labels of peers outside `peers` stay reserved.
  */
 export function assignLabels(peers: readonly NamedPeer[], held: readonly PeerLabels[]): PeerLabels[] {
   const owners = new Map(held.flatMap(({ peer, labels }) => labels.map((label) => [label, peer] as const)));
@@ -49,8 +49,8 @@ export function assignLabels(peers: readonly NamedPeer[], held: readonly PeerLab
 }
 
 /**
- * The labels once a newer map is in use: those of the map before, and new ones. A label is free again once the service lists its peer no
- * more, and not while the host only leaves the peer out.
+ * The labels after a newer map is in use: those of the previous map, and new ones. A label becomes
+ * free once the service no longer lists its peer, but not while only this host leaves the peer out.
  */
 export function keepLabels(
   held: readonly PeerLabels[],
@@ -63,12 +63,12 @@ export function keepLabels(
   return [...after, ...kept.filter(({ peer }) => !named.has(peer))];
 }
 
-/** Makes the label of a name. */
+/** Derives the label from a name. */
 export type LabelRule = (name: string) => string;
 
 /**
- * The name with a suffix that makes its label one that is not taken: `web-2`. A name of which the suffix would be cut off gives way to
- * its label.
+ * Adds a suffix to the name, so that its label is not taken: `web-2`. If the suffix would be cut
+ * off, uses the label as the name.
  *
  * @param first the first suffix to try
  */
@@ -84,7 +84,7 @@ export function nameOnce(
   }
 }
 
-/** The name with the suffix, where its label is this one and it is no longer than a name may be. */
+/** The name with the suffix, if it has this label and is short enough. Otherwise the label. */
 function suffixed(name: string, suffix: number, label: string, rule: LabelRule): string {
   const whole = `${name}-${suffix}`;
   return rule(whole) === label && [...whole].length <= 120 ? whole : label;
@@ -94,7 +94,7 @@ function chooseLabel({ id, name, label: given }: NamedPeer, kind: string, isFree
   const label = given ?? (toLabel(name) || toLabel(`${kind}-${id}`));
   const number = cutLabel(toLabel(String(id)), longestId) || 'other';
   let chosen = label;
-  // Each round makes another label, so that there are no more rounds than labels taken.
+  // Each round creates another label, so there are at most as many rounds as taken labels.
   for (let round = 1; !isFree(chosen); round += 1) {
     chosen = append(label, round === 1 ? number : `${number}-${round}`);
   }
@@ -105,7 +105,7 @@ function append(label: string, suffix: string): string {
   return `${cutLabel(label, longestLabel - suffix.length - 1)}-${suffix}`;
 }
 
-/** The labels by which the hosts file has named a peer, the present one first. */
+/** The labels of a peer in the hosts file, current one first. */
 export interface PeerLabels {
   readonly peer: PeerId;
   readonly labels: readonly string[];

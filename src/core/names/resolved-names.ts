@@ -1,21 +1,26 @@
 import { type Address, covers, type Prefix } from '../net/cidr.ts';
 
-/** The last known addresses of names, of each the one in use first. */
+/** The last known addresses per name. The address in use comes first. */
 export type Resolved = Readonly<Record<string, readonly Address[]>>;
 
-/** The addresses of a name, the one in use first; none of a name that never resolved. A name such as `constructor` is one like others. */
+/**
+ * The addresses of a name, the one in use first. Empty for a name that never resolved. Safe for
+ * names such as `constructor`.
+ */
 export function addressesOf(name: string, resolved: Resolved): readonly Address[] {
   return Object.hasOwn(resolved, name) ? (resolved[name] ?? []) : [];
 }
 
-/** A name that gives other addresses each time, as those of large services do, must not grow without end. */
+/** Limits the addresses of a name that resolves differently each time, as large services do. */
 const most = 16;
 
 /**
- * The addresses of a name after a resolver's answer: the one in use stays in use while it is among them, those of before are
- * remembered behind them, and no answer changes nothing. Returns `known` itself where nothing is new.
+ * The addresses of a name after a resolver's reply. The address in use stays first while the reply
+ * contains it, and earlier addresses stay behind it. An empty reply changes nothing. Returns
+ * `known` itself if nothing changed.
  *
- * @param isSorted the answer's order counts, and the one in use stays only where it comes first: this host moved
+ * @param isSorted true if the order of the reply counts, because this host moved: the address in
+ * use stays only if it comes first
  */
 export function mergeAddresses(
   known: readonly Address[],
@@ -29,8 +34,9 @@ export function mergeAddresses(
 }
 
 /**
- * The addresses of a name without those that its resolver no longer gives, but for those to keep. One wrong answer must not hold for
- * ever, and neither may it take away what is in use. No answer changes nothing.
+ * Drops the addresses of a name that its resolver no longer returns, except those in `keep`. One
+ * wrong reply must not last forever, and must not remove the address in use. An empty reply changes
+ * nothing.
  */
 export function withoutExpired(
   known: readonly Address[],
@@ -43,10 +49,11 @@ export function withoutExpired(
 }
 
 /**
- * A resolver's answer without the addresses that the tunnel carries itself, where another one is known. An endpoint inside a route costs
- * the route, and the word of a resolver is not enough for that: packets would leave the tunnel in the clear.
+ * Drops the addresses of a reply that the tunnel itself carries, if another address is known. An
+ * endpoint inside a route removes the route, so packets would leave the tunnel in clear text. A
+ * resolver's reply is not sufficient for that.
  *
- * @param carried the routes that lead into the tunnel
+ * @param carried the routes into the tunnel
  */
 export function withoutCarried(
   known: readonly Address[],
@@ -57,7 +64,7 @@ export function withoutCarried(
   return known.every(isCarried) ? answer : answer.filter((address) => !isCarried(address));
 }
 
-/** True when both say the same of the same names. */
+/** True if both contain the same names with the same addresses. */
 export function sameResolved(one: Resolved, other: Resolved): boolean {
   const names = Object.keys(one);
   return names.length === Object.keys(other).length && names.every((name) => one[name]?.join() === other[name]?.join());

@@ -5,10 +5,10 @@ import { memoizeByString } from '../util/memo.ts';
 
 declare const brand: unique symbol;
 
-/** An IPv4 or IPv6 address in the kernel's spelling (RFC 5952 for IPv6), without a zone. */
+/** An IPv4 or IPv6 address in the kernel's format (RFC 5952 for IPv6), without a zone. */
 export type Address = string & { readonly [brand]: 'Address' };
 
-/** `ADDRESS/BITS` in the kernel's spelling, with no host bits set. */
+/** `ADDRESS/BITS` in the kernel's format, without host bits. */
 export type Prefix = string & { readonly [brand]: 'Prefix' };
 
 export type Family = 4 | 6;
@@ -19,7 +19,7 @@ export interface AddressRange {
   readonly last: bigint;
 }
 
-/** Parses an address; refuses names, zones, ports, and IPv4 in any spelling but dotted decimal. */
+/** Parses an address. Refuses names, zones, ports, and IPv4 in any format except dotted decimal. */
 export function parseAddress(text: string, field = 'address'): Address {
   const address = tryParseAddress(text);
   if (address === null) throw new InvalidValue(field, text, 'is not an IP address', 'write it like 10.77.0.5');
@@ -28,15 +28,15 @@ export function parseAddress(text: string, field = 'address'): Address {
   return address;
 }
 
-/** ip-cidr reads ::ffff:1.2.3.4 as IPv4, and a tunnel carries no such address. */
+/** ip-cidr reads ::ffff:1.2.3.4 as IPv4, and no tunnel carries such an address. */
 function isClothed(address: Address): boolean {
   return address.includes(':') && address.includes('.');
 }
 
-/** The address in the kernel's spelling; null for a text that is none. */
+/** The address in the kernel's format. Null if the text is none. */
 export function tryParseAddress(text: string): Address | null {
   if (!text.includes(':')) return isIPv4(text) ? (text as Address) : null;
-  // Not isIPv6, whose expression takes 3 ms to compile.
+  // Avoids isIPv6, whose expression takes 3 ms to compile.
   if (!/^[0-9a-f:.]{2,45}$/i.test(text)) return null;
   try {
     return new SocketAddress({ address: text, family: 'ipv6' }).address as Address;
@@ -45,7 +45,7 @@ export function tryParseAddress(text: string): Address | null {
   }
 }
 
-/** Parses a prefix that must be canonical: host bits are an error that names the prefix meant. */
+/** Parses a canonical prefix. For host bits, throws an error that names the probable prefix. */
 export function parsePrefix(text: string, field = 'prefix'): Prefix {
   checkPrefix(text, field);
   return restorePrefix(text, field);
@@ -57,7 +57,7 @@ export function parseRange(text: string, field = 'prefix'): Prefix {
   return maskPrefix(text, field);
 }
 
-/** Reads a prefix that was parsed before, such as one of our files; host bits are an error. */
+/** Reads a prefix that was parsed before, such as one from our files. Host bits are an error. */
 export function restorePrefix(text: string, field = 'prefix'): Prefix {
   const { canonical, given } = readPrefix(text, field);
   if (canonical !== given) {
@@ -66,24 +66,24 @@ export function restorePrefix(text: string, field = 'prefix'): Prefix {
   return canonical;
 }
 
-/** Reads a prefix of the kernel, or one made from a parsed address, and clears its host bits. */
+/** Reads a prefix from the kernel, or one built from a parsed address, and clears its host bits. */
 export function maskPrefix(text: string, field = 'prefix'): Prefix {
   return readPrefix(text, field).canonical;
 }
 
-/** The prefix that holds this one address. */
+/** The prefix that contains only this address. */
 export const hostPrefix = memoizeByString(
   (address: Address) => `${address}/${familyOf(address) === 4 ? 32 : 128}` as Prefix,
 );
 
-/** Parses a prefix, or an address as the prefix that holds it alone. */
+/** Parses a prefix. An address becomes its host prefix. */
 export function parsePrefixOrAddress(text: string, field: string): Prefix {
   if (text.includes('/')) return parsePrefix(text, field);
   if (tryParseAddress(text) !== null) return hostPrefix(parseAddress(text, field));
   throw new InvalidValue(field, text, 'is no CIDR and no address', 'write it like 10.0.0.0/8 or 10.77.0.5');
 }
 
-/** The address a prefix begins with. */
+/** The first address of a prefix. */
 export function addressOf(prefix: Prefix): Address {
   return prefix.slice(0, prefix.indexOf('/')) as Address;
 }
@@ -96,7 +96,7 @@ export function familyOf(value: Address | Prefix): Family {
   return value.includes(':') ? 6 : 4;
 }
 
-/** True when every address of `inner` is in `outer`. Families never mix. */
+/** True if `outer` contains every address of `inner`. False for different families. */
 export function covers(outer: Prefix, inner: Prefix | Address): boolean {
   if (familyOf(outer) !== familyOf(inner)) return false;
   const a = rangeOf(outer);
@@ -104,7 +104,7 @@ export function covers(outer: Prefix, inner: Prefix | Address): boolean {
   return a.first <= b.first && b.last <= a.last;
 }
 
-/** True when the two share an address. */
+/** True if both share an address. */
 export function overlaps(one: Prefix, other: Prefix): boolean {
   if (familyOf(one) !== familyOf(other)) return false;
   const a = rangeOf(one);
@@ -112,7 +112,6 @@ export function overlaps(one: Prefix, other: Prefix): boolean {
   return a.first <= b.last && b.first <= a.last;
 }
 
-/** First and last address of a prefix, as numbers. */
 export const rangeOf = memoizeByString((prefix: Prefix) =>
   familyOf(prefix) === 4 ? readRange4(prefix) : readRange6(prefix),
 );
@@ -126,18 +125,18 @@ export function addressAt(number: bigint): Address {
 export function addressIn(family: Family, number: bigint): Address {
   if (family === 4) return addressAt(number);
   const groups = [7, 6, 5, 4, 3, 2, 1, 0].map((at) => ((number >> BigInt(16 * at)) & 0xffffn).toString(16));
-  // Not parseAddress, which refuses what a range may end with, such as ::ffff:255.255.255.255.
+  // Avoids parseAddress, which refuses the end of some ranges, such as ::ffff:255.255.255.255.
   return new SocketAddress({ address: groups.join(':'), family: 'ipv6' }).address as Address;
 }
 
-/** Orders prefixes by family, then by address, then the wider first: the order in which they are printed and applied. */
+/** Sorts by family, address and length, widest first: the order of output and changes. */
 export function comparePrefixes(a: Prefix, b: Prefix): number {
   if (familyOf(a) !== familyOf(b)) return familyOf(a) - familyOf(b);
   const [left, right] = [rangeOf(a).first, rangeOf(b).first];
   return left === right ? lengthOf(a) - lengthOf(b) : left < right ? -1 : 1;
 }
 
-/** What comes in from outside is parsed by ip-cidr. @throws InvalidValue */
+/** Validates external input with ip-cidr. @throws InvalidValue */
 function checkPrefix(text: string, field: string): void {
   if (!IPCIDR.isValidCIDR(text)) throw notPrefix(text, field);
 }
@@ -156,7 +155,7 @@ function readPrefix(text: string, field: string): ReadPrefix {
 
 interface ReadPrefix {
   readonly canonical: Prefix;
-  /** With the host bits that were given. */
+  /** The prefix with the host bits of the input. */
   readonly given: string;
 }
 
@@ -168,7 +167,7 @@ const tryReadPrefix = memoizeByString((text: string): ReadPrefix | null => {
   return { canonical: `${firstOf(address, bits)}/${bits}` as Prefix, given: `${address}/${bits}` };
 });
 
-/** The address with all but its first bits cleared. By hand: ip-cidr takes 20 µs for each. */
+/** Clears all bits after `bits`. Implemented here, because ip-cidr takes 20 µs per address. */
 function firstOf(address: Address, bits: number): Address {
   if (familyOf(address) === 4) {
     const number = numberOf(address);
@@ -206,7 +205,7 @@ function spell4(number: number): Address {
   return [24, 16, 8, 0].map((shift) => (number >>> shift) & 255).join('.') as Address;
 }
 
-/** True for the default route and each half of it, which together are another spelling of it. */
+/** True for the default route and each of its halves, which together are equal to it. */
 export function isDefaultRoute(prefix: Prefix): boolean {
   return lengthOf(prefix) <= 1;
 }

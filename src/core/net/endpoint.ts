@@ -1,25 +1,25 @@
 import { InvalidValue } from '../errors/index.ts';
 import { type Address, familyOf, parseAddress, tryParseAddress } from './cidr.ts';
 
-/** Where a peer listens: a DNS name or an address, and a UDP port. Names are resolved by us, never by `wg`. */
+/** The address or name, and UDP port, at which a peer listens. cpn resolves names, never `wg`. */
 export interface Endpoint {
   readonly host: string;
   readonly port: number;
 }
 
-/** An endpoint that needs no resolver. */
+/** An endpoint with an address instead of a name. */
 export interface SocketEndpoint extends Endpoint {
   readonly host: Address;
 }
 
 /**
- * RFC 1123 labels, and underscores, which resolvers take. A last label of digits only is refused, because `inet_aton` would take the
- * name for an address.
+ * RFC 1123 labels, and underscores, which resolvers accept. Refuses a last label of digits only,
+ * because `inet_aton` would read the name as an address.
  */
 const namePattern =
   /^(?=.{1,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*(?!\d+$|0x[0-9a-f]*$)[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/i;
 
-/** A name without the dot that ends an absolute one; null for what is no name. */
+/** A name without its trailing dot. Null if it is not valid. */
 function readHostName(text: string): string | null {
   const name = text.replace(/\.$/, '');
   return namePattern.test(name) ? name.toLowerCase() : null;
@@ -47,12 +47,12 @@ export function parseHost(text: string, field = 'host'): string {
   return name;
 }
 
-/** `HOST:PORT`, with an IPv6 address in brackets: what {@link parseEndpoint} reads and `wg` prints. */
+/** `HOST:PORT` as {@link parseEndpoint} reads it and `wg` prints it. IPv6 is in brackets. */
 export function formatEndpoint({ host, port }: Endpoint): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-/** True when the endpoint needs no resolver. */
+/** True if the endpoint needs no resolver. */
 export function isLiteral(endpoint: Endpoint): endpoint is SocketEndpoint {
   return tryParseAddress(endpoint.host) !== null;
 }
@@ -61,7 +61,7 @@ export function sameEndpoint(a: Endpoint | null, b: Endpoint | null): boolean {
   return a?.host === b?.host && a?.port === b?.port;
 }
 
-/** Why no peer can listen there for others, or null: loopback, unspecified, link-local, multicast, broadcast. */
+/** Such as `loopback`, for an address at which no peer can listen for others. Otherwise null. */
 export function unusableAddress(address: Address): string | null {
   const kinds = familyOf(address) === 4 ? unusable4 : unusable6;
   return kinds.find(([pattern]) => pattern.test(address))?.[1] ?? null;

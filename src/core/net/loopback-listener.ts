@@ -1,11 +1,11 @@
 import { type Address, familyOf, hostPrefix, rangeOf } from './cidr.ts';
 
-/** A TCP socket in /proc/net/tcp or tcp6 (proc_pid_net(5)). Ends are as printed: `ADDRESS:PORT` in hexadecimal. */
+/** A TCP socket in /proc/net/tcp or tcp6 (proc_pid_net(5)). Ends are `ADDRESS:PORT` in hex. */
 export interface TcpSocket {
   readonly local: string;
   readonly remote: string;
   readonly isListening: boolean;
-  /** The uid of its owner; of no meaning while a connection is not accepted. */
+  /** The uid of its owner. Meaningless until a connection is accepted. */
   readonly user: number;
   /** `0` for a connection that no program has accepted yet. */
   readonly inode: string;
@@ -38,8 +38,9 @@ export function parseTcpSockets(tables: string): TcpSocket[] {
 }
 
 /**
- * The sockets that accept connections to an address and port. The kernel prefers a socket of that address to one of all addresses, and
- * then one of IPv4 to one of both families. Sockets of one rank share the connections (SO_REUSEPORT), so each of them counts.
+ * The sockets that accept connections to an address and port. The kernel prefers a socket of that
+ * address to a socket of all addresses, and then IPv4 to both families. Sockets of equal rank share
+ * the connections (SO_REUSEPORT), so all of them count.
  */
 export function findListeners(
   sockets: readonly TcpSocket[],
@@ -55,7 +56,10 @@ export function findListeners(
   return found.find((each) => each.length > 0) ?? [];
 }
 
-/** The service's socket of a connection; undefined where it is not in this network namespace, or has another address (DNAT). */
+/**
+ * The service's socket of a connection. Undefined if it is in another network namespace, or has
+ * another address (DNAT).
+ */
 function findServiceSocket(sockets: readonly TcpSocket[], { own, service }: ConnectionEnds, order: ByteOrder) {
   const format = ({ address, port }: SocketEnd) =>
     formatAddress(address, order).map((each) => `${each}:${formatPort(port)}`);
@@ -65,31 +69,33 @@ function findServiceSocket(sockets: readonly TcpSocket[], { own, service }: Conn
   );
 }
 
-/** Who answers a connection on this host. */
+/** The program that accepts a connection on this host. */
 export type LoopbackListener =
-  /** The uid of the socket that accepts connections there, or that accepted this one. */
+  /** The uid of the socket that accepts connections there, or that accepted this connection. */
   | { readonly kind: 'seen'; readonly user: number }
-  /** Another socket listens now than before the connection was made: the connection may belong to neither. */
+  /** The listening socket changed while the connection was made, so its owner is uncertain. */
   | { readonly kind: 'changed' }
-  /** No socket of this network namespace is the other end. */
+  /** The other end is no socket of this network namespace. */
   | { readonly kind: 'unseen' };
 
-/** The sockets of this host around the making of a connection. */
+/** The sockets of this host before and after a connection was made. */
 export interface SocketTables {
-  /** Those that listen, read before the connection was made. */
+  /** Listening sockets, read before the connection was made. */
   readonly before: readonly TcpSocket[];
-  /** Those that listen, read after the connection was made. */
+  /** Listening sockets, read after the connection was made. */
   readonly after: readonly TcpSocket[];
-  /** Reads all sockets, which takes longer; called where none listens. */
+  /** Reads all sockets, which takes longer. Called if no socket listens. */
   readAll(): readonly TcpSocket[];
 }
 
 /**
- * Determines who answers a connection. A listener that was there before and after the connection was made has the connection in its queue,
- * or has accepted it. Without the look before, a program could accept the connection and close its socket, and the real service could
- * listen again before the look after.
+ * Determines which user accepts a connection. A listener that exists before and after the
+ * connection was made has it in its queue, or has accepted it. Reading the sockets only afterwards
+ * is not safe. A program could accept the connection and close its socket, and the real service
+ * could listen again in time.
  *
- * @param isTrusted whether a user may answer; a user who may not is preferred among several
+ * @param isTrusted true if the user may accept the connection; an untrusted user has precedence
+ * among several
  */
 export function findListener(
   ends: ConnectionEnds,
@@ -117,7 +123,7 @@ const changed: LoopbackListener = { kind: 'changed' };
 const allOfIpv4 = '0'.repeat(8);
 const allOfIpv6 = '0'.repeat(32);
 
-/** An address as the kernel prints it; an IPv4 address also as an IPv6 socket has it (RFC 4291, 2.5.5.2). */
+/** As the kernel prints it. IPv4 also in its IPv6-mapped form (RFC 4291, 2.5.5.2). */
 function formatAddress(address: Address, order: ByteOrder): string[] {
   const isIpv4 = familyOf(address) === 4;
   const hex = rangeOf(hostPrefix(address)).first.toString(16).toUpperCase();

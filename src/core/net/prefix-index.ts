@@ -5,12 +5,13 @@ interface RangeEntry<T> extends AddressRange {
 }
 
 /**
- * Prefixes and what belongs to each, found by what they share addresses with. Two prefixes are nested or apart, and never overlap in
- * part: so whatever overlaps one begins in it, or is one of the few wider ones that begin where it does or before.
+ * Values by prefix, found by shared addresses. Two prefixes are nested or disjoint, never partly
+ * overlapping. So a prefix that overlaps another starts in it, or is one of the few wider prefixes
+ * that start at or before it.
  */
 export class PrefixIndex<T> {
   readonly #sorted: Readonly<Record<Family, readonly RangeEntry<T>[]>>;
-  /** By length and first address; of two that are the same the first given. */
+  /** By length and first address. The first of two equal prefixes wins. */
   readonly #byPlace = new Map<string, T>();
   readonly #lengths: Readonly<Record<Family, readonly number[]>>;
 
@@ -31,7 +32,7 @@ export class PrefixIndex<T> {
     this.#lengths = { 4: [...lengths[4]], 6: [...lengths[6]] };
   }
 
-  /** What belongs to some prefix that lies within this one; null when there is none. */
+  /** The value of a prefix within this one, or null. */
   findWithin(prefix: Prefix): T | null {
     const entries = this.#sorted[familyOf(prefix)];
     const { first, last } = rangeOf(prefix);
@@ -41,7 +42,7 @@ export class PrefixIndex<T> {
       if ((entries[middle]?.first ?? first) < first) low = middle + 1;
       else high = middle;
     }
-    // A wider one may begin at the same address.
+    // A wider prefix may start at the same address.
     for (; low < entries.length; low += 1) {
       const entry = entries[low];
       if (entry === undefined || entry.first > last) return null;
@@ -50,12 +51,12 @@ export class PrefixIndex<T> {
     return null;
   }
 
-  /** What belongs to some prefix that shares an address with this one; null when there is none. */
+  /** The value of a prefix that shares an address with this one, or null. */
   findOverlap(prefix: Prefix): T | null {
     return this.findCover(prefix) ?? this.findWithin(prefix);
   }
 
-  /** What belongs to some prefix that holds this one, or is it; null when there is none. */
+  /** The value of a prefix that contains or equals this one, or null. */
   findCover(prefix: Prefix): T | null {
     const family = familyOf(prefix);
     const length = lengthOf(prefix);

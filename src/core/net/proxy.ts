@@ -5,7 +5,8 @@ import { type HttpProxy, isLoopbackUrl, type ServiceAddress } from './service-ad
 import { isSocketAddress } from './socket-path.ts';
 
 /**
- * Parses the URL of a proxy, such as `http://user:password@proxy.example:3128`. Without a scheme it is http, as for curl.
+ * Parses the URL of a proxy, such as `http://user:password@proxy.example:3128`. The default scheme
+ * is http, as in curl.
  *
  * @throws InvalidValue without the credentials in its message
  */
@@ -38,25 +39,28 @@ export function revealProxy({ url, credentials }: HttpProxy): string {
   return url.replace('//', () => `//${encodeURIComponent(user)}:${encodeURIComponent(password.join(':'))}@`);
 }
 
-/** True where both are the same proxy with the same credentials, or none. */
+/** True if both are the same proxy with the same credentials, or both are null. */
 export function isSameProxy(one: HttpProxy | null, other: HttpProxy | null): boolean {
   return one?.url === other?.url && one?.credentials?.reveal() === other?.credentials?.reveal();
 }
 
-/** The proxy of a control plane; null where the connection is direct. A control plane on this host has none. */
+/** Null for a direct connection, such as to a control plane on this host. */
 export function proxyOf({ url, proxy }: ServiceAddress): HttpProxy | null {
   return proxy === undefined || proxy === 'none' || isLoopbackUrl(url) ? null : proxy;
 }
 
-/** The host that is dialled for requests to a control plane, a name or an address: its proxy's or its own. A Unix socket is on this host. */
+/**
+ * The host that requests to a control plane dial, a name or an address: the proxy if there is one.
+ * A Unix socket is on this host.
+ */
 export function dialledHost(service: ServiceAddress): string {
   if (isSocketAddress(service.url)) return '127.0.0.1';
   return hostOf(proxyOf(service)?.url ?? service.url);
 }
 
 /**
- * The proxy that the environment names for a URL; null for none. Names in small letters go first, as for curl. `NO_PROXY` names what is
- * connected to directly.
+ * The proxy for a URL from the environment, or null. Lower-case variables take precedence, as in
+ * curl. `NO_PROXY` lists hosts that are dialled directly.
  *
  * @throws InvalidValue with the name of the variable
  */
@@ -72,8 +76,12 @@ export function findEnvironmentProxy(
 }
 
 /**
- * Whether a list like that of `NO_PROXY` has the host of a URL. Its entries are names, which stand for their subdomains too, `.name` and
- * `*.name` (subdomains alone), addresses, prefixes and `*`; a port after `:` limits an entry to that port.
+ * True if a list like `NO_PROXY` contains the host of a URL. Its entries are:
+ * - names, which include their subdomains
+ * - `.name` and `*.name`, which mean only subdomains
+ * - addresses, prefixes and `*`
+ *
+ * A port after `:` limits an entry to that port.
  */
 export function isExcluded(url: string, list: string): boolean {
   const { protocol, port } = new URL(url);

@@ -4,14 +4,15 @@ import { InvalidValue, WrongUsage } from '../errors/index.ts';
 import { isSocketAddress, parseSocketAddress, socketPathOf } from './socket-path.ts';
 
 /**
- * Checks the address of a control plane before anything is sent there: https, a Unix socket, or http where the bytes stay on this host
- * or with `--insecure-http`; no credentials, query or fragment. Gives it back without a trailing slash.
+ * Checks the address of a control plane before any request. Accepts https, a Unix socket, and http
+ * to this host or with `--insecure-http`. Refuses credentials, query and fragment. Returns the
+ * address without a trailing slash.
  */
 export function parseServiceAddress(text: string, insecureHttp: boolean): ServiceAddress {
   if (isSocketAddress(text)) return { url: `unix:${parseSocketAddress('--api', text)}`, insecureHttp };
   const url = /^https?:\/\/[^\s\p{Cc}]+$/iu.test(text) ? URL.parse(text) : null;
   if (!url) {
-    // What stands before an "@" or after a "?" or "#" may be secret.
+    // The text before an "@", or after a "?" or "#", may be secret.
     const shown = maskTokens(text.replace(/^.*@/s, '[credentials]@').replace(/[?#].*$/s, ''));
     const remedy = 'write it like https://api.example.com, or like unix:/run/cpn-control-plane/api.sock';
     throw invalid(shown, 'is not an http(s) URL', remedy);
@@ -31,14 +32,14 @@ export function parseServiceAddress(text: string, insecureHttp: boolean): Servic
 
 const httpRemedy = 'use https, or say --insecure-http if that network is trusted';
 
-/** The URL below which the requests of a service are. That of a Unix socket names no host. @throws InvalidValue */
+/** The base URL of requests, with a placeholder host for a Unix socket. @throws InvalidValue */
 export function baseOf({ url, insecureHttp }: ServiceAddress): URL {
   const parsed = parseServiceAddress(url, insecureHttp).url;
   return new URL(socketPathOf(parsed) === null ? parsed : 'http://localhost');
 }
 
 /**
- * The service with these CAs. With undefined its CAs stay, with null it has none.
+ * Sets the CAs of a service. Undefined keeps its CAs, null removes them.
  *
  * @throws WrongUsage for CAs of an address without TLS
  */
@@ -58,12 +59,12 @@ export function isLoopbackUrl(url: string): boolean {
   return isSocketAddress(url) || isLoopback(new URL(url).hostname);
 }
 
-/** True where only the user of the listening socket shows whether the control plane answers: on this host, without TLS. */
+/** True if only the socket's user identifies the control plane: on this host, without TLS. */
 export function isCheckedByListener(url: string): boolean {
   return isSocketAddress(url) || (url.startsWith('http:') && isLoopbackUrl(url));
 }
 
-/** `URL` has already turned 0x7f.1 and the like into dotted decimal. */
+/** `URL` has already normalized 0x7f.1 and the like to dotted decimal. */
 function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || (isIPv4(hostname) && hostname.startsWith('127.'));
 }
@@ -72,31 +73,32 @@ function invalid(value: string, rule: string, remedy: string): InvalidValue {
   return new InvalidValue('--api', value, rule, remedy);
 }
 
-/** Where a control plane is, and how it is reached. */
+/** The address of a control plane, and the path to it. */
 export interface ServiceAddress {
-  /** The base address, without a trailing slash; `unix:PATH` for a Unix socket. */
+  /** The base address, without a trailing slash. `unix:PATH` for a Unix socket. */
   readonly url: string;
-  /** An operator allows plain http to it beyond loopback. */
+  /** True if an operator allows plain http beyond loopback. */
   readonly insecureHttp: boolean;
-  /** `none` for a direct connection whatever the environment names; absent where the environment decides. */
+  /** `none` forces a direct connection. Absent if the environment decides. */
   readonly proxy?: HttpProxy | 'none';
   /**
-   * The user (uid) whose program listened there, or who owned the Unix socket, when a person last named the address; absent for one that
-   * is not on this host or has TLS, and where no listener was visible.
+   * The uid of the listening program, or of the Unix socket's owner, when a user last set the
+   * address. Absent for a remote address, for TLS, and if no listener was visible.
    */
   readonly listener?: number;
   /**
-   * The CAs that alone may issue the certificate of the control plane, each in PEM; absent where the CAs of Node and of this machine may.
+   * The only CAs that may issue the control plane's certificate, each in PEM. Absent if the CAs of
+   * Node and of this machine are trusted.
    */
   readonly authorities?: readonly string[];
 }
 
-/** An HTTP proxy, through which a host reaches its control plane. */
+/** An HTTP proxy between a host and its control plane. */
 export interface HttpProxy {
-  /** Scheme, host and port, without credentials: for messages too. */
+  /** Scheme, host and port, without credentials, so messages may contain it. */
   readonly url: string;
-  /** As `user:password`; null where the proxy wants none. */
+  /** `user:password`. Null if the proxy needs none. */
   readonly credentials: Secret | null;
-  /** The flag or variable that named it. */
+  /** The flag or variable from which it was read. */
   readonly from: string;
 }

@@ -1,9 +1,9 @@
 import { InvalidValue } from '../errors/index.ts';
 
-/** Bytes of a path that the kernel takes (sun_path in unix(7)), without the zero at its end. */
+/** The maximum bytes of a path in the kernel (sun_path in unix(7)), without the final zero. */
 const longest = 107;
 
-/** True for `unix:PATH`, whatever PATH is. */
+/** True for `unix:PATH`, even if PATH is not valid. */
 export function isSocketAddress(text: string): boolean {
   return /^unix:/i.test(text);
 }
@@ -12,7 +12,7 @@ export function isSocketAddress(text: string): boolean {
  * Parses `unix:PATH` or `unix://PATH`, the address of a Unix socket.
  *
  * @param name the flag, for the error
- * @returns the path, which is absolute
+ * @returns the absolute path
  * @throws InvalidValue
  */
 export function parseSocketAddress(name: string, text: string): string {
@@ -20,7 +20,7 @@ export function parseSocketAddress(name: string, text: string): string {
   const wrong = (rule: string) =>
     new InvalidValue(name, text, rule, 'write it like unix:/run/cpn-control-plane/api.sock');
   if (!path.startsWith('/')) throw wrong('has no absolute path');
-  // A path in a URL and in a message stands as it is.
+  // These characters need no escaping in a URL or a message.
   if (!/^[\w/.,:@+~=-]+$/.test(path))
     throw wrong('has a path with other characters than letters, digits and "/._-,:@+~="');
   if (/\/\/|\/\.{0,2}$|\/\.{1,2}\//.test(path))
@@ -29,7 +29,7 @@ export function parseSocketAddress(name: string, text: string): string {
   return path;
 }
 
-/** The path of a Unix socket in the URL of a service; null for other URLs. */
+/** The path of a Unix socket in the URL of a service. Null for other URLs. */
 export function socketPathOf(url: string): string | null {
   return isSocketAddress(url) ? url.slice('unix:'.length) : null;
 }

@@ -1,16 +1,16 @@
-/** A folder on the way to a Unix socket. */
+/** A folder in the path of a Unix socket. */
 export interface SocketFolder {
   readonly path: string;
   /** The uid of its owner. */
   readonly user: number;
-  /** The bits of its mode, the sticky bit included. */
+  /** The bits of its mode, including the sticky bit. */
   readonly mode: number;
 }
 
-/** A folder in which another user could replace a Unix socket, or a folder that leads to it. */
+/** A folder in which another user could replace a Unix socket, or a folder above it. */
 export interface OpenFolder {
   readonly folder: SocketFolder;
-  /** `owner`: it belongs to another user. `mode`: others may write in it. */
+  /** `owner`: the folder belongs to another user. `mode`: others can write in it. */
   readonly why: 'owner' | 'mode';
 }
 
@@ -18,11 +18,12 @@ const writableByOthers = 0o022;
 const sticky = 0o1000;
 
 /**
- * Finds a folder in which a user who is not trusted could replace a Unix socket; null where there is none. In a folder with the sticky
- * bit, as /tmp has it, only root and the owners of the folder and of an entry replace that entry.
+ * Finds a folder in which an untrusted user could replace a Unix socket, or null. In a folder with
+ * the sticky bit, such as /tmp, only root, the folder's owner and an entry's owner can replace that
+ * entry.
  *
- * @param folders all from the root to that of the socket
- * @param isTrusted whether a user may replace the socket; true of the owner of the socket
+ * @param folders all folders from the root to that of the socket
+ * @param isTrusted true if the user may replace the socket, such as its owner
  */
 export function findOpenFolder(
   folders: readonly SocketFolder[],

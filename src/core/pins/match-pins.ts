@@ -5,9 +5,13 @@ import type { PinRule } from '../map/options.ts';
 import type { Address } from '../net/cidr.ts';
 
 /**
- * The pin that each received peer is compared with: that of its id; else, of the pins whose peers are not listed, that of its key; else
- * that of its address. An address given back may rightly go to a new peer, which `report` lets pass: only with `strict`, and where the
- * service tells no ids, is an address known by its key alone.
+ * The pin with which each received peer is compared, by these rules in order:
+ * - the pin of its id
+ * - the pin of its key, among pins whose peers are not listed
+ * - the pin of its address
+ *
+ * The last rule applies only with `strict`, or if the service sends no ids. A released address may
+ * legitimately go to a new peer, which `report` allows.
  */
 export function matchPins(peers: readonly Peer[], pins: readonly Pin[], rule: PinRule): ReadonlyMap<Peer, Pin> {
   const matched = new Map<Peer, Pin>();
@@ -37,15 +41,17 @@ export function matchPins(peers: readonly Peer[], pins: readonly Pin[], rule: Pi
 }
 
 /**
- * The pin after its peer was received again. The peer's own proof moves it to another key, if it is newer than the last and the key is
- * not another peer's (`isFree`); every other difference is a claim. Returns `pin` itself where nothing is new.
+ * The pin after its peer was received again. The peer's own proof moves the pin to another key. The
+ * proof must be newer than the last, and the key must belong to no other peer (`isFree`). Every
+ * other difference becomes a mismatch. Returns `pin` itself if nothing changed.
  */
 export function resolvePin(pin: Pin, received: Peer, isFree: boolean): Pin {
   const { proof } = received;
   const isNewer = proof !== undefined && proof.serial > pin.serial && pin.identity !== null && isFree;
   const proven = isNewer && pin.identity !== null && isProven(pin.identity, received.publicKey, proof);
   const moved = proven ? { ...pin, publicKey: received.publicKey, serial: proof.serial } : pin;
-  // Without an id of its own a peer goes by its key, whichever that is; one that was removed and joined again has another id.
+  // A peer without an id is identified by its key. A peer that was removed and joined again has
+  // another id.
   const isNamed =
     (proven || goesByKey(pin.peer, pin)) && moved.publicKey === received.publicKey && pin.peer !== received.id;
   const named = isNamed ? { ...moved, peer: received.id } : moved;
@@ -53,26 +59,26 @@ export function resolvePin(pin: Pin, received: Peer, isFree: boolean): Pin {
   return isSamePeer(claimed, named.claimed) ? named : { ...named, claimed };
 }
 
-/** The pin of a peer that was never seen before: the received values are pinned. */
+/** Pins the received values of a new peer. */
 export function pinOf(peer: Peer): Pin {
   return { ...knownOf(peer), claimed: null };
 }
 
-/** True when a peer has the key and the address that it is known by. */
+/** True if a peer has the pinned key and address. */
 export function matchesPeer({ publicKey, address }: KnownPeer, peer: Peer): boolean {
   return peer.publicKey === publicKey && peer.address === address;
 }
 
 /**
- * An identity received later than the key proves nothing, as its sender may have made it: it is neither held against a peer nor
- * believed. A missing identity is no other one.
+ * An identity that was received after the key proves nothing, because the sender may have created
+ * it. It causes no mismatch and is not trusted. A missing identity is no difference.
  */
 function agrees(known: KnownPeer, received: Peer): boolean {
   const isOther = known.identity !== null && received.identity !== undefined && received.identity !== known.identity;
   return known.peer === received.id && matchesPeer(known, received) && !isOther;
 }
 
-/** The serial is taken as received: a wrong one makes words of the peer itself count for nothing, never those of others for more. */
+/** Trusts the serial: a wrong one only invalidates the peer's own proofs, and helps no one else. */
 function knownOf({ id, address, publicKey, identity, proof }: Peer): KnownPeer {
   return { peer: id, address, publicKey, identity: identity ?? null, serial: proof?.serial ?? 0 };
 }
@@ -93,18 +99,18 @@ function isSamePeer(one: KnownPeer | null, other: KnownPeer | null): boolean {
   );
 }
 
-/** By what a peer is known. */
+/** The values that identify a peer. */
 export interface KnownPeer {
   readonly peer: PeerId;
   readonly address: Address;
   readonly publicKey: PublicKey;
   readonly identity: IdentityKey | null;
-  /** The serial of the newest proof seen; 0 before the first. */
+  /** The serial of the newest received proof. 0 before the first. */
   readonly serial: number;
 }
 
-/** What a host knows of a peer since it first saw it, and holds against what the service says later. */
+/** The values of a peer at the first contact, with which later data of the service is compared. */
 export interface Pin extends KnownPeer {
-  /** What the service lists now instead, without the peer's own proof, and no operator accepted yet. */
+  /** The service's current values, without the peer's proof, and not accepted by an operator. */
   readonly claimed: KnownPeer | null;
 }

@@ -1,15 +1,15 @@
 import type { NetworkMap, PeerId } from '../map/model.ts';
 import type { KnownPeer, Pin } from './match-pins.ts';
 
-/** A peer of which the service says another thing than what it is known by. */
+/** A peer whose data from the service differs from its pin. */
 export interface PinMismatch {
-  /** As the service calls it. */
+  /** Its name at the service. */
   readonly name: string;
   readonly pin: Pin;
   readonly claimed: KnownPeer;
 }
 
-/** The mismatches of a map that no operator accepted yet, in the order of the pins. */
+/** The mismatches of a map that no operator has accepted yet, in the order of the pins. */
 export function findPinMismatches(map: NetworkMap, pins: readonly Pin[]): PinMismatch[] {
   const mismatches = pins.flatMap((pin) => (pin.claimed ? [{ pin, claimed: pin.claimed }] : []));
   if (mismatches.length === 0) return [];
@@ -22,7 +22,7 @@ export function findPinMismatches(map: NetworkMap, pins: readonly Pin[]): PinMis
 
 /** The differences from the pin, as in `key B instead of A`. */
 export function describeDifference({ pin, claimed }: Pick<PinMismatch, 'pin' | 'claimed'>): string {
-  // Where a service tells no ids a peer goes by its key, of which enough is said.
+  // If a service sends no ids, the id is the key, which is already described.
   const goesByKey = pin.peer === pin.publicKey && claimed.peer === claimed.publicKey;
   const differences = [
     claimed.publicKey === pin.publicKey ? [] : `key ${claimed.publicKey} instead of ${pin.publicKey}`,
@@ -35,7 +35,6 @@ export function describeDifference({ pin, claimed }: Pick<PinMismatch, 'pin' | '
   return differences.flat().join(', ');
 }
 
-/** The command that accepts it. */
 export function acceptCommand(address: string, link: string): string {
   return `cpn accept ${address} ${link}`;
 }

@@ -3,26 +3,26 @@ import { comparePeerIds, type NetworkMap, type Peer, type PeerId } from '../map/
 import type { PinRule } from '../map/options.ts';
 import { matchesPeer, matchPins, type Pin, pinOf, resolvePin } from './match-pins.ts';
 
-/** More than a network may have peers: those that left longest ago are forgotten beyond it. */
+/** Exceeds any network. Beyond it, the pins of peers that left longest ago are dropped. */
 const mostPins = 16_384;
 
-/** Whose pins they are: a host does not pin itself. */
+/** The rule, and this host, which has no pin of its own. */
 export interface PinContext {
   readonly rule: PinRule;
   readonly self: { readonly id: PeerId; readonly keys: readonly PublicKey[] };
 }
 
-/** What a host goes by, and what it knows of the peers. */
+/** The map in use, and the pins of its peers. */
 export interface PinnedMap {
   readonly map: NetworkMap;
   readonly pins: readonly Pin[];
 }
 
 /**
- * Applies pins to a map of the service: returns the map to use, the same one unless a peer keeps its pin, and the pins after
- * it, the very ones given where they say nothing new. A new peer is pinned as received; one that differs from its pin
- * without its own proof adds a claim to the pin. With `report` it is used as received; with `strict` with the key and the address
- * that it is known by, and a peer whose key or address belongs to one so held is left out.
+ * Applies pins to a map of the service. Returns the map to use and the pins, both unchanged if
+ * nothing differs. A new peer is pinned as received. A peer that differs from its pin without its
+ * own proof adds a mismatch to the pin. With `report`, the received values are used. With `strict`,
+ * the pinned key and address are used, and other peers with that key or address are left out.
  */
 export function applyPins(received: NetworkMap, pins: readonly Pin[], { rule, self }: PinContext): PinnedMap {
   const own = findSelf(received, self);
@@ -35,7 +35,7 @@ export function applyPins(received: NetworkMap, pins: readonly Pin[], { rule, se
     .flatMap((peer) => settled.get(peer) ?? (used.has(peer) ? pinOf(peer) : []))
     .toSorted((one, other) => comparePeerIds(one.peer, other.peer));
   const isListed = new Set(matched.values());
-  // Of a peer that is not listed the service says nothing.
+  // The service no longer lists the peer, so its mismatch is dropped.
   const gone = pins
     .filter((pin) => !isListed.has(pin))
     .map((pin) => (pin.claimed === null ? pin : { ...pin, claimed: null }));
@@ -43,15 +43,19 @@ export function applyPins(received: NetworkMap, pins: readonly Pin[], { rule, se
 }
 
 /**
- * The map to use once the rule or the pins change, until the host receives a map again. Where that is anything new, it is of no
- * revision: a peer that was left out is known to the service alone, so that the next map must be read whole.
+ * The map to use after the rule or the pins changed, until the host receives a map again. If the
+ * map changed, its revision is null, so that the next map is read as a whole: only the service has
+ * the peers that were left out.
  */
 export function reapplyPins({ map, pins }: PinnedMap, holder: PinContext, newPins = pins): PinnedMap {
   const held = applyPins(asReceived(map, pins), newPins, holder);
   return { ...held, map: sameRows(held.map, map) ? map : { ...held.map, revision: null } };
 }
 
-/** The pins once what is claimed for this one is accepted; later words of the same identity must still be newer than the last. */
+/**
+ * Accepts the mismatch of a pin. Later proofs of the same identity must still be newer than the
+ * last.
+ */
 export function acceptMismatch(pins: readonly Pin[], accepted: Pin): readonly Pin[] {
   return pins.map((pin) => {
     const { claimed } = pin;
@@ -61,7 +65,7 @@ export function acceptMismatch(pins: readonly Pin[], accepted: Pin): readonly Pi
   });
 }
 
-/** The pins, with one for each peer that the map in use has and they do not know: a state may be older than its pins. */
+/** Adds a pin for each peer of the map that has none, as in a state from before pins existed. */
 export function completePins({ map, pins }: PinnedMap, { self }: PinContext): readonly Pin[] {
   const known = new Set(pins.flatMap((pin) => [pin.peer, pin.claimed?.peer ?? pin.peer]));
   const own = findSelf(map, self);
@@ -69,15 +73,15 @@ export function completePins({ map, pins }: PinnedMap, { self }: PinContext): re
   return missing.length === 0 ? pins : [...missing.map(pinOf), ...pins];
 }
 
-/** True where the map in use may differ from the one received: then it is no base for changes. */
+/** True if the map in use may differ from the received one. Then it is no base for deltas. */
 export function isMapAltered(pins: readonly Pin[], rule: PinRule): boolean {
   return rule === 'strict' && pins.some(({ claimed }) => claimed !== null);
 }
 
-/** This host, be it by a key of its own or, where the service lists another key for it, by its id. */
+/** Finds this host by its own key. If the service lists another key for it, by its id. */
 function findSelf({ peers }: NetworkMap, { id, keys }: PinContext['self']): Peer | undefined {
   const candidates = peers.filter((peer) => keys.includes(peer.publicKey));
-  // Any peer can list a key that is not its own.
+  // Any peer can list a foreign key.
   return candidates.find((peer) => peer.id === id) ?? candidates[0] ?? peers.find((peer) => peer.id === id);
 }
 
@@ -91,7 +95,7 @@ function settlePins(matched: ReadonlyMap<Peer, Pin>, pins: readonly Pin[]): Read
   );
 }
 
-/** Each received peer as it is used: first this host, then those that are held, then those known, then new ones. */
+/** The used row of each peer. This host takes precedence, then mismatched, pinned and new peers. */
 function chooseRows(
   own: Peer | undefined,
   others: readonly Peer[],
@@ -114,7 +118,7 @@ function chooseRows(
   return used;
 }
 
-/** The map as the service sent it, but for peers that were left out. */
+/** Restores the map as the service sent it, except for peers that were left out. */
 function asReceived(map: NetworkMap, pins: readonly Pin[]): NetworkMap {
   const received = new Map(pins.flatMap(({ claimed }) => (claimed ? [[claimed.peer, claimed]] : [])));
   const used = new Map(

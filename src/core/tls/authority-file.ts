@@ -3,12 +3,13 @@ import { InvalidValue } from '../errors/index.ts';
 import { type Certificate, instant, readCertificateFile } from './certificate.ts';
 
 /**
- * Parses the content of a file with certificates of CAs.
+ * Parses a file with certificates of CAs.
  *
- * @param from the flag or variable and the path that named the file, for messages
+ * @param from the flag or variable with the path of the file, for messages
  * @param now milliseconds since the epoch
- * @returns each certificate in PEM, without anything that stood between them
- * @throws InvalidValue for a file that holds a private key, no certificate, or one that has expired or cannot be read
+ * @returns each certificate in PEM, without the text between them
+ * @throws InvalidValue if the file contains a private key, no certificate, or one that is expired
+ * or unreadable
  */
 export function parseAuthorities(content: Uint8Array, from: string, now: number): string[] {
   const text = Buffer.from(content).toString('latin1');
@@ -40,7 +41,7 @@ export function parseAuthorities(content: Uint8Array, from: string, now: number)
   return authorities;
 }
 
-/** The certificates of CAs that {@link parseAuthorities} returned. */
+/** Parses the certificates that {@link parseAuthorities} returned. */
 export function readAuthorities(authorities: readonly string[]): Certificate[] {
   return readCertificateFile(authorities.join(''));
 }
@@ -63,7 +64,7 @@ function normalize(block: string, from: string, number: number): string {
   }
 }
 
-/** A sequence of ASN.1, with which a certificate and PKCS #7 and #12 begin. */
+/** An ASN.1 sequence, with which a certificate, PKCS #7 and PKCS #12 start. */
 function isDer(content: Uint8Array): boolean {
   return content[0] === 0x30;
 }

@@ -1,27 +1,27 @@
 import { X509Certificate } from 'node:crypto';
 import { printable } from '../errors/index.ts';
 
-/** A certificate of a server or of an issuer. Its texts come from the wire, and are made fit for messages. */
+/** A certificate of a server or issuer. Its texts come from the network, and are sanitized. */
 export interface Certificate {
-  /** The common name; without one, the organization. */
+  /** The common name. Without one, the organization. */
   readonly subject: string;
   readonly issuer: string;
-  /** Of the subjectAltName; without one, the common name. */
+  /** The names in subjectAltName. Without one, the common name. */
   readonly names: readonly string[];
   /** Milliseconds since the epoch. */
   readonly validFrom: number;
   /** Milliseconds since the epoch. */
   readonly validTo: number;
-  /** Subject and issuer are the same, as in a root. */
+  /** True if subject and issuer are the same, as in a root. */
   readonly isSelfIssued: boolean;
   readonly isAuthority: boolean;
-  /** Its extended key usage has servers, or it has no such extension. */
+  /** True if its extended key usage includes servers, or if it has no such extension. */
   readonly isForServers: boolean;
-  /** It has a URL of its issuer's certificate (authority information access), as those of public CAs do. */
+  /** True if it has its issuer's URL (authority information access), as those of public CAs do. */
   readonly namesIssuerUrl: boolean;
 }
 
-/** What Node has of a certificate that a server sent, with `getPeerCertificate(true)`. The last one may be its own issuer. */
+/** The result of Node's `getPeerCertificate(true)`. The last certificate may be its own issuer. */
 export interface SentCertificate {
   readonly raw?: Uint8Array;
   readonly issuerCertificate?: SentCertificate | undefined;
@@ -32,8 +32,8 @@ const longestChain = 10;
 const serverUsages = ['1.3.6.1.5.5.7.3.1', '2.5.29.37.0'];
 
 /**
- * The certificate of a server, then its issuers as far as they were sent or are trusted here. Empty where there is none that
- * can be read.
+ * The certificate of a server, then its issuers, as far as the server sent them or they are trusted
+ * here. Empty if the certificate is unreadable.
  */
 export function readSentChain(sent: SentCertificate): Certificate[] {
   const chain: Certificate[] = [];
@@ -47,7 +47,7 @@ export function readSentChain(sent: SentCertificate): Certificate[] {
   return chain;
 }
 
-/** The certificates of a file in PEM that can be read, in its order. */
+/** The readable certificates of a PEM file, in order. */
 export function readCertificateFile(pem: string): Certificate[] {
   return (pem.match(pemBlock) ?? []).flatMap((block) => readCertificate(block) ?? []);
 }
@@ -78,7 +78,7 @@ function describe(certificate: X509Certificate): Certificate {
   };
 }
 
-/** Node writes a distinguished name as lines of attributes. */
+/** Node formats a distinguished name as one line per attribute. */
 function nameOf(distinguishedName: string | undefined): string {
   const of = (attribute: string) => new RegExp(`^${attribute}=(.+)$`, 'm').exec(distinguishedName ?? '')?.[1];
   return forMessage(of('CN') ?? of('O') ?? of('OU') ?? '') || 'a CA without a name';
@@ -91,7 +91,7 @@ function readAlternativeNames(text: string): string[] {
   });
 }
 
-/** One line without quotes, of at most 64 characters: the longest common name of X.520. */
+/** One line without quotes, of at most 64 characters, the longest common name of X.520. */
 function forMessage(text: string): string {
   const line = printable(text)
     .replace(/["'`;\\\s]+/g, ' ')

@@ -3,26 +3,26 @@ import { type Certificate, instant } from './certificate.ts';
 import { codeOf, isUnknownIssuer } from './failure-code.ts';
 import { UnacceptedCertificate } from './with-chain.ts';
 
-/** The server that a TLS connection was made to, in words, and what its clients can set. */
+/** The server of a TLS connection, in words for messages, and the settings of its clients. */
 export interface TlsServer {
   /** Such as `the control plane`. */
   readonly name: string;
   /** The client's machine, such as `this host`. */
   readonly client: string;
-  /** The host that the certificate must be for. */
+  /** The host that the certificate must name. */
   readonly host: string;
   readonly port: string;
-  /** The flag that names the server. */
+  /** The flag that sets the server. */
   readonly flag: string;
-  /** What to do where the port serves plain http. */
+  /** The remedy if the port serves plain http. */
   readonly plain: string;
-  /** The CAs that alone are trusted for it; null where those of the client's machine are. */
+  /** The only trusted CAs for the server. Null if the CAs of the client's machine are trusted. */
   findAuthorities?(): readonly Certificate[] | null;
-  /** How to trust a certificate on the client's machine, in the imperative. */
+  /** The remedy that makes the client's machine trust a certificate, in the imperative. */
   trust(certificate: string): string;
 }
 
-/** Why TLS failed, as a clause whose subject is the server, and what to do. */
+/** The problem, as a clause whose subject is the server, and the remedy. */
 export interface TlsFailure {
   readonly problem: string;
   readonly remedy: string;
@@ -38,9 +38,10 @@ interface ObservedFailure {
 type Describe = (observed: ObservedFailure) => TlsFailure;
 
 /**
- * Describes an error of a TLS handshake or of the verification of a certificate. All clients of TLS use this one table.
+ * Describes an error of a TLS handshake or of the verification of a certificate. All TLS clients
+ * use this one table.
  *
- * @param now milliseconds since the epoch by the clock that the certificates were verified with
+ * @param now milliseconds since the epoch, by the clock that verified the certificates
  */
 export function describeTlsFailure(error: unknown, server: TlsServer, now: number): TlsFailure {
   const code = codeOf(error);
@@ -52,7 +53,7 @@ export function describeTlsFailure(error: unknown, server: TlsServer, now: numbe
   return (describe ?? describeOther)({ code, server, chain, now });
 }
 
-/** A connection that was closed while TLS was negotiated. Another attempt may succeed. */
+/** Describes a connection that was closed during the TLS handshake. A retry may succeed. */
 export function describeClosedHandshake({ name, host }: TlsServer): TlsFailure {
   return {
     problem: 'the connection was closed during the TLS handshake (ECONNRESET)',
@@ -111,7 +112,7 @@ const describeOtherName: Describe = ({ code, server, chain }) => {
   };
 };
 
-/** The issuer is not in `--ca-file`. While that file is set, the CAs of the machine do not count. */
+/** The issuer is not in `--ca-file`. With that file, the CAs of the machine do not count. */
 function describeOtherAuthority(
   { code, server, chain }: ObservedFailure,
   authorities: readonly Certificate[],
@@ -146,7 +147,7 @@ const describeUnknownIssuer: Describe = ({ code, server, chain }) => {
   };
 };
 
-/** The server sent its certificate alone. Public CAs issue by intermediates, whose URL is in the certificate. */
+/** Only the leaf was sent. Public CAs issue from intermediates, whose URL the leaf contains. */
 const describeLeafAlone: Describe = (observed) => {
   const { code, server, chain } = observed;
   const [leaf] = chain;
@@ -194,7 +195,7 @@ function weak(what: string, instead: string): Describe {
 
 const strongKey = 'with an RSA key of at least 2048 bits or an EC key';
 
-/** By the code of OpenSSL's verification (openssl-verification-options(1)), and Node's one for names. */
+/** By OpenSSL's code (openssl-verification-options(1)), and by Node's code for names. */
 const certificateFailures: Readonly<Record<string, Describe>> = {
   CERT_HAS_EXPIRED: describeExpired,
   CERT_NOT_YET_VALID: describeNotYetValid,
@@ -223,7 +224,10 @@ const describePlain: Describe = ({ code, server }) => ({
   remedy: server.plain,
 });
 
-/** By what the code of a failed handshake contains: an alert of the server (RFC 8446, section 6.2), or what OpenSSL refuses. */
+/**
+ * By a part of the code of a failed handshake: an alert of the server (RFC 8446, section 6.2), or
+ * an error of OpenSSL.
+ */
 const handshakeFailures: readonly (readonly [RegExp, Describe])[] = [
   [/^EPROTO$|WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST|UNKNOWN_PROTOCOL/, describePlain],
   [

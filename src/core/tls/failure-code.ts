@@ -1,11 +1,14 @@
-/** Codes of the verification that Node has no name for, by OpenSSL's text (X509_verify_cert_error_string(3)). */
+/**
+ * Verification errors for which Node has no code, by OpenSSL's text
+ * (X509_verify_cert_error_string(3)).
+ */
 const unnamed: Readonly<Record<string, string>> = {
   'EE certificate key too weak': 'EE_KEY_TOO_SMALL',
   'CA certificate key too weak': 'CA_KEY_TOO_SMALL',
   'CA signature digest algorithm too weak': 'CA_MD_TOO_WEAK',
 };
 
-/** The code of a failed system call, of the resolver, of undici, of Node or of OpenSSL; `unknown` without one. */
+/** The code from a system call, the resolver, undici, Node or OpenSSL. `unknown` without one. */
 export function codeOf(error: unknown): string {
   if (!(error instanceof Error) || !('code' in error)) return 'unknown';
   const { code, message } = error;
@@ -13,28 +16,28 @@ export function codeOf(error: unknown): string {
   return typeof code === 'string' && /^[A-Z0-9_/]{1,64}$/.test(code) ? code : 'unknown';
 }
 
-/** True of the codes of a failed handshake, and of a certificate that was not accepted. */
+/** True for the codes of a failed handshake and of a rejected certificate. */
 export function isTlsCode(code: string): boolean {
   return tlsCode.test(code);
 }
 
-/** True where the certificates that the server sent explain the failure. */
+/** True if the certificates that the server sent explain the failure. */
 export function isCertificateCode(code: string): boolean {
   return isTlsCode(code) && !/^(EPROTO|ERR_(SSL|OSSL)_)/.test(code);
 }
 
-/** True if the certificate may be accepted once more issuers are trusted. */
+/** True if the certificate may be accepted after more issuers are trusted. */
 export function isUnknownIssuer(code: string): boolean {
   return unknownIssuer.test(code);
 }
 
-/** A signature that does not match comes from another issuer with the name of a trusted one. */
+/** A wrong signature counts too: another issuer may have the name of a trusted one. */
 const unknownIssuer =
   /^(UNABLE_TO_GET_ISSUER_CERT(_LOCALLY)?|UNABLE_TO_VERIFY_LEAF_SIGNATURE|SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|CERT_(UNTRUSTED|SIGNATURE_FAILURE))$/;
 
 /**
- * True of the alert for a client certificate that is missing. With TLS 1.3 it comes when the handshake is over for the client
- * (RFC 8446, section 4.4.2.4).
+ * True for the alert about a missing client certificate. With TLS 1.3 it arrives after the client
+ * has completed the handshake (RFC 8446, section 4.4.2.4).
  */
 export function isLateAlert(error: unknown): boolean {
   return /^ERR_SSL_.*ALERT_CERTIFICATE_REQUIRED$/.test(codeOf(error));

@@ -1,10 +1,10 @@
 import { type Certificate, instant } from './certificate.ts';
 
 const dayMs = 86_400_000;
-/** Milliseconds before the end of a certificate when warnings begin. */
+/** Milliseconds before the end of a certificate at which warnings start. */
 const usualNoticeMs = 14 * dayMs;
 
-/** What keeps clients of a server from accepting its certificate, now or soon. */
+/** The reason why clients reject the certificate of a server, now or soon. */
 export interface ChainWarning {
   readonly kind: 'expired' | 'expires-soon' | 'not-yet-valid' | 'no-intermediate';
   /** A clause whose subject is the certificate. */
@@ -12,15 +12,15 @@ export interface ChainWarning {
   readonly remedy: string;
 }
 
-/** The certificate of a chain that ends first; null for an empty chain. Clients need all of them. */
+/** The certificate that expires first: clients need all of them. Null for an empty chain. */
 export function findFirstToEnd(chain: readonly Certificate[]): Certificate | null {
   return chain.toSorted((one, other) => one.validTo - other.validTo)[0] ?? null;
 }
 
 /**
- * Judges the validity of a chain.
+ * Checks the validity of a chain.
  *
- * @param renew the remedy for a certificate that ends
+ * @param renew the remedy for an expiring certificate
  */
 export function judgeValidity(chain: readonly Certificate[], now: number, renew: string): ChainWarning | null {
   const first = findFirstToEnd(chain);
@@ -39,15 +39,16 @@ export function judgeValidity(chain: readonly Certificate[], now: number, renew:
   return { kind: 'expires-soon', problem: `${which}expires on ${instant(first.validTo)}, in ${left}`, remedy: renew };
 }
 
-/** ACME clients renew when a third of the lifetime is left. Some CAs issue for a few days only. */
+/** ACME clients renew when a third of the lifetime is left. Some CAs issue for only a few days. */
 function noticeOf({ validFrom, validTo }: Certificate): number {
   return Math.min(usualNoticeMs, (validTo - validFrom) / 3);
 }
 
 /**
- * Finds the intermediate certificate that a file lacks. A certificate whose issuer is a root needs none.
+ * Finds the intermediate certificate that a file lacks. If the issuer is a root, the file lacks
+ * none.
  *
- * @param trusted true where the issuer of the certificate is a root that this machine trusts
+ * @param trusted true if the issuer of the certificate is a root that this machine trusts
  */
 export function judgeIntermediates([leaf, ...issuers]: readonly Certificate[], trusted: boolean): ChainWarning | null {
   if (leaf === undefined || leaf.isSelfIssued || trusted) return null;

@@ -1,17 +1,18 @@
-/** The functions of `node:tls` that read and change the certificates which connections trust by default. */
+/** The functions of `node:tls` that read and set the default trusted certificates. */
 export interface TrustStore {
   getCACertificates(type: 'default' | 'system'): readonly string[];
   setDefaultCACertificates(certificates: readonly string[]): void;
 }
 
-/** How often {@link trustSystem} added certificates in this process. */
+/** The number of times that {@link trustSystem} added certificates in this process. */
 let additions = 0;
 
 /**
- * Makes connections trust the certificates of this machine too: those of the system's store, or of SSL_CERT_FILE and SSL_CERT_DIR.
+ * Adds the certificates of this machine to the trusted ones: those of the system's store, or of
+ * SSL_CERT_FILE and SSL_CERT_DIR.
  *
- * Node reads the store once in a process, which takes 0.1 s and 11 MiB. A client therefore calls this after a certificate of an unknown
- * issuer, so that other clients never pay for it.
+ * Node reads the store once per process, which takes 0.1 s and 11 MiB. A client therefore calls
+ * this only after a certificate of an unknown issuer, so that other clients never pay for it.
  *
  * @param store `node:tls`
  */
@@ -25,10 +26,12 @@ export function trustSystem(store: TrustStore): void {
 }
 
 /**
- * Notes what connections trust as one of them begins: another connection may call {@link trustSystem} before this one fails.
+ * Records the trust at the start of a connection, because another connection may call
+ * {@link trustSystem} before this one fails.
  *
- * @param load reads `node:tls`, once an issuer was unknown
- * @returns calls {@link trustSystem}, and returns true if more certificates are trusted than when the connection began
+ * @param load loads `node:tls`, after an unknown issuer
+ * @returns a function that calls {@link trustSystem}, and returns true if more certificates are
+ * trusted than at the start
  */
 export function noteTrust(load: () => TrustStore): () => boolean {
   const before = additions;

@@ -1,11 +1,11 @@
 import { type Certificate, readSentChain, type SentCertificate } from './certificate.ts';
 import { codeOf, isCertificateCode, isUnknownIssuer } from './failure-code.ts';
 
-/** The certificate of the server was not accepted. It has the code and the message of Node's error. */
+/** The server's certificate was rejected. Has the code and the message of Node's error. */
 export class UnacceptedCertificate extends Error {
   override readonly name = 'UnacceptedCertificate';
   readonly code: string;
-  /** The certificate and its issuers; empty where they could not be read. */
+  /** The certificate and its issuers. Empty if they could not be read. */
   readonly chain: readonly Certificate[];
 
   constructor(error: Error, chain: readonly Certificate[]) {
@@ -24,7 +24,7 @@ interface Closable {
 }
 
 /**
- * A connector that connects in another way where an issuer is unknown.
+ * A connector that retries with another connector after an unknown issuer.
  *
  * @param other trusts other issuers
  */
@@ -41,13 +41,14 @@ export function withOtherTrust<Options, Socket>(
 }
 
 /**
- * A connector whose errors have the certificates that were not accepted, as {@link UnacceptedCertificate}. Node closes such a
- * connection before they can be read, so they come from a second one, over which nothing is sent.
+ * A connector whose errors contain the rejected certificates, as {@link UnacceptedCertificate}.
+ * Node closes such a connection before the certificates can be read. They therefore come from a
+ * second connection, over which nothing is sent.
  *
- * @param connect verifies the certificate; its connections are the only ones that are returned
- * @param inspect connects in the same way and verifies nothing
- * @param noteTrust is called as a connection begins. Its function trusts more issuers after one was unknown; if it returns true, more are
- * trusted than when the connection began, and the connector connects once more
+ * @param connect verifies the certificate; only its connections are returned
+ * @param inspect connects in the same way without verification
+ * @param noteTrust called at the start of a connection, and its function after an unknown issuer:
+ * if that returns true, more issuers are trusted now, and the connector retries once
  */
 export function withChain<Options, Socket extends Closable>(
   connect: SocketConnector<Options, Socket>,

@@ -1,4 +1,4 @@
-/** How long ago something was, as people say it, from seconds. */
+/** Formats an age in seconds, such as `5 min ago`. */
 export function describeAge(seconds: number): string {
   if (seconds < 120) return `${Math.max(0, Math.round(seconds))} s ago`;
   if (seconds < 7200) return `${Math.round(seconds / 60)} min ago`;

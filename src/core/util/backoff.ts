@@ -1,22 +1,23 @@
-/** How long a caller waits between attempts: the first wait is at most `baseMs`, and none is above `capMs`. */
+/** Limits of the delay between attempts: at most `baseMs` at first, and never above `capMs`. */
 export interface Backoff {
   readonly baseMs: number;
   readonly capMs: number;
 }
 
 /**
- * The wait after attempt number `attempt` (from 1): anywhere between nothing and a ceiling that doubles with each attempt
- * ("full jitter"), so that a rack of hosts that failed together does not come back together. `random` is in [0, 1).
+ * The delay after attempt number `attempt` (from 1), in milliseconds: random between 0 and a
+ * ceiling that doubles with each attempt ("full jitter"). Hosts that failed together thus do not
+ * retry together. `random` is in [0, 1).
  */
 export function backoffDelay(attempt: number, { baseMs, capMs }: Backoff, random: number): number {
-  // Past 2^30 every ceiling is the cap; without the bound a long outage ends in Infinity × 0.
+  // From 2^30 on, every ceiling is the cap. Without the bound, a long outage ends in Infinity × 0.
   const doublings = Math.min(Math.max(attempt - 1, 0), 30);
   return Math.floor(random * Math.min(capMs, baseMs * 2 ** doublings));
 }
 
 /**
- * Reads `Retry-After` (RFC 9110, 10.2.3), in seconds or as an HTTP date, as milliseconds from `nowMs` on: never negative and
- * never above `maxMs`, whatever the server asked. Null when there is no such header or it says neither.
+ * Parses `Retry-After` (RFC 9110, 10.2.3), in seconds or as an HTTP date, into milliseconds after
+ * `nowMs`. Limits the result to 0 … `maxMs`. Null without a valid header.
  */
 export function readRetryAfter(header: string | null, nowMs: number, maxMs: number): number | null {
   const text = header?.trim() ?? '';
@@ -29,16 +30,19 @@ export function readRetryAfter(header: string | null, nowMs: number, maxMs: numb
 }
 
 const secondsPattern = /^\d+$/;
-/** The one form that a server may still generate; `Date.parse` alone also takes "-5" for a year. */
+/** The only format that servers may still generate. `Date.parse` alone reads "-5" as a year. */
 const datePattern = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
 
-/** How many of something may come within a time; more are put off. */
+/** The maximum number of events within a time. Further events are delayed. */
 export interface RateLimit {
   readonly most: number;
   readonly withinMs: number;
 }
 
-/** Milliseconds to wait before the next one, when the last ones were at `times` on the clock of `now`, the oldest first. */
+/**
+ * Milliseconds until the next event may occur. `times` are those of the last events, oldest first,
+ * by the clock of `now`.
+ */
 export function pauseFor(times: readonly number[], now: number, { most, withinMs }: RateLimit): number {
   const oldest = times.at(-most);
   return oldest === undefined ? 0 : Math.max(0, oldest + withinMs - now);

@@ -1,6 +1,8 @@
 const mostNamed = 5;
 
-/** The first five names of a list, and how many more there are; six are all named. A name with a blank or a separator is quoted, so that it reads as one name. */
+/**
+ * The first five names, and how many follow; six in full. Quotes names with blanks or separators.
+ */
 export function listNames(names: readonly string[]): string {
   const shown = names.length === mostNamed + 1 ? names : names.slice(0, mostNamed);
   const more = names.length - shown.length;

@@ -1,9 +1,7 @@
-/** Memoisation of pure functions of strings. */
-
-/** Entries that {@link memoizeByString} keeps: a few megabytes at most. */
+/** The maximum number of entries of {@link memoizeByString}: a few megabytes. */
 const maxEntries = 65_536;
 
-/** The same function, which caches its results: of a large network the same addresses are parsed in each pass. */
+/** Caches results: in a large network, each pass parses the same addresses. */
 export function memoizeByString<K extends string, V>(read: (text: K) => V): (text: K) => V {
   const known = new Map<K, V>();
   return (text) => {
@@ -16,7 +14,7 @@ export function memoizeByString<K extends string, V>(read: (text: K) => V): (tex
   };
 }
 
-/** The same function, which caches its last result. */
+/** Caches only the last result. */
 export function memoizeLast<T>(read: (text: string) => T): (text: string) => T {
   let last: { readonly text: string; readonly value: T } | null = null;
   return (text) => {

@@ -1,8 +1,9 @@
 import { Secret } from '../crypto/secret.ts';
 
 /**
- * True when two values are the same plain data: primitives, lists, records and secrets. The order of a record's fields doesn't count,
- * and a field that is undefined is one that isn't there. What both share is not compared again.
+ * True if two values are the same plain data: primitives, lists, records and secrets. Ignores the
+ * order of a record's fields, and treats an undefined field as absent. Does not descend into shared
+ * objects.
  */
 export function sameData(one: unknown, other: unknown): boolean {
   if (Object.is(one, other)) return true;
@@ -17,13 +18,13 @@ export function sameData(one: unknown, other: unknown): boolean {
   return true;
 }
 
-/** Of anything else, as a map or a date, equality would be a guess. */
+/** Other objects, such as maps and dates, are never equal. */
 function isRecord(value: object): value is Record<string, unknown> {
   const prototype = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null;
 }
 
-/** True when both hold the same members, whatever their order. */
+/** True if both contain the same members, in any order. */
 export function sameMembers(one: readonly string[], other: readonly string[]): boolean {
   if (one.length === other.length && one.every((member, at) => member === other[at])) return true;
   const members = new Set(one);

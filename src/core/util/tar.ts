@@ -8,7 +8,8 @@ export interface TarEntry {
 const block = 512;
 
 /**
- * An archive in the ustar form (POSIX.1-1988, tar(5)), of regular files that root alone may read.
+ * Creates an archive in ustar format (POSIX.1-1988, tar(5)) of regular files that only root may
+ * read.
  *
  * @param modified seconds since the epoch
  */
@@ -18,7 +19,7 @@ export function packTar(entries: readonly TarEntry[], modified: number): Uint8Ar
     content,
     new Uint8Array((block - (content.length % block)) % block),
   ]);
-  // Two empty blocks end it.
+  // Two empty blocks end the archive.
   const all = [...parts, new Uint8Array(2 * block)];
   const archive = new Uint8Array(all.reduce((sum, part) => sum + part.length, 0));
   let at = 0;

@@ -2,10 +2,13 @@ import type { InvalidValue } from '../errors/index.ts';
 import { type ProvidedValue, wrong } from './provided-sections.ts';
 import type { Remarks } from './remarks.ts';
 
-/** Packets that AmneziaWG sends in addition. A WireGuard peer drops them. */
+/** Additional packets of AmneziaWG. A WireGuard peer drops them. */
 const added = ['Jc', 'Jmin', 'Jmax', 'I1', 'I2', 'I3', 'I4', 'I5', 'J1', 'J2', 'J3', 'Itime'];
 
-/** What changes WireGuard's own packets, and the values that leave them as they are: `process_line` of amneziawg-tools, config.c. */
+/**
+ * Settings that change WireGuard's own packets, and the values that do not: `process_line` of
+ * amneziawg-tools, config.c.
+ */
 const changing: ReadonlyMap<string, RegExp> = new Map([
   ...[1, 2, 3, 4].map((n) => [`S${n}`, /^0*$/] as const),
   ...[1, 2, 3, 4].map((n) => [`H${n}`, new RegExp(`^(0*${n}(-0*${n})?)?$`)] as const),
@@ -17,9 +20,9 @@ const changing: ReadonlyMap<string, RegExp> = new Map([
 export const amneziaKeys: readonly string[] = [...added, ...changing.keys()];
 
 /**
- * A remark on settings of AmneziaWG that this host does without.
+ * Adds a remark about AmneziaWG settings that this host ignores.
  *
- * @throws InvalidValue where its peers send other packets than WireGuard does: no handshake could succeed
+ * @throws InvalidValue if peers send other packets than WireGuard: no handshake could succeed
  */
 export function checkAmnezia(settings: ReadonlyMap<string, ProvidedValue>, remarks: Remarks): void {
   const fatal = [...settings].filter(([key, { text }]) => changing.get(key)?.test(text) === false);

@@ -1,14 +1,14 @@
 import { maskTokens } from '../crypto/secret.ts';
 
-/** How a section of a wg-quick file differs, without secrets. */
+/** The difference of a section of a wg-quick file, without secrets. */
 export interface SectionDiff {
-  /** The public key of a `[Peer]`; null for everything else. */
+  /** The public key of a `[Peer]`. Null for all other lines. */
   readonly peer: string | null;
   readonly removed: readonly string[];
   readonly added: readonly string[];
 }
 
-/** The lines that differ between two wg-quick files, by section. Values of secrets are masked, in malformed lines too. */
+/** The lines that differ, by section. Masks secrets, even in malformed lines. */
 export function diffConfig(before: string, after: string): SectionDiff[] {
   const [old, wanted] = [sectionsOf(before), sectionsOf(after)];
   return [...new Set([...old.keys(), ...wanted.keys()])].flatMap((peer) => {
@@ -33,7 +33,7 @@ function missingIn(other: readonly string[], lines: readonly string[]): string[]
   return lines.filter((line) => !present.has(line));
 }
 
-/** A key may stand in a comment or a command too: only a public key's line shows one. */
+/** A key may occur in a comment or a command too, so only the line of a public key shows one. */
 function mask(line: string): string {
   if (/^PublicKey\s*=\s*[A-Za-z0-9+/]{43}=$/i.test(line)) return line;
   const named = line.replace(/((?:private|preshared)key\s*=?).*/i, '$1 [secret]');

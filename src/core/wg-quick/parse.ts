@@ -6,9 +6,9 @@ import type { InterfaceAddress } from '../net/interface-address.ts';
 import type { DesiredPeer, TunnelConfig } from './tunnel-config.ts';
 
 /**
- * Reads a wg-quick file strictly: one `[Interface]`, then `[Peer]`s; only the keys we write ourselves, each once, in our
- * spelling. Hooks, names to resolve, comments behind a value and everything else that wg-quick's own parser would make
- * something of are refused with the line's number.
+ * Parses a wg-quick file strictly: one `[Interface]`, then `[Peer]`s, with only the keys that cpn
+ * writes, each once, in its format. Refuses hooks, names to resolve, comments after a value, and
+ * anything else that wg-quick would interpret. The error has the line number.
  */
 export function parseConfig(text: string): TunnelConfig {
   const [first, ...rest] = readSections(text);
@@ -25,7 +25,7 @@ interface ParsedSection {
   readonly values: ReadonlyMap<string, string>;
 }
 
-/** The keys that a wg-quick file may have, by section: no hook, nothing that runs, resolves or routes in addition to cpn. */
+/** The allowed keys of a wg-quick file, by section: none that runs commands, resolves or routes. */
 export const allowedKeys = {
   Interface: ['PrivateKey', 'Address', 'ListenPort', 'FwMark', 'MTU'],
   Peer: ['PublicKey', 'PresharedKey', 'AllowedIPs', 'Endpoint', 'PersistentKeepalive'],
@@ -103,7 +103,7 @@ function readInterfaceAddress(text: string): InterfaceAddress {
   return { address, length: readNumber('Address', length, 0, familyOf(address) === 4 ? 32 : 128) };
 }
 
-/** In the spelling of `wg showconf`. */
+/** The format of `wg showconf`. */
 function readMark(text: string): number {
   if (/^0x[1-9a-f][0-9a-f]{0,7}$/.test(text)) return Number(text);
   throw new InvalidValue('FwMark', text, 'is not a mark', 'write it like 0xca6c');

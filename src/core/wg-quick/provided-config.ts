@@ -7,27 +7,28 @@ import { type ProvidedPeer, type SkippedSection, tryPeer } from './provided-peer
 import { type ProvidedSection, readSections, wrong } from './provided-sections.ts';
 import { Remarks } from './remarks.ts';
 
-/** What a service's wg-quick text says, as far as it is for this host. */
+/** The usable content of a service's wg-quick text. */
 export interface ProvidedConfig {
-  /** Null where it names none. */
+  /** Null if the text has none. */
   readonly address: InterfaceAddress | null;
-  /** Of the private key in it; null where it names none, or a blank to be filled in. */
+  /** The public key of its private key. Null if it has none, or only a placeholder. */
   readonly publicKey: PublicKey | null;
   readonly peers: readonly ProvidedPeer[];
-  /** The `[Peer]`s that cannot be used. */
+  /** The unusable `[Peer]`s. */
   readonly skipped: readonly SkippedSection[];
-  /** The name servers and search domains that it gives. */
+  /** Its name servers and search domains. */
   readonly dns: readonly string[];
-  /** It says `Table = off`: nothing leads to what its peers carry, but to their own addresses. */
+  /** True for `Table = off`: only the addresses of its peers get routes. */
   readonly isTableOff: boolean;
-  /** What else of it is not used, a clause each; never a value that is not ours to repeat. */
+  /** Clauses about other unused content. They never quote a value that cpn does not own. */
   readonly remarks: readonly string[];
 }
 
 /**
- * Reads a ready wg-quick text of a service: the allowlist of our own files, in any spelling that wg-quick(8) takes. Other keys, the
- * hooks among them, are skipped with a remark, and so is a peer that cannot be used. ListenPort, FwMark and MTU are this host's own
- * and not read. What else breaks a rule is an InvalidValue that names line and key, never a value.
+ * Parses a service's wg-quick text. It accepts the keys of our own files, in any format that
+ * wg-quick(8) accepts. Skips other keys, such as hooks, and unusable peers with a remark. Ignores
+ * ListenPort, FwMark and MTU, which this host sets. Other violations throw an InvalidValue that
+ * names line and key, never a value.
  */
 export function parseProvidedConfig(text: string): ProvidedConfig {
   const remarks = new Remarks();
@@ -46,7 +47,7 @@ export function parseProvidedConfig(text: string): ProvidedConfig {
   };
 }
 
-/** The name servers and search domains; what is neither is left out. */
+/** The name servers and search domains. Leaves out other values. */
 function readDns({ values }: ProvidedSection, remarks: Remarks): readonly string[] {
   const given = values.get('DNS') ?? [];
   const names = given.flatMap(({ text }) => splitWords(text));
@@ -67,7 +68,7 @@ function readTable({ values }: ProvidedSection, remarks: Remarks): boolean {
   return text === 'off';
 }
 
-/** The address with the range that it is in. A bare one is alone in its range, as wg-quick has it. */
+/** The address with its subnet. Without a length it is a /32, as in wg-quick. */
 function readAddress({ values }: ProvidedSection, remarks: Remarks): InterfaceAddress | null {
   const given = values.get('Address') ?? [];
   const all = given.flatMap(({ text, line }) => splitWords(text).map((address) => ({ text: address, line })));
@@ -87,7 +88,7 @@ function readAddress({ values }: ProvidedSection, remarks: Remarks): InterfaceAd
   return { address: parsed, length: number };
 }
 
-/** A blank such as `YOUR_PRIVATE_KEY` is filled in by us. */
+/** Null for a placeholder such as `YOUR_PRIVATE_KEY`. */
 function readOwnKey({ values }: ProvidedSection): PublicKey | null {
   const text = values.get('PrivateKey')?.at(-1)?.text ?? '';
   return /^[A-Za-z0-9+/]{43}=$/.test(text) ? keyPairOf(new Secret(text)).publicKey : null;

@@ -2,8 +2,9 @@ import { InvalidValue } from '../errors/index.ts';
 import { type Endpoint, formatEndpoint, parseEndpoint } from '../net/endpoint.ts';
 
 /**
- * An endpoint as wg reads it (`parse_endpoint` in config.c): a host that may stand in brackets, and behind the last colon a port, which
- * may have the name of a service. A name in letters of any language becomes what resolvers take (IDNA).
+ * Parses an endpoint as wg does (`parse_endpoint` in config.c). The host may be in brackets. A
+ * port, or the name of a service, follows the last colon. Converts a name in any language for
+ * resolvers (IDNA).
  */
 export function parseProvidedEndpoint(text: string): Endpoint {
   const isBracketed = text.startsWith('[');
@@ -12,11 +13,11 @@ export function parseProvidedEndpoint(text: string): Endpoint {
   const host = isBracketed ? text.slice(1, at - 1) : text.slice(0, at);
   if (host.includes('%'))
     throw wrong('has a zone, which names an interface of one host and is not taken from a service');
-  // Bracketed again where it is an IPv6 address: parseEndpoint has the rules.
+  // Formatted again with brackets for IPv6, because parseEndpoint has the rules.
   return parseEndpoint(formatEndpoint({ host: spellInAscii(host), port: readPort(text.slice(at + 1)) }));
 }
 
-/** Digits, or a name that a host's /etc/services has for UDP. A port above 65535 wraps around in wg, and is refused here. */
+/** Digits, or a UDP service of /etc/services. A port above 65535, which wraps in wg, is refused. */
 function readPort(text: string): number {
   const named = servicePorts.find(([name]) => name === text);
   if (named !== undefined) return named[1];
@@ -24,7 +25,7 @@ function readPort(text: string): number {
   return Number(text);
 }
 
-/** UDP ports by their names (IANA's registry; services(5)) that tunnels are put on. */
+/** UDP ports on which tunnels listen, by service name (IANA's registry; services(5)). */
 export const servicePorts: readonly (readonly [string, number])[] = [
   ['domain', 53],
   ['bootps', 67],

@@ -6,7 +6,7 @@ import type { Endpoint } from '../net/endpoint.ts';
 import { parseProvidedEndpoint } from './provided-endpoint.ts';
 import { type ProvidedSection, readAll, readLast, wrong } from './provided-sections.ts';
 
-/** A `[Peer]` of a service's text. The endpoint may be a name, which we resolve. */
+/** A `[Peer]` of a service's text. The endpoint may be a name, which cpn resolves. */
 export interface ProvidedPeer {
   readonly publicKey: PublicKey;
   readonly presharedKey: Secret | null;
@@ -15,7 +15,7 @@ export interface ProvidedPeer {
   readonly keepalive: number | null;
 }
 
-/** A `[Peer]` that cannot be used: its key, where it can be read, and why. */
+/** An unusable `[Peer]`: its key, if readable, and the reason. */
 export interface SkippedSection {
   readonly publicKey: string | null;
   readonly reason: string;
@@ -43,13 +43,13 @@ function readPeer(section: ProvidedSection): ProvidedPeer {
   };
 }
 
-/** An address alone is a prefix too: `wg` takes it for the one that holds nothing else. */
+/** An address becomes its host prefix, as in `wg`. */
 function readPrefix(text: string): Prefix {
   const isAlone = !text.includes('/');
   return parseRange(isAlone ? `${text}/${text.includes(':') ? 128 : 32}` : text.replace(/\/0+(?=\d)/, '/'));
 }
 
-/** Seconds; `off` and 0 are none. */
+/** Seconds. `off` and 0 mean none. */
 function readKeepalive(text: string): number {
   if (text.toLowerCase() === 'off') return 0;
   const seconds = /^[0-9]{1,10}$/.test(text) ? Number(text) : Number.NaN;
@@ -57,7 +57,7 @@ function readKeepalive(text: string): number {
   return seconds;
 }
 
-/** wg separates by commas alone. */
+/** wg separates only by commas. */
 function split(text: string): string[] {
   return text.split(',').filter((part) => part !== '');
 }

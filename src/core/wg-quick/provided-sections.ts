@@ -5,7 +5,7 @@ import type { Remarks } from './remarks.ts';
 /** One `[Peer]`, or all `[Interface]`s of a text together. */
 export interface ProvidedSection {
   readonly line: number;
-  /** The values of each key that is read, in the order of their lines. */
+  /** The values of each accepted key, in the order of their lines. */
   readonly values: Map<string, ProvidedValue[]>;
 }
 
@@ -15,31 +15,33 @@ export interface ProvidedValue {
 }
 
 export interface Sections {
-  /** Null where the text has no `[Interface]`. */
+  /** Null if the text has no `[Interface]`. */
   readonly own: ProvidedSection | null;
   readonly peers: readonly ProvidedSection[];
-  /** The other keys of the interface that were asked for, each with its last value. */
+  /** Other requested keys of the interface, each with its last value. */
   readonly others: ReadonlyMap<string, ProvidedValue>;
 }
 
-/** What wg-quick(8) reads itself in an `[Interface]`. It hands all other lines to wg(8). */
+/** The keys that wg-quick(8) reads in an `[Interface]`. It passes other lines to wg(8). */
 const quickKeys: readonly string[] = ['Address', 'MTU', 'DNS', 'Table'];
 
-/** The keys that are read, in addition to those of our own files. */
+/** The accepted keys, in addition to those of our own files. */
 const readKeys = { Interface: [...allowedKeys.Interface, 'DNS', 'Table'], Peer: allowedKeys.Peer } as const;
 
-/** Values of these add up. Of other keys the last one counts. */
+/** Keys whose values add up. For other keys, the last value counts. */
 const lists: readonly string[] = ['Address', 'AllowedIPs', 'DNS'];
 
-/** Keys whose values are this host's own, and not read. */
+/** Keys whose values this host sets, so they are not read. */
 const ignored: readonly string[] = ['ListenPort', 'FwMark', 'MTU'];
 
 /**
- * Splits a text as wg-quick and wg do: `parse_options` in wg-quick, `config_read_line` and `process_line` in config.c. Letters may be
- * small or capital. wg drops every blank of a line, also in headings and keys; wg-quick only those around a key or a value. A second
- * `[Interface]` adds to the first. A byte order mark is left out, which wg refuses.
+ * Splits a text as wg-quick and wg do: `parse_options` in wg-quick, `config_read_line` and
+ * `process_line` in config.c. Ignores case. wg drops every blank of a line, even in headings and
+ * keys, and wg-quick only those around a key or a value. A second `[Interface]` adds to the first.
+ * Drops a byte order mark, which wg refuses.
  *
- * @param otherKeys keys of the interface that the caller reads in `others`; each other unknown key is a remark.
+ * @param otherKeys keys of the interface to return in `others`; each other unknown key becomes a
+ * remark
  */
 export function readSections(text: string, remarks: Remarks, otherKeys: readonly string[]): Sections {
   const reader = new SectionReader(remarks, otherKeys);
@@ -61,9 +63,9 @@ class SectionReader implements Sections {
   readonly others = new Map<string, ProvidedValue>();
   readonly #remarks: Remarks;
   readonly #otherKeys: readonly string[];
-  /** Undefined before the first heading; null in a section that is skipped. */
+  /** Undefined before the first heading. Null in a skipped section. */
   #current: { readonly section: ProvidedSection; readonly name: Name } | null | undefined;
-  /** True where wg-quick reads the heading as `[Interface]`. */
+  /** True if wg-quick reads the heading as `[Interface]`. */
   #isForQuick = false;
 
   constructor(remarks: Remarks, otherKeys: readonly string[]) {
@@ -96,7 +98,7 @@ class SectionReader implements Sections {
   }
 
   #addValue(raw: string, content: string, line: number): void {
-    // Cut rather than matched: a text of a service is long, and a pattern could look at its spaces again and again.
+    // Uses indexOf: a service's text may be long, and a pattern could backtrack over its spaces.
     const at = content.indexOf('=');
     const [spelled, text] = [content.slice(0, Math.max(at, 0)).trim(), content.slice(at + 1).trim()];
     const key = dropBlanks(spelled);
@@ -141,14 +143,14 @@ function blanksRule(key: string, isInKey: boolean): string {
     : `has ${key} below an [Interface] with blanks in its brackets, which wg-quick does not take`;
 }
 
-/** What wg takes for a blank (`char_is_space` in ctype.h), apart from the line feed. */
+/** Drops the blanks of wg (`char_is_space` in ctype.h), except line feeds. */
 function dropBlanks(text: string): string {
   return text.replace(/[\t\v\f\r ]/g, '');
 }
 
 /**
- * What else JavaScript takes for a space is none for wg-quick; and a NUL, which its bash drops, joins what is around it. The name in an
- * endpoint may have letters of any language.
+ * False for other characters that JavaScript treats as spaces, because wg-quick does not, and for
+ * NUL, which its bash drops. The name in an endpoint may have letters of any language.
  */
 function isPlain(raw: string, text: string, key: string): boolean {
   const isAscii = /^[\t\v\f\r\x20-\x7e]*$/.test(raw) && /^[\t\x20-\x7e]*$/.test(text);
@@ -166,8 +168,8 @@ function describeUnused(key: string, line: number): string {
 const hooks = ['preup', 'postup', 'predown', 'postdown'];
 
 /**
- * The values of a key by their parser: of all lines, because one wrong value fails the text in wg, too. Whatever the parser says, no
- * value is in the error.
+ * Parses all values of a key, because one wrong value makes wg refuse the text too. The error
+ * contains no value, even if the parser's error does.
  */
 export function readAll<T>({ values }: ProvidedSection, key: string, parse: (text: string) => T): T[] {
   return (values.get(key) ?? []).map(({ text, line }) => {
@@ -180,7 +182,7 @@ export function readAll<T>({ values }: ProvidedSection, key: string, parse: (tex
   });
 }
 
-/** The value that counts of a key that is no list; null where the key is not there. */
+/** The last value of a key that is no list. Null if the key is absent. */
 export function readLast<T>(section: ProvidedSection, key: string, parse: (text: string) => T): T | null {
   return readAll(section, key, parse).at(-1) ?? null;
 }

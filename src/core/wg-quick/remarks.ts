@@ -1,4 +1,4 @@
-/** Clauses about what is not used; of many only how many there are. */
+/** Clauses about unused settings. Beyond the limit, only their number. */
 export class Remarks {
   readonly #clauses: string[] = [];
   #more = 0;

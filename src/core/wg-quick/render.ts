@@ -7,13 +7,16 @@ import type { DesiredPeer, TunnelConfig } from './tunnel-config.ts';
 const banner = '# Written by cpn, which replaces it as a whole; "cpn status" shows what it stands for.';
 
 export interface RenderOptions {
-  /** The comment that the text begins with; by default that of our own files. */
+  /** The comment at the start of the text. By default that of our own files. */
   readonly heading?: string;
-  /** A text and the configuration that it was parsed as: sections that it has already need not be read back. */
+  /** A text with its configuration. Sections that it already contains are not parsed again. */
   readonly saved?: { readonly text: string; readonly config: TunnelConfig } | null;
 }
 
-/** Writes a configuration as a wg-quick file, and reads back each section before anything else does: it must mean what was meant. */
+/**
+ * Renders a configuration as a wg-quick file. Parses each new section back, to verify that it has
+ * the intended meaning.
+ */
 export function renderConfig(config: TunnelConfig, { heading = banner, saved = null }: RenderOptions = {}): string {
   const own = `${heading}\n${renderInterface(config)}`;
   const sections = config.peers.map(renderPeer);
@@ -28,7 +31,7 @@ export function renderConfig(config: TunnelConfig, { heading = banner, saved = n
   return `${[own, ...sections].join('\n')}\n`;
 }
 
-/** The peers of a file by the text of their sections; none where the text has sections in another form than ours. */
+/** The peers of a file by the text of their sections. Empty if a section has another format. */
 function indexSections(saved: RenderOptions['saved']): ReadonlyMap<string, DesiredPeer> {
   const start = '\n[Peer]\n';
   const [, ...bodies] = saved ? saved.text.trimEnd().split(`\n${start}`) : [];
@@ -60,7 +63,7 @@ function renderPeer({ publicKey, presharedKey, allowedIps, endpoint, keepalive }
   ].join('\n');
 }
 
-/** Everything in the open, secrets too: for comparing, never for showing. */
+/** Includes secrets in clear text. Only for comparison, never for output. */
 function reveal(config: TunnelConfig): string {
   const peers = config.peers.map((peer) => ({ ...peer, presharedKey: peer.presharedKey?.reveal() ?? null }));
   const { privateKey, address, listenPort, fwmark, mtu } = config;

@@ -4,8 +4,9 @@ import type { ProvidedConfig } from './provided-config.ts';
 import type { ProvidedPeer } from './provided-peer.ts';
 
 /**
- * Settles what peers of a text contradict each other about, as WireGuard does: a key that stands twice counts as its last section has it,
- * a prefix is the last peer's, and a peer with this host's own key is none. No peer gets this host's own address. Each case is a remark.
+ * Resolves contradictions between peers of a text, as WireGuard does. For a duplicate key, the last
+ * section counts. A duplicate prefix belongs to the last peer. A peer with this host's own key is
+ * dropped, and no peer gets this host's own address. Each case adds a remark.
  */
 export function settlePeers(config: ProvidedConfig, own: { publicKey: PublicKey; address: Address }): ProvidedConfig {
   const remarks = new Set<string>();

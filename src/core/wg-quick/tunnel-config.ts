@@ -4,25 +4,25 @@ import type { Prefix } from '../net/cidr.ts';
 import type { SocketEndpoint } from '../net/endpoint.ts';
 import type { InterfaceAddress } from '../net/interface-address.ts';
 
-/** A peer as WireGuard is to hold it. Null is a value: no key, no endpoint known, no keepalive. */
+/** The desired peer in WireGuard. Null is a value: no key, no endpoint, no keepalive. */
 export interface DesiredPeer {
   readonly publicKey: PublicKey;
   readonly presharedKey: Secret | null;
   readonly endpoint: SocketEndpoint | null;
   readonly allowedIps: readonly Prefix[];
-  /** Seconds between keepalives, or null for none. */
+  /** Seconds between keepalives. Null for none. */
   readonly keepalive: number | null;
 }
 
-/** A wg-quick configuration in typed values: what is written to the file, and what the interface is to be. */
+/** A wg-quick configuration as typed values: the content of the file, and the desired interface. */
 export interface TunnelConfig {
   readonly privateKey: Secret;
   /** Null leaves the port to the kernel. */
   readonly listenPort: number | null;
-  /** The mark on what WireGuard itself sends; null for none. */
+  /** The mark on WireGuard's own packets. Null for none. */
   readonly fwmark: number | null;
   readonly mtu: number;
-  /** The interface's own address with the length of the range that is on-link. */
+  /** The interface's own address, with the length of its on-link range. */
   readonly address: InterfaceAddress;
   readonly peers: readonly DesiredPeer[];
 }

@@ -115,7 +115,7 @@ async function namespaceOf(pid: string): Promise<number | null> {
   );
 }
 
-/** True for a program that changes interfaces, routes, packet rules or peers without a command. */
+/** True for a daemon that manages interfaces, routes, packet rules or WireGuard peers. */
 function isNetworkDaemon(name: string): boolean {
   return daemons.has(name) || wireguardDaemon.test(name);
 }

@@ -18,9 +18,9 @@ const established =
 const listening = /^ *\d+: [0-9A-F]+:([0-9A-F]{4}) [0-9A-F]+:[0-9A-F]{4} 0A(?: |$)/gm;
 
 /**
- * Reads the SSH sessions to this host. Inspects processes only if a client may be connected: on a
- * machine with much memory, reading the tables already takes milliseconds, and inspecting all
- * processes takes as long again.
+ * Reads the SSH sessions to this host. Inspects processes only if a client may be connected. On a
+ * machine with much memory, reading the tables takes milliseconds, and inspecting all processes
+ * takes as long again.
  */
 export async function readSshClients(sshConnection: string | undefined): Promise<SshClient[]> {
   const tables = ['/proc/net/tcp', '/proc/net/tcp6'].map(readIfThere).join('\n');

@@ -43,10 +43,10 @@ export function isOnLink(prefix: Prefix, address: InterfaceAddress): boolean {
 }
 
 /**
- * Adds a placeholder peer for the subnet of the address, for platforms where an address has no
- * route to its subnet (macOS). wg-quick adds the route for that peer, which is removed immediately,
- * and the route stays. A peer that is added later then needs no new route, and so no restart. Null
- * if no such peer is needed.
+ * Adds a placeholder peer for the subnet of the address, for platforms without a route to that
+ * subnet (macOS). wg-quick adds its route. The peer is then removed immediately, and the route
+ * stays. A peer that is added later then needs no new route, and so no restart. Null if no such
+ * peer is needed.
  *
  * @param random 32 bytes
  */

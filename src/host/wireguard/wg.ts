@@ -60,7 +60,7 @@ export function removalArgs({ link, publicKeys }: RemovePeers): string[][] {
 
 /**
  * The calls that remove and re-add peers: one for all peers without a preshared key, and one for
- * each other peer, because `wg set` reads a single stdin.
+ * each other peer. `wg set` reads only one stdin.
  */
 export function renewalCalls({ link, peers }: RenewPeers): { readonly args: string[]; readonly input?: Secret }[] {
   const open = peers.filter((peer) => peer.presharedKey === null);

@@ -41,7 +41,7 @@ export function createMetrics(): DaemonMetrics {
 
 /**
  * Sets the process metrics under their usual names. prom-client's own keep a 10 ms timer running,
- * which drains a laptop's battery, and some have names that promtool rejects.
+ * which drains a laptop's battery. Some have names that promtool rejects.
  */
 function setProcessMetrics(registry: Registry): void {
   const registers = [registry];

@@ -44,7 +44,7 @@ async function readUfw(run: Run, link: string, port: number): Promise<PortState[
 }
 
 /**
- * Parses `ufw show added` (ufw(8)) for UDP to a port from anywhere. ufw has at most one such rule,
+ * Parses `ufw show added` (ufw(8)) for UDP to a port from anywhere. At most one such rule exists,
  * which a further `ufw allow` or `ufw deny` replaces. There may be a second rule for both
  * protocols. The first rule applies.
  */
