@@ -124,7 +124,7 @@ function forwarderRules(fromTunnel: string, { at, served, vrf, addresses }: Arri
   const taken = widest([hostPrefix(at), ...served.filter((prefix) => isOfFamily(prefix) && !isDefaultRoute(prefix))]);
   const except = writeOne('daddr', taken, '!= ');
   const everything = served.some((prefix) => isOfFamily(prefix) && isDefaultRoute(prefix));
-  // The kernel's table of local addresses has none of a VRF (fib_table_lookup in
+  // The kernel's table of local addresses lacks those of a VRF (fib_table_lookup in
   // net/ipv4/fib_frontend.c).
   const own = vrf === null ? null : addresses.filter(isOfFamily);
   const local = own === null ? 'fib daddr type local' : own.length > 0 && writeOne('daddr', own.map(hostPrefix));

@@ -42,7 +42,7 @@ export function tunnelRules(
   ];
 }
 
-/** Sends the packets that our packet rules mark past the tunnel. */
+/** Sends past the tunnel the packets that our packet rules mark. */
 const outsideRule = makeRule(rulePriority.source, { fwmark: outsideMark, mask: outsideMark, goto: rulePriority.end });
 
 /** Uses the main table first, without its default route. */
