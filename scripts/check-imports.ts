@@ -358,6 +358,7 @@ const TABLE: readonly Rule[] = [
       'src/core/events/',
       'src/core/export/device-profile.ts',
       'src/core/export/find-losses.ts',
+      'src/core/map/connector-rank.ts',
       'src/core/names/label.ts',
       'src/core/util/list-names.ts',
       'preact',

@@ -6,6 +6,7 @@ import {
   type RouteVerdict,
   type RouteVote,
 } from '../../core/health/verdict/verdict.ts';
+import { compareConnectors } from '../../core/map/connector-rank.ts';
 import { readService } from '../push/to-contract.ts';
 import type { Revision } from '../store/changes.ts';
 import { listPeerHealth, readNetworkHealth, type StoredHealth } from '../store/health.ts';
@@ -114,7 +115,9 @@ export function judgeNetwork(
   );
   const isSilent = ({ peer }: StoredObservation) => peers.get(peer.id)?.isHeard !== true;
   const voters = observed.filter((each) => !isSilent(each));
-  const connectors = observed.filter(({ peer }) => peer.peer_type === 'connector').toSorted(compareRank);
+  const connectors = observed
+    .filter(({ peer }) => peer.peer_type === 'connector')
+    .toSorted((one, other) => compareConnectors(one.peer, other.peer));
   const routes = network.routes.map((route) => {
     const serving = connectors.filter(({ peer }) => readService(network, peer).assigned.includes(route));
     const { votes, isUnreached } = readVotes(route, voters, new Set(serving.map(({ peer }) => peer.id)));
@@ -160,12 +163,4 @@ function readVotes(route: string, voters: readonly StoredObservation[], serving:
   if (!isCutOff) return { votes, isUnreached: false };
   const paths = only.report.paths.filter(({ peer }) => serving.has(peer));
   return { votes: [], isUnreached: paths.length > 0 && paths.every(({ path }) => path === 'never') };
-}
-
-/** The order in which hosts prefer connectors. */
-function compareRank({ peer: one }: StoredObservation, { peer: other }: StoredObservation): number {
-  const since = ({ serving_since }: StoredPeer) => (serving_since === null ? Infinity : Date.parse(serving_since));
-  if (one.priority !== other.priority) return other.priority - one.priority;
-  if (since(one) !== since(other)) return since(one) - since(other);
-  return one.id - other.id;
 }

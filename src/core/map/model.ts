@@ -5,6 +5,8 @@ import type { Secret } from '../crypto/secret.ts';
 import type { Address, Prefix } from '../net/cidr.ts';
 import type { Endpoint } from '../net/endpoint.ts';
 
+export { comparePeerIds } from './connector-rank.ts';
+
 /** The kinds of peers, in the contract's terms. */
 export const peerTypes = ['connector', 'admin_device', 'origin'] as const satisfies readonly PeerType[];
 
@@ -140,11 +142,4 @@ export interface ProvidedRemarks {
   readonly dns: readonly string[];
   /** The parts that are not used, a clause each. */
   readonly remarks: readonly string[];
-}
-
-/** Orders ids identically on every host: numbers by size, before strings by code unit. */
-export function comparePeerIds(a: Id, b: Id): number {
-  if (typeof a === 'number' && typeof b === 'number') return a - b;
-  if (typeof a !== typeof b) return typeof a === 'number' ? -1 : 1;
-  return a < b ? -1 : a > b ? 1 : 0;
 }

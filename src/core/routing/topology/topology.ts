@@ -1,3 +1,4 @@
+import { compareConnectors, type RankedConnector } from '../../map/connector-rank.ts';
 import { comparePeerIds, type Peer, type PeerFailure } from '../../map/model.ts';
 import { comparePrefixes, hostPrefix, type Prefix } from '../../net/cidr.ts';
 import type { Endpoint } from '../../net/endpoint.ts';
@@ -126,10 +127,7 @@ function reachProvided({ map, self, acceptRoutes }: NetworkView, own: readonly P
  * Orders connectors by these criteria, so that hosts with the same observations get the same order:
  * 1. Healthy connectors precede recovering ones, and these precede silent ones.
  * 2. Among failed connectors, the one with the latest sign of life is first.
- * 3. The highest priority.
- * 4. The longest time in service. A newcomer therefore ranks last, with or without an endpoint, and
- *    takes no route from a connector in service.
- * 5. The lowest id.
+ * 3. Their rank; see {@link compareConnectors}.
  */
 export function rankConnectors(failed: readonly PeerFailure[]) {
   const failures = new Map(failed.map((each) => [each.peer, each]));
@@ -137,15 +135,10 @@ export function rankConnectors(failed: readonly PeerFailure[]) {
   const illness = (peer: Peer) => (isSilent(peer) ? 2 : failures.has(peer.id) ? 1 : 0);
   const heardOf = ({ id }: Peer) => failures.get(id)?.heard ?? 0;
   const compare = (a: Peer, b: Peer) =>
-    illness(a) - illness(b) ||
-    heardOf(b) - heardOf(a) ||
-    (b.priority ?? 0) - (a.priority ?? 0) ||
-    servingSince(a) - servingSince(b) ||
-    comparePeerIds(a.id, b.id);
+    illness(a) - illness(b) || heardOf(b) - heardOf(a) || compareConnectors(rankOf(a), rankOf(b));
   return { isSilent, compare };
 }
 
-/** Connectors without `serving_since` rank last. */
-function servingSince({ servingSince = Number.MAX_SAFE_INTEGER }: Peer): number {
-  return servingSince;
+function rankOf({ id, priority, servingSince }: Peer): RankedConnector {
+  return { id, priority, serving_since: servingSince };
 }
