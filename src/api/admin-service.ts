@@ -50,23 +50,35 @@ type Result<Of> =
 
 /** Which part of the audit: the newest entries, or those before the one with the id `before`. */
 type AuditPage = { readonly before?: Id; readonly limit?: number };
-/** Which events, oldest first: the newest ones, or those after the one with the id `after`, for which the service may wait. */
+/**
+ * Which events, oldest first: the newest ones, or those after the one with the id `after`, for
+ * which the service may wait.
+ */
 export type EventPage = { readonly after?: Id; readonly limit?: number; readonly wait?: Wait };
 
-/** The operations of an administrator on the service, as {@link operations} lists them. All but `login` need its token. */
+/**
+ * The operations of an administrator on the service, as {@link operations} lists them. All but
+ * `login` need its token.
+ */
 export type AdminService = {
   readonly [Name in keyof Omit<Operations, 'readAudit' | 'readEvents' | 'readRemovals'>]: (
     ...input: [...Ids<Operations[Name]['path']>, ...Input<Operations[Name]>]
   ) => Promise<Result<Operations[Name]>>;
 } & {
   login(email: string, password: Secret, device: string): Promise<Session>;
-  /** Whether the service describes an extension; what it does not describe it must not be asked for. */
+  /**
+   * Whether the service describes an extension; what it does not describe it must not be asked for.
+   */
   describes(feature: AdminFeature): Promise<boolean>;
-  /** What was done in the organization, newest first: up to `limit` entries, or as many as the service gives. */
+  /**
+   * What was done in the organization, newest first: up to `limit` entries, or as many as the
+   * service gives.
+   */
   readAudit(page?: AuditPage): Promise<AuditEntry[]>;
   /**
-   * Which hosts of a network have not applied the last removal of a peer. Waits up to so many seconds for those that may do so soon.
-   * Null from a service that does not describe that it notes this.
+   * Which hosts of a network have not applied the last removal of a peer. Waits up to so many
+   * seconds for those that may do so soon. Null from a service that does not describe that it notes
+   * this.
    */
   readRemovals(network: Id, waitSeconds: number): Promise<PendingHost[] | null>;
   /**
@@ -93,8 +105,8 @@ const loginRemedies = {
 const goneRemedies = { 404: 'see "cpn network list" for the ids there are' };
 
 /**
- * The operations of an administrator on the control plane at `address`; `token` is null before the login. Throws InvalidValue for an
- * address that nothing may be sent to.
+ * The operations of an administrator on the control plane at `address`; `token` is null before the
+ * login. Throws InvalidValue for an address that nothing may be sent to.
  */
 export function connectAdminService(
   address: ServiceAddress,
@@ -182,7 +194,8 @@ function composeCall(operation: Operation, input: readonly unknown[]) {
     path: `${fill(operation.path, encodeURIComponent)}${query.size > 0 ? `?${query}` : ''}`,
     ...(json && { json }),
     secrets,
-    // A second POST makes a second token, network or key; a second PUT gives a password that is no longer the current one.
+    // A second POST makes a second token, network or key; a second PUT gives a password that is no
+    // longer the current one.
     repeatable: method !== 'POST' && method !== 'PUT',
     answered: reply !== undefined,
     ...(receive && { receive }),

@@ -33,7 +33,10 @@ import type { Call } from './http/attempt.ts';
 import { readIfJson, readOptional } from './http/body.ts';
 import type { Remedies } from './http/error-reply.ts';
 
-/** An operation of an administrator. Its ids stand in braces in `what` and `path`, in the order of its arguments. */
+/**
+ * An operation of an administrator. Its ids stand in braces in `what` and `path`, in the order of
+ * its arguments.
+ */
 export interface Operation {
   /** The subject of "was refused". */
   readonly what: string;
@@ -51,7 +54,10 @@ export interface Operation {
   readonly receive?: Call['receive'];
   /** The extension of the contract that must be described; without it there is no request. */
   readonly feature?: AdminFeature;
-  /** In place of the reply of a service without the operation, as its description or a 404 or 405 shows. */
+  /**
+   * In place of the reply of a service without the operation, as its description or a 404 or 405
+   * shows.
+   */
   readonly otherwise?: null | readonly never[];
   /** In place of what a 404 of a network means. */
   readonly remedies?: Remedies;
@@ -82,7 +88,10 @@ const outdated = 'nothing was changed; run it again, or use --add-route and --re
 const noUsers = absent('administration of users');
 const noTokens = absent('personal tokens');
 
-/** The operations of an administrator: the one place for the path, the schemas and the remedies of each. */
+/**
+ * The operations of an administrator: the one place for the path, the schemas and the remedies of
+ * each.
+ */
 export const operations = {
   logout: post('/api/auth/logout', 'the logout'),
   profile: get('/api/auth/me', 'reading the profile', { reply: decodeProfile, receive: readIfJson }),
@@ -103,7 +112,10 @@ export const operations = {
   deleteNetwork: remove(network, 'deleting network {network}'),
 
   createKey: post(keys, 'making a key for network {network}', { body: CreateEnrollmentKey, reply: decodeNewKey }),
-  /** The keys that were not revoked, without their tokens; a service may leave out those of no use, unless all are asked for. */
+  /**
+   * The keys that were not revoked, without their tokens; a service may leave out those of no use,
+   * unless all are asked for.
+   */
   listKeys: get(keys, 'listing the keys of network {network}', {
     query: ['all'],
     reply: decodeKeys,
@@ -115,7 +127,10 @@ export const operations = {
     remedies: unlessAbsent('cpn key list', 'revoke keys'),
   }),
 
-  /** The suspended and expired peers of a network; none from a service that does not describe that there may be some. */
+  /**
+   * The suspended and expired peers of a network; none from a service that does not describe that
+   * there may be some.
+   */
   listPeersOut: get(`${peers}?suspended=true`, 'listing the suspended peers of network {network}', {
     reply: decodePeersOut,
     isList: true,
@@ -131,7 +146,10 @@ export const operations = {
   /** A peer that is not there is a Refused 404: the id may have been a slip. */
   removePeer: remove(`${peers}/{peer}`, 'removing peer {peer} of network {network}'),
 
-  /** What hosts observe of each other; null from a service that does not describe that it collects it. */
+  /**
+   * What hosts observe of each other; null from a service that does not describe that it collects
+   * it.
+   */
   readHealth: get(`${network}/health`, 'reading the health of network {network}', {
     reply: decodeHealth,
     feature: 'network-health',
@@ -150,13 +168,19 @@ export const operations = {
   listUsers: get('/api/users', 'listing the users', { reply: decodeUsers, isList: true, remedies: noUsers }),
   /** `current_password` is the caller's, which proves the caller where its login is not recent. */
   createUser: post('/api/users', 'making the user', { body: CreateUser, reply: decodeUser, remedies: noUsers }),
-  /** Sets the fields given; the others stay as they are. To raise a role takes `current_password` too. */
+  /**
+   * Sets the fields given; the others stay as they are. To raise a role takes `current_password`
+   * too.
+   */
   updateUser: patch('/api/users/{user}', 'changing user {user}', {
     body: ChangeUser,
     reply: decodeChangedUser,
     remedies: unlessAbsent('cpn user list', 'change users', 'the users'),
   }),
-  /** Removes a user with all its sessions and tokens, and without `keep_keys` with the usable enrolment keys that it made. */
+  /**
+   * Removes a user with all its sessions and tokens, and without `keep_keys` with the usable
+   * enrolment keys that it made.
+   */
   deleteUser: remove('/api/users/{user}', 'removing user {user}', {
     query: ['keep_keys'],
     reply: decodeUserRemoval,
@@ -164,7 +188,10 @@ export const operations = {
     remedies: seeList('cpn user list'),
   }),
 
-  /** Changes the caller's own password, and ends its sessions. A service of before `keep_tokens` keeps the tokens in any case. */
+  /**
+   * Changes the caller's own password, and ends its sessions. A service of before `keep_tokens`
+   * keeps the tokens in any case.
+   */
   changePassword: put('/api/auth/password', 'changing the password', {
     body: ChangePassword,
     reply: decodePasswordChange,

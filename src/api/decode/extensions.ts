@@ -10,8 +10,8 @@ import { identifier } from '../../contract/text.ts';
 import { PasswordChange as PasswordChangeReply, User as UserReply } from '../../contract/user.ts';
 import { type Decoder, listOf, optionalResource, type Received, resource } from './resource.ts';
 
-// The extensions of the contract as a client reads them: what it uses of each, and what earlier and later versions may leave out or
-// put otherwise.
+// The extensions of the contract as a client reads them: what it uses of each, and what earlier and
+// later versions may leave out or put otherwise.
 
 const KeyOfNetwork = EnrollmentKeyOfNetwork.pick({ id: true, name: true, network: true });
 /** An enrolment key in a list of several networks. */
@@ -28,7 +28,10 @@ export const decodeChangedUser = resource(UserReply.extend({ keys_revoked: z.arr
 export const decodeUserRemoval = optionalResource(z.object({ keys_revoked: z.array(KeyOfNetwork).nullable() }));
 
 const { sessions_ended, access_token, expires_at } = PasswordChangeReply.shape;
-/** Null for what the service does not report. The session is one in place of that of the call, which ended. */
+/**
+ * Null for what the service does not report. The session is one in place of that of the call, which
+ * ended.
+ */
 export const decodePasswordChange = optionalResource(
   z.object({
     sessions_ended: sessions_ended.nullable(),

@@ -8,7 +8,9 @@ import { decodeId } from './id.ts';
 import { decodeToken } from './map.ts';
 import { maxPeers } from './network.ts';
 
-/** A resource of the contract as a client gets it: its ids may be words, and its tokens are secrets. */
+/**
+ * A resource of the contract as a client gets it: its ids may be words, and its tokens are secrets.
+ */
 export type Received<Value> = Value extends readonly (infer Item)[]
   ? Received<Item>[]
   : Value extends object
@@ -29,8 +31,9 @@ export type Decoder<Value> = (body: unknown, source: Source) => Value;
 const usualLength = 64;
 
 /**
- * A decoder of one resource by its schema of the contract. It drops unknown properties, and takes null for a property that is absent and
- * may be null. Its errors name the property, never a value. `name` is what they call the resource.
+ * A decoder of one resource by its schema of the contract. It drops unknown properties, and takes
+ * null for a property that is absent and may be null. Its errors name the property, never a value.
+ * `name` is what they call the resource.
  */
 export function resource<Schema extends z.ZodType>(schema: Schema, name = ''): Decoder<Received<z.output<Schema>>> {
   return (body, source) => decodeField(schema, Field.ofReply(body, source).as(name));

@@ -5,14 +5,18 @@ export interface RankedConnector {
   readonly id: number | string;
   /** 0 where it is absent. */
   readonly priority?: number | undefined;
-  /** In ISO 8601, or milliseconds since 1970. A connector without it comes after those that have it. */
+  /**
+   * In ISO 8601, or milliseconds since 1970. A connector without it comes after those that have it.
+   */
   readonly serving_since?: string | number | null | undefined;
 }
 
 /**
- * The order in which hosts prefer connectors of the same health, the same on every host, at the control plane and in the console:
+ * The order in which hosts prefer connectors of the same health, the same on every host, at the
+ * control plane and in the console:
  * 1. The highest priority.
- * 2. The longest time in service. A newcomer therefore ranks last, and takes no route from a connector in service.
+ * 2. The longest time in service. A newcomer therefore ranks last, and takes no route from a
+ *    connector in service.
  * 3. The lowest id.
  */
 export function compareConnectors(one: RankedConnector, other: RankedConnector): number {
