@@ -47,7 +47,7 @@ const COMMENT_WIDTH = 100;
 
 const PLACES = ['src', 'test', 'scripts', 'packaging', 'docs', 'README.md', 'CONTRIBUTING.md', 'SECURITY.md'];
 /** Their comments are checked too. */
-const COMMENTED = /^(scripts|packaging)\/.*\.ts$/;
+const COMMENTED = /^(src|scripts|packaging)\/.*\.(ts|tsx)$/;
 const PATTERN = patternOf(WORDS);
 const COMMENT_PATTERN = patternOf(COMMENT_WORDS);
 const COMMENT_LINE = /^\s*(\/\*\*|\*|\/\/)/;

@@ -92,7 +92,7 @@ export type AdminService = {
 /** The entries of the audit that a service gives in one reply. */
 const auditPage = 200;
 
-/** Only a service that speaks of a second factor has one. */
+/** Matches a refusal that mentions a second factor; other services have none. */
 const secondFactor = /two.factor|2fa|second factor|one.time|\botp\b|\bmfa\b/i;
 
 const loginRemedies = {

@@ -1,7 +1,7 @@
 /**
  * The names under which each field is understood, ours first. The public contract names no field of
  * a reply; what stands behind our own name is what a service without our extensions may call the
- * same thing. Nothing else in the program knows them.
+ * same thing. They occur nowhere else in the program.
  */
 export const aliases = {
   network: {

@@ -1,14 +1,20 @@
 import type * as z from 'zod';
 import { InvalidValue } from '../core/errors/index.ts';
 
-/** Checks what is to be sent by the contract's schema; the first rule that is broken is an InvalidValue. */
+/**
+ * Checks what is to be sent by the contract's schema; the first rule that is broken is an
+ * InvalidValue.
+ */
 export function checkRequest<Schema extends z.ZodType>(schema: Schema, request: z.input<Schema>): z.output<Schema> {
   const { data, error } = schema.safeParse(request);
   if (error) throw invalidValue(error, request);
   return data;
 }
 
-/** The first thing zod complains of, as field, value and rule; of a secret only what may be seen of it. */
+/**
+ * The first thing zod complains of, as field, value and rule; of a secret only what may be seen of
+ * it.
+ */
 function invalidValue(error: z.ZodError, request: unknown): InvalidValue {
   const [issue] = error.issues;
   const path = issue?.path ?? [];

@@ -10,8 +10,8 @@ const path = '/docs/api/openapi.json';
 const bounds = { deadlineMs: 5_000, attempts: 2, maxBodyBytes: 4 * 1024 * 1024 };
 
 /**
- * Reads which features the service at `address` describes; null where the description is still the one with the ETag `known`. No
- * credential is sent.
+ * Reads which features the service at `address` describes; null where the description is still the
+ * one with the ETag `known`. No credential is sent.
  *
  * @throws Unreachable, Refused or BadReply where it cannot be read
  */
@@ -31,8 +31,8 @@ export async function readDescription(
 }
 
 /**
- * Tells which extensions for administrators the service at `address` describes. It reads the description once, when it is first asked;
- * without one there are none.
+ * Returns which extensions for administrators the service at `address` describes. The first call
+ * reads the description; later calls reuse it. Without a description there are none.
  *
  * @throws Unreachable
  */

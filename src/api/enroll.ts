@@ -15,7 +15,10 @@ const enrollRemedies = (token: Secret) => ({
   403: newKey,
   404: 'check that --api names the control plane',
 });
-/** As our control plane makes keys. Those of another service may be shorter, and so only a refusal mentions it. */
+/**
+ * As our control plane makes keys. Those of another service may be shorter, and so only a refusal
+ * mentions it.
+ */
 const keyLength = 'cpn_'.length + 43;
 
 function describeLength(token: Secret): string | null {
@@ -28,7 +31,10 @@ function describeLength(token: Secret): string | null {
 const outcomeUnknown =
   'one use of the enrolment key may be spent, and cpn does not retry: the service describes no Idempotency-Key. To continue, type the same "cpn join" again, which takes a further use of the key; or type "cpn leave" and join with a new key; "cpn peer list" shows whether this host is listed already';
 
-/** Checks what is to be sent. What the contract certainly accepts needs none of its schemas, which take 20 ms to load. */
+/**
+ * Checks what is to be sent. What the contract certainly accepts needs none of its schemas, which
+ * take 20 ms to load.
+ */
 async function checkEnrollment(request: EnrollRequest): Promise<EnrollRequest> {
   const { enrollment_token: token, name, peer_type: type, public_key: key, endpoint = '', profile } = request;
   const isPlain =

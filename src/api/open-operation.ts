@@ -8,8 +8,8 @@ import type { RawRequest } from './raw-service.ts';
 const description = '/docs/api/openapi.json';
 
 /**
- * Whether the service's OpenAPI description says that an operation needs no token; false where it describes no such operation, or
- * there is no description.
+ * True if the service's OpenAPI description has an operation without a token. False without a
+ * description, or if it has no such operation.
  *
  * @throws Unreachable
  */
@@ -24,7 +24,8 @@ export async function needsNoToken(
   const item = findPath(member(document, 'paths'), [below, `${http.url.pathname.replace(/\/$/, '')}${below}`]);
   const operation = member(item, method.toLowerCase()) ?? (method === 'HEAD' ? member(item, 'get') : undefined);
   if (operation === undefined) return false;
-  // Each entry is one way in, and an empty one takes nothing (OpenAPI 3.1, Security Requirement Object). Without entries all may enter.
+  // Each entry is one way in, and an empty one takes nothing (OpenAPI 3.1, Security Requirement
+  // Object). Without entries all may enter.
   const requirements = member(operation, 'security') ?? member(document, 'security') ?? [];
   return (
     Array.isArray(requirements) &&
@@ -46,7 +47,9 @@ async function read(http: HttpClient): Promise<unknown> {
   }
 }
 
-/** What is described for one of these paths; a path without parameters goes before one with them. */
+/**
+ * What is described for one of these paths; a path without parameters goes before one with them.
+ */
 function findPath(paths: unknown, wanted: readonly string[]): unknown {
   if (typeof paths !== 'object' || paths === null) return undefined;
   const templates = Object.keys(paths).filter((template) => wanted.some((path) => matches(template, path)));

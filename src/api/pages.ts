@@ -34,11 +34,13 @@ const longestAddress = 4_096;
 const remedy = 'the list is not complete; ask the operator of the service';
 
 /**
- * Reads a list page by page, until the service names no next page: in `links.next`, in a `Link` header (RFC 8288), or by `last_page`.
- * `first` is the path of the first page, perhaps with a query; `read` gets one page. Paths are below the base address: no page is read
- * from another host, so no token goes there.
+ * Reads a list page by page, until the service names no next page: in `links.next`, in a `Link`
+ * header (RFC 8288), or by `last_page`. `first` is the path of the first page, perhaps with a
+ * query; `read` gets one page. Paths are below the base address: no page is read from another host,
+ * so no token goes there.
  *
- * @throws BadReply when the next page is elsewhere or was read before, and when the list is longer than the limits
+ * @throws BadReply when the next page is elsewhere or was read before, and when the list is longer
+ *   than the limits
  */
 export async function* readPages<One extends ListPage>(
   service: Lister,
@@ -120,7 +122,10 @@ function findNextNumber(body: unknown, url: URL): string | null {
   return `?${query}`;
 }
 
-/** The path of a next page below the base address. The scheme is ours: behind a proxy a service may not know its own. */
+/**
+ * The path of a next page below the base address. The scheme is ours: behind a proxy a service may
+ * not know its own.
+ */
 function pathBelow({ base, secrets }: Lister, url: URL, next: string, wrong: (problem: string) => BadReply): string {
   const target = next.length > longestAddress ? null : URL.parse(next, url.href);
   if (target === null) throw wrong('names a next page by what is no address');

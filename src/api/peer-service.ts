@@ -63,8 +63,8 @@ interface PeerClientOptions extends ClientOptions {
 }
 
 /**
- * The operations of a host on the service at `address`. Of the extensions of the public contract it uses only these features.
- * Throws InvalidValue for an address that nothing may be sent to.
+ * The operations of a host on the service at `address`. Of the extensions of the public contract it
+ * uses only these features. Throws InvalidValue for an address that nothing may be sent to.
  *
  */
 export function connectPeerService(
@@ -204,13 +204,15 @@ export function connectPeerService(
         receive: readIfJson,
         remedies: removalRemedies,
       });
-      // Our own control plane's reply to what it removed; another body, or none, may be a captive portal's.
+      // Our own control plane's reply to what it removed; another body, or none, may be a captive
+      // portal's.
       return (body as { data?: unknown } | null)?.data === null;
     },
 
     async report(network, peer, token, report, signal) {
       if (!has('peer-report')) return null;
-      // Not checked by the contract's schema: a daemon would have to load all of them, for what it composes itself.
+      // Not checked by the contract's schema: a daemon would have to load all of them, for what it
+      // composes itself.
       const { body, reading } = await change({
         what: `the report of peer ${peer} of network ${network}`,
         method: 'POST',
@@ -231,7 +233,9 @@ export function connectPeerService(
   };
 }
 
-/** The contract's schemas take longer to load than all else here, and most commands change no peer. */
+/**
+ * The contract's schemas take longer to load than all else here, and most commands change no peer.
+ */
 async function checkChange(change: ChangePeer): Promise<ChangePeer> {
   const { ChangePeer } = await import('../contract/peer.ts');
   return checkRequest(ChangePeer, change);

@@ -24,7 +24,10 @@ export interface RawRequest {
   readonly body: RawBody | null;
   /** What must not be shown in a message, should the service say it again. */
   readonly secrets: readonly Secret[];
-  /** Takes the body of a 2xx as it comes, instead of memory; called again, from the beginning, by each further attempt. */
+  /**
+   * Takes the body of a 2xx as it comes, instead of memory; called again, from the beginning, by
+   * each further attempt.
+   */
   readonly sink?: (body: AsyncIterable<Uint8Array>) => Promise<void>;
   /** Is shown the body of a 4xx, before the Refused. */
   readonly onRefusal?: (reply: RawReply) => void;
@@ -35,7 +38,7 @@ export interface RawRequest {
 export interface RawReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
-  /** It says that it is JSON. */
+  /** True if the content type is JSON. */
   readonly json: boolean;
   /** As it came, but for gzip; empty where a sink took it. */
   readonly bytes: Uint8Array;
@@ -46,7 +49,8 @@ export interface RawService {
   /** Only GET and HEAD are sent again after a failure in which they may have been carried out. */
   send(request: RawRequest): Promise<RawReply>;
   /**
-   * The pages of a list, each as it came, as far as the service names a next one at its own address.
+   * The pages of a list, each as it came, as far as the service names a next one at its own
+   * address.
    *
    * @throws BadReply for a next page elsewhere, and for a list without an end
    */
@@ -54,8 +58,8 @@ export interface RawService {
 }
 
 /**
- * The service at `address`, with a token that goes there alone, or without one. Throws InvalidValue for an address that nothing may be
- * sent to.
+ * The service at `address`, with a token that goes there alone, or without one. Throws InvalidValue
+ * for an address that nothing may be sent to.
  */
 export function connectRawService(
   address: ServiceAddress,
@@ -139,7 +143,7 @@ async function* chunks({ body }: ReplyHead): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** undici tells a diagnostics channel of what it sends; this client sends one request at a time. */
+/** undici reports sent bytes on a diagnostics channel; this client sends one request at a time. */
 async function counting<T>(onSent: RawRequest['onSent'], work: () => Promise<T>): Promise<T> {
   const count = (message: unknown) => onSent?.((message as { chunk: Uint8Array }).chunk.length);
   subscribe(sent, count);

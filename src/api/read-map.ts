@@ -53,7 +53,10 @@ export async function readMap(http: HttpClient, request: MapRequest): Promise<Ma
   }
 }
 
-/** When, which user's program, and the address that answered; IPv4 in IPv6 clothing (RFC 4291, section 2.5.5.2) is read as what it stands for. */
+/**
+ * When, which user's program, and the address that answered; IPv4 in IPv6 clothing (RFC 4291,
+ * section 2.5.5.2) is read as what it stands for.
+ */
 function readFrom({ from, headers, listener }: Reply): Pick<MapReading, 'from' | 'listener' | 'servedAt'> {
   const address = tryParseAddress(from?.replace(/^::ffff:(?=[\d.]+$)|%.*$/g, '') ?? '');
   const servedAt = Date.parse([headers.date].flat().join());

@@ -21,7 +21,10 @@ export interface MapRequest {
   readonly instance?: string | null;
   /** The host takes messages, and the service sends them. */
   readonly takesMessages: boolean;
-  /** What the host does where its network was deleted; null where the service does not state deletions. */
+  /**
+   * What the host does where its network was deleted; null where the service does not state
+   * deletions.
+   */
   readonly deletion?: 'follow' | 'applied' | null;
   readonly wait?: Wait | undefined;
   /** At most; absent for as many as the client makes. */
@@ -35,8 +38,9 @@ export interface MapRequest {
 const deltaHeaders: readonly string[] = ['a-im', 'peer-messages'];
 
 /**
- * Requests a map. A gateway may refuse the status 226 of changes: after two failures of a gateway, and after a reply that cannot be read,
- * the request goes without A-IM. If that brings a map, one more request finds out whether changes are refused.
+ * Requests a map. A gateway may refuse the status 226 of changes: after two failures of a gateway,
+ * and after a reply that cannot be read, the request goes without A-IM. If that brings a map, one
+ * more request finds out whether changes are refused.
  */
 export async function requestMap(
   http: HttpClient,
@@ -65,7 +69,10 @@ async function sendWhole(http: HttpClient, request: MapRequest, headers: Readonl
   return { ...(await requestAtOnce(http, request, Object.fromEntries(kept))), isReduced: true } as const;
 }
 
-/** Whether a request for changes fails, right after one for the whole map succeeded: the service itself works. */
+/**
+ * Whether a request for changes fails, right after one for the whole map succeeded: the service
+ * itself works.
+ */
 async function isRefused(http: HttpClient, request: MapRequest, headers: Call['headers']): Promise<boolean> {
   try {
     await requestAtOnce(http, { ...request, attempts: 1 }, headers);

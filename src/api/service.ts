@@ -27,11 +27,14 @@ export interface EnrollmentRequest {
   readonly secretTag?: string;
   /** Of a device that dials this connector alone; only for a service that describes it. */
   readonly profile?: { readonly connector: number; readonly routes: readonly Prefix[] };
-  /** The networks of this service that the host is in: it refuses a key for one of them with a 409. */
+  /**
+   * The networks of this service that the host is in: it refuses a key for one of them with a 409.
+   */
   readonly currentNetworks?: readonly Id[];
   /**
-   * What networks of services at other addresses may list of this host. Digests of it are sent: a service that lists one of them refuses
-   * a key for that network with a 412, and another one learns no key.
+   * What networks of services at other addresses may list of this host. Digests of it are sent: a
+   * service that lists one of them refuses a key for that network with a 412, and another one
+   * learns no key.
    */
   readonly currentPeers?: readonly ListedSelf[];
   /** Sent as `Idempotency-Key` with every attempt, so that a lost reply costs no use of the key. */
@@ -53,20 +56,35 @@ export interface Wait {
   readonly seconds: number | null;
   /** Ends the call at once; it then fails with the signal's reason. */
   readonly signal?: AbortSignal;
-  /** A timeout of a gateway in the wait ends the call, as an Unreachable with `waitEnded`; else the attempt is repeated. */
+  /**
+   * A timeout of a gateway in the wait ends the call, as an Unreachable with `waitEnded`; else the
+   * attempt is repeated.
+   */
   readonly endsWithTimeout?: true;
 }
 
 export interface MapReading {
   /** Null while the revision is the one named. */
   readonly map: NetworkMap | null;
-  /** Peers that the service states to be gone since the revision of the request; absent where it lists none. */
+  /**
+   * Peers that the service states to be gone since the revision of the request; absent where it
+   * lists none.
+   */
   readonly removed?: readonly PeerId[];
-  /** The service knows how to wait, and did so as far as there was anything to wait for; else it is to be polled. */
+  /**
+   * True if the service supports waiting, and waited if there was anything to wait for. Otherwise
+   * the caller polls.
+   */
   readonly waited: boolean;
-  /** The reply is a whole map, and the one that the request named: a service that compares ETags replies with a 304. */
+  /**
+   * The reply is a whole map, and the one that the request named: a service that compares ETags
+   * replies with a 304.
+   */
   readonly isRepeated?: true;
-  /** A gateway refuses changes alone: the request failed with A-IM twice, worked without it, and failed with it again. */
+  /**
+   * A gateway refuses changes alone: the request failed with A-IM twice, worked without it, and
+   * failed with it again.
+   */
   readonly refusesDeltas?: true;
   /** Messages for this host, which came instead of a map; absent for none. */
   readonly messages?: readonly PeerMessage[];
@@ -74,9 +92,15 @@ export interface MapReading {
   readonly servedAt?: number;
   /** The address at which the service answered, where it is known. */
   readonly from?: Address;
-  /** The user (uid) whose program answered on loopback without TLS; absent where it is not visible, and for other addresses. */
+  /**
+   * The user (uid) whose program answered on loopback without TLS; absent where it is not visible,
+   * and for other addresses.
+   */
   readonly listener?: number;
-  /** ISO 8601: since when another host has the identity of this one, as far as the service knows; absent where none has. */
+  /**
+   * ISO 8601: since when another host has the identity of this one, as far as the service reports
+   * it; absent if no other host has.
+   */
   readonly clonedSince?: string;
 }
 
@@ -90,38 +114,44 @@ export interface PeerDescription {
 export interface PeerService {
   enroll(request: EnrollmentRequest): Promise<Enrolled>;
   /**
-   * The network's map, if its revision is another than that of `known`: of the map that the host has, or the revision alone. To
-   * a map the service may tell its changes alone. With `wait` the service is asked to hold its answer until there is another
-   * revision; the deadline of the call is put off by as long.
+   * The network's map, if its revision is another than that of `known`: of the map that the host
+   * has, or the revision alone. To a map the service may tell its changes alone. With `wait` the
+   * service is asked to hold its answer until there is another revision; the deadline of the call
+   * is put off by as long.
    */
   readMap(network: Id, token: Secret, known: NetworkMap | string | null, wait?: Wait): Promise<MapReading>;
   /**
-   * Takes exactly these routes of a connector out of service, and its relaying where the network's own range is among them; what was
-   * withdrawn before and is not named is put back. Throws CannotWithdraw where the service does not know how, Refused where it says no.
+   * Takes exactly these routes of a connector out of service, and its relaying where the network's
+   * own range is among them; what was withdrawn before and is not named is put back. Throws
+   * CannotWithdraw if the service does not support it, Refused if it refuses.
    */
   withdraw(network: Id, peer: PeerId, token: Secret, prefixes: readonly Prefix[]): Promise<void>;
   /**
-   * Has the service list this tag of the host's network secret, or none. False where it says that it knows no such thing; one that
-   * ignores what it does not know says nothing, and its next map shows it.
+   * Has the service list this tag of the host's network secret, or none. False if it
+   * reports that it has no such operation. A service that ignores unknown fields returns true; its
+   * next map lacks the tag.
    */
   announceSecret(network: Id, peer: PeerId, token: Secret, tag: string | null): Promise<boolean>;
   /**
-   * Has the service list the peer under this public key, with the host's own word for it; the same again changes nothing. False where the
-   * service knows no such thing. Throws Refused where it says no.
+   * Has the service list the peer under this public key, with the host's own word for it; the same
+   * again changes nothing. False if the service has no such operation. Throws Refused if it
+   * refuses.
    */
   changeKey(network: Id, peer: PeerId, token: Secret, publicKey: PublicKey, proof: KeyProof | null): Promise<boolean>;
   /**
-   * Has the service list the peer under this name or endpoint, null for none; what is left out stays. Throws CannotReport where the service
-   * takes no notice of it, Refused where it says no.
+   * Has the service list the peer under this name or endpoint, null for none; what is left out
+   * stays. Throws CannotReport if the service ignores it, Refused if it refuses.
    */
   describePeer(network: Id, peer: PeerId, token: Secret, description: PeerDescription): Promise<void>;
   /**
-   * Takes the peer out of the network. False where the answer does not confirm that, and only the map, or that it is refused, can: the
-   * peer is gone already, the service says it in a form of its own or cannot remove peers, or a captive portal answers.
+   * Takes the peer out of the network. False where the answer does not confirm that, and only the
+   * map, or that it is refused, can: the peer is gone already, the service answers in another form
+   * or cannot remove peers, or a captive portal answers.
    */
   removePeer(network: Id, peer: PeerId, token: Secret): Promise<boolean>;
   /**
-   * Reports what the host observes. Null where the service describes no such operation, and nothing is sent to it.
+   * Reports what the host observes. Null where the service describes no such operation, and nothing
+   * is sent to it.
    *
    * @param signal ends the call; it then fails with the signal's reason
    */
@@ -131,7 +161,9 @@ export interface PeerService {
 /** What a service's description of itself comes down to. */
 export interface ServiceDescription {
   readonly features: readonly Feature[];
-  /** By which the next reading may find it unchanged; null where the service serves no such thing. */
+  /**
+   * By which the next reading may find it unchanged; null where the service serves no such thing.
+   */
   readonly etag: string | null;
 }
 
@@ -155,6 +187,9 @@ export interface ServiceProbe {
   readonly tookMs: number;
   /** The certificate of the service and its issuers; absent without TLS. */
   readonly certificates?: readonly Certificate[];
-  /** The user whose program answered on loopback without TLS; null where it is not visible, absent for other addresses. */
+  /**
+   * The user whose program answered on loopback without TLS; null where it is not visible, absent
+   * for other addresses.
+   */
   readonly listener?: string | null;
 }

@@ -19,7 +19,10 @@ type WithGaps<Whole, Gaps extends keyof Whole> = Omit<Whole, Gaps> & { readonly 
 /** `Whole`, by whatever id the service gave. */
 type Named<Whole extends { readonly id: unknown }> = Omit<Whole, 'id'> & { readonly id: Id };
 
-/** The contract's resources as an administrator gets them, in the contract's names whatever the service calls them. */
+/**
+ * The contract's resources as an administrator gets them, in the contract's names whatever the
+ * service calls them.
+ */
 export type NetworkSummary = WithGaps<Named<NetworkSummaryReply>, 'revision'>;
 export type NetworkPeer = WithGaps<Omit<PeerReply, 'id' | 'profile'>, 'created_at'> & {
   readonly id: PeerId;
@@ -33,7 +36,9 @@ export type Network = NetworkSummary & {
 export type NewKey = WithGaps<Named<NewEnrollmentKey>, 'id' | 'expires_at'>;
 export type Key = WithGaps<Named<EnrollmentKey>, 'max_uses' | 'uses' | 'expires_at'>;
 export type Session = { readonly token: Secret; readonly expiresAt: string | null };
-/** Who a token stands for, as far as the service says; that it answers is proof enough of the token. */
+/**
+ * The user of a token, as far as the service states it. Any answer proves that the token is valid.
+ */
 export interface Profile {
   readonly email: string | null;
   readonly role: string | null;
@@ -54,7 +59,7 @@ export function decodeSession(body: unknown, source: Source): Session {
   };
 }
 
-/** Who a token stands for, as far as a reply says it. */
+/** Reads the user of a token, as far as a reply states it. */
 export function decodeProfile(body: unknown, source: Source): Profile {
   const reply = Field.ofReply(body, source);
   const profile = reply.tryFind(aliases.profile.user, (user) => user) ?? reply;
@@ -73,7 +78,10 @@ export function decodeNetworks(body: unknown, source: Source): NetworkSummary[] 
   return Field.ofReply(body, source).as('networks').items(maxNetworks).map(decodeSummary);
 }
 
-/** A network with its peers, under the same checks as a host's map; one that lists no peers, as just made, has none. */
+/**
+ * A network with its peers, under the same checks as a host's map; one that lists no peers, as just
+ * made, has none.
+ */
 export function decodeWholeNetwork(body: unknown, source: Source): Network {
   const network = Field.ofReply(body, source).as('network');
   const summary = decodeSummary(network);
@@ -113,8 +121,8 @@ export function decodeKeys(body: unknown, source: Source): Key[] {
 }
 
 /**
- * What enrolments with a key are limited to; empty where the service names no limit. A field that cannot be read
- * is ignored: the service shows a key once, and another field must not lose it.
+ * What enrolments with a key are limited to; empty where the service names no limit. A field that
+ * cannot be read is ignored: the service shows a key once, and another field must not lose it.
  */
 function decodeLimits(key: Field): Pick<Key, 'peer_types' | 'routes' | 'peer_expires_in_hours'> {
   const types = z.array(PeerType).safeParse(key.find(aliases.key.peerTypes)?.value);
@@ -127,7 +135,10 @@ function decodeLimits(key: Field): Pick<Key, 'peer_types' | 'routes' | 'peer_exp
   };
 }
 
-/** A key just made. Only the token is required, because the service shows it once; limits that the reply lacks are those of the request. */
+/**
+ * A key just made. Only the token is required, because the service shows it once; limits that the
+ * reply lacks are those of the request.
+ */
 export function decodeNewKey(body: unknown, source: Source, asked: CreateEnrollmentKey): NewKey {
   const key = Field.ofReply(body, source);
   return {

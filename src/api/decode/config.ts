@@ -30,7 +30,10 @@ export interface DecodedConfig {
   readonly text: ProvidedConfig;
 }
 
-/** Reads a ready wg-quick text; what is wrong with it is a BadReply that names line and key, never a value. */
+/**
+ * Reads a ready wg-quick text; what is wrong with it is a BadReply that names line and key, never a
+ * value.
+ */
 export function decodeConfig(given: Field, publicKey: PublicKey): DecodedConfig {
   const text = given.text(maxText);
   const field = given.withRemedy(remedy);
@@ -52,7 +55,10 @@ export interface OwnAddress {
   readonly cidr: Prefix;
 }
 
-/** The peers of a text, named by their addresses, and the routes that they carry: what they are given beyond the network's range. */
+/**
+ * The peers of a text, named by their addresses, and the routes that they carry: what they are
+ * given beyond the network's range.
+ */
 export function readGivenPeers(
   field: Field,
   config: ProvidedConfig,
@@ -97,7 +103,7 @@ export function readRemarks({ dns, isTableOff, remarks }: ProvidedConfig): Provi
   return { dns, remarks: [...(isTableOff ? [table] : []), ...remarks] };
 }
 
-/** The text's own range, for where the service tells none: that of the interface's address. */
+/** The range of the interface's address in the text, for a service that states no range. */
 export function rangeOfConfig({ address }: ProvidedConfig): Prefix | null {
   return address === null || address.length === 32 ? null : maskPrefix(formatInterfaceAddress(address));
 }
@@ -130,8 +136,9 @@ function ownAddress({ allowedIps }: ProvidedPeer, { cidr }: OwnAddress): Address
 }
 
 /**
- * The address of a gateway that has ranges and no address of its own: the first of its range that no other peer has, as is
- * customary. It only names the gateway; no packet goes to it that its AllowedIPs would not carry.
+ * The address of a gateway that has ranges and no address of its own: the first of its range that
+ * no other peer has, as is customary. It only names the gateway; no packet goes to it that its
+ * AllowedIPs would not carry.
  */
 function presumeAddress(
   field: Field,

@@ -8,15 +8,18 @@ import { decodeId, sameId } from './id.ts';
 import { decodeRevision, entityTag } from './map.ts';
 import { decodeNetwork, decodePeers, maxPeers } from './network.ts';
 
-/** True of a map to which a delta applies: all of it came from the service, under a strong ETag (RFC 3229, 10.5.2). */
+/**
+ * True of a map to which a delta applies: all of it came from the service, under a strong ETag (RFC
+ * 3229, 10.5.2).
+ */
 export function isBase(map: NetworkMap): map is NetworkMap & { readonly revision: string } {
   const isExact = map.revision !== null && !map.revision.startsWith('W/');
   return isExact && map.skipped === undefined && !map.peers.some((peer) => peer.given || peer.unlisted);
 }
 
 /**
- * True of a reply with changes alone: a proxy may turn its 226 into a 200 and remove its headers, and no whole map has `base` in its
- * body.
+ * True of a reply with changes alone: a proxy may turn its 226 into a 200 and remove its headers,
+ * and no whole map has `base` in its body.
  */
 export function isDelta(answer: Reply): boolean {
   const { status, headers } = answer;
@@ -24,15 +27,19 @@ export function isDelta(answer: Reply): boolean {
   return status === 226 || isMarked || readBase(answer) !== null;
 }
 
-/** The ETag that the body of a delta applies to; null where it has none, as from a service of an earlier version. */
+/**
+ * The ETag that the body of a delta applies to; null where it has none, as from a service of an
+ * earlier version.
+ */
 function readBase({ body, reading }: Reply): string | null {
   const network = Field.ofReply(body, reading).as('network');
   return network.tryFind(aliases.network.base, (found) => entityTag(found.text(140))) ?? null;
 }
 
 /**
- * True of a reply to A-IM that may be a delta of a service of an earlier version, behind a proxy that hides that. Such a delta always
- * lists which peers are gone; a whole map that does so lists each other peer of the base.
+ * True of a reply to A-IM that may be a delta of a service of an earlier version, behind a proxy
+ * that hides that. Such a delta always lists which peers are gone; a whole map that does so lists
+ * each other peer of the base.
  *
  * @param map the reply, read as a whole map
  */
@@ -59,8 +66,9 @@ export interface ChangedMap {
 }
 
 /**
- * Applies a delta (RFC 3229) to the map that the host has. Refuses a delta to another map, and one that breaks a rule of
- * maps, alone or with what the map has. A delta applies as a whole or not at all.
+ * Applies a delta (RFC 3229) to the map that the host has. Refuses a delta to another map, and one
+ * that breaks a rule of maps, alone or with what the map has. A delta applies as a whole or not at
+ * all.
  */
 export function decodeDelta(answer: Reply, base: NetworkMap, hasOwnTag = false): ChangedMap {
   const { headers, body, etag, reading } = answer;

@@ -34,10 +34,11 @@ const names = aliases.enrollment;
 type RequestedPeer = Pick<EnrollmentRequest, 'publicKey' | 'name' | 'type' | 'endpoint'>;
 
 /**
- * The reply to an enrolment. It needs this host's address, and the network's peers or a ready wg-quick text; what else it lacks
- * is taken from the request, or unknown. The peer and the network may be fields of the reply or the reply itself; the peers and the
- * text may be in the network or next to it. An address that is another's or outside the range, or a key that is not the one sent, is
- * a BadReply.
+ * The reply to an enrolment. It needs this host's address, and the network's peers or a ready
+ * wg-quick text; what else it lacks is taken from the request, or unknown. The peer and the network
+ * may be fields of the reply or the reply itself; the peers and the text may be in the network or
+ * next to it. An address that is another's or outside the range, or a key that is not the one sent,
+ * is a BadReply.
  */
 export function decodeEnrollment(body: unknown, source: Source, asked: RequestedPeer): Enrolled {
   const reply = Field.ofReply(body, source);
@@ -61,7 +62,8 @@ export function decodeEnrollment(body: unknown, source: Source, asked: Requested
     name: name ?? (id === null ? 'network' : `network-${id}`),
     cidr: place.cidr,
     routes: [...new Set([...advertised, ...routes])],
-    // By its ETag the first read of the map can already ask for what changed since; older services have the number alone in it.
+    // By its ETag the first read of the map can already ask for what changed since; older services
+    // have the number alone in it.
     revision: entityTag(typeof etag === 'string' ? etag : null) ?? (revision === undefined ? null : `"${revision}"`),
     ...decodeNonce(network),
     peers,

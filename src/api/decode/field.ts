@@ -15,8 +15,8 @@ export interface Source {
 const usualRemedy = 'check that --api names the control plane, and that it speaks the contract of private networks';
 
 /**
- * A value of a reply and the way to it. Whatever is read of it is of its type, or a BadReply that names the field and, where
- * one is missing, the properties there are: never a value.
+ * A value of a reply and the way to it. Whatever is read of it is of its type, or a BadReply that
+ * names the field and, where one is missing, the properties there are: never a value.
  */
 export class Field {
   readonly value: unknown;
@@ -29,13 +29,18 @@ export class Field {
     this.#source = source;
   }
 
-  /** The resource of a reply: what stands in its `data`, or without that envelope the whole body. */
+  /**
+   * The resource of a reply: what stands in its `data`, or without that envelope the whole body.
+   */
   static ofReply(body: unknown, source: Source): Field {
     const enveloped = isRecord(body) && Object.hasOwn(body, 'data') && typeof body.data === 'object';
     return new Field(enveloped ? body.data : body, '', source);
   }
 
-  /** What `read` makes of it; what keeps it from doing so goes to `onWrong`, without the way to this field. */
+  /**
+   * What `read` makes of it; what keeps it from doing so goes to `onWrong`, without the way to this
+   * field.
+   */
   attempt<T>(read: (field: Field) => T, onWrong: (reason: string) => T): T {
     try {
       return read(this.as(''));
@@ -72,7 +77,10 @@ export class Field {
     throw this.#bad(`lacks ${this.#below(names[0])} (it has: ${listed.join(', ') || 'nothing'}${more})`);
   }
 
-  /** What `read` makes of the property; null where there is none, and where `read` cannot use it: the service means something else. */
+  /**
+   * What `read` makes of the property; null where there is none, and where `read` cannot use it:
+   * the service means something else.
+   */
   tryFind<T>(names: Aliases, read: (found: Field) => T): T | null {
     return this.attempt<T | null>(
       (at) => {
@@ -103,7 +111,10 @@ export class Field {
     return this.value as number;
   }
 
-  /** An instant in ISO 8601 and UTC, however it is written: as a date, or as seconds or milliseconds since 1970. */
+  /**
+   * An instant in ISO 8601 and UTC, however it is written: as a date, or as seconds or milliseconds
+   * since 1970.
+   */
   instant(): string {
     const instant = readInstant(typeof this.value === 'number' ? this.value : this.text(64));
     if (instant === null) throw this.wrong('is not an instant');

@@ -1,7 +1,10 @@
 import type { Id } from '../../core/map/model.ts';
 import type { Field } from './field.ts';
 
-/** A number, or a word of at most 255 characters: whatever it is, it is only ever compared, shown and sent back. */
+/**
+ * A number, or a word of at most 255 characters: whatever it is, it is only ever compared, shown
+ * and sent back.
+ */
 export function decodeId(field: Field): Id {
   const { value } = field;
   // A whole number that is not safe was read as another one.

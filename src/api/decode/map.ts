@@ -25,8 +25,8 @@ export function decodeMap(body: unknown, source: Source, asked: MapDecoding): Ne
 }
 
 /**
- * The peers that a whole map states to be gone since the revision of the request. None where the field means something else, and no peer
- * that the map lists all the same.
+ * The peers that a whole map states to be gone since the revision of the request. None where the
+ * field means something else, and no peer that the map lists all the same.
  */
 export function decodeRemoved(body: unknown, source: Source, { peers }: NetworkMap): readonly PeerId[] {
   const network = Field.ofReply(body, source).as('network');
@@ -48,7 +48,10 @@ export function decodeRevision(network: Field, { etag, hasOwnTag }: Omit<MapDeco
   return own ?? entityTag(etag);
 }
 
-/** An entity tag (RFC 9110, 8.8.3) of at most 128 characters. Proxies that compress make tags weak, and If-None-Match takes weak ones. */
+/**
+ * An entity tag (RFC 9110, 8.8.3) of at most 128 characters. Proxies that compress make tags weak,
+ * and If-None-Match takes weak ones.
+ */
 export function entityTag(etag: string | null): string | null {
   return etag !== null && /^(?:W\/)?"[\x21\x23-\x7e]{0,128}"$/.test(etag) ? etag : null;
 }

@@ -26,7 +26,10 @@ export const maxPeers = 16_384;
 /** Five times what the contract lets anybody advertise. */
 export const maxRoutes = 256;
 
-/** What a network is apart from its peers. The range must be canonical; routes have their host bits cleared, and may be left out. */
+/**
+ * What a network is apart from its peers. The range must be canonical; routes have their host bits
+ * cleared, and may be left out.
+ */
 export function decodeNetwork(
   network: Field,
 ): Pick<NetworkMap, 'name' | 'cidr' | 'routes' | 'maxAge' | 'nonce'> & { readonly id: Id } {
@@ -76,8 +79,9 @@ export interface PeerList {
 }
 
 /**
- * The peers of a network. One that cannot be used is skipped, and so is one outside the range, and all that share an address, a key or
- * an id: nothing tells which of them is meant. A range of one address is none: the network's is not known.
+ * The peers of a network. Skips peers that cannot be used, peers outside the range, and all peers
+ * that share an address, a key or an id: which of them is meant is unclear. A range of one address
+ * does not count as the network's range.
  */
 export function decodePeers(list: Field, cidr: Prefix): PeerList {
   const range = new BlockList();
@@ -157,8 +161,9 @@ export function outside(address: Field) {
 }
 
 /**
- * One peer, whatever network it is in. Only its key and its address must be there: without an id it goes by its key, without a name by
- * its address, and without a type it is a connector if it has routes.
+ * One peer, whatever network it is in. Only its key and its address must be there: without an id it
+ * goes by its key, without a name by its address, and without a type it is a connector if it has
+ * routes.
  */
 export function decodePeer(field: Field): Peer {
   const id = field.find(aliases.peer.id);
@@ -187,7 +192,10 @@ export function decodePeer(field: Field): Peer {
   };
 }
 
-/** The label, what connectors are ranked by, and the expiry. A service may mean something else by these words: another type is passed over. */
+/**
+ * The label, what connectors are ranked by, and the expiry. A service may mean something else by
+ * these words: another type is passed over.
+ */
 function decodeOptional(field: Field): Pick<Peer, 'label' | 'servingSince' | 'priority' | 'expiresAt' | 'via'> {
   const servingSince = findMoment(field, aliases.peer.servingSince);
   const priority = field.find(aliases.peer.priority)?.value;

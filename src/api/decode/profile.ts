@@ -9,7 +9,10 @@ import { decodeId } from './id.ts';
 const names = aliases.peer;
 const mostRoutes = 256;
 
-/** Decodes the profile of a peer that dials one connector. Returns null if it is absent or malformed. */
+/**
+ * Decodes the profile of a peer that dials one connector. Returns null if it is absent or
+ * malformed.
+ */
 export function findProfile(peer: Field): ConnectorProfile | null {
   if (peer.find(names.via)?.value !== 'connectors') return null;
   return peer.tryFind(names.profile, decodeProfile);

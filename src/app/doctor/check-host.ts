@@ -4,7 +4,10 @@ import { type Finding, noteFinding, okFinding, problemFinding } from '../../core
 import { isJoined } from '../select.ts';
 import type { DoctorInputs, DoctorTools, HostCheck } from './examination.ts';
 
-/** What of the operating system is there and allowed, and what this host keeps: where, how safely, and who looks after it. */
+/**
+ * What of the operating system is there and allowed, and what this host keeps: where, how safely,
+ * and who looks after it.
+ */
 export const hostChecks: readonly HostCheck[] = [
   {
     subject: 'tools',

@@ -20,7 +20,10 @@ import type { DoctorTools, NetworkCheck } from './examination.ts';
 /** Peers that are tried, where there are many. */
 const mostPeers = 8;
 
-/** Tries out packets of full size: to the peers that were heard lately, through the tunnel and outside of it. */
+/**
+ * Tries out packets of full size: to the peers that were heard lately, through the tunnel and
+ * outside of it.
+ */
 export const mtuChecks: readonly NetworkCheck[] = [{ subject: 'mtu', examine: examineMtu }];
 
 async function examineMtu(tools: DoctorTools, { state, desired, actual }: Evaluation): Promise<Finding[]> {

@@ -71,7 +71,10 @@ export const networkChecks: readonly NetworkCheck[] = [
   { subject: 'key', examine: async (_, { state }) => examineKey(state) },
 ];
 
-/** Stands for all clients outside: no route but a default one leads there (the anycast range of RFC 7526, which is out of use). */
+/**
+ * Stands for all clients outside: no route but a default one leads there (the anycast range of RFC
+ * 7526, which is out of use).
+ */
 const anyClient = parseAddress('192.88.99.1');
 
 function sceneOf({ state, desired, actual }: Evaluation): MappedNetwork {

@@ -20,7 +20,10 @@ import type { DoctorTools, NetworkCheck } from './examination.ts';
 /** Milliseconds. A person waits for it. */
 const deadline = 5_000;
 
-/** The way to the control plane, and what it and the resolver say; without them all else is examined all the same. */
+/**
+ * The way to the control plane, and what it and the resolver say; without them all else is examined
+ * all the same.
+ */
 export const serviceChecks: readonly NetworkCheck[] = [
   { subject: 'daemon', examine: (tools, { state }) => examineSync(tools, state) },
   { subject: 'api', examine: (tools, { state }) => examineService(tools, state) },
@@ -87,7 +90,10 @@ const unseenListener =
   'is not checked: no socket of this network namespace listens there, so the user of its program is not visible';
 const httpsRemedy = 'https, or a Unix socket: cpn control-plane serve --listen unix:PATH';
 
-/** The saved proxy, by which this host reaches the control plane; where none is saved, one that the environment names and that is not used. */
+/**
+ * The saved proxy, by which this host reaches the control plane; where none is saved, one that the
+ * environment names and that is not used.
+ */
 function examineProxy(tools: DoctorTools, { interface: link, service }: Joined): Finding[] {
   const checked = `the proxy of ${link}`;
   const proxy = proxyOf(service);
@@ -133,7 +139,7 @@ async function examineToken(tools: DoctorTools, state: Joined): Promise<Finding[
     // That the network was deleted is a problem already, with its remedy.
     if (error instanceof Refused && [404, 410].includes(error.status) && state.deletion !== undefined)
       return [noteFinding('api', checked, 'is refused since the network was deleted')];
-    // A 403 says who lets the host back in: it may be suspended, and needs no new key.
+    // The remedy of a 403 names who lets the host back in: a suspended host needs no new key.
     if (error instanceof Refused && error.status === 403 && error.remedy !== null)
       return [problemFinding('api', checked, error.problem, error.remedy)];
     const remedy =

@@ -15,7 +15,11 @@ export interface DoctorTools extends Tools {
   readonly folders: Folders;
   /** Reads the clock of the service. @throws Unreachable */
   probeService(address: ServiceAddress, deadlineMs: number, resolved: Resolved): Promise<ServiceProbe>;
-  /** The proxy that this process's environment names for a service; null for none. @throws InvalidValue */
+  /**
+   * The proxy that this process's environment names for a service; null for none.
+   *
+   * @throws InvalidValue
+   */
   environmentProxy(service: ServiceAddress): HttpProxy | null;
 }
 

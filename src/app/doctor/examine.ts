@@ -8,14 +8,17 @@ import { networkChecks } from './check-network.ts';
 import { serviceChecks } from './check-service.ts';
 import type { DoctorInputs, DoctorTools, ExaminedNetwork } from './examination.ts';
 
-/** A finding, and the interface of the network that it is about; null where it is about the host. */
+/**
+ * A finding, and the interface of the network that it is about; null where it is about the host.
+ */
 export interface Diagnosis extends Finding {
   readonly interface: string | null;
 }
 
 /**
- * Examines this host and its networks: everything at once, in the order of `subjects`. It changes nothing, and what cannot be looked
- * at is a finding like others, so that it tells what it can without privileges, without a network and without a control plane.
+ * Examines this host and its networks: everything at once, in the order of `subjects`. It changes
+ * nothing. A check that fails is a finding too, so that the result is useful without privileges,
+ * without a network and without a control plane.
  *
  * @throws NotJoined when `network` names none of this host's
  */

@@ -44,7 +44,7 @@ import type { NetworkStatus, PeerStatus, RouteStatus } from './network-status.ts
 const notOnHost = 'not on the host';
 const noAnswer = 'does not answer';
 
-/** What an evaluation tells of a network's state. */
+/** The part of a network's status that an evaluation provides. */
 type EvaluatedStatus = Pick<
   NetworkStatus,
   | 'state'
@@ -61,7 +61,7 @@ type EvaluatedStatus = Pick<
 >;
 
 /**
- * Tells how a network is from an evaluation of it and from what the daemon noted.
+ * Describes a network by its evaluation and by the daemon's notes.
  *
  * @param now seconds since the epoch
  */

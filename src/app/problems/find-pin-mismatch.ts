@@ -3,7 +3,7 @@ import { acceptCommand, describeDifference, findPinMismatches } from '../../core
 import type { Joined } from '../../store/state/state.ts';
 import type { PeerStatus } from './network-status.ts';
 
-/** Looks up what `cpn status` tells of a peer's pin. */
+/** Finds what `cpn status` shows of a peer's pin. */
 export function pinMismatchFinder({ membership, pins, options, interface: link }: Joined) {
   const mismatches = new Map(
     findPinMismatches(membership.map, pins).map((mismatch) => [mismatch.claimed.peer, mismatch]),

@@ -25,25 +25,42 @@ export interface NetworkStatus {
   readonly expiresAt: string | null;
   /** ISO 8601; when this host received that the network was deleted. Null where it was not. */
   readonly deletedAt: string | null;
-  /** ISO 8601; until when a connector relays and serves without another confirmation of its map. Null for no bound. */
+  /**
+   * ISO 8601; until when a connector relays and serves without another confirmation of its map.
+   * Null for no bound.
+   */
   readonly mapEnd: string | null;
   readonly listenPort: number | null;
   readonly mtu: number | null;
-  /** Where the MTU follows from a measurement: the peer to which no larger packet passes, and when that was, in ISO 8601. */
+  /**
+   * Where the MTU follows from a measurement: the peer to which no larger packet passes, and when
+   * that was, in ISO 8601.
+   */
   readonly pathMtu: { readonly peer: string; readonly measuredAt: string } | null;
   readonly peers: readonly PeerStatus[];
   readonly routes: readonly RouteStatus[];
   readonly drift: readonly Change[];
-  /** Packet rules of another program that drop what other hosts send to the listen port; null where none are found. */
+  /**
+   * Packet rules of another program that drop what other hosts send to the listen port; null where
+   * none are found.
+   */
   readonly inbound: InboundDrop | null;
-  /** Routes into the interface that are not of this network; they stay until a user removes them. */
+  /**
+   * Routes into the interface that are not of this network; they stay until a user removes them.
+   */
   readonly foreignRoutes: readonly ForeignRoute[];
   /** What this host reaches outside its full tunnel; nothing without one. */
   readonly outside: OutsideReport;
-  /** The CAs of `--ca-file`, which alone may issue the certificate of the control plane; none where those of this machine may. */
+  /**
+   * The CAs of `--ca-file`, which alone may issue the certificate of the control plane; none where
+   * those of this machine may.
+   */
   readonly authorities: readonly Certificate[];
   readonly sync: Omit<Sync, 'mode'> & { readonly mode: Sync['mode'] | 'local' };
-  /** How other hosts reach this one, as the control plane last replied; null where that is not known. */
+  /**
+   * How other hosts reach this one, as the control plane last replied; null where that is not
+   * known.
+   */
   readonly reachability: Reachability | null;
   /** Why the state is not `up`, and what else of it is worth knowing. */
   readonly problems: readonly Problem[];
@@ -64,10 +81,16 @@ export interface PeerStatus {
   readonly endpoint: string | null;
   /** Why its endpoint is not used; null where it is, or there is none. */
   readonly endpointRefused: string | null;
-  /** The name of the endpoint and all its addresses, the one to use first; null where it has no choice of addresses. */
+  /**
+   * The name of the endpoint and all its addresses, the one to use first; null where it has no
+   * choice of addresses.
+   */
   readonly endpointChoice: { readonly name: string; readonly addresses: readonly string[] } | null;
   readonly allowedIps: readonly string[];
-  /** `relayed` where there was never a handshake, and packets for the peer go through the connector `via`. */
+  /**
+   * `relayed` where there was never a handshake, and packets for the peer go through the connector
+   * `via`.
+   */
   readonly state: SessionState | 'relayed';
   /** Null where packets are handed to the peer itself. */
   readonly via: string | null;
@@ -77,7 +100,10 @@ export interface PeerStatus {
   readonly txBytes: number;
   /** `changed` and `held` until a user accepts what the service claims of the peer. */
   readonly pin: 'ok' | 'changed' | 'held';
-  /** How the service's entry differs from the pin, as text, and its key; null where it does not differ. */
+  /**
+   * How the service's entry differs from the pin, as text, and its key; null where it does not
+   * differ.
+   */
   readonly claim: string | null;
   readonly claimedPublicKey: string | null;
   /** How its network secret compares with this host's; null where neither has one. */

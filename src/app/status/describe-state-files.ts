@@ -8,7 +8,7 @@ import type { Tools } from '../tools.ts';
 
 /** The state without secrets, and the secrets that the output must not have elsewhere. */
 export interface DescribedStates {
-  /** By interface; where there is a secret it says so, and not which. */
+  /** By interface. A secret is replaced by a note that there is one. */
   readonly states: ReadonlyMap<string, object>;
   readonly secrets: ReadonlySet<string>;
   /** The addresses of the networks' peers, some of them where they are many. */
@@ -18,7 +18,10 @@ export interface DescribedStates {
 /** Of one network. */
 const mostPeers = 32;
 
-/** Reads everything that is kept of this host's networks, and knows what of it is secret: keys of the live interfaces too. */
+/**
+ * Reads everything that is kept of this host's networks. Returns its secrets too, so that callers
+ * can redact them, with the keys of the live interfaces.
+ */
 export async function describeStateFiles(tools: Tools): Promise<DescribedStates> {
   const { states, unreadable } = await tools.store.list();
   const secrets = new Set<string>();

@@ -18,7 +18,10 @@ import { type Evaluation, evaluateNetwork } from '../reconcile/evaluate-network.
 import { isJoined, selectJoined } from '../select.ts';
 import { secondsNow, type Tools } from '../tools.ts';
 
-/** Evaluates the networks of this host; queries no control plane and changes nothing. An unreadable one hides no other. */
+/**
+ * Evaluates the networks of this host; queries no control plane and changes nothing. An unreadable
+ * one hides no other.
+ */
 export async function readStatus(tools: Tools, network?: string): Promise<NetworkStatus[]> {
   const { states, unreadable } = await selectJoined(tools, network);
   const read = await Promise.all(states.map((state) => readNetwork(tools, state)));
@@ -58,11 +61,17 @@ async function describeNetwork(tools: Pick<Tools, 'host' | 'store' | 'now'>, eva
   return { ...evaluated, inbound, problems, state: stateOf(problems), warnings: toWarnings(problems) };
 }
 
-/** Milliseconds that a pass which is at work is waited for: most of those that must be confirmed take a second. */
+/**
+ * Milliseconds that a pass which is at work is waited for: most of those that must be confirmed
+ * take a second.
+ */
 const patience = 3_000;
 const pause = 100;
 
-/** A pass has changed the host before it saves what it changed: until then the one differs from the other, and there is no drift. */
+/**
+ * A pass has changed the host before it saves what it changed: until then the one differs from the
+ * other, and there is no drift.
+ */
 async function evaluateSettled(tools: Tools, state: Joined): Promise<Evaluation> {
   const evaluation = await evaluateNetwork(tools, state, { acceptsUnread: true });
   if (!state.enabled || evaluation.changes.length === 0) return evaluation;
@@ -74,7 +83,10 @@ async function evaluateSettled(tools: Tools, state: Joined): Promise<Evaluation>
   return isAtWork || !sameData(settled, state) ? evaluateNetwork(tools, settled, { acceptsUnread: true }) : evaluation;
 }
 
-/** Of a host that does not forward, the notes say whether there is reason to look. That the rules cannot be read hides nothing else. */
+/**
+ * Of a host that does not forward, the notes say whether there is reason to look. That the rules
+ * cannot be read hides nothing else.
+ */
 async function describeDrops(
   tools: Pick<Tools, 'host'>,
   evaluation: Evaluation,

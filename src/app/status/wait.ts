@@ -19,7 +19,10 @@ export interface Readiness {
 /** Seconds between two looks at the host. */
 const pause = 0.25;
 
-/** Seconds between two datagrams to a peer. WireGuard sends an unanswered handshake again after 5 s (REKEY_TIMEOUT). */
+/**
+ * Seconds between two datagrams to a peer. WireGuard sends an unanswered handshake again after 5 s
+ * (REKEY_TIMEOUT).
+ */
 const triggerInterval = 5;
 /** Of one network: one answer is enough. */
 const mostTriggered = 16;
@@ -30,12 +33,14 @@ interface ObservedReadiness extends Readiness {
 }
 
 /**
- * Waits until the condition holds for the networks that `network` names, and tells how each of them is then. Looks at the host
- * only, and changes nothing. It also waits for a join that has begun. WireGuard makes a handshake only when there is something
- * to send: while it waits for one, it sends datagrams to the peers with an endpoint.
+ * Waits until the condition holds for the networks that `network` names, and returns their
+ * states. Reads the host only, and changes nothing. It also waits for a join that has begun.
+ * WireGuard makes a handshake only when there is something to send: while it waits for one, it
+ * sends datagrams to the peers with an endpoint.
  *
  * @param timeout seconds, after which it returns what it saw last; 0 looks once
- * @throws NotJoined when something is named that this host has not joined, or when it has joined no network
+ * @throws NotJoined when something is named that this host has not joined, or when it has joined no
+ *   network
  */
 export async function waitFor(
   tools: Tools,

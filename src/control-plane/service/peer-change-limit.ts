@@ -15,7 +15,10 @@ export interface PeerChangeLimit<Key = number> {
   hasRoom(peer: Key, changes?: number): boolean;
 }
 
-/** What a transaction counted that may run again: each attempt begins without the counts of the one before. */
+/**
+ * What a transaction counted that may run again: each attempt begins without the counts of the one
+ * before.
+ */
 export interface AttemptCounts {
   /** Undoes what was counted so far; to be called first in each attempt. */
   restart(): void;

@@ -9,8 +9,8 @@ export interface PortMismatch {
 }
 
 /**
- * Compares the endpoint that the network lists of this host with the listen port. A router may map another port at an address that is
- * not this host's own, so only its own addresses count.
+ * Compares the endpoint that the network lists of this host with the listen port. A router may map
+ * another port at an address that is not this host's own, so only its own addresses count.
  */
 export function findPortMismatch(
   endpoint: Endpoint | null,

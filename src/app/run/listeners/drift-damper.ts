@@ -23,8 +23,8 @@ interface PlannedChanges extends Aimed {
 }
 
 /**
- * Spaces out the repairs of drift that recurs, and logs which process may cause it. A change that follows from the network or the
- * underlay is no repair.
+ * Spaces out the repairs of drift that recurs, and logs which process may cause it. A change that
+ * follows from the network or the underlay is no repair.
  */
 export class DriftDamper implements PassListener {
   readonly #tools: Tools;
@@ -61,7 +61,10 @@ export class DriftDamper implements PassListener {
     return this.#last === null || haveSameAim(this.#last, aimed);
   }
 
-  /** Records a repair that was rolled back. Each try interrupts the tunnel, so the same repair is not tried again for a while. */
+  /**
+   * Records a repair that was rolled back. Each try interrupts the tunnel, so the same repair is
+   * not tried again for a while.
+   */
   async holdBack(reason: string): Promise<void> {
     if (this.#begun === null) return;
     this.#heldBack.set(nameOf(this.#begun.changes), this.#tools.monotonic() + heldFor);
@@ -69,7 +72,10 @@ export class DriftDamper implements PassListener {
     await this.#save(this.#recurring, reason);
   }
 
-  /** Records a repair that was undone before the pass verified it: drift that recurs this fast counts too. */
+  /**
+   * Records a repair that was undone before the pass verified it: drift that recurs this fast
+   * counts too.
+   */
   async noteUndone(): Promise<void> {
     if (this.#begun !== null) await this.#note(this.#begun.changes, this.#begun, false);
   }
@@ -80,7 +86,8 @@ export class DriftDamper implements PassListener {
   }
 
   /**
-   * Records a repair, or that there was nothing to repair. Logs and saves when other drift recurs than before.
+   * Records a repair, or that there was nothing to repair. Logs and saves when other drift recurs
+   * than before.
    *
    * @param aimed what the pass worked towards; null for a network that is down
    * @param isPostponed whether some drift remains for a later pass

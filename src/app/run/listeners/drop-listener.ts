@@ -17,13 +17,17 @@ const leeway = 0.75;
 const calm = 10;
 /** Seconds between two checks because of changes. */
 const rest = 10;
-/** Seconds for which another program must drop the packets to a route: one that loads its rules again may drop all for a moment. */
+/**
+ * Seconds for which another program must drop the packets to a route: one that loads its rules
+ * again may drop all for a moment.
+ */
 const lasting = 5;
 
 /**
- * Checks whether packet rules of other programs drop what a connector forwards, or what other hosts send to the listen port, and logs
- * when that begins and ends. A check costs a process, so it is made at intervals, and after packet rules or the ways of packets
- * changed. A change of anything else is a reason too, but not each of many.
+ * Checks whether packet rules of other programs drop what a connector forwards, or what other hosts
+ * send to the listen port, and logs when that begins and ends. A check costs a process, so it is
+ * made at intervals, and after packet rules or the ways of packets changed. A change of anything
+ * else is a reason too, but not each of many.
  */
 export class DropListener implements PassListener {
   readonly #tools: Pick<Tools, 'host' | 'store' | 'monotonic'>;

@@ -7,7 +7,10 @@ import type { Pass } from '../../reconcile/pass.ts';
 import type { Tools } from '../../tools.ts';
 import type { PassListener } from '../pass-listener.ts';
 
-/** Seconds for which the path to a LAN must be back before its route is served again: a flapping link serves none. */
+/**
+ * Seconds for which the path to a LAN must be back before its route is served again: a flapping
+ * link serves none.
+ */
 const settling = 5;
 
 /** Follows the paths from a connector to its LANs, and logs which are gone and which are back. */

@@ -19,7 +19,10 @@ export class PeerListener implements PassListener {
     this.#link = link;
   }
 
-  /** Skips peers with neither keepalives nor a session, as such a host may be off, except while handshakes are sent to them. */
+  /**
+   * Skips peers with neither keepalives nor a session, as such a host may be off, except while
+   * handshakes are sent to them.
+   */
   async onPass({ evaluation }: Pass): Promise<void> {
     if (evaluation === null) return;
     const at = this.#tools.monotonic();

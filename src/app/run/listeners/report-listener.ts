@@ -27,8 +27,9 @@ import { onKept, onNew, type Pauses, ReportSchedule } from './report-schedule.ts
 const patience = { deadlineMs: 10_000, attempts: 3, connection: 'keep' } as const;
 
 /**
- * Reports to the control plane what this host observes: what changed its state after the pass that found it, figures once a minute at
- * most, and all of it at the start and after a failure. It sends nothing to a service that does not describe the operation.
+ * Reports to the control plane what this host observes: what changed its state after the pass that
+ * found it, figures once a minute at most, and all of it at the start and after a failure. It sends
+ * nothing to a service that does not describe the operation.
  */
 export class ReportListener implements PassListener {
   readonly #tools: Tools;
@@ -204,7 +205,8 @@ export class ReportListener implements PassListener {
   async #fail(error: unknown): Promise<void> {
     const failures = this.#schedule.noteFailure(error, this.#tools.monotonic());
     const { sync } = await this.#tools.store.readNotes(this.#link);
-    // Where the request for the map fails too, the log has a message; of the first failure that is not known yet.
+    // Where the request for the map fails too, the log has a message; of the first failure that is
+    // not known yet.
     if (failures > 1 && sync.error === null && !isOfEachRequest(error)) this.#transitions.update(error);
     await this.#note(null);
   }

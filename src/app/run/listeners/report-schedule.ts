@@ -10,8 +10,9 @@ import { compareReports, mergeProbes, mergeReport } from '../../../core/health/r
 import { type Backoff, backoffDelay, pauseFor, type RateLimit } from '../../../core/util/backoff.ts';
 
 /**
- * Seconds between two reports of figures, and of a host that has nothing to report, whose reply says how others reach it. Others may
- * report that only after the first report, which is complete.
+ * Seconds between two reports of figures, and of a host that has nothing to report. The reply
+ * states how others reach the host. Others may report that only after the first report, which is
+ * complete.
  */
 export interface Pauses {
   readonly figures: number;
@@ -19,12 +20,16 @@ export interface Pauses {
   readonly idleAfterComplete: number;
 }
 
-/** Those on the connection that a long poll leaves, and on a new one. Over TLS a new one takes 5 to 7 KB, a report without it 1 KB. */
+/**
+ * Those on the connection that a long poll leaves, and on a new one. Over TLS a new one takes 5 to
+ * 7 KB, a report without it 1 KB.
+ */
 export const onKept: Pauses = { figures: 60, idle: 90, idleAfterComplete: 30 };
 export const onNew: Pauses = { figures: 180, idle: 180, idleAfterComplete: 180 };
 /**
- * Seconds after which a host that reaches another one reports again, on any connection, where the reply had no witness: the other one may
- * have reported only after it. Once after each complete report.
+ * Seconds after which a host that reaches another one reports again, on any connection, where the
+ * reply had no witness: the other one may have reported only after it. Once after each complete
+ * report.
  */
 const secondReply = 20;
 /** The control plane takes 30 at once, and one more every 2 s. */
@@ -76,7 +81,10 @@ export class ReportSchedule {
     this.#restUntil = now + restAfterRefusal;
   }
 
-  /** What is to be sent now; null for nothing. Figures go along with a transition, which waits for nothing. */
+  /**
+   * What is to be sent now; null for nothing. Figures go along with a transition, which waits for
+   * nothing.
+   */
   findDue(next: HostReport, { now, pauses, isAway, isListed }: ReportContext): ReportPart | null {
     if (now < this.#restUntil || pauseFor(this.#sent, now * 1000, pace) > 0) return null;
     if (this.#reported === null) return { ...next, complete: true };
@@ -107,12 +115,18 @@ export class ReportSchedule {
     if (part.complete || now - this.#figuresAt >= onKept.figures) this.#figuresAt = now;
   }
 
-  /** Notes what the service has of peers that this host probed: a peer that answers again is then a transition. */
+  /**
+   * Notes what the service has of peers that this host probed: a peer that answers again is then a
+   * transition.
+   */
   noteProbed(probes: readonly ProbeResult[]): void {
     if (this.#reported !== null) this.#reported = mergeProbes(this.#reported, probes);
   }
 
-  /** Notes a failure, and returns how many there were in a row. Whether the service has the report is not known: the next one is complete. */
+  /**
+   * Notes a failure, and returns how many there were in a row. Whether the service has the report
+   * is not known: the next one is complete.
+   */
   noteFailure(error: unknown, now: number): number {
     this.forget();
     this.#failures += 1;

@@ -8,15 +8,22 @@ import type { Tools } from '../../tools.ts';
 import type { PassListener } from '../pass-listener.ts';
 import { TransitionLogger } from '../transition-logger.ts';
 
-/** Seconds after a rotation that failed, or could not be completed, until the next try: it interrupts a tunnel that works. */
+/**
+ * Seconds after a rotation that failed, or could not be completed, until the next try: it
+ * interrupts a tunnel that works.
+ */
 const restAfterFailure = { begun: 30, new: 3_600 } as const;
 
-/** The share of its lifetime by which a key may live longer, so that hosts do not all change theirs at once. */
+/**
+ * The share of its lifetime by which a key may live longer, so that hosts do not all change theirs
+ * at once.
+ */
 const mostJitter = 0.1;
 
 /**
- * Rotates a network's key when it is old enough, and completes rotations that were begun; one at a time, without delaying passes. It
- * keeps a key that devices hold in their profiles: no device receives another one.
+ * Rotates a network's key when it is old enough, and completes rotations that were begun; one at a
+ * time, without delaying passes. It keeps a key that devices hold in their profiles: no device
+ * receives another one.
  */
 export class RotationListener implements PassListener {
   readonly #tools: Tools;
@@ -101,8 +108,8 @@ export class RotationListener implements PassListener {
 }
 
 /**
- * True when a key made at `since` (ISO 8601) is due to be changed, after `every` seconds; null for never. A key made by a clock that was
- * ahead is due when its instant is so far in the future.
+ * True when a key made at `since` (ISO 8601) is due to be changed, after `every` seconds; null for
+ * never. A key made by a clock that was ahead is due when its instant is so far in the future.
  */
 function isDue(since: string, every: number | null, now: Date, jitter: number): boolean {
   return every !== null && Math.abs(now.getTime() - Date.parse(since)) >= every * 1000 * (1 + mostJitter * jitter);

@@ -1,13 +1,17 @@
 import type { Pass } from '../../reconcile/pass.ts';
 import type { PassListener } from '../pass-listener.ts';
 
-/** Detects that the host is in another network: names may resolve differently there, and connections are dead. */
+/**
+ * Detects that the host is in another network: names may resolve differently there, and connections
+ * are dead.
+ */
 export class UnderlayListener implements PassListener {
   readonly #onChange: () => void;
   #last: ObservedPaths | null = null;
 
   /**
-   * @param onChange called when subnets, gateways or resolvers of the host differ from the last pass, or the path to the control plane,
+   * @param onChange called when subnets, gateways or resolvers of the host differ from the last
+   *   pass, or the path to the control plane,
    *   which policy rules and other tables than the main one may change
    */
   constructor(onChange: () => void) {
