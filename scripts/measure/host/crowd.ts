@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { makeKeyPair, parsePublicKey } from '../../../src/core/crypto/keys.ts';
 import type { NetworkMap, Peer } from '../../../src/core/map/model.ts';
+import { defaultOptions } from '../../../src/core/map/options.ts';
 import { parseAddress, parsePrefix } from '../../../src/core/net/cidr.ts';
 import { parseEndpoint } from '../../../src/core/net/endpoint.ts';
 import { fileStore } from '../../../src/store/file-store.ts';
@@ -41,18 +42,7 @@ export function crowdOf(peers: number): Joined {
       peer: { id: own.id, name: own.name, address: own.address },
       ...{ accessToken: null, personalToken: null, map },
     },
-    options: {
-      ...{
-        listenPort: null,
-        mtu: 1420,
-        acceptRoutes: true,
-        masquerade: true,
-        allowRoutes: [],
-        probes: [],
-        hosts: false,
-      },
-      ...{ pin: 'report', rotateEvery: null, openFirewall: false, strictTunnel: false, allowIpv6Outside: false },
-    },
+    options: { ...defaultOptions, mtu: 1420 },
     ...{
       refused: null,
       failed: [],

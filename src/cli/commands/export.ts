@@ -3,7 +3,7 @@ import type { EnrolledDevice } from '../../app/export/enroll-device.ts';
 import { printable, WrongUsage } from '../../core/errors/index.ts';
 import { renderProfile } from '../../core/export/device-profile.ts';
 import type { ExportedFiles, Format } from '../../core/export/format.ts';
-import type { Options } from '../../core/map/options.ts';
+import { defaultOptions, type Options } from '../../core/map/options.ts';
 import { parseLinkName } from '../../core/net/link-name.ts';
 import type { TunnelConfig } from '../../core/wg-quick/tunnel-config.ts';
 import { findNetwork, openAdminAt } from '../admin.ts';
@@ -168,18 +168,6 @@ async function readLink(input: Input, byDefault: string): Promise<string> {
 }
 
 async function readDeviceOptions(input: Input): Promise<Options> {
-  return {
-    listenPort: null,
-    mtu: null,
-    acceptRoutes: input.switch('accept-routes', true),
-    masquerade: false,
-    allowRoutes: await readAllowedRoutes(input),
-    probes: [],
-    hosts: false,
-    pin: 'report',
-    rotateEvery: null,
-    openFirewall: false,
-    strictTunnel: false,
-    allowIpv6Outside: false,
-  };
+  const acceptRoutes = input.switch('accept-routes', true);
+  return { ...defaultOptions, masquerade: false, acceptRoutes, allowRoutes: await readAllowedRoutes(input) };
 }

@@ -24,7 +24,7 @@ import { needServiceAddress } from '../input/service-address.ts';
 import { endStep, note, printError } from '../output/output.ts';
 import { showEarlier, showJoin, suggestNext } from '../output/show-join.ts';
 import type { Command } from '../parse/command.ts';
-import { optionFlags, readNetworkSecret, readOptions } from '../parse/host-options.ts';
+import { listedOptions, optionFlags, readNetworkSecret, readOptions } from '../parse/host-options.ts';
 
 export const join: Command = {
   name: 'join',
@@ -138,19 +138,7 @@ const names: Readonly<Record<string, NamedOptions>> = {
   proxy: 'proxy',
   'ca-file': 'authorities',
   endpoint: 'endpoint',
-  'listen-port': 'listenPort',
-  mtu: 'mtu',
-  'accept-routes': 'acceptRoutes',
-  masquerade: 'masquerade',
-  'allow-route': 'allowRoutes',
-  probe: 'probes',
-  hosts: 'hosts',
-  pin: 'pin',
-  'rotate-every': 'rotateEvery',
-  'open-firewall': 'openFirewall',
-  'strict-tunnel': 'strictTunnel',
-  'allow-ipv6-outside': 'allowIpv6Outside',
-  'network-secret-file': 'networkSecret',
+  ...Object.fromEntries(listedOptions.map(([flag, { option }]) => [flag, option])),
 };
 
 async function readKey(input: Input) {

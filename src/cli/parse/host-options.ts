@@ -1,55 +1,79 @@
 import type { PeerType } from '../../contract/peer.ts';
 import type { Secret } from '../../core/crypto/secret.ts';
 import { WrongUsage } from '../../core/errors/index.ts';
-import { type Options, type PinRule, pinRules } from '../../core/map/options.ts';
+import { defaultOptions, type OptionRule, type Options, optionRules, pinRules } from '../../core/map/options.ts';
 import { mostProbes, parseProbeTarget } from '../../core/map/probe-target.ts';
 import { parsePrefix } from '../../core/net/cidr.ts';
-import type { Flags } from '../input/flags.ts';
+import type { Flag } from '../input/flags.ts';
 import { type Input, parseChoice } from '../input/input.ts';
 import { readSecretBytes } from '../input/secrets.ts';
 
-/** The local options of this host in one network. */
-export const optionFlags: Flags = {
+/** The flag of an option. */
+interface OptionFlag extends Flag {
+  /** The option in `core/map/options.ts`, or the network secret, which is kept next to them. */
+  readonly option: keyof Options | 'networkSecret';
+  /** The word of `cpn set` for no value of one's own. */
+  readonly reset?: string;
+}
+
+/** The flags of the local options of this host in one network, for `join` and `set`. */
+export const optionFlags = {
   'listen-port': {
+    option: 'listenPort',
+    reset: 'any',
     kind: 'text',
     value: 'PORT',
     summary: 'UDP port to listen on',
     byDefault: "the endpoint's, else any",
   },
   mtu: {
+    option: 'mtu',
+    reset: 'auto',
     kind: 'text',
     value: 'BYTES',
     summary: 'MTU of the interface',
     byDefault: 'derived from the underlay and the path MTU',
   },
-  'accept-routes': { kind: 'switch', summary: 'accept the routes that connectors serve', byDefault: 'yes' },
+  'accept-routes': {
+    option: 'acceptRoutes',
+    kind: 'switch',
+    summary: 'accept the routes that connectors serve',
+    byDefault: 'yes',
+  },
   masquerade: {
+    option: 'masquerade',
     kind: 'switch',
     summary: 'connector only: masquerade packets from the tunnel as this host',
     byDefault: 'yes',
   },
   probe: {
+    option: 'probes',
     kind: 'list',
     value: 'HOST[:PORT]',
     summary: 'connector only: withdraw a route while none of its probed hosts answers by TCP or ping',
   },
   hosts: {
+    option: 'hosts',
     kind: 'switch',
     summary: 'write the names of the peers to the hosts file: PEER.NETWORK.cpn.internal',
     byDefault: 'no',
   },
   'open-firewall': {
+    option: 'openFirewall',
     kind: 'switch',
     summary: 'allow UDP to the listen port in ufw or firewalld, where active, until this host leaves',
     byDefault: 'no',
   },
   'network-secret-file': {
+    option: 'networkSecret',
+    reset: 'none',
     kind: 'text',
     value: 'PATH',
     summary:
       'file with at least 32 random bytes, the same on every host; only hosts that have it complete a handshake, whatever the control plane sends',
   },
   pin: {
+    option: 'pin',
     kind: 'text',
     value: 'RULE',
     summary: `when a peer's key changes without a signed proof: report accepts it and warns, strict keeps the pinned key until "cpn accept"`,
@@ -57,49 +81,69 @@ export const optionFlags: Flags = {
     choices: pinRules,
   },
   'rotate-every': {
+    option: 'rotateEvery',
+    reset: 'never',
     kind: 'text',
     value: 'TIME',
     summary: 'maximum age of the key pair, such as 30d; the daemon then rotates it',
     byDefault: 'for ever',
   },
   'strict-tunnel': {
+    option: 'strictTunnel',
     kind: 'switch',
     summary: 'full tunnel only: other routes of this host, such as those of DHCP, take nothing from it',
     byDefault: 'no',
   },
   'allow-ipv6-outside': {
+    option: 'allowIpv6Outside',
     kind: 'switch',
     summary: 'full tunnel only: let IPv6 out past the tunnel, instead of rejecting it',
     byDefault: 'no',
   },
-  'allow-route': { kind: 'list', value: 'CIDR', summary: 'accept this route although the guard refuses it' },
-};
+  'allow-route': {
+    option: 'allowRoutes',
+    kind: 'list',
+    value: 'CIDR',
+    summary: 'accept this route although the guard refuses it',
+  },
+} as const satisfies Readonly<Record<string, OptionFlag>>;
 
-/** Seconds. The minimum is high because a rotation interrupts the tunnel briefly. */
-export const shortestKeyLife = 3_600;
-export const longestKeyLife = 3_650 * 86_400;
+/** The flags as a list, each with its name. */
+export const listedOptions: readonly (readonly [flag: string, OptionFlag])[] = Object.entries(optionFlags);
 
-/** The options of the flags, with defaults for omitted flags. */
+/** The options that the flags say, with the usual ones where they say nothing. */
 export async function readOptions(input: Input, type: PeerType): Promise<Options> {
-  return {
-    listenPort: input.number('listen-port', 1, 65535) ?? null,
-    mtu: input.number('mtu', 576, 9000) ?? null,
-    acceptRoutes: input.switch('accept-routes', true),
-    masquerade: input.switch('masquerade', true),
-    allowRoutes: await readAllowedRoutes(input),
-    probes: await readProbes(input, type),
-    hosts: input.switch('hosts'),
-    pin: readPinRule(input),
-    rotateEvery: input.period('rotate-every', shortestKeyLife, longestKeyLife) ?? null,
-    openFirewall: input.switch('open-firewall'),
-    strictTunnel: input.switch('strict-tunnel'),
-    allowIpv6Outside: input.switch('allow-ipv6-outside'),
-  };
+  const allowRoutes = await readAllowedRoutes(input);
+  return { ...defaultOptions, ...readGivenOptions(input), allowRoutes, probes: await readProbes(input, type) };
 }
 
-/** The value of `--pin`, by default `report`. */
-export function readPinRule(input: Input): PinRule {
-  return parseChoice('--pin', input.text('pin') ?? 'report', pinRules);
+/** The options of one value that the flags say; null for a reset word of `cpn set`. */
+export function readGivenOptions(input: Input, resets = false): Partial<Options> {
+  const given = listedOptions.flatMap(([flag, { option, reset }]) => {
+    if (option === 'networkSecret') return [];
+    const value =
+      resets && reset !== undefined && input.text(flag) === reset ? null : readOption(input, flag, optionRules[option]);
+    return value === undefined ? [] : [[option, value] as const];
+  });
+  return Object.fromEntries(given);
+}
+
+/** Undefined for a flag that is left out, and for a list. */
+function readOption(input: Input, flag: string, rule: OptionRule): boolean | number | string | undefined {
+  switch (rule.kind) {
+    case 'switch':
+      return input.choice(flag);
+    case 'number':
+      return input.number(flag, rule.min, rule.max);
+    case 'period':
+      return input.period(flag, rule.min, rule.max);
+    case 'choice': {
+      const word = input.text(flag);
+      return word === undefined ? undefined : parseChoice(`--${flag}`, word, rule.words);
+    }
+    default:
+      return undefined;
+  }
 }
 
 export async function readAllowedRoutes(input: Input) {

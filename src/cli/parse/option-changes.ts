@@ -1,6 +1,5 @@
 import type { OptionChanges } from '../../app/networks/option-changes.ts';
 import { WrongUsage } from '../../core/errors/index.ts';
-import type { Options } from '../../core/map/options.ts';
 import { parseProbeTarget } from '../../core/map/probe-target.ts';
 import { parsePrefix } from '../../core/net/cidr.ts';
 import { parseEndpoint } from '../../core/net/endpoint.ts';
@@ -11,29 +10,19 @@ import type { Input } from '../input/input.ts';
 import { readProxy } from '../input/proxy.ts';
 import { readServiceAddress } from '../input/service-address.ts';
 import {
-  longestKeyLife,
+  listedOptions,
   optionFlags,
   readAllowedRoutes,
+  readGivenOptions,
   readNetworkSecret,
-  readPinRule,
   readProbes,
-  shortestKeyLife,
 } from './host-options.ts';
 
 /** Converts a flag of `join` for a network that is already joined. */
-function again([name, flag]: [string, Flag]): [string, Flag] {
-  const word = words[name];
+function again([name, { option, reset: word, ...flag }]: (typeof listedOptions)[number]): [string, Flag] {
   const summary = word === undefined ? flag.summary : `${flag.summary}; "${word}" for the default`;
   return [name, { ...flag, summary, byDefault: 'unchanged', ...(word !== undefined && { choices: [word] }) }];
 }
-
-/** The words that reset an option to its default. */
-const words: Readonly<Record<string, string>> = {
-  'listen-port': 'any',
-  mtu: 'auto',
-  'rotate-every': 'never',
-  'network-secret-file': 'none',
-};
 
 /** The options that can change in a joined network. */
 export const changeFlags: Flags = {
@@ -45,7 +34,7 @@ export const changeFlags: Flags = {
     byDefault: 'unchanged',
     choices: ['auto', 'none'],
   },
-  ...Object.fromEntries(Object.entries(optionFlags).map(again)),
+  ...Object.fromEntries(listedOptions.map(again)),
   'refuse-route': { kind: 'list', value: 'CIDR', summary: 'undo --allow-route: apply the guard to this route again' },
   ...apiFlags,
   api: {
@@ -86,13 +75,16 @@ export async function readChanges(input: Input): Promise<OptionChanges> {
     );
   }
   const changes: OptionChanges = {
-    options: readChangedOptions(input),
+    options: readGivenOptions(input, true),
     allowRoutes: await readAllowedRoutes(input),
     refuseRoutes: input.list('refuse-route').map((text) => parsePrefix(text, '--refuse-route')),
     addProbes: await readProbes(input, 'connector'),
     dropProbes: input.list('drop-probe').map((text) => parseProbeTarget(text, '--drop-probe')),
     ...(input.text('network-secret-file') !== undefined && {
-      networkSecret: isWord(input, 'network-secret-file') ? null : await readNetworkSecret(input),
+      networkSecret:
+        input.text('network-secret-file') === optionFlags['network-secret-file'].reset
+          ? null
+          : await readNetworkSecret(input),
     }),
     ...(endpoint !== undefined && {
       endpoint: endpoint === 'auto' ? endpoint : endpoint === 'none' ? null : parseEndpoint(endpoint, '--endpoint'),
@@ -113,25 +105,4 @@ export async function readChanges(input: Input): Promise<OptionChanges> {
 /** Ignores CPN_API: it selects the control plane of all commands, but does not move a network. */
 async function readMove(input: Input): Promise<ServiceAddress | undefined> {
   return input.isTyped('api') ? readServiceAddress(input) : undefined;
-}
-
-function readChangedOptions(input: Input): OptionChanges['options'] {
-  const read = <Value>(flag: string, value: () => Value) => (isWord(input, flag) ? null : value());
-  const given: { -readonly [Name in keyof Options]?: Options[Name] | undefined } = {
-    listenPort: read('listen-port', () => input.number('listen-port', 1, 65535)),
-    mtu: read('mtu', () => input.number('mtu', 576, 9000)),
-    acceptRoutes: input.choice('accept-routes'),
-    masquerade: input.choice('masquerade'),
-    hosts: input.choice('hosts'),
-    pin: input.text('pin') === undefined ? undefined : readPinRule(input),
-    openFirewall: input.choice('open-firewall'),
-    strictTunnel: input.choice('strict-tunnel'),
-    allowIpv6Outside: input.choice('allow-ipv6-outside'),
-    rotateEvery: read('rotate-every', () => input.period('rotate-every', shortestKeyLife, longestKeyLife)),
-  };
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-}
-
-function isWord(input: Input, flag: string): boolean {
-  return input.text(flag) === words[flag];
 }

@@ -9,29 +9,69 @@ export type PinRule = (typeof pinRules)[number];
 
 export const pinRules = ['report', 'strict'] as const;
 
-/** The decisions of the operator who joined this host. Passes never change them. */
-export interface Options {
-  readonly listenPort: number | null;
-  readonly mtu: number | null;
-  readonly acceptRoutes: boolean;
-  readonly masquerade: boolean;
+/**
+ * The values of an option, and the one of a host that names none. A number or a period without a
+ * default is null then.
+ */
+export type OptionRule =
+  | { readonly kind: 'switch'; readonly byDefault: boolean }
+  | { readonly kind: 'choice'; readonly words: readonly [string, ...string[]]; readonly byDefault: string }
+  /** A period is in seconds. */
+  | { readonly kind: 'number' | 'period'; readonly min: number; readonly max: number }
+  | { readonly kind: 'prefixes' | 'probes' };
+
+/**
+ * The options of a host in a network, which outlive every pass. From this table and from
+ * `cli/parse/host-options.ts`, which has their flags, come the options of `join`, `set` and
+ * `export`, their defaults, and their form in the state file.
+ */
+export const optionRules = {
+  listenPort: { kind: 'number', min: 1, max: 65_535 },
+  mtu: { kind: 'number', min: 576, max: 9000 },
+  acceptRoutes: { kind: 'switch', byDefault: true },
+  masquerade: { kind: 'switch', byDefault: true },
   /** Prefixes that the guard must accept. */
-  readonly allowRoutes: readonly Prefix[];
+  allowRoutes: { kind: 'prefixes' },
   /** Hosts behind a connector's routes, by which it determines whether its LAN works. */
-  readonly probes: readonly ProbeTarget[];
+  probes: { kind: 'probes' },
   /** True if the hosts file names the peers. */
-  readonly hosts: boolean;
+  hosts: { kind: 'switch', byDefault: false },
   /** What happens to a peer whose public key changed without a signed proof. */
-  readonly pin: PinRule;
-  /** Seconds after which the daemon creates a new key pair; null for never. */
-  readonly rotateEvery: number | null;
+  pin: { kind: 'choice', words: pinRules, byDefault: 'report' },
+  /** Seconds after which the daemon creates a new key pair; null for never. The minimum is high
+   * because a rotation interrupts the tunnel briefly. */
+  rotateEvery: { kind: 'period', min: 3_600, max: 3_650 * 86_400 },
   /** True if ufw and firewalld, while they are active, must accept UDP to the listen port. */
-  readonly openFirewall: boolean;
+  openFirewall: { kind: 'switch', byDefault: false },
   /**
    * True if a full tunnel also takes what other routes of the host lead elsewhere, such as those
    * that DHCP adds.
    */
-  readonly strictTunnel: boolean;
+  strictTunnel: { kind: 'switch', byDefault: false },
   /** True if a host with a full tunnel sends IPv6 outside. Otherwise it rejects IPv6. */
-  readonly allowIpv6Outside: boolean;
+  allowIpv6Outside: { kind: 'switch', byDefault: false },
+} as const satisfies Readonly<Record<string, OptionRule>>;
+
+type OptionValue<Rule extends OptionRule> = Rule extends { kind: 'switch' }
+  ? boolean
+  : Rule extends { kind: 'choice'; words: readonly (infer Word)[] }
+    ? Word
+    : Rule extends { kind: 'prefixes' }
+      ? readonly Prefix[]
+      : Rule extends { kind: 'probes' }
+        ? readonly ProbeTarget[]
+        : number | null;
+
+export type Options = { readonly [Name in keyof typeof optionRules]: OptionValue<(typeof optionRules)[Name]> };
+
+/** The value of an option that is not named. */
+export function defaultOf(rule: OptionRule): Options[keyof Options] {
+  if (rule.kind === 'switch') return rule.byDefault;
+  if (rule.kind === 'choice') return rule.byDefault as PinRule;
+  return rule.kind === 'prefixes' || rule.kind === 'probes' ? [] : null;
 }
+
+/** The options of a host that names none. */
+export const defaultOptions = Object.fromEntries(
+  Object.entries(optionRules).map(([name, rule]) => [name, defaultOf(rule)]),
+) as Options;

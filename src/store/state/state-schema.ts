@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { identityOf, parseIdentityKey } from '../../core/crypto/identity.ts';
 import { parsePublicKey, parseSecretKey } from '../../core/crypto/keys.ts';
 import { peerTypes } from '../../core/map/model.ts';
-import { pinRules } from '../../core/map/options.ts';
+import { defaultOf, type OptionRule, type Options, optionRules } from '../../core/map/options.ts';
 import { parseProbeTarget } from '../../core/map/probe-target.ts';
 import { parseAddress, restorePrefix } from '../../core/net/cidr.ts';
 import { parseEndpoint } from '../../core/net/endpoint.ts';
@@ -105,6 +105,33 @@ const openPort = v.object({
   permanent: v.boolean(),
 });
 
+/** Every state file has these options; the others were added after the first version. */
+const firstOptions: readonly string[] = ['listenPort', 'mtu', 'acceptRoutes', 'masquerade', 'allowRoutes'];
+
+function optionSchema(rule: OptionRule): v.GenericSchema<unknown, Options[keyof Options]> {
+  switch (rule.kind) {
+    case 'switch':
+      return v.boolean();
+    case 'choice':
+      return v.picklist(rule.words) as v.GenericSchema<unknown, Options['pin']>;
+    case 'prefixes':
+      return v.array(prefix);
+    case 'probes':
+      return v.array(probeTarget);
+    default:
+      return v.nullable(int);
+  }
+}
+
+const options = v.object(
+  Object.fromEntries(
+    Object.entries(optionRules).map(([name, rule]) => {
+      const schema = optionSchema(rule);
+      return [name, firstOptions.includes(name) ? schema : v.optional(schema, () => defaultOf(rule))];
+    }),
+  ),
+) as unknown as v.GenericSchema<unknown, Options>;
+
 /** The content of a state file, and its conversion: no field is used without validation. */
 export const stateSchema = v.object({
   version: v.literal(stateVersion),
@@ -148,20 +175,7 @@ export const stateSchema = v.object({
       text: v.exactOptional(v.object({ dns: v.array(v.string()), remarks: v.array(v.string()) })),
     }),
   ),
-  options: v.object({
-    listenPort: v.nullable(int),
-    mtu: v.nullable(int),
-    acceptRoutes: v.boolean(),
-    masquerade: v.boolean(),
-    allowRoutes: v.array(prefix),
-    probes: v.optional(v.array(probeTarget), () => []),
-    hosts: v.optional(v.boolean(), false),
-    pin: v.optional(v.picklist(pinRules), 'report'),
-    rotateEvery: v.optional(v.nullable(int), null),
-    openFirewall: v.optional(v.boolean(), false),
-    strictTunnel: v.optional(v.boolean(), false),
-    allowIpv6Outside: v.optional(v.boolean(), false),
-  }),
+  options,
   enabled: v.boolean(),
   deletion: v.exactOptional(v.object({ at: instant, resumes: v.boolean() })),
   // Versions before `cpn run` stored one address per name. Fields with a default were added after

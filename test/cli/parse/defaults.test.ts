@@ -7,6 +7,8 @@ import { defaultConfirmMs } from '../../../src/app/reconcile/pass.ts';
 import { defaultHoldSeconds } from '../../../src/app/reconcile/refresh.ts';
 import type { Flag } from '../../../src/cli/input/flags.ts';
 import { loadCommands } from '../../../src/cli/parse/commands.ts';
+import { listedOptions } from '../../../src/cli/parse/host-options.ts';
+import { defaultOptions } from '../../../src/core/map/options.ts';
 import { chooseDriver, defaultFolders } from '../../../src/host/open-host.ts';
 
 const repository = join(import.meta.dirname, '../../..');
@@ -72,21 +74,6 @@ const described: Readonly<Record<string, readonly [words: string, path: string, 
     'src/cli/commands/join.ts',
     'interface: link === undefined ? null : parseLinkName(',
   ],
-  'join --listen-port': [
-    "the endpoint's, else any",
-    'src/cli/parse/host-options.ts',
-    "input.number('listen-port', 1, 65535) ?? null",
-  ],
-  'join --mtu': [
-    'derived from the underlay and the path MTU',
-    'src/cli/parse/host-options.ts',
-    "input.number('mtu', 576, 9000) ?? null",
-  ],
-  'join --rotate-every': [
-    'for ever',
-    'src/cli/parse/host-options.ts',
-    "input.period('rotate-every', shortestKeyLife, longestKeyLife) ?? null",
-  ],
   'export --interface': [
     "this host's, with wgN for cpnN",
     'src/cli/commands/export.ts',
@@ -110,9 +97,27 @@ const described: Readonly<Record<string, readonly [words: string, path: string, 
 
 const saved = ['the saved one, else HTTPS_PROXY and NO_PROXY', 'the saved ones, else the CAs of this machine'];
 
+/** What stands for no value, in words. */
+const withoutValue: Readonly<Record<string, string>> = {
+  listenPort: "the endpoint's, else any",
+  mtu: 'derived from the underlay and the path MTU',
+  rotateEvery: 'for ever',
+};
+
+/** The default of an option of `join` in the table of options; undefined for another flag. */
+function optionDefault(flag: string): string | null | undefined {
+  const [, found] = listedOptions.find(([name]) => name === flag) ?? [];
+  if (found === undefined || found.option === 'networkSecret') return undefined;
+  const value = defaultOptions[found.option];
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  return typeof value === 'string' ? value : (withoutValue[found.option] ?? null);
+}
+
 /** What the program takes for a flag that is left out, in the words of the help. */
 function resolved(command: string, flag: string, { byDefault }: Flag): string | null {
   const key = `${command} --${flag}`;
+  const option = command === 'join' ? optionDefault(flag) : undefined;
+  if (option !== undefined) return option;
   const value = elsewhere[key] ?? elsewhere[flag];
   if (value !== undefined) return value();
   const known = described[key];
