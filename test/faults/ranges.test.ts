@@ -35,7 +35,9 @@ it('40: of two networks that overlap the second one yields', () =>
       await host.cpn(['reconcile']);
       const [first, second] = await networks(host);
       expect(first).toMatchObject({ drift: [], routes: [{ prefix: '192.168.50.0/24', state: 'active' }] });
-      expect(first.warnings).toEqual([`10.77.0.0/24: ${second.address}/32 of it leads to cpn1`]);
+      expect(first.warnings).toEqual([
+        `${second.address}/32, a subnet of this host on cpn1, lies in the range of the network and stays local`,
+      ]);
       expect(second.routes).toMatchObject([
         { prefix: '10.77.0.0/20', state: 'refused', reason: 'overlaps 10.77.0.0/24, which this host is in (cpn0)' },
         { prefix: '192.168.50.0/24', state: 'refused', reason: 'overlaps 192.168.50.0/24 of network office (cpn0)' },
