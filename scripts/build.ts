@@ -4,7 +4,16 @@
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmodSync, copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { rolldown } from 'rolldown';
 import { collectNotices, findPackages } from '../packaging/licences.ts';
@@ -63,9 +72,10 @@ const bundle = await rolldown({
         for (const [use, paths] of Object.entries(uses)) {
           const reached = new Set<string>();
           for (const path of paths) {
-            if (this.getModuleInfo(join(root, path)) === null)
-              throw new Error(`the use ${use} names ${path}, which is in no part`);
-            reach(join(root, path), reached);
+            // The bundler names a module by its real path: node_modules may be a link.
+            const file = realpathSync(join(root, path));
+            if (this.getModuleInfo(file) === null) throw new Error(`the use ${use} names ${path}, which is in no part`);
+            reach(file, reached);
           }
           for (const path of reached) partOf.set(path, [partOf.get(path) ?? [], use].flat().join('-'));
         }

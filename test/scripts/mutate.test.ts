@@ -53,7 +53,7 @@ test('paths narrow them to files and folders, and a path that does not exist is 
 
 test('the tests are those of the folder that mirrors the file, or of the nearest above it', () => {
   const foldersOf = (file: string) => [...new Set(chooseTests(REPOSITORY, [file]).map((test) => dirname(test)))];
-  expect(foldersOf('src/core/routing/guard.ts')).toEqual(['test/core/routing']);
+  expect(foldersOf('src/core/routing/guard.ts')).toEqual(['test/core/routing', 'test/core/routing/topology']);
   expect(foldersOf('src/core/forward/foreign/chain.ts')[0]).toMatch(/^test\/core\/forward/);
   const served = chooseTests(REPOSITORY, ['src/contract/peer.ts']);
   expect(served.filter((test) => !test.startsWith('test/control-plane/'))).toEqual([]);
