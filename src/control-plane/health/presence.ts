@@ -173,7 +173,9 @@ export class Presence {
     this.#isQueued = false;
     const now = this.#now();
     const returned = [...this.#returned];
-    const isDue = ([peer, { at, writtenAt }]: readonly [number, Seen]) => {
+    const isDue = ([peer, { at, writtenAt, isOnline }]: readonly [number, Seen]) => {
+      // With 0 days an offline peer is forgotten; a late write would keep its last request.
+      if (this.#options.days === 0 && !isOnline && writtenAt !== null && !this.#returned.has(peer)) return false;
       if (writtenAt === null || this.#isStopped || this.#returned.has(peer))
         return writtenAt === null || at > writtenAt;
       return at > writtenAt && minuteOf(peer, now) !== minuteOf(peer, writtenAt);
