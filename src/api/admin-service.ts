@@ -76,9 +76,8 @@ export type AdminService = {
    */
   readAudit(page?: AuditPage): Promise<AuditEntry[]>;
   /**
-   * Which hosts of a network have not applied the last removal of a peer. Waits up to so many
-   * seconds for those that may do so soon. Null from a service that does not describe that it notes
-   * this.
+   * Returns the hosts of a network that have not applied the last removal of a peer. Waits up to
+   * `waitSeconds` for hosts that may soon apply it. Null if the service does not describe this.
    */
   readRemovals(network: Id, waitSeconds: number): Promise<PendingHost[] | null>;
   /**

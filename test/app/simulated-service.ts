@@ -24,7 +24,10 @@ function unexpected(): never {
   throw new Error('unexpected call');
 }
 
-/** A service in memory: it records the requests of one host, and a test sets its replies. A reply that throws is a refusal. */
+/**
+ * A service in memory: it records the requests of one host, and a test sets its replies. A reply
+ * that throws is a refusal.
+ */
 export class SimulatedService {
   /** The requests for the map. */
   readonly mapRequests: {

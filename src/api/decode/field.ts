@@ -15,8 +15,8 @@ export interface Source {
 const usualRemedy = 'check that --api names the control plane, and that it speaks the contract of private networks';
 
 /**
- * A value of a reply and the way to it. Whatever is read of it is of its type, or a BadReply that
- * names the field and, where one is missing, the properties there are: never a value.
+ * A value of a reply and its path. Each read returns a value of its type or throws BadReply. The
+ * error names the field and, if it is missing, the properties that exist. It contains no value.
  */
 export class Field {
   readonly value: unknown;
@@ -78,8 +78,8 @@ export class Field {
   }
 
   /**
-   * What `read` makes of the property; null where there is none, and where `read` cannot use it:
-   * the service means something else.
+   * Reads the property with `read`. Null if it is missing, or if `read` cannot use it: another
+   * service may mean something else by this name.
    */
   tryFind<T>(names: Aliases, read: (found: Field) => T): T | null {
     return this.attempt<T | null>(

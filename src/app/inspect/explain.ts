@@ -37,7 +37,7 @@ export interface Explanation extends FoundAddress {
 /**
  * Explains the path to the address that `text` names, from the host alone: it queries no control
  * plane, sends nothing to the address, and changes nothing. If several networks have the address,
- * it explains the one that carries it.
+ * the network that carries its packets is explained.
  *
  * @throws NotJoined if this host is in no network
  * @throws InvalidValue if `text` names no address

@@ -106,7 +106,7 @@ export function findServiceProblems(state: Joined, { sync }: Pick<Notes, 'sync'>
   ];
 }
 
-/** That a change of keys is not over; null where there is none. */
+/** Reports an unfinished change of keys. Null if none is pending. */
 export function findRotation({ rotation, interface: link }: Joined): Problem | null {
   return rotation && problem('key-changing', { interface: link, phase: rotation.phase });
 }
