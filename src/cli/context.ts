@@ -6,7 +6,6 @@ import type { PeerService } from '../api/service.ts';
 import type { DoctorTools } from '../app/doctor/examination.ts';
 import { EvaluationCache } from '../app/evaluation-cache.ts';
 import { noMeter } from '../app/meter.ts';
-import { SavedConfigs } from '../app/saved-configs.ts';
 import type { ConnectOptions, KnownService, Log, Tools } from '../app/tools.ts';
 import type { LockHolder } from '../core/doctor/check-files.ts';
 import { expectCpnError } from '../core/errors/index.ts';
@@ -26,6 +25,7 @@ type Mode = 'command' | 'daemon';
 /** Creates the tools of the use cases. Only this file constructs their adapters. */
 export async function openTools(input: Input, mode: Mode = 'command'): Promise<Tools> {
   const { chooseDriver, untestedWarning: describeUntested, openHost } = await import('../host/open-host.ts');
+  const { SavedConfigs } = await import('../app/saved-configs.ts');
   const driver = chooseDriver(input.environment.CPN_HOST_DRIVER);
   const folders = await foldersOf(input.environment);
   const log = await openLog(input, mode === 'daemon' ? 'info' : 'silent');

@@ -1,3 +1,5 @@
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
 import type { DoctorTools } from '../app/doctor/examination.ts';
 import { redact } from '../core/crypto/redact.ts';
 import { CpnError } from '../core/errors/index.ts';
@@ -40,10 +42,10 @@ export async function gatherBundle(tools: DoctorTools): Promise<Bundle> {
   return new Map([...files].map(([name, text]) => [name, redact(text, secrets)]));
 }
 
-/** Packs a bundle into an archive, without compression. */
-export function packBundle(bundle: Bundle, now: Date): Uint8Array {
+/** Packs a bundle into a compressed archive. */
+export function packBundle(bundle: Bundle, now: Date): Promise<Uint8Array> {
   const entries = [...bundle].map(([name, text]) => ({ path: `cpn-debug/${name}`, content: Buffer.from(text) }));
-  return packTar(entries, Math.floor(now.getTime() / 1000));
+  return promisify(gzip)(packTar(entries, Math.floor(now.getTime() / 1000)));
 }
 
 function passToJson({ interface: link, changes, unsynced, failure }: Awaited<ReturnType<Planning>>[number]) {

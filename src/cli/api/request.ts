@@ -2,13 +2,12 @@ import type { FormPart, RawBody } from '../../api/http/raw-body.ts';
 import type { RawRequest } from '../../api/raw-service.ts';
 import { Secret } from '../../core/crypto/secret.ts';
 import { InvalidValue, quote, WrongUsage } from '../../core/errors/index.ts';
+import { apiMethods } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
 import { type ApiField, parseField, toObject, typed } from './fields.ts';
 import { readBytes, readText, sizeOfFile } from './files.ts';
 
-/** The methods that {@link readRequest} accepts. */
-export const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
-type Method = (typeof methods)[number];
+type Method = (typeof apiMethods)[number];
 
 /** The request of `cpn api`, and the number of bytes of its files. */
 export interface ApiRequest {
@@ -45,8 +44,8 @@ export async function readRequest(input: Input): Promise<ApiRequest> {
 }
 
 function readMethod(text: string): Method {
-  const method = methods.find((each) => each === text.toUpperCase());
-  if (method === undefined) throw new InvalidValue('METHOD', text, `must be one of ${methods.join(', ')}`);
+  const method = apiMethods.find((each) => each === text.toUpperCase());
+  if (method === undefined) throw new InvalidValue('METHOD', text, `must be one of ${apiMethods.join(', ')}`);
   return method;
 }
 

@@ -1,7 +1,4 @@
-import { promisify } from 'node:util';
-import { gzip } from 'node:zlib';
 import { openDoctor } from '../context.ts';
-import { gatherBundle, packBundle } from '../debug-bundle.ts';
 import { exitCodes } from '../exit-code.ts';
 import { jsonFlag } from '../input/flags.ts';
 import { makeSecretFile } from '../input/secret-file.ts';
@@ -15,6 +12,7 @@ export const debugBundle: Command = {
   flags: jsonFlag,
   examples: ['cpn debug bundle', 'cpn debug bundle /tmp/edge-1.tar.gz'],
   async run(input) {
+    const { gatherBundle, packBundle } = await import('../debug-bundle.ts');
     const tools = await openDoctor(input);
     progress('examining this host and its networks');
     const bundle = await gatherBundle(tools);
@@ -23,7 +21,7 @@ export const debugBundle: Command = {
     const names = [...bundle.keys()];
     note(`${file} will contain addresses, names and packet rules of this host, but no keys or tokens:`);
     note(names.map((name) => `  ${name}`).join('\n'));
-    const content = await promisify(gzip)(packBundle(bundle, now));
+    const content = await packBundle(bundle, now);
     await (await makeSecretFile(file, 'debug bundle')).write(content);
     if (input.switch('json')) printJson({ file, contents: names });
     else note(`wrote ${file}; mode 0600`);

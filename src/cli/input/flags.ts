@@ -36,6 +36,9 @@ export const allFlag: Flags = {
   all: { kind: 'switch', summary: 'every network that this host has joined' },
 };
 
+/** The methods that `cpn api` accepts. */
+export const apiMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+
 /** The flags of commands that select a control plane. */
 export const apiFlags: Flags = {
   api: { kind: 'text', value: 'URL', summary: 'URL of the control plane, or unix:PATH' },

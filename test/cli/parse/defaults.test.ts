@@ -57,7 +57,7 @@ const elsewhere: Readonly<Record<string, () => string>> = {
   'join --wait': () => String(Number(constant('src/app/join/await-handshake.ts', 'defaultTimeout')) / 1000),
   'api --timeout': () => {
     const [, usual, withFiles] =
-      /const patience = \{ usual: (\d+), withFiles: (\d+),/.exec(read('src/cli/commands/api.ts')) ?? [];
+      /const patience = \{ usual: (\d+), withFiles: (\d+),/.exec(read('src/cli/api/call.ts')) ?? [];
     return `${usual}, with files ${withFiles}`;
   },
 };
