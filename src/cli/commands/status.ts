@@ -44,7 +44,7 @@ async function readFormer(tools: StateTools) {
  * The networks, with a warning if the daemon was killed: a stopped daemon removes its pid file. The
  * service's replies to a daemon's reports are current only while it runs.
  */
-async function readNetworks(tools: Tools, input: Input): Promise<NetworkStatus[]> {
+export async function readNetworks(tools: Tools, input: Input): Promise<NetworkStatus[]> {
   const { readStatus } = await import('../../app/status/status.ts');
   const [read, daemon] = await Promise.all([readStatus(tools, input.argument('network')), readDaemon(input)]);
   if (daemon?.alive) return read;

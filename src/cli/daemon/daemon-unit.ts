@@ -11,32 +11,46 @@ import { note, warn } from '../output/output.ts';
  * Starts the daemon, and enables it at boot, if it is installed as a unit. Prints the result. A
  * failure does not fail the join. Returns true if the daemon now reconciles the network.
  */
-export async function enableDaemon(input: Input): Promise<boolean> {
-  return withUnit(input, async (unit) => {
-    await unit.enable();
-    note(`${unit.name} is started and enabled at boot; it reconciles the network (skip with --no-enable)`);
-  });
+export async function enableDaemon(input: Input, open = openUnit): Promise<boolean> {
+  return withUnit(
+    () => open(input),
+    async (unit) => {
+      await unit.enable();
+      note(`${unit.name} is started and enabled at boot; it reconciles the network (skip with --no-enable)`);
+    },
+  );
 }
 
 /** Stops and disables the daemon if no network is left. Prints the result. */
-export async function disableIdleDaemon(input: Input, store: HostStore): Promise<void> {
+export async function disableIdleDaemon(
+  input: Input,
+  store: Pick<HostStore, 'list'>,
+  open = openUnit,
+  joinFile = usualJoinFile,
+): Promise<void> {
   const { states, unreadable } = await store.list();
   if (states.length + unreadable.length > 0) return;
-  await withUnit(input, async (unit) => {
-    if (unit.isEnabled) {
-      await unit.disable();
-      note(`${unit.name} is stopped and disabled: no network is left`);
-    }
-    const file = await stat(usualJoinFile).catch(() => null);
-    if (file !== null)
-      warn(`${usualJoinFile} still exists: this host joins again at the next boot; remove it to prevent that`);
-  });
+  await withUnit(
+    () => open(input),
+    async (unit) => {
+      if (unit.isEnabled) {
+        await unit.disable();
+        note(`${unit.name} is stopped and disabled: no network is left`);
+      }
+      const file = await stat(joinFile).catch(() => null);
+      if (file !== null)
+        warn(`${joinFile} still exists: this host joins again at the next boot; remove it to prevent that`);
+    },
+  );
 }
 
 /** Returns true if the unit exists and the work succeeded. */
-async function withUnit(input: Input, work: (unit: DaemonUnit) => Promise<void>): Promise<boolean> {
+async function withUnit(
+  open: () => Promise<DaemonUnit | null>,
+  work: (unit: DaemonUnit) => Promise<void>,
+): Promise<boolean> {
   try {
-    const unit = await openUnit(input);
+    const unit = await open();
     if (unit !== null) await work(unit);
     return unit !== null;
   } catch (error) {

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { RouteCache } from '../../../src/host/linux/route-cache.ts';
 import { prefix } from '../../core/samples.ts';
 
@@ -89,5 +89,43 @@ describe('a listing', () => {
     await former;
     const newer = { ...listing, isWhole: true };
     expect(await cache.list('cpn0', async () => newer)).toBe(newer);
+  });
+});
+
+describe('with time', () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  it('a listing is read again after a minute, whatever the events report: they are only hints', async () => {
+    const cache = cacheOf('10.77.0.0/24');
+    cache.follow(true);
+    let reads = 0;
+    const list = () =>
+      cache.list('cpn0', async () => {
+        reads += 1;
+        return { four: [], six: [], isWhole: false };
+      });
+    await list();
+    vi.advanceTimersByTime(59_999);
+    await list();
+    expect(reads).toBe(1);
+    vi.advanceTimersByTime(1);
+    await list();
+    expect(reads).toBe(2);
+  });
+
+  it('a host with large tables is read as a whole after ten minutes, and at once where it is small', () => {
+    const cache = new RouteCache();
+    expect(cache.isLarge).toBe(false);
+    cache.noteSize(true);
+    vi.advanceTimersByTime(599_999);
+    expect(cache.isLarge).toBe(true);
+    vi.advanceTimersByTime(1);
+    expect(cache.isLarge).toBe(false);
+    // It was read, and is large still.
+    cache.noteSize(true);
+    expect(cache.isLarge).toBe(true);
+    cache.noteSize(false);
+    expect(cache.isLarge).toBe(false);
   });
 });

@@ -212,6 +212,63 @@ describe('gatherUnderlay', () => {
     expect(underlayMtu).toBe(1380);
   });
 
+  test('names the uplinks of each family, and not those of the other', () => {
+    const { uplinks, uplinks6 } = gather(
+      route('0.0.0.0/0', {}),
+      route('::/0', { links: ['eth1'] }),
+      route('::/0', { links: ['cpn0'] }),
+      route('::/0', { links: ['eth1'], metric: 9 }),
+      route('::/0', { links: ['wlan0'], table: '100' }),
+    );
+    expect([uplinks, uplinks6]).toEqual([['eth0'], ['eth1']]);
+  });
+
+  test('names what is reached without a tunnel, but for default routes and every link of IPv6', () => {
+    const { reached } = gather(
+      route('192.0.2.0/24', { protocol: 'kernel' }),
+      route('192.0.3.0/24', { protocol: 'kernel', table: '1001' }),
+      route('10.8.0.0/16', { table: '100' }),
+      route('10.0.0.0/8', { links: ['eth0', 'cpn0'] }),
+      route('fe80::/64', { protocol: 'kernel' }),
+      route('0.0.0.0/0', {}),
+      route('::/0', {}),
+    );
+    expect(reached).toEqual(['192.0.2.0/24', '192.0.3.0/24', '10.0.0.0/8'].map((prefix) => ({ prefix, link: 'eth0' })));
+  });
+
+  test.each([
+    [null, 'card'],
+    ['bond', 'card'],
+    ['team', 'card'],
+    ['vlan', 'card'],
+    ['ppp', 'card'],
+    ['bridge', 'bridge'],
+    ['veth', 'other'],
+    ['wireguard', 'other'],
+    ['tun', 'other'],
+  ] as const)('an interface of kind %s is a %s', (kind, expected) => {
+    const shown: ShownByIp = {
+      links: [link({ name: 'if0', kind })],
+      routes: [],
+      rules: [],
+      refusing: [],
+      throwRoutes: [],
+    };
+    expect(gatherUnderlay('cpn0', shown).links.map((each) => each.kind)).toEqual([expected]);
+  });
+
+  test.each([
+    ['a card', null, { up: true, carrier: true }, undefined],
+    ['a card without a cable', null, { up: true, carrier: false }, true],
+    ['a card that is down', null, { up: false, carrier: true }, true],
+    ['a bridge without a member', 'bridge', { up: true, carrier: false }, undefined],
+    ['a bridge that is down', 'bridge', { up: false, carrier: true }, true],
+  ] as const)('%s is down or not', (_, kind, state, isDown) => {
+    const links = [link({ name: 'if0', kind, ...state })];
+    const [found] = gatherUnderlay('cpn0', { links, routes: [], rules: [], refusing: [], throwRoutes: [] }).links;
+    expect(found?.isDown).toBe(isDown);
+  });
+
   test('knows no MTU without a default route', () => {
     expect(gather(route('0.0.0.0/0', { links: ['cpn0'] })).underlayMtu).toBeNull();
   });
