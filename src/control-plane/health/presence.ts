@@ -173,16 +173,14 @@ export class Presence {
     this.#isQueued = false;
     const now = this.#now();
     const returned = [...this.#returned];
-    const isDue = ([peer, { at, writtenAt, isOnline }]: readonly [number, Seen]) => {
-      // With 0 days an offline peer is forgotten; a late write would keep its last request.
-      if (this.#options.days === 0 && !isOnline && writtenAt !== null && !this.#returned.has(peer)) return false;
+    const isDue = ([peer, { at, writtenAt }]: readonly [number, Seen]) => {
       if (writtenAt === null || this.#isStopped || this.#returned.has(peer))
         return writtenAt === null || at > writtenAt;
       return at > writtenAt && minuteOf(peer, now) !== minuteOf(peer, writtenAt);
     };
     const due = [...this.#presence].filter(isDue).sort(([one], [other]) => one - other);
     for (let first = 0; first < due.length; first += batch)
-      await this.#writeBatch(due.slice(first, first + batch), now);
+      await this.#writeBatch(due.slice(first, first + batch), new Set(returned), now);
     const networks = new Set(returned.flatMap((peer) => this.#presence.get(peer)?.network ?? []));
     // Peers that returned during the write stay in the set.
     for (const peer of returned) this.#returned.delete(peer);
@@ -191,14 +189,21 @@ export class Presence {
     if (now - this.#prunedAt >= dayMs) await this.#prune(now);
   }
 
-  async #writeBatch(due: readonly (readonly [number, Seen])[], now: number): Promise<void> {
+  async #writeBatch(
+    due: readonly (readonly [number, Seen])[],
+    returned: ReadonlySet<number>,
+    now: number,
+  ): Promise<void> {
     const { db, readTime } = this.#context;
+    const { days } = this.#options;
     const written = await transact(db, async (transaction) => {
       const ahead = (await readTime(transaction)).getTime() - this.#now();
       const instants = new Map<number, number>();
       for (const [peer, { at, version, platform, address }] of due) {
-        const facts = this.#options.days > 0 ? { version, platform, address } : {};
-        await savePeerHealth(transaction, peer, { last_seen: new Date(at + ahead).toISOString(), ...facts });
+        const facts = days > 0 ? { version, platform, address } : {};
+        const fields = { last_seen: new Date(at + ahead).toISOString(), ...facts };
+        // With 0 days, an offline peer's last request is deleted. No late write stores it again.
+        await savePeerHealth(transaction, peer, fields, { unlessOffline: days === 0 && !returned.has(peer) });
         instants.set(peer, at);
       }
       return instants;

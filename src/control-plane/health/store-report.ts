@@ -4,6 +4,7 @@ import { Forbidden } from '../errors.ts';
 import { appendEvents, type NewEvent } from '../service/append-events.ts';
 import type { Context } from '../service/context.ts';
 import { requireNetwork } from '../service/networks.ts';
+import { createAttemptCounts } from '../service/peer-change-limit.ts';
 import { requireAuthor } from '../service/require-author.ts';
 import { makeNonce } from '../store/changes.ts';
 import { findPeerHealth, reviseHealth, savePeerHealth } from '../store/health.ts';
@@ -35,7 +36,9 @@ export async function storeReport(
     ...(report.pin_mismatches ?? []),
     ...(report.probes ?? []).map(({ peer }) => peer),
   ];
+  const counts = createAttemptCounts();
   const isNewer = await transact(db, async (transaction) => {
+    counts.restart();
     await requireAuthor(context, transaction, caller);
     await reviseHealth(transaction, network, makeNonce(random));
     const stored = await findPeerHealth(transaction, peer);
@@ -53,7 +56,7 @@ export async function storeReport(
     if (context.keepsPresence) await addToHistory(transaction, peer, before, stored?.reported_at ?? null, reported_at);
     const events = findEvents(before, merged, caller, present).filter(() => {
       const isWithin = context.reportEventLimit.hasRoom(peer);
-      context.reportEventLimit.take(peer, true);
+      counts.add(context.reportEventLimit.take(peer, true));
       return isWithin;
     });
     if (events.length > 0) await appendEvents(context, transaction, network, events);

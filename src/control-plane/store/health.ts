@@ -69,11 +69,15 @@ export async function listInstances(db: Db, peers: readonly number[]): Promise<R
   return new Map(rows.map(({ peer_id, instances }) => [peer_id, JSON.parse(instances ?? 'null') as Instances]));
 }
 
-/** Sets fields of a peer's health. Does nothing if the peer was removed in the meantime. */
+/**
+ * Sets fields of a peer's health. Does nothing if the peer was removed in the meantime, or with
+ * `unlessOffline` if it is offline by the last event.
+ */
 export async function savePeerHealth(
   db: Db,
   peer: number,
   fields: Partial<Omit<StoredHealth, 'peer_id' | 'network_id'>>,
+  { unlessOffline = false }: { readonly unlessOffline?: boolean } = {},
 ): Promise<void> {
   const names = Object.keys(fields) as (keyof typeof fields)[];
   await db
@@ -85,7 +89,10 @@ export async function savePeerHealth(
         .select(['id', 'network_id', ...names.map((name) => sql<string | null>`${fields[name] ?? null}`.as(name))])
         .where('id', '=', peer),
     )
-    .onConflict((conflict) => conflict.column('peer_id').doUpdateSet(fields))
+    .onConflict((conflict) => {
+      const update = conflict.column('peer_id').doUpdateSet(fields);
+      return unlessOffline ? update.where('peer_health.announced', 'is distinct from', 'offline') : update;
+    })
     .execute();
 }
 

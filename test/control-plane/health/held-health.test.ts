@@ -13,6 +13,7 @@ import type { Context } from '../../../src/control-plane/service/context.ts';
 import { claimDeliveries, postponeDelivery } from '../../../src/control-plane/store/deliveries.ts';
 import { type StoredHealth, savePeerHealth } from '../../../src/control-plane/store/health.ts';
 import type { Tables } from '../../../src/control-plane/store/tables.ts';
+import { transact } from '../../../src/control-plane/store/transact.ts';
 import { eventually } from '../../lab/eventually.ts';
 import { closePlane, enroll, makeKey, makeNetwork, openPlane, type Plane, withDatabase } from '../harness.ts';
 import { controlStatements } from '../held-statements.ts';
@@ -62,9 +63,9 @@ const lastSeen = async (peer: PeerCaller) => (await readRow(peer))?.last_seen;
 const nowText = () => plane.clock.now().toISOString();
 
 describe('presence', () => {
-  const open = (context: Context, returned: number[] = []) =>
+  const open = (context: Context, returned: number[] = [], days = 30) =>
     new Presence(context, {
-      ...{ days: 30, flushMs: 1e9, settleMs: 1, failures },
+      ...{ days, flushMs: 1e9, settleMs: 1, failures },
       onReturn: (network) => void returned.push(network),
     });
 
@@ -96,6 +97,41 @@ describe('presence', () => {
       held.release();
       await eventually('both are announced', () => returned.length === 2);
       expect([returned, await lastSeen(one), await lastSeen(two)]).toEqual([[network, network], nowText(), nowText()]);
+    }));
+
+  test.each(['flush', 'stop'] as const)(
+    'with 0 days, a %s that begins before a host is stated offline does not bring its last request back',
+    (how) =>
+      withHosts(async ({ db, context, one, two }) => {
+        const presence = open(context, [], 0);
+        onTestFinished(() => presence.stop());
+        await presence.flush();
+        for (const host of [one, two]) presence.touch(host, {});
+        await eventually('both are stored', async () => (await lastSeen(one)) && (await lastSeen(two)));
+        for (const { peerId } of [one, two]) presence.setOnline(peerId, true);
+        plane.clock.advance(1_000);
+        for (const host of [one, two]) presence.touch(host, {});
+        const latest = nowText();
+        plane.clock.advance(120_000);
+        const held = statements.hold(/^commit$/, 'before');
+        const offline = { announced: 'offline', last_seen: null } as const;
+        const stated = transact(db, (transaction) => savePeerHealth(transaction, one.peerId, offline));
+        await held.reached;
+        const written = presence[how]();
+        await new Promise(setImmediate);
+        held.release();
+        await Promise.all([stated, written]);
+        expect([await lastSeen(one), await lastSeen(two)]).toEqual([null, latest]);
+      }),
+  );
+
+  test('with 0 days, a host that returns after it was stated offline is stored', () =>
+    withHosts(async ({ db, context, one }) => {
+      const presence = open(context, [], 0);
+      onTestFinished(() => presence.stop());
+      await savePeerHealth(db, one.peerId, { announced: 'offline' });
+      presence.touch(one, {});
+      await eventually('it is stored', async () => (await lastSeen(one)) === nowText());
     }));
 
   test.each(['before', 'after'])(

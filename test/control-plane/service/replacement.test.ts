@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type Identity, makeIdentity, proveEnrollment, proveKey } from '../../../src/core/crypto/identity.ts';
-import { type PublicKey, parsePublicKey } from '../../../src/core/crypto/keys.ts';
+import { digestPeer, type PublicKey, parsePublicKey } from '../../../src/core/crypto/keys.ts';
 import { closePlane, makeKey, makeNetwork, openPlane, type Plane, publicKey } from '../harness.ts';
 
 let plane: Plane;
@@ -117,19 +117,26 @@ describe('a proven identity that a peer has', () => {
     });
   });
 
-  test('wins over Current-Networks, and a repetition of it is none', async () => {
-    const identity = newIdentity();
-    const key = await makeKey(plane, owner, network);
-    const { data: first } = (await enrol(identity, { key })).body;
-    const again = {
-      ...{ key, serial: 1000, public_key: newKey() },
-      headers: { 'current-networks': `${network}`, 'idempotency-key': 'a' },
-    };
-    const replies = [await enrol(identity, again), await enrol(identity, again)];
-    expect(replies.map(({ status, body }) => [status, body.data.peer.id])).toEqual(Array(2).fill([201, first.peer.id]));
-    expect(new Set(replies.map(({ body }) => body.data.access_token)).size).toBe(1);
-    expect(await uses()).toEqual([2]);
-  });
+  test.each(['current-networks', 'current-peers'] as const)(
+    'wins over %s, and a repetition of it is none',
+    async (header) => {
+      const identity = newIdentity();
+      const key = await makeKey(plane, owner, network);
+      const { data: first } = (await enrol(identity, { key })).body;
+      const { public_key: publicKey, address } = first.peer;
+      const known = { 'current-networks': `${network}`, 'current-peers': digestPeer({ publicKey, address }) };
+      const again = {
+        ...{ key, serial: 1000, public_key: newKey() },
+        headers: { [header]: known[header], 'idempotency-key': 'a' },
+      };
+      const replies = [await enrol(identity, again), await enrol(identity, again)];
+      expect(replies.map(({ status, body }) => [status, body.data.peer.id])).toEqual(
+        Array(2).fill([201, first.peer.id]),
+      );
+      expect(new Set(replies.map(({ body }) => body.data.access_token)).size).toBe(1);
+      expect(await uses()).toEqual([2]);
+    },
+  );
 
   test('voids the earlier enrolment: sent again, it gives no token and takes nothing back', async () => {
     const identity = newIdentity();

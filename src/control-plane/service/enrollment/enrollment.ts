@@ -17,6 +17,7 @@ import { findByIdentity, findPeer, type StoredPeer } from '../../store/peers/pee
 import type { Db } from '../../store/tables.ts';
 import { type Author, record } from '../audit.ts';
 import type { Context } from '../context.ts';
+import { createAttemptCounts } from '../peer-change-limit.ts';
 import { nextServingSince } from '../serving-since.ts';
 import { refuseUnlisted } from '../suspension.ts';
 import { peerEvent, withRevision } from '../with-revision.ts';
@@ -61,7 +62,9 @@ export async function enroll(
   const { publicKey, endpoint } = readEnrollment(context, request);
   const keyToken = new Secret(request.enrollment_token);
   const identity = readIdentity(headers, { publicKey, tokenHash: sha256(keyToken) });
+  const counts = createAttemptCounts();
   const { network, ...enrolled } = await withRevision(context, async (db, revise, append) => {
+    counts.restart();
     const key = await lockKey(db, hashToken(keyToken));
     if (!key) throw new Unauthenticated('the enrolment key is unknown');
     if (key.revoked_at !== null) throw new Forbidden('the enrolment key was revoked');
@@ -132,7 +135,7 @@ export async function enroll(
     });
     append(key.network_id, peerEvent('peer.enrolled', peer, { reason: own ? 'replaced' : 'enrolled' }));
     if (enrollment) await insertEnrollment(db, { ...enrollment, peer_id: peer.id, token_salt: salt });
-    context.enrollmentLimit.take(key.network_id, true);
+    counts.add(context.enrollmentLimit.take(key.network_id, true));
     return toEnrolled(network, peer, token);
   });
   if (enrolled.peer.expires_at !== undefined) context.rescheduleExpiry();
