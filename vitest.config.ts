@@ -33,7 +33,7 @@ const POSTGRES_TESTS = [
 const OTHER_THAN_POSTGRES_TESTS = [
   'test/control-plane/**/{data-folder,database-url,concurrency,passwords,tokens,change-notifier,network-rules,address-allocation}.test.ts',
   'test/control-plane/**/{description,contract-description,openapi,tls,hostile-clients,full-disk,receiver-addresses,webhook-settings,send-webhook}.test.ts',
-  'test/control-plane/**/{closing-replies,error-reply,failures,limits,unread,waiting-preference}.test.ts',
+  'test/control-plane/**/{closing-replies,error-reply,failures,judge-network,limits,transitions,unread,waiting-preference}.test.ts',
 ];
 
 /** Tests have deadlines of their own; these only end one that hangs, also on a machine with much else to do. */

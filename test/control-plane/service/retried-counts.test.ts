@@ -22,7 +22,7 @@ interface Counted {
 const countEvents = ({ plane, network }: Actor) =>
   withDatabase(plane.dataDir, async (db) => {
     const events = db.selectFrom('events').select('id').where('network_id', '=', network);
-    return (await events.where('type', 'like', 'reconcile.%').execute()).length;
+    return (await events.where('type', 'in', ['reconcile.failing', 'reconcile.recovered']).execute()).length;
   });
 
 /** What counts against a limit within a transaction, which may run again. */
