@@ -2,7 +2,7 @@ import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync } 
 import type { ResolverStub, Underlay } from '../../core/host-state/actual.ts';
 import { type Address, covers, parsePrefix } from '../../core/net/cidr.ts';
 import { isSystemUser } from '../../core/util/system-user.ts';
-import { listProcesses, readOpenFiles, readProgram } from './process-files.ts';
+import { listProcesses, type OpenFiles, readOpenFiles, readProgram } from './process-files.ts';
 import { parseSockets, type SocketRow } from './socket-table.ts';
 import { readStubSettings, readUsualSettings } from './stub-settings.ts';
 import { type Forwarder, mostOfStub, parseResolvers, type SettingsFiles } from './stubs/settings.ts';
@@ -29,6 +29,17 @@ const mostServers = 16;
 /** The process that owns a socket, by inode. Cached because searching all processes is slow. */
 export type OwnerCache = Map<string, string>;
 
+/** The files and the processes of a host, as far as its resolvers are concerned. */
+export interface ResolverFiles {
+  /** The text of a file. Empty if it does not exist or cannot be read. */
+  readonly read: (path: string) => string;
+  readonly listProcesses: () => readonly string[];
+  readonly readOpenFiles: (pid: string) => Pick<OpenFiles, 'sockets'>;
+  readonly readProgram: (pid: string) => string;
+  /** The files that settings of root name. */
+  readonly settings: SettingsFiles;
+}
+
 /** The cache entry for a socket whose process is not visible. */
 const hidden = '';
 
@@ -41,14 +52,18 @@ const mostOwners = 64;
  * @param own the addresses of this host outside its tunnels: a socket with a tunnel address does
  * not count
  */
-export function readResolvers(own: readonly Address[], owners: OwnerCache): Pick<Underlay, 'resolvers' | 'stubs'> {
-  const published = readIfThere(resolvedFile);
-  const ofGlibc = parseResolvers(readIfThere('/etc/resolv.conf'));
+export function readResolvers(
+  own: readonly Address[],
+  owners: OwnerCache,
+  files = ofThisHost,
+): Pick<Underlay, 'resolvers' | 'stubs'> {
+  const published = files.read(resolvedFile);
+  const ofGlibc = parseResolvers(files.read('/etc/resolv.conf'));
   const named = [...new Set([...ofGlibc, ...parseResolvers(published, mostOfStub)])];
   const isPublished = (address: Address) => published !== '' && resolvedStubs.includes(address);
   const first = named.filter((address) => isHere(address, own) && !isPublished(address));
   if (first.length === 0) return { resolvers: named };
-  const stubs = findStubs(first, own, owners);
+  const stubs = findStubs(first, own, owners, files);
   const stated = stubs.flatMap((stub) => stub.stated);
   return { resolvers: [...new Set([...named, ...stated])], stubs };
 }
@@ -59,8 +74,13 @@ function isHere(address: Address, own: readonly Address[]): boolean {
   return covers(loopback, address) || address === '::1' || own.includes(address);
 }
 
-function findStubs(first: readonly Address[], own: readonly Address[], owners: OwnerCache): ResolverStub[] {
-  const tables = (names: readonly string[]) => names.map((name) => readIfThere(`/proc/net/${name}`)).join('\n');
+function findStubs(
+  first: readonly Address[],
+  own: readonly Address[],
+  owners: OwnerCache,
+  files: ResolverFiles,
+): ResolverStub[] {
+  const tables = (names: readonly string[]) => names.map((name) => files.read(`/proc/net/${name}`)).join('\n');
   const [datagrams, streams] = [tables(['udp', 'udp6']), tables(['tcp', 'tcp6'])];
   const stubs: ResolverStub[] = [];
   const done = new Set<string>();
@@ -71,7 +91,7 @@ function findStubs(first: readonly Address[], own: readonly Address[], owners: O
     done.add(key);
     const ports = new Set([...dnsPorts, next.port]);
     const sockets = { datagrams: parseSockets(datagrams, ports), streams: parseSockets(streams, ports) };
-    const { forwarders, ...stub } = describeStub(next, sockets, own, owners);
+    const { forwarders, ...stub } = describeStub(next, sockets, own, owners, files);
     stubs.push(stub);
     pending.push(...forwarders.filter(({ address }) => isHere(address, own)));
   }
@@ -88,17 +108,18 @@ function describeStub(
   { datagrams, streams }: Sockets,
   own: readonly Address[],
   owners: OwnerCache,
+  files: ResolverFiles,
 ): ResolverStub & { readonly forwarders: readonly Forwarder[] } {
   const { inodes, stranger } = findListening({ datagrams, streams }, address, port);
   if (stranger !== null) {
     const unknown = { program: null, isStated: false, stated: [], observed: [], forwarders: [] };
     return { address, isListening: true, stranger, ...unknown };
   }
-  const pid = findOwner(inodes, owners);
-  const program = pid === null ? '' : readProgram(pid);
-  const argv = pid === null ? [] : readIfThere(`/proc/${pid}/cmdline`).split('\0');
-  const settings = program === '' ? readUsualSettings(rootsFiles) : readStubSettings(program, argv, rootsFiles);
-  const { sockets } = pid === null ? { sockets: new Set<string>() } : readOpenFiles(pid);
+  const pid = findOwner(inodes, owners, files);
+  const program = pid === null ? '' : files.readProgram(pid);
+  const argv = pid === null ? [] : files.read(`/proc/${pid}/cmdline`).split('\0');
+  const settings = program === '' ? readUsualSettings(files.settings) : readStubSettings(program, argv, files.settings);
+  const { sockets } = pid === null ? { sockets: new Set<string>() } : files.readOpenFiles(pid);
   const named = new Map((settings?.forwarders ?? []).map((each) => [`${each.address} ${each.port}`, each]));
   const forwarders = [...named.values()].slice(0, mostServers);
   const stated = forwarders.map((each) => each.address).filter((each) => !isHere(each, own));
@@ -163,15 +184,15 @@ export function findListening({ datagrams, streams }: Sockets, address: Address,
 }
 
 /** The process that owns one of these sockets. Null if none is visible. */
-function findOwner(inodes: readonly string[], owners: OwnerCache): string | null {
+function findOwner(inodes: readonly string[], owners: OwnerCache, files: ResolverFiles): string | null {
   for (const inode of inodes) {
     const known = owners.get(inode);
     if (known === hidden) return null;
-    if (known !== undefined && readOpenFiles(known).sockets.has(inode)) return known;
+    if (known !== undefined && files.readOpenFiles(known).sockets.has(inode)) return known;
   }
   if (inodes.length === 0) return null;
-  const found = listProcesses().find((pid) => {
-    const { sockets } = readOpenFiles(pid);
+  const found = files.listProcesses().find((pid) => {
+    const { sockets } = files.readOpenFiles(pid);
     return inodes.some((inode) => sockets.has(inode));
   });
   if (owners.size > mostOwners) owners.clear();
@@ -180,7 +201,7 @@ function findOwner(inodes: readonly string[], owners: OwnerCache): string | null
 }
 
 /** Reads only files of root: another user's process may name any file, or an endless pipe. */
-const rootsFiles: SettingsFiles = {
+export const rootsFiles: SettingsFiles = {
   read: readOfRoot,
   list: (folder) => {
     try {
@@ -207,3 +228,8 @@ function readOfRoot(path: string): string {
     if (file !== undefined) closeSync(file);
   }
 }
+
+const ofThisHost: ResolverFiles = {
+  ...{ read: readIfThere, listProcesses, readOpenFiles, readProgram },
+  settings: rootsFiles,
+};

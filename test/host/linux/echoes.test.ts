@@ -26,6 +26,27 @@ it('gives echoes the mark of WireGuard packets, where there is one', async () =>
   expect(args.map((given) => given.join(' ').match(/ -m \d+/)?.[0])).toEqual([undefined, ' -m 51820']);
 });
 
+it.each([
+  ['192.0.2.1', 28],
+  ['2001:db8::1', 48],
+])(
+  'gives echoes to %s their whole size, %i bytes of it headers, and ping the time for all of them',
+  async (to, headers) => {
+    const calls: [readonly string[], number | undefined][] = [];
+    const host = linuxHost(async (_, args, { deadlineMs } = {}) => {
+      calls.push([args, deadlineMs]);
+      return '';
+    });
+    await host.probeSize(parseAddress(to), { bytes: 1400, count: 5 }, 1_500);
+    const [args = [], deadlineMs = 0] = calls[0] ?? [];
+    const wordAfter = (flag: string) => args[args.indexOf(flag) + 1];
+    expect(['-s', '-c', '-W', '-M', '-Q'].map(wordAfter)).toEqual([`${1400 - headers}`, '5', '1.5', 'do', '0x04']);
+    // Five echoes at intervals, and the wait for the last one.
+    expect(deadlineMs).toBeGreaterThan(4 * Number(wordAfter('-i')) * 1000 + 1_500);
+    expect(args.at(-1)).toBe(to);
+  },
+);
+
 it('allows only echoes to exceed the MTU of the interface, and removes their routes', async () => {
   const inputs: ToolOptions['input'][] = [];
   let fails = false;

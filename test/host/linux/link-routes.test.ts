@@ -30,11 +30,17 @@ it('knows which of several routes to one prefix comes first, whatever interface 
     { ...into, dst: 'default' },
     { ...into, dst: 'default', metric: 200 },
     { ...into, dst: 'default', metric: 200, table: '77' },
+    // For one type of service alone, which is another lookup.
+    { ...into, dst: 'default', metric: 300, tos: '0x10' },
+    { ...into, dst: '10.9.0.0/16', metric: 5 },
+    { dst: '10.9.0.0/16', dev: 'eth0', table: '254', protocol: '4', metric: 1, tos: '0x10' },
   );
   expect(findRoutes(shown, 'cpn0').map(({ table, isOutdone }) => [table, isOutdone])).toEqual([
     ['main', undefined],
     ['main', true],
     ['77', undefined],
+    ['main', undefined],
+    ['main', undefined],
   ]);
 });
 
@@ -43,4 +49,8 @@ it('takes a route with another source for none to the range of the address', () 
   expect(findOnLink(show({ ...range, protocol: '2', prefsrc: '10.77.0.5' }), 'cpn0')).toEqual(['10.77.0.0/24']);
   expect(findOnLink(show(range), 'cpn0')).toEqual(['10.77.0.0/24']);
   expect(findOnLink(show({ ...range, prefsrc: '192.0.2.7' }), 'cpn0')).toEqual([]);
+  // In a VRF, the kernel's own route is in another table; that of another program there is not its.
+  expect(findOnLink(show({ ...range, protocol: '2', table: '1001' }), 'cpn0')).toEqual(['10.77.0.0/24']);
+  expect(findOnLink(show({ ...range, table: '1001' }), 'cpn0')).toEqual([]);
+  expect(findOnLink(show({ ...range, dev: 'eth0' }), 'cpn0')).toEqual([]);
 });

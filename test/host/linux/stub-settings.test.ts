@@ -87,6 +87,18 @@ describe('the settings of dnsmasq', () => {
       { '/a': 'server=192.0.2.1', '/b': 'nameserver 192.0.2.9' },
       ['192.0.2.1#53'],
     ],
+    [
+      'a folder of which only some names are read',
+      ['--conf-dir=/d,*.conf'],
+      { '/d/a.conf': 'server=192.0.2.1', '/d/b': 'server=192.0.2.2' },
+      ['192.0.2.1#53'],
+    ],
+    [
+      'a folder, but for what an editor left',
+      ['-7/d'],
+      { '/d/a': 'server=192.0.2.1', '/d/a~': 'server=192.0.2.2', '/d/#a#': 'server=192.0.2.3' },
+      ['192.0.2.1#53'],
+    ],
     ['a server of the usual ones', ['--server=/internal.example/#'], {}, []],
   ])('are read from %s', (_, argv, texts, expected) => {
     expect(serversOf('dnsmasq', ['/usr/sbin/dnsmasq', ...argv], texts)).toEqual([true, ...expected]);
@@ -142,7 +154,18 @@ describe('the settings of unbound', () => {
       'auth-zone: name: b.example primary: 192.0.2.1',
       [true, '192.0.2.1#53'],
     ],
+    [
+      'the server of a zone in its older spelling',
+      'auth-zone: name: b.example master: 192.0.2.1',
+      [true, '192.0.2.1#53'],
+    ],
     ['a server by its name', 'forward-host: dns.example', [false]],
+    ['a server of a stub zone by its name', 'stub-host: dns.example', [false]],
+    [
+      'two files that name each other',
+      'include: /etc/unbound/unbound.conf\nforward-addr: 192.0.2.1',
+      [true, '192.0.2.1#53'],
+    ],
     ['a file that cannot be read', 'include: /etc/unbound/other.conf', [false]],
     ['a pattern that is not understood', 'include: "/etc/*/[ab].conf"', [false]],
   ])('are read with %s', (_, text, expected) => {

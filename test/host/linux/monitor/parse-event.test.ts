@@ -75,6 +75,8 @@ const recorded: readonly [string, ...unknown[]][] = [
   ['inet6 all forwarding on ', 'sysctl', null, false],
   ['inet v0 rp_filter loose ', 'sysctl', 'v0', false],
   ['inet a.100 rp_filter off ', 'sysctl', 'a.100', false],
+  ['inet v0 rp_filter strict ', 'sysctl', 'v0', false],
+  ['ipv6 dev eth0 forwarding off ', 'sysctl', 'eth0', false],
   // As older versions spell it.
   ['ipv4 all forwarding off ', 'sysctl', null, false],
   ['ipv4 dev eth0 forwarding on ', 'sysctl', 'eth0', false],

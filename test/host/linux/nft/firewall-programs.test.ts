@@ -17,7 +17,14 @@ describe('the state of a port in ufw', () => {
     ["ufw allow 51820/udp comment 'cpn_cpn0'", 'ours'],
     ["ufw allow 51820 comment 'cpn_cpn0'", 'open'],
     ["ufw allow 51820/udp comment 'cpn_cpn1'", 'open'],
+    ['ufw allow in 51820/udp', 'open'],
+    ['ufw allow log 51820/udp', 'open'],
+    ['ufw allow in log-all 51820/udp', 'open'],
+    ["ufw limit 51820/udp comment 'cpn_cpn0'", 'open'],
     ['ufw deny 51820/udp', 'refused'],
+    ['ufw deny log 51820', 'refused'],
+    ['ufw reject in 51820/udp', 'refused'],
+    ['ufw allow out 51820/udp', 'closed'],
     ['ufw reject 51820', 'refused'],
     ['ufw allow 51820/tcp', 'closed'],
     ['ufw allow 51821/udp', 'closed'],
@@ -78,6 +85,21 @@ describe('firewalld, with a substitute that records its calls', () => {
       'firewall-cmd --zone=public --remove-port=51820/udp',
       'ufw allow 51820/udp comment cpn_cpn0',
     ]);
+  });
+
+  test.each([
+    ['opening at runtime', true, false, true],
+    ['opening for good', true, true, true],
+    ['closing for good', false, true, true],
+    ['closing at runtime, which ends with firewalld', false, false, false],
+  ])('is an error while firewalld does not run: %s', async (_, isOpen, permanent, isError) => {
+    const allowed: (readonly number[] | undefined)[] = [];
+    const run: Run = async (_tool, _args, options) => {
+      allowed.push(options?.allowExitCodes);
+      return '';
+    };
+    await setPortOpen(run, 'cpn0', { by: 'firewalld', port: 51820, zone: 'public', permanent }, isOpen);
+    expect(allowed).toEqual([isError ? [] : [252]]);
   });
 
   test.each([

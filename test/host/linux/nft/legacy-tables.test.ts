@@ -67,12 +67,114 @@ describe('rules of iptables-legacy', () => {
     expect(['', 'nat\n', 'nat\nfilter\n', 'raw\n', 'constructor\n'].map(hasLegacyTables)).toEqual([
       ...[false, false, true, true, false],
     ]);
+    expect(['mangle\n', 'security\n'].map(hasLegacyTables)).toEqual([true, true]);
     const { unread, ...drops } = judge([null]);
     expect(drops).toEqual({ forward: [], inbound: null });
     expect(unread && [unread.forward, unread.inbound].map((each) => describeUnread(each)?.remedy)).toEqual([
       'see what they drop: iptables-legacy -S',
       'see what they drop: iptables-legacy -S',
     ]);
+  });
+});
+
+describe('a rule of iptables-legacy', () => {
+  const read = (rule: string) => filter(':mine - [0:0]', rule)[0]?.chains.get('mine')?.rules ?? [];
+  const conditionsOf = (words: string) => read(`-A mine ${words} -j DROP`)[0]?.conditions;
+
+  test.each([
+    ['-i cpn0', [{ on: 'iif', not: false, names: ['cpn0'] }]],
+    ['! -i cpn0', [{ on: 'iif', not: true, names: ['cpn0'] }]],
+    ['-o eth+', [{ on: 'oif', not: false, names: ['eth*'] }]],
+    // Only the next option is inverted.
+    [
+      '! -i cpn0 -o eth0',
+      [
+        { on: 'iif', not: true, names: ['cpn0'] },
+        { on: 'oif', not: false, names: ['eth0'] },
+      ],
+    ],
+    ['-p udp', [{ on: 'protocol', not: false, names: ['udp'] }]],
+    ['-p 17', [{ on: 'protocol', not: false, names: ['udp'] }]],
+    ['-p 6', [{ on: 'protocol', not: false, names: ['tcp'] }]],
+    ['-p 1', [{ on: 'protocol', not: false, names: ['icmp'] }]],
+    ['-p 58', [{ on: 'protocol', not: false, names: ['ipv6-icmp'] }]],
+    ['-p esp', [{ on: 'protocol', not: false, names: ['esp'] }]],
+    ['--dport 51820', [{ on: 'port', not: false, ranges: [{ first: 51820, last: 51820 }] }]],
+    [
+      '! --dports 53,1000:2000',
+      [
+        {
+          ...{ on: 'port', not: true },
+          ranges: [
+            { first: 53, last: 53 },
+            { first: 1000, last: 2000 },
+          ],
+        },
+      ],
+    ],
+    ['--dport domain', [{ on: 'unknown' }]],
+    ['--sport 53', [{ on: 'unknown' }]],
+    ['-s not-an-address', [{ on: 'unknown' }]],
+    ['-f', [{ on: 'unknown' }]],
+  ])('%s is read', (words, expected) => {
+    expect(conditionsOf(words)).toEqual(expected);
+  });
+
+  test.each(['--state', '--ctstate'])('%s names every state of a connection, and no other word', (option) => {
+    for (const state of ['NEW', 'ESTABLISHED', 'RELATED', 'INVALID', 'UNTRACKED'])
+      expect(conditionsOf(`${option} ${state}`)).toEqual([{ on: 'state', not: false, states: [state.toLowerCase()] }]);
+    expect(conditionsOf(`${option} RELATED,DNAT`)).toEqual([{ on: 'unknown' }]);
+  });
+
+  test('loads a match whose options follow, and is unknown with any other', () => {
+    for (const match of ['tcp', 'udp', 'multiport', 'conntrack', 'state', 'comment'])
+      expect([match, conditionsOf(`-m ${match}`)]).toEqual([match, []]);
+    for (const match of ['set', 'limit', 'mark', 'addrtype', 'physdev', 'u32'])
+      expect([match, conditionsOf(`-m ${match}`)]).toEqual([match, [{ on: 'unknown' }]]);
+  });
+
+  test.each([
+    ['-j ACCEPT', { does: 'accept' }],
+    ['-j DROP', { does: 'drop' }],
+    ['-j REJECT --reject-with icmp-port-unreachable', { does: 'reject' }],
+    ['-j RETURN', { does: 'return' }],
+    ['-j DOCKER-USER', { does: 'jump', chain: 'DOCKER-USER' }],
+    ['-j NFQUEUE --queue-num 0', { does: 'jump', chain: 'NFQUEUE' }],
+    ['-g later', { does: 'goto', chain: 'later' }],
+  ])('%s is its verdict', (words, verdict) => {
+    expect(read(`-A mine ${words}`)).toEqual([{ conditions: [], verdict }]);
+  });
+
+  test('goes on with the next one after a target that only does something', () => {
+    const targets = 'LOG NFLOG TRACE MARK CONNMARK CT NOTRACK TCPMSS CLASSIFY DSCP TOS TTL SET AUDIT CHECKSUM SECMARK';
+    for (const target of `${targets} CONNSECMARK LED RATEEST TEE`.split(' '))
+      expect([target, read(`-A mine -j ${target} --some option`)]).toEqual([target, []]);
+    expect(read('-A mine -i eth0')).toEqual([]);
+  });
+
+  test('is at the hook of its chain, by the order of the tables', () => {
+    const chainsOf = (table: string) => {
+      const text = [`*${table}`, ':PREROUTING DROP [0:0]', ':FORWARD DROP [0:0]', ':INPUT ACCEPT [0:0]'];
+      const [found] = parseLegacyTables([...text, ':POSTROUTING ACCEPT [0:0]', ':own - [0:0]', 'COMMIT'].join('\n'));
+      return [...(found?.chains.values() ?? [])].map(({ hook, priority, policy }) => [hook, priority, policy]);
+    };
+    for (const [table, priority] of [
+      ['raw', -300],
+      ['mangle', -150],
+      ['filter', 0],
+      ['security', 50],
+    ] as const)
+      expect([table, chainsOf(table)]).toEqual([
+        table,
+        [
+          ['prerouting', priority, 'drop'],
+          ['forward', priority, 'drop'],
+          ['input', priority, 'accept'],
+          ['postrouting', priority, 'accept'],
+          [null, 0, 'accept'],
+        ],
+      ]);
+    expect(parseLegacyTables('*nat\n:PREROUTING ACCEPT [0:0]\nCOMMIT\n')).toEqual([]);
   });
 });
 
