@@ -38,7 +38,7 @@ export async function buildDeb(architecture: Architecture, folder: string, compr
     writeFileSync(join(overrides, 'cpn'), readFileSync(join(root, 'packaging/debian/lintian-overrides')));
     writeControl(tree, architecture);
     settle(tree);
-    for (const script of ['postinst', 'prerm', 'postrm']) chmodSync(join(tree, 'DEBIAN', script), 0o755);
+    for (const script of scripts) chmodSync(join(tree, 'DEBIAN', script), 0o755);
     mkdirSync(folder, { recursive: true });
     // Two threads on any machine: how xz splits its blocks must not depend on the number of cores.
     const how = compression === 'none' ? ['-Znone'] : ['-Zxz', '-z6', '--threads-max=2'];
@@ -62,6 +62,13 @@ function writeControl(tree: string, architecture: Architecture): void {
       .update(readFileSync(join(tree, file)))
       .digest('hex');
   writeFileSync(join(control, 'md5sums'), files.map((file) => `${sum(file)}  ${file}\n`).join(''));
+  for (const script of scripts) writeFileSync(join(control, script), renderScript(script));
+}
+
+const scripts = ['postinst', 'prerm', 'postrm'] as const;
+
+/** A maintainer script of dpkg, with the names of the units that it is about. */
+export function renderScript(script: (typeof scripts)[number]): string {
   const units = listUnits();
   const enabled = units.filter((unit) => enabledUnits.includes(unit));
   const lists = {
@@ -71,14 +78,8 @@ function writeControl(tree: string, architecture: Architecture): void {
       (unit) => !enabled.includes(unit) && unit.endsWith('.service') && !unit.includes('@'),
     ),
   };
-  for (const script of ['postinst', 'prerm', 'postrm']) {
-    const text = readFileSync(join(root, 'packaging/debian', script), 'utf8');
-    const filled = Object.entries(lists).reduce(
-      (known, [mark, names]) => known.replaceAll(mark, names.join(' ')),
-      text,
-    );
-    writeFileSync(join(control, script), filled);
-  }
+  const text = readFileSync(join(root, 'packaging/debian', script), 'utf8');
+  return Object.entries(lists).reduce((known, [mark, names]) => known.replaceAll(mark, names.join(' ')), text);
 }
 
 /** The control fields. Node's own needs are those of nodejs.org's build: glibc 2.28. */

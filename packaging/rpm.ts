@@ -45,7 +45,7 @@ export async function buildRpm(architecture: Architecture, folder: string, compr
  * The tree is made elsewhere: rpmbuild only packs it, and leaves the other machine's files as they
  * are.
  */
-function renderSpec(tree: string, compression: Compression): string {
+export function renderSpec(tree: string, compression: Compression): string {
   const units = listUnits();
   const payload = compression === 'none' ? 'w0.gzdio' : 'w6T2.xzdio';
   return `%global __os_install_post %{nil}

@@ -99,7 +99,7 @@ describe('the resolvers of a host', () => {
     ]);
   });
 
-  it('are followed through a stub that asks another one of this host, which is not stated itself', () => {
+  it('are followed through a stub that queries another one of this host, which is not stated itself', () => {
     const [first, second] = ['0100007F:0035', '0100007F:14D7'];
     const table = { '/proc/net/udp': row(first, nowhere[0], 7) + row(second, nowhere[0], 8) };
     const usual = ['-C', '/dev/null', '-R', '-S'];
@@ -107,7 +107,7 @@ describe('the resolvers of a host', () => {
       { ...glibc('127.0.0.1'), ...table },
       {
         70: { program: 'dnsmasq', argv: [...usual, '127.0.0.1#5335'], sockets: [7] },
-        // The second one asks the first one again, which is no reason to go on for ever.
+        // The second one queries the first one again, which is no reason to go on for ever.
         71: { program: 'dnsmasq', argv: [...usual, '192.0.2.53', '-S', '127.0.0.1'], sockets: [8] },
       },
     );

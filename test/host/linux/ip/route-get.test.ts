@@ -61,7 +61,7 @@ describe('getRoute', () => {
     expect(await getRoute(refuse, parseAddress('10.9.0.1'))).toEqual({ link: null, why });
   });
 
-  test('passes on any other failure, and asks with source and mark', async () => {
+  test('passes on any other failure, and queries with source and mark', async () => {
     const inputs: unknown[] = [];
     const fail: Run = async (_tool, _args, options) => {
       inputs.push(options?.input);
