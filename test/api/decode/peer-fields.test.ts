@@ -1,5 +1,7 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { decodeChangedPeer, decodeWholeNetwork } from '../../../src/api/decode/admin.ts';
 import { decodeEnrollment } from '../../../src/api/decode/enrollment.ts';
+import { decodeAudit } from '../../../src/api/decode/extensions.ts';
 import { decodeMap, entityTag } from '../../../src/api/decode/map.ts';
 import { Peer } from '../../../src/contract/peer.ts';
 import { makeIdentity } from '../../../src/core/crypto/identity.ts';
@@ -73,9 +75,17 @@ describe('a peer of a map', () => {
     }
   });
 
-  test('has an instant without an offset in UTC, as SQL writes it', () => {
+  test('has an instant without an offset in UTC, as SQL writes it, whatever the time zone of this host', () => {
+    vi.stubEnv('TZ', 'Asia/Kolkata');
+    onTestFinished(() => void vi.unstubAllEnvs());
     const written = { ...full, expires_at: '2026-04-01 12:00:00', serving_since: '2026-03-02 12:00:00' };
     expect(peerOf(written)).toEqual(peerOf(full));
+  });
+
+  test('may be dialled by the longest name that there is', () => {
+    const host = `${'a'.repeat(63)}.`.repeat(3) + 'b'.repeat(61);
+    expect(host).toHaveLength(253);
+    expect(peerOf({ ...full, endpoint: `${host}:51820` })?.endpoint).toEqual({ host, port: 51820 });
   });
 
   test('is skipped with all others of its key, and no other is', () => {
@@ -106,6 +116,8 @@ describe('the limit', () => {
     }
   };
   const asked = { publicKey: parsePublicKey(keyOf(1)), name: 'host-1', type: 'origin', endpoint: null } as const;
+  const subject = { kind: 'user', id: 1, name: 'a' };
+  const entry = { id: 1, at: since, actor: subject, action: 'x', target: subject };
   const ranges = (count: number) => Array.from({ length: count }, (_, n) => `172.${16 + (n >> 8)}.${n & 255}.0/24`);
 
   test.each<[string, number, (length: number) => boolean]>([
@@ -113,6 +125,25 @@ describe('the limit', () => {
     ['a name', 120, (length) => isRead(() => decode(networkBody({ name: 'a'.repeat(length) })))],
     ['the routes of a network', 256, (length) => isRead(() => decode(networkBody({ routes: ranges(length) })))],
     ['the routes of a peer', 256, (length) => peerOf(peerBody(2, { routes: ranges(length) })) !== undefined],
+    [
+      'the routes of a profile',
+      256,
+      (length) => {
+        const profile = {
+          connector: 9,
+          public_key: keyOf(9),
+          endpoint: 'a.example:1',
+          routes: ranges(length),
+          declined: [],
+        };
+        return decodeChangedPeer({ ...peerBody(2), via: 'connectors', profile }, source).profile !== undefined;
+      },
+    ],
+    [
+      'a word of the audit',
+      64,
+      (length) => isRead(() => decodeAudit([{ ...entry, action: 'a'.repeat(length) }], source)),
+    ],
     ['an ETag', 128, (length) => entityTag(`"${'a'.repeat(length)}"`) !== null],
     ['a nonce', 128, (length) => decode(networkBody({ nonce: 'a'.repeat(length) })).nonce !== undefined],
     ['the age of a map', 315_360_000, (age) => decode(networkBody({ map_max_age_seconds: age })).maxAge === age],
@@ -129,5 +160,18 @@ describe('the limit', () => {
     const nonceOf = (nonce: unknown) => decode(networkBody({ nonce })).nonce;
     expect(nonceOf('a-Z_0~!')).toBe('a-Z_0~!');
     for (const odd of ['', 'a b', 'a\n', 'ä', '\u007f', 7, {}, null]) expect(nonceOf(odd)).toBeUndefined();
+  });
+});
+
+describe('the envelope of a reply', () => {
+  test('is an object or a list in its data, and any other data is a field of the reply itself', () => {
+    for (const data of ['x', 7, true]) expect(decode({ ...networkBody(), data })).toEqual(decode(networkBody()));
+    expect(() => decode({ ...networkBody(), data: null })).toThrow(BadReply);
+    expect(() => decode({ ...networkBody(), data: [] })).toThrow(BadReply);
+  });
+
+  test('may have the number 0 wherever it may have a number', () => {
+    expect(decodeWholeNetwork(networkBody({ revision: 0 }), source).revision).toBe(0);
+    expect(decode(networkBody({ id: 7, peers: [peerBody(1, { id: 0 })] })).peers).toMatchObject([{ id: 0 }]);
   });
 });
