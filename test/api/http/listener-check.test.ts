@@ -1,6 +1,10 @@
 import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
+import { describeUser } from '../../../src/api/describe-user.ts';
 import { findListeningUser, type SocketConnector, withListenerCheck } from '../../../src/api/http/listener-check.ts';
 
 /** A program of this user that listens at an address; returns its port. */
@@ -49,4 +53,39 @@ it.each([
 ])('a program that listens at %s is none at %s', async (at, host) => {
   const port = await listen(at);
   expect(findListeningUser({ url: `http://${host}:${port}`, insecureHttp: false })).toBeNull();
+});
+
+it('a user is named by the account of this host that has this uid, and else by the uid alone', () => {
+  const accounts = readFileSync('/etc/passwd', 'latin1')
+    .trim()
+    .split('\n')
+    .map((line) => line.split(':'));
+  const named = new Map(accounts.toReversed().map(([name, , uid]) => [Number(uid), name]));
+  for (const [uid, name] of named) expect(describeUser(uid)).toBe(`user ${uid} (${name})`);
+  const unused = Math.max(...named.keys()) + 1;
+  expect(describeUser(unused)).toBe(`user ${unused}`);
+});
+
+it.each<[number | undefined, boolean]>([
+  [undefined, false],
+  [me, false],
+  [me + 1, true],
+])('the user who listened before is named where it was another one: %j', async (before, isNamed) => {
+  const port = await listen('127.0.0.1');
+  const found = findListeningUser({ url: `http://127.0.0.1:${port}`, insecureHttp: false }, before);
+  expect(found).toEqual({
+    ...{ user: me, description: describeUser(me), isLoginUser: false },
+    previousUser: isNamed ? describeUser(me + 1) : null,
+  });
+});
+
+it('a socket has the user who owns it, and what is no socket has none', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'cpn-owner-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const server = createServer().listen(join(folder, 'socket'));
+  onTestFinished(() => void server.close());
+  await once(server, 'listening');
+  writeFileSync(join(folder, 'file'), '');
+  const userAt = (name: string) => findListeningUser({ url: `unix:${join(folder, name)}`, insecureHttp: false })?.user;
+  expect(['socket', 'file', 'none'].map(userAt)).toEqual([me, undefined, undefined]);
 });
