@@ -81,7 +81,7 @@ async function passLocked(tools: Tools, link: string, update: StateUpdate, optio
   const next = applyUpdate(stored, update);
   if (next.deletion !== undefined) return passDeleted(tools, stored, next);
   const known = withoutDeletion(stored);
-  if (!known.enabled) return applyAndSave(tools, known, next, null, confirming);
+  if (!known.enabled) return applyAndSave(tools, stored, next, null, confirming);
   // The steps record their receipt in the state on disk first. That state must be of a network that
   // is up.
   if (known !== stored) await tools.store.write(known);
