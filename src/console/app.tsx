@@ -1,7 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { announce, announcement } from './announcer.ts';
 import { isOutOfReach } from './client.ts';
-import { showsExactTimes, toggleExactTimes } from './exact-times.ts';
 import { type ConsoleRoute, linkTo } from './logic/page/route.ts';
 import { AccountPage } from './pages/account.tsx';
 import { AddHostPage } from './pages/add-host.tsx';
@@ -17,8 +16,8 @@ import { KeptPhone } from './pages/phone.tsx';
 import { UsersPage } from './pages/users.tsx';
 import { BusyButton } from './parts/forms/busy-button.tsx';
 import { PageTitle } from './parts/page-title.tsx';
-import { Problem } from './parts/problem.tsx';
-import { Loading } from './parts/spinner.tsx';
+import { Loading, Problem } from './parts/request-state.tsx';
+import { showsExactTimes, toggleExactTimes } from './parts/time.tsx';
 import { route } from './router.ts';
 import { canAdminister, logOut, openSession, profile, startProblem } from './session.ts';
 

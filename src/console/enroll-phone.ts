@@ -1,3 +1,4 @@
+import { effect, signal } from '@preact/signals';
 import nacl from 'tweetnacl';
 import type { NewEnrollmentKey } from '../contract/enrollment-key.ts';
 import type { Enrollment, Network } from '../contract/network.ts';
@@ -5,7 +6,7 @@ import type { Peer } from '../contract/peer.ts';
 import { findProfileRoutes } from '../core/export/device-profile.ts';
 import { ApiError, call, isOutcomeUnknown, send } from './client.ts';
 import { draftPhoneConfig, nameFile, renderKeyAlone, renderPhoneConfig } from './logic/peers/phone-config.ts';
-import { toSentence } from './logic/text/to-sentence.ts';
+import { toSentence } from './logic/text/format.ts';
 
 export interface PhoneRequest {
   readonly network: Network;
@@ -112,3 +113,29 @@ function refuseSecret({ id, peers }: Network, connector: Peer | null, name: stri
 
 const keysOf = ({ id }: Network) => `api/networks/${id}/enrollment-keys`;
 const toBase64 = (bytes: Uint8Array): string => btoa(String.fromCharCode(...bytes));
+
+/** The enrolled phone with its private key. Outlives page and session, until the user closes it. */
+export const keptPhone = signal<Phone | null>(null);
+
+/** True while a phone is being enrolled. Its key is only in this page, which the user may leave. */
+const isEnrolling = signal(false);
+
+/** Enrols a phone and keeps its key. @throws Error while another phone is enrolled or kept */
+export async function keepPhone(enroll: () => Promise<Phone>): Promise<void> {
+  if (isEnrolling.value) throw new Error('Another phone is being enrolled. Wait until its key is shown.');
+  if (keptPhone.value !== null) throw new Error('The key of another phone is shown. Close it first.');
+  isEnrolling.value = true;
+  try {
+    keptPhone.value = await enroll();
+  } finally {
+    isEnrolling.value = false;
+  }
+}
+
+/** Makes the browser prompt before it leaves the console. */
+const hold = (event: Event) => event.preventDefault();
+
+effect(() => {
+  if (keptPhone.value === null && !isEnrolling.value) removeEventListener('beforeunload', hold);
+  else addEventListener('beforeunload', hold);
+});

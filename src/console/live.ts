@@ -4,8 +4,7 @@ import type { Event } from '../contract/event.ts';
 import type { Health } from '../contract/health.ts';
 import type { Network } from '../contract/network.ts';
 import { ApiError, isOutage, isOutOfReach, send, sessionsEnded } from './client.ts';
-import { mergeEvents, mostEvents } from './logic/events/merge-events.ts';
-import { readNetwork } from './logic/network/apply-network.ts';
+import { mergeEvents, mostEvents, readNetwork } from './logic/network/apply-reply.ts';
 import { backoff } from './logic/page/backoff.ts';
 import { announceChange, takeTurn, watchChanges } from './shared-waits.ts';
 

@@ -1,8 +1,7 @@
 import { effect, signal } from '@preact/signals';
 import type { CookieSession, Profile, Role } from '../contract/auth.ts';
 import type { ChangePassword, PasswordChange } from '../contract/user.ts';
-import { ApiError, call, loginPath, sessionsEnded } from './client.ts';
-import { ownPath, storeSessionKey } from './session-key.ts';
+import { ApiError, call, loginPath, ownPath, sessionsEnded, storeSessionKey } from './client.ts';
 
 /** The user of the session. Null without a session, undefined before the first reply. */
 export const profile = signal<Profile | null | undefined>(undefined);

@@ -1,4 +1,4 @@
-import { ownPath } from './session-key.ts';
+import { ownPath } from './client.ts';
 
 /** Browsers open six HTTP/1.1 connections per origin for all windows. Three are for clicks. */
 const mostWaits = 3;

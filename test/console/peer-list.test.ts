@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { describeFailures, describeLosses, namePeers } from '../../src/console/logic/peers/bulk.ts';
-import { changeRoutes } from '../../src/console/logic/peers/change-routes.ts';
+import { changeRoutes } from '../../src/console/logic/peers/connectors.ts';
 import {
   makeRows,
   type PeerListView,

@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest';
 import { explainPath, explainPeer } from '../../src/console/logic/matrix/explain-path.ts';
 import { indexReach } from '../../src/console/logic/matrix/reach.ts';
-import { findDialled } from '../../src/console/logic/peers/choose-connector.ts';
-import { fitsCode } from '../../src/console/logic/peers/code-size.ts';
+import { findDialled } from '../../src/console/logic/peers/connectors.ts';
 import { describeProfile } from '../../src/console/logic/peers/device.ts';
 import {
   draftPhoneConfig,
+  fitsCode,
   nameFile,
   renderKeyAlone,
   renderPhoneConfig,
 } from '../../src/console/logic/peers/phone-config.ts';
-import { formatExact } from '../../src/console/logic/text/time.ts';
+import { formatExact } from '../../src/console/logic/text/format.ts';
 import type { PeerHealth, PeerPath } from '../../src/contract/health.ts';
 import type { Network } from '../../src/contract/network.ts';
 import type { Peer } from '../../src/contract/peer.ts';

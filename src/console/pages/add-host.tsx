@@ -16,7 +16,7 @@ import {
 import { Copy } from '../parts/copy.tsx';
 import { Choice, Field, Form } from '../parts/forms/form.tsx';
 import { NetworkFrame } from '../parts/network-frame.tsx';
-import { Problem } from '../parts/problem.tsx';
+import { Problem } from '../parts/request-state.tsx';
 import { Time } from '../parts/time.tsx';
 import { AddPhone } from './phone.tsx';
 

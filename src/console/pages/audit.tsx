@@ -21,12 +21,11 @@ import {
   findNames,
   type NetworkNames,
 } from '../logic/events/describe-audit.ts';
-import { download } from '../parts/download.ts';
+import { download } from '../parts/download.tsx';
 import { BusyButton } from '../parts/forms/busy-button.tsx';
 import { Choice, Field } from '../parts/forms/form.tsx';
 import { PageTitle } from '../parts/page-title.tsx';
-import { Problem } from '../parts/problem.tsx';
-import { Loading } from '../parts/spinner.tsx';
+import { Loading, Problem } from '../parts/request-state.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
 import { usePolled } from '../polled.ts';

@@ -6,8 +6,7 @@ import { eventSource, useLive } from '../live.ts';
 import { linkTo } from '../logic/page/route.ts';
 import { Choice } from '../parts/forms/form.tsx';
 import { NetworkFrame } from '../parts/network-frame.tsx';
-import { Problem } from '../parts/problem.tsx';
-import { Loading } from '../parts/spinner.tsx';
+import { Loading, Problem } from '../parts/request-state.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
 

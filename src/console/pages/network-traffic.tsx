@@ -3,15 +3,13 @@ import { useMemo } from 'preact/hooks';
 import type { Health } from '../../contract/health.ts';
 import type { NetworkTraffic as Traffic } from '../../contract/traffic.ts';
 import type { Reach } from '../logic/matrix/reach.ts';
-import { findBusiest } from '../logic/network/rates.ts';
-import { hasTraffic, highestOf } from '../logic/network/traffic.ts';
+import { findBusiest, hasTraffic, highestOf } from '../logic/network/rates.ts';
 import { linkTo } from '../logic/page/route.ts';
-import { now } from '../now.ts';
-import { Sparkline } from '../parts/charts/sparkline.tsx';
+import { Sparkline, useRates } from '../parts/charts/sparkline.tsx';
 import { TrafficChart, TrafficLine } from '../parts/charts/traffic-chart.tsx';
-import { Loading } from '../parts/spinner.tsx';
+import { Loading } from '../parts/request-state.tsx';
 import { Table } from '../parts/table.tsx';
-import { useRates } from '../rates.ts';
+import { now } from '../parts/time.tsx';
 import { useReading } from '../read.ts';
 
 interface TrafficProps {

@@ -6,19 +6,16 @@ import { announce } from '../announcer.ts';
 import { call } from '../client.ts';
 import { hasTrouble } from '../logic/network/summarize.ts';
 import { linkTo } from '../logic/page/route.ts';
-import { splitWords } from '../logic/text/words.ts';
+import { splitWords } from '../logic/text/format.ts';
 import { Dialog } from '../parts/forms/dialog.tsx';
-import { Field, Form } from '../parts/forms/form.tsx';
-import { List } from '../parts/list.tsx';
+import { Field, Form, useIsShown } from '../parts/forms/form.tsx';
 import { PageTitle } from '../parts/page-title.tsx';
-import { Problem } from '../parts/problem.tsx';
-import { Pending } from '../parts/spinner.tsx';
+import { List, Pending, Problem } from '../parts/request-state.tsx';
 import { State } from '../parts/state.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 import { usePolled } from '../polled.ts';
 import { go } from '../router.ts';
 import { canEdit } from '../session.ts';
-import { useIsShown } from '../shown.ts';
 
 export function NetworksPage(): JSX.Element {
   const networks = usePolled<NetworkSummary>('api/networks');

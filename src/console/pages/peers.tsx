@@ -5,7 +5,7 @@ import type { Peer, PeerType } from '../../contract/peer.ts';
 import { healthSource, useLive } from '../live.ts';
 import { linkTo } from '../logic/page/route.ts';
 import { describeProfile } from '../logic/peers/device.ts';
-import { labelOf } from '../logic/peers/name-of.ts';
+import { labelOf, peerTypes } from '../logic/peers/name-of.ts';
 import {
   type ListedState,
   listedStates,
@@ -18,18 +18,15 @@ import {
   viewPeers,
   writeView,
 } from '../logic/peers/peer-list.ts';
-import { peerTypes } from '../logic/peers/peer-types.ts';
-import { now } from '../now.ts';
 import { type BulkAction, BulkActions, BulkDialog } from '../parts/forms/bulk-actions.tsx';
 import { Choice, Field } from '../parts/forms/form.tsx';
 import { PeerDialog } from '../parts/forms/peer-actions.tsx';
 import { NetworkFrame } from '../parts/network-frame.tsx';
-import { PendingRemoval } from '../parts/pending-removal.tsx';
-import { Problem } from '../parts/problem.tsx';
-import { Loading, Pending } from '../parts/spinner.tsx';
+import { PendingRemoval } from '../parts/removal.tsx';
+import { Loading, Pending, Problem } from '../parts/request-state.tsx';
 import { State, Verdict } from '../parts/state.tsx';
 import { type Column, Table } from '../parts/table.tsx';
-import { Time } from '../parts/time.tsx';
+import { now, Time } from '../parts/time.tsx';
 import { usePolled } from '../polled.ts';
 import { query, setQuery } from '../router.ts';
 import { canEdit } from '../session.ts';

@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { RemovalStatus } from '../../contract/removal.ts';
 import { call } from '../client.ts';
-import { describeDeletion } from '../logic/peers/describe-pending.ts';
+import { describeDeletion } from '../logic/peers/describe-removal.ts';
 
 const intervalMs = 5000;
 

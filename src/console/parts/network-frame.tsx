@@ -7,8 +7,7 @@ import { route } from '../router.ts';
 import { canEdit } from '../session.ts';
 import { Deletion } from './deletion.tsx';
 import { PageTitle } from './page-title.tsx';
-import { Problem } from './problem.tsx';
-import { Loading } from './spinner.tsx';
+import { Loading, Problem } from './request-state.tsx';
 
 interface NetworkFrameProps {
   readonly id: number;

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import type { PeerState } from '../../contract/health.ts';
-import { cellShapes } from '../logic/matrix/cell-shape.ts';
+import { cellShapes } from '../logic/matrix/cells.ts';
 import type { CellState } from '../logic/matrix/reach.ts';
 
 interface StateProps {

@@ -1,5 +1,5 @@
 import type { AuditEntry } from '../../../contract/audit.ts';
-import { formatExact } from '../text/time.ts';
+import { formatExact } from '../text/format.ts';
 
 /** The text for a kind of actor or target. */
 const wordOf = (kind: string) => (kind === 'enrollment_key' ? 'enrolment key' : kind.replaceAll('_', ' '));

@@ -3,9 +3,7 @@ import type { Network } from '../../../contract/network.ts';
 import type { Peer } from '../../../contract/peer.ts';
 import { listNames } from '../../../core/util/list-names.ts';
 import { describeDevice, isDevice } from '../peers/device.ts';
-import { formatExact } from '../text/time.ts';
-import { toSentence } from '../text/to-sentence.ts';
-import { formatSeconds } from '../text/units.ts';
+import { formatExact, formatSeconds, toSentence } from '../text/format.ts';
 import { type CellState, type Reach, stateOf } from './reach.ts';
 
 /** A command and its host. */

@@ -1,4 +1,4 @@
-import type { Peer } from '../../../contract/peer.ts';
+import type { ChangePeer, Peer } from '../../../contract/peer.ts';
 import { isListedConnector } from '../../../core/export/device-profile.ts';
 import { servesRoute } from '../../../core/export/find-losses.ts';
 import { compareConnectors } from '../../../core/map/connector-rank.ts';
@@ -14,3 +14,36 @@ export function findRelays(peers: readonly Peer[], range: string): Peer[] {
     .filter((peer) => isListedConnector(peer) && !(peer.withdrawn ?? []).includes(range))
     .sort(compareConnectors);
 }
+
+/** What a phone dials: a connector, all peers with an endpoint, or a connector that is gone. */
+export type Dialled = Peer | 'all' | 'gone';
+
+/**
+ * Resolves the user's choice: a connector's id, `all`, or null for the first connector. A connector
+ * is gone if another admin removed it meanwhile, or if phones can no longer dial it.
+ */
+export function findDialled(chosen: string | null, connectors: readonly Peer[]): Dialled {
+  const [first] = connectors;
+  if (chosen === 'all') return 'all';
+  if (chosen === null) return first ?? 'all';
+  return connectors.find(({ id }) => String(id) === chosen) ?? 'gone';
+}
+
+/**
+ * The fields that set a connector's routes, null for all; none if nothing changes. They include the
+ * routes that the user saw, so that the control plane refuses the change if another admin changed
+ * them meanwhile.
+ */
+export function changeRoutes(
+  { routes, withdrawn = [] }: Peer,
+  range: string,
+  wanted: readonly string[] | null,
+): Pick<ChangePeer, 'routes' | 'expected_routes'> {
+  const isSame = wanted === null || routes === undefined ? wanted === (routes ?? null) : isSameSet(wanted, routes);
+  if (isSame) return {};
+  // Withdrawn routes still count as routes of the connector.
+  const routesShown = routes === undefined ? null : [...routes, ...withdrawn.filter((each) => each !== range)];
+  return { routes: wanted === null ? null : [...wanted], expected_routes: routesShown };
+}
+
+const isSameSet = (a: readonly string[], b: readonly string[]) => a.toSorted().join() === b.toSorted().join();

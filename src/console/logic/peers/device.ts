@@ -3,7 +3,7 @@ import type { Network } from '../../../contract/network.ts';
 import type { Peer } from '../../../contract/peer.ts';
 import { findOutdated } from '../../../core/export/device-profile.ts';
 import type { Reach } from '../matrix/reach.ts';
-import { formatExact } from '../text/time.ts';
+import { formatExact } from '../text/format.ts';
 
 /** True for a peer without cpn and its daemon, such as a phone. cpn always sends an identity. */
 export function isDevice({ via, peer_type, identity_key }: Peer, health: PeerHealth | undefined): boolean {

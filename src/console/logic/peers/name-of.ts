@@ -1,4 +1,4 @@
-import type { Peer } from '../../../contract/peer.ts';
+import type { Peer, PeerType } from '../../../contract/peer.ts';
 import { findOtherLabel, nameWithLabel } from '../../../core/names/label.ts';
 
 type NamedPeer = Pick<Peer, 'id' | 'name' | 'dns_label'>;
@@ -12,3 +12,10 @@ export const labelOf = (peer: NamedPeer) => findOtherLabel(toNamed(peer));
 function toNamed({ id, name, dns_label }: NamedPeer) {
   return { id, name, ...(dns_label !== undefined && { label: dns_label }) };
 }
+
+/** The texts for peer types. */
+export const peerTypes: Readonly<Record<PeerType, string>> = {
+  origin: 'server',
+  connector: 'connector',
+  admin_device: 'laptop or phone',
+};

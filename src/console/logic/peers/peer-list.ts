@@ -1,7 +1,7 @@
 import type { PathState, PeerHealth, PeerState } from '../../../contract/health.ts';
 import type { Peer, PeerType } from '../../../contract/peer.ts';
 import type { Query } from '../page/route.ts';
-import { peerTypes } from './peer-types.ts';
+import { peerTypes } from './name-of.ts';
 import { foldText, searchPeers } from './search.ts';
 
 /** A peer's state in the list. Suspended and expired peers have no verdict: no map lists them. */
@@ -23,7 +23,7 @@ export interface PathSummary {
   readonly of: number;
 }
 
-export const sortNames = ['name', 'state', 'last_seen', 'type', 'address', 'path', 'version'] as const;
+const sortNames = ['name', 'state', 'last_seen', 'type', 'address', 'path', 'version'] as const;
 export type SortName = (typeof sortNames)[number];
 
 /** The filter and order of the list. */

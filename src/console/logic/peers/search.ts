@@ -1,6 +1,5 @@
 import type { Peer } from '../../../contract/peer.ts';
-import { nameOf } from './name-of.ts';
-import { peerTypes } from './peer-types.ts';
+import { nameOf, peerTypes } from './name-of.ts';
 
 /** Peers that contain each word in name, label, address, endpoint, key, type or routes. */
 export function searchPeers(peers: readonly Peer[], query: string): readonly Peer[] {

@@ -3,12 +3,11 @@
 import type { JSX } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import type { Peer } from '../../../contract/peer.ts';
-import { cellShapes, nameCell, sizeCells, smallCell } from '../../logic/matrix/cell-shape.ts';
-import { type CellPosition, moveByKey } from '../../logic/matrix/matrix-keys.ts';
+import { type CellPosition, cellShapes, moveByKey, nameCell, sizeCells, smallCell } from '../../logic/matrix/cells.ts';
 import { type CellState, type Reach, stateOf } from '../../logic/matrix/reach.ts';
 import { linkTo } from '../../logic/page/route.ts';
 import { findVisibleRows, type VisibleRows } from '../../logic/page/visible-rows.ts';
-import { peerTypes } from '../../logic/peers/peer-types.ts';
+import { peerTypes } from '../../logic/peers/name-of.ts';
 
 /** Rendered cells around the screen. */
 const around = 6;

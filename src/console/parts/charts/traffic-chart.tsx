@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import type { TrafficSeries } from '../../../contract/traffic.ts';
-import { highestOf, layOutRates } from '../../logic/network/traffic.ts';
-import { formatRate } from '../../logic/text/units.ts';
+import { highestOf, layOutRates } from '../../logic/network/rates.ts';
+import { formatRate } from '../../logic/text/format.ts';
 
 const [width, height] = [480, 96];
 

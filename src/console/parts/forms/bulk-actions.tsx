@@ -5,11 +5,10 @@ import type { ChangePeer, Peer } from '../../../contract/peer.ts';
 import { announce } from '../../announcer.ts';
 import { ApiError, call, isOutcomeUnknown } from '../../client.ts';
 import { type BulkAction, countPeers, describeFailures, type Failure, namePeers } from '../../logic/peers/bulk.ts';
-import { inDays } from '../../logic/text/time.ts';
-import { useIsShown } from '../../shown.ts';
-import { Losses } from '../losses.tsx';
+import { inDays } from '../../logic/text/format.ts';
+import { Losses } from '../removal.tsx';
 import { Dialog } from './dialog.tsx';
-import { Check, Field, Form } from './form.tsx';
+import { Check, Field, Form, useIsShown } from './form.tsx';
 
 export type { BulkAction } from '../../logic/peers/bulk.ts';
 

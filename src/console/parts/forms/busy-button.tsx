@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useRef, useState } from 'preact/hooks';
-import { Spinner } from '../spinner.tsx';
+import { Spinner } from '../request-state.tsx';
 
 interface BusyButtonProps {
   readonly onClick: () => Promise<unknown>;

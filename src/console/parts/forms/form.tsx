@@ -1,9 +1,8 @@
 import { type ComponentChildren, createContext, type JSX } from 'preact';
 import { useContext, useEffect, useId, useRef, useState } from 'preact/hooks';
 import { ApiError } from '../../client.ts';
-import { toSentence } from '../../logic/text/to-sentence.ts';
-import { Problem } from '../problem.tsx';
-import { Spinner } from '../spinner.tsx';
+import { toSentence } from '../../logic/text/format.ts';
+import { Problem, Spinner } from '../request-state.tsx';
 
 const FieldErrors = createContext<ApiError['fields']>({});
 
@@ -180,4 +179,16 @@ export function Choice<Value extends string>(props: ChoiceProps<Value>): JSX.Ele
       )}
     </div>
   );
+}
+
+/** Returns a function that is true while the component is mounted, to be called after a request. */
+export function useIsShown(): () => boolean {
+  const isShown = useRef(true);
+  useEffect(
+    () => () => {
+      isShown.current = false;
+    },
+    [],
+  );
+  return () => isShown.current;
 }

@@ -4,14 +4,12 @@ import type { Network } from '../../../contract/network.ts';
 import type { ChangePeer, Peer } from '../../../contract/peer.ts';
 import { announce } from '../../announcer.ts';
 import { ApiError, call } from '../../client.ts';
-import { changeRoutes } from '../../logic/peers/change-routes.ts';
-import { inDays } from '../../logic/text/time.ts';
-import { splitWords } from '../../logic/text/words.ts';
-import { useIsShown } from '../../shown.ts';
-import { Losses } from '../losses.tsx';
+import { changeRoutes } from '../../logic/peers/connectors.ts';
+import { inDays, splitWords } from '../../logic/text/format.ts';
+import { Losses } from '../removal.tsx';
 import { Time } from '../time.tsx';
 import { Confirm, Dialog } from './dialog.tsx';
-import { Check, Field, Form } from './form.tsx';
+import { Check, Field, Form, useIsShown } from './form.tsx';
 
 /** The action that the user has opened for a peer. */
 export interface OpenedPeer {

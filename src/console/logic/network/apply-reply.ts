@@ -1,3 +1,4 @@
+import type { Event } from '../../../contract/event.ts';
 import type { Network, NetworkDelta, NetworkReading } from '../../../contract/network.ts';
 
 /** The parts of a reply that readNetwork needs in addition to the body. */
@@ -43,4 +44,16 @@ function applyDelta(
   for (const peer of changed) byId.set(peer.id, peer);
   const peers = [...byId.values()].filter(({ id }) => !gone.has(id)).sort((a, b) => a.id - b.id);
   return { ...summary, peers };
+}
+
+/** The maximum on a page. The control plane keeps more. */
+export const mostEvents = 1000;
+
+/** Adds later events to the events of a page. */
+export function mergeEvents(before: readonly Event[], came: readonly Event[]): readonly Event[] {
+  const [first] = came;
+  if (first === undefined) return before;
+  // A restored database counts from a lower id, and sends its newest events.
+  const isOther = first.id <= (before.at(-1)?.id ?? 0);
+  return (isOther ? came : [...before, ...came]).slice(-mostEvents);
 }

@@ -1,9 +1,30 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { Network } from '../../contract/network.ts';
+import type { Peer } from '../../contract/peer.ts';
 import type { RemovalStatus } from '../../contract/removal.ts';
 import { call } from '../client.ts';
-import { describePending } from '../logic/peers/describe-pending.ts';
+import { describeLosses } from '../logic/peers/bulk.ts';
+import { describePending } from '../logic/peers/describe-removal.ts';
+
+interface LossesProps {
+  readonly network: Network;
+  readonly leaving: readonly Peer[];
+}
+
+/** Warns of the consequences of removing peers. */
+export function Losses({ network, leaving }: LossesProps): JSX.Element {
+  return (
+    <>
+      {describeLosses(network, leaving).map((loss) => (
+        <p key={loss} class="problem">
+          <span aria-hidden="true">✕ </span>
+          {loss}
+        </p>
+      ))}
+    </>
+  );
+}
 
 const intervalMs = 5000;
 
