@@ -5,7 +5,7 @@ import type { PeerId } from '../core/map/model.ts';
 import type { Address, Prefix } from '../core/net/cidr.ts';
 import type { Desired } from '../core/reconcile/desired.ts';
 import type { TunnelledResolver } from '../core/routing/nested-prefixes.ts';
-import type { TunnelConfig } from '../core/wg-quick/tunnel-config.ts';
+import type { TunnelConfig } from '../core/wg-quick/parse.ts';
 import type { Joined, State } from '../store/state/state.ts';
 
 /** The last evaluation of each network by this process, by interface. */

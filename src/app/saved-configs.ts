@@ -1,6 +1,5 @@
 import { CpnError } from '../core/errors/index.ts';
-import { parseConfig } from '../core/wg-quick/parse.ts';
-import type { TunnelConfig } from '../core/wg-quick/tunnel-config.ts';
+import { parseConfig, type TunnelConfig } from '../core/wg-quick/parse.ts';
 import type { HostStore } from '../store/store.ts';
 
 /**

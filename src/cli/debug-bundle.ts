@@ -1,7 +1,7 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { DoctorTools } from '../app/doctor/examination.ts';
-import { redact } from '../core/crypto/redact.ts';
+import { redact } from '../core/crypto/secret.ts';
 import { CpnError } from '../core/errors/index.ts';
 import { packTar } from '../core/util/tar.ts';
 import { version } from '../core/util/version.ts';

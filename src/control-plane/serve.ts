@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import type { EventType } from '../contract/event.ts';
 import type { Secret } from '../core/crypto/secret.ts';
 import type { Prefix } from '../core/net/cidr.ts';
-import { isLoopback } from '../core/net/loopback.ts';
+import { isLoopback } from '../core/net/endpoint.ts';
 import { watchCertificate } from './certificate-watch.ts';
 import { createTurns } from './concurrency.ts';
 import { type DatabaseClock, followDatabaseClock } from './database-clock.ts';

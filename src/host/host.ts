@@ -1,11 +1,11 @@
+import type { ConnectorAnswer } from '../core/forward/deadline-rules.ts';
 import type { ForeignDrops, PacketPaths } from '../core/forward/foreign/foreign-drops.ts';
 import type { ForwardedPackets } from '../core/forward/forwarded-packets.ts';
 import type { EchoRequest } from '../core/health/path-mtu.ts';
 import type { Actual, Device, SshClient } from '../core/host-state/actual.ts';
 import type { KernelRoute } from '../core/host-state/kernel-route.ts';
-import type { PortState } from '../core/host-state/open-port.ts';
+import type { PortState } from '../core/host-state/receipt.ts';
 import type { Address, Prefix } from '../core/net/cidr.ts';
-import type { ConnectorAnswer } from '../core/net/connector-answer.ts';
 import type { Step } from '../core/reconcile/step.ts';
 
 /**

@@ -10,7 +10,7 @@ import { CommandFailed } from '../../src/core/errors/index.ts';
 import type { ForeignDrops } from '../../src/core/forward/foreign/foreign-drops.ts';
 import type { Actual, ActualPeer, SshClient } from '../../src/core/host-state/actual.ts';
 import type { KernelRoute } from '../../src/core/host-state/kernel-route.ts';
-import type { PortState } from '../../src/core/host-state/open-port.ts';
+import type { PortState } from '../../src/core/host-state/receipt.ts';
 import type { Address } from '../../src/core/net/cidr.ts';
 import type { Step } from '../../src/core/reconcile/step.ts';
 import type { Host, ResolvedTarget } from '../../src/host/host.ts';

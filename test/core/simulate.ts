@@ -4,11 +4,10 @@ import type { Actual, ActualPeer, Link, Route } from '../../src/core/host-state/
 import { routeProtocol } from '../../src/core/host-state/marks.ts';
 import { formatRule, sameRule } from '../../src/core/host-state/policy-rule.ts';
 import { allForwardingKey, forwardingKey, sourceFilterKey } from '../../src/core/host-state/sysctl-keys.ts';
-import { familyOf, type Prefix } from '../../src/core/net/cidr.ts';
-import { type InterfaceAddress, onLinkRange } from '../../src/core/net/interface-address.ts';
+import { familyOf, type InterfaceAddress, onLinkRange, type Prefix } from '../../src/core/net/cidr.ts';
 import type { LinkCommand, Step } from '../../src/core/reconcile/step.ts';
 import { usualMetric } from '../../src/core/routing/place-route.ts';
-import type { DesiredPeer } from '../../src/core/wg-quick/tunnel-config.ts';
+import type { DesiredPeer } from '../../src/core/wg-quick/parse.ts';
 
 /** A strict stand-in for a host: does what the kernel would do, and throws where the kernel would refuse. */
 export function simulate(actual: Actual, steps: readonly Step[]): Actual {

@@ -1,6 +1,6 @@
 import { maskPrefix } from '../../src/core/net/cidr.ts';
 import { formatEndpoint } from '../../src/core/net/endpoint.ts';
-import type { DesiredPeer, TunnelConfig } from '../../src/core/wg-quick/tunnel-config.ts';
+import type { DesiredPeer, TunnelConfig } from '../../src/core/wg-quick/parse.ts';
 import type { WgSettings } from './wg-oracle.ts';
 
 /** The meaning of a configuration for WireGuard, for any parser: keys in hexadecimal, and zero where there is nothing. */

@@ -7,7 +7,7 @@ import { noForwarding } from '../../src/core/forward/ingress.ts';
 import { chooseLabels } from '../../src/core/names/hosts-label.ts';
 import { computeDesired } from '../../src/core/reconcile/compute-desired.ts';
 import type { Desired, DesiredInputs } from '../../src/core/reconcile/desired.ts';
-import type { TunnelConfig } from '../../src/core/wg-quick/tunnel-config.ts';
+import type { TunnelConfig } from '../../src/core/wg-quick/parse.ts';
 import { enrollmentRequest, keyOf, source } from '../api/samples.ts';
 import { address, options, prefix, usualConstraints } from '../core/samples.ts';
 import { givenTexts } from './config-texts.ts';

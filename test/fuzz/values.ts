@@ -3,7 +3,7 @@ import type { PublicKey } from '../../src/core/crypto/keys.ts';
 import { Secret } from '../../src/core/crypto/secret.ts';
 import { type Address, maskPrefix, type Prefix, parseAddress } from '../../src/core/net/cidr.ts';
 import type { SocketEndpoint } from '../../src/core/net/endpoint.ts';
-import type { DesiredPeer, TunnelConfig } from '../../src/core/wg-quick/tunnel-config.ts';
+import type { DesiredPeer, TunnelConfig } from '../../src/core/wg-quick/parse.ts';
 
 /** 32 bytes in base64. */
 export const keys: fc.Arbitrary<string> = fc

@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { InvalidValue } from '../../src/core/errors/index.ts';
+import { formatInterfaceAddress } from '../../src/core/net/cidr.ts';
 import { formatEndpoint, isLiteral } from '../../src/core/net/endpoint.ts';
-import { formatInterfaceAddress } from '../../src/core/net/interface-address.ts';
-import { parseConfig } from '../../src/core/wg-quick/parse.ts';
+import { parseConfig, type TunnelConfig } from '../../src/core/wg-quick/parse.ts';
 import { type ProvidedConfig, parseProvidedConfig } from '../../src/core/wg-quick/provided-config.ts';
 import { servicePorts } from '../../src/core/wg-quick/provided-endpoint.ts';
 import { renderConfig } from '../../src/core/wg-quick/render.ts';
-import type { TunnelConfig } from '../../src/core/wg-quick/tunnel-config.ts';
 import { meaningOf, meaningOfPeer, meaningSent } from './config-meaning.ts';
 import { configTexts } from './config-texts.ts';
 import { fuzz } from './fuzz.ts';

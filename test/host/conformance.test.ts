@@ -3,7 +3,7 @@ import type { Actual, ActualPeer } from '../../src/core/host-state/actual.ts';
 import { comparePrefixes } from '../../src/core/net/cidr.ts';
 import type { Desired } from '../../src/core/reconcile/desired.ts';
 import { isOurs, plan } from '../../src/core/reconcile/plan.ts';
-import type { DesiredPeer } from '../../src/core/wg-quick/tunnel-config.ts';
+import type { DesiredPeer } from '../../src/core/wg-quick/parse.ts';
 import { address, desireFor, dialled, keyPair, network, peer, prefix } from '../core/samples.ts';
 import { Machine } from './machine.ts';
 import { at, newPresharedKey } from './samples.ts';

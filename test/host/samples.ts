@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { type KeyPair, makeKeyPair } from '../../src/core/crypto/keys.ts';
 import { Secret } from '../../src/core/crypto/secret.ts';
 import { type Address, parseAddress, parsePrefix } from '../../src/core/net/cidr.ts';
-import type { DesiredPeer } from '../../src/core/wg-quick/tunnel-config.ts';
+import type { DesiredPeer } from '../../src/core/wg-quick/parse.ts';
 
 // A Secret hides its value from a comparison too.
 expect.addEqualityTesters([

@@ -2,7 +2,7 @@ import type { PublicKey } from '../../src/core/crypto/keys.ts';
 import type { Actual, ActualPeer } from '../../src/core/host-state/actual.ts';
 import { comparePrefixes, type Prefix, parseAddress, parsePrefix } from '../../src/core/net/cidr.ts';
 import type { ConfigureDevice, ConfigureLink, CreateLink, LinkCommand, Step } from '../../src/core/reconcile/step.ts';
-import type { DesiredPeer } from '../../src/core/wg-quick/tunnel-config.ts';
+import type { DesiredPeer } from '../../src/core/wg-quick/parse.ts';
 import { Machine } from './machine.ts';
 
 export const question = { link: 'cpn0', firewall: false, sysctls: [], hosts: false };

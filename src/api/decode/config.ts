@@ -5,6 +5,7 @@ import {
   type Address,
   addressAt,
   covers,
+  formatInterfaceAddress,
   hostPrefix,
   isDefaultRoute,
   lengthOf,
@@ -12,7 +13,6 @@ import {
   type Prefix,
   rangeOf,
 } from '../../core/net/cidr.ts';
-import { formatInterfaceAddress } from '../../core/net/interface-address.ts';
 import { type ProvidedConfig, parseProvidedConfig } from '../../core/wg-quick/provided-config.ts';
 import type { ProvidedPeer } from '../../core/wg-quick/provided-peer.ts';
 import type { Field } from './field.ts';

@@ -1,6 +1,5 @@
 import { checkAnswers } from '../../core/doctor/check-answers.ts';
 import { checkEndpoints, findUsedEndpoints } from '../../core/doctor/check-endpoints.ts';
-import { checkKeptResolvers, type KeptResolver } from '../../core/doctor/check-kept-resolvers.ts';
 import {
   checkConflicts,
   checkForwarding,
@@ -10,7 +9,7 @@ import {
   type MappedNetwork,
 } from '../../core/doctor/check-network.ts';
 import { checkOutside } from '../../core/doctor/check-outside.ts';
-import { checkStubs } from '../../core/doctor/check-stubs.ts';
+import { checkKeptResolvers, checkStubs, type KeptResolver } from '../../core/doctor/check-resolvers.ts';
 import { describeProblems, type ExaminedNames, type HandshakeCount } from '../../core/doctor/describe-problems.ts';
 import { type Finding, okFinding } from '../../core/doctor/finding.ts';
 import { CpnError, expectCpnError, printable } from '../../core/errors/index.ts';

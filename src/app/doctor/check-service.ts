@@ -1,5 +1,4 @@
-import { checkAuthorities } from '../../core/doctor/check-authorities.ts';
-import { checkServiceCertificate } from '../../core/doctor/check-certificate.ts';
+import { checkAuthorities, checkServiceCertificate } from '../../core/doctor/check-certificate.ts';
 import { checkOwnClock, checkServiceClock, type NotedInstant } from '../../core/doctor/check-clock.ts';
 import { checkSync } from '../../core/doctor/check-sync.ts';
 import { toFinding } from '../../core/doctor/describe-problems.ts';
@@ -8,7 +7,7 @@ import { CpnError, ForeignListener, Intercepted, ProxyFailed, Refused, Unreachab
 import { addressesOf } from '../../core/names/resolved-names.ts';
 import { proxyOf } from '../../core/net/proxy.ts';
 import { isSocketAddress, socketPathOf } from '../../core/net/socket-path.ts';
-import { describeServiceRoute, findServiceRoute } from '../../core/routing/tunnelled-service.ts';
+import { describeServiceRoute, findServiceRoute } from '../../core/routing/tunnelled-connections.ts';
 import { readAuthorities } from '../../core/tls/authority-file.ts';
 import type { Joined } from '../../store/state/state.ts';
 import { accessOf, findNoAccess } from '../access.ts';

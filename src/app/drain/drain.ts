@@ -2,7 +2,7 @@ import { CannotWithdraw, type CpnError, expectCpnError, NotJoined, WrongUsage } 
 import { acceptDefaultRoute } from '../../core/health/lan-routes.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
 import type { Prefix } from '../../core/net/cidr.ts';
-import { findUnserved, type Unserved } from '../../core/routing/topology/unserved.ts';
+import { findUnserved, type Unserved } from '../../core/routing/topology/withdrawal.ts';
 import type { Joined } from '../../store/state/state.ts';
 import type { Notes } from '../../store/store.ts';
 import { accessOf } from '../access.ts';

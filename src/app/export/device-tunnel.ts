@@ -20,7 +20,7 @@ import { formatEndpoint, isLiteral, parseEndpoint } from '../../core/net/endpoin
 import { computeDesired } from '../../core/reconcile/compute-desired.ts';
 import { judgeRoutes, type RouteConstraints } from '../../core/routing/guard.ts';
 import { advertisedBy } from '../../core/routing/public-prefixes.ts';
-import type { TunnelConfig } from '../../core/wg-quick/tunnel-config.ts';
+import type { TunnelConfig } from '../../core/wg-quick/parse.ts';
 import { resolveDeadline } from '../reconcile/resolve-names.ts';
 import type { Tools } from '../tools.ts';
 

@@ -1,6 +1,5 @@
 import { CpnError, NotJoined, UnreadableFile, WrongUsage } from '../../core/errors/index.ts';
-import { parseConfig } from '../../core/wg-quick/parse.ts';
-import type { TunnelConfig } from '../../core/wg-quick/tunnel-config.ts';
+import { parseConfig, type TunnelConfig } from '../../core/wg-quick/parse.ts';
 import type { Joined } from '../../store/state/state.ts';
 import { refuseUnreadable, selectJoined } from '../select.ts';
 import type { StateTools } from '../tools.ts';

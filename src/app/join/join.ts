@@ -8,7 +8,7 @@ import type { ServiceAddress } from '../../core/net/service-address.ts';
 import { toSentence } from '../../core/problems/problem.ts';
 import { explainHosts } from '../../core/reconcile/plan-hosts.ts';
 import { remedyOfRefused } from '../../core/routing/route-report.ts';
-import { describeServiceRoute, findServiceRoute } from '../../core/routing/tunnelled-service.ts';
+import { describeServiceRoute, findServiceRoute } from '../../core/routing/tunnelled-connections.ts';
 import type { Joined, State } from '../../store/state/state.ts';
 import { findNoAccess, withPersonalToken } from '../access.ts';
 import { confirmListener } from '../confirm-listener.ts';

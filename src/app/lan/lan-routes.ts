@@ -3,7 +3,7 @@ import { initialLanRoutes, type LanRoutes, trackLanRoutes } from '../../core/hea
 import { findOwnPeer } from '../../core/map/own-peer.ts';
 import type { Prefix } from '../../core/net/cidr.ts';
 import { assignedRoutes } from '../../core/routing/topology/route-owner.ts';
-import { leavesRoute } from '../../core/routing/topology/successor.ts';
+import { leavesRoute } from '../../core/routing/topology/withdrawal.ts';
 import type { Joined } from '../../store/state/state.ts';
 import type { Notes } from '../../store/store.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';

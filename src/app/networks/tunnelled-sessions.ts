@@ -1,7 +1,7 @@
 import { expectCpnError } from '../../core/errors/index.ts';
 import type { SshClient } from '../../core/host-state/actual.ts';
 import { covers } from '../../core/net/cidr.ts';
-import { findTunnelledSessions } from '../../core/routing/tunnelled-sessions.ts';
+import { findTunnelledSessions } from '../../core/routing/tunnelled-connections.ts';
 import { listNames } from '../../core/util/list-names.ts';
 import type { State } from '../../store/state/state.ts';
 import { observeOptionsFor } from '../reconcile/evaluate-network.ts';

@@ -4,7 +4,7 @@ import { proxyOf } from '../../core/net/proxy.ts';
 import { type ServiceAddress, withAuthorities } from '../../core/net/service-address.ts';
 import { type Change, updated } from '../../core/reconcile/change.ts';
 import type { Step } from '../../core/reconcile/step.ts';
-import { describeServiceRoute, findServiceRoute } from '../../core/routing/tunnelled-service.ts';
+import { describeServiceRoute, findServiceRoute } from '../../core/routing/tunnelled-connections.ts';
 import { nameAuthorities, readAuthorities } from '../../core/tls/authority-file.ts';
 import type { Joined } from '../../store/state/state.ts';
 import { accessOf } from '../access.ts';

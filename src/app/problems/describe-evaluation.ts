@@ -1,10 +1,7 @@
 import { compareSecret } from '../../core/health/compare-secrets.ts';
-import { findRelays } from '../../core/health/find-relays.ts';
 import { nameLimiting } from '../../core/health/path-mtu.ts';
-import { peerStateOf } from '../../core/health/peer-health.ts';
-import { findSoleConnectors } from '../../core/health/sole-connectors.ts';
-import { findNeverAnswered } from '../../core/health/standby.ts';
-import { findUnanswered } from '../../core/health/unanswered.ts';
+import { findRelays, peerStateOf } from '../../core/health/peer-health.ts';
+import { findNeverAnswered, findUnanswered } from '../../core/health/unanswered.ts';
 import type { Peer } from '../../core/map/model.ts';
 import { ownKeys } from '../../core/map/own-peer.ts';
 import { addressesOf } from '../../core/names/resolved-names.ts';
@@ -22,8 +19,8 @@ import {
 import { noOutside, reportOutside } from '../../core/routing/outside-report.ts';
 import { findForeignRoutes } from '../../core/routing/own-routes.ts';
 import { type RouteReport, remedyOfRefused } from '../../core/routing/route-report.ts';
-import { findHiddenPeers } from '../../core/routing/topology/hidden-peers.ts';
-import { isStranded } from '../../core/routing/topology/via-connectors.ts';
+import { findHiddenPeers } from '../../core/routing/topology/topology.ts';
+import { findSoleConnectors, isStranded } from '../../core/routing/topology/via-connectors.ts';
 import type { Notes } from '../../store/store.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';
 import { pinMismatchFinder } from './find-pin-mismatch.ts';

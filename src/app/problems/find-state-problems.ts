@@ -1,8 +1,7 @@
 import { isLoaded } from '../../core/forward/own-table.ts';
 import { findMapAge } from '../../core/map/map-age.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
-import { formatEndpoint } from '../../core/net/endpoint.ts';
-import { findPortMismatch } from '../../core/problems/port-mismatch.ts';
+import { findPortMismatch, formatEndpoint } from '../../core/net/endpoint.ts';
 import { type Problem, problem } from '../../core/problems/problem.ts';
 import { listDialling } from '../../core/routing/topology/via-connectors.ts';
 import type { Joined } from '../../store/state/state.ts';

@@ -2,7 +2,7 @@ import type { PublicKey } from '../../core/crypto/keys.ts';
 import { Locked } from '../../core/errors/index.ts';
 import type { ActualPeer } from '../../core/host-state/actual.ts';
 import type { NetworkMap, Peer } from '../../core/map/model.ts';
-import type { DesiredPeer } from '../../core/wg-quick/tunnel-config.ts';
+import type { DesiredPeer } from '../../core/wg-quick/parse.ts';
 import type { ConfirmingPeerKey } from '../../store/state/state.ts';
 import type { Tools } from '../tools.ts';
 

@@ -1,8 +1,7 @@
 import { HostUnread, NotOurs } from '../../core/errors/index.ts';
 import { findForwarded } from '../../core/forward/forwarded-packets.ts';
 import { linkFinder } from '../../core/forward/links-toward.ts';
-import { markOtherTimeouts } from '../../core/forward/other-timeouts.ts';
-import { tableOf } from '../../core/forward/own-table.ts';
+import { markOtherTimeouts, tableOf } from '../../core/forward/own-table.ts';
 import type { Actual, Device } from '../../core/host-state/actual.ts';
 import {
   allForwardingKey,
@@ -27,7 +26,7 @@ import { sshClient } from '../../core/routing/kept-outside.ts';
 import { assignedRoutes } from '../../core/routing/topology/route-owner.ts';
 import { markedSourceKey } from '../../core/routing/tunnel-rules.ts';
 import { sameData } from '../../core/util/same-data.ts';
-import type { TunnelConfig } from '../../core/wg-quick/tunnel-config.ts';
+import type { TunnelConfig } from '../../core/wg-quick/parse.ts';
 import type { ObserveOptions } from '../../host/host.ts';
 import type { Joined, State } from '../../store/state/state.ts';
 import type { DesiredNetwork, DesireInputs } from '../evaluation-cache.ts';

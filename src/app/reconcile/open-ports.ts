@@ -1,6 +1,6 @@
 import { expectCpnError, WrongUsage } from '../../core/errors/index.ts';
 import type { Actual } from '../../core/host-state/actual.ts';
-import type { OpenPort, PortState } from '../../core/host-state/open-port.ts';
+import type { OpenPort, PortState } from '../../core/host-state/receipt.ts';
 import type { Options } from '../../core/map/options.ts';
 import type { Change } from '../../core/reconcile/change.ts';
 import { type PortPlan, planClosing, planPorts, without } from '../../core/reconcile/open-ports.ts';

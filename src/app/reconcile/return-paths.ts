@@ -1,6 +1,6 @@
+import type { ReturnPath } from '../../core/host-state/kernel-route.ts';
 import { tunnelMark } from '../../core/host-state/marks.ts';
 import { type Address, familyOf } from '../../core/net/cidr.ts';
-import type { ReturnPath } from '../../core/routing/return-path.ts';
 import type { Host } from '../../host/host.ts';
 import type { Evaluation } from './evaluate-network.ts';
 

@@ -1,6 +1,5 @@
 import type { Underlay } from '../../core/host-state/actual.ts';
-import { maskPrefix, type Prefix } from '../../core/net/cidr.ts';
-import { formatInterfaceAddress } from '../../core/net/interface-address.ts';
+import { formatInterfaceAddress, maskPrefix, type Prefix } from '../../core/net/cidr.ts';
 import { proxyOf } from '../../core/net/proxy.ts';
 import type { RouteConstraints } from '../../core/routing/guard.ts';
 import { findStubResolvers, thrownFrom } from '../../core/routing/kept-outside.ts';

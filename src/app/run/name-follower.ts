@@ -1,6 +1,5 @@
 import { isRenewed } from '../../core/health/peer-health.ts';
-import { withFirst, withLast } from '../../core/names/address-order.ts';
-import { addressesOf, type Resolved } from '../../core/names/resolved-names.ts';
+import { addressesOf, type Resolved, withFirst, withLast } from '../../core/names/resolved-names.ts';
 import type { Address } from '../../core/net/cidr.ts';
 import type { Joined } from '../../store/state/state.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';

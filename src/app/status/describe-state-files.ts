@@ -1,5 +1,4 @@
-import { collectSecrets } from '../../core/crypto/redact.ts';
-import { Secret } from '../../core/crypto/secret.ts';
+import { collectSecrets, Secret } from '../../core/crypto/secret.ts';
 import { CpnError } from '../../core/errors/index.ts';
 import type { State } from '../../store/state/state.ts';
 import { evaluateNetwork } from '../reconcile/evaluate-network.ts';

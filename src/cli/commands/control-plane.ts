@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { ControlPlane } from '../../control-plane/serve.ts';
 import type { Secret } from '../../core/crypto/secret.ts';
 import { printable, WrongUsage } from '../../core/errors/index.ts';
-import { isLoopback } from '../../core/net/loopback.ts';
+import { isLoopback } from '../../core/net/endpoint.ts';
 import { openSupervisor } from '../context.ts';
 import { keepAlive } from '../daemon/keep-alive.ts';
 import { untilStopped } from '../daemon/stop-signals.ts';

@@ -5,7 +5,7 @@ import { renderProfile } from '../../core/export/device-profile.ts';
 import type { ExportedFiles, Format } from '../../core/export/format.ts';
 import { defaultOptions, type Options } from '../../core/map/options.ts';
 import { parseLinkName } from '../../core/net/link-name.ts';
-import type { TunnelConfig } from '../../core/wg-quick/tunnel-config.ts';
+import type { TunnelConfig } from '../../core/wg-quick/parse.ts';
 import { findNetwork, openAdminAt } from '../admin.ts';
 import { findConnector } from '../api/device-connector.ts';
 import { openTools } from '../context.ts';

@@ -1,9 +1,9 @@
 import type { Actual } from '../host-state/actual.ts';
+import { isTakenByTunnel, type ReturnPath } from '../host-state/kernel-route.ts';
 import { routeProtocol } from '../host-state/marks.ts';
 import { formatRule, type Rule } from '../host-state/policy-rule.ts';
 import { allForwardingKey } from '../host-state/sysctl-keys.ts';
 import type { Desired } from '../reconcile/desired.ts';
-import { isTakenByTunnel, type ReturnPath } from '../routing/return-path.ts';
 import { type Finding, noteFinding, okFinding, problemFinding } from './finding.ts';
 
 /**

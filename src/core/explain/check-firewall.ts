@@ -1,12 +1,15 @@
 import { describeDrop, describeUnread } from '../forward/foreign/describe-drop.ts';
 import type { ForeignDrops } from '../forward/foreign/foreign-drops.ts';
 import type { ForwardPath } from '../forward/foreign/path.ts';
+import { isIpv6Excepted } from '../forward/ipv6-outside.ts';
+import { isLoaded } from '../forward/own-table.ts';
 import type { KernelRoute } from '../host-state/kernel-route.ts';
-import { type Address, hostPrefix } from '../net/cidr.ts';
+import { type Address, familyOf, hostPrefix } from '../net/cidr.ts';
 import { planFirewall, planForwardingOn, planSysctls } from '../reconcile/plan-forwarding.ts';
 import { type Check, inconclusive, passes, stops } from './check.ts';
 import { usesTunnel } from './check-route.ts';
 import type { FoundTarget } from './find-target.ts';
+import type { NetworkOnHost } from './view.ts';
 
 /**
  * Returns the paths of the peers' packets to an address behind a route that this host serves, and
@@ -51,3 +54,18 @@ export function checkForwarding(
 
 /** Shown if `nft` is missing or fails. */
 export const unreadRules = 'the packet rules of others could not be read; "nft list ruleset" as root shows them';
+
+/** Reports that a full tunnel rejects IPv6 that would leave outside it; empty for other packets. */
+export function checkIpv6(
+  address: Address,
+  { map, enabled, desired, actual }: NetworkOnHost,
+  there: KernelRoute,
+): Check[] {
+  const exceptions = desired.ipv6?.exceptions ?? null;
+  if (familyOf(address) === 4 || !enabled || exceptions === null) return [];
+  if (there.link === null || there.local || exceptions.links.includes(there.link)) return [];
+  if (isIpv6Excepted(address, exceptions) || desired.firewall === null || !isLoaded(desired.firewall, actual))
+    return [];
+  const detail = `the full tunnel of network ${map.name} rejects IPv6 that leaves outside of it`;
+  return [stops('firewall', detail, `"cpn set ${desired.link} --allow-ipv6-outside" lets it out`)];
+}

@@ -1,4 +1,4 @@
-import { findNeverAnswered } from '../health/standby.ts';
+import { findNeverAnswered } from '../health/unanswered.ts';
 import type { Peer } from '../map/model.ts';
 import type { Address } from '../net/cidr.ts';
 import { type RouteReport, remedyOfMissing, remedyOfRefused } from '../routing/route-report.ts';

@@ -1,4 +1,4 @@
-import type { KernelRoute } from '../host-state/kernel-route.ts';
+import { isTakenByTunnel, type KernelRoute, type ReturnPath } from '../host-state/kernel-route.ts';
 import { looseFilter, sourceFilterKey } from '../host-state/sysctl-keys.ts';
 import { type Address, familyOf } from '../net/cidr.ts';
 import { type Check, inconclusive, passes, stops } from './check.ts';
@@ -32,4 +32,21 @@ export function checkReversePath(address: Address, view: NetworkOnHost, back: Ke
   const dropped = `${mode}, and drops the answers that come in by ${link}: ${away}`;
   const remedy = `lead ${address} into ${link} for packets from ${view.address} too`;
   return stops('rp_filter', dropped, value === 2 ? remedy : `${remedy}, or "sysctl -w ${own}=${looseFilter}"`);
+}
+
+/**
+ * Reports where replies to an address go, from each address of this host; empty without a full
+ * tunnel.
+ */
+export function checkAnswers(paths: readonly ReturnPath[], { desired: { link } }: NetworkOnHost): Check[] {
+  if (paths.length === 0) return [];
+  const details = paths.map(({ from, route: kernelRoute }) => {
+    const where =
+      kernelRoute.link === null ? describeRefusal(kernelRoute) : describeRoute({ ...kernelRoute, source: null });
+    return `from ${from}: ${where}`;
+  });
+  const detail = details.join('; ');
+  const isTaken = paths.some((path) => isTakenByTunnel(path, link));
+  if (!isTaken) return [passes('answers', detail)];
+  return [inconclusive('answers', detail, `${link} takes answers that belong outside; "cpn doctor" says why`)];
 }

@@ -1,8 +1,15 @@
 import type { KernelRoute, RefusedRoute, TakenRoute } from '../host-state/kernel-route.ts';
 import { routeProtocol } from '../host-state/marks.ts';
 import { formatRule, type Rule, sameRule } from '../host-state/policy-rule.ts';
-import { type Address, covers, isDefaultRoute, lengthOf, maskPrefix, type Prefix } from '../net/cidr.ts';
-import { formatInterfaceAddress } from '../net/interface-address.ts';
+import {
+  type Address,
+  covers,
+  formatInterfaceAddress,
+  isDefaultRoute,
+  lengthOf,
+  maskPrefix,
+  type Prefix,
+} from '../net/cidr.ts';
 import { findForeignRoutes } from '../routing/own-routes.ts';
 import { placeRoutes } from '../routing/place-route.ts';
 import { isRouteTable } from '../routing/route-table.ts';

@@ -1,14 +1,11 @@
 import type { ForeignDrops } from '../forward/foreign/foreign-drops.ts';
-import type { KernelRoute } from '../host-state/kernel-route.ts';
+import type { KernelRoute, ReturnPath } from '../host-state/kernel-route.ts';
 import { type Address, isDefaultRoute } from '../net/cidr.ts';
-import type { ReturnPath } from '../routing/return-path.ts';
 import { type Check, inconclusive } from './check.ts';
-import { checkAnswers } from './check-answers.ts';
-import { checkForwarding } from './check-firewall.ts';
+import { checkForwarding, checkIpv6 } from './check-firewall.ts';
 import { checkInbound } from './check-inbound.ts';
-import { checkIpv6 } from './check-ipv6.ts';
 import { checkNetwork } from './check-network.ts';
-import { checkReversePath } from './check-reverse-path.ts';
+import { checkAnswers, checkReversePath } from './check-reverse-path.ts';
 import { checkForeign, checkRoute, describeElsewhere, describeInstead, usesTunnel } from './check-route.ts';
 import { checkAllowedIps, checkEndpoint, checkHandshake, checkMtu } from './check-tunnel.ts';
 import { explainOutside, type FoundTarget, remedyOutside } from './find-target.ts';

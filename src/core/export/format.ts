@@ -1,5 +1,5 @@
+import type { TunnelConfig } from '../wg-quick/parse.ts';
 import { renderConfig } from '../wg-quick/render.ts';
-import type { TunnelConfig } from '../wg-quick/tunnel-config.ts';
 import { renderKeyfile } from './network-manager.ts';
 import { renderUnits } from './networkd.ts';
 import { renderUci } from './openwrt.ts';

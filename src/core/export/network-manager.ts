@@ -1,9 +1,8 @@
 import { keyPairOf } from '../crypto/keys.ts';
 import type { Secret } from '../crypto/secret.ts';
-import { familyOf } from '../net/cidr.ts';
+import { familyOf, formatInterfaceAddress } from '../net/cidr.ts';
 import { formatEndpoint } from '../net/endpoint.ts';
-import { formatInterfaceAddress } from '../net/interface-address.ts';
-import type { DesiredPeer, TunnelConfig } from '../wg-quick/tunnel-config.ts';
+import type { DesiredPeer, TunnelConfig } from '../wg-quick/parse.ts';
 
 /**
  * Renders a keyfile of NetworkManager (nm-settings-keyfile(5)), which adds the routes of AllowedIPs

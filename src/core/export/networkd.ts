@@ -1,8 +1,7 @@
 import { tunnelMark, tunnelTable } from '../host-state/marks.ts';
-import { covers, familyOf, isDefaultRoute, maskPrefix, type Prefix } from '../net/cidr.ts';
+import { covers, familyOf, formatInterfaceAddress, isDefaultRoute, maskPrefix, type Prefix } from '../net/cidr.ts';
 import { formatEndpoint } from '../net/endpoint.ts';
-import { formatInterfaceAddress } from '../net/interface-address.ts';
-import type { DesiredPeer, TunnelConfig } from '../wg-quick/tunnel-config.ts';
+import type { DesiredPeer, TunnelConfig } from '../wg-quick/parse.ts';
 
 /** A tunnel for systemd-networkd: the device with its keys, and its network settings. */
 export interface Units {

@@ -1,5 +1,5 @@
-import { formatInterfaceAddress } from '../net/interface-address.ts';
-import type { DesiredPeer, TunnelConfig } from '../wg-quick/tunnel-config.ts';
+import { formatInterfaceAddress } from '../net/cidr.ts';
+import type { DesiredPeer, TunnelConfig } from '../wg-quick/parse.ts';
 
 /**
  * Renders sections of OpenWrt's /etc/config/network, for its package wireguard-tools. The package

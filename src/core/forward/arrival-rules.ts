@@ -10,8 +10,8 @@ import {
   restorePrefix,
 } from '../net/cidr.ts';
 import { isPlainLinkName } from '../net/link-name.ts';
-import type { Entrance } from './entrances.ts';
 import type { KeptSession } from './kept-sessions.ts';
+import type { Entrance } from './links-toward.ts';
 import { protocolOf, widest, writeEnds, writeLinks, writeOne } from './nft-words.ts';
 import type { PacketRule } from './packet-rule.ts';
 

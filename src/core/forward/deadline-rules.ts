@@ -1,9 +1,21 @@
 import type { NetworkMap, Peer } from '../map/model.ts';
 import { type Address, type Family, familyOf } from '../net/cidr.ts';
-import { probedPort } from '../net/connector-answer.ts';
 import { type ExpiringRange, findExpiringRanges, type TunnelPeer } from './expiring-ranges.ts';
 import { protocolOf } from './nft-words.ts';
 import { type PacketRule, writeRange } from './packet-rule.ts';
+
+/**
+ * discard (RFC 863), the port on which peers probe connectors. It is rarely open, and a reset
+ * proves as much as a connection.
+ */
+export const probedPort = 9;
+
+/**
+ * The reply of a connector to a probe. `closed` means that its map is out of date, so it relays and
+ * serves nothing. Linux reports the ICMP error of that rule, "protocol unreachable", as
+ * ENOPROTOOPT, which has no other cause.
+ */
+export type ConnectorAnswer = 'open' | 'closed' | 'silent';
 
 /** The ranges of peers that expire, and the ranges among them that have not expired yet. */
 const rangeSets = {

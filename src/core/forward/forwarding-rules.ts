@@ -5,10 +5,9 @@ import { familyOf, hostPrefix, isDefaultRoute, lengthOf, type Prefix } from '../
 import { isPlainLinkName } from '../net/link-name.ts';
 import { specialRanges } from '../routing/guard.ts';
 import { assignedRoutes } from '../routing/topology/route-owner.ts';
-import { findEntrances } from './entrances.ts';
 import { forwardRulesOf, refusePassing } from './forward-rule.ts';
 import type { Ingress } from './ingress.ts';
-import { linkFinder } from './links-toward.ts';
+import { findEntrances, linkFinder } from './links-toward.ts';
 import { widest } from './nft-words.ts';
 import type { PacketRule } from './packet-rule.ts';
 

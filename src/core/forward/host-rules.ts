@@ -4,13 +4,12 @@ import type { Options } from '../map/options.ts';
 import { familyOf, isDefaultRoute, type Prefix } from '../net/cidr.ts';
 import { assignedRoutes } from '../routing/topology/route-owner.ts';
 import { arrivalRules } from './arrival-rules.ts';
-import { findEntrances } from './entrances.ts';
 import { forwardingRules, localRules } from './forwarding-rules.ts';
 import type { HostForwarding, Ingress } from './ingress.ts';
 import type { Ipv6Exceptions } from './ipv6-outside.ts';
 import { ipv6Rules } from './ipv6-rules.ts';
 import { findKeptSessions, type KeptSession } from './kept-sessions.ts';
-import { linkFinder } from './links-toward.ts';
+import { findEntrances, linkFinder } from './links-toward.ts';
 import type { PacketRule } from './packet-rule.ts';
 import { returnPathRules } from './return-path-rules.ts';
 

@@ -1,6 +1,5 @@
 import type { Actual } from '../host-state/actual.ts';
-import type { Prefix } from '../net/cidr.ts';
-import type { InterfaceAddress } from '../net/interface-address.ts';
+import type { InterfaceAddress, Prefix } from '../net/cidr.ts';
 import { explainBypassRoute } from '../routing/bypass-route.ts';
 import { isFresh } from './peer-health.ts';
 

@@ -1,8 +1,7 @@
 import type { PublicKey } from '../crypto/keys.ts';
 import type { Secret } from '../crypto/secret.ts';
-import type { Address, Prefix } from '../net/cidr.ts';
+import type { Address, InterfaceAddress, Prefix } from '../net/cidr.ts';
 import type { SocketEndpoint } from '../net/endpoint.ts';
-import type { InterfaceAddress } from '../net/interface-address.ts';
 import type { Rule } from './policy-rule.ts';
 
 /** The host's state, as a pass observes it. */

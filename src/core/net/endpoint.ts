@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { InvalidValue } from '../errors/index.ts';
 import { type Address, familyOf, parseAddress, tryParseAddress } from './cidr.ts';
 
@@ -89,4 +90,29 @@ function notAnEndpoint(field: string, text: string): InvalidValue {
     'is not an endpoint',
     'write HOST:PORT, 203.0.113.22:51820 or [2001:db8::1]:51820',
   );
+}
+
+/** True for a loopback address or `localhost`: only this machine can be there. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || (isIP(host) !== 0 && unusableAddress(parseAddress(host)) === 'loopback');
+}
+
+/** Peers dial this host at a port on which its tunnel does not listen. */
+export interface PortMismatch {
+  readonly endpoint: Endpoint;
+  /** Where the tunnel listens. */
+  readonly bound: number;
+}
+
+/**
+ * Compares the endpoint that the network lists of this host with the listen port. A router may map
+ * another port at an address that is not this host's own, so only its own addresses count.
+ */
+export function findPortMismatch(
+  endpoint: Endpoint | null,
+  bound: number | null,
+  own: readonly Address[],
+): PortMismatch | null {
+  if (endpoint === null || bound === null || !isLiteral(endpoint)) return null;
+  return own.includes(endpoint.host) && endpoint.port !== bound ? { endpoint, bound } : null;
 }

@@ -11,11 +11,19 @@ import type { Rule } from '../host-state/policy-rule.ts';
 import { allForwardingKey, ipv6Key, looseFilter, sourceFilterKey, sourceRouteKey } from '../host-state/sysctl-keys.ts';
 import { withoutRemoved } from '../map/map-validation.ts';
 import type { NetworkMap, Peer } from '../map/model.ts';
-import { usableFirst } from '../names/address-order.ts';
 import { renderBlock } from '../names/hosts-block.ts';
-import { familyOf, hostPrefix, isDefaultRoute, lengthOf, maskPrefix, type Prefix } from '../net/cidr.ts';
-import { formatInterfaceAddress, type InterfaceAddress } from '../net/interface-address.ts';
-import { isLoopback } from '../net/loopback.ts';
+import { usableFirst } from '../names/resolved-names.ts';
+import {
+  familyOf,
+  formatInterfaceAddress,
+  hostPrefix,
+  type InterfaceAddress,
+  isDefaultRoute,
+  lengthOf,
+  maskPrefix,
+  type Prefix,
+} from '../net/cidr.ts';
+import { isLoopback } from '../net/endpoint.ts';
 import { findRangeOverlap, judgeRoutes, type RouteConstraints } from '../routing/guard.ts';
 import { describeOutside, type KeptOutside, outsideOf } from '../routing/kept-outside.ts';
 import { checkEndpoints, insideFinder, withoutLost } from '../routing/lost-endpoints.ts';

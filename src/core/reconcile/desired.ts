@@ -13,12 +13,11 @@ import type { NetworkMap, Peer, PeerFailure, PeerId } from '../map/model.ts';
 import type { Options } from '../map/options.ts';
 import type { PeerLabels } from '../names/hosts-label.ts';
 import type { Resolved } from '../names/resolved-names.ts';
-import { type Address, covers, isDefaultRoute, type Prefix } from '../net/cidr.ts';
-import { onLinkRange } from '../net/interface-address.ts';
+import { type Address, covers, isDefaultRoute, onLinkRange, type Prefix } from '../net/cidr.ts';
 import type { TunnelRoutes } from '../routing/place-route.ts';
 import type { RouteReport } from '../routing/route-report.ts';
 import type { StrictExceptions } from '../routing/strict-rules.ts';
-import type { TunnelConfig } from '../wg-quick/tunnel-config.ts';
+import type { TunnelConfig } from '../wg-quick/parse.ts';
 
 /**
  * The inputs for the desired state of a host in one network, other than observations of the host.

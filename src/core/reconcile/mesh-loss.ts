@@ -1,8 +1,7 @@
 import type { Actual } from '../host-state/actual.ts';
 import type { NetworkMap, Peer } from '../map/model.ts';
-import { covers, maskPrefix, type Prefix } from '../net/cidr.ts';
-import { formatInterfaceAddress, type InterfaceAddress } from '../net/interface-address.ts';
-import type { DesiredPeer } from '../wg-quick/tunnel-config.ts';
+import { covers, formatInterfaceAddress, type InterfaceAddress, maskPrefix, type Prefix } from '../net/cidr.ts';
+import type { DesiredPeer } from '../wg-quick/parse.ts';
 
 /** Address and peers of a tunnel, before or after a change. */
 export interface Tunnel {

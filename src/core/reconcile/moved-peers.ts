@@ -2,7 +2,7 @@ import type { PublicKey } from '../crypto/keys.ts';
 import type { NetworkMap } from '../map/model.ts';
 import { addressesOf, type Resolved } from '../names/resolved-names.ts';
 import { type Endpoint, isLiteral, type SocketEndpoint, sameEndpoint } from '../net/endpoint.ts';
-import type { TunnelConfig } from '../wg-quick/tunnel-config.ts';
+import type { TunnelConfig } from '../wg-quick/parse.ts';
 
 const none: ReadonlySet<PublicKey> = new Set();
 

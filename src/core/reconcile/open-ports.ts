@@ -1,4 +1,4 @@
-import type { OpenPort, PortState } from '../host-state/open-port.ts';
+import type { OpenPort, PortState } from '../host-state/receipt.ts';
 import { added, removed } from './change.ts';
 import type { Step } from './step.ts';
 

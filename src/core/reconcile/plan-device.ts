@@ -5,7 +5,7 @@ import type { Actual, ActualPeer } from '../host-state/actual.ts';
 import { comparePrefixes, type Prefix } from '../net/cidr.ts';
 import { formatEndpoint, type SocketEndpoint, sameEndpoint } from '../net/endpoint.ts';
 import { sameMembers } from '../util/same-data.ts';
-import type { DesiredPeer } from '../wg-quick/tunnel-config.ts';
+import type { DesiredPeer } from '../wg-quick/parse.ts';
 import { added, type Change, type ChangeValue, removed, updated } from './change.ts';
 import type { Desired } from './desired.ts';
 import type { DeviceChange, Step } from './step.ts';

@@ -1,7 +1,13 @@
 import type { Actual, Link, Route, Underlay } from '../host-state/actual.ts';
 import { acceptedMetric } from '../host-state/marks.ts';
-import { familyOf, isDefaultRoute, type Prefix } from '../net/cidr.ts';
-import { formatInterfaceAddress, type InterfaceAddress, onLinkRange } from '../net/interface-address.ts';
+import {
+  familyOf,
+  formatInterfaceAddress,
+  type InterfaceAddress,
+  isDefaultRoute,
+  onLinkRange,
+  type Prefix,
+} from '../net/cidr.ts';
 import { type RouteStanding, routeClassifier } from '../routing/own-routes.ts';
 import { placeRoutes, type RoutePlacement, type TableAndMetric, usualMetric } from '../routing/place-route.ts';
 import { added, type Change, removed, updated } from './change.ts';

@@ -1,5 +1,5 @@
 import type { Actual, Device } from '../host-state/actual.ts';
-import type { DesiredPeer } from '../wg-quick/tunnel-config.ts';
+import type { DesiredPeer } from '../wg-quick/parse.ts';
 import type { Desired } from './desired.ts';
 import { type PlanContext, planDevice, planPeerRemoval } from './plan-device.ts';
 import type { Step } from './step.ts';

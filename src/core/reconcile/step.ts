@@ -1,12 +1,10 @@
 import type { PublicKey } from '../crypto/keys.ts';
 import type { Secret } from '../crypto/secret.ts';
 import type { Firewall } from '../forward/packet-rule.ts';
-import type { OpenPort } from '../host-state/open-port.ts';
 import type { Rule } from '../host-state/policy-rule.ts';
-import type { OpenedForwarding } from '../host-state/receipt.ts';
-import type { Address, Prefix } from '../net/cidr.ts';
-import type { InterfaceAddress } from '../net/interface-address.ts';
-import type { DesiredPeer } from '../wg-quick/tunnel-config.ts';
+import type { OpenedForwarding, OpenPort } from '../host-state/receipt.ts';
+import type { Address, InterfaceAddress, Prefix } from '../net/cidr.ts';
+import type { DesiredPeer } from '../wg-quick/parse.ts';
 import type { Change } from './change.ts';
 
 /**

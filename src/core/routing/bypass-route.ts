@@ -1,7 +1,6 @@
 import type { Actual, Route, Underlay } from '../host-state/actual.ts';
 import { tunnelTable } from '../host-state/marks.ts';
-import { covers, isDefaultRoute, lengthOf, maskPrefix, type Prefix } from '../net/cidr.ts';
-import { formatInterfaceAddress } from '../net/interface-address.ts';
+import { covers, formatInterfaceAddress, isDefaultRoute, lengthOf, maskPrefix, type Prefix } from '../net/cidr.ts';
 import { isRouteTable, isTableUsed } from './route-table.ts';
 
 /** A prefix that leads past the tunnel, and the link that it leads to. */

@@ -1,7 +1,14 @@
 import type { Actual, SshClient, Underlay } from '../host-state/actual.ts';
-import { type Address, covers, isDefaultRoute, lengthOf, maskPrefix, type Prefix } from '../net/cidr.ts';
-import { formatInterfaceAddress } from '../net/interface-address.ts';
-import type { TunnelConfig } from '../wg-quick/tunnel-config.ts';
+import {
+  type Address,
+  covers,
+  formatInterfaceAddress,
+  isDefaultRoute,
+  lengthOf,
+  maskPrefix,
+  type Prefix,
+} from '../net/cidr.ts';
+import type { TunnelConfig } from '../wg-quick/parse.ts';
 import { ownRoutePrefixes } from './bypass-route.ts';
 import { isPrivate } from './public-prefixes.ts';
 

@@ -1,7 +1,6 @@
 import type { Actual, Route } from '../host-state/actual.ts';
 import { routeProtocol, tunnelTable } from '../host-state/marks.ts';
-import { familyOf, isDefaultRoute, lengthOf, type Prefix } from '../net/cidr.ts';
-import { onLinkRange } from '../net/interface-address.ts';
+import { familyOf, isDefaultRoute, lengthOf, onLinkRange, type Prefix } from '../net/cidr.ts';
 import type { TunnelRoutes } from './place-route.ts';
 import { placeRoutes, type RoutePlacement, usualMetric } from './place-route.ts';
 import { isRouteTable } from './route-table.ts';

@@ -2,7 +2,7 @@ import type { Actual, Underlay } from '../host-state/actual.ts';
 import { acceptedMetric, routeProtocol, tunnelTable } from '../host-state/marks.ts';
 import { familyOf, isDefaultRoute, lengthOf, type Prefix } from '../net/cidr.ts';
 import { PrefixIndex } from '../net/prefix-index.ts';
-import type { TunnelConfig } from '../wg-quick/tunnel-config.ts';
+import type { TunnelConfig } from '../wg-quick/parse.ts';
 import type { KeptOutside } from './kept-outside.ts';
 import { findOurRules } from './tunnel-rules.ts';
 

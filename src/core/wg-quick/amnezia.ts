@@ -1,6 +1,5 @@
 import type { InvalidValue } from '../errors/index.ts';
-import { type ProvidedValue, wrong } from './provided-sections.ts';
-import type { Remarks } from './remarks.ts';
+import { type ProvidedValue, type Remarks, wrong } from './provided-sections.ts';
 
 /** Additional packets of AmneziaWG. A WireGuard peer drops them. */
 const added = ['Jc', 'Jmin', 'Jmax', 'I1', 'I2', 'I3', 'I4', 'I5', 'J1', 'J2', 'J3', 'Itime'];

@@ -1,11 +1,9 @@
 import { keyPairOf, type PublicKey } from '../crypto/keys.ts';
 import { Secret } from '../crypto/secret.ts';
-import { familyOf, tryParseAddress } from '../net/cidr.ts';
-import type { InterfaceAddress } from '../net/interface-address.ts';
+import { familyOf, type InterfaceAddress, tryParseAddress } from '../net/cidr.ts';
 import { amneziaKeys, checkAmnezia } from './amnezia.ts';
 import { type ProvidedPeer, type SkippedSection, tryPeer } from './provided-peer.ts';
-import { type ProvidedSection, readSections, wrong } from './provided-sections.ts';
-import { Remarks } from './remarks.ts';
+import { type ProvidedSection, Remarks, readSections, wrong } from './provided-sections.ts';
 
 /** The usable content of a service's wg-quick text. */
 export interface ProvidedConfig {

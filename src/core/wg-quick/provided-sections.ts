@@ -1,6 +1,5 @@
 import { InvalidValue } from '../errors/index.ts';
 import { allowedKeys } from './parse.ts';
-import type { Remarks } from './remarks.ts';
 
 /** One `[Peer]`, or all `[Interface]`s of a text together. */
 export interface ProvidedSection {
@@ -190,3 +189,20 @@ export function readLast<T>(section: ProvidedSection, key: string, parse: (text:
 export function wrong(what: string, rule: string): InvalidValue {
   return new InvalidValue(what, undefined, rule);
 }
+
+/** Clauses about unused settings. Beyond the limit, only their number. */
+export class Remarks {
+  readonly #clauses: string[] = [];
+  #more = 0;
+
+  add(clause: string): void {
+    if (this.#clauses.length < mostRemarks) this.#clauses.push(clause);
+    else this.#more += 1;
+  }
+
+  finish(): readonly string[] {
+    return this.#more === 0 ? this.#clauses : [...this.#clauses, `${this.#more} more lines are not used`];
+  }
+}
+
+const mostRemarks = 20;

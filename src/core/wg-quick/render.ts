@@ -1,8 +1,7 @@
+import { formatInterfaceAddress } from '../net/cidr.ts';
 import { formatEndpoint } from '../net/endpoint.ts';
-import { formatInterfaceAddress } from '../net/interface-address.ts';
 import { sameData } from '../util/same-data.ts';
-import { parseConfig } from './parse.ts';
-import type { DesiredPeer, TunnelConfig } from './tunnel-config.ts';
+import { type DesiredPeer, parseConfig, type TunnelConfig } from './parse.ts';
 
 const banner = '# Written by cpn, which replaces it as a whole; "cpn status" shows what it stands for.';
 

@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync } from 'node:fs';
 import type { ResolverStub, Underlay } from '../../core/host-state/actual.ts';
 import { type Address, covers, parsePrefix } from '../../core/net/cidr.ts';
-import { isSystemUser } from '../../core/util/system-user.ts';
+import { isSystemUser } from '../../core/net/loopback-listener.ts';
 import { listProcesses, type OpenFiles, readOpenFiles, readProgram } from './process-files.ts';
 import { parseSockets, type SocketRow } from './socket-table.ts';
 import { readStubSettings, readUsualSettings } from './stub-settings.ts';

@@ -1,7 +1,6 @@
-import type { Prefix } from '../../core/net/cidr.ts';
-import type { InterfaceAddress } from '../../core/net/interface-address.ts';
+import type { InterfaceAddress, Prefix } from '../../core/net/cidr.ts';
 import type { LinkCommand } from '../../core/reconcile/step.ts';
-import type { DesiredPeer, TunnelConfig } from '../../core/wg-quick/tunnel-config.ts';
+import type { DesiredPeer, TunnelConfig } from '../../core/wg-quick/parse.ts';
 import { isOnLink, routesOf, type TunnelFile } from './tunnel-files.ts';
 
 /** The configuration of a WireGuard interface, with its private key. */

@@ -4,7 +4,7 @@ import type { Secret } from '../../core/crypto/secret.ts';
 import { CommandFailed } from '../../core/errors/index.ts';
 import type { Actual, Device, Link } from '../../core/host-state/actual.ts';
 import { routeProtocol } from '../../core/host-state/marks.ts';
-import { onLinkRange } from '../../core/net/interface-address.ts';
+import { onLinkRange } from '../../core/net/cidr.ts';
 import { parseLinkName } from '../../core/net/link-name.ts';
 import type { ObserveOptions } from '../host.ts';
 import { readHosts } from '../hosts-file.ts';

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { makeKeyPair } from '../../core/crypto/keys.ts';
-import { parseAddress } from '../../core/net/cidr.ts';
-import type { InterfaceAddress } from '../../core/net/interface-address.ts';
+import { type InterfaceAddress, parseAddress } from '../../core/net/cidr.ts';
 import { applyCommands, type DeviceConfig } from './apply-commands.ts';
 import type { PortableContext, TunnelObservation } from './observe.ts';
 import { type TunnelFile, withSubnetPeer } from './tunnel-files.ts';

@@ -5,11 +5,16 @@ import { platform } from 'node:process';
 import { makeKeyPair } from '../../core/crypto/keys.ts';
 import { Secret } from '../../core/crypto/secret.ts';
 import { DiskFailed, InvalidValue, NotOurs } from '../../core/errors/index.ts';
-import { covers, hostPrefix, maskPrefix, type Prefix } from '../../core/net/cidr.ts';
-import { formatInterfaceAddress, type InterfaceAddress } from '../../core/net/interface-address.ts';
-import { parseConfig } from '../../core/wg-quick/parse.ts';
+import {
+  covers,
+  formatInterfaceAddress,
+  hostPrefix,
+  type InterfaceAddress,
+  maskPrefix,
+  type Prefix,
+} from '../../core/net/cidr.ts';
+import { parseConfig, type TunnelConfig } from '../../core/wg-quick/parse.ts';
 import { renderConfig } from '../../core/wg-quick/render.ts';
-import type { TunnelConfig } from '../../core/wg-quick/tunnel-config.ts';
 
 /** The wg-quick file of a tunnel: the only source of its mark, MTU and routes for this driver. */
 export interface TunnelFile {

@@ -1,8 +1,7 @@
 import { getServers } from 'node:dns';
 import type { NetworkInterfaceInfo } from 'node:os';
 import type { Underlay } from '../../core/host-state/actual.ts';
-import { maskPrefix } from '../../core/net/cidr.ts';
-import type { InterfaceAddress } from '../../core/net/interface-address.ts';
+import { type InterfaceAddress, maskPrefix } from '../../core/net/cidr.ts';
 import { readAddress } from '../read-address.ts';
 import { routesOf, type TunnelFile } from './tunnel-files.ts';
 

@@ -4,7 +4,7 @@ import { passNetwork } from '../../../src/app/reconcile/pass.ts';
 import { noUpdate } from '../../../src/app/reconcile/state-update.ts';
 import { CommandFailed, Locked } from '../../../src/core/errors/index.ts';
 import { parseEndpoint } from '../../../src/core/net/endpoint.ts';
-import type { DesiredPeer } from '../../../src/core/wg-quick/tunnel-config.ts';
+import type { DesiredPeer } from '../../../src/core/wg-quick/parse.ts';
 import { dialled, keyPair, peer } from '../../core/samples.ts';
 import { joinedTo, mapAt } from '../joined-state.ts';
 import { SimulatedHost } from '../simulated-host.ts';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { cleanUp } from '../../../src/app/reconcile/cleanup.ts';
 import { refuseUnfixedPort, syncPorts } from '../../../src/app/reconcile/open-ports.ts';
 import { CommandFailed } from '../../../src/core/errors/index.ts';
-import type { OpenPort } from '../../../src/core/host-state/open-port.ts';
+import type { OpenPort } from '../../../src/core/host-state/receipt.ts';
 import { network, options, peer } from '../../core/samples.ts';
 import { joinedTo } from '../joined-state.ts';
 import { SimulatedHost } from '../simulated-host.ts';

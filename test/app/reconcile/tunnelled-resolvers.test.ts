@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { evaluateNetwork } from '../../../src/app/reconcile/evaluate-network.ts';
 import { passNetwork } from '../../../src/app/reconcile/pass.ts';
 import { noUpdate } from '../../../src/app/reconcile/state-update.ts';
-import { checkKeptResolvers } from '../../../src/core/doctor/check-kept-resolvers.ts';
+import { checkKeptResolvers } from '../../../src/core/doctor/check-resolvers.ts';
 import type { Underlay } from '../../../src/core/host-state/actual.ts';
 import { makeRule } from '../../../src/core/host-state/policy-rule.ts';
 import type { NetworkMap } from '../../../src/core/map/model.ts';

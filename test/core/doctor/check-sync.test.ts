@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { checkAuthorities } from '../../../src/core/doctor/check-authorities.ts';
+import { checkAuthorities } from '../../../src/core/doctor/check-certificate.ts';
 import { checkSync } from '../../../src/core/doctor/check-sync.ts';
 import type { Certificate } from '../../../src/core/tls/certificate.ts';
 

@@ -1,11 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Format, renderExport } from '../../../src/core/export/format.ts';
-import { maskPrefix } from '../../../src/core/net/cidr.ts';
+import { formatInterfaceAddress, maskPrefix } from '../../../src/core/net/cidr.ts';
 import { formatEndpoint } from '../../../src/core/net/endpoint.ts';
-import { formatInterfaceAddress } from '../../../src/core/net/interface-address.ts';
-import { parseConfig } from '../../../src/core/wg-quick/parse.ts';
-import type { TunnelConfig } from '../../../src/core/wg-quick/tunnel-config.ts';
+import { parseConfig, type TunnelConfig } from '../../../src/core/wg-quick/parse.ts';
 import { address, keyPair, prefix } from '../samples.ts';
 import { configs } from '../wg-quick/tunnel-configs.ts';
 import { all, only, readIni, readUci, type Section } from './read-exports.ts';

@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
 import { ageRules, refuseExpired } from '../../../src/core/forward/deadline-rules.ts';
-import { markOtherTimeouts } from '../../../src/core/forward/other-timeouts.ts';
-import { firewallMarks } from '../../../src/core/forward/own-table.ts';
+import { firewallMarks, markOtherTimeouts } from '../../../src/core/forward/own-table.ts';
 import type { Address } from '../../../src/core/net/cidr.ts';
 import { address, bare } from '../samples.ts';
 

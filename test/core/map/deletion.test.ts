@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { Refused, type StatedDeletion, Unreachable } from '../../../src/core/errors/index.ts';
-import { statesDeletion } from '../../../src/core/map/deletion.ts';
 import type { NetworkMap } from '../../../src/core/map/model.ts';
+import { statesDeletion } from '../../../src/core/map/sync-refusal.ts';
 import { parsePrefix } from '../../../src/core/net/cidr.ts';
 
 const map: NetworkMap = {

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { usableFirst, withFirst, withLast } from '../../../src/core/names/address-order.ts';
-import { mergeAddresses } from '../../../src/core/names/resolved-names.ts';
+import { mergeAddresses, usableFirst, withFirst, withLast } from '../../../src/core/names/resolved-names.ts';
 import { address } from '../samples.ts';
 
 const [six, four, other] = [address('2001:db8::7'), address('198.51.100.7'), address('198.51.100.8')];

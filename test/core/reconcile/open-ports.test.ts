@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { OpenPort, PortState } from '../../../src/core/host-state/open-port.ts';
+import type { OpenPort, PortState } from '../../../src/core/host-state/receipt.ts';
 import { planPorts } from '../../../src/core/reconcile/open-ports.ts';
 
 const ufw = (port: number): OpenPort => ({ by: 'ufw', port, zone: null, permanent: true });

@@ -3,9 +3,8 @@ import { findConnectors } from '../../../src/console/logic/peers/connectors.ts';
 import type { Peer as ListedPeer } from '../../../src/contract/peer.ts';
 import { findLosses } from '../../../src/core/export/find-losses.ts';
 import type { Peer } from '../../../src/core/map/model.ts';
-import { leavesRoute } from '../../../src/core/routing/topology/successor.ts';
 import { reachPeers } from '../../../src/core/routing/topology/topology.ts';
-import { findUnserved } from '../../../src/core/routing/topology/unserved.ts';
+import { findUnserved, leavesRoute } from '../../../src/core/routing/topology/withdrawal.ts';
 import { dialled, network, peer, prefix } from '../samples.ts';
 
 const [lan, other, range] = ['192.168.50.0/24', '192.168.60.0/24', '10.77.0.0/24'].map((each) => prefix(each)) as [

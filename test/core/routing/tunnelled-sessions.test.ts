@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { SshClient } from '../../../src/core/host-state/actual.ts';
 import { plan } from '../../../src/core/reconcile/plan.ts';
-import { findTunnelledSessions } from '../../../src/core/routing/tunnelled-sessions.ts';
+import { findTunnelledSessions } from '../../../src/core/routing/tunnelled-connections.ts';
 import { address, bare, desireFor, dialled, network, peer, prefix, underlay, usualConstraints } from '../samples.ts';
 import { simulate } from '../simulate.ts';
 

@@ -1,7 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
-import { collectSecrets, redact } from '../../../src/core/crypto/redact.ts';
-import { Secret } from '../../../src/core/crypto/secret.ts';
+import { collectSecrets, redact, Secret } from '../../../src/core/crypto/secret.ts';
 import { packTar } from '../../../src/core/util/tar.ts';
 
 describe('packTar', () => {

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { TunnelConfig } from '../../../src/core/wg-quick/tunnel-config.ts';
+import type { TunnelConfig } from '../../../src/core/wg-quick/parse.ts';
 import { address, keyPair, prefixes } from '../samples.ts';
 
 const peers = fc.uniqueArray(

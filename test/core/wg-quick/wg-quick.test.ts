@@ -3,9 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { Secret } from '../../../src/core/crypto/secret.ts';
 import { InvalidValue } from '../../../src/core/errors/index.ts';
 import type { Address, Prefix } from '../../../src/core/net/cidr.ts';
-import { parseConfig } from '../../../src/core/wg-quick/parse.ts';
+import { type DesiredPeer, parseConfig } from '../../../src/core/wg-quick/parse.ts';
 import { renderConfig } from '../../../src/core/wg-quick/render.ts';
-import type { DesiredPeer } from '../../../src/core/wg-quick/tunnel-config.ts';
 import { address, keyPair } from '../samples.ts';
 import { configs } from './tunnel-configs.ts';
 

@@ -9,7 +9,7 @@ import { sourceFilterKey } from '../../../src/core/host-state/sysctl-keys.ts';
 import { comparePrefixes, hostPrefix, maskPrefix, parseAddress, parsePrefix } from '../../../src/core/net/cidr.ts';
 import type { LinkCommand, Step } from '../../../src/core/reconcile/step.ts';
 import { rulePairOf } from '../../../src/core/routing/route-table.ts';
-import type { DesiredPeer } from '../../../src/core/wg-quick/tunnel-config.ts';
+import type { DesiredPeer } from '../../../src/core/wg-quick/parse.ts';
 import type { ObserveOptions } from '../../../src/host/host.ts';
 import { Machine } from '../machine.ts';
 import { at, makePeer, newKeyPair, newPresharedKey } from '../samples.ts';

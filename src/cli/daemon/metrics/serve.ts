@@ -1,7 +1,7 @@
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import { isIP } from 'node:net';
 import { MetricsFailed } from '../../../core/errors/index.ts';
-import { isLoopback } from '../../../core/net/loopback.ts';
+import { isLoopback } from '../../../core/net/endpoint.ts';
 import type { ListenAddress } from '../../input/listen-address.ts';
 
 /** Milliseconds: the deadlines of a request, and the idle time until a connection is closed. */

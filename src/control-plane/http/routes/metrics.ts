@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { Refusal } from '../../../contract/reply.ts';
-import { isLoopback } from '../../../core/net/loopback.ts';
+import { isLoopback } from '../../../core/net/endpoint.ts';
 import { Forbidden } from '../../errors.ts';
 import type { App } from '../app.ts';
 import type { ServerMetrics } from '../metrics.ts';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import tls, { type ConnectionOptions } from 'node:tls';
 import { Secret } from '../../../core/crypto/secret.ts';
 import { InvalidValue, WrongUsage } from '../../../core/errors/index.ts';
-import { isLoopback } from '../../../core/net/loopback.ts';
+import { isLoopback } from '../../../core/net/endpoint.ts';
 import { trustSystem } from '../../../core/tls/trust-system.ts';
 
 /** A PostgreSQL database. The driver takes missing values from the same places as libpq. */

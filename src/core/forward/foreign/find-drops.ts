@@ -11,8 +11,8 @@ import {
   isDropping,
   matchSome,
   type NamedSet,
+  pathAt,
 } from './chain.ts';
-import { pathAt } from './hook-path.ts';
 import type { ForwardPath, PacketPath } from './path.ts';
 import { adviseRemedy, type FirewallProgram, isDocker, isDockerChain, nameProgram } from './remedy.ts';
 

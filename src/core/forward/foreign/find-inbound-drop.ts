@@ -6,10 +6,10 @@ import {
   type FilterRule,
   type FilterTable,
   findUnread,
+  pathAt,
   type RuleMatch,
 } from './chain.ts';
 import type { OnUnread } from './find-drops.ts';
-import { pathAt } from './hook-path.ts';
 import type { InboundPath } from './inbound-path.ts';
 import { adviseAdmission, nameInboundProgram } from './inbound-remedy.ts';
 import type { FirewallProgram } from './remedy.ts';

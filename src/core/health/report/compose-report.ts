@@ -4,8 +4,7 @@ import type { ActualPeer } from '../../host-state/actual.ts';
 import type { NetworkMap, Peer, PeerFailure, PeerId } from '../../map/model.ts';
 import { familyOf } from '../../net/cidr.ts';
 import type { RouteReport } from '../../routing/route-report.ts';
-import { findRelays } from '../find-relays.ts';
-import { isFresh } from '../peer-health.ts';
+import { findRelays, isFresh } from '../peer-health.ts';
 import { isInUse, isUnanswered, type PeerActivity } from './peer-activity.ts';
 
 /** What a host observes of its network. */

@@ -1,6 +1,7 @@
+import type { Underlay } from '../../host-state/actual.ts';
 import { compareConnectors, type RankedConnector } from '../../map/connector-rank.ts';
-import { comparePeerIds, type Peer, type PeerFailure } from '../../map/model.ts';
-import { comparePrefixes, hostPrefix, type Prefix } from '../../net/cidr.ts';
+import { comparePeerIds, type NetworkMap, type Peer, type PeerFailure } from '../../map/model.ts';
+import { type Address, comparePrefixes, hostPrefix, type Prefix } from '../../net/cidr.ts';
 import type { Endpoint } from '../../net/endpoint.ts';
 import { assignedRoutes, type NetworkView, ownRoutes, type RouteOwner } from './route-owner.ts';
 import { dialsOnly, findDialledConnectors, isDirect } from './via-connectors.ts';
@@ -141,4 +142,23 @@ export function rankConnectors(failed: readonly PeerFailure[]) {
 
 function rankOf({ id, priority, servingSince }: Peer): RankedConnector {
   return { id, priority, serving_since: servingSince };
+}
+
+/** A peer that cannot be reached because its address is on another interface of this host. */
+export interface HiddenPeer {
+  readonly peer: Peer;
+  readonly link: string;
+}
+
+/**
+ * Finds the peers whose address this host has on another interface. The kernel delivers packets to
+ * a local address locally. A join refuses such a conflict, but an overlapping network that is
+ * joined later can cause it.
+ */
+export function findHiddenPeers({ peers }: NetworkMap, own: Address, { connected }: Underlay): HiddenPeer[] {
+  const links = new Map(connected.map(({ prefix, link }) => [prefix, link]));
+  return peers.flatMap((peer) => {
+    const link = links.get(hostPrefix(peer.address));
+    return link === undefined || peer.address === own ? [] : [{ peer, link }];
+  });
 }

@@ -1,4 +1,4 @@
-import type { NetworkMap, Peer } from '../../map/model.ts';
+import type { NetworkMap, Peer, PeerId } from '../../map/model.ts';
 
 /**
  * True if this host exchanges packets with the peer directly. A peer that dials only one connector
@@ -77,5 +77,26 @@ export function findDialledConnectors({
       const own = findOwnConnector(peer, map);
       return own !== null && isUsable(own) ? [[peer, own]] : [];
     }),
+  );
+}
+
+/**
+ * Finds the silent connectors that other peers dial alone. WireGuard cannot move these peers to
+ * another connector.
+ *
+ * @param silent the connectors that do not answer this host
+ */
+export function findSoleConnectors(
+  map: Pick<NetworkMap, 'peers'>,
+  silent: ReadonlySet<PeerId>,
+): { readonly connector: string; readonly peers: readonly string[] }[] {
+  const dialling = Map.groupBy(
+    map.peers.filter((peer) => peer.via),
+    (peer) => findOwnConnector(peer, map),
+  );
+  return [...dialling].flatMap(([connector, peers]) =>
+    connector !== null && silent.has(connector.id)
+      ? { connector: connector.name, peers: peers.map(({ name }) => name) }
+      : [],
   );
 }

@@ -1,8 +1,7 @@
 import { InvalidValue } from '../../../core/errors/index.ts';
 import { kernelProtocol, routeProtocol } from '../../../core/host-state/marks.ts';
 import { formatRule, type Rule } from '../../../core/host-state/policy-rule.ts';
-import { type Address, familyOf, type Prefix } from '../../../core/net/cidr.ts';
-import { formatInterfaceAddress } from '../../../core/net/interface-address.ts';
+import { type Address, familyOf, formatInterfaceAddress, type Prefix } from '../../../core/net/cidr.ts';
 import type { ConfigureLink, LinkCommand } from '../../../core/reconcile/step.ts';
 import { usualMetric } from '../../../core/routing/place-route.ts';
 

@@ -1,8 +1,7 @@
 import type { ThrowRoute } from '../../../core/host-state/actual.ts';
 import { routeProtocol } from '../../../core/host-state/marks.ts';
 import type { Rule } from '../../../core/host-state/policy-rule.ts';
-import { type Address, maskPrefix, type Prefix } from '../../../core/net/cidr.ts';
-import type { InterfaceAddress } from '../../../core/net/interface-address.ts';
+import { type Address, type InterfaceAddress, maskPrefix, type Prefix } from '../../../core/net/cidr.ts';
 import { isRouteTable } from '../../../core/routing/route-table.ts';
 import { memoizeLast } from '../../../core/util/memo.ts';
 import { readAddress, readPrefix } from '../../read-address.ts';

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { MissingTool } from '../../../core/errors/index.ts';
 import { tableOf } from '../../../core/forward/own-table.ts';
-import type { OpenPort, PortState } from '../../../core/host-state/open-port.ts';
+import type { OpenPort, PortState } from '../../../core/host-state/receipt.ts';
 import type { Run } from '../../process/run.ts';
 import { findConflictingProcesses } from '../conflicting-processes.ts';
 

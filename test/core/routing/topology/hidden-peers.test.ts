@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { findHiddenPeers } from '../../../../src/core/routing/topology/hidden-peers.ts';
+import { findHiddenPeers } from '../../../../src/core/routing/topology/topology.ts';
 import { address, network, peer, prefix, underlay } from '../../samples.ts';
 
 const map = network([peer(1), peer(2), peer(3)]);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Peer } from '../../../../src/core/map/model.ts';
-import { leavesRoute } from '../../../../src/core/routing/topology/successor.ts';
+import { leavesRoute } from '../../../../src/core/routing/topology/withdrawal.ts';
 import { network, peer, prefix } from '../../samples.ts';
 
 const lan = prefix('192.168.50.0/24');

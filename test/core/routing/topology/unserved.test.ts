@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Peer } from '../../../../src/core/map/model.ts';
-import { findUnserved } from '../../../../src/core/routing/topology/unserved.ts';
+import { findUnserved } from '../../../../src/core/routing/topology/withdrawal.ts';
 import { dialled, network, peer, prefix } from '../../samples.ts';
 
 const [lan, other] = [prefix('192.168.50.0/24'), prefix('192.168.60.0/24')];

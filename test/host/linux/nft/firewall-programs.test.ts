@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { OpenPort } from '../../../../src/core/host-state/open-port.ts';
+import type { OpenPort } from '../../../../src/core/host-state/receipt.ts';
 import { parseUfwRules, readFirewalld, setPortOpen } from '../../../../src/host/linux/nft/firewall-programs.ts';
 import type { Run } from '../../../../src/host/process/run.ts';
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { findSoleConnectors } from '../../../src/core/health/sole-connectors.ts';
-import { dialled, network, peer } from '../samples.ts';
+import { findSoleConnectors } from '../../../../src/core/routing/topology/via-connectors.ts';
+import { dialled, network, peer } from '../../samples.ts';
 
 it('names the silent connectors that other peers dial alone, with these peers', () => {
   const connectors = [1, 2, 3].map((id) => peer(id, { type: 'connector', endpoint: dialled(id) }));

@@ -1,8 +1,8 @@
 import { printable } from '../errors/index.ts';
 import type { ResolverStub } from '../host-state/actual.ts';
-import type { Address } from '../net/cidr.ts';
+import type { Address, Prefix } from '../net/cidr.ts';
 import type { MappedNetwork } from './check-network.ts';
-import { type Finding, noteFinding, okFinding } from './finding.ts';
+import { type Finding, noteFinding, okFinding, problemFinding } from './finding.ts';
 
 /**
  * Checks the local resolvers that forward queries: accepted routes leave out their servers only if
@@ -33,4 +33,24 @@ function judge(stub: ResolverStub, outside: ReadonlySet<Address>): Finding {
   const found = list === '' ? 'its servers are not known' : `queries ${list}, and perhaps others`;
   const remedy = 'if an accepted route covers one of its servers, refuse that route with "cpn set --refuse-route CIDR"';
   return noteFinding('dns', checked, found, remedy);
+}
+
+/** A resolver in an accepted route that is kept outside the tunnel. */
+export interface KeptResolver {
+  readonly address: Address;
+  readonly route: Prefix;
+  readonly answers: boolean;
+}
+
+/**
+ * Checks whether resolvers that are kept outside answer there. A resolver behind the network's
+ * connector does not.
+ */
+export function checkKeptResolvers(link: string, resolvers: readonly KeptResolver[]): Finding[] {
+  return resolvers.map(({ address, route, answers }) => {
+    const checked = `the resolver ${address}, which stays outside the tunnel`;
+    if (answers) return okFinding('dns', checked, 'answers');
+    const remedy = `cpn set ${link} --allow-route ${route}, if the resolver is behind the connector of that route`;
+    return problemFinding('dns', checked, 'does not answer there', remedy);
+  });
 }
