@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { expiryRules } from '../../../src/core/forward/deadline-rules.ts';
 import { type HostRulesInputs, hostRules } from '../../../src/core/forward/host-rules.ts';
 import type { SshClient, Underlay } from '../../../src/core/host-state/actual.ts';
+import { maskPrefix } from '../../../src/core/net/cidr.ts';
 import { address, network, peer, prefix, underlay } from '../samples.ts';
 
 const [lan, annex, everything] = ['192.168.50.0/24', '192.168.60.0/24', '0.0.0.0/0'].map(prefix) as [
@@ -76,6 +77,35 @@ describe('the rules for arriving packets', () => {
     expect(texts[0]).toBe('ip daddr 10.77.0.1 iifname != { "cpn0", "lo", "docker0", "eth1" } drop');
   });
 
+  it('let in a served LAN that is inside this host from any source', () => {
+    const self = { ...connector, routes: [prefix('172.18.0.0/16')] };
+    const texts = textsOf({ self, map: network([self], { routes: [prefix('172.18.0.0/16')] }) });
+    expect(texts.filter((text) => text.includes('saddr'))).toEqual([]);
+  });
+
+  it('let an interface in from all LANs that it leads to, also together with other interfaces', () => {
+    const connected = [...covering.connected, { prefix: annex, link: 'eth1' }, { prefix: annex, link: 'eth2' }];
+    const self = { ...connector, routes: null };
+    const texts = textsOf({ self, underlay: { ...covering, connected } });
+    expect(texts.filter((text) => text.includes('saddr'))).toEqual([
+      'iifname "eth1" ip daddr 10.77.0.1 ip saddr != { 192.168.50.0/24, 192.168.60.0/24 } drop',
+      'iifname "eth2" ip daddr 10.77.0.1 ip saddr != 192.168.60.0/24 drop',
+    ]);
+  });
+
+  it.each([
+    ['10.77.0.0/24', '10.77.0.255/32'],
+    ['10.77.0.2/30', '10.77.0.3/32'],
+    ['10.77.0.2/31', null],
+    ['10.77.0.3/32', null],
+  ])('let in broadcasts of the range where it has a broadcast address: %s', (text, broadcast) => {
+    const cidr = maskPrefix(text);
+    const own = { ...server, address: address('10.77.0.2') };
+    const [, others] = textsOf({ self: own, map: network([own], { cidr }) });
+    const named = ['10.77.0.2/32', '224.0.0.0/4', '255.255.255.255/32', ...(broadcast === null ? [] : [broadcast])];
+    expect(others).toBe(`iifname "cpn0" ip daddr != { ${named.join(', ')} } drop`);
+  });
+
   it('take the VRF of the tunnel for the tunnel, and name the addresses of the host there', () => {
     expect(textsOf({ vrf: 'blue' })[0]).toBe('ip daddr 10.77.0.3 iifname != { "cpn0", "lo", "blue", "docker0" } drop');
     expect(textsOf({ self: connector, vrf: 'blue' })[2]).toBe(
@@ -142,6 +172,38 @@ describe('an SSH session', () => {
       'iifname "cpn0" ip saddr @expiring ip saddr != @unexpired drop',
       exception('10.77.0.1', '203.0.113.22'),
     ]);
+  });
+
+  it('from an address that several interfaces lead to goes on unless all of them let new ones in', () => {
+    const from = session('192.168.50.9', '10.77.0.1');
+    const keptBy = (...links: string[]) => {
+      const connected = links.map((link) => ({ prefix: lan, link }));
+      const rules = textsOf({
+        self: { ...connector, routes: [] },
+        underlay: { ...covering, connected },
+        sessions: [from],
+      });
+      return rules.filter((text) => text.endsWith(' accept')).length;
+    };
+    expect([keptBy('docker0'), keptBy('docker0', 'eth1'), keptBy('eth1')]).toEqual([0, 1, 1]);
+  });
+
+  it('from an address that no interface leads to goes on', () => {
+    const nowhere = { ...covering, connected: [], routed: [], uplinks: [] };
+    const rules = textsOf({ underlay: nowhere, sessions: [session('198.51.100.7', '10.77.0.3')] });
+    expect(rules).toContain(exception('198.51.100.7', '10.77.0.3'));
+  });
+
+  it('of this host with itself needs no exception, whichever address it has', () => {
+    const own = { ...covering, addresses: [...covering.addresses, address('198.51.100.9')] };
+    for (const from of ['10.77.0.3', '203.0.113.22', '198.51.100.9']) {
+      const rules = textsOf({ underlay: own, sessions: [session(from, '10.77.0.3')] });
+      expect([from, rules.filter((text) => text.endsWith(' accept'))]).toEqual([from, []]);
+    }
+  });
+
+  it('between two families, as by a proxy, is none that a rule could name', () => {
+    expect(kept(server, session('fd00::9', '10.77.0.3'), session('198.51.100.7', 'fd00::3'))).toEqual([]);
   });
 
   it('needs no exception where new ones get through too', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ageRules, expiryRules, writeSets } from '../../../src/core/forward/deadline-rules.ts';
+import { ageRules, expiryRules, timeoutsOf, writeSets } from '../../../src/core/forward/deadline-rules.ts';
 import { noForwarding } from '../../../src/core/forward/ingress.ts';
 import { firewallMarks } from '../../../src/core/forward/own-table.ts';
 import { bare, desireFor, dialled, network, options, peer, prefix } from '../samples.ts';
@@ -58,11 +58,23 @@ describe('the rules for peers that expire', () => {
   });
 
   it.each([
+    [1, '1s'],
     [86_400_000, '1d'],
+    [172_800_000, '2d'],
     [90_061_000, '1d3661s'],
     [32_503_680_000_000, '3650d'],
   ])('write the timeout of %d ms as nft reads it', (at, text) => {
     expect(writeSets('cpn0', rulesOf(at), 0)[1]).toContain(`10.77.0.2 timeout ${text} }`);
+  });
+
+  it.each([
+    [-1, 0],
+    [0, 0],
+    [90_061_000, 90_061],
+    [32_503_680_000_000, 3650 * 86_400],
+  ])('have the timeout that is left of it, within the limits of the kernel: %d ms', (at, seconds) => {
+    expect([...timeoutsOf('cpn0', rulesOf(at), 0)]).toEqual([['unexpired 10.77.0.2', seconds]]);
+    expect([...timeoutsOf('cpn0', ageRules('cpn0', at, self.address), 0)]).toEqual([['valid cpn0', seconds]]);
   });
 
   it('stand in front of all that let packets through', () => {

@@ -84,6 +84,17 @@ describe('the packet rules of a connector', () => {
     ]);
   });
 
+  it('close nothing where an interface that forwards for this connector alone is the only one', () => {
+    const opening = { link: 'eth1', all: '0', links: [] };
+    expect(textsOf({ ingress: [{ link: 'eth1', closed: [], opening }] })).toEqual(textsOf());
+  });
+
+  it('name the routes of other connectors only where this one accepts them', () => {
+    const own = textsOf({ options: { masquerade: true, acceptRoutes: false } });
+    expect(own.filter((text) => text.includes('192.168.60.0/24'))).toEqual([]);
+    expect(own).toHaveLength(textsOf().length);
+  });
+
   it('let a LAN in by the interfaces that lead to it, and not where there are none', () => {
     const entrances = (changes: Partial<Underlay>) =>
       textsOf({ underlay: { ...covering, ...changes } })

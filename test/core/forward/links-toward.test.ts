@@ -26,6 +26,68 @@ describe('the interfaces that lead to a route', () => {
     ]);
   });
 
+  it('are those too by which the kernel sends the packets of the network', () => {
+    const forwarded = { '10.9.0.0/16': { links: ['wan2'], why: null } };
+    expect(linkRoutes('10.9.0.0/16', { forwarded })).toEqual(['wan2', 'eth0']);
+    expect(linkRoutes('10.8.0.0/16', { forwarded })).toEqual(['eth0']);
+  });
+
+  it.each([
+    ['both halves', ['10.0.0.0/25', '10.0.0.128/25'], false],
+    ['parts that are nested', ['10.0.0.0/25', '10.0.0.64/26', '10.0.0.128/25'], false],
+    [
+      'all but the last address',
+      [
+        '10.0.0.0/25',
+        '10.0.0.128/26',
+        '10.0.0.192/27',
+        '10.0.0.224/28',
+        '10.0.0.240/29',
+        '10.0.0.248/30',
+        '10.0.0.252/31',
+        '10.0.0.254/32',
+      ],
+      true,
+    ],
+    [
+      'all but the first address',
+      [
+        '10.0.0.1/32',
+        '10.0.0.2/31',
+        '10.0.0.4/30',
+        '10.0.0.8/29',
+        '10.0.0.16/28',
+        '10.0.0.32/27',
+        '10.0.0.64/26',
+        '10.0.0.128/25',
+      ],
+      true,
+    ],
+    [
+      'all but one between',
+      [
+        '10.0.0.0/32',
+        '10.0.0.2/31',
+        '10.0.0.4/30',
+        '10.0.0.8/29',
+        '10.0.0.16/28',
+        '10.0.0.32/27',
+        '10.0.0.64/26',
+        '10.0.0.128/25',
+      ],
+      true,
+    ],
+  ])('include the default route unless the parts make up the whole: %s', (_, parts, hasDefault) => {
+    const routed = parts.map((part) => ({ prefix: prefix(part), link: 'tun9' }));
+    expect(linkRoutes('10.0.0.0/24', { routed })).toEqual(hasDefault ? ['tun9', 'eth0'] : ['tun9']);
+  });
+
+  it('include the default route where a card has parts that the default route has too', () => {
+    const links = [{ name: 'eth0', kind: 'card' as const }];
+    const routed = [{ prefix: prefix('10.1.0.0/16'), link: 'eth0' }];
+    expect(linkRoutes('10.0.0.0/8', { routed, links, uplinks: ['eth0', 'wlan0'] })).toEqual(['eth0', 'wlan0']);
+  });
+
   it('are those of the default routes where there is no other, and for a default route', () => {
     expect(linkRoutes('10.9.0.0/16', {})).toEqual(['eth0']);
     expect(linkRoutes('0.0.0.0/0', {})).toEqual(['eth0']);

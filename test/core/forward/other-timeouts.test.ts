@@ -17,7 +17,7 @@ const right = { 'unexpired 10.77.0.2': 50, 'valid cpn0': 10 };
 
 it('a table whose elements end when their rules say is as it should be', () => {
   expect(observed(right)).toBe(loaded);
-  expect(observed({ 'unexpired 10.77.0.2': 47, 'valid cpn0': 14 })).toBe(loaded);
+  expect(observed({ 'unexpired 10.77.0.2': 45, 'valid cpn0': 15 })).toBe(loaded);
   expect(markOtherTimeouts(null, { ...bare, firewall: loaded }, 0)).toBe(loaded);
   // Other rules are loaded again anyway.
   expect(markOtherTimeouts(firewall, { ...bare, firewall: ['forward cpn other 1'] }, 0)).toEqual([

@@ -6,9 +6,11 @@ import {
   firewallMarks,
   hasTable,
   isLoaded,
+  rejectsIpv6,
   unreadable,
   withoutTool,
 } from '../../../src/core/forward/own-table.ts';
+import { type Chain, chains, commentOf } from '../../../src/core/forward/packet-rule.ts';
 import { returnPathRules } from '../../../src/core/forward/return-path-rules.ts';
 import { address, prefix } from '../samples.ts';
 
@@ -62,6 +64,23 @@ describe('a table of ours', () => {
   it('counts as present unless its absence is certain', () => {
     const there = [null, [withoutTool], [unreadable], [], marks].map((each) => hasTable({ firewall: each }));
     expect(there).toEqual([false, false, true, true, true]);
+  });
+
+  it.each(Object.keys(chains) as Chain[])('shows by its rules what it limits: %s', (chain) => {
+    const firewall = firewallMarks({ link: 'cpn0', rules: [{ name: 'any', chain, text: 'drop' }] });
+    expect(boundsForwarding({ firewall })).toBe(['forward', 'postrouting', 'leaving'].includes(chain));
+    expect(rejectsIpv6({ firewall })).toBe(chain === 'outgoing');
+  });
+
+  it('that cannot be read may limit everything, and one that is not there nothing', () => {
+    const limits = [boundsForwarding, rejectsIpv6];
+    expect(limits.map((is) => is({ firewall: [unreadable] }))).toEqual([true, true]);
+    for (const firewall of [null, []]) expect(limits.map((is) => is({ firewall }))).toEqual([false, false]);
+  });
+
+  it('has another comment for the same text in another chain', () => {
+    const comments = (Object.keys(chains) as Chain[]).map((chain) => commentOf({ name: 'any', chain, text: 'drop' }));
+    expect(new Set(comments).size).toBe(comments.length);
   });
 
   it('is loaded when it has exactly these rules, in these chains', () => {

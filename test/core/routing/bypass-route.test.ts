@@ -1,13 +1,16 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Actual } from '../../../src/core/host-state/actual.ts';
+import { tunnelTable } from '../../../src/core/host-state/marks.ts';
 import { addressAt, covers, lengthOf, maskPrefix, type Prefix, rangeOf } from '../../../src/core/net/cidr.ts';
 import {
   explainBypassRoute,
   findBypassRoute,
+  findBypassRoutes,
   isRoutedInto,
   ownRoutePrefixes,
 } from '../../../src/core/routing/bypass-route.ts';
+import { rulePairOf } from '../../../src/core/routing/route-table.ts';
 import { address, bare, prefix, prefixes, underlay } from '../samples.ts';
 
 const lan = prefix('192.168.50.0/24');
@@ -93,9 +96,48 @@ describe('whether a prefix leads into the tunnel', () => {
     ['192.168.50.0/24', [to('192.168.50.0/24', 20_000)], null],
     ['192.168.50.0/24', [to('192.168.50.0/24', 600)], '192.168.50.0/24 leads to eth1, by the route to 192.168.50.0/24'],
     ['192.168.50.7/32', [to('192.168.50.0/24', 600)], '192.168.50.7/32 leads to eth1, by the route to 192.168.50.0/24'],
+    ['192.168.50.0/24', [to('192.168.50.0/24', 10_000)], null],
     ['10.77.0.9/32', [to('10.77.0.0/24', 600)], null],
   ])('%s: a prefix that does not has a reason', (asked, routed, why) => {
     expect(explainBypassRoute(prefix(asked), 'cpn0', routing(...routed))).toBe(why);
+  });
+
+  it('goes past the tunnel only by a route that precedes each of ours', () => {
+    const up = routing(to('192.168.48.0/20'));
+    const wider = { prefix: prefix('192.168.0.0/16'), table: 'main', protocol: '157', metric: 10_000 };
+    expect(explainBypassRoute(lan, 'cpn0', { ...up, routes: [wider, ...up.routes] })).toBeNull();
+    expect(explainBypassRoute(lan, 'cpn0', { ...up, routes: [wider] })).toBe(
+      '192.168.50.0/24 leads to eth1, by the route to 192.168.48.0/20',
+    );
+  });
+
+  it('stays outside by a throw route of the table that its route is in, and of no other', () => {
+    const one = prefix('192.168.50.7/32');
+    const up = { ...routing(), rules: [...rulePairOf('8350'), ...rulePairOf('8351')] };
+    const thrown = (table: string, own: string) => {
+      const routes = [{ prefix: lan, table: own, protocol: '157', metric: 0 }];
+      return explainBypassRoute(one, 'cpn0', { ...up, routes, throwRoutes: [{ prefix: one, table }] });
+    };
+    expect(thrown('8350', '8350')).toBe('192.168.50.7/32 stays outside cpn0');
+    expect([thrown('8351', '8350'), thrown('8350', 'main')]).toEqual([null, null]);
+  });
+
+  it.each([
+    ['0.0.0.0/0', tunnelTable, true],
+    ['0.0.0.0/0', 'main', false],
+    ['128.0.0.0/1', tunnelTable, true],
+    ['128.0.0.0/1', 'main', false],
+    ['192.168.50.0/24', 'main', true],
+    ['192.168.50.0/24', tunnelTable, false],
+  ])('is decided by a route in the table that is meant for it: %s in %s', (text, table, isIn) => {
+    const routes = [{ prefix: prefix(text), table, protocol: '157', metric: 0 }];
+    expect(isRoutedInto(prefix(text), { ...routing(), routes })).toBe(isIn);
+  });
+
+  it('has a part that leads elsewhere only where it leads in itself', () => {
+    const up = routing(to('192.168.50.7/32'), to('192.168.60.7/32'));
+    const found = findBypassRoutes([lan, prefix('192.168.60.0/24')], up, up.underlay);
+    expect([...found]).toEqual([[lan, expect.objectContaining({ prefix: '192.168.50.7/32', link: 'eth1' })]]);
   });
 
   it('holds for every address of it, by the longest prefix', () => {

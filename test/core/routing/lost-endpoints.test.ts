@@ -56,6 +56,24 @@ describe('an endpoint in an advertised route', () => {
     }
   });
 
+  it('leaves the route to a connector whose own endpoint is not known', () => {
+    for (const unknown of [
+      { ...dc, endpoint: parseEndpoint('dc.example:51820') },
+      { ...dc, endpoint: null },
+    ]) {
+      const desired = desireFor(web, network([unknown, web, laptop, liar()]));
+      expect(desired.report).toEqual(taken);
+      expect([...desired.lostEndpoints.keys()]).toEqual([4]);
+    }
+  });
+
+  it('in two routes is lost to the first of them', () => {
+    const two = { ...office(), routes: [route, prefix('192.168.0.0/16')] };
+    expect([...desireFor(laptop, two).lostEndpoints.values()]).toEqual([
+      '192.168.50.99:51820 lies in the route 192.168.50.0/24 of dc',
+    ]);
+  });
+
   it('is not this host’s own', () => {
     const inside = { ...laptop, endpoint: parseEndpoint('192.168.50.7:51820') };
     expect([...desireFor(inside, network([dc, web, inside, liar()])).lostEndpoints.keys()]).toEqual([4]);

@@ -159,6 +159,15 @@ describe('a route to a prefix of ours', () => {
     expect(standingOf(changed)).toBe(standing);
   });
 
+  it('of another program in the main table, before our table of accepted routes, is judged as in its place', () => {
+    const classify = routeClassifier(desired, () => ({ table: '8350', metric: 0 }));
+    const inMain = (changed: Partial<Route>) => classify(route(lan, { protocol: 'bird', metric: 20, ...changed }));
+    expect(inMain({})).toBe('kept');
+    expect(inMain({ deviation: 'src 192.0.2.7' })).toBe('surplus');
+    expect(inMain({ deviation: 'src 192.0.2.7', isOutdone: true })).toBe('foreign');
+    expect(inMain({ tos: '0x10' })).toBe('foreign');
+  });
+
   it('of wg-quick to any prefix is surplus in the table of the tunnel, which is ours alone', () => {
     const classify = routeClassifier(desired, () => place);
     expect(classify(route('10.9.0.0/16', { table: String(tunnelTable) }))).toBe('surplus');

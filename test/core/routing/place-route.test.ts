@@ -60,6 +60,15 @@ describe('an accepted route', () => {
     expect(placeRoutes(desired, around(changed))(lan)).toEqual(inMain);
   });
 
+  it('stays in the main table of a host whose table is too large to read: a lookup finds it there', () => {
+    const ours = { prefix: lan, table: 'main', protocol: '157', metric: 10_000 };
+    const sampled = { ...around({ isSampled: true }), routes: [ours] };
+    expect(placeRoutes(desired, sampled)(lan)).toEqual(inMain);
+    expect(placeRoutes(desired, { ...sampled, routes: [{ ...ours, protocol: 'bird' }] })(lan)).toEqual(inOwn);
+    expect(placeRoutes(desired, { ...sampled, routes: [{ ...ours, table: '8350' }] })(lan)).toEqual(inOwn);
+    expect(placeRoutes(desired, { ...host, routes: [ours] })(lan)).toEqual(inOwn);
+  });
+
   it('is in the main table while there is a later network that has not stood back yet', () => {
     const earlier = { ...desired, newerLinks: ['cpn1'] };
     expect(placeRoutes(earlier, around({ connected: [routed('192.168.0.0/16', 'cpn1')] }))(lan)).toEqual(inMain);
