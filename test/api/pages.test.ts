@@ -159,4 +159,35 @@ describe('a list without an end', () => {
     const size = await readEndless({ pages: 1000, bytes: 1000 });
     expect(size).toMatchObject({ pages: 10, message: expect.stringContaining('have more than 1000 bytes') });
   });
+
+  test('may have a thousand pages, of 64 MiB together', async () => {
+    const read = async (count: number, size: number) => {
+      let pages = 0;
+      const next = async () => {
+        pages += 1;
+        return { body: { links: { next: pages < count ? `?after=${pages}` : null } }, headers: {}, size };
+      };
+      const base = new URL('https://cp.example.net/');
+      for await (const _ of readPages({ base, secrets: [] }, '/api/x', next));
+      return pages;
+    };
+    const mostBytes = 64 * 1024 * 1024;
+    expect([await read(1000, 1), await read(2, mostBytes / 2)]).toEqual([1000, 2]);
+    await expect(read(1001, 1)).rejects.toThrow('a next page after 1000 pages');
+    await expect(read(2, mostBytes / 2 + 1)).rejects.toThrow(`have more than ${mostBytes} bytes`);
+  });
+
+  test('names its next page by at most 4096 characters', async () => {
+    const read = async (length: number) => {
+      const paths: string[] = [];
+      const next = async (path: string) => {
+        paths.push(path);
+        return { body: paths.length > 1 ? {} : { links: { next: '?a='.padEnd(length, 'x') } }, headers: {}, size: 1 };
+      };
+      for await (const _ of readPages({ base: new URL('https://x'), secrets: [] }, '/api/x', next));
+      return paths.length;
+    };
+    expect(await read(4096)).toBe(2);
+    await expect(read(4097)).rejects.toThrow('by what is no address');
+  });
 });

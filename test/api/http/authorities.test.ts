@@ -93,4 +93,30 @@ describe('the variable by which a process trusts the CA', () => {
     const service = { ...at, authorities: [root.cert] };
     expect(await find(own, service)).toBeNull();
   });
+
+  test('is none where no control plane answers', async () => {
+    const service = { url: 'https://unknown.invalid', insecureHttp: false };
+    expect(await findTrustVariable(service, { NODE_EXTRA_CA_CERTS: '/root/ca.pem' })).toBeNull();
+  });
+
+  test.each([
+    ['NODE_EXTRA_CA_CERTS', '/root/ca.pem', true],
+    ['SSL_CERT_FILE', '/root/ca.pem', true],
+    ['SSL_CERT_DIR', '/root/certs', true],
+    ['SSL_CERT_FILE', '', false],
+    ['SSL_CERT_FILE', '/etc/ssl/cert.pem', false],
+    ['SSL_CERT_FILE', '/etc/ssl/certs/ca-certificates.crt', false],
+    ['SSL_CERT_FILE', '/etc/ssl/certs/own.crt', true],
+    ['SSL_CERT_DIR', '/etc/ssl/certs', false],
+    ['SSL_CERT_DIR', '/etc/ssl/certs/', false],
+    ['SSL_CERT_DIR', '/etc/ssl/own', true],
+    ['SSL_CERT_FILE', '/etc/pki/tls/certs/ca-bundle.crt', false],
+    ['SSL_CERT_FILE', '/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem', false],
+    ['SSL_CERT_FILE', '/etc/pki/own.pem', true],
+    ['HTTPS_PROXY', '/root/ca.pem', false],
+  ])('is %s with %j, or not', async (name, path, is) => {
+    const { url } = await serve(leafOf(root));
+    const found = await findTrustVariable({ url, insecureHttp: false }, { [name]: path });
+    expect(found).toEqual(is ? { name, path } : null);
+  });
 });

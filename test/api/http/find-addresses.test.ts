@@ -58,4 +58,34 @@ describe('the addresses of a control plane', () => {
   it('are the loopback addresses for localhost, without a resolver', async () => {
     expect(await find(fails('ENOTFOUND'), { name: 'localhost' })).toMatchObject([{ family: 4 }, { family: 6 }]);
   });
+
+  it('are given once, and one of them to a caller that wants no more', async () => {
+    vi.useFakeTimers();
+    try {
+      const given: unknown[][] = [];
+      let answer = () => {};
+      const late: LookupFunction = (_name, _options, done) => {
+        answer = () => done(null, '203.0.113.7', 4);
+      };
+      for (const [query, all] of [
+        [late, false],
+        [late, true],
+        [fails('EAI_AGAIN'), false],
+      ] as const) {
+        addressFinder(resolved, false, query)('cp.example', { all }, (...found) => given.push(found));
+        await vi.advanceTimersByTimeAsync(2_999);
+        if (query === late) expect(given).toEqual([]);
+        await vi.advanceTimersByTimeAsync(1);
+        answer();
+        await vi.advanceTimersByTimeAsync(60_000);
+        expect(given.splice(0)).toEqual([all ? [null, saved] : [null, '203.0.113.1', 4]]);
+      }
+      addressFinder(resolved, false, late)('cp.example', {}, (...found) => given.push(found));
+      answer();
+      await vi.advanceTimersByTimeAsync(60_000);
+      expect(given).toEqual([[null, '203.0.113.7', 4]]);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
 });

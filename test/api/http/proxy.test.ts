@@ -122,6 +122,10 @@ describe('through a proxy', () => {
     ['https', 407, '', 'requires a user and a password (407)'],
     ['https', 407, 'user:hunter2@', 'does not accept its user and password (407)'],
     ['http', 407, 'user:hunter2@', 'does not accept its user and password (407)'],
+    ['https', 401, 'user:hunter2@', 'does not accept its user and password (401)'],
+    ['https', 401, '', 'does not allow connections to cp.example.net:443 (401)'],
+    ['https', 499, '', 'does not allow connections to cp.example.net:443 (499)'],
+    ['https', 500, '', 'cannot connect to cp.example.net:443 (500)'],
     ['https', 403, '', 'does not allow connections to cp.example.net:443 (403)'],
     ['https', 502, '', 'cannot connect to cp.example.net:443 (502)'],
   ])('a refusal is an error of the proxy at once: %s, %i %s', async (scheme, status, user, problem) => {

@@ -30,3 +30,11 @@ test.each([
 ])('%s never shows', (secret, text, expected) => {
   expect(clean(text, secret)).toBe(expected);
 });
+
+test('of two secrets, one within the other, nothing is left', () => {
+  for (const secrets of [
+    ['cpn_abc123def', 'cpn_abc123def-456'],
+    ['cpn_abc123def-456', 'cpn_abc123def'],
+  ])
+    expect(clean('the key cpn_abc123def-456 or cpn_abc123def', ...secrets)).toBe('the key [secret] or [secret]');
+});
