@@ -5,6 +5,7 @@ import { type Peer as PeerReply, PeerType } from '../../contract/peer.ts';
 import type { Secret } from '../../core/crypto/secret.ts';
 import type { ConnectorProfile } from '../../core/export/device-profile.ts';
 import type { Id, Peer, PeerId } from '../../core/map/model.ts';
+import { listedPeerFields } from '../../core/map/peer-fields.ts';
 import { formatEndpoint } from '../../core/net/endpoint.ts';
 import { aliases } from '../aliases.ts';
 import { Field, type Source } from './field.ts';
@@ -159,22 +160,29 @@ function present(peer: Peer, field: Field | null): NetworkPeer {
   return {
     id: peer.id,
     name: peer.name,
-    ...(peer.label === undefined ? {} : { dns_label: peer.label }),
     peer_type: peer.type,
     public_key: peer.publicKey,
     address: peer.address,
     endpoint: peer.endpoint && formatEndpoint(peer.endpoint),
     ...(peer.routes ? { routes: [...peer.routes] } : {}),
     ...(peer.withdrawn.length > 0 ? { withdrawn: [...peer.withdrawn] } : {}),
-    ...(peer.servingSince === undefined ? {} : { serving_since: new Date(peer.servingSince).toISOString() }),
-    ...(peer.priority === undefined ? {} : { priority: peer.priority }),
+    ...showFields(peer),
     ...(suspended !== null && { suspended_at: suspended }),
-    ...(peer.expiresAt === undefined ? {} : { expires_at: new Date(peer.expiresAt).toISOString() }),
-    ...(peer.secretTag !== undefined && { network_secret_tag: peer.secretTag }),
-    ...(peer.via && { via: 'connectors' as const }),
     ...(profile && { profile }),
     created_at: field?.find(aliases.peer.createdAt)?.instant() ?? null,
   };
+}
+
+/** Leaves out keys and proofs, which are for hosts. */
+function showFields(peer: Peer): Partial<NetworkPeer> {
+  const shown: Record<string, unknown> = {};
+  for (const [name, { name: contractName, kind }] of listedPeerFields) {
+    const value = peer[name];
+    if (value === undefined || kind === 'identityKey' || kind === 'keyProof') continue;
+    shown[contractName] =
+      kind === 'via' ? 'connectors' : kind === 'instant' ? new Date(value as number).toISOString() : value;
+  }
+  return shown;
 }
 
 function decodeSummary(network: Field): NetworkSummary {

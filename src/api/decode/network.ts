@@ -1,9 +1,7 @@
 import { BlockList } from 'node:net';
 import type { PeerType } from '../../contract/peer.ts';
-import { type KeyProof, parseIdentityKey } from '../../core/crypto/identity.ts';
 import { parsePeerKey } from '../../core/crypto/keys.ts';
-import { type Id, type NetworkMap, type Peer, type PeerId, peerTypes, type SkippedPeer } from '../../core/map/model.ts';
-import { isLabel } from '../../core/names/label.ts';
+import { type Id, type NetworkMap, type Peer, peerTypes, type SkippedPeer } from '../../core/map/model.ts';
 import {
   type Address,
   addressOf,
@@ -15,10 +13,10 @@ import {
   parseRange,
 } from '../../core/net/cidr.ts';
 import { parseEndpoint } from '../../core/net/endpoint.ts';
-import { type Aliases, aliases } from '../aliases.ts';
+import { aliases } from '../aliases.ts';
 import type { Field } from './field.ts';
 import { decodeId } from './id.ts';
-import { readInstant } from './instant.ts';
+import { decodePeerFields } from './peer-fields.ts';
 
 const names = aliases.network;
 export const maxName = 120;
@@ -170,9 +168,6 @@ export function decodePeer(field: Field): Peer {
   const type = field.find(aliases.peer.type);
   const served = field.find(aliases.peer.routes);
   const withdrawn = field.find(aliases.peer.withdrawn);
-  const identity = field.find(aliases.peer.identity);
-  const proof = field.find(aliases.peer.proof);
-  const secretTag = field.find(aliases.peer.secretTag);
   const publicKey = field.need(aliases.peer.publicKey).parse((text) => parsePeerKey(text));
   const address = decodeAddress(field.need(aliases.peer.address));
   const routes = served && decodeRoutes(served);
@@ -185,53 +180,8 @@ export function decodePeer(field: Field): Peer {
     endpoint: field.find(aliases.peer.endpoint)?.parse((text) => parseEndpoint(text)) ?? null,
     routes,
     withdrawn: withdrawn ? decodeRoutes(withdrawn) : [],
-    ...(identity && { identity: identity.parse((text) => parseIdentityKey(text)) }),
-    ...(proof && { proof: decodeProof(proof) }),
-    ...(secretTag && { secretTag: decodeTag(secretTag) }),
-    ...decodeOptional(field),
+    ...decodePeerFields(field),
   };
-}
-
-/**
- * The label, what connectors are ranked by, and the expiry. A service may mean something else by
- * these words: another type is passed over.
- */
-function decodeOptional(field: Field): Pick<Peer, 'label' | 'servingSince' | 'priority' | 'expiresAt' | 'via'> {
-  const servingSince = findMoment(field, aliases.peer.servingSince);
-  const priority = field.find(aliases.peer.priority)?.value;
-  const expiresAt = findMoment(field, aliases.peer.expiresAt);
-  const label = field.find(aliases.peer.label)?.value;
-  return {
-    ...(typeof label === 'string' && isLabel(label) && { label }),
-    ...(servingSince !== null && { servingSince }),
-    ...(Number.isSafeInteger(priority) && priority !== 0 && { priority: priority as number }),
-    ...(expiresAt !== null && { expiresAt }),
-    ...(field.find(aliases.peer.via)?.value === 'connectors' && { via: { connector: findConnector(field) } }),
-  };
-}
-
-/** The connector that the profile of a peer names; null where it cannot be read. */
-function findConnector(field: Field): PeerId | null {
-  return field.find(aliases.peer.profile)?.tryFind(aliases.peer.connector, decodeId) ?? null;
-}
-
-/** An instant in milliseconds since 1970; null where there is none. */
-function findMoment(field: Field, of: Aliases): number | null {
-  const value = field.find(of)?.value;
-  const at = typeof value === 'string' ? Date.parse(readInstant(value) ?? '') : Number.NaN;
-  return Number.isSafeInteger(at) ? at : null;
-}
-
-/** Whether it proves anything is judged where it counts. */
-function decodeProof(field: Field): KeyProof {
-  const signature = field.need(aliases.peer.signature);
-  if (!/^[A-Za-z0-9+/]{86}==$/.test(signature.text(88))) throw signature.wrong('is not 64 bytes in base64');
-  return { serial: field.need(aliases.peer.serial).integer(), signature: signature.text(88) };
-}
-
-function decodeTag(field: Field): string {
-  if (!/^[0-9a-f]{16}$/.test(field.text(16))) throw field.wrong('is not 16 hexadecimal digits');
-  return field.text(16);
 }
 
 function decodeType(field: Field): PeerType {

@@ -1,5 +1,6 @@
 import { parsePeerKey } from '../../core/crypto/keys.ts';
 import type { ConnectorProfile } from '../../core/export/device-profile.ts';
+import { peerFields } from '../../core/map/peer-fields.ts';
 import { parseRange } from '../../core/net/cidr.ts';
 import { formatEndpoint, parseEndpoint } from '../../core/net/endpoint.ts';
 import { aliases } from '../aliases.ts';
@@ -14,7 +15,7 @@ const mostRoutes = 256;
  * malformed.
  */
 export function findProfile(peer: Field): ConnectorProfile | null {
-  if (peer.find(names.via)?.value !== 'connectors') return null;
+  if (peer.find([peerFields.via.name])?.value !== 'connectors') return null;
   return peer.tryFind(names.profile, decodeProfile);
 }
 

@@ -1,8 +1,9 @@
 import type { Network, NetworkHead, NetworkSummary } from '../../contract/network.ts';
-import type { DeviceProfile, KeyProof, Peer } from '../../contract/peer.ts';
+import type { Peer } from '../../contract/peer.ts';
 import { toLabel } from '../../core/names/label.ts';
 import type { Prefix } from '../../core/net/cidr.ts';
 import type { StoredNetwork } from '../store/networks.ts';
+import { type FieldColumn, listedFieldColumns } from '../store/peer-columns.ts';
 import type { StoredPeer } from '../store/peers/peers.ts';
 import { formatETag } from './etag.ts';
 
@@ -38,17 +39,20 @@ export function toPeer(network: StoredNetwork, peer: StoredPeer): Peer {
   return {
     ...{ id, name, peer_type, public_key, address, endpoint, created_at },
     ...(peer.label !== null && peer.label !== toLabel(name) && { dns_label: peer.label }),
-    ...(peer.identity_key !== null && { identity_key: peer.identity_key }),
-    ...(peer.key_proof !== null && { key_proof: JSON.parse(peer.key_proof) as KeyProof }),
-    ...(peer.network_secret_tag !== null && { network_secret_tag: peer.network_secret_tag }),
-    ...(peer.profile !== null && { via: 'connectors' as const, profile: JSON.parse(peer.profile) as DeviceProfile }),
+    ...(peer.profile !== null && { via: 'connectors' as const }),
+    ...toFields(peer),
     ...(isLimited && peer_type === 'connector' && { routes: assigned.filter((route) => !withdrawn.includes(route)) }),
     ...(withdrawn.length > 0 && { withdrawn }),
-    ...(peer.serving_since !== null && { serving_since: peer.serving_since }),
-    ...(peer.priority !== 0 && { priority: peer.priority }),
-    ...(peer.suspended_at !== null && { suspended_at: peer.suspended_at }),
-    ...(peer.expires_at !== null && { expires_at: peer.expires_at }),
   };
+}
+
+function toFields(peer: StoredPeer): Pick<Peer, FieldColumn> {
+  const fields: Record<string, unknown> = {};
+  for (const [name, kind] of listedFieldColumns) {
+    const stored = peer[name];
+    if (stored !== null && stored !== 0) fields[name] = kind === 'json' ? JSON.parse(String(stored)) : stored;
+  }
+  return fields;
 }
 
 /** True if a connector has a route in service. */

@@ -7,6 +7,7 @@ import { checkEndpointOutside, parsePeerEndpoint, parseServedRoutes, parseWithdr
 import { labelOf } from '../domain/peer-label.ts';
 import { InvalidRequest } from '../errors.ts';
 import type { StoredNetwork } from '../store/networks.ts';
+import { type FieldColumn, listedFieldColumns } from '../store/peer-columns.ts';
 import * as store from '../store/peers/peers.ts';
 import type { Db } from '../store/tables.ts';
 import type { Context } from './context.ts';
@@ -55,20 +56,12 @@ async function takeLabel(db: Db, peer: store.StoredPeer, name: string): Promise<
   throw new InvalidRequest({ name: [`${quote(name)} ${problem}; choose another name`] });
 }
 
-function readChange(
-  { onLoopback, now }: Context,
-  asked: ChangePeer,
-  peer: store.StoredPeer,
-  network: StoredNetwork,
-): Required<
-  Omit<store.PeerFields, 'label' | 'serving_since' | 'previous_key' | 'peer_type' | 'profile' | 'token_hash'>
-> {
-  const { name = peer.name, public_key = peer.public_key, endpoint, routes, withdrawn } = asked;
-  const { network_secret_tag = peer.network_secret_tag, priority = peer.priority } = asked;
-  return readFields((read) => ({
+function readChange({ onLoopback, now }: Context, asked: ChangePeer, peer: store.StoredPeer, network: StoredNetwork) {
+  const { name = peer.name, public_key = peer.public_key, priority = peer.priority } = asked;
+  const { endpoint, routes, withdrawn } = asked;
+  const checked = readFields((read) => ({
     ...readSuspension(read, asked, peer, now()),
     name,
-    network_secret_tag,
     public_key: read(() => parsePeerKey(public_key)),
     endpoint: read(() => {
       if (endpoint === undefined) return peer.endpoint;
@@ -100,6 +93,18 @@ function readChange(
       return public_key === peer.public_key ? peer.key_proof : null;
     }),
   }));
+  return { ...checked, ...takeFields(asked, checked) };
+}
+
+/** The fields in `asked` that have a column and no rule but their schema. */
+function takeFields(asked: ChangePeer, checked: object): Partial<Pick<store.StoredPeer, FieldColumn>> {
+  const given = new Map<string, unknown>(Object.entries(asked));
+  const taken: Record<string, unknown> = {};
+  for (const [name, kind] of listedFieldColumns) {
+    const value = Object.hasOwn(checked, name) ? undefined : given.get(name);
+    if (value !== undefined) taken[name] = kind === 'json' && value !== null ? JSON.stringify(value) : value;
+  }
+  return taken;
 }
 
 /** Checks that a proof is for the peer's public key and newer than the stored proof. */

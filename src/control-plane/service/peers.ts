@@ -6,6 +6,7 @@ import { isServing, readService, toPeer } from '../push/to-contract.ts';
 import { findKeyOfEntry } from '../store/audit.ts';
 import { returnAddress, type StoredNetwork } from '../store/networks.ts';
 import { mapPage, type Slice, type StoredPage } from '../store/page.ts';
+import { listedFieldColumns } from '../store/peer-columns.ts';
 import { findKeyOfEnrollment } from '../store/peers/enrollments.ts';
 import { insertFormerIdentity } from '../store/peers/former-identities.ts';
 import { listPeerPage } from '../store/peers/peer-lists.ts';
@@ -129,16 +130,28 @@ function limitSelfChange(
 
 /** Refuses fields that peers may not change themselves. */
 function refuseForPeers(asked: ChangePeer): void {
-  const refused = ownersFields.find(([field]) => asked[field] !== undefined);
-  if (refused) throw new Forbidden(`a peer may not change ${refused[1]}; ask an owner, admin or member`);
+  const fields = Object.keys(asked) as (keyof ChangePeer)[];
+  const refused = fields.find((field) => asked[field] !== undefined && !changeableByPeer.includes(field));
+  if (refused === undefined) return;
+  const named = describedFields[refused] ?? `its ${refused.replaceAll('_', ' ')}`;
+  throw new Forbidden(`a peer may not change ${named}; ask an owner, admin or member`);
 }
 
-const ownersFields = [
-  ['routes', 'which routes it serves'],
-  ['priority', 'its priority'],
-  ['suspended', 'whether it is suspended'],
-  ['expires_at', 'when it expires'],
-] as const satisfies readonly (readonly [keyof ChangePeer, string])[];
+const changeableByPeer: readonly (keyof ChangePeer)[] = [
+  'name',
+  'public_key',
+  'key_proof',
+  'endpoint',
+  'network_secret_tag',
+  'withdrawn',
+  'expected_routes',
+];
+
+const describedFields: { readonly [Name in keyof ChangePeer]?: string } = {
+  routes: 'which routes it serves',
+  suspended: 'whether it is suspended',
+  expires_at: 'when it expires',
+};
 
 /** True if hosts use the connector: it is in the map and has a route in service. */
 function serves(
@@ -223,13 +236,17 @@ function checkSelf(caller: Caller, id: number): void {
   if (caller.kind === 'peer' && caller.peerId !== id) throw new Forbidden('a peer may change or remove only itself');
 }
 
+const jsonColumns = [
+  ...['routes', 'withdrawn'],
+  ...listedFieldColumns.flatMap(([name, kind]) => (kind === 'json' ? [name] : [])),
+];
+
 /** The changed fields with stored JSON parsed to lists and objects. */
 function readable(changed: Record<string, unknown>): Record<string, unknown> {
   // `expired` follows from `expires_at`.
   const { expired: _, ...shown } = changed;
   const entries = Object.entries(shown).map(([name, value]) => {
-    const isJson = ['routes', 'withdrawn', 'key_proof'].includes(name) && typeof value === 'string';
-    return [name, isJson ? JSON.parse(value) : value];
+    return [name, jsonColumns.includes(name) && typeof value === 'string' ? JSON.parse(value) : value];
   });
   return Object.fromEntries(entries);
 }

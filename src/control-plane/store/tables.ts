@@ -5,6 +5,7 @@ import type { EventType } from '../../contract/event.ts';
 import type { PeerMessageKind } from '../../contract/message.ts';
 import type { PeerType } from '../../contract/peer.ts';
 import type { DeletionOutcome } from '../../contract/removal.ts';
+import type { FieldColumns } from './peer-columns.ts';
 
 /** The database, or a transaction in it. Queries use only SQL that SQLite and PostgreSQL share. */
 export type Db = Kysely<Tables>;
@@ -94,7 +95,7 @@ export interface Tables {
     /** How long a peer that enrols with it may stay in the network; null for no limit. */
     peer_hours: number | null;
   };
-  peers: {
+  peers: FieldColumns & {
     id: Generated<number>;
     network_id: number;
     name: string;
@@ -109,18 +110,6 @@ export interface Tables {
     routes: string | null;
     /** The routes that the connector took out of service. Overrides `routes`. */
     withdrawn: Generated<string>;
-    identity_key: string | null;
-    /** The JSON of the key proof. */
-    key_proof: string | null;
-    network_secret_tag: string | null;
-    /** The JSON of a peer's profile if it is reached only through connectors, else null. */
-    profile: string | null;
-    /** When a connector began to serve; null for other peers. */
-    serving_since: string | null;
-    priority: Generated<number>;
-    /** When an admin took it out of the map; null if it is in the map or only expired. */
-    suspended_at: string | null;
-    expires_at: string | null;
     /** 1 after its expiry took it out of the map, else 0. */
     expired: Generated<number>;
     token_hash: string;

@@ -4,6 +4,7 @@ import type { PublicKey } from '../crypto/keys.ts';
 import type { Secret } from '../crypto/secret.ts';
 import type { Address, Prefix } from '../net/cidr.ts';
 import type { Endpoint } from '../net/endpoint.ts';
+import type { PeerFieldName, peerFields } from './peer-fields.ts';
 
 export { comparePeerIds } from './connector-rank.ts';
 
@@ -15,8 +16,23 @@ export type Id = number | string;
 
 export type PeerId = Id;
 
+/** The fields of a peer that a service may leave out. */
+export type PeerFields = {
+  readonly [Name in PeerFieldName]?: FieldValues[(typeof peerFields)[Name]['kind']];
+};
+
+interface FieldValues {
+  readonly text: string;
+  readonly number: number;
+  /** In milliseconds since 1970. */
+  readonly instant: number;
+  readonly identityKey: IdentityKey;
+  readonly keyProof: KeyProof;
+  readonly via: ViaConnectors;
+}
+
 /** A host in a private network, as the control plane describes it. */
-export interface Peer {
+export interface Peer extends PeerFields {
   readonly id: PeerId;
   readonly name: string;
   readonly type: PeerType;
@@ -29,39 +45,8 @@ export interface Peer {
    * What this connector took out of service: routes, and the network's range if it does not relay.
    */
   readonly withdrawn: readonly Prefix[];
-  /**
-   * The key with which the host proves its keys. Absent if the host or the service does not support
-   * it.
-   */
-  readonly identity?: IdentityKey;
-  /** The host's proof for its public key, once that differs from the key of its enrolment. */
-  readonly proof?: KeyProof;
-  /**
-   * A tag by which hosts detect that they have the same network secret. It reveals nothing about
-   * the secret.
-   */
-  readonly secretTag?: string;
   /** Set if the service sent a complete wg-quick text instead of a list of peers. */
   readonly given?: ProvidedTunnel;
-  /** The label by which hosts resolve it, if it is not derived from the name. */
-  readonly label?: string;
-  /**
-   * When a connector began to serve, in milliseconds since 1970; absent if the service does not
-   * report it.
-   */
-  readonly servingSince?: number;
-  /** The priority that an admin gave a connector: the higher one serves. 0 if absent. */
-  readonly priority?: number;
-  /**
-   * When the peer expires, in milliseconds since 1970; absent if it does not expire, or if the
-   * service does not report it.
-   */
-  readonly expiresAt?: number;
-  /**
-   * Set if the peer dials only one connector, as a device with a profile does. All other peers
-   * reach it through a connector.
-   */
-  readonly via?: ViaConnectors;
   /**
    * Set on this host if the service never listed it: it is in the map only because of its
    * enrolment.

@@ -20,11 +20,6 @@ export function findOtherLabel({ id, name, label }: NameAndLabel): string | null
   return resolved === name.toLowerCase() ? null : resolved;
 }
 
-/** True for a label in the format of {@link toLabel}. */
-export function isLabel(text: string): boolean {
-  return text !== '' && toLabel(text) === text;
-}
-
 /**
  * Converts a name to a label: lower case, with hyphens for other characters, but not at the ends.
  * Empty if nothing is left.

@@ -8,7 +8,7 @@ import { formatEndpoint } from '../../core/net/endpoint.ts';
 import type { Pin } from '../../core/pins/match-pins.ts';
 import { formatServiceAddress, int, parseAs } from '../files/file-schema.ts';
 import type { Rotation, State } from './state.ts';
-import { mapFields, stateSchema, stateVersion } from './state-schema.ts';
+import { mapFields, peerNames, stateSchema, stateVersion } from './state-schema.ts';
 
 /**
  * Formats a state as the text of its file, with secrets in clear text. The same state always gives
@@ -53,19 +53,20 @@ function withRows(text: string, name: string, rows: readonly string[]): string {
   return text.replace(`"${name}": []`, () => `"${name}": [\n${rows.join(',\n')}\n]`);
 }
 
-// The fields of rows are listed in file order, because sorting the fields of 10,000 peers takes
+// The fields of rows have a list in file order, because sorting the fields of 10,000 peers takes
 // longer than formatting them.
 
-function formatPeer({ given, proof, ...peer }: Peer): string {
-  const { address, endpoint, expiresAt, id, identity, label, name, priority, publicKey } = peer;
-  const { routes, secretTag, servingSince, type, unlisted, via, withdrawn } = peer;
-  return JSON.stringify({
-    ...{ address, endpoint: endpoint && formatEndpoint(endpoint), expiresAt },
+function formatPeer(peer: Peer): string {
+  const { endpoint, given, proof } = peer;
+  const text: Partial<FileRow<Peer>> = {
+    ...peer,
+    endpoint: endpoint && formatEndpoint(endpoint),
     given: given && sorted({ ...given, presharedKey: given.presharedKey?.reveal() ?? null }),
-    ...{ id, identity, label, name, priority },
     proof: proof && sorted(proof),
-    ...{ publicKey, routes, secretTag, servingSince, type, unlisted, via, withdrawn },
-  } satisfies FileRow<Peer>);
+  };
+  const row: Record<string, unknown> = {};
+  for (const name of peerNames) row[name] = text[name];
+  return JSON.stringify(row);
 }
 
 function formatPin({ address, claimed, identity, peer, publicKey, serial }: Pin): string {

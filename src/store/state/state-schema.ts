@@ -1,8 +1,9 @@
 import * as v from 'valibot';
 import { identityOf, parseIdentityKey } from '../../core/crypto/identity.ts';
 import { parsePublicKey, parseSecretKey } from '../../core/crypto/keys.ts';
-import { peerTypes } from '../../core/map/model.ts';
+import { type Peer, type PeerFields, peerTypes } from '../../core/map/model.ts';
 import { defaultOf, type OptionRule, type Options, optionRules } from '../../core/map/options.ts';
+import { listedPeerFields, type PeerField, type PeerFieldName } from '../../core/map/peer-fields.ts';
 import { parseProbeTarget } from '../../core/map/probe-target.ts';
 import { parseAddress, restorePrefix } from '../../core/net/cidr.ts';
 import { parseEndpoint } from '../../core/net/endpoint.ts';
@@ -30,6 +31,25 @@ const peerType = v.picklist(peerTypes);
 const keyProof = v.object({ serial: int, signature: v.string() });
 const known = v.object({ peer: peerId, address, publicKey, identity: v.nullable(identityKey), serial: int });
 
+const fieldSchemas = {
+  text: v.string(),
+  number: int,
+  instant: int,
+  identityKey,
+  keyProof,
+  via: v.object({ connector: v.nullable(peerId) }),
+} satisfies Record<PeerField['kind'], v.GenericSchema>;
+
+type FieldEntries = {
+  readonly [Name in PeerFieldName]: v.ExactOptionalSchema<
+    v.GenericSchema<unknown, Required<PeerFields>[Name]>,
+    undefined
+  >;
+};
+const fieldEntries = Object.fromEntries(
+  listedPeerFields.map(([name, { kind }]) => [name, v.exactOptional<v.GenericSchema>(fieldSchemas[kind])]),
+) as unknown as FieldEntries;
+
 const peer = v.object({
   id: peerId,
   name: v.string(),
@@ -39,19 +59,12 @@ const peer = v.object({
   endpoint: v.nullable(endpoint),
   routes: v.nullable(v.array(prefix)),
   withdrawn: v.optional(v.array(prefix), () => []),
-  identity: v.exactOptional(identityKey),
-  proof: v.exactOptional(keyProof),
-  secretTag: v.exactOptional(v.string()),
   given: v.exactOptional(
     v.object({ allowedIps: v.array(prefix), presharedKey: v.nullable(secret), keepalive: v.nullable(int) }),
   ),
-  label: v.exactOptional(v.string()),
-  servingSince: v.exactOptional(int),
-  priority: v.exactOptional(int),
-  expiresAt: v.exactOptional(int),
-  via: v.exactOptional(v.object({ connector: v.nullable(peerId) })),
+  ...fieldEntries,
   unlisted: v.exactOptional(v.literal(true)),
-});
+} satisfies Record<keyof Peer, v.GenericSchema>);
 
 const skippedPeer = v.object({
   id: v.nullable(peerId),
@@ -73,11 +86,14 @@ const map = v.object({
   skipped: v.exactOptional(v.array(skippedPeer)),
 });
 
+/** The fields of a peer in the order of their row in a state file. */
+export const peerNames = (Object.keys(peer.entries) as (keyof typeof peer.entries)[]).toSorted();
+
 /**
- * The number of peer fields that were added to the stored map since its first version. A stored map
- * with fewer fields is fetched again as a whole.
+ * The number of peer fields that were added to the stored map since its first version, which had 7.
+ * A stored map with fewer fields is fetched again as a whole.
  */
-export const mapFields = 1;
+export const mapFields = listedPeerFields.length - 7;
 const storedMap = v.pipe(
   v.object({ ...map.entries, fields: v.optional(int, 0) }),
   v.transform(({ fields, ...stored }) => (fields < mapFields ? { ...stored, revision: null } : stored)),

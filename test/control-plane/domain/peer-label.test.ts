@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { labelOf } from '../../../src/control-plane/domain/peer-label.ts';
-import { isLabel } from '../../../src/core/names/label.ts';
+import { peerFields } from '../../../src/core/map/peer-fields.ts';
+import { toLabel } from '../../../src/core/names/label.ts';
 
 it.each([
   ['北京-web', 'beijing-web'],
@@ -21,10 +22,19 @@ it.each([
   expect(labelOf(name)).toBe(label);
 });
 
-it('is a label, or empty, of any name', () => {
+const { max, pattern } = peerFields.label;
+
+it('is a label that hosts accept, or empty, of any name', () => {
   for (const name of ['', '\u200b', '\u202e', '---', '\ud800', '龘'.repeat(120), '\u0007', "'''", '💻'.repeat(60)]) {
     const label = labelOf(name);
-    expect(label === '' || isLabel(label), JSON.stringify(name)).toBe(true);
-    expect(label.length).toBeLessThanOrEqual(63);
+    expect(label === '' || pattern.test(label), JSON.stringify(name)).toBe(true);
+    expect(label.length).toBeLessThanOrEqual(max);
   }
 });
+
+it.each(['web', 'web-1', '9', '', '-', '-web', 'web-', 'a--b', 'Web', 'a.b', 'a\n', 'é'])(
+  'hosts accept %j as a label exactly if it is the label of itself',
+  (text) => {
+    expect(pattern.test(text)).toBe(text !== '' && toLabel(text) === text);
+  },
+);

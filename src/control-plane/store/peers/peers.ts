@@ -1,6 +1,7 @@
 import type { Insertable, Selectable } from 'kysely';
 import type { PeerCaller } from '../../domain/caller.ts';
 import { countRows } from '../database.ts';
+import { listedFieldColumns } from '../peer-columns.ts';
 import type { Db, Tables } from '../tables.ts';
 
 export type StoredPeer = Omit<Selectable<Tables['peers']>, 'token_hash'>;
@@ -158,7 +159,6 @@ export async function findPeerById(
 
 export const peerColumns = [
   ...['id', 'network_id', 'name', 'label', 'peer_type', 'public_key', 'previous_key', 'address', 'endpoint'],
-  ...['routes', 'withdrawn', 'identity_key', 'key_proof', 'network_secret_tag', 'profile', 'serving_since'],
-  'priority',
-  ...['suspended_at', 'expires_at', 'expired', 'created_at'],
+  ...['routes', 'withdrawn', 'expired', 'created_at'],
+  ...listedFieldColumns.map(([name]) => name),
 ] as const;

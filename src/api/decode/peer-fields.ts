@@ -1,0 +1,64 @@
+import { type KeyProof, parseIdentityKey } from '../../core/crypto/identity.ts';
+import type { PeerFields, PeerId } from '../../core/map/model.ts';
+import { listedPeerFields, type PeerField } from '../../core/map/peer-fields.ts';
+import { aliases } from '../aliases.ts';
+import type { Field } from './field.ts';
+import { decodeId } from './id.ts';
+import { readInstant } from './instant.ts';
+
+/** Reads the fields of a peer that a service may leave out. */
+export function decodePeerFields(peer: Field): PeerFields {
+  const fields: Record<string, unknown> = {};
+  for (const [name, field] of listedPeerFields) {
+    const found = peer.find([field.name]);
+    const value = found && decodeValue(field, found, peer);
+    if (value !== null) fields[name] = value;
+  }
+  return fields;
+}
+
+/** Null for a value that means something else at another service. */
+function decodeValue(field: PeerField, found: Field, peer: Field): unknown {
+  const { value } = found;
+  switch (field.kind) {
+    case 'text':
+      return decodeText(field, found);
+    case 'number':
+      return Number.isSafeInteger(value) && value !== 0 ? value : null;
+    case 'instant':
+      return decodeMoment(value);
+    case 'identityKey':
+      return found.parse((text) => parseIdentityKey(text));
+    case 'keyProof':
+      return decodeProof(found);
+    case 'via':
+      return value === 'connectors' ? { connector: findConnector(peer) } : null;
+  }
+}
+
+function decodeText({ max, pattern, rule }: Extract<PeerField, { kind: 'text' }>, found: Field): string | null {
+  const read = (field: Field) => {
+    const text = field.text(max);
+    if (pattern?.test(text) === false) throw field.wrong(rule ?? 'has another form');
+    return text;
+  };
+  return rule === undefined ? found.attempt<string | null>(read, () => null) : read(found);
+}
+
+/** Milliseconds since 1970. */
+function decodeMoment(value: unknown): number | null {
+  const at = typeof value === 'string' ? Date.parse(readInstant(value) ?? '') : Number.NaN;
+  return Number.isSafeInteger(at) ? at : null;
+}
+
+/** Whether it proves anything is judged where it counts. */
+function decodeProof(field: Field): KeyProof {
+  const signature = field.need(aliases.peer.signature);
+  if (!/^[A-Za-z0-9+/]{86}==$/.test(signature.text(88))) throw signature.wrong('is not 64 bytes in base64');
+  return { serial: field.need(aliases.peer.serial).integer(), signature: signature.text(88) };
+}
+
+/** The connector that the profile of a peer names; null where it cannot be read. */
+function findConnector(peer: Field): PeerId | null {
+  return peer.find(aliases.peer.profile)?.tryFind(aliases.peer.connector, decodeId) ?? null;
+}

@@ -1,0 +1,39 @@
+import type { Generated } from 'kysely';
+import type { Peer } from '../../contract/peer.ts';
+
+/** JSON is stored as text. */
+type Kind = 'text' | 'number' | 'json';
+type KindOf<Value> = Value extends string
+  ? 'text'
+  : Value extends number
+    ? 'number'
+    : Value extends object
+      ? 'json'
+      : never;
+
+/**
+ * The columns of `peers` with the name and the value of a field of the contract. The field is
+ * absent if its column is null, or 0 for a number. The type of a row, the queries, the replies and
+ * the changes of a peer derive from this table.
+ */
+export const fieldColumns = {
+  identity_key: 'text',
+  key_proof: 'json',
+  network_secret_tag: 'text',
+  /** Only if the peer is reached only through connectors. */
+  profile: 'json',
+  /** When a connector began to serve. */
+  serving_since: 'text',
+  priority: 'number',
+  /** When an admin took it out of the map; null if it is in the map or only expired. */
+  suspended_at: 'text',
+  expires_at: 'text',
+} as const satisfies { readonly [Name in keyof Peer]?: KindOf<NonNullable<Peer[Name]>> };
+
+export type FieldColumn = keyof typeof fieldColumns;
+
+export type FieldColumns = {
+  [Name in FieldColumn]: (typeof fieldColumns)[Name] extends 'number' ? Generated<number> : string | null;
+};
+
+export const listedFieldColumns = Object.entries(fieldColumns) as readonly (readonly [FieldColumn, Kind])[];

@@ -1,0 +1,50 @@
+/**
+ * How a service sends a field of a peer: its name in the contract, and the form of its value. A
+ * value in another form is ignored, since another service may use the name for something else. A
+ * wrong key or proof makes the peer unusable, and so does a text that breaks a `rule`.
+ */
+export type PeerField = { readonly name: string } & (
+  | { readonly kind: 'text'; readonly max: number; readonly pattern?: RegExp; readonly rule?: string }
+  /** An absent number means 0. An instant is in milliseconds since 1970. */
+  | { readonly kind: 'number' | 'instant' }
+  | { readonly kind: 'identityKey' | 'keyProof' | 'via' }
+);
+
+/**
+ * The fields of a peer that a service may leave out, by their names in {@link Peer}. Peer, decoder,
+ * state file and the output for administrators derive from this table.
+ */
+export const peerFields = {
+  /** The label by which hosts resolve it, if it is not derived from the name. */
+  label: { name: 'dns_label', kind: 'text', max: 63, pattern: /^[a-z0-9]+(?:-[a-z0-9]+)*$/ },
+  /** When a connector began to serve. */
+  servingSince: { name: 'serving_since', kind: 'instant' },
+  /** The priority that an admin gave a connector: the higher one serves. */
+  priority: { name: 'priority', kind: 'number' },
+  /** When the peer expires. Absent if it does not. */
+  expiresAt: { name: 'expires_at', kind: 'instant' },
+  /** The key with which the host proves its keys. */
+  identity: { name: 'identity_key', kind: 'identityKey' },
+  /** The host's proof for its public key, once that differs from the key of its enrolment. */
+  proof: { name: 'key_proof', kind: 'keyProof' },
+  /**
+   * A tag by which hosts detect that they have the same network secret. It reveals nothing about
+   * the secret.
+   */
+  secretTag: {
+    name: 'network_secret_tag',
+    kind: 'text',
+    max: 16,
+    pattern: /^[0-9a-f]{16}$/,
+    rule: 'is not 16 hexadecimal digits',
+  },
+  /**
+   * Set if the peer dials only one connector, as a device with a profile does. All other peers
+   * reach it through a connector.
+   */
+  via: { name: 'via', kind: 'via' },
+} as const satisfies Readonly<Record<string, PeerField>>;
+
+export type PeerFieldName = keyof typeof peerFields;
+
+export const listedPeerFields = Object.entries(peerFields) as readonly (readonly [PeerFieldName, PeerField])[];
