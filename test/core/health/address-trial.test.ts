@@ -134,6 +134,34 @@ describe('an address is not silent', () => {
   });
 });
 
+it('the address that was the last to answer is given the long patience, and any other the short one', () => {
+  const patienceOf = (failures: number, answeredLast: typeof at | null) => {
+    const begun = beginTrial(at, [peer(0, 148)], { failures });
+    return judgeTrial(begun, [peer(0, 296)], { now: 0, wall, choices: 2, answeredLast }).lookIn;
+  };
+  const other = address('2001:db8::8');
+  expect([0, 1].map((failures) => patienceOf(failures, at))).toEqual([15, 15]);
+  expect([at, null, other].map((last) => patienceOf(2, last))).toEqual([90, 90, 15]);
+});
+
+it('packets that needed no answer count no more, and new ones begin another wait', () => {
+  const begun = beginTrial(at, [peer(500, 500, 300)]);
+  const looks = [
+    [0, peer(500, 532, 300)],
+    [15, peer(500, 532, 300)],
+    [20, peer(500, 532, 300)],
+    [40, peer(500, 680, 300)],
+    [55, peer(500, 828, 300)],
+  ] as const;
+  expect(follow(begun, looks)).toEqual([
+    [false, 15],
+    [false, null],
+    [false, null],
+    [false, 15],
+    [true, null],
+  ]);
+});
+
 it('a host that moved and sends nothing is looked at three times', () => {
   const begun = beginTrial(at, [peer(500, 500, 10)], { needsAnswer: true });
   const idle = [0, 5, 10, 15].map((now) => [now, peer(500, 500, 10)] as const);

@@ -69,6 +69,11 @@ describe('endpoints that alternate', () => {
     expect(observe(samples as readonly (string | Sample)[], seconds)).toBeNull();
   });
 
+  it('are found by four changes, and not by three and the endpoint before them', () => {
+    expect(observe([one, two, one, two])).toBeNull();
+    expect(observe([one, two, one, two, one])).toEqual(['192.0.2.1:51820', '192.0.2.2:51820']);
+  });
+
   it('end with the last change, and a peer that is gone is forgotten', () => {
     expect(observe([one, two, one, two, one, ...Array.from({ length: 21 }, () => one)])).toBeNull();
     expect(trackEndpoints(new Map([[publicKey, [{ endpoint: 'x', at: 0 }]]]), [], epoch, 1).size).toBe(0);

@@ -172,6 +172,19 @@ describe('the liveness of a connector', () => {
     expect([true, false].map((hasSession) => isLasting(trusted, hasSession))).toEqual([true, false]);
     expect(isLasting(look(trusted, 10, false), true)).toBe(false);
     expect(isLasting(recordAnswer(asked, 'traffic'), true)).toBe(false);
+    for (const state of ['silent', 'back'] as const) expect(isLasting({ ...trusted, state }, true)).toBe(false);
+  });
+
+  it('returns to service at once where it carries packets for want of another, and else to probation', () => {
+    const silent = look(trusted, 10, false);
+    expect(silent.state).toBe('silent');
+    const returned = (isServing: boolean) => {
+      let now = silent;
+      for (let each = 0; each < 60 && now.state === 'silent'; each += 1)
+        now = round(now, 'answer', { inService: isServing, hasOther: false });
+      return now.state;
+    };
+    expect([returned(true), returned(false)]).toEqual(['trusted', 'back']);
   });
 
   it('ends soon after any moment at which it was known to answer', () => {

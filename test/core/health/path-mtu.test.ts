@@ -181,6 +181,22 @@ describe('a path', () => {
     expect(dueAt({ ...often, use: 'unanswered' })).toBe(600);
   });
 
+  it.each([
+    [1_000, 8_000, 'used'],
+    [999, 8_000, 'unanswered'],
+    [8_000, 0, 'used'],
+    [0, 8_000, 'unanswered'],
+    [2_000, 3_679, 'none'],
+  ])('is used, or unanswered, by what came back (%d bytes) for what was sent (%d bytes)', (rx, tx, use) => {
+    const idle = trackPath(recordMeasurement(fresh, 1420, 0), at(0, 0), 1420);
+    expect(trackPath(idle, at(rx, tx), 1420).use).toBe(use);
+  });
+
+  it('has no failures any more once a measurement came to something', () => {
+    const failed = [1, 2, 3].reduce((path) => recordMeasurement(path, null, 0), fresh);
+    expect([failed.failures, recordMeasurement(failed, 1310, 0).failures]).toEqual([3, 0]);
+  });
+
   it('leads elsewhere when the endpoint does, and only then', () => {
     const elsewhere = trackPath(used(1310, 0, 0), at(0, 0, address('203.0.113.7')), 1420);
     expect([elsewhere.size, dueAt(elsewhere)]).toEqual([null, 0]);

@@ -53,6 +53,18 @@ describe('a peer is silent', () => {
     expect(silentAfter([0, 100, 100], [10, 100, 228], [26, 100, 228])).toBe(true);
   });
 
+  it.each([
+    [null, 30, 2],
+    [25, 24, 3],
+    [25, 25, 4],
+    [25, 50, 5],
+    [5, 49, 12],
+  ])('by more keepalives than are due: with %s s, after %d s, %d are', (keepalive, seconds, due) => {
+    const isSilentAfter = (packets: number) =>
+      silentWith(keepalive, [0, 100, 100], [seconds, 100, 100 + 32 * packets], [seconds + 16, 100, 100 + 32 * packets]);
+    expect([isSilentAfter(due), isSilentAfter(due + 1)]).toEqual([false, true]);
+  });
+
   it('not because its keepalive was another before', () => {
     let traffic = trackTraffic(undefined, { rxBytes: 100, txBytes: 100, keepalive: 5 }, 0);
     traffic = trackTraffic(traffic, { rxBytes: 100, txBytes: 260, keepalive: 5 }, 25);
@@ -141,6 +153,11 @@ it('ignores a handshake, a keepalive and two liveness probes', () => {
 
 it('counts twenty pings per second as use', () => {
   expect(measureInflow([at(0)], [at(20 * 128)], 1)).toMatchObject([{ publicKey: one }]);
+});
+
+it('counts more than a thousand bytes per second as use, and no less', () => {
+  expect([1_000, 1_001].map((bytes) => measureInflow([at(0)], [at(bytes)], 1).length)).toEqual([0, 1]);
+  expect([5_000, 5_001].map((bytes) => measureInflow([at(0)], [at(bytes)], 5).length)).toEqual([0, 1]);
 });
 
 it('evaluates each peer on its own: a hundred idle peers stay idle', () => {

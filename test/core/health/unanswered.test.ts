@@ -42,6 +42,7 @@ it.each([
   ['was sent nothing', { txBytes: 0, keepalive: null }, { silent: noted }],
   ['was sent something long ago, on a host without keepalives', { keepalive: null }, {}],
   ['has no endpoint, and is to dial this host', { endpoint: null }, { silent: noted }],
+  ['has sent bytes since the daemon noted its silence', { keepalive: null, rxBytes: 148 }, { silent: noted }],
   ['answered once', { latestHandshake: 1 }, { silent: noted }],
   ['serves nothing here, such as a standby', {}, { carried: [own], silent: noted }],
   ['is no connector', {}, { peers: [peer(1), peer(2, { endpoint: dialled(2) })], silent: noted }],

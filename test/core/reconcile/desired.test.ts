@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { presharedKeyOf } from '../../../src/core/crypto/network-secret.ts';
 import { Secret } from '../../../src/core/crypto/secret.ts';
+import { noForwarding } from '../../../src/core/forward/ingress.ts';
+import { allForwardingKey } from '../../../src/core/host-state/sysctl-keys.ts';
 import { parseEndpoint } from '../../../src/core/net/endpoint.ts';
 import type { DesiredInputs } from '../../../src/core/reconcile/desired.ts';
 import {
@@ -63,6 +65,33 @@ describe('what a host should be', () => {
     expect(sysctls('wg.7')).toEqual({ 'net.ipv4.conf.wg/7.rp_filter': '2' });
     expect(desireFor(connector, office).firewall?.link).toBe('cpn0');
     expect(desireFor(laptop, office)).toMatchObject({ firewall: null, sysctls: {} });
+  });
+
+  it('forwards on a host that forwards for others only where packet rules can limit that', () => {
+    const on = (hasNft: boolean, value = '1') => {
+      const forwarding = { ...noForwarding, hasNft, sysctls: { [allForwardingKey]: value } };
+      return desireFor(laptop, office, { forwarding, mapEnd: 5_000 });
+    };
+    expect([on(true), on(false), on(true, '0')].map(({ forwards }) => forwards)).toEqual([true, false, false]);
+    expect(on(false).firewall).toBeNull();
+    // Only a connector stops to serve with the age of its map.
+    const names = on(true).firewall?.rules.map(({ name }) => name);
+    expect(names).toContain('refuse-rest');
+    expect(names).not.toContain('refuse-outdated');
+  });
+
+  it('prefers an address of a name to which this host has a route', () => {
+    const map = network([peer(1, { type: 'connector', endpoint: parseEndpoint('cp.example.net:51820') }), laptop]);
+    const [one, other] = [address('198.51.100.7'), address('198.51.100.8')] as const;
+    const resolved = { 'cp.example.net': [one, other] };
+    const endpoints = (...unreachable: (typeof one)[]) =>
+      desireFor(laptop, map, { resolved, unreachable }).config.peers.map(({ endpoint }) => endpoint?.host);
+    expect([endpoints(), endpoints(one), endpoints(other), endpoints(one, other)]).toEqual([
+      [one],
+      [other],
+      [one],
+      [one],
+    ]);
   });
 
   it('writes the last resolved address of an endpoint that is a name, and none where it never resolved', () => {

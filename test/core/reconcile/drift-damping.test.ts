@@ -2,6 +2,7 @@ import { describe, expect, it, test } from 'vitest';
 import type { Underlay } from '../../../src/core/host-state/actual.ts';
 import type { Peer } from '../../../src/core/map/model.ts';
 import { added, removed, updated } from '../../../src/core/reconcile/change.ts';
+import type { Desired } from '../../../src/core/reconcile/desired.ts';
 import {
   type Aimed,
   findRecurringDrift,
@@ -56,6 +57,32 @@ describe('repairs of the same', () => {
     expect(pauseBefore(often(rules), [...rules, ...route], 1)).toBe(0);
     expect(pauseBefore(often(open), open, 1)).toBeGreaterThan(0);
     expect(findRecurringDrift(often(rules), 1)).toEqual([{ what: 'firewall inet cpn_cpn0', repairs: 9, pause: 0 }]);
+  });
+
+  it('never wait where a change that protects the host comes with others', () => {
+    const rules = added('firewall', 'inet cpn_cpn0', [], 'a connector forwards packets');
+    const { repairs } = repairFor(10);
+    expect(pauseBefore(repairs, route, 10)).toBeGreaterThan(0);
+    expect(pauseBefore(repairs, [...route, rules], 10)).toBe(0);
+    const all = noteRepairs(
+      noteRepairs(noteRepairs(noteRepairs(repairs, [rules], 8), [rules], 9), [rules], 9),
+      [rules],
+      9,
+    );
+    for (const changes of [
+      [...route, rules],
+      [rules, ...route],
+    ])
+      expect(pauseBefore(all, changes, 10)).toBe(0);
+  });
+
+  it('are recurring drift from the third on', () => {
+    const noted = (times: number) =>
+      Array.from({ length: times }).reduce<Repairs>((repairs) => noteRepairs(repairs, route, 0), new Map());
+    expect([1, 2, 3, 4, 5].map((times) => findRecurringDrift(noted(times), 0).map(({ pause }) => pause))).toEqual([
+      ...[[], []],
+      ...[[1], [2], [4]],
+    ]);
   });
 
   it('wait where another setting of the kernel is turned off, or forwarding is turned on again', () => {
@@ -127,6 +154,20 @@ describe('the aim of two passes', () => {
     const here = aim(laptop);
     const ruled = { ...here, actual: { ...here.actual, rules: [{ ...tunnelRule, table: '52', protocol: 'kernel' }] } };
     expect(haveSameAim(here, ruled)).toBe(false);
+  });
+
+  test.each<[string, Partial<Desired>]>([
+    ['configuration', { config: { ...aim(laptop).desired.config, mtu: 1280 } }],
+    ['routes', { routes: [] }],
+    ['policy rules', { rules: [tunnelRule] }],
+    ['packet rules', { firewall: { link: 'cpn0', rules: [] } }],
+    ['interfaces whose forwarding it needs', { ingress: [{ link: 'eth9', closed: null, opening: null as never }] }],
+    ['settings of the kernel', { sysctls: { 'net.ipv4.conf.all.src_valid_mark': '1' } }],
+    ['names in the hosts file', { hosts: '# cpn0' }],
+  ])('is another with other %s', (_, changed) => {
+    const here = aim(laptop);
+    expect(haveSameAim(here, { ...here, desired: { ...here.desired, ...changed } })).toBe(false);
+    expect(haveSameAim(here, { ...here, desired: { ...here.desired } })).toBe(true);
   });
 
   test('is the same whatever else comes and goes', () => {

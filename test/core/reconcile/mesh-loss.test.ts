@@ -64,6 +64,20 @@ describe('the mesh loss of a change', () => {
 
   it('is more than half of the peers, and not half of them', () => {
     expect(lossOf(without(3, 4))).toBeNull();
+    // Of six peers three are left; with one of them under a new key, it is no more than half either.
+    const six = network([self, hub, peer(3), peer(4), peer(5), peer(6), peer(7)]);
+    const all = desireFor(self, six).config;
+    const left = (...numbers: number[]): Tunnel => ({
+      ...all,
+      peers: all.peers.filter(({ publicKey }) => numbers.some((each) => keyPair(each).publicKey === publicKey)),
+    });
+    expect(findMeshLoss(all, left(2, 3, 4), listing(six, false, six))).toBeNull();
+    expect(findMeshLoss(all, left(2, 3), listing(six, false, six))).toBe('4 of 6 peers');
+    const strange = {
+      ...left(2, 3),
+      peers: [...left(2, 3).peers, { publicKey: keyPair(30).publicKey, allowedIps: [] }],
+    };
+    expect(findMeshLoss(strange, left(2), listing(six, true, { ...six, peers: six.peers.slice(0, 3) }))).toBeNull();
     expect(lossOf(without(3, 4, 5))).toBe('3 of 4 peers');
     // Behind a NAT all others are met through the connector.
     const behind = network([peer(1), ...office.peers.slice(1)]);

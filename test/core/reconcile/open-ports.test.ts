@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { OpenPort, PortState } from '../../../src/core/host-state/receipt.ts';
-import { planPorts } from '../../../src/core/reconcile/open-ports.ts';
+import { planPorts, without } from '../../../src/core/reconcile/open-ports.ts';
 
 const ufw = (port: number): OpenPort => ({ by: 'ufw', port, zone: null, permanent: true });
 const zone = (port: number, permanent: boolean): OpenPort => ({ by: 'firewalld', port, zone: 'public', permanent });
@@ -24,6 +24,19 @@ describe('the ports that are to be open', () => {
       steps: ['open-port firewalld zone public, permanent'],
       ours: [zone(51820, true)],
     });
+  });
+
+  it.each<[string, Partial<OpenPort>]>([
+    ['zone', { zone: 'internal' }],
+    ['configuration', { permanent: true }],
+    ['program', { by: 'ufw', zone: 'public' }],
+    ['port', { port: 51821 }],
+  ])('differ by their %s', (_, changed) => {
+    const [one, other] = [zone(51820, false), { ...zone(51820, false), ...changed }];
+    const { ours } = planPorts({ link: 'cpn0', port: other.port, ours: [one], states: [{ at: other, is: 'closed' }] });
+    expect(ours).toEqual([one, other]);
+    expect(without([one, other], one)).toEqual([other]);
+    expect(without([one, other], other)).toEqual([one]);
   });
 
   it('are not ours where they were open before, and stay as they are where a person refused them', () => {

@@ -2,8 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { Secret } from '../../../src/core/crypto/secret.ts';
 import type { Actual, Device } from '../../../src/core/host-state/actual.ts';
 import { plan } from '../../../src/core/reconcile/plan.ts';
+import { changesOnlyPeers } from '../../../src/core/reconcile/plan-device.ts';
 import type { Step } from '../../../src/core/reconcile/step.ts';
-import { bare, desireFor, dialled, keyPair, network, options, peer, prefix } from '../samples.ts';
+import { address, bare, desireFor, dialled, keyPair, network, options, peer, prefix } from '../samples.ts';
 import { simulate } from '../simulate.ts';
 
 const now = 1_800_000_000;
@@ -83,6 +84,40 @@ describe('what a plan sets of a device', () => {
   });
 });
 
+describe('the endpoint of a peer', () => {
+  const at = { host: address('198.51.100.9'), port: 4000 };
+  const heard = with_({
+    peers: settled.device?.peers.map((each) => ({ ...each, endpoint: at, latestHandshake: now })) ?? [],
+  });
+
+  it('that was learned gives way to one that moved in the network, for that peer alone', () => {
+    expect(plan(desired, heard, now)).toEqual([]);
+    const [step, ...others] = plan(desired, heard, now, new Set([second.publicKey]));
+    expect(others).toEqual([]);
+    expect(step).toMatchObject({
+      do: 'configure-device',
+      peers: [{ publicKey: second.publicKey, endpoint: dialled(2) }],
+    });
+  });
+});
+
+describe('steps that change only the peers', () => {
+  const peersAlone: Step = { do: 'configure-device', link: 'cpn0', peers: [], changes: [] };
+  const removal: Step = { do: 'remove-peers', link: 'cpn0', publicKeys: [], changes: [] };
+  const renewal: Step = { do: 'renew-peers', link: 'cpn0', peers: [], changes: [] };
+
+  it.each<[string, readonly Step[], boolean]>([
+    ['none', [], true],
+    ['each of their kinds', [peersAlone, removal, renewal], true],
+    ['a private key', [{ ...peersAlone, privateKey: keyPair(3).privateKey }], false],
+    ['a listen port', [{ ...peersAlone, listenPort: 0 }], false],
+    ['a mark', [{ ...peersAlone, fwmark: 8349 }], false],
+    ['a mark that goes', [{ ...peersAlone, fwmark: null }], false],
+    ['another step after them', [removal, { do: 'delete-link', link: 'cpn0', changes: [] }], false],
+    ['another step before them', [{ do: 'create-link', link: 'cpn0', changes: [] }, peersAlone], false],
+  ])('are distinguished from others: %s', (_, steps, isAlone) => expect(changesOnlyPeers(steps)).toBe(isAlone));
+});
+
 describe('a route that moves to another connector', () => {
   it('is given before it is taken, whatever the order of the peers: it belongs to one of them at each moment', () => {
     const withdrawn = desireFor(laptop, network([{ ...first, withdrawn: [route] }, second, laptop]));
@@ -92,6 +127,16 @@ describe('a route that moves to another connector', () => {
     const back = simulate(settled, steps);
     expect(plan(withdrawn, back, now)).toEqual([]);
     expect(setKeys(plan(desired, back, now))).toEqual([first.publicKey, second.publicKey]);
+  });
+
+  it('is given before it is taken also where the peer that loses it gains what no peer had', () => {
+    const fresh = prefix('192.168.60.0/24');
+    const both = network([first, second, laptop], { routes: [route, fresh] });
+    const moved = desireFor(laptop, {
+      ...both,
+      peers: [{ ...first, routes: [fresh], withdrawn: [route] }, { ...second, routes: [route] }, laptop],
+    });
+    expect(setKeys(plan(moved, settled, now))).toEqual([second.publicKey, first.publicKey]);
   });
 
   it('leaves the order of the others as it is', () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { hostPrefix } from '../../../src/core/net/cidr.ts';
 import { plan } from '../../../src/core/reconcile/plan.ts';
 import type { Step } from '../../../src/core/reconcile/step.ts';
 import { address, bare, desireFor, dialled, keyPair, network, peer } from '../samples.ts';
@@ -37,6 +38,25 @@ describe('a peer whose key changed', () => {
       { do: 'remove-peers', publicKeys: [laptop.publicKey] },
     ]);
     expect(plan(desired, simulate(actual, steps), now)).toEqual([]);
+  });
+
+  it('is nowhere yet if the old key has no allowed IPs, or the endpoint is of a peer that stays', () => {
+    const stripped = meet();
+    const { device } = stripped;
+    const peers = device?.peers.map((each) => ({ ...each, allowedIps: [] })) ?? [];
+    const desired = desireFor(self, network([self, renewed, other]));
+    expect(endpoints(plan(desired, { ...stripped, device: device && { ...device, peers } }, now))).not.toContain(
+      learned,
+    );
+    const twin = {
+      ...device?.peers[0],
+      publicKey: other.publicKey,
+      endpoint: learned,
+      allowedIps: [hostPrefix(renewed.address)],
+    };
+    const held = { ...stripped, device: device && { ...device, peers: [twin] } } as ReturnType<typeof meet>;
+    const added = plan(desired, held, now).flatMap((step) => (step.do === 'configure-device' ? step.peers : []));
+    expect(added.find(({ publicKey }) => publicKey === renewed.publicKey)?.endpoint).toBeNull();
   });
 
   it('is at the endpoint of the map, if it has one', () => {

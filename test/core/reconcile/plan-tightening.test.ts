@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Actual } from '../../../src/core/host-state/actual.ts';
 import { plan } from '../../../src/core/reconcile/plan.ts';
 import { planRestoration } from '../../../src/core/reconcile/plan-tightening.ts';
-import { bare, desireFor, dialled, keyPair, network, peer, prefix } from '../samples.ts';
+import { address, bare, desireFor, dialled, keyPair, network, peer, prefix } from '../samples.ts';
 import { simulate } from '../simulate.ts';
 
 const now = 1_800_000_000;
@@ -53,6 +53,19 @@ describe('the plan of a host that cannot be observed', () => {
     const after = simulate(unread, plan(desired, unread, now));
     expect(ipsOf(after).get(renewed.publicKey)).toEqual(ipsOf(unread).get(server.publicKey));
     expect([...ipsOf(after).values()].flat().sort()).toEqual([...ipsOf(unread).values()].flat().sort());
+  });
+
+  it('adds no peer that would have none of the present prefixes', () => {
+    const far = peer(6, { address: address('10.77.0.6'), endpoint: dialled(6) });
+    const desired = desireFor(laptop, network([first, second, server, far, laptop], { routes: [route] }));
+    expect(plan(desired, unread, now)).toEqual([]);
+  });
+
+  it('changes neither key, port nor mark', () => {
+    const wanted = { ...before.config, listenPort: 51820, fwmark: 8349 };
+    const other = { ...device, publicKey: keyPair(9).publicKey } as Actual['device'];
+    for (const seen of [device, other])
+      expect(plan({ ...before, config: wanted }, { ...unread, device: seen }, now)).toEqual([]);
   });
 
   it('is taken back by the peers that were there before', () => {

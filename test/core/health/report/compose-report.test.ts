@@ -5,6 +5,7 @@ import {
   composeReport,
   formatReport,
   type HostObservation,
+  withProblem,
 } from '../../../../src/core/health/report/compose-report.ts';
 import { trackActivity } from '../../../../src/core/health/report/peer-activity.ts';
 import type { ActualPeer } from '../../../../src/core/host-state/actual.ts';
@@ -97,6 +98,39 @@ describe('a path', () => {
     ]);
   });
 
+  it('has what was received and what was sent apart', () => {
+    const earlier = [session(4, { rxBytes: 500, txBytes: 500 })];
+    const later = session(4, { rxBytes: 800_500, txBytes: 80_500 });
+    const activity = trackActivity(trackActivity(new Map(), earlier, 900), [later], 1_000);
+    expect(composeReport(observe([later], { activity })).paths[0]).toMatchObject({ rx_rate: 8_000, tx_rate: 800 });
+  });
+
+  it('has a handshake of now, where the clock of the handshake is ahead, and a bounded round trip', () => {
+    const rtts = new Map([[peer(4).publicKey, 90_000]]);
+    const { paths } = composeReport(observe([session(4, { latestHandshake: now + 60 })], { rtts }));
+    expect(formatReport({ paths }, now).paths).toEqual([{ peer: 4, path: 'direct', handshake_age: 0, rtt_ms: 60_000 }]);
+  });
+
+  it('is none to this host itself, under any of its keys', () => {
+    const twin = peer(5, { publicKey: keyPair(9).publicKey });
+    const keys = [peer(1).publicKey, twin.publicKey];
+    const entry = session(5, { publicKey: twin.publicKey });
+    const map = network([peer(1), twin]);
+    expect(pathsOf(observe([entry], { map }))).toEqual([[5, 'direct']]);
+    expect(pathsOf(observe([entry], { map, self: { id: 1, keys } }))).toEqual([]);
+  });
+
+  it('to a peer that has no allowed IPs for now is its own, where no relay has its address alone', () => {
+    const hub = session(4, { allowedIps: [hostPrefix(peer(4).address), range] });
+    expect(pathsOf(observe([session(2), hub]))).toEqual([
+      [4, 'direct'],
+      [2, 'direct'],
+      [3, 'relayed', 4],
+    ]);
+    const reached = [session(2, { allowedIps: [] }), hub];
+    expect(pathsOf(observe([session(2), hub], { reached }))[1]).toEqual([2, 'direct']);
+  });
+
   it('has the time of the handshake, the measured rates and the time of probes', () => {
     const earlier = [session(4, { rxBytes: 500, txBytes: 0 })];
     const rtts = new Map([[peer(4).publicKey, 12.345]]);
@@ -119,6 +153,10 @@ describe('a route', () => {
     expect(routesOf(taken)).toEqual([{ route: lan, connector: 4 }]);
     expect(routesOf(taken, { failed: [{ peer: 4, back: false }] })).toEqual([{ route: lan, connector: null }]);
     expect(routesOf([route('missing')])).toEqual([{ route: lan, connector: null }]);
+    const never = [session(4, { latestHandshake: null, rxBytes: 0 })];
+    expect(composeReport(observe(never, { routes: taken })).routes).toEqual([{ route: lan, connector: null }]);
+    const old = [session(4, { latestHandshake: now - 500 })];
+    expect(composeReport(observe(old, { routes: taken })).routes).toEqual([{ route: lan, connector: 4 }]);
   });
 
   it('that is served here says whether its LAN answers, as far as that is known', () => {
@@ -166,6 +204,16 @@ describe('a report', () => {
     const map = network([peer(1), ...many(600), connector], { cidr: prefix('10.78.0.0/16') });
     const reached = [{ publicKey: hub.publicKey, allowedIps: [...hub.allowedIps, map.cidr] }];
     expect(composeReport(observe([hub], { map, reached })).paths).toHaveLength(33);
+  });
+
+  it.each([
+    ['x'.repeat(300), 'x'.repeat(300)],
+    ['x'.repeat(301), `${'x'.repeat(297)}...`],
+    ['\u{1f600}'.repeat(301), `${'\u{1f600}'.repeat(297)}...`],
+    ['a\0b', 'ab'],
+  ])('has a problem within the limit, and nothing that a database refuses', (problem, sent) => {
+    expect(withProblem(composeReport(observe([])), problem).problem).toBe(sent);
+    expect(composeReport(observe([], { problem })).problem).toBe(sent);
   });
 
   it('leaves out what has no id of the contract', () => {

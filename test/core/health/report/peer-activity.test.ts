@@ -34,6 +34,8 @@ describe('rates', () => {
 
   it('begin again where a peer was taken out and added again', () => {
     expect(look([0, 9_000, 9_000], [30, 100, 100]).rates).toBeNull();
+    expect(look([0, 9_000, 9_000], [30, 9_500, 100]).rates).toBeNull();
+    expect(look([0, 9_000, 9_000], [30, 100, 9_500]).rates).toBeNull();
   });
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { emptyReport, type HostReport, type ObservedPath } from '../../../../src/core/health/report/compose-report.ts';
-import { compareReports, mergeReport } from '../../../../src/core/health/report/report-changes.ts';
+import { compareReports, mergeProbes, mergeReport } from '../../../../src/core/health/report/report-changes.ts';
 
 const path = (peer: number, changes: Partial<ObservedPath> = {}): ObservedPath => ({
   ...{ peer, path: 'direct', handshake: 1_000, rtt_ms: 20, rx_rate: 40_000, tx_rate: 0 },
@@ -57,6 +57,26 @@ describe('the changes of a report', () => {
     expect(changesOf(report({ paths: [path(2, changes), path(3)] })).figures).toEqual([]);
   });
 
+  it('are a transition where a relayed peer has another relay', () => {
+    const relayed = (via: number) => report({ paths: [path(2, { path: 'relayed', via }), path(3)] });
+    const { transitions } = compareReports(relayed(4), relayed(5), () => true);
+    expect(transitions).toEqual({ paths: [path(2, { path: 'relayed', via: 5 })] });
+  });
+
+  it.each(['rx_rate', 'tx_rate'])('are figures for another %s, up or down, beyond a floor and a share', (field) => {
+    const compare = (from: number, to: number) => {
+      const reports = [from, to].map((rate) => report({ paths: [path(2, { [field]: rate }), path(3)] }));
+      return compareReports(reports[0] as HostReport, reports[1] as HostReport, () => true).figures.length;
+    };
+    expect([compare(0, 5_000), compare(0, 5_001), compare(5_001, 0)]).toEqual([0, 1, 1]);
+    expect([compare(20_000, 30_000), compare(20_000, 30_001), compare(30_001, 20_000)]).toEqual([0, 1, 1]);
+  });
+
+  it('are all of it where a route is gone that is still in the network', () => {
+    const next = report({ routes: [] });
+    expect(changesOf(next).transitions).toEqual({ ...next, complete: true });
+  });
+
   it('are all of it where an entry is gone that is still in the network, and none for what left it', () => {
     const next = report({ paths: [path(3)] });
     expect(changesOf(next)).toEqual({ transitions: { ...next, complete: true }, figures: [] });
@@ -76,6 +96,14 @@ describe('what was reported', () => {
       transitions: null,
       figures: [path(3, { rtt_ms: 500 })],
     });
+  });
+
+  it('has the results of probes as the paths to these peers, with what is known of them', () => {
+    const merged = mergeProbes(before, [
+      { peer: 2, answered: false },
+      { peer: 9, answered: true },
+    ]);
+    expect(merged).toEqual(report({ paths: [path(2, { path: 'down' }), path(3), { peer: 9, path: 'direct' }] }));
   });
 
   it('has nothing of what left the network', () => {

@@ -71,6 +71,41 @@ describe('instances of a peer', () => {
     expect(observe('a', 'b', 'a', ['b', 63 * minute]).begins).toEqual([2, 3]);
   });
 
+  it('counts as a copy from half a minute after it was replaced, and not before', () => {
+    const returnAfter = (ms: number) => observe(['a', 0], ['b', 1_000], ['a', 1_000 + ms]).begins;
+    expect([returnAfter(29_999), returnAfter(30_000)]).toEqual([[], [2]]);
+  });
+
+  it('has copies since their first return, also after another one, after a restart, and after an hour without', () => {
+    const since = (at: number, ...requests: Request[]) => findCloned(observe(...requests).known, at * minute);
+    expect(since(5, 'a', 'b', 'a', 'b', 'a')).toBe(2 * minute);
+    expect(since(6, 'a', 'b', 'a', 'c')).toBe(2 * minute);
+    expect(since(6, 'a', 'b', 'a', 'c', 'd')).toBe(2 * minute);
+    expect(since(61, 'a', 'b', 'a', ['b', 61 * minute])).toBe(2 * minute);
+    expect(since(62, 'a', 'b', 'a', ['b', 62 * minute])).toBe(62 * minute);
+  });
+
+  it.each<[string, Instances]>([
+    ['the present one', { current: { id: 'a', since: 9 }, previous: [] }],
+    [
+      'an earlier one',
+      {
+        current: { id: 'a', since: 0 },
+        previous: [
+          { id: 'b', since: 0 },
+          { id: 'c', since: 9 },
+        ],
+      },
+    ],
+    ['a return', { current: { id: 'a', since: 0 }, previous: [], returned: { first: 0, last: 9 } }],
+    ['the first return', { current: { id: 'a', since: 0 }, previous: [], returned: { first: 8, last: 9 } }],
+  ])('has no instant later than now, whichever was by a clock that was ahead: %s', (_, known) => {
+    const { current, previous, returned } = clampInstances(known, 5);
+    const instants = [current, ...previous].map(({ since }) => since);
+    expect(Math.max(...instants, returned?.first ?? 0, returned?.last ?? 0)).toBe(5);
+    expect(clampInstances(known, 9)).toBe(known);
+  });
+
   it('that was found by a clock that was ahead has ended, and is found again by the right one', () => {
     const { known } = observe(['a', 60 * minute], ['b', 61 * minute], ['a', 62 * minute]);
     const clamped = clampInstances(known as Instances, 0);

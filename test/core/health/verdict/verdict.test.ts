@@ -107,6 +107,45 @@ describe('judgePeers', () => {
     expect(judge(peers, 1)?.state).toBe(state);
   });
 
+  it.each([
+    ['90 s', [peer(1, { silent: 90 }), peer(2)], longAgo, 'online'],
+    ['91 s', [peer(1, { silent: 91 }), peer(2)], longAgo, 'offline'],
+    ['90 s after a start', [peer(1, { silent: 300 }), peer(2)], now - 90, 'online'],
+    ['91 s after a start', [peer(1, { silent: 300 }), peer(2)], now - 91, 'offline'],
+    ['after a start, never stated to be online', [peer(1, { silent: 300, announced: 'offline' })], now - 60, 'offline'],
+    ['after a start, and never seen', [peer(1, { silent: null, announced: null })], now - 60, 'unknown'],
+    ['for good, once stated to be online', [peer(1, { silent: null }), peer(2)], longAgo, 'offline'],
+    ['for good, once stated to be offline', [peer(1, { silent: null, announced: 'offline' })], longAgo, 'offline'],
+  ] as const)('a peer that was not seen for %s', (_, peers, since, state) => {
+    expect(judge(peers, 1, since)?.state).toBe(state);
+  });
+
+  it.each([
+    ['an answer a minute ago', { 1: [true, 60] }, 'online'],
+    ['an answer more than a minute ago', { 1: [true, 61] }, 'offline'],
+  ] as const)('of probes count those of the last minute: %s', (_, probes, state) => {
+    expect(judge([peer(1, { silent: 300, lost: 290 }), peer(2, { probes })], 1)?.state).toBe(state);
+  });
+
+  it.each([
+    ['an answer at that moment', { 1: [true, 20] }, 1, 1],
+    ['an answer a second later', { 1: [true, 19] }, 1, 1],
+    ['an answer before', { 1: [true, 21] }, 0, 0],
+    ['silence after the shortest probe', { 1: [false, 17] }, 0, 1],
+    ['silence sooner than a probe takes', { 1: [false, 18] }, 0, 0],
+  ] as const)('of probes count those since the connection was lost: %s', (_, probes, reachableBy, witnesses) => {
+    expect(judge([peer(1, lost), peer(2, { probes })], 1)).toMatchObject({ reachableBy, witnesses });
+  });
+
+  it('has no witness in itself, nor in a host that is dead by probes', () => {
+    expect(judge([peer(1, { silent: 300, paths: { 1: 'direct' } }), peer(2)], 1)).toMatchObject({ witnesses: 0 });
+    expect(judge([peer(1, { paths: { 1: 'direct' } })], 1)).toMatchObject({ reachableBy: 0, witnesses: 0 });
+    const dead = peer(3, { ...lost, paths: { 1: 'direct' } });
+    const peers = [peer(1, { silent: 300 }), peer(2, { probes: { 3: [false, 10] } }), dead];
+    expect(judge(peers, 3)?.state).toBe('offline');
+    expect(judge(peers, 1)).toMatchObject({ state: 'offline', witnesses: 0 });
+  });
+
   it('a peer that made a request since it lost its connection is online, whatever hosts found', () => {
     expect(judge([peer(1, { silent: 1 }), peer(2, { probes: silence })], 1)).toMatchObject({
       state: 'online',
@@ -193,6 +232,47 @@ describe('judgeRoute', () => {
     expect(verdict).toMatchObject({ state: 'unknown', connector: null, standby: [1, 2] });
     expect(verdict.why).toBe('the only host that uses it has never reached a connector of it');
     expect(judgeRoute([connector(1, { state: 'offline' })], [], { ...statedUp, isUnreached: true }).state).toBe('dead');
+  });
+
+  it('is up where a host uses it, also one that has never reached the others', () => {
+    const verdict = judgeRoute([connector(1)], [{ connector: 1, lostAt: null }], { ...statedUp, isUnreached: true });
+    expect(verdict).toMatchObject({ state: 'up', connector: 1 });
+    for (const isStatedUp of [true, false])
+      expect(judgeRoute([connector(1)], [], { now, isStatedUp, isUnreached: true }).state).toBe('unknown');
+  });
+
+  it.each([
+    ['none', [], 'no connector serves it'],
+    [
+      'one that withdrew it',
+      [connector(1, { isWithdrawn: true, isLanDown: true })],
+      'each of its connectors has taken it out of service',
+    ],
+    [
+      'one that is offline, its LAN down before',
+      [connector(1, { isLanDown: true, state: 'offline' })],
+      'its LAN does not answer at any of its connectors',
+    ],
+    ['one that is offline', [connector(1, { state: 'offline' })], 'each of its connectors is offline'],
+  ] as const)('is dead for the first reason that holds, of connectors: %s', (_, connectors, why) => {
+    expect(judgeRouteBy(connectors, [null])).toMatchObject({ state: 'dead', why });
+  });
+
+  it('names each connector that never answered, in service or not', () => {
+    const facts = { hasAnswered: false };
+    const connectors = [connector(1), connector(2, facts), connector(3, { ...facts, isWithdrawn: true })];
+    expect(judgeRouteBy(connectors, [1]).neverAnswered).toEqual([2, 3]);
+    expect(judgeRouteBy([connector(4, { ...facts, state: 'offline' })], [null]).neverAnswered).toEqual([4]);
+  });
+
+  it('counts no vote for a connector that cannot serve it', () => {
+    const connectors = [connector(1, { state: 'offline' }), connector(2), connector(3)];
+    expect(judgeRouteBy(connectors, [1, 1, 3])).toMatchObject({ connector: 3, why: '1 of 3 hosts uses it' });
+    expect(judgeRouteBy(connectors, [9])).toMatchObject({
+      state: 'up',
+      connector: 2,
+      why: 'no host reports to use it',
+    });
   });
 
   it('has a connector that never answered for no standby', () => {
