@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createAddressCheck, findReceiver, hostOf } from '../../../src/control-plane/health/receiver-addresses.ts';
-import type { Prefix } from '../../../src/core/net/cidr.ts';
+import { addressIn, familyOf, type Prefix, parsePrefix, rangeOf } from '../../../src/core/net/cidr.ts';
 
 const refuse = createAddressCheck([], false);
 
@@ -43,6 +43,36 @@ describe('over https', () => {
       expect(refuse(address)).toBeNull();
     },
   );
+});
+
+test.each([
+  ['0.0.0.0/8', 'unspecified'],
+  ['10.0.0.0/8', 'private'],
+  ['100.64.0.0/10', 'shared (CGNAT)'],
+  ['127.0.0.0/8', 'loopback'],
+  ['169.254.0.0/16', 'link-local'],
+  ['172.16.0.0/12', 'private'],
+  ['192.0.0.0/24', 'special'],
+  ['192.168.0.0/16', 'private'],
+  ['198.18.0.0/15', 'special'],
+  ['224.0.0.0/4', 'multicast'],
+  ['240.0.0.0/4', 'reserved'],
+  ['::1/128', 'loopback'],
+  ['2001::/32', 'special'],
+  ['2002::/16', 'special'],
+  ['2000::/3', null],
+  ['fc00::/7', 'private'],
+  ['fe80::/10', 'link-local'],
+  ['ff00::/8', 'multicast'],
+] as const)('the first and the last address of %s are %s, and none next to them', (text, reason) => {
+  const prefix = parsePrefix(text);
+  const { first, last } = rangeOf(prefix);
+  const family = familyOf(prefix);
+  const reasonOf = (address: bigint) => refuse(addressIn(family, address));
+  expect([reasonOf(first), reasonOf(last)]).toEqual([reason, reason]);
+  const highest = (1n << (family === 4 ? 32n : 128n)) - 1n;
+  const outside = [first - 1n, last + 1n].filter((address) => address >= 0n && address <= highest);
+  for (const address of outside) expect(reasonOf(address)).not.toBe(reason);
 });
 
 test('plain http goes to addresses that are allowed, and to no others', () => {

@@ -1,0 +1,111 @@
+import { expect, test } from 'vitest';
+import { pruneAudit, pruneEvents } from '../../../src/control-plane/service/retention.ts';
+import type { Tables } from '../../../src/control-plane/store/tables.ts';
+import { ago, day, type Rows, readTime, withRows } from '../store/stored-rows.ts';
+
+const pause = async () => undefined;
+
+/** Whether a caller can make entries of this action again and again without limit. */
+const actions = {
+  ...{ 'login.refused': true, login: true, logout: true, 'session.revoke': true },
+  ...{ 'token.create': true, 'token.revoke': true, 'password.change': true, 'password.refused': true },
+  ...{ 'network.create': true, 'network.update': true, 'network.delete': true },
+  ...{ 'key.create': false, 'key.revoke': false, 'peer.enroll': false, 'peer.replace': false, 'peer.update': false },
+  ...{ 'peer.suspend': false, 'peer.resume': false, 'peer.expire': false, 'peer.delete': false },
+  ...{ 'user.create': false, 'user.update': false, 'user.delete': false, 'password.reset': false },
+};
+
+const addEntries = ({ db, organization }: Rows, entries: readonly { action: string; at: string }[]) =>
+  db
+    .insertInto('audit_entries')
+    .values(
+      entries.map(({ action, at }) => ({
+        ...{ organization_id: organization, at, actor_kind: 'system' as const, action },
+        ...{ target_kind: 'user' as const, details: '{}' },
+      })),
+    )
+    .execute();
+
+test.each([1, 7, 500])(
+  'of each action that can be repeated without limit the newest entries are kept, in batches of %i',
+  (batch) =>
+    withRows(async (rows) => {
+      const names = Object.keys(actions);
+      for (const seconds of [30, 20, 10])
+        await addEntries(
+          rows,
+          names.map((action) => ({ action, at: ago(seconds * 1000) })),
+        );
+      await pruneAudit({ db: rows.db, readTime }, { days: 365, mostOfEach: 2, batch, pause });
+      const left = await rows.db.selectFrom('audit_entries').select(['action', 'at']).orderBy('id').execute();
+      const expected = Object.entries(actions).map(([action, isRepeatable]) => [
+        action,
+        (isRepeatable ? [20, 10] : [30, 20, 10]).map((seconds) => ago(seconds * 1000)),
+      ]);
+      const instantsOf = (action: string) => left.filter((each) => each.action === action).map(({ at }) => at);
+      expect(names.map((action) => [action, instantsOf(action)])).toEqual(expected);
+    }),
+);
+
+interface Kept {
+  readonly table: keyof Tables;
+  readonly column: string;
+  readonly days: number;
+  readonly add: (rows: Rows, at: string, id: number) => Promise<unknown>;
+}
+
+/** What is kept for some days; the audit log for as long as the operator says. */
+const auditDays = 10;
+const kept: readonly Kept[] = [
+  {
+    ...{ table: 'audit_entries', column: 'at', days: auditDays },
+    add: (rows, at) => addEntries(rows, [{ action: 'peer.enroll', at }]),
+  },
+  {
+    ...{ table: 'former_identities', column: 'removed_at', days: auditDays },
+    add: ({ db, network }, removed_at, id) =>
+      db
+        .insertInto('former_identities')
+        .values({ network_id: network, identity_key: `${id}`, removed_at })
+        .execute(),
+  },
+  {
+    ...{ table: 'deleted_networks', column: 'deleted_at', days: 90 },
+    add: ({ db, organization }, deleted_at, network_id) =>
+      db
+        .insertInto('deleted_networks')
+        .values({ network_id, organization_id: organization, name: 'n', nonce: 'n', deleted_at })
+        .execute(),
+  },
+  {
+    ...{ table: 'deliveries', column: 'created_at', days: 7 },
+    add: ({ db }, created_at, event_id) =>
+      db
+        .insertInto('deliveries')
+        .values({ event_id, body: '{}', created_at, attempts: 0, next_at: created_at })
+        .execute(),
+  },
+  {
+    ...{ table: 'events', column: 'at', days: 30 },
+    add: ({ db, network }, at) =>
+      db.insertInto('events').values({ network_id: network, at, type: 'peer.online', details: '{}' }).execute(),
+  },
+];
+
+test('each kind of record goes after its days, and not before', () =>
+  withRows(async (rows) => {
+    const instants = (days: number) => [ago(days * day + 1), ago(days * day), ago(0)];
+    for (const { days, add } of kept) for (const [id, at] of instants(days).entries()) await add(rows, at, id + 1);
+    await pruneAudit({ db: rows.db, readTime }, { days: auditDays, pause });
+    await pruneEvents({ db: rows.db, readTime }, { pause });
+    const left = await Promise.all(
+      kept.map(async ({ table, column }) => {
+        const read = rows.db
+          .selectFrom(table as 'events')
+          .select(column as 'at')
+          .orderBy(column as 'at');
+        return [table, (await read.execute()).map((row) => Object.values(row)[0])];
+      }),
+    );
+    expect(left).toEqual(kept.map(({ table, days }) => [table, instants(days).slice(1)]));
+  }));

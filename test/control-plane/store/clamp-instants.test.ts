@@ -1,0 +1,99 @@
+import { expect, test } from 'vitest';
+import { freshLoginMs } from '../../../src/control-plane/domain/login-age.ts';
+import { clampInstants } from '../../../src/control-plane/store/clamp-instants.ts';
+import { ago, day, now, type Rows, withRows } from './stored-rows.ts';
+
+const hour = 3600 * 1000;
+const [past, present, future] = [ago(1), ago(0), ago(-1)];
+
+test.each(['last_seen', 'reported_at', 'lost_at'] as const)(
+  '%s of a host is never later than now: only a later one is corrected, and nothing else of its row',
+  (column) =>
+    withRows(async ({ db, addPeer }) => {
+      const others = { version: '1', announced: 'online', last_seen: past, reported_at: past, lost_at: past } as const;
+      for (const at of [past, present, future]) await addPeer({}, { ...others, [column]: at });
+      await clampInstants(db, new Date(now));
+      const rows = await db.selectFrom('peer_health').selectAll().orderBy('peer_id').execute();
+      expect(rows).toMatchObject([past, present, present].map((at) => ({ ...others, [column]: at })));
+    }),
+);
+
+/** Adds a row that expires. */
+const add = {
+  enrollment_keys: ({ db, network }, created_at, expires_at) =>
+    db.insertInto('enrollment_keys').values({
+      ...{ network_id: network, name: 'k', token_hash: `${created_at} ${expires_at}`, max_uses: 1, uses: 0 },
+      ...{ created_at, expires_at: expires_at ?? '' },
+    }),
+  sessions: ({ db }, created_at, expires_at, user_id) =>
+    db.insertInto('sessions').values({
+      ...{ user_id, name: 's', token_hash: `${created_at} ${expires_at}`, created_at, expires_at: expires_at ?? '' },
+    }),
+  personal_tokens: ({ db }, created_at, expires_at, user_id) =>
+    db.insertInto('personal_tokens').values({
+      ...{ user_id, name: 't', token_hash: `${created_at} ${expires_at}`, created_at, expires_at },
+    }),
+} satisfies Record<
+  string,
+  (rows: Rows, created_at: string, expires_at: string | null, user: number) => { execute(): Promise<unknown> }
+>;
+
+test.each(['enrollment_keys', 'sessions', 'personal_tokens'] as const)(
+  'of %s those of the future begin now, and live no longer than they were made for',
+  (table) =>
+    withRows(async (rows) => {
+      const user = await rows.addUser();
+      const ahead = 3 * day;
+      for (const created of [past, present, ago(-ahead)]) {
+        const end = new Date(Date.parse(created) + 2 * hour).toISOString();
+        await add[table](rows, created, end, user).execute();
+      }
+      await clampInstants(rows.db, new Date(now));
+      const read = rows.db.selectFrom(table).select(['created_at', 'expires_at']).orderBy('id');
+      // A login of unknown age proves no password.
+      const begin = table === 'sessions' ? ago(freshLoginMs + 1) : present;
+      expect(await read.execute()).toEqual([
+        { created_at: past, expires_at: ago(1 - 2 * hour) },
+        { created_at: present, expires_at: ago(-2 * hour) },
+        { created_at: begin, expires_at: ago(-2 * hour) },
+      ]);
+    }),
+);
+
+test('a token without an end stays without one, and its last use is not later than now', () =>
+  withRows(async (rows) => {
+    await add.personal_tokens(rows, future, null, await rows.addUser()).execute();
+    await rows.db.updateTable('personal_tokens').set({ last_used_at: future }).execute();
+    await clampInstants(rows.db, new Date(now));
+    const token = { created_at: present, expires_at: null, last_used_at: present };
+    expect(await rows.db.selectFrom('personal_tokens').selectAll().execute()).toMatchObject([token]);
+  }));
+
+test('a message of the future is dropped, and an event for the webhook is due now unless a retry waits for it', () =>
+  withRows(async ({ db, network, addPeer }) => {
+    const peer_id = await addPeer();
+    for (const created_at of [past, present, future])
+      await db
+        .insertInto('peer_messages')
+        .values({ network_id: network, peer_id, kind: 'probe', data: '{}', created_at })
+        .execute();
+    const deliveries = [
+      [0, past, past],
+      [0, future, present],
+      [0, ago(-2 * hour), present],
+      [1, past, past],
+      [1, future, future],
+      [1, ago(-hour), ago(-hour)],
+      [1, ago(-hour - 1), present],
+    ] as const;
+    for (const [attempts, next_at] of deliveries)
+      await db
+        .insertInto('deliveries')
+        .values({ event_id: 1, body: '{}', created_at: past, attempts, next_at })
+        .execute();
+    await clampInstants(db, new Date(now));
+    const messages = await db.selectFrom('peer_messages').select('created_at').orderBy('id').execute();
+    expect(messages.map(({ created_at }) => created_at)).toEqual([past, present]);
+    const due = await db.selectFrom('deliveries').select('next_at').orderBy('id').execute();
+    expect(due.map(({ next_at }) => next_at)).toEqual(deliveries.map(([, , after]) => after));
+  }));
