@@ -6,12 +6,14 @@ import { type OfficePeer, startOffice } from './office.ts';
 
 test('a report is merged into the earlier ones, and a complete one replaces them', async () => {
   const { one, two, three, report, health } = await startOffice();
+  // The range of the network stands for relaying.
+  const routes = ['192.168.1.0/24', '10.77.0.0/24'].map((route) => ({ route, connector: two.id }));
   const reply = await report(one, {
     paths: [
       { peer: two.id, path: 'direct', rtt_ms: 1.26 },
       { peer: three.id, path: 'relayed', via: two.id },
     ],
-    routes: [{ route: '192.168.1.0/24', connector: two.id }],
+    routes,
     drift: 2,
   });
   expect(reply.status).toBe(200);
@@ -23,7 +25,7 @@ test('a report is merged into the earlier ones, and a complete one replaces them
       { peer: three.id, path: 'relayed', via: two.id },
       { peer: two.id, path: 'down' },
     ],
-    routes: [{ route: '192.168.1.0/24', connector: two.id }],
+    routes,
   });
   await report(one, { problem: null });
   expect(await read()).toMatchObject({ drift: 2, problem: null });
