@@ -70,4 +70,22 @@ describe('selectConflictingProcesses', () => {
       ['nft', 43, undefined],
     ]);
   });
+
+  const names = (...args: string[]) => selectConflictingProcesses([at(5, 1, ...args)], self).map(({ name }) => name);
+
+  test.each(['ip', 'wg', 'nft', 'ifconfig', 'route', 'sysctl', 'nmcli', 'networkctl', 'iptables', 'ip6tables-restore'])(
+    'selects %s while it changes something, and not while it only reads',
+    (tool) => {
+      expect(names(tool, 'set', 'x')).toEqual([tool]);
+      for (const reading of ['monitor', 'show', 'list', 'get', '-L', '-S']) expect(names(tool, reading)).toEqual([]);
+    },
+  );
+
+  test('selects daemons of each kind by their names alone, and whatever is called like wg-quick', () => {
+    const daemons =
+      'systemd-networkd dhcpcd cloud-init keepalived bird babeld firewalld dockerd kubelet tailscaled openvpn';
+    for (const daemon of [...daemons.split(' '), 'wg-easy', 'wg-portal'])
+      expect(names(daemon, 'show')).toEqual([daemon]);
+    for (const other of ['wg-', 'wg-0', 'bash', 'systemd', 'iproute', 'ipset']) expect(names(other, 'set')).toEqual([]);
+  });
 });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { CpnError, InvalidValue } from '../../../../src/core/errors/index.ts';
+import { routeTables } from '../../../../src/core/host-state/marks.ts';
 import { formatRule } from '../../../../src/core/host-state/policy-rule.ts';
 import { parseAddress, parsePrefix } from '../../../../src/core/net/cidr.ts';
 import type { LinkCommand } from '../../../../src/core/reconcile/step.ts';
@@ -84,6 +85,50 @@ describe('parseShown', () => {
       [31570, 'from 203.0.113.5/32 lookup main', '157'],
       [31571, 'from all to 198.51.100.0/24 lookup main', '157'],
       [32766, 'from all lookup main', 'kernel'],
+    ]);
+  });
+
+  test.each(['6', '7', '8', 'blackhole', 'unreachable', 'prohibit'])(
+    'a route of type %s refuses its prefix',
+    (type) => {
+      const routes = [
+        { type, dst: '10.9.0.0/16' },
+        { type, dst: '10.8.0.0/16', table: '254' },
+        { type, dst: 'default' },
+        { type, dst: '10.7.0.0/16', table: '77' },
+        { type: '1', dst: '10.6.0.0/16', dev: 'wg0' },
+      ];
+      expect(parseShown(`[]\n${JSON.stringify(routes)}\n[]\n[]\n`).refusing).toEqual([
+        ...['10.9.0.0/16', '10.8.0.0/16', '0.0.0.0/0'],
+      ]);
+    },
+  );
+
+  test.each([
+    [{ type: '9', protocol: '157' }, true],
+    [{ type: 'throw', protocol: '157' }, true],
+    [{ type: '9', protocol: '4' }, false],
+    [{ type: '7', protocol: '157' }, false],
+  ])('a throw route is ours by type and protocol: %j', (route, isOurs) => {
+    const table = String(routeTables.first);
+    const routes = [
+      { ...route, dst: '10.9.0.0/16', table },
+      { ...route, dst: '10.8.0.0/16', table: '254' },
+    ];
+    const { throwRoutes } = parseShown(`[]\n${JSON.stringify(routes)}\n[]\n[]\n`);
+    expect(throwRoutes).toEqual(isOurs ? [{ prefix: '10.9.0.0/16', table }] : []);
+  });
+
+  test('a link has a carrier unless it says otherwise, and its kind, master and other end', () => {
+    const link = {
+      ...{ ifname: 'v0', mtu: 1500, flags: ['UP'], master: 'br0', link: 'v1', addr_info: [] },
+      linkinfo: { info_kind: 'tun', info_data: { type: 'tap', vnet_hdr: true } },
+    };
+    const without = { ifname: 'eth0', mtu: 1500, flags: ['UP', 'NO-CARRIER'] };
+    const { links } = parseShown(`${JSON.stringify([link, without])}\n[]\n[]\n[]\n`);
+    expect(links).toMatchObject([
+      { carrier: true, kind: 'tun', master: 'br0', lower: 'v1', isTap: true, hasVirtioHeader: true },
+      { carrier: false, kind: null, master: null, lower: null, isTap: false, hasVirtioHeader: false },
     ]);
   });
 

@@ -87,6 +87,16 @@ describe('parseRules', () => {
     expect(parseRules(text)).toEqual(['forward (no comment)', 'postrouting cpn masquerade 1a2b3c4d']);
   });
 
+  test('shows what disables correct rules: another policy, and a table with flags', () => {
+    const rule = { rule: { chain: 'forward', comment: 'cpn a 1' } };
+    const read = (...objects: object[]) => parseRules(JSON.stringify({ nftables: [...objects, rule] }));
+    const chain = (policy?: string) => ({ chain: { name: 'forward', ...(policy && { policy }) } });
+    expect(read({ table: { name: 'cpn_a' } }, chain('accept'), chain())).toEqual(['forward cpn a 1']);
+    expect(read(chain('drop'))).toEqual(['forward (policy drop)', 'forward cpn a 1']);
+    expect(read({ table: { name: 'cpn_a', flags: ['dormant'] } })).toEqual(['(table with flags)', 'forward cpn a 1']);
+    expect(read({ table: { name: 'cpn_a', flags: 'cpn_a' } })).toEqual(['(table with flags)', 'forward cpn a 1']);
+  });
+
   test.each(['', '[]', 'null', '{"nftables": 1}', 'x'])('refuses %j', (text) => {
     expect(() => parseRules(text)).toThrow(InvalidValue);
   });
