@@ -2,7 +2,7 @@ import { BadReply, Refused } from '../core/errors/index.ts';
 import type { ServiceAddress } from '../core/net/service-address.ts';
 import { HttpClient } from './http/client.ts';
 import type { ClientOptions } from './http/client-options.ts';
-import { resolvePath } from './http/raw-path.ts';
+import { resolvePath } from './http/target.ts';
 import type { RawRequest } from './raw-service.ts';
 
 const description = '/docs/api/openapi.json';

@@ -9,7 +9,7 @@ import { HttpClient } from './http/client.ts';
 import type { ClientOptions } from './http/client-options.ts';
 import type { HttpMessage, ReplyHead, ReplyLimits } from './http/connection.ts';
 import { openContent, type RawBody } from './http/raw-body.ts';
-import { resolvePath } from './http/raw-path.ts';
+import { resolvePath } from './http/target.ts';
 import { readPages } from './pages.ts';
 
 /** Any operation of the service, as a person wrote it. */

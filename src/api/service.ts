@@ -1,5 +1,5 @@
 import type { Report } from '../contract/health.ts';
-import type { PeerMessage } from '../contract/message.ts';
+import type { PeerMessage } from '../contract/network.ts';
 import type { PeerType } from '../contract/peer.ts';
 import type { IdentityKey, KeyProof } from '../core/crypto/identity.ts';
 import type { PublicKey } from '../core/crypto/keys.ts';

@@ -2,10 +2,10 @@ import type { ListeningUser, PeerService, ServiceDescription } from '../api/serv
 import type { Feature } from '../core/map/features.ts';
 import type { Resolved } from '../core/names/resolved-names.ts';
 import type { ServiceAddress } from '../core/net/service-address.ts';
+import type { Change } from '../core/reconcile/change.ts';
 import type { Host } from '../host/host.ts';
 import type { HostStore } from '../store/store.ts';
 import type { EvaluationCache } from './evaluation-cache.ts';
-import type { Meter } from './meter.ts';
 import type { SavedConfigs } from './saved-configs.ts';
 
 /** The dependencies of all use cases; cli/context creates them. */
@@ -107,3 +107,30 @@ export interface Log {
 export function secondsNow(tools: Pick<Tools, 'now'>): number {
   return Math.floor(tools.now().getTime() / 1000);
 }
+
+/** The outcome of a pass. `postponed` is recurring drift that is left to a later pass. */
+export type PassOutcome = (typeof passOutcomes)[number];
+export const passOutcomes = ['steady', 'changed', 'repaired', 'postponed', 'failed'] as const;
+
+/** Counts the daemon's work for a network, for its metrics. Never throws. */
+export interface Meter {
+  /** The network is reconciled from now on: its counters start at zero. */
+  begin(link: string): void;
+  /** A pass ended after the given seconds. */
+  passed(link: string, outcome: PassOutcome, seconds: number): void;
+  /** A pass made these changes: to repair drift, or because the network changed. */
+  changed(link: string, changes: readonly Change[], isDrift: boolean): void;
+  /** Routes, or the relaying of the network's range, moved from one connector to another. */
+  failedOver(link: string): void;
+  /** A call to the control plane failed after all its retries, with an error of that name. */
+  callFailed(link: string, operation: string, error: string): void;
+}
+
+/** Counts nothing: for commands, which have no metrics. */
+export const noMeter: Meter = {
+  begin: () => {},
+  passed: () => {},
+  changed: () => {},
+  failedOver: () => {},
+  callFailed: () => {},
+};

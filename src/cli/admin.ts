@@ -9,11 +9,9 @@ import { expectCpnError, quote, WrongUsage } from '../core/errors/index.ts';
 import { comparePeerIds, type Id } from '../core/map/model.ts';
 import { describeList, findNamed as matchNamed, type Naming } from '../core/names/find-named.ts';
 import { type ServiceAddress, withAuthorities } from '../core/net/service-address.ts';
-import { readCaFile } from './input/ca-file.ts';
 import type { Input } from './input/input.ts';
-import { readProxy, withEnvironmentProxy } from './input/proxy.ts';
 import { readToken } from './input/secrets.ts';
-import { readServiceAddress } from './input/service-address.ts';
+import { readCaFile, readProxy, readServiceAddress, withEnvironmentProxy } from './input/service-address.ts';
 import { printRemark, warn } from './output/output.ts';
 
 /** The control plane of an administrator's requests, and the token for it. Null without a login. */

@@ -1,6 +1,6 @@
 import { exitCodeOf, exitCodes } from './exit-code.ts';
+import { nameFlags } from './input/flags.ts';
 import { Input } from './input/input.ts';
-import { nameFlags } from './input/name-flags.ts';
 import { endStep, printError } from './output/output.ts';
 import { showGroup, showHelp, showStart } from './output/start-screen.ts';
 import { type Command, groups } from './parse/command.ts';

@@ -38,3 +38,11 @@ export const AuditEntry = z
   })
   .meta({ id: 'AuditEntry' });
 export type AuditEntry = z.infer<typeof AuditEntry>;
+
+/** A search compares each entry with each of its words. */
+export const mostSearchWords = 5;
+
+/** The distinct words of a search in lower case. */
+export const searchWords = (search: string): string[] => [
+  ...new Set(search.toLowerCase().split(/\s+/).filter(Boolean)),
+];

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { mostProbed } from './message.ts';
+import { mostProbed } from './network.ts';
 import { identifier, instant, nameShown, text } from './text.ts';
 
 /** How a host reaches a peer, by its own measurements. */

@@ -31,9 +31,8 @@ import type { Context } from './service/context.ts';
 import { type ExpiryTimer, expirePeers, startExpiry } from './service/expiry.ts';
 import { createPeerChangeLimit } from './service/peer-change-limit.ts';
 import { pruneAuditDaily, pruneEventsHourly } from './service/retention.ts';
-import { readDatabaseTime } from './store/database.ts';
+import { type ControlPlaneStore, readDatabaseTime, type Topic } from './store/database.ts';
 import { openStore } from './store/sqlite/store.ts';
-import type { ControlPlaneStore, Topic } from './store/store.ts';
 
 export interface ServeOptions {
   readonly host: string;

@@ -2,7 +2,7 @@ import { existsSync, watch } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { CpnError, DiskFailed, UnreadableFile } from '../core/errors/index.ts';
 import { moveFile, removeFile, removeLeftovers, replaceFile } from './files/atomic-file.ts';
-import { expectedError, finallyDo } from './files/do-then.ts';
+import { expectedError, finallyDo } from './files/disk.ts';
 import { FileCache } from './files/file-cache.ts';
 import { closeFile, type Guarded, isExposed, type OnExposure, secureFolder } from './files/file-trust.ts';
 import { listLinks, makeFolder, removeFolder } from './files/folder.ts';

@@ -4,7 +4,7 @@ import type { Secret } from '../core/crypto/secret.ts';
 import { UnreadableFile } from '../core/errors/index.ts';
 import type { ServiceAddress } from '../core/net/service-address.ts';
 import { readText, removeFile, replaceFile } from './files/atomic-file.ts';
-import { expectedError } from './files/do-then.ts';
+import { expectedError } from './files/disk.ts';
 import { formatServiceAddress, parseAs, secret, serviceAddress } from './files/file-schema.ts';
 import { closeFile, type OnExposure, refuseForeign, secureFolder } from './files/file-trust.ts';
 import { makeFolder } from './files/folder.ts';

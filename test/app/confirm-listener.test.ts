@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { confirmListener } from '../../src/app/confirm-listener.ts';
+import { confirmListener } from '../../src/app/access.ts';
 
 const service = { url: 'http://127.0.0.1:8787', insecureHttp: false };
 const of = (user: number, description: string, isLoginUser = false, previousUser: string | null = null) => ({

@@ -9,7 +9,7 @@ import {
   viewPeers,
   writeView,
 } from '../../src/console/logic/peers/peer-list.ts';
-import { searchPeers } from '../../src/console/logic/peers/search.ts';
+import { searchPeers } from '../../src/console/logic/peers/peer-text.ts';
 import type { PeerHealth, PeerPath } from '../../src/contract/health.ts';
 import type { Peer } from '../../src/contract/peer.ts';
 

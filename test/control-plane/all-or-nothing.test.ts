@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import type { PeerMessage } from '../../src/contract/message.ts';
+import type { PeerMessage } from '../../src/contract/network.ts';
 import { Evaluator } from '../../src/control-plane/health/evaluate.ts';
 import { observeInstances } from '../../src/control-plane/health/observe-instances.ts';
 import { ChangeNotifier } from '../../src/control-plane/push/change-notifier.ts';

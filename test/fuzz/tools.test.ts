@@ -15,11 +15,11 @@ import { isLossReport, parseEvent } from '../../src/host/linux/monitor/parse-eve
 import { parseFilterTables } from '../../src/host/linux/nft/filter-tables.ts';
 import { parseLegacyTables } from '../../src/host/linux/nft/legacy-tables.ts';
 import { parseRules } from '../../src/host/linux/nft/own-table.ts';
-import { mayAdminister } from '../../src/host/linux/privilege.ts';
+import { mayAdminister } from '../../src/host/linux/process-files.ts';
 import { parseSshClients } from '../../src/host/linux/ssh-clients.ts';
 import { parseResolvers } from '../../src/host/linux/stubs/settings.ts';
 import { gatherUnderlay } from '../../src/host/linux/underlay.ts';
-import { splitLines } from '../../src/host/process/lines.ts';
+import { splitLines } from '../../src/host/process/shell-pool.ts';
 import { readAddress } from '../../src/host/read-address.ts';
 import { parseDump } from '../../src/host/wireguard/dump.ts';
 import { digestDevices } from '../../src/host/wireguard/watch-devices.ts';

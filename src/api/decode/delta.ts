@@ -3,8 +3,7 @@ import { applyDelta, deltaManipulation, findInvalid } from '../../core/map/apply
 import type { NetworkMap, PeerId } from '../../core/map/model.ts';
 import { aliases } from '../aliases.ts';
 import type { Reply } from '../http/attempt.ts';
-import { Field } from './field.ts';
-import { decodeId, sameId } from './id.ts';
+import { decodeId, Field, sameId } from './field.ts';
 import { decodeRevision, entityTag } from './map.ts';
 import { decodeNetwork, decodePeers, maxPeers } from './network.ts';
 

@@ -13,8 +13,7 @@ import {
   readGivenPeers,
   readRemarks,
 } from './config.ts';
-import { Field, type Source } from './field.ts';
-import { decodeId } from './id.ts';
+import { decodeId, Field, type Source } from './field.ts';
 import { decodeToken, entityTag } from './map.ts';
 import {
   decodeNetworkRoutes,

@@ -1,8 +1,8 @@
 import type { Secret } from '../../core/crypto/secret.ts';
 import { BadReply, InvalidValue } from '../../core/errors/index.ts';
+import type { Id } from '../../core/map/model.ts';
 import type { Aliases } from '../aliases.ts';
 import { sanitizeForMessage } from '../http/sanitize-for-message.ts';
-import { readInstant } from './instant.ts';
 
 /** Where a reply came from, and what must not be shown of it. */
 export interface Source {
@@ -177,4 +177,51 @@ const maxParsed = 300;
 
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/**
+ * A number, or a word of at most 255 characters: whatever it is, it is only ever compared, shown
+ * and sent back.
+ */
+export function decodeId(field: Field): Id {
+  const { value } = field;
+  // A whole number that is not safe was read as another one.
+  const isExact = Number.isSafeInteger(value) || (Number.isFinite(value) && !Number.isInteger(value));
+  if (typeof value === 'number' && isExact) return value;
+  // It becomes a segment of a path, where dots would climb.
+  if (typeof value === 'string' && /^(?!\.{1,2}$)[\x21-\x7e]{1,255}$/.test(value)) return value;
+  throw field.wrong('is neither a number nor a word of at most 255 characters');
+}
+
+/** True of one id in either of the forms that a service may write it in. */
+export function sameId(one: Id, other: Id | null): boolean {
+  return String(one) === String(other);
+}
+
+/**
+ * Writes an instant in ISO 8601 and UTC, whatever form a service gives it in; null for what is
+ * none. A date without an offset is in UTC: it comes from a database, and it does not depend on
+ * this host's time zone.
+ */
+export function readInstant(given: string | number): string | null {
+  const isSeconds = typeof given === 'number' && Math.abs(given) < mostSeconds;
+  const time = typeof given === 'number' ? given * (isSeconds ? 1000 : 1) : Date.parse(withOffset(given.trim()));
+  return Number.isNaN(time) || Math.abs(time) > mostMs ? null : new Date(time).toISOString();
+}
+
+/**
+ * A count below this is of seconds, else of milliseconds: it stands for the year 5138 or for 1973.
+ */
+const mostSeconds = 1e11;
+
+/** ECMA-262, 21.4.1.1: what a Date can hold. */
+const mostMs = 8.64e15;
+
+/**
+ * `2030-01-31 12:00:00`, as SQL writes it, and ISO 8601 without an offset, are local time to
+ * Date.parse.
+ */
+function withOffset(text: string): string {
+  const [, day, time] = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?)$/i.exec(text) ?? [];
+  return day === undefined || time === undefined ? text : `${day}T${time.replace(',', '.')}Z`;
 }

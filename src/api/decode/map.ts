@@ -1,8 +1,7 @@
 import { Secret } from '../../core/crypto/secret.ts';
 import type { Id, NetworkMap, PeerId } from '../../core/map/model.ts';
 import { aliases } from '../aliases.ts';
-import { Field, type Source } from './field.ts';
-import { decodeId, sameId } from './id.ts';
+import { decodeId, Field, type Source, sameId } from './field.ts';
 import { decodeNetwork, decodePeers, maxPeers, withSkipped } from './network.ts';
 
 /** What a map is decoded with. */

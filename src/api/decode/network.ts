@@ -14,8 +14,7 @@ import {
 } from '../../core/net/cidr.ts';
 import { parseEndpoint } from '../../core/net/endpoint.ts';
 import { aliases } from '../aliases.ts';
-import type { Field } from './field.ts';
-import { decodeId } from './id.ts';
+import { decodeId, type Field } from './field.ts';
 import { decodePeerFields } from './peer-fields.ts';
 
 const names = aliases.network;

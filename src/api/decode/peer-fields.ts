@@ -2,9 +2,7 @@ import { type KeyProof, parseIdentityKey } from '../../core/crypto/identity.ts';
 import type { PeerFields, PeerId } from '../../core/map/model.ts';
 import { listedPeerFields, type PeerField } from '../../core/map/peer-fields.ts';
 import { aliases } from '../aliases.ts';
-import type { Field } from './field.ts';
-import { decodeId } from './id.ts';
-import { readInstant } from './instant.ts';
+import { decodeId, type Field, readInstant } from './field.ts';
 
 /** Reads the fields of a peer that a service may leave out. */
 export function decodePeerFields(peer: Field): PeerFields {

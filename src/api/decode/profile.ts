@@ -4,8 +4,7 @@ import { peerFields } from '../../core/map/peer-fields.ts';
 import { parseRange } from '../../core/net/cidr.ts';
 import { formatEndpoint, parseEndpoint } from '../../core/net/endpoint.ts';
 import { aliases } from '../aliases.ts';
-import type { Field } from './field.ts';
-import { decodeId } from './id.ts';
+import { decodeId, type Field } from './field.ts';
 
 const names = aliases.peer;
 const mostRoutes = 256;

@@ -3,8 +3,7 @@ import { identifier, instant, tokenShown } from '../../contract/text.ts';
 import type { Secret } from '../../core/crypto/secret.ts';
 import { BadReply } from '../../core/errors/index.ts';
 import type { Id } from '../../core/map/model.ts';
-import { Field, type Source } from './field.ts';
-import { decodeId } from './id.ts';
+import { decodeId, Field, type Source } from './field.ts';
 import { decodeToken } from './map.ts';
 import { maxPeers } from './network.ts';
 

@@ -1,6 +1,8 @@
+import { arch, platform } from 'node:process';
 import type { Secret } from '../../core/crypto/secret.ts';
 import { BadReply, type CpnError, InvalidValue } from '../../core/errors/index.ts';
 import { readRetryAfter } from '../../core/util/backoff.ts';
+import { version } from '../../core/util/version.ts';
 import type { Wait } from '../service.ts';
 import { AttemptFailed } from './attempt-failed.ts';
 import { discard, header, readJson, readNothing } from './body.ts';
@@ -8,7 +10,9 @@ import type { Connection, HttpMessage, ReplyHead, ReplyLimits } from './connecti
 import { type RefusedBody, type Remedies, readBriefReason, refusedReply, statusName } from './error-reply.ts';
 import { findOtherHost, intercepted } from './interception.ts';
 import { sanitizeForMessage } from './sanitize-for-message.ts';
-import { userAgent } from './user-agent.ts';
+
+/** A control plane reads the version and platform of its hosts from it. */
+export const userAgent = `cpn/${version} (${platform} ${arch})`;
 
 /** An operation of the service. */
 export interface Call {

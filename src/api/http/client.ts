@@ -3,10 +3,9 @@ import { baseOf, type ServiceAddress } from '../../core/net/service-address.ts';
 import { isSocketAddress } from '../../core/net/socket-path.ts';
 import { backoffDelay } from '../../core/util/backoff.ts';
 import { type Attempt, attempt, type Call, compose, type Reply } from './attempt.ts';
-import { AttemptFailed } from './attempt-failed.ts';
+import { AttemptFailed, type AttemptOutcome } from './attempt-failed.ts';
 import { type ClientOptions, withDefaults } from './client-options.ts';
 import { Connection, Spare } from './connection.ts';
-import { isGatewayFailure, isTimeoutLike, shortestTimeoutMs } from './gateway.ts';
 import { describeProxyFailure } from './proxy.ts';
 import { type ConnectionTarget, targetOf } from './target.ts';
 
@@ -15,6 +14,22 @@ const usualUnconfirmed = 'it may have been carried out all the same: look before
 const spare = new Spare();
 
 const backoff = { baseMs: 500, capMs: 8_000 };
+
+/** The statuses with which gateways end slow requests. Apache's ProxyTimeout is a 502. */
+const timeouts: readonly number[] = [408, 502, 503, 504];
+
+/** Milliseconds after which the end of a wait may be a gateway timeout. Earlier ends are not. */
+const shortestTimeoutMs = 5_000;
+
+/** True if a gateway may have failed. A 503 with a reason comes from the service itself. */
+export function isGatewayFailure({ status = 0, closed = false, busy = false }: AttemptOutcome): boolean {
+  return closed || (status >= 500 && !busy);
+}
+
+/** True if an attempt may have ended because of a gateway timeout. */
+export function isTimeoutLike({ status = 0, closed = false, busy = false }: AttemptOutcome): boolean {
+  return closed || (timeouts.includes(status) && !busy);
+}
 
 /**
  * Sends requests to one control plane. A call returns a 2xx, or a 304 to `If-None-Match`.

@@ -1,14 +1,14 @@
 import { ForeignListener, Intercepted, Unreachable } from '../../core/errors/index.ts';
 import type { Resolved } from '../../core/names/resolved-names.ts';
 import { baseOf, type ServiceAddress } from '../../core/net/service-address.ts';
-import { describeUser } from '../describe-user.ts';
 import type { ServiceProbe } from '../service.ts';
+import { userAgent } from './attempt.ts';
 import { AttemptFailed } from './attempt-failed.ts';
 import { discard, header } from './body.ts';
 import { Connection } from './connection.ts';
+import { describeUser } from './listener-check.ts';
 import { describeProxyFailure } from './proxy.ts';
 import { targetOf } from './target.ts';
-import { userAgent } from './user-agent.ts';
 
 /**
  * Checks once whether a service answers at a control plane's address, and reads its clock. Any

@@ -1,4 +1,4 @@
-import { lstatSync } from 'node:fs';
+import { lstatSync, readFileSync, readlinkSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { endianness } from 'node:os';
 import type { buildConnector } from 'undici';
@@ -6,7 +6,6 @@ import { type Address, tryParseAddress } from '../../core/net/cidr.ts';
 import { findListener, findListeners, isSystemUser, type TcpSocket } from '../../core/net/loopback-listener.ts';
 import { isCheckedByListener, type ServiceAddress } from '../../core/net/service-address.ts';
 import { socketPathOf } from '../../core/net/socket-path.ts';
-import { describeUser } from '../describe-user.ts';
 import type { ListeningUser } from '../service.ts';
 import { AttemptFailed } from './attempt-failed.ts';
 import type { ExpectedUser } from './target.ts';
@@ -115,4 +114,29 @@ function endOf(text = '', port = 0) {
 /** True for root and the user of this process. */
 export function isPrivileged(user: number): boolean {
   return user === 0 || user === process.geteuid?.();
+}
+
+/** A user for a message: the uid, and the name where this host has one for it. */
+export function describeUser(user: number): string {
+  const name = findAccount(user) ?? findDynamicUser(user);
+  return name === null ? `user ${user}` : `user ${user} (${name})`;
+}
+
+function findAccount(user: number): string | null {
+  try {
+    const accounts = readFileSync('/etc/passwd', 'latin1');
+    return new RegExp(`^([A-Za-z0-9_.-]{1,64}):[^:]*:${user}:`, 'm').exec(accounts)?.[1] ?? null;
+  } catch {
+    return null;
+  }
+}
+
+/** systemd links the uid of a unit with `DynamicUser=` to its name. */
+function findDynamicUser(user: number): string | null {
+  try {
+    const name = readlinkSync(`/run/systemd/dynamic-uid/direct:${user}`);
+    return /^[A-Za-z0-9_.-]{1,64}$/.test(name) ? name : null;
+  } catch {
+    return null;
+  }
 }

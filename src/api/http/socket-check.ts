@@ -2,9 +2,8 @@ import { lstatSync, realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { buildConnector } from 'undici';
 import { findOpenFolder, type SocketFolder } from '../../core/net/socket-trust.ts';
-import { describeUser } from '../describe-user.ts';
 import { AttemptFailed } from './attempt-failed.ts';
-import { isPrivileged, type SocketConnector } from './listener-check.ts';
+import { describeUser, isPrivileged, type SocketConnector } from './listener-check.ts';
 import type { ExpectedUser } from './target.ts';
 
 /** The Unix socket that is at a path now. */

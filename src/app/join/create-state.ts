@@ -1,13 +1,13 @@
 import { makeIdentity } from '../../core/crypto/identity.ts';
 import { makeKeyPair } from '../../core/crypto/keys.ts';
-import { NotOurs, WrongUsage } from '../../core/errors/index.ts';
+import { NotOurs, PortTaken, WrongUsage } from '../../core/errors/index.ts';
 import type { State } from '../../store/state/state.ts';
 import { findOwnEndpoint } from '../networks/own-endpoint.ts';
 import { refuseUnfixedPort } from '../reconcile/open-ports.ts';
+import { awaitFreePort, findPortHolder } from '../reconcile/port-conflict.ts';
 import { isJoined } from '../select.ts';
 import type { HostTools, Tools } from '../tools.ts';
 import { isRemoved } from './check-membership.ts';
-import { checkPort } from './check-port.ts';
 import { hashToken, type JoinRequest, type PendingJoin } from './join-request.ts';
 import { fixPort } from './kept-options.ts';
 
@@ -88,4 +88,24 @@ async function chooseInterface(tools: HostTools, wanted: string | null, states: 
     if (!ours.has(name) && !links.has(name) && (await tools.store.readConfig(name)) === null) return name;
   }
   throw new NotOurs('every interface from cpn0 to', `cpn${mostInterfaces - 1}`, 'choose one with --interface');
+}
+
+/**
+ * Refuses a listen port that is in use, before the enrolment uses the key. A membership that ended
+ * releases its port to the next one in the same network.
+ *
+ * @throws PortTaken
+ */
+export async function checkPort(
+  tools: Tools,
+  { interface: link, service, options: { listenPort: port } }: Pick<State, 'interface' | 'service' | 'options'>,
+  states: readonly State[],
+  flag?: '--endpoint' | '--listen-port',
+): Promise<void> {
+  if (port === null || (await tools.host.isPortFree(port))) return;
+  const holder = states.filter(isJoined).find((state) => state.options.listenPort === port);
+  if (holder?.service.url === service.url && (await isRemoved(tools, holder))) return;
+  if (await awaitFreePort(tools, port)) return;
+  const taken = { holder: await findPortHolder(tools, { interface: link }, port), ...(flag && { flag }) };
+  throw new PortTaken(link, port, taken);
 }

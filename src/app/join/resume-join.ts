@@ -11,7 +11,7 @@ import { refuseUnfixedPort } from '../reconcile/open-ports.ts';
 import { isJoined } from '../select.ts';
 import type { Tools } from '../tools.ts';
 import { checkMembership } from './check-membership.ts';
-import { checkPort } from './check-port.ts';
+import { checkPort } from './create-state.ts';
 import { hashToken, type JoinRequest, type PendingJoin } from './join-request.ts';
 import { keepOptions } from './kept-options.ts';
 

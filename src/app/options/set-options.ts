@@ -7,8 +7,7 @@ import type { Step } from '../../core/reconcile/step.ts';
 import { describeServiceRoute, findServiceRoute } from '../../core/routing/tunnelled-connections.ts';
 import { nameAuthorities, readAuthorities } from '../../core/tls/authority-file.ts';
 import type { Joined } from '../../store/state/state.ts';
-import { accessOf } from '../access.ts';
-import { confirmListener } from '../confirm-listener.ts';
+import { accessOf, confirmListener } from '../access.ts';
 import { checkInbound } from '../lan/foreign-drops.ts';
 import {
   describeIneffective,

@@ -23,7 +23,7 @@ import { findHiddenPeers } from '../../core/routing/topology/topology.ts';
 import { findSoleConnectors, isStranded } from '../../core/routing/topology/via-connectors.ts';
 import type { Notes } from '../../store/store.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';
-import { pinMismatchFinder } from './find-pin-mismatch.ts';
+import { findSecretMismatches, pinMismatchFinder, viewSecrets } from './find-mismatches.ts';
 import {
   findConfigRemarks,
   findForeignRouteProblems,
@@ -34,7 +34,6 @@ import {
   findTroubles,
   findUnusedEndpoints,
 } from './find-problems.ts';
-import { findSecretMismatches, viewSecrets } from './find-secret-mismatches.ts';
 import { findServiceProblems, findStateProblems, type HostFacts } from './find-state-problems.ts';
 import type { NetworkStatus, PeerStatus, RouteStatus } from './network-status.ts';
 

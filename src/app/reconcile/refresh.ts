@@ -1,5 +1,5 @@
 import type { Wait } from '../../api/service.ts';
-import type { PeerMessage } from '../../contract/message.ts';
+import type { PeerMessage } from '../../contract/network.ts';
 import type { PublicKey } from '../../core/crypto/keys.ts';
 import { BadReply, type CpnError, expectCpnError, Unconfirmed } from '../../core/errors/index.ts';
 import { emptiesTunnel, movesRange, withoutRemoved, withoutUnlisted } from '../../core/map/map-validation.ts';

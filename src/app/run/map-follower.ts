@@ -1,4 +1,4 @@
-import type { PeerMessage } from '../../contract/message.ts';
+import type { PeerMessage } from '../../contract/network.ts';
 import { type CpnError, Refused, Unreachable } from '../../core/errors/index.ts';
 import { isConfirmationDue } from '../../core/map/map-age.ts';
 import { type Backoff, backoffDelay, pauseFor, type RateLimit } from '../../core/util/backoff.ts';

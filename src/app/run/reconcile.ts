@@ -1,10 +1,9 @@
 import { NotConfirmed, NotConverged } from '../../core/errors/index.ts';
-import type { PassOutcome } from '../meter.ts';
 import { findUnloaded, withoutRules } from '../reconcile/apply.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';
 import { findUnread, type Pass, passNetwork } from '../reconcile/pass.ts';
 import type { StateUpdate } from '../reconcile/state-update.ts';
-import type { Tools } from '../tools.ts';
+import type { PassOutcome, Tools } from '../tools.ts';
 import type { DriftDamper } from './listeners/drift-damper.ts';
 import type { NextPass } from './pass-scheduler.ts';
 

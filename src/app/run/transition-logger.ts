@@ -1,4 +1,5 @@
 import { CpnError } from '../../core/errors/index.ts';
+import { catalogue, type Problem } from '../../core/problems/problem.ts';
 import type { Log } from '../tools.ts';
 
 /** The log messages for the begin and the end of a problem. */
@@ -44,4 +45,31 @@ function nameOf(error: unknown): string {
   if (!(error instanceof CpnError)) return String(error);
   const { stderr = '', path = '', drops = '' } = error.facts;
   return [error.name, stderr, path, drops].join(' ');
+}
+
+/** Logs each problem at its begin and its end: the title as message, code and facts as fields. */
+export class ProblemLog {
+  readonly #log: Log;
+  #current: ReadonlyMap<string, Problem> = new Map();
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  /** Sets the present problems. */
+  update(problems: readonly Problem[]): void {
+    const before = this.#current;
+    this.#current = new Map(problems.map((each) => [identify(each), each]));
+    for (const [name, { code, facts, remedy }] of this.#current) {
+      if (!before.has(name)) this.#log.warn({ code, ...facts, remedy }, catalogue[code].title);
+    }
+    for (const [name, { code, facts }] of before) {
+      if (!this.#current.has(name)) this.#log.info({ code, ...facts }, `over: ${catalogue[code].title}`);
+    }
+  }
+}
+
+/** A day less until an end is no other problem. */
+function identify({ code, facts }: Problem): string {
+  return JSON.stringify([code, { ...facts, days: null }]);
 }

@@ -10,7 +10,7 @@ import { apiFlags, wideFlag } from '../input/flags.ts';
 import { type Input, parseChoice } from '../input/input.ts';
 import { describeDetails } from '../output/describe-details.ts';
 import { note, print, printableCell, printJson, table, toJsonLine, warn } from '../output/output.ts';
-import { untilInterrupted } from '../output/terminal/until-interrupted.ts';
+import { untilInterrupted } from '../output/terminal/redraw.ts';
 import type { Command } from '../parse/command.ts';
 
 const usualLimit = 50;

@@ -48,7 +48,7 @@ export const leave: Command = {
       { describeSessionsAtStake },
     ] = await Promise.all([
       import('../../app/leave/leave.ts'),
-      import('../../app/leave/verify-left.ts'),
+      import('../../app/leave/leave.ts'),
       import('../../app/networks/former-networks.ts'),
       import('../../app/networks/tunnelled-sessions.ts'),
     ]);

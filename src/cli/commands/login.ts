@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import type { AdminService, Profile } from '../../api/admin-service.ts';
 import type { Remedies } from '../../api/http/error-reply.ts';
-import { confirmListener } from '../../app/confirm-listener.ts';
+import { confirmListener } from '../../app/access.ts';
 import type { Secret } from '../../core/crypto/secret.ts';
 import { CpnError, printable, Refused, WrongUsage } from '../../core/errors/index.ts';
 import { type ServiceAddress, withAuthorities } from '../../core/net/service-address.ts';
@@ -13,9 +13,8 @@ import { apiFlags, jsonFlag } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
 import { hasTerminal, obtainPassword } from '../input/password.ts';
 import { prompt } from '../input/prompt.ts';
-import { withEnvironmentProxy } from '../input/proxy.ts';
 import { readToken } from '../input/secrets.ts';
-import { needServiceAddress } from '../input/service-address.ts';
+import { needServiceAddress, withEnvironmentProxy } from '../input/service-address.ts';
 import { green, print, printJson, warn } from '../output/output.ts';
 import type { Command } from '../parse/command.ts';
 

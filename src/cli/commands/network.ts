@@ -6,9 +6,8 @@ import { parsePrefix } from '../../core/net/cidr.ts';
 import { openAdmin, readPeerHealth, readWholeNetwork } from '../admin.ts';
 import { exitCodes } from '../exit-code.ts';
 import { apiFlags, jsonFlag } from '../input/flags.ts';
-import { findOutdatedProfiles, warnOutdated } from '../output/outdated-profiles.ts';
 import { bold, green, note, print, printJson, table, warn } from '../output/output.ts';
-import { peersToJson, peerTable } from '../output/peer-table.ts';
+import { findOutdatedProfiles, peersToJson, peerTable, warnOutdated } from '../output/peer-table.ts';
 import { type Command, theNetwork } from '../parse/command.ts';
 
 export const listNetworks: Command = {

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { CpnError } from '../../core/errors/index.ts';
-import type { DaemonUnit } from '../../host/supervisor.ts';
+import type { DaemonUnit, Supervisor } from '../../host/supervisor.ts';
 import type { HostStore } from '../../store/store.ts';
 import { openUnit } from '../context.ts';
 import type { Input } from '../input/input.ts';
@@ -58,4 +58,12 @@ async function withUnit(
     warn(error.message);
     return false;
   }
+}
+
+/** Resets the watchdog twice per timeout, until the caller calls the returned function. */
+export function keepAlive(supervisor: Supervisor | null): () => void {
+  const timeout = supervisor?.watchdogMs ?? null;
+  if (supervisor === null || timeout === null) return () => {};
+  const timer = setInterval(() => void supervisor.report({ isAlive: true }), timeout / 2);
+  return () => clearInterval(timer);
 }

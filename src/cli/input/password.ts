@@ -1,5 +1,7 @@
 import { Secret } from '../../core/crypto/secret.ts';
-import { WrongUsage } from '../../core/errors/index.ts';
+import { printable, WrongUsage } from '../../core/errors/index.ts';
+import type { Id } from '../../core/map/model.ts';
+import type { Flag } from './flags.ts';
 import type { Input } from './input.ts';
 import { prompt } from './prompt.ts';
 import { readSecretFile } from './secrets.ts';
@@ -36,4 +38,14 @@ export async function askSecret(message: string, missing: string): Promise<strin
   const answer = await prompt('password', { message });
   if (answer === null || answer === '') throw new WrongUsage(missing);
   return answer;
+}
+
+/** The flag of commands that set a password. */
+export const keepTokensFlag = {
+  'keep-tokens': { kind: 'switch', summary: 'keep the personal tokens valid; without it they are revoked' },
+} satisfies Readonly<Record<string, Flag>>;
+
+/** Lists the personal tokens that a new password revoked, in one line. */
+export function describeRevoked(tokens: readonly { readonly id: Id; readonly name: string }[]): string {
+  return `revoked personal tokens: ${tokens.map(({ id, name }) => `${printable(name)} (${id})`).join(', ')}`;
 }

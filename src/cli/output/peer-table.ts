@@ -1,10 +1,11 @@
-import type { NetworkPeer, PeerHealth } from '../../api/admin-service.ts';
+import type { Network, NetworkPeer, PeerHealth } from '../../api/admin-service.ts';
 import type { PathState } from '../../contract/health.ts';
+import { printable } from '../../core/errors/index.ts';
+import { findOutdated } from '../../core/export/device-profile.ts';
 import { findObservedPaths } from '../../core/health/observed-path.ts';
 import { nameWithLabel } from '../../core/names/label.ts';
 import { describeAge } from '../../core/util/age.ts';
-import type { OutdatedProfiles } from './outdated-profiles.ts';
-import { type Cell, green, red, table, yellow } from './output.ts';
+import { type Cell, green, red, table, warn, yellow } from './output.ts';
 
 /** Observations of each peer, by its id as text. Null if the control plane collects none. */
 type HealthByPeer = ReadonlyMap<string, PeerHealth> | null;
@@ -123,4 +124,26 @@ function describePath(path: PathState | undefined, observed: PeerHealth | undefi
   const { reachable_by = 0, witnesses = 0 } = observed ?? {};
   const count = witnesses === 0 ? [] : [`${reachable_by} of ${witnesses}`];
   return [...(path === undefined ? [] : [path]), ...count].join(', ') || '-';
+}
+
+/**
+ * The reasons why profiles of devices no longer fit their network, as clauses, by peer id. Leaves
+ * out profiles that fit.
+ */
+export type OutdatedProfiles = ReadonlyMap<NetworkPeer['id'], readonly string[]>;
+
+export function findOutdatedProfiles(network: Pick<Network, 'private_cidr' | 'routes' | 'peers'>): OutdatedProfiles {
+  const found = network.peers.map((peer) => [peer.id, findOutdated(network, peer)] as const);
+  return new Map(found.filter(([, reasons]) => reasons.length > 0));
+}
+
+/** Names each device with an outdated profile, and the remedy. */
+export function warnOutdated({ id, peers }: Pick<Network, 'id' | 'peers'>, outdated: OutdatedProfiles): void {
+  for (const peer of peers) {
+    const reasons = outdated.get(peer.id);
+    if (reasons !== undefined)
+      warn(printable(`the profile of ${peer.name} (${peer.id}) is outdated: ${reasons.join('; ')}`));
+  }
+  if (outdated.size > 0)
+    warn(`to replace a profile: cpn export ${id} --new-peer NAME; then: cpn peer remove ${id} PEER`);
 }

@@ -4,11 +4,9 @@ import { parseProbeTarget } from '../../core/map/probe-target.ts';
 import { parsePrefix } from '../../core/net/cidr.ts';
 import { parseEndpoint } from '../../core/net/endpoint.ts';
 import type { ServiceAddress } from '../../core/net/service-address.ts';
-import { readCaFile } from '../input/ca-file.ts';
 import { apiFlags, type Flag, type Flags } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
-import { readProxy } from '../input/proxy.ts';
-import { readServiceAddress } from '../input/service-address.ts';
+import { readCaFile, readProxy, readServiceAddress } from '../input/service-address.ts';
 import {
   listedOptions,
   optionFlags,

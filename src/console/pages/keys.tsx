@@ -4,7 +4,7 @@ import type { EnrollmentKey } from '../../contract/enrollment-key.ts';
 import { announce } from '../announcer.ts';
 import { call } from '../client.ts';
 import { linkTo } from '../logic/page/route.ts';
-import { peerTypes } from '../logic/peers/name-of.ts';
+import { peerTypes } from '../logic/peers/peer-text.ts';
 import { Confirm } from '../parts/forms/dialog.tsx';
 import { NetworkFrame } from '../parts/network-frame.tsx';
 import { List } from '../parts/request-state.tsx';

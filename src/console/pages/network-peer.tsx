@@ -10,7 +10,7 @@ import { indexReach, listAround, type Reach } from '../logic/matrix/reach.ts';
 import { hasTraffic } from '../logic/network/rates.ts';
 import { linkTo } from '../logic/page/route.ts';
 import { findConnectors } from '../logic/peers/connectors.ts';
-import { nameOf, peerTypes } from '../logic/peers/name-of.ts';
+import { nameOf, peerTypes } from '../logic/peers/peer-text.ts';
 import { formatRate, formatSeconds } from '../logic/text/format.ts';
 import { Sparkline, useRates } from '../parts/charts/sparkline.tsx';
 import { TrafficChart } from '../parts/charts/traffic-chart.tsx';

@@ -5,7 +5,7 @@ import type { Peer, PeerType } from '../../contract/peer.ts';
 import { listNames } from '../../core/util/list-names.ts';
 import { filterMatrix, isFiltered, type MatrixFilter, noFilter } from '../logic/matrix/filter-matrix.ts';
 import { type CellState, cellStates, groupOrder, type Reach, sumCounts, toGroup } from '../logic/matrix/reach.ts';
-import { peerTypes } from '../logic/peers/name-of.ts';
+import { peerTypes } from '../logic/peers/peer-text.ts';
 import { Matrix } from '../parts/charts/matrix.tsx';
 import { Field } from '../parts/forms/form.tsx';
 import { State } from '../parts/state.tsx';

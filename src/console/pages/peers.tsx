@@ -5,7 +5,6 @@ import type { Peer, PeerType } from '../../contract/peer.ts';
 import { healthSource, useLive } from '../live.ts';
 import { linkTo } from '../logic/page/route.ts';
 import { describeProfile } from '../logic/peers/device.ts';
-import { labelOf, peerTypes } from '../logic/peers/name-of.ts';
 import {
   type ListedState,
   listedStates,
@@ -18,6 +17,7 @@ import {
   viewPeers,
   writeView,
 } from '../logic/peers/peer-list.ts';
+import { labelOf, peerTypes } from '../logic/peers/peer-text.ts';
 import { type BulkAction, BulkActions, BulkDialog } from '../parts/forms/bulk-actions.tsx';
 import { Choice, Field } from '../parts/forms/form.tsx';
 import { PeerDialog } from '../parts/forms/peer-actions.tsx';

@@ -1,7 +1,9 @@
 import type { ChangeNetwork } from '../../contract/network.ts';
 import { InvalidValue } from '../../core/errors/index.ts';
-import type { Prefix } from '../../core/net/cidr.ts';
-import type { ReadField } from './field-rules.ts';
+import { type Prefix, parsePrefix } from '../../core/net/cidr.ts';
+import { compareRoutes, describeRouteChange } from '../../core/routing/route-change.ts';
+import { Conflict } from '../errors.ts';
+import { type ReadField, readFields } from './field-rules.ts';
 import { parseRoutes } from './network-rules.ts';
 
 const most = 50;
@@ -48,4 +50,18 @@ function parseRemoved(texts: readonly string[], routes: readonly Prefix[], added
   const both = added.find((route) => texts.includes(route));
   if (both !== undefined) throw new InvalidValue('remove_routes', both, 'stands in add_routes too');
   return routes.filter((route) => texts.includes(route));
+}
+
+/** Refuses a change if the routes are not the expected ones. Undefined `texts` skip the check. */
+export function checkExpectedRoutes(
+  of: 'network' | 'peer',
+  routes: readonly Prefix[],
+  texts?: readonly string[],
+): void {
+  if (texts === undefined) return;
+  const { expected } = readFields((read) => ({
+    expected: read(() => texts.map((text) => parsePrefix(text, 'expected_routes'))),
+  }));
+  const changes = describeRouteChange(compareRoutes(expected, routes));
+  if (changes !== null) throw new Conflict(`the routes of the ${of} are others by now: ${changes} since`);
 }

@@ -1,18 +1,23 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PeerVerdict } from '../../core/health/verdict/verdict.ts';
+import { type ClockWatch, createClockWatch } from '../database-clock.ts';
 import { NotFound } from '../errors.ts';
 import { appendEvents } from '../service/append-events.ts';
-import { type ClockWatch, createClockWatch } from '../service/clock-watch.ts';
 import type { Context } from '../service/context.ts';
 import { makeNonce } from '../store/changes.ts';
 import { listNetworksToJudge, reviseHealth, saveAnnouncedRoutes, savePeerHealth } from '../store/health.ts';
 import { readSnapshot, transact } from '../store/transact.ts';
-import { createEventLimits, type EventLimits } from './event-limits.ts';
 import type { FailureLog } from './failure-log.ts';
 import { Judge } from './judge.ts';
 import { type JudgedNetwork, lostAtOf, type Observation, observeNetwork } from './observe.ts';
 import { type Presence, silentMs } from './presence.ts';
-import { type EventSubject, findTransitions, type Transitions } from './transitions.ts';
+import {
+  createEventLimits,
+  type EventLimits,
+  type EventSubject,
+  findTransitions,
+  type Transitions,
+} from './transitions.ts';
 
 /** An observation of a network and its verdicts. */
 export interface HealthEvaluation {

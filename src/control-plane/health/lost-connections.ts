@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import type { PathState } from '../../contract/health.ts';
-import { mostProbed, type PeerMessage } from '../../contract/message.ts';
+import { mostProbed, type PeerMessage } from '../../contract/network.ts';
 import { chooseWitnesses } from '../../core/health/verdict/choose-witnesses.ts';
 import type { Caller } from '../domain/caller.ts';
 import { NotFound } from '../errors.ts';

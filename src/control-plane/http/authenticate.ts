@@ -9,12 +9,12 @@ import { identify, logout } from '../service/accounts/sessions.ts';
 import type { Context } from '../service/context.ts';
 import { type DeletionRequest, refuseDeleted } from '../service/deletions.ts';
 import type { App } from './app.ts';
-import { requirePublicHost } from './public-host.ts';
 import { NetworkPath } from './routes/parts.ts';
 import {
   type BrowserRequest,
   readBrowserSession,
   readSessionCookies,
+  requirePublicHost,
   requireSameOrigin,
   sessionKeyHeader,
 } from './session-cookie.ts';

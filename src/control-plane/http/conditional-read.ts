@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
-import type { PeerMessage } from '../../contract/message.ts';
-import { formatETag } from '../push/etag.ts';
+import type { PeerMessage } from '../../contract/network.ts';
 import type { LongPoll } from '../push/long-poll.ts';
 import type { Inbox } from '../push/peer-messages.ts';
 import type { ObservedRevision } from '../push/snapshot.ts';
+import { formatETag } from '../push/to-contract.ts';
 import type { Context } from '../service/context.ts';
 import type { Revision } from '../store/changes.ts';
 import { callerOf } from './app.ts';

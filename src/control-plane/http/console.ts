@@ -5,7 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { NotFound } from '../errors.ts';
 import type { App } from './app.ts';
 import { accepts, matches } from './conditional-requests.ts';
-import { requirePublicHost } from './public-host.ts';
+import { requirePublicHost } from './session-cookie.ts';
 
 /** The folder of the built console; null if it was not built. */
 export function findConsole(): string | null {

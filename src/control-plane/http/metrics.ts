@@ -4,7 +4,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { findFirstToEnd } from '../../core/tls/served-chain.ts';
 import { CannotListen, OutcomeUnknown, Unavailable } from '../errors.ts';
 import type { Context } from '../service/context.ts';
-import { measure } from '../service/measure.ts';
+import { measure } from '../service/monitoring.ts';
 import type { ServedCertificate } from './tls-files.ts';
 import type { Deadlines } from './transport.ts';
 

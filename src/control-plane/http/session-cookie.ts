@@ -3,7 +3,6 @@ import type { FastifyReply } from 'fastify';
 import { Secret } from '../../core/crypto/secret.ts';
 import { joinToken, tokenPrefixes } from '../domain/tokens.ts';
 import { Forbidden, Unauthenticated } from '../errors.ts';
-import { isHostOf } from './public-host.ts';
 
 /** The header with the half of a session that the page keeps. */
 export const sessionKeyHeader = 'session-key';
@@ -85,4 +84,21 @@ export function requireSameOrigin({ host, headers }: BrowserRequest): void {
 
 function isOriginOf(origin: string | undefined, host: string): boolean {
   return origin !== undefined && URL.canParse(origin) && isHostOf(host, new URL(origin));
+}
+
+/**
+ * Refuses a browser request for a host that is not in the operator's URLs. Without URLs, any host
+ * is permitted.
+ *
+ * @throws Forbidden for another host
+ */
+export function requirePublicHost({ host }: { readonly host: string }, publicUrls: readonly URL[]): void {
+  const [first] = publicUrls;
+  if (first === undefined || publicUrls.some((url) => isHostOf(host, url))) return;
+  throw new Forbidden(`the console is not served at this host; open ${first.href}`);
+}
+
+/** Both are compared in lower case and without the default port of the scheme. */
+function isHostOf(host: string, { protocol, host: own }: Pick<URL, 'protocol' | 'host'>): boolean {
+  return own !== '' && URL.canParse(`${protocol}//${host}`) && own === new URL(`${protocol}//${host}`).host;
 }

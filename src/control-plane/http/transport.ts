@@ -5,7 +5,6 @@ import { Unavailable } from '../errors.ts';
 import type { ChangeNotifier } from '../push/change-notifier.ts';
 import type { App } from './app.ts';
 import { ConnectionTracker } from './connections.ts';
-import { hasOversizedCookies } from './oversized-cookies.ts';
 import { readTlsFiles, type ServedCertificate, type TlsFiles, type TlsIdentity } from './tls-files.ts';
 import { nameSocketClients } from './unix-socket.ts';
 
@@ -177,3 +176,18 @@ const cookiesReply = formatReply(
   // Browsers respect this header over https and on loopback.
   ['Clear-Site-Data: "cookies"'],
 );
+
+const leastBytes = 12 * 1024;
+
+/**
+ * True if cookies make the headers of a request too large: any server on a port of the same host
+ * name can set them. False for a long URL, to which any page can link: it must not delete the
+ * cookies of a browser.
+ *
+ * @param packet the bytes in which the headers became too large; they begin with the request line
+ */
+function hasOversizedCookies(packet: unknown): boolean {
+  if (!Buffer.isBuffer(packet)) return false;
+  const [, ...headers] = packet.toString('latin1').split('\r\n');
+  return headers.some((line) => /^cookie:/i.test(line) && line.length >= leastBytes);
+}

@@ -5,10 +5,10 @@ import { reply } from '../../contract/reply.ts';
 import { createKeyedMutex } from '../concurrency.ts';
 import type { Revision } from '../store/changes.ts';
 import type { Db } from '../store/tables.ts';
-import { formatETag } from './etag.ts';
 import { listRemoved, readDelta, readDeltaOrAll } from './network-delta.ts';
 import { addRemoved, SerializedNetwork, unpooledBuffer } from './serialized-network.ts';
 import { type CachedRevision, isFresh, nextLogicalTime, type ObservedRevision } from './snapshot.ts';
+import { formatETag } from './to-contract.ts';
 
 /** A network, or its changes since an earlier revision, as the body of a reply. */
 export interface MapText {

@@ -1,7 +1,7 @@
-import { mostMessages, type PeerMessage, type PeerMessageKind } from '../../contract/message.ts';
+import { mostMessages, type PeerMessage, type PeerMessageKind } from '../../contract/network.ts';
 import type { PeerCaller } from '../domain/caller.ts';
+import type { ControlPlaneStore } from '../store/database.ts';
 import { insertMessages, listAddressees, takeMessages } from '../store/peers/peer-messages.ts';
-import type { ControlPlaneStore } from '../store/store.ts';
 import type { Db } from '../store/tables.ts';
 import { transact } from '../store/transact.ts';
 

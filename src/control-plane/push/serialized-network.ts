@@ -1,6 +1,5 @@
 import * as z from 'zod';
-import type { PeerMessage } from '../../contract/message.ts';
-import { NetworkHead } from '../../contract/network.ts';
+import { NetworkHead, type PeerMessage } from '../../contract/network.ts';
 import { Peer } from '../../contract/peer.ts';
 
 /** The number of peers that are serialized again when one of them changes. */

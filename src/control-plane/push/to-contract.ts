@@ -2,10 +2,10 @@ import type { Network, NetworkHead, NetworkSummary } from '../../contract/networ
 import type { Peer } from '../../contract/peer.ts';
 import { toLabel } from '../../core/names/label.ts';
 import type { Prefix } from '../../core/net/cidr.ts';
+import type { Revision } from '../store/changes.ts';
 import type { StoredNetwork } from '../store/networks.ts';
 import { type FieldColumn, listedFieldColumns } from '../store/peer-columns.ts';
 import type { StoredPeer } from '../store/peers/peers.ts';
-import { formatETag } from './etag.ts';
 
 export function toNetworkSummary(network: StoredNetwork): NetworkSummary {
   const { id, name, description, range, routes, revision, map_max_age_seconds } = network;
@@ -68,4 +68,9 @@ export function readService(network: StoredNetwork, peer: Pick<StoredPeer, 'rout
   const stored = JSON.parse(peer.withdrawn) as Prefix[];
   const withdrawn = stored.filter((prefix) => prefix === network.range || assigned.includes(prefix));
   return { assigned, withdrawn, isLimited: limit !== null || withdrawn.length > 0 };
+}
+
+/** The strong ETag of a revision: its number, and the nonce of its history. */
+export function formatETag({ revision, nonce }: Revision): string {
+  return `"${revision}-${nonce}"`;
 }

@@ -2,7 +2,7 @@ import type { EventType } from '../../contract/event.ts';
 import type { PasswordCost } from '../domain/passwords.ts';
 import type { Random } from '../domain/tokens.ts';
 import type { ChangeNotifier } from '../push/change-notifier.ts';
-import type { ControlPlaneStore } from '../store/store.ts';
+import type { ControlPlaneStore } from '../store/database.ts';
 import type { Db } from '../store/tables.ts';
 import type { PeerChangeLimit } from './peer-change-limit.ts';
 

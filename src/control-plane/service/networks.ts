@@ -3,7 +3,7 @@ import type { Prefix } from '../../core/net/cidr.ts';
 import type { Caller } from '../domain/caller.ts';
 import { readFields } from '../domain/field-rules.ts';
 import { coveringRoute, parsePrivateRange, parseRoutes } from '../domain/network-rules.ts';
-import { readRoutes } from '../domain/route-edits.ts';
+import { checkExpectedRoutes, readRoutes } from '../domain/route-edits.ts';
 import { InvalidRequest, NotFound } from '../errors.ts';
 import { toNetwork, toNetworkSummary } from '../push/to-contract.ts';
 import { makeNonce } from '../store/changes.ts';
@@ -16,7 +16,6 @@ import { transact } from '../store/transact.ts';
 import { appendEvents } from './append-events.ts';
 import { changedFields, record } from './audit.ts';
 import type { Context } from './context.ts';
-import { checkExpectedRoutes } from './expected-routes.ts';
 import { requireAuthor } from './require-author.ts';
 import { withRevision } from './with-revision.ts';
 

@@ -1,24 +1,22 @@
 import type { ChangePeer, Peer, PeerDetails } from '../../contract/peer.ts';
 import type { Prefix } from '../../core/net/cidr.ts';
 import type { Caller } from '../domain/caller.ts';
+import { checkExpectedRoutes } from '../domain/route-edits.ts';
 import { Forbidden, NotFound } from '../errors.ts';
 import { isServing, readService, toPeer } from '../push/to-contract.ts';
 import { findKeyOfEntry } from '../store/audit.ts';
 import { returnAddress, type StoredNetwork } from '../store/networks.ts';
 import { mapPage, type Slice, type StoredPage } from '../store/page.ts';
 import { listedFieldColumns } from '../store/peer-columns.ts';
-import { findKeyOfEnrollment } from '../store/peers/enrollments.ts';
-import { insertFormerIdentity } from '../store/peers/former-identities.ts';
+import { findKeyOfEnrollment, insertFormerIdentity } from '../store/peers/enrollments.ts';
 import { listPeerPage } from '../store/peers/peer-lists.ts';
 import * as store from '../store/peers/peers.ts';
 import { changedFields, record } from './audit.ts';
 import type { Context } from './context.ts';
-import { checkExpectedRoutes } from './expected-routes.ts';
 import { lockNetwork, requireNetwork } from './networks.ts';
 import { type AttemptCounts, createAttemptCounts } from './peer-change-limit.ts';
 import { checkPeerChange } from './peer-fields.ts';
 import { requireAuthor } from './require-author.ts';
-import { nextServingSince } from './serving-since.ts';
 import { changeAction, isUnlisted } from './suspension.ts';
 import { peerEvent, withRevision } from './with-revision.ts';
 
@@ -85,7 +83,7 @@ export async function changePeer(
     const isBack = peer.peer_type === 'connector' && !serves(network, peer) && serves(network, fields);
     const isUndrained = isDrained(network, peer) && !isDrained(network, fields);
     const serving_since =
-      isBack && !isUndrained ? await nextServingSince(transaction, networkId, context.now()) : peer.serving_since;
+      isBack && !isUndrained ? await store.nextServingSince(transaction, networkId, context.now()) : peer.serving_since;
     const previous_key = changed.public_key === undefined ? peer.previous_key : peer.public_key;
     const updated = await store.updatePeer(transaction, networkId, id, {
       ...fields,

@@ -3,7 +3,7 @@ import { deleteEntries, type EntryAge, listAges } from '../store/audit.ts';
 import { deleteDeletions } from '../store/deletions.ts';
 import { deleteDeliveries } from '../store/deliveries.ts';
 import { deleteEvents, listSurplus } from '../store/events.ts';
-import { deleteFormerIdentities } from '../store/peers/former-identities.ts';
+import { deleteFormerIdentities } from '../store/peers/enrollments.ts';
 import type { Context } from './context.ts';
 
 const dayMs = 24 * 3600 * 1000;

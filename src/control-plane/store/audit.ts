@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { type Insertable, type Selectable, type SelectQueryBuilder, sql } from 'kysely';
-import { searchWords } from '../domain/search-words.ts';
+import { searchWords } from '../../contract/audit.ts';
 import { countRows } from './database.ts';
 import { maxCounted, readPage, type Slice, type StoredPage } from './page.ts';
 import type { Db, Tables } from './tables.ts';

@@ -1,4 +1,4 @@
-import { freshLoginMs } from '../domain/login-age.ts';
+import { freshLoginMs } from '../domain/tokens.ts';
 import type { Db, Tables } from './tables.ts';
 import { transact } from './transact.ts';
 

@@ -2,7 +2,7 @@ import type { Generated, Kysely } from 'kysely';
 import type { AuditEntry } from '../../contract/audit.ts';
 import type { Role } from '../../contract/auth.ts';
 import type { EventType } from '../../contract/event.ts';
-import type { PeerMessageKind } from '../../contract/message.ts';
+import type { PeerMessageKind } from '../../contract/network.ts';
 import type { PeerType } from '../../contract/peer.ts';
 import type { DeletionOutcome } from '../../contract/removal.ts';
 import type { FieldColumns } from './peer-columns.ts';

@@ -65,6 +65,11 @@ export function digestPeer({
   return createHash('sha256').update(`${publicKey} ${address}`).digest('base64url');
 }
 
+/** The first bytes of a text's SHA-512, in hexadecimal. */
+export function digestOf(text: string, bytes: number): string {
+  return createHash('sha512').update(text).digest().toString('hex', 0, bytes);
+}
+
 /**
  * Parses a private or preshared key, as `wg` accepts it. Deriving a public key would cost a
  * millisecond and check no more.

@@ -1,4 +1,4 @@
-import { digestOf } from '../crypto/digest.ts';
+import { digestOf } from '../crypto/keys.ts';
 import type { ExpiringRange } from './expiring-ranges.ts';
 
 /** The packet rules of a host for one network, in the order in which they are applied. */

@@ -1,5 +1,4 @@
-import { digestOf } from '../crypto/digest.ts';
-import type { PublicKey } from '../crypto/keys.ts';
+import { digestOf, type PublicKey } from '../crypto/keys.ts';
 import { covers, lengthOf } from '../net/cidr.ts';
 import { formatEndpoint } from '../net/endpoint.ts';
 import type { NetworkMap, PeerId } from './model.ts';

@@ -37,7 +37,7 @@ import { readPortStates } from './nft/firewall-programs.ts';
 import { readForeignDrops } from './nft/foreign-rules.ts';
 import { listArgs, parseRules, parseTimeouts } from './nft/own-table.ts';
 import { type LinkCache, type LinkView, ObservationCache } from './observation-cache.ts';
-import { checkPrivilege } from './privilege.ts';
+import { checkPrivilege } from './process-files.ts';
 import { readResolvers } from './resolvers.ts';
 import { readSshClients } from './ssh-clients.ts';
 import { areSysctlsSealed, readSysctls } from './sysctl.ts';

@@ -9,7 +9,7 @@ import type { Tool } from '../process/find-tool.ts';
 import { type Run, run as runHere } from '../process/run.ts';
 import { findConflictingProcesses } from './conflicting-processes.ts';
 import { isUfwEnabled } from './nft/firewall-programs.ts';
-import { checkPrivilege } from './privilege.ts';
+import { checkPrivilege } from './process-files.ts';
 import { readIfThere } from './underlay.ts';
 
 export function linuxInspector(run: Run = runHere): Inspector {

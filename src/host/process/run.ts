@@ -3,7 +3,6 @@ import { CommandFailed } from '../../core/errors/index.ts';
 import { type AnonymousFile, openAnonymousFile, readAnonymousFile } from './anonymous-file.ts';
 import { describeFailure, formatCommand, summarizeStderr } from './command-error.ts';
 import { findTool, type Tool, toolFolders } from './find-tool.ts';
-import { splitLines } from './lines.ts';
 import { readOutput, runInShell } from './run-in-shell.ts';
 import {
   defaultDeadlineMs,
@@ -13,7 +12,7 @@ import {
   publishCheckpoint,
   type ToolOptions,
 } from './run-options.ts';
-import { type Shell, ShellPool } from './shell-pool.ts';
+import { type Shell, ShellPool, splitLines } from './shell-pool.ts';
 
 /** Runs a tool to its end and returns its stdout. @throws MissingTool @throws CommandFailed */
 export type Run = (tool: Tool, args: readonly string[], options?: ToolOptions) => Promise<string>;

@@ -1,6 +1,5 @@
 import { Secret } from '../../core/crypto/secret.ts';
 import { type AnonymousFile, openAnonymousFile, writeAnonymousFile } from './anonymous-file.ts';
-import { splitLines } from './lines.ts';
 import { maxOutput } from './run-options.ts';
 
 /** A running shell. `kill` ends it with everything that it runs. */
@@ -187,4 +186,27 @@ export class StandingShell {
     this.#shell.kill();
     this.#hear(why);
   }
+}
+
+/**
+ * Splits text that arrives in pieces. Calls `onLine` with each line, without its newline. For a
+ * line of more than `limit` characters, calls it with null and skips the rest.
+ */
+export function splitLines(limit: number, onLine: (line: string | null) => void): (piece: string) => void {
+  let kept = '';
+  let skipping = false;
+  return (piece) => {
+    const [first = '', ...others] = piece.split('\n');
+    kept += first;
+    for (const next of others) {
+      if (!skipping) onLine(kept.length > limit ? null : kept);
+      skipping = false;
+      kept = next;
+    }
+    if (!skipping && kept.length > limit) {
+      skipping = true;
+      onLine(null);
+    }
+    if (skipping) kept = '';
+  };
 }

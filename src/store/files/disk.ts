@@ -1,5 +1,5 @@
 import { channel } from 'node:diagnostics_channel';
-import { DiskFailed } from '../../core/errors/index.ts';
+import { type CpnError, DiskFailed, expectCpnError } from '../../core/errors/index.ts';
 
 /** An action on the disk. Each action except a read is a checkpoint, before and after. */
 export type DiskAction = 'read' | 'write' | 'fsync' | 'link' | 'rename' | 'unlink' | 'mkdir' | 'rmdir';
@@ -57,3 +57,21 @@ const verbs: Readonly<Record<DiskAction, string>> = {
   mkdir: 'make the folder',
   rmdir: 'remove the folder',
 };
+
+/** Runs `work`, and then `last` in any case. If both fail, throws the error of `work`. */
+export async function finallyDo<T>(work: () => Promise<T>, last: () => Promise<unknown>): Promise<T> {
+  let result: T;
+  try {
+    result = await work();
+  } catch (error) {
+    await last().catch(expectedError);
+    throw error;
+  }
+  await last();
+  return result;
+}
+
+/** Returns an error of the catalogue, for the `catch` of a promise. Throws any other error. */
+export function expectedError(error: unknown): CpnError {
+  return expectCpnError(error);
+}

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { readInstant } from '../../../src/api/decode/instant.ts';
+import { readInstant } from '../../../src/api/decode/field.ts';
 
 test.each<[string | number, string | null]>([
   ['2030-01-31T12:00:00.000Z', '2030-01-31T12:00:00.000Z'],

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type Call, compose } from '../../../src/api/http/attempt.ts';
-import { userAgent } from '../../../src/api/http/user-agent.ts';
+import { type Call, compose, userAgent } from '../../../src/api/http/attempt.ts';
 import { Secret } from '../../../src/core/crypto/secret.ts';
 import { InvalidValue } from '../../../src/core/errors/index.ts';
 

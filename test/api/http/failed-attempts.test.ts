@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { AttemptFailed, type AttemptOutcome } from '../../../src/api/http/attempt-failed.ts';
-import { isGatewayFailure, isTimeoutLike } from '../../../src/api/http/gateway.ts';
+import { isGatewayFailure, isTimeoutLike } from '../../../src/api/http/client.ts';
 import { controlPlaneAt } from '../../../src/api/http/tls-server.ts';
 
 const errorOf = (code: string) => Object.assign(new Error('text of undici'), { code });

@@ -4,8 +4,12 @@ import { type AddressInfo, connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { describeUser } from '../../../src/api/describe-user.ts';
-import { findListeningUser, type SocketConnector, withListenerCheck } from '../../../src/api/http/listener-check.ts';
+import {
+  describeUser,
+  findListeningUser,
+  type SocketConnector,
+  withListenerCheck,
+} from '../../../src/api/http/listener-check.ts';
 
 /** A program of this user that listens at an address; returns its port. */
 async function listen(host: string): Promise<number> {

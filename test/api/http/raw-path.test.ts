@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { resolvePath } from '../../../src/api/http/raw-path.ts';
+import { resolvePath } from '../../../src/api/http/target.ts';
 import { InvalidValue } from '../../../src/core/errors/index.ts';
 
 const root = new URL('https://cp.example.net');

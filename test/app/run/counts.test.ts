@@ -1,10 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { type Meter, noMeter } from '../../../src/app/meter.ts';
 import { evaluateNetwork } from '../../../src/app/reconcile/evaluate-network.ts';
 import { refresh } from '../../../src/app/reconcile/refresh.ts';
 import { FailoverCounter } from '../../../src/app/run/listeners/failover-counter.ts';
 import { countCalls, NetworkController } from '../../../src/app/run/network-controller.ts';
+import { type Meter, noMeter } from '../../../src/app/tools.ts';
 import { Unreachable } from '../../../src/core/errors/index.ts';
 import { dialled, peer } from '../../core/samples.ts';
 import { eventually } from '../../lab/eventually.ts';

@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { keepAlive } from '../../../src/cli/daemon/keep-alive.ts';
+import { keepAlive } from '../../../src/cli/daemon/daemon-unit.ts';
 import type { SupervisorReport } from '../../../src/host/supervisor.ts';
 
 it('a process that is alive reports so twice within the timeout of the watchdog, and no more once it stops', () => {

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Flags } from '../../../src/cli/input/flags.ts';
-import { nameFlags } from '../../../src/cli/input/name-flags.ts';
+import { type Flags, nameFlags } from '../../../src/cli/input/flags.ts';
 import { loadCommands } from '../../../src/cli/parse/commands.ts';
 import { Refused } from '../../../src/core/errors/index.ts';
 

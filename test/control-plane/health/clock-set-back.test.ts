@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { freshLoginMs } from '../../../src/control-plane/domain/login-age.ts';
+import { freshLoginMs } from '../../../src/control-plane/domain/tokens.ts';
 import { eventually } from '../../lab/eventually.ts';
 import { enroll, hour, makeFolder, makeKey, makeNetwork, startPlane, withDatabase } from '../harness.ts';
 import { actions, silence, soon, startOffice } from './office.ts';

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Kysely } from 'kysely';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import type { PeerMessage } from '../../../src/contract/message.ts';
+import type { PeerMessage } from '../../../src/contract/network.ts';
 import { type PeerCaller, peerOnly } from '../../../src/control-plane/domain/caller.ts';
 import { Acknowledgements } from '../../../src/control-plane/health/acknowledgements.ts';
 import { Evaluator } from '../../../src/control-plane/health/evaluate.ts';

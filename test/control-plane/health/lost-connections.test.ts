@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import type { PeerMessage } from '../../../src/contract/message.ts';
+import type { PeerMessage } from '../../../src/contract/network.ts';
 import { LostConnections } from '../../../src/control-plane/health/lost-connections.ts';
 import type { Context } from '../../../src/control-plane/service/context.ts';
 import { eventually } from '../../lab/eventually.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { freshLoginMs } from '../../../src/control-plane/domain/login-age.ts';
+import { freshLoginMs } from '../../../src/control-plane/domain/tokens.ts';
 import { clampInstants } from '../../../src/control-plane/store/clamp-instants.ts';
 import { ago, day, now, type Rows, withRows } from './stored-rows.ts';
 

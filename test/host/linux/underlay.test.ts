@@ -5,7 +5,7 @@ import { InvalidValue } from '../../../src/core/errors/index.ts';
 import { type Address, maskPrefix } from '../../../src/core/net/cidr.ts';
 import { parseLinkName } from '../../../src/core/net/link-name.ts';
 import type { ShownByIp, ShownLink, ShownRoute } from '../../../src/host/linux/ip/show.ts';
-import { mayAdminister } from '../../../src/host/linux/privilege.ts';
+import { mayAdminister } from '../../../src/host/linux/process-files.ts';
 import { parseSshClients } from '../../../src/host/linux/ssh-clients.ts';
 import { parseResolvers } from '../../../src/host/linux/stubs/settings.ts';
 import { gatherUnderlay } from '../../../src/host/linux/underlay.ts';

@@ -6,8 +6,8 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { MissingTool } from '../../../src/core/errors/index.ts';
 import { eventsLost, type HostEvent } from '../../../src/host/host.ts';
 import { watchEvents, watchFirewall } from '../../../src/host/linux/monitor/events.ts';
-import { splitLines } from '../../../src/host/process/lines.ts';
 import { type Start, startFrom } from '../../../src/host/process/run.ts';
+import { splitLines } from '../../../src/host/process/shell-pool.ts';
 
 const bounded = { timeout: 20_000, interval: 10 };
 const quick = { baseMs: 1, capMs: 5 };

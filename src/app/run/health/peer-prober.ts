@@ -1,5 +1,5 @@
 import type { ProbeResult } from '../../../contract/health.ts';
-import type { PeerMessage } from '../../../contract/message.ts';
+import type { PeerMessage } from '../../../contract/network.ts';
 import type { PublicKey } from '../../../core/crypto/keys.ts';
 import { CpnError } from '../../../core/errors/index.ts';
 import { isFresh } from '../../../core/health/peer-health.ts';

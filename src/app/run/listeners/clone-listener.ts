@@ -3,7 +3,7 @@ import { findClones } from '../../problems/find-problems.ts';
 import type { Pass } from '../../reconcile/pass.ts';
 import { secondsNow, type Tools } from '../../tools.ts';
 import type { PassListener } from '../pass-listener.ts';
-import { ProblemLog } from '../problem-log.ts';
+import { ProblemLog } from '../transition-logger.ts';
 
 /** Notes and logs the peers whose packets come from two endpoints in turn. */
 export class CloneListener implements PassListener {

@@ -8,8 +8,7 @@ import { findDropProblems, findDrops, findPaths } from '../../lan/foreign-drops.
 import type { Pass } from '../../reconcile/pass.ts';
 import type { Tools } from '../../tools.ts';
 import type { PassListener } from '../pass-listener.ts';
-import { ProblemLog } from '../problem-log.ts';
-import { TransitionLogger } from '../transition-logger.ts';
+import { ProblemLog, TransitionLogger } from '../transition-logger.ts';
 
 /** A pass may come a fifth before the interval is over, and counts all the same. */
 const leeway = 0.75;

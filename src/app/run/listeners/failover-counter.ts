@@ -1,7 +1,7 @@
 import type { PeerId } from '../../../core/map/model.ts';
 import type { Prefix } from '../../../core/net/cidr.ts';
-import type { Meter } from '../../meter.ts';
 import type { Pass } from '../../reconcile/pass.ts';
+import type { Meter } from '../../tools.ts';
 import type { PassListener } from '../pass-listener.ts';
 
 /** Counts failovers: another connector serves a route, or relays to the network's range. */

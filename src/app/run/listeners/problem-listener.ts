@@ -9,7 +9,7 @@ import {
 import type { Pass } from '../../reconcile/pass.ts';
 import type { Tools } from '../../tools.ts';
 import type { PassListener } from '../pass-listener.ts';
-import { ProblemLog } from '../problem-log.ts';
+import { ProblemLog } from '../transition-logger.ts';
 
 /** Of one map; `cpn status` counts the others. */
 const mostSkipped = 20;

@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { type Meter, passOutcomes } from '../../../app/meter.ts';
 import type { NetworkStatus } from '../../../app/problems/network-status.ts';
+import { type Meter, passOutcomes } from '../../../app/tools.ts';
 import { version } from '../../../core/util/version.ts';
 import { setNetworkMetrics } from './network-metrics.ts';
 import { setPeerMetrics } from './peer-metrics.ts';

@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { NetworkStatus, PeerStatus, RouteStatus } from '../../../app/problems/network-status.ts';
-import { flagsOf, labelOf, maxReported } from './names.ts';
+import { flagsOf, labelOf, maxReported } from './network-metrics.ts';
 
 const peerStates = ['connected', 'relayed', 'idle', 'stale', 'never'] as const satisfies readonly PeerStatus['state'][];
 const routeStates = [

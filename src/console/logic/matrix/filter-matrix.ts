@@ -1,5 +1,5 @@
 import type { Peer, PeerType } from '../../../contract/peer.ts';
-import { searchPeers } from '../peers/search.ts';
+import { searchPeers } from '../peers/peer-text.ts';
 import { type CellState, type Reach, stateOf } from './reach.ts';
 
 /** Selects rows and columns of the matrix. */

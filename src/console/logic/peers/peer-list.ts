@@ -1,8 +1,7 @@
 import type { PathState, PeerHealth, PeerState } from '../../../contract/health.ts';
 import type { Peer, PeerType } from '../../../contract/peer.ts';
 import type { Query } from '../page/route.ts';
-import { peerTypes } from './name-of.ts';
-import { foldText, searchPeers } from './search.ts';
+import { foldText, peerTypes, searchPeers } from './peer-text.ts';
 
 /** A peer's state in the list. Suspended and expired peers have no verdict: no map lists them. */
 export type ListedState = PeerState | 'suspended' | 'expired';

@@ -7,7 +7,7 @@ import { type CellPosition, cellShapes, moveByKey, nameCell, sizeCells, smallCel
 import { type CellState, type Reach, stateOf } from '../../logic/matrix/reach.ts';
 import { linkTo } from '../../logic/page/route.ts';
 import { findVisibleRows, type VisibleRows } from '../../logic/page/visible-rows.ts';
-import { peerTypes } from '../../logic/peers/name-of.ts';
+import { peerTypes } from '../../logic/peers/peer-text.ts';
 
 /** Rendered cells around the screen. */
 const around = 6;

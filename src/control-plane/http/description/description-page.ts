@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { describeSchema, type Schema } from './describe-schema.ts';
-import { html, join, type Markup } from './markup.ts';
+import { describeSchema, html, join, type Markup, type Schema } from './describe-schema.ts';
 
 /** The parts of an OpenAPI 3.1 document that the page shows. */
 export interface Description {

@@ -1,9 +1,8 @@
 import * as z from 'zod';
-import { AuditEntry } from '../../../contract/audit.ts';
+import { AuditEntry, mostSearchWords, searchWords } from '../../../contract/audit.ts';
 import { page } from '../../../contract/reply.ts';
 import { instant, text } from '../../../contract/text.ts';
 import { administrators } from '../../domain/caller.ts';
-import { mostSearchWords, searchWords } from '../../domain/search-words.ts';
 import { readAudit } from '../../service/audit.ts';
 import type { Context } from '../../service/context.ts';
 import { type App, userOf } from '../app.ts';

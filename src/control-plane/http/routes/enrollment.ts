@@ -9,8 +9,8 @@ import {
 } from '../../../contract/peer.ts';
 import { Refusal, reply } from '../../../contract/reply.ts';
 import { Secret } from '../../../core/crypto/secret.ts';
-import { formatETag } from '../../push/etag.ts';
 import type { MapCache } from '../../push/map-cache.ts';
+import { formatETag } from '../../push/to-contract.ts';
 import type { Context } from '../../service/context.ts';
 import { enroll, readEnrollment } from '../../service/enrollment/enrollment.ts';
 import type { App } from '../app.ts';

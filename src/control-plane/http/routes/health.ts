@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { Refusal } from '../../../contract/reply.ts';
-import { createReadinessCheck } from '../../service/check-readiness.ts';
 import type { Context } from '../../service/context.ts';
+import { createReadinessCheck } from '../../service/monitoring.ts';
 import type { App } from '../app.ts';
 
 export function addHealthRoutes(app: App, context: Context): void {

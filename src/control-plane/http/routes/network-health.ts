@@ -9,7 +9,7 @@ import type { LostConnections } from '../../health/lost-connections.ts';
 import { readNetworkTraffic, readPeerTraffic } from '../../health/read-traffic.ts';
 import { storeReport } from '../../health/store-report.ts';
 import { summarizeNetworks } from '../../health/summarize.ts';
-import { formatETag } from '../../push/etag.ts';
+import { formatETag } from '../../push/to-contract.ts';
 import type { Context } from '../../service/context.ts';
 import { type App, callerOf } from '../app.ts';
 import { conditionalHeaders, createConditionalRead } from '../conditional-read.ts';

@@ -11,11 +11,11 @@ import { changePassword } from '../../service/accounts/users.ts';
 import type { Context } from '../../service/context.ts';
 import { type App, userOf } from '../app.ts';
 import type { FailureLimit } from '../limits.ts';
-import { requirePublicHost } from '../public-host.ts';
 import {
   type BrowserRequest,
   clearSessionCookie,
   readBrowserSession,
+  requirePublicHost,
   requireSameOrigin,
   setSessionCookie,
 } from '../session-cookie.ts';

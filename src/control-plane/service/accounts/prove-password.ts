@@ -1,7 +1,7 @@
 import { Secret } from '../../../core/crypto/secret.ts';
 import type { UserCaller } from '../../domain/caller.ts';
-import { isFreshLogin } from '../../domain/login-age.ts';
 import { verifyPassword } from '../../domain/passwords.ts';
+import { isFreshLogin } from '../../domain/tokens.ts';
 import { Forbidden, InvalidRequest } from '../../errors.ts';
 import { findUserByEmail, lockUserWithPassword } from '../../store/accounts/users.ts';
 import type { Db } from '../../store/tables.ts';

@@ -8,7 +8,7 @@ import {
 } from '../../../core/crypto/identity.ts';
 import { InvalidValue } from '../../../core/errors/index.ts';
 import { readFields } from '../../domain/field-rules.ts';
-import { wasIdentityRemoved } from '../../store/peers/former-identities.ts';
+import { wasIdentityRemoved } from '../../store/peers/enrollments.ts';
 import { findByIdentity } from '../../store/peers/peers.ts';
 import type { Db } from '../../store/tables.ts';
 

@@ -13,12 +13,11 @@ import { hasUse, lockKey, type StoredKey, takeUse } from '../../store/enrollment
 import * as networks from '../../store/networks.ts';
 import { findEnrollment, insertEnrollment } from '../../store/peers/enrollments.ts';
 import { listKeys } from '../../store/peers/peer-lists.ts';
-import { findByIdentity, findPeer, type StoredPeer } from '../../store/peers/peers.ts';
+import { findByIdentity, findPeer, nextServingSince, type StoredPeer } from '../../store/peers/peers.ts';
 import type { Db } from '../../store/tables.ts';
 import { type Author, record } from '../audit.ts';
 import type { Context } from '../context.ts';
 import { createAttemptCounts } from '../peer-change-limit.ts';
-import { nextServingSince } from '../serving-since.ts';
 import { refuseUnlisted } from '../suspension.ts';
 import { peerEvent, withRevision } from '../with-revision.ts';
 import { addPeer } from './add-peer.ts';

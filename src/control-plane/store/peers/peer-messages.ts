@@ -1,4 +1,4 @@
-import type { PeerMessage, PeerMessageKind } from '../../../contract/message.ts';
+import type { PeerMessage, PeerMessageKind } from '../../../contract/network.ts';
 import type { Db } from '../tables.ts';
 
 /** Stores messages for hosts, and deletes messages of the network before `since`. */

@@ -29,6 +29,16 @@ export async function findLastServingSince(db: Db, networkId: number): Promise<s
   return row?.last ?? null;
 }
 
+/**
+ * The instant from which a connector serves: now, but later than all others of the network. Hosts
+ * prefer the earlier one. A connector that began while the clock was ahead keeps its rank.
+ */
+export async function nextServingSince(transaction: Db, network: number, now: Date): Promise<string> {
+  const last = await findLastServingSince(transaction, network);
+  const at = Math.max(now.getTime(), last === null ? 0 : Date.parse(last) + 1);
+  return new Date(at).toISOString();
+}
+
 /** Finds the first peer with this identity. Versions without key proofs allowed duplicates. */
 export async function findByIdentity(db: Db, networkId: number, identity: string): Promise<StoredPeer | undefined> {
   return db

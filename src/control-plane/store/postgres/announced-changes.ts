@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { LRUCache } from 'lru-cache';
 import { createBoundedCache } from '../../bounded-cache.ts';
-import type { StoreEvents, Topic } from '../store.ts';
+import type { StoreEvents, Topic } from '../database.ts';
 import type { Db } from '../tables.ts';
 
 /** Reads a text per network that differs after each change of the topic. Omits missing networks. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
-import type { StoreEvents, Topic } from '../store.ts';
+import type { StoreEvents, Topic } from '../database.ts';
 import type { Db } from '../tables.ts';
 import type { DatabaseTarget } from './database-url.ts';
 import { Client, connectionConfig } from './pool.ts';

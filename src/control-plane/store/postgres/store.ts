@@ -10,8 +10,8 @@ import {
 import type { Secret } from '../../../core/crypto/secret.ts';
 import { WrongUsage } from '../../../core/errors/index.ts';
 import { UnusableDatabase } from '../../errors.ts';
+import type { ControlPlaneStore, StoreEvents } from '../database.ts';
 import { migrate } from '../migrations/migrate.ts';
-import type { ControlPlaneStore, StoreEvents } from '../store.ts';
 import type { Db, Tables } from '../tables.ts';
 import { AnnouncedChanges } from './announced-changes.ts';
 import { announce, type ListenerEvents, listen, notifyBy } from './changes.ts';

@@ -1,8 +1,8 @@
 import { Kysely } from 'kysely';
 import { CpnError } from '../../../core/errors/index.ts';
 import { NewerDatabase, Unavailable, UnusableFile } from '../../errors.ts';
+import type { ControlPlaneStore } from '../database.ts';
 import { migrate } from '../migrations/migrate.ts';
-import type { ControlPlaneStore } from '../store.ts';
 import type { Db, Tables } from '../tables.ts';
 import { requireDatabaseIn, requireRegularFile, takeDataFolder } from './data-folder.ts';
 import { isOfDisk, isPassing } from './errors.ts';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { NetworkStatus, PeerStatus } from '../../../../src/app/problems/network-status.ts';
 import { readStatus } from '../../../../src/app/status/status.ts';
 import { createMetrics } from '../../../../src/cli/daemon/metrics/metrics.ts';
-import { maxReported } from '../../../../src/cli/daemon/metrics/names.ts';
+import { maxReported } from '../../../../src/cli/daemon/metrics/network-metrics.ts';
 import { joinedTo, mapAt } from '../../../app/joined-state.ts';
 import { SimulatedHost } from '../../../app/simulated-host.ts';
 import { peer } from '../../../core/samples.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { mostMessages, mostProbed, PeerMessage } from '../../../src/contract/message.ts';
-import { messageKinds, readMessages } from '../../../src/core/map/peer-message.ts';
+import { messageKinds, readMessages } from '../../../src/api/decode/messages.ts';
+import { mostMessages, mostProbed, PeerMessage } from '../../../src/contract/network.ts';
 
 const probe = (...peers: unknown[]) => ({ kind: 'probe', data: { peers } });
 

@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Unavailable } from '../errors.ts';
 import { writeCheck } from '../store/database.ts';
+import { countDeliveries } from '../store/deliveries.ts';
+import { countAnnounced } from '../store/health.ts';
 import type { Context } from './context.ts';
 
 /**
@@ -43,5 +45,16 @@ export function createReadinessCheck({ db, now, isListening }: Checked, deadline
     const inTime = await Promise.race([answered, late]).finally(() => given.abort());
     if (!inTime) throw new Unavailable(`the database did not answer within ${deadlineMs / 1000} s`);
     if (!isListening()) throw new Unavailable('listener lost: changes of other processes do not arrive');
+  };
+}
+
+/** Reads the metrics that come from the database, for all networks together. */
+export async function measure({ db, readTime }: Pick<Context, 'db' | 'readTime'>) {
+  const states = await countAnnounced(db);
+  const { count, oldest } = await countDeliveries(db);
+  const ageMs = oldest === null ? 0 : (await readTime(db)).getTime() - Date.parse(oldest);
+  return {
+    hosts: { online: states.get('online') ?? 0, offline: states.get('offline') ?? 0 },
+    deliveries: { count, ageSeconds: Math.max(0, ageMs / 1000) },
   };
 }
