@@ -51,7 +51,7 @@ describe('a command line that cannot be read', () => {
     ],
     [
       ['network', 'create', '--name', 'office', '--cidr', '10.77.0.5/24'],
-      '--cidr "10.77.0.5/24" has host bits set; the range meant is probably 10.77.0.0/24',
+      '--cidr "10.77.0.5/24" has host bits set; you probably mean 10.77.0.0/24',
     ],
     [['join', '--name'], '--name needs a value: --name NAME'],
   ])('%j is answered in one line', async (argv, line) => {

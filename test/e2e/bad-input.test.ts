@@ -109,7 +109,7 @@ describe('bad input changes nothing, and one line reports the fault and the reme
     [
       'a route with host bits',
       () => join('--allow-route', '192.168.50.7/24'),
-      /has host bits set; the range meant is probably 192\.168\.50\.0\/24/,
+      /has host bits set; you probably mean 192\.168\.50\.0\/24/,
     ],
     ['an unknown flag', () => join('--colour'), /colour/],
     ['an unknown command', () => ['jion'], /join/],

@@ -78,7 +78,7 @@ describe('a host that was copied', () => {
       await change();
       await eventually('status has it', async () => (await warningsOf(host)).includes('cpn leave cpn0 --keep-peer'));
       const { stdout } = await host.cpn(['doctor'], { allowFailure: true });
-      expect(stdout).toMatch(/another host has the identity of cpn0 since/);
+      expect(stdout).toMatch(/another host has used the identity of cpn0 since/);
     }
     expect(await eventsOf('peer.cloned')).toHaveLength(1);
   });
@@ -91,13 +91,13 @@ describe('a host that was copied', () => {
           await host.ping(serverAddress);
           await change();
         }
-        return (await warningsOf(server)).includes('in turn: two hosts may have its identity');
+        return (await warningsOf(server)).includes('alternately: two hosts may use its identity');
       },
       { timeoutMs: 60_000 },
     );
     const warning = await warningsOf(server);
     for (const { address } of [original, copy]) expect(warning).toContain(`${address}:`);
-    expect((await server.cpn(['doctor'], { allowFailure: true })).stdout).toContain('in turn');
+    expect((await server.cpn(['doctor'], { allowFailure: true })).stdout).toContain('alternately');
   });
 
   it('gets an identity of its own by the remedy, and the original keeps its own', async () => {

@@ -89,13 +89,13 @@ it('a deleted network is down at each host, which keeps what it needs to come ba
   expect(await readFile('/etc/hosts', 'utf8')).not.toContain('cpn0');
   const now = await status(web);
   expect(now).toMatchObject({ state: 'down', public_key: key, drift: [], sync: { refused: 'gone' } });
-  expect(now.warnings.join()).toMatch(/network office was deleted at http.*comes back by itself.*"cpn leave cpn0"/);
+  expect(now.warnings.join()).toMatch(/network office was deleted at http.*comes up automatically.*"cpn leave cpn0"/);
   expect(Date.parse(now.deleted_at)).toBeGreaterThan(0);
   expect((await web.cpn(['status', '--check'], { allowFailure: true })).exitCode).toBe(3);
   const doctor = await web.cpn(['doctor'], { allowFailure: true });
   expect(doctor.stdout).toContain('network office was deleted at http');
   // The daemon still runs, and its requests are refused.
-  expect(doctor.stdout).not.toContain('another environment');
+  expect(doctor.stdout).not.toContain('environment of the daemon');
   expect(await pending()).toMatchObject({ pending: [], deleted_at: expect.any(String) });
 });
 

@@ -151,12 +151,12 @@ describe('a packet stops', () => {
       const seen = await explain(origin, '192.168.50.200');
       expect(seen).toMatchObject({ exitCode: 3, stops_at: 'route', ok: { ...through, route: false } });
       expect(seen.detail.route).toMatch(
-        /^leaves by eth0 via 203\.0\.113\.1 .*take away the route to 192\.168\.50\.128\/25 by eth0/,
+        /^leaves by eth0 via 203\.0\.113\.1 .*remove the route to 192\.168\.50\.128\/25 by eth0/,
       );
       expect((await explain(origin, lanHost)).stops_at).toBeNull();
       const { stdout } = await origin.cpn(['explain', '192.168.50.200'], { allowFailure: true });
       expect(stdout.trimEnd().split('\n').at(-1)).toBe(
-        'dropped at route: take away the route to 192.168.50.128/25 by eth0, or narrow it',
+        'dropped at route: remove the route to 192.168.50.128/25 by eth0, or narrow it',
       );
     });
   });
@@ -175,7 +175,7 @@ describe('a packet stops', () => {
       });
       expect(seen.detail.route).toMatch(/^this host has no route there; "cpn reconcile"/);
       expect(seen.detail.rp_filter).toMatch(
-        /^strict, and drops the answers that come in by cpn0: this host has no route there/,
+        /^strict, and drops replies that arrive on cpn0: this host has no route there/,
       );
     });
   });
@@ -188,7 +188,7 @@ describe('a packet stops', () => {
     await meanwhile(origin, change, undo, async () => {
       const seen = await explain(origin, '10.77.0.1');
       expect(seen).toMatchObject({ exitCode: 3, stops_at: 'rp_filter', ok: { ...through, rp_filter: false } });
-      expect(seen.detail.rp_filter).toMatch(/the way back leaves by eth0 via 203\.0\.113\.1.* of table 100/);
+      expect(seen.detail.rp_filter).toMatch(/the return path leaves by eth0 via 203\.0\.113\.1.* of table 100/);
       expect(await origin.ping('10.77.0.1')).toMatchObject({ received: 0 });
       await sh(origin, 'echo 2 >/proc/sys/net/ipv4/conf/cpn0/rp_filter');
       expect((await explain(origin, '10.77.0.1')).stops_at).toBeNull();
@@ -247,7 +247,7 @@ END`;
     const seen = await explain(origin, 'mute');
     expect(seen).toMatchObject({ exitCode: 3, address, stops_at: 'handshake', ok: { ...through, handshake: false } });
     expect(seen.detail.handshake).toMatch(
-      /never a handshake, at 203\.0\.113\.44:51820, \d+ bytes sent; see that cpn is up on mute/,
+      /never a handshake, at 203\.0\.113\.44:51820, \d+ bytes sent; check that cpn is up on mute/,
     );
   });
 

@@ -110,7 +110,7 @@ describe('a route that would harm the host', () => {
     ['is a part of its LAN', '192.168.20.128/25', 'overlaps 192.168.20.0/24, which this host is in (eth1)'],
     ['holds another network', '10.78.0.0/16', 'overlaps 10.78.0.0/24 of network other (other)'],
     ['is a part of another network', '10.78.0.128/25', 'overlaps 10.78.0.0/24, which this host is in (other)'],
-    ['is routed elsewhere', '172.31.0.0/16', 'leads to eth0 on this host already', taken],
+    ['is routed elsewhere', '172.31.0.0/16', 'is already routed to eth0 on this host', taken],
     ['covers the control plane', '203.0.113.0/29', 'covers the control plane (203.0.113.3)', cuts],
     [
       'covers its connector’s endpoint',

@@ -150,7 +150,7 @@ describe('a local resolver of an ordinary user', () => {
     await host.cpn(['reconcile']);
     expect(await routeTo(printer)).toMatch(/dev cpn0/);
     const { stdout } = await host.cpn(['doctor', '--all'], { allowFailure: true });
-    expect(stdout).toMatch(/the local resolver 127\.0\.0\.9: the user 65534, who is no system user, listens there/);
+    expect(stdout).toMatch(/the local resolver 127\.0\.0\.9: user 65534, not a system user, listens there/);
     await stub.stop();
     await writeFile(resolvConf, before);
     await host.cpn(['reconcile']);

@@ -100,7 +100,7 @@ describe('a host whose routing table is too large to be read', () => {
     await change(other, `add ${lan} via 203.0.113.1 proto bgp`);
     try {
       expect(await status(other)).toMatchObject({
-        routes: [{ prefix: lan, state: 'refused', reason: 'leads to eth0 on this host already' }],
+        routes: [{ prefix: lan, state: 'refused', reason: 'is already routed to eth0 on this host' }],
       });
     } finally {
       await change(other, `del ${lan} via 203.0.113.1`);

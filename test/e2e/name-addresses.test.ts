@@ -97,7 +97,7 @@ describe('a laptop that reaches a connector by a name with addresses of both fam
     const networks = JSON.parse((await office.controlPlane.cpn(['network', 'list', '--json'])).stdout).networks;
     await owner.addStranger(networks[0].id, 'six', '[2001:db8:6::6]:51820');
     await laptop.cpn(['reconcile']);
-    const found = 'there is none to six ([2001:db8:6::6]:51820)';
+    const found = 'there is no route to six ([2001:db8:6::6]:51820)';
     expect(await findingsOf(laptop, 'note')).toMatchObject([{ found }]);
     expect(await problemsOf(laptop)).toEqual([]);
   });

@@ -327,7 +327,7 @@ it('a host without nft works as before, and says that its tunnel address is open
     'cp -a /usr/sbin/nft /run/nft-kept; mount --bind /dev/null /usr/sbin/nft; nft list tables && exit 1; true',
   );
   const open =
-    'hosts next to this one reach its tunnel address 10.77.0.2 without the tunnel: nft is missing here, or cannot work';
+    'neighbours can reach the tunnel address 10.77.0.2 of this host without the tunnel: nft is missing or cannot be used';
   expect((await status(member)).warnings.join()).toContain(open);
   expect((await member.cpn(['status'])).stdout).toContain(open);
   const findings = JSON.parse((await member.cpn(['doctor', '--json'], { allowFailure: true })).stdout);

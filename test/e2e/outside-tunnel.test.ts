@@ -139,7 +139,11 @@ describe('a full tunnel next to a DHCP server that hands out routes', () => {
       /128\.0\.0\.0\/1 +eth0 via 192\.168\.7\.66 .*--strict-tunnel/,
     );
     expect(await diagnose()).toMatchObject([
-      { verdict: 'problem', found: `0.0.0.0/1 by 192.168.7.66 on eth0 (boot) takes public addresses from it`, remedy },
+      {
+        verdict: 'problem',
+        found: `0.0.0.0/1 by 192.168.7.66 on eth0 (boot) takes public addresses from the full tunnel`,
+        remedy,
+      },
       { verdict: 'problem', remedy },
     ]);
     const explained = JSON.parse((await laptop.cpn(['explain', visitor.address, '--json'])).stdout);
@@ -309,7 +313,9 @@ describe('a strict tunnel', () => {
     await laptop.exec(['ip', '-6', 'address', 'del', '2001:db8:66::22/64', 'dev', 'eth0']);
     await laptop.cpn(['reconcile']);
     expect(await plan(laptop)).toEqual({ exitCode: 0, changes: [] });
-    expect(await diagnose()).toMatchObject([{ verdict: 'ok', found: expect.stringContaining('3 others lose to it') }]);
+    expect(await diagnose()).toMatchObject([
+      { verdict: 'ok', found: expect.stringContaining('--strict-tunnel overrides 3 others') },
+    ]);
     const explained = JSON.parse((await laptop.cpn(['explain', visitor.address, '--json'])).stdout);
     expect(explained).toMatchObject({ network: { name: 'office' }, stops_at: null });
   });

@@ -173,7 +173,7 @@ describe('a host in two networks that overlap', () => {
     await host.cpn(['reconcile']);
     const [first, second] = await networks();
     expect(first.warnings).toContain(
-      `hidden is unreachable: this host has its address ${secondAddress} itself, on cpn1; cpn leave cpn0 or cpn leave cpn1, and join again for another address`,
+      `hidden is unreachable: its address ${secondAddress} is assigned to this host, on cpn1; cpn leave cpn0 or cpn leave cpn1, and join again for another address`,
     );
     expect(first.state).toBe('degraded');
     expect(second.warnings).toBeUndefined();

@@ -121,10 +121,10 @@ describe('a host that gets its address and the peers, and no token', () => {
     const { state, sync, peers, warnings } = await status(edge);
     expect({ state, sync }).toMatchObject({ state: 'up', sync: { mode: 'local' } });
     expect(peers).toMatchObject([{ name: '10.77.0.1', address: '10.77.0.1', allowed_ips: ['10.77.0.1/32'] }]);
-    expect(warnings.join()).toContain('keeps the map of network');
+    expect(warnings.join()).toContain('uses the map that it received at the join of network');
     const { exitCode, stderr } = await edge.cpn(['reconcile']);
     expect(exitCode).toBe(0);
-    expect(stderr).toContain('keeps the map of network');
+    expect(stderr).toContain('uses the map that it received at the join of network');
     expect(await plan(edge)).toEqual({ exitCode: 0, changes: [] });
   });
 

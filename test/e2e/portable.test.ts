@@ -129,7 +129,7 @@ it('a host with wg and wg-quick alone joins, is reconciled by the daemon, and le
     expect(others).toHaveLength(subject === 'forwarding' ? 1 : 0);
   }
   expect(findingsOf('forwarding')[1].found).toContain('cpn has no packet rules on this kind of host');
-  expect(findingsOf('network')[0]).toMatchObject({ verdict: 'ok', found: 'is as it should be' });
+  expect(findingsOf('network')[0]).toMatchObject({ verdict: 'ok', found: 'matches its intended state' });
   const way = (await cpn(['explain', '192.168.50.1'], { allowFailure: true })).stdout;
   expect(way).toMatch(/leaves by cpn0 from 10\.77\.0\.2/);
 

@@ -129,9 +129,9 @@ describe('a host', () => {
     const found = await doctor(trusting());
     expect(found).toMatch(/the control plane at https:\/\/cp\.example\.net:8787: answers within/);
     expect(found).toMatch(
-      /the last sync of cpn0 by the daemon: fails since 20.* UTC; it had no success since it started: .*"Office Root"/,
+      /the last sync of cpn0 by the daemon: fails since 20.* UTC; it has not succeeded since it started: .*"Office Root"/,
     );
-    expect(found).toMatch(/the daemon has another environment: "cpn set cpn0" saves --ca-file/);
+    expect(found).toMatch(/the environment of the daemon differs: "cpn set cpn0" saves --ca-file/);
     await daemon.stop();
     expect(await doctor(trusting())).toMatch(/the last sync of cpn0: succeeded/);
     daemon = await startDaemon(edge);
@@ -163,7 +163,9 @@ describe('a host', () => {
     const older = path(await previousProgram(), 'cpn.js');
     const { stdout: before } = await edge.exec([older, 'status', '--json']);
     expect(JSON.parse(before).networks).toMatchObject([{ interface: 'cpn0', address: '10.77.0.1', peers: [] }]);
-    expect(found).toMatch(/the CA "Office Root" of cpn0: is accepted alone for the control plane, until 20.* UTC/);
+    expect(found).toMatch(
+      /the CA "Office Root" of cpn0: is the only CA accepted for the control plane; it expires on 20.* UTC/,
+    );
     expect(found).toMatch(/the last sync of cpn0: succeeded at 20.* UTC/);
   });
 

@@ -216,7 +216,7 @@ describe('the certificate of the control plane', () => {
   it('that ends soon is a problem of doctor alone', async () => {
     await install(certificates.ending);
     expect(await doctor(edge)).toMatch(
-      /the TLS certificate of https:\/\/cp\.example\.net:8787: expires on 20.*, in 9 days\s.*let the operator of the control plane renew it/s,
+      /the TLS certificate of https:\/\/cp\.example\.net:8787: expires on 20.*, in 9 days\s.*ask the operator of the control plane to renew it/s,
     );
     expect((await cpn(edge, ['reconcile'])).exitCode).toBe(0);
   });

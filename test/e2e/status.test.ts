@@ -82,7 +82,7 @@ describe('a route into the tunnel that is not of the network', () => {
     expect(await status(origin)).toMatchObject({ state: 'up', drift: [], foreign_routes: [route] });
     await origin.cpn(['reconcile']);
     expect((await status(origin)).foreign_routes).toEqual([route]);
-    expect((await origin.cpn(['status'])).stdout).toContain(`is not of this network; ${remedy}`);
+    expect((await origin.cpn(['status'])).stdout).toContain(`does not belong to this network; ${remedy}`);
     await sh(remedy);
     expect(await status(origin)).not.toHaveProperty('foreign_routes');
   });
@@ -97,7 +97,7 @@ describe('a route into the tunnel that is not of the network', () => {
     const doctor = JSON.parse((await origin.cpn(['doctor', '--json'], { allowFailure: true })).stdout);
     expect(doctor.findings).toContainEqual(expect.objectContaining({ verdict: 'problem', remedy }));
     const explained = await origin.cpn(['explain', '198.51.100.1'], { allowFailure: true });
-    expect(explained.stdout).toContain(`"${remedy}" takes that route away`);
+    expect(explained.stdout).toContain(`"${remedy}" removes that route`);
     await sh(remedy);
     expect(await check()).toBe(0);
   });

@@ -103,7 +103,7 @@ describe('cpn wait', () => {
     [['--for', 'elsewhere'], '--for "elsewhere" must be one of address, handshake, route'],
     [['--for', 'route'], '--for route needs a CIDR'],
     [['--for', 'route', 'office'], '--for route needs a CIDR'],
-    [['--for', 'route', '192.168.50.7/24'], 'has host bits set; the range meant is probably 192.168.50.0/24'],
+    [['--for', 'route', '192.168.50.7/24'], 'has host bits set; you probably mean 192.168.50.0/24'],
     [['office', lan], 'leave out the second argument'],
     [['elsewhere'], 'has not joined a network "elsewhere"'],
     [['--timeout', 'long'], '--timeout "long" is not a number'],

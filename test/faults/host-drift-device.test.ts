@@ -22,7 +22,7 @@ const routeAdded = `add route ${lan}: a peer serves it`;
 function everything(): string[] {
   const { kept, touched, untouched } = lab;
   return [
-    'add interface cpn0: the interface is not there',
+    'add interface cpn0: the interface does not exist',
     ...[touched, untouched].map(({ joined }) => `add peer ${joined.public_key}: a peer of the network is missing`),
     `add address ${kept.joined.address}/24: the peer's address is not on the interface`,
     routeAdded,

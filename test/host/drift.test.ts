@@ -106,17 +106,17 @@ const drifts: readonly [string, string, readonly string[]][] = [
   [
     'route with another source in the place of ours',
     'ip route replace 192.168.60.0/24 dev cpn0 metric 10000 src 127.0.0.1',
-    ['update route 192.168.60.0/24: a route in its place gives packets another way'],
+    ['update route 192.168.60.0/24: another route in its place routes packets differently'],
   ],
   [
     'route with another source for a type of service',
     'ip route add 192.168.60.0/24 tos 0x10 dev cpn0 src 127.0.0.1',
-    ['remove route 192.168.60.0/24: it gives packets another way: src 127.0.0.1'],
+    ['remove route 192.168.60.0/24: it routes packets differently: src 127.0.0.1'],
   ],
   [
     'route to the range with another source',
     'ip route replace 10.77.0.0/24 dev cpn0 src 127.0.0.1',
-    ['update route 10.77.0.0/24: a route in its place gives packets another way'],
+    ['update route 10.77.0.0/24: another route in its place routes packets differently'],
   ],
   ['listen port', 'wg set cpn0 listen-port 51999', ['update interface cpn0: the listen port differs']],
   ['peer', `${set} remove`, [`add peer ${laptop.publicKey}: a peer of the network is missing`]],
@@ -200,7 +200,7 @@ describe('drift on a real Linux host', () => {
     const all = await repair(machine);
     await machine.sh('ip link delete cpn0');
     const again = await repair(machine);
-    expect(again).toContain('add interface cpn0: the interface is not there');
+    expect(again).toContain('add interface cpn0: the interface does not exist');
     // Packet rules are none of the interface's.
     expect(all.filter((line) => /firewall/.test(line))).toHaveLength(1);
     expect(again.filter((line) => /firewall/.test(line))).toEqual([]);

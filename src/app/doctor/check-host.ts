@@ -64,21 +64,20 @@ async function examineFiles({ inspector, folders, store }: DoctorTools, { states
 async function examineFormer({ store }: DoctorTools): Promise<Finding[]> {
   const { memberships } = await store.readFormer();
   return memberships.map(({ interface: link, network, peer }) => {
-    const remedy = 'cpn leave, once the control plane is reachable; cpn leave --forget drops what is kept for that';
-    return noteFinding('state', `network ${network.name}, left as ${link}`, `${peer.name} stays in it`, remedy);
+    const remedy = 'cpn leave, once the control plane is reachable; cpn leave --forget drops its stored identity';
+    return noteFinding('state', `network ${network.name}, left as ${link}`, `${peer.name} is still in it`, remedy);
   });
 }
 
 async function examineStates(tools: DoctorTools, { states, unreadable, failure }: DoctorInputs): Promise<Finding[]> {
   const { store } = tools;
-  if (failure !== null)
-    return [problemFinding('state', 'what is known of the networks', failure.message, 'sudo cpn doctor')];
+  if (failure !== null) return [problemFinding('state', 'the states of networks', failure.message, 'sudo cpn doctor')];
   const bad = unreadable.map(({ interface: link, error }) =>
     problemFinding(
       'state',
-      `what is known of ${link}`,
+      `the state of ${link}`,
       error.message,
-      error.facts.code === 'EACCES' ? 'sudo cpn doctor' : `see that file; cpn leave ${link}, and join again`,
+      error.facts.code === 'EACCES' ? 'sudo cpn doctor' : `check that file; cpn leave ${link}, and join again`,
     ),
   );
   const damaged = [...store.damaged]
@@ -86,8 +85,8 @@ async function examineStates(tools: DoctorTools, { states, unreadable, failure }
     .map((link) =>
       noteFinding(
         'state',
-        `what is known of ${link}`,
-        'its file is damaged, or was open to others; the previous copy of it, or what it says, is used',
+        `the state of ${link}`,
+        'its file is damaged, or other users could change it; cpn uses the file or its previous copy',
         `cpn reconcile ${link}`,
       ),
     );
@@ -103,6 +102,6 @@ async function examineStates(tools: DoctorTools, { states, unreadable, failure }
     );
   const found = [...bad, ...damaged, ...unfinished, ...(await examineFormer(tools))];
   if (found.length > 0) return found;
-  if (states.length > 0) return [okFinding('state', 'what is known of the networks', 'can be read')];
-  return [noteFinding('state', 'what is known of the networks', 'this host has joined none', 'cpn join')];
+  if (states.length > 0) return [okFinding('state', 'the states of networks', 'can be read')];
+  return [noteFinding('state', 'the states of networks', 'this host has not joined a network', 'cpn join')];
 }

@@ -32,7 +32,7 @@ async function examineMtu(tools: DoctorTools, { state, desired, actual }: Evalua
   const { pathMtu, fittedMtu } = desired;
   const { underlayMtu } = underlay;
   if (underlayMtu !== null && link.mtu + overhead > underlayMtu) {
-    const found = `${link.mtu}, with which its packets do not fit ${underlayMtu}, the MTU of the way out`;
+    const found = `${link.mtu} is too large: with encapsulation its packets exceed ${underlayMtu}, the MTU of the underlay`;
     const remedy = `cpn set ${link.name} --mtu ${Math.max(576, underlayMtu - overheadV6)}`;
     return [problemFinding('mtu', `the MTU of ${link.name}`, found, remedy)];
   }

@@ -131,6 +131,6 @@ async function examineEndpoints({ host }: Pick<Tools, 'host'>, evaluation: Evalu
 function examineKey(state: Evaluation['state']): Finding[] {
   // A change that is under way is among the notes of the status.
   if (state.rotation !== null) return [];
-  const found = `is in use since ${state.keySince}; no change of it is under way`;
+  const found = `is in use since ${state.keySince}; no rotation is in progress`;
   return [okFinding('key', `the key of ${state.interface}`, found)];
 }

@@ -132,19 +132,19 @@ async function examineToken(tools: DoctorTools, state: Joined): Promise<Finding[
   try {
     const service = await tools.connect(state, { deadlineMs: deadline, attempts: 1 });
     await service.readMap(access.network, access.token, map.revision);
-    return [okFinding('api', checked, 'is good')];
+    return [okFinding('api', checked, 'is valid')];
   } catch (error) {
     if (!(error instanceof CpnError) || error instanceof Intercepted) throw error;
     // That the network was deleted is a problem already, with its remedy.
     if (error instanceof Refused && [404, 410].includes(error.status) && state.deletion !== undefined)
-      return [noteFinding('api', checked, 'is refused since the network was deleted')];
+      return [noteFinding('api', checked, 'is refused because the network was deleted')];
     // The remedy of a 403 names who lets the host back in: a suspended host needs no new key.
     if (error instanceof Refused && error.status === 403 && error.remedy !== null)
       return [problemFinding('api', checked, error.problem, error.remedy)];
     const remedy =
       error instanceof Refused
         ? 'ask an admin whether this host is still in the network; else cpn join with a new key'
-        : 'try again later, and see the log of the control plane';
+        : 'try again later, and check the log of the control plane';
     return [problemFinding('api', checked, error.message, remedy)];
   }
 }
@@ -168,18 +168,18 @@ async function examineNames(tools: DoctorTools, state: Joined): Promise<Finding[
   const names = namesOf(state);
   return Promise.all(
     names.map(async (name) => {
-      const checked = `the resolver's word for ${name}`;
+      const checked = `the address of ${name}`;
       const addresses = await tools.host.resolve(name, resolveDeadline);
       if (addresses.length > 0) return okFinding('dns', checked, addresses.join(', '));
       const known = addressesOf(name, state.resolved);
       const isPlain = new URL(state.service.url).hostname === name && state.service.url.startsWith('http:');
-      const used = isPlain ? 'is used while no resolver answers' : 'is used';
-      const meanwhile = known.length === 0 ? '' : `; ${known.join(', ')} from before ${used}`;
+      const used = isPlain ? 'is used until a resolver answers' : 'is used';
+      const meanwhile = known.length === 0 ? '' : `; ${known.join(', ')} from an earlier query ${used}`;
       return problemFinding(
         'dns',
         checked,
-        `there is none${meanwhile}`,
-        `getent ahosts ${name}, and see /etc/resolv.conf`,
+        `no resolver has an address${meanwhile}`,
+        `getent ahosts ${name}, and check /etc/resolv.conf`,
       );
     }),
   );

@@ -78,5 +78,5 @@ async function guarded(
 /** Messages of the catalogue end with what to do next. */
 function splitRemedy(message: string): [string, string] {
   const at = message.lastIndexOf('; ');
-  return at < 0 ? [message, 'see what it says, and try again'] : [message.slice(0, at), message.slice(at + 2)];
+  return at < 0 ? [message, 'correct that, and try again'] : [message.slice(0, at), message.slice(at + 2)];
 }

@@ -174,6 +174,6 @@ function warnOfReturn(
   const { interface: link, membership } = other;
   const returns = `network ${membership.map.name} (${link}) was deleted; if it comes back, its peer ${hidden.name} is unreachable`;
   tools.warn(
-    `${returns}: this host has the address ${peer.address} itself; "cpn leave ${link}" removes what is kept of it`,
+    `${returns}: its address ${peer.address} is assigned to this host; "cpn leave ${link}" removes its stored state`,
   );
 }

@@ -13,7 +13,11 @@ export function checkAuthorities(link: string, authorities: readonly Certificate
     const checked = `the CA "${authority.subject}" of ${link}`;
     const found = judgeValidity([authority], now * 1000, `cpn set ${link} --ca-file FILE, with its successor too`);
     return found === null
-      ? okFinding('api', checked, `is accepted alone for the control plane, until ${instant(authority.validTo)}`)
+      ? okFinding(
+          'api',
+          checked,
+          `is the only CA accepted for the control plane; it expires on ${instant(authority.validTo)}`,
+        )
       : problemFinding('api', checked, found.problem, found.remedy);
   });
 }
@@ -29,4 +33,4 @@ export function checkServiceCertificate(url: string, chain: readonly Certificate
 }
 
 const renew =
-  'let the operator of the control plane renew it; without that the tunnel stays up, but receives no change from then on';
+  'ask the operator of the control plane to renew it; otherwise the tunnel stays up, but receives no changes after that';

@@ -14,7 +14,7 @@ export function checkServiceClock(url: string, now: number, serviceNow: number):
   const ahead = Math.round(now - serviceNow);
   if (Math.abs(ahead) <= tolerance) return okFinding('clock', checked, 'agrees within a minute');
   const how = `is ${describeSeconds(Math.abs(ahead))} ${ahead > 0 ? 'ahead' : 'behind'}`;
-  return problemFinding('clock', checked, how, 'timedatectl set-ntp true, or set the clock of whichever is wrong');
+  return problemFinding('clock', checked, how, 'timedatectl set-ntp true, or correct the clock that is wrong');
 }
 
 /** An instant that this host or WireGuard recorded. All such instants should be past. */
@@ -30,14 +30,14 @@ export interface NotedInstant {
  * tunnel down.
  */
 export function checkOwnClock(moments: readonly NotedInstant[], now: number): Finding {
-  const checked = 'the clock, by what was written down before';
+  const checked = 'the clock, compared with stored times';
   const latest = moments.toSorted((one, other) => other.at - one.at)[0];
-  if (latest === undefined || latest.at - now <= tolerance) return okFinding('clock', checked, 'never went back');
+  if (latest === undefined || latest.at - now <= tolerance) return okFinding('clock', checked, 'did not go back');
   return problemFinding(
     'clock',
     checked,
-    `${latest.what} is ${describeSeconds(latest.at - now)} in the future: the clock went back, and peers refuse handshakes until it is past that`,
-    'timedatectl set-ntp true, and then: cpn down, cpn up',
+    `${latest.what} is ${describeSeconds(latest.at - now)} in the future: the clock went back, and peers refuse handshakes until it reaches that time`,
+    'timedatectl set-ntp true, then cpn down, and cpn up',
   );
 }
 

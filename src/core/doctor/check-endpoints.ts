@@ -36,7 +36,7 @@ const mostNamed = 5;
  */
 export function checkEndpoints(scene: MappedNetwork, unreachable: ReadonlySet<Address>): Finding[] {
   const { map, desired } = scene;
-  const checked = `the way to the endpoints of ${desired.link}`;
+  const checked = `the path to the endpoints of ${desired.link}`;
   const endpoints = findUsedEndpoints(scene);
   if (endpoints.length === 0) return [];
   const cutOff = endpoints.filter(({ used }) => unreachable.has(used.host));
@@ -49,5 +49,5 @@ export function checkEndpoints(scene: MappedNetwork, unreachable: ReadonlySet<Ad
   const isNamed = map.peers.some(({ endpoint }) => endpoint !== null && !isLiteral(endpoint));
   const other = isNamed ? ', or publish an address of the other family under the name' : '';
   const remedy = `give this host a route to ${cutOff[0]?.used.host}${other}`;
-  return [noteFinding('network', checked, printable(`there is none to ${named.join(', ')}${more}`), remedy)];
+  return [noteFinding('network', checked, printable(`there is no route to ${named.join(', ')}${more}`), remedy)];
 }

@@ -29,12 +29,12 @@ export function checkFile({ path, kind, isSecret }: KeptFile, facts: FileFacts |
     return problemFinding(
       'files',
       path,
-      `is no ${kind === 'file' ? 'regular file' : 'folder'}`,
+      `is not a ${kind === 'file' ? 'regular file' : 'folder'}`,
       `ls -ld ${path}, and move it away`,
     );
   }
   if (uid !== 0 && uid !== user) {
-    return problemFinding('files', path, `belongs to user ${uid}`, `see what it holds, then: chown root ${path}`);
+    return problemFinding('files', path, `belongs to user ${uid}`, `check its content, then: chown root ${path}`);
   }
   // The sticky bit of a shared folder prevents users from replacing files of others.
   const isWritable = (mode & 0o022) !== 0 && !(kind === 'folder' && (mode & 0o1000) !== 0);
@@ -70,7 +70,7 @@ export interface LockHolder {
  */
 export function checkDaemon(holder: LockHolder | null, networks: number): Finding {
   const checked = 'the daemon';
-  if (holder?.alive) return okFinding('daemon', checked, `cpn run is at work (pid ${holder.pid})`);
+  if (holder?.alive) return okFinding('daemon', checked, `is running (pid ${holder.pid})`);
   const left =
     holder === null
       ? ''
@@ -79,7 +79,7 @@ export function checkDaemon(holder: LockHolder | null, networks: number): Findin
   return noteFinding(
     'daemon',
     checked,
-    `is not running${left}; changes of a network and drift stay as they are until the next pass`,
+    `is not running${left}; network changes are not applied and drift is not repaired until the next pass`,
     'systemctl enable --now cpn, or cpn run',
   );
 }

@@ -31,13 +31,13 @@ export function checkTools(tools: readonly ToolFound[], { forwards, pings }: Nee
   return tools
     .filter(({ tool }) => !userspace.includes(tool))
     .map(({ tool, path, version, remedy }) => {
-      if (path !== null) return okFinding('tools', tool, `${path}, ${version ?? 'which does not tell its version'}`);
-      if (needed.includes(tool)) return problemFinding('tools', tool, 'is not there', remedy);
+      if (path !== null) return okFinding('tools', tool, `${path}, ${version ?? 'version unknown'}`);
+      if (needed.includes(tool)) return problemFinding('tools', tool, 'is missing', remedy);
       const use =
         tool === 'nft'
-          ? 'a connector needs it, and a host whose containers are to be reached through the tunnel; without it neighbours may reach the tunnel address'
-          : 'without it the MTU cannot be tried out';
-      return noteFinding('tools', tool, `is not there; ${use}`, remedy);
+          ? 'a connector needs it, and so does a host whose containers peers use; without it, neighbours may reach the tunnel address'
+          : 'without it, the MTU cannot be tested';
+      return noteFinding('tools', tool, `is missing; ${use}`, remedy);
     });
 }
 
@@ -53,22 +53,17 @@ export interface Kernel {
 /** Checks which implementation of WireGuard is available. */
 export function checkKernel({ release, wireguard, tun }: Kernel, tools: readonly ToolFound[]): Finding {
   const checked = `the wireguard module of Linux ${release}`;
-  if (wireguard) return okFinding('kernel', checked, 'is there');
+  if (wireguard) return okFinding('kernel', checked, 'is available');
   const stand = tools.find(({ tool, path }) => userspace.includes(tool) && path !== null);
   if (stand === undefined) {
-    return problemFinding(
-      'kernel',
-      checked,
-      'is not there, and no WireGuard in user space either',
-      'apt install wireguard-go',
-    );
+    return problemFinding('kernel', checked, 'is missing, and so is a userspace WireGuard', 'apt install wireguard-go');
   }
   const instead = `is missing; ${stand.path} is used instead`;
   if (tun) return noteFinding('kernel', checked, instead, 'boot a kernel with the module for more speed');
   return problemFinding(
     'kernel',
     checked,
-    `${instead}, and needs /dev/net/tun, which is not there`,
+    `${instead}, but /dev/net/tun, which it needs, is missing`,
     'modprobe tun, or give the container --device /dev/net/tun',
   );
 }
@@ -94,7 +89,7 @@ const remedies: readonly (readonly [RegExp, string])[] = [
     /^systemd-networkd /,
     'keep it from removing what others made: ManageForeignRoutes=no and ManageForeignRoutingPolicyRules=no in networkd.conf, or [Link] Unmanaged=yes for Name=cpn*',
   ],
-  [/^wg-quick|^wg-[a-z]/, 'let only one of the two look after an interface'],
+  [/^wg-quick|^wg-[a-z]/, 'let only one of the two programs manage an interface'],
 ];
 
 /**
@@ -102,14 +97,19 @@ const remedies: readonly (readonly [RegExp, string])[] = [
  * is no problem.
  */
 export function checkManagers(managers: readonly string[], prepared: readonly string[]): Finding[] {
-  const checked = 'programs that change networks by themselves';
-  if (managers.length === 0) return [okFinding('managers', checked, 'none runs here')];
+  const checked = 'programs that change network settings';
+  if (managers.length === 0) return [okFinding('managers', checked, 'none is running')];
   return managers.map((name) => {
     if (prepared.some((each) => name.startsWith(`${each} `))) {
-      return okFinding('managers', checked, `${name} runs here, and is configured to leave cpn's interfaces alone`);
+      return okFinding('managers', checked, `${name} is running, and is configured to leave cpn's interfaces alone`);
     }
     const [, remedy] = remedies.find(([pattern]) => pattern.test(name)) ?? [];
-    return noteFinding('managers', checked, `${name} runs here`, remedy ?? 'if drift comes back, look there first');
+    return noteFinding(
+      'managers',
+      checked,
+      `${name} is running`,
+      remedy ?? 'if drift comes back, check that program first',
+    );
   });
 }
 
@@ -132,8 +132,8 @@ export function checkSpace({ path, bytes, files }: Space): Finding {
     return problemFinding(
       'disk',
       checked,
-      `${found}: what is learned can soon not be kept`,
-      `free some: df -h ${path}`,
+      `${found}: cpn may soon be unable to save its state`,
+      `free some space: df -h ${path}`,
     );
   }
   return okFinding('disk', checked, found);

@@ -28,13 +28,13 @@ export function checkMeasured(link: string, pathMtu: PathMtu, fitted: number, pe
  */
 export function checkTunnelEchoes({ target, full, passed }: Echoes, link: string, isAdaptive: boolean): Finding {
   const checked = `packets of ${full} bytes to ${target} through ${link}`;
-  if (passed === null) return noteFinding('mtu', checked, 'it answers no ping, so that nothing can be tried out');
+  if (passed === null) return noteFinding('mtu', checked, 'it does not answer ping, so the MTU cannot be tested');
   if (passed >= full) return okFinding('mtu', checked, 'pass');
   const remedy = `cpn set ${link} --mtu ${Math.max(leastMtu, passed)}, on both ends`;
   return problemFinding(
     'mtu',
     checked,
-    `vanish, while those of up to ${passed} bytes pass: a black hole, in which downloads stall though pings work`,
+    `are lost, while packets up to ${passed} bytes pass: an MTU black hole, where downloads stall although ping works`,
     isAdaptive && passed >= leastPathMtu ? `"cpn run" lowers the MTU within minutes; without it: ${remedy}` : remedy,
   );
 }
@@ -44,13 +44,13 @@ export function checkTunnelEchoes({ target, full, passed }: Echoes, link: string
  * still pass in fragments.
  */
 export function checkOuterEchoes({ target, full, passed }: Echoes, link: string): Finding {
-  const checked = `packets of ${full} bytes, in which ${link}'s largest travel, to ${target}`;
-  if (passed === null) return noteFinding('mtu', checked, 'it answers no ping, so that nothing can be tried out');
-  if (passed >= full) return okFinding('mtu', checked, 'pass whole');
+  const checked = `packets of ${full} bytes to ${target}, which carry the largest of ${link}`;
+  if (passed === null) return noteFinding('mtu', checked, 'it does not answer ping, so the MTU cannot be tested');
+  if (passed >= full) return okFinding('mtu', checked, 'pass unfragmented');
   return noteFinding(
     'mtu',
     checked,
-    `do not pass whole; those of up to ${passed} bytes do`,
+    `do not pass unfragmented; packets up to ${passed} bytes do`,
     `cpn set ${link} --mtu ${Math.max(leastMtu, passed - overhead)} if the tunnel is slow`,
   );
 }

@@ -9,7 +9,7 @@ import type { Address } from '../net/cidr.ts';
 import { findPortMismatch, formatEndpoint, isLiteral } from '../net/endpoint.ts';
 import { type Problem, problem } from '../problems/problem.ts';
 import type { Desired } from '../reconcile/desired.ts';
-import { toFinding } from './describe-problems.ts';
+import { ownEndpoint, toFinding } from './describe-problems.ts';
 import { type Finding, noteFinding, okFinding, problemFinding } from './finding.ts';
 
 /** A network on this host, with this host's own peer. */
@@ -34,7 +34,7 @@ export function checkPorts({ self, desired, actual }: MappedNetwork, open: Reado
     : problemFinding(
         'ports',
         checked,
-        `WireGuard names ${bound}, and no process listens there`,
+        `WireGuard reports port ${bound}, but no socket listens there`,
         `cpn down ${link}, cpn up ${link}`,
       );
   return [listens, ...checkEndpoint(self, bound, actual.underlay.addresses)];
@@ -45,16 +45,18 @@ export function checkPorts({ self, desired, actual }: MappedNetwork, open: Reado
  * problem.
  */
 function checkEndpoint({ endpoint }: Peer, bound: number, own: readonly Address[]): Finding[] {
-  const checked = 'where the network tells peers to dial this host';
+  const checked = ownEndpoint;
   if (endpoint === null) {
-    return [okFinding('ports', checked, 'nowhere: it dials them, and a NAT in between is no matter')];
+    return [okFinding('ports', checked, 'none: this host dials its peers, also through NAT')];
   }
   const dialled = formatEndpoint(endpoint);
-  if (!isLiteral(endpoint)) return [okFinding('ports', checked, `${dialled}, whose address is the resolver's word`)];
+  if (!isLiteral(endpoint)) return [okFinding('ports', checked, `${dialled}, a name that peers resolve`)];
   if (findPortMismatch(endpoint, bound, own) !== null) return [];
-  if (own.includes(endpoint.host)) return [okFinding('ports', checked, `${dialled}, which is this host itself`)];
-  const found = `${dialled}, which is no address of this host: there must be a router that maps it here`;
-  return [noteFinding('ports', checked, found, `forward UDP ${endpoint.port} there to port ${bound} of this host`)];
+  if (own.includes(endpoint.host)) return [okFinding('ports', checked, `${dialled}, an address of this host`)];
+  const found = `${dialled}, not an address of this host: a router must forward it here`;
+  return [
+    noteFinding('ports', checked, found, `on that router, forward UDP ${endpoint.port} to port ${bound} of this host`),
+  ];
 }
 
 /**
@@ -68,7 +70,7 @@ export function checkInboundDrop(
   drop: Problem | CpnError | null,
   unread: readonly Unread[] = [],
 ): Finding[] {
-  const checked = `what other packet rules do with UDP to the port of ${desired.link}`;
+  const checked = `packet rules of other programs for UDP to the port of ${desired.link}`;
   if (drop instanceof CpnError) {
     const remedy = 'sudo cpn doctor, with nft installed';
     return [noteFinding('ports', checked, `they cannot be read: ${printable(drop.message)}`, remedy)];
@@ -76,7 +78,7 @@ export function checkInboundDrop(
   if (drop !== null) return [toFinding(drop, 'ports', checked)];
   const unknown = describeUnread(unread);
   if (unknown !== null) return [noteFinding('ports', checked, unknown.found, unknown.remedy)];
-  return [okFinding('ports', checked, 'none is seen to drop it')];
+  return [okFinding('ports', checked, 'none was found that drops it')];
 }
 
 /** Checks the packet rules, which keep neighbours from the tunnel address. */
@@ -107,13 +109,15 @@ export function checkForwarding(
   const on =
     off.length === 0
       ? [okFinding('forwarding', switches.join(', '), 'is on')]
-      : off.map((key) => problemFinding('forwarding', key, 'is off: what comes in there is not forwarded', remedy));
-  const checked = `what other packet rules do with what ${link} forwards`;
+      : off.map((key) =>
+          problemFinding('forwarding', key, 'is off: packets that arrive there are not forwarded', remedy),
+        );
+  const checked = `packet rules of other programs for packets that ${link} forwards`;
   const dropped = drops.map((drop) => toFinding(drop, 'forwarding', checked));
   if (dropped.length > 0) return [...on, ...dropped];
   const unknown = describeUnread(unread);
   if (unknown !== null) return [...on, noteFinding('forwarding', checked, unknown.found, unknown.remedy)];
-  return [...on, okFinding('forwarding', checked, 'they let it through')];
+  return [...on, okFinding('forwarding', checked, 'none was found that drops them')];
 }
 
 /** Checks whether this network overlaps with others, or with the host's underlay. */
@@ -127,7 +131,7 @@ export function checkConflicts({ desired }: MappedNetwork): Finding[] {
         'network',
         checked,
         `${prefix} is left out: it ${reason}`,
-        `cpn set ${link} --allow-route ${prefix}, if that is meant to be`,
+        `cpn set ${link} --allow-route ${prefix}, if this is intended`,
       ),
     );
   return found.length > 0 ? found : [okFinding('network', checked, 'no address')];

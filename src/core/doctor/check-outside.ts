@@ -2,7 +2,13 @@ import { type Ipv6Exception, ownSubnet } from '../forward/ipv6-outside.ts';
 import type { Underlay } from '../host-state/actual.ts';
 import type { Address } from '../net/cidr.ts';
 import { findHollowing, listOutside } from '../routing/outside.ts';
-import { comparePublicFirst, listPublicResolvers, nameOutside } from '../routing/outside-report.ts';
+import {
+  comparePublicFirst,
+  ipv6Open,
+  listPublicResolvers,
+  nameOutside,
+  takesPublic,
+} from '../routing/outside-report.ts';
 import { isPrivate } from '../routing/public-prefixes.ts';
 import { areStrict } from '../routing/strict-rules.ts';
 import type { MappedNetwork } from './check-network.ts';
@@ -21,19 +27,19 @@ function checkIpv6({ link, ipv6 }: MappedNetwork['desired'], { uplinks6 = [] }: 
   if (ipv6.exceptions !== null) {
     const { prefixes, links } = ipv6.exceptions;
     const subnets = prefixes.filter((each) => each.why === ownSubnet);
-    const but = subnets.length === 0 ? '' : `, but for ${describeSubnets(subnets)}`;
+    const but = subnets.length === 0 ? '' : ` except for ${describeSubnets(subnets)}`;
     const notes = findExtraSubnets(subnets, links, uplinks6).map((each) =>
       noteFinding(
         'network',
         checked,
-        `is rejected, but for public subnets, which any neighbour can announce: ${describeSubnets(each)}`,
+        `is rejected except for public subnets, which any neighbour can announce: ${describeSubnets(each)}`,
         `cpn set ${link} --strict-tunnel, unless this host belongs to all of them`,
       ),
     );
     return notes.length > 0 ? notes : [okFinding('network', checked, `is rejected${but}`)];
   }
   if (ipv6.isAllowed) return [noteFinding('network', checked, 'is let out', `cpn set ${link} --no-allow-ipv6-outside`)];
-  return [problemFinding('network', checked, 'is not rejected: nft cannot be used here', 'install nftables')];
+  return [problemFinding('network', checked, ipv6Open, 'install nftables')];
 }
 
 /**
@@ -64,8 +70,8 @@ function checkRoutes({ link, rules, ipv6 }: MappedNetwork['desired'], underlay: 
   const checked = `routes that lead past the full tunnel ${link}`;
   const unexpected = listOutside(underlay).filter(({ isExpected }) => !isExpected);
   if (areStrict(rules)) {
-    const lose = unexpected.length === 0 ? '' : `; ${unexpected.length} others lose to it, as --strict-tunnel says`;
-    const found = `those to local private subnets alone${lose}`;
+    const lose = unexpected.length === 0 ? '' : `; --strict-tunnel overrides ${unexpected.length} others`;
+    const found = `only those to local private subnets${lose}`;
     return [okFinding('network', checked, found), ...noteResolvers(link, listPublicResolvers({ rules, ipv6 }))];
   }
   const hollowing = findHollowing(unexpected);
@@ -77,12 +83,12 @@ function checkRoutes({ link, rules, ipv6 }: MappedNetwork['desired'], underlay: 
     .slice(0, mostShown)
     .map((route) =>
       hollowing.has(route)
-        ? problemFinding('network', checked, `${nameOutside(route)} takes public addresses from it`, remedy)
-        : noteFinding('network', checked, nameOutside(route), `${remedy}, unless it is meant to be`),
+        ? problemFinding('network', checked, `${nameOutside(route)} ${takesPublic}`, remedy)
+        : noteFinding('network', checked, nameOutside(route), `${remedy}, unless this is intended`),
     );
   const hidden = sorted.length - shown.length;
   if (hidden > 0) shown.push(noteFinding('network', checked, `there are ${hidden} more`, 'ip route show table main'));
-  return shown.length > 0 ? shown : [okFinding('network', checked, 'those to local private subnets alone')];
+  return shown.length > 0 ? shown : [okFinding('network', checked, 'only those to local private subnets')];
 }
 
 /**
@@ -92,7 +98,7 @@ function checkRoutes({ link, rules, ipv6 }: MappedNetwork['desired'], underlay: 
 function noteResolvers(link: string, resolvers: readonly Address[]): Finding[] {
   if (resolvers.length === 0) return [];
   const checked = `resolvers outside the strict tunnel ${link}`;
-  const remedy = 'none, if you trust them; else set resolvers in /etc/resolv.conf that are reached through the tunnel';
+  const remedy = 'none, if you trust them; otherwise name resolvers in /etc/resolv.conf that the tunnel reaches';
   return [noteFinding('network', checked, `all traffic to ${resolvers.join(', ')} goes outside`, remedy)];
 }
 

@@ -18,7 +18,7 @@ function judge(stub: ResolverStub, outside: ReadonlySet<Address>): Finding {
   if (!isListening)
     return noteFinding('dns', `the local resolver ${address}`, 'nothing listens there', 'see /etc/resolv.conf');
   if (stranger !== undefined) {
-    const found = `the user ${stranger}, who is no system user, listens there: its servers are not kept outside the tunnel`;
+    const found = `user ${stranger}, not a system user, listens there: its servers are not kept outside the tunnel`;
     return noteFinding(
       'dns',
       `the local resolver ${address}`,
@@ -29,8 +29,8 @@ function judge(stub: ResolverStub, outside: ReadonlySet<Address>): Finding {
   const checked = `the local resolver ${address} (${program === null ? 'its program cannot be seen' : printable(program)})`;
   const servers = [...new Set([...stated, ...observed])];
   const list = servers.map((each) => (outside.has(each) ? `${each} (kept outside the tunnel)` : each)).join(', ');
-  if (isStated) return okFinding('dns', checked, list === '' ? 'names no other server' : `queries ${list}`);
-  const found = list === '' ? 'its servers are not known' : `queries ${list}, and perhaps others`;
+  if (isStated) return okFinding('dns', checked, list === '' ? 'queries no other server' : `queries ${list}`);
+  const found = list === '' ? 'its servers are unknown' : `queries ${list}, and perhaps others`;
   const remedy = 'if an accepted route covers one of its servers, refuse that route with "cpn set --refuse-route CIDR"';
   return noteFinding('dns', checked, found, remedy);
 }

@@ -23,7 +23,8 @@ export function checkSync(link: string, { lastSuccess, error, refusal, daemonFai
   const checked = `the last sync of ${link}`;
   if (daemonFailure !== null) {
     const { since, lastSuccess: before } = daemonFailure;
-    const last = before === null ? 'it had no success since it started' : `its last success was at ${minute(before)}`;
+    const last =
+      before === null ? 'it has not succeeded since it started' : `its last success was at ${minute(before)}`;
     const found = `fails since ${minute(since)}; ${last}: ${daemonFailure.error}`;
     // A refusal is the reply to every client of this host: the findings about the control plane
     // have its remedy.
@@ -35,10 +36,10 @@ export function checkSync(link: string, { lastSuccess, error, refusal, daemonFai
   return lastSuccess === null ? [] : [okFinding('daemon', checked, `succeeded at ${minute(lastSuccess)}`)];
 }
 
-const elsewhere = 'see the control plane below';
+const elsewhere = 'see the findings about the control plane below';
 
 const compare = (link: string): string =>
-  `if the control plane answers this command, the daemon has another environment: "cpn set ${link}" saves --ca-file and --proxy for both, and "systemctl restart cpn" reads the CAs of this machine again`;
+  `if the control plane answers this command, the environment of the daemon differs: "cpn set ${link}" saves --ca-file and --proxy for both, and "systemctl restart cpn" reads the CAs of this machine again`;
 
 function minute(time: string): string {
   return `${time.slice(0, 16).replace('T', ' ')} UTC`;

@@ -23,20 +23,24 @@ interface Examined {
 }
 
 function listExamined({ link, network }: ExaminedNames, heard: string | null): readonly Examined[] {
-  const stay = `how long this host may stay in ${network}`;
+  const stay = `the expiry of this host in ${network}`;
   return [
     {
       codes: ['taken-down', 'network-deleted', 'interface-missing', 'peer-unlisted', 'host-unread', 'drift'],
-      ...{ subject: 'network', checked: `${link}, the tunnel of network ${network}`, well: 'is as it should be' },
+      ...{
+        subject: 'network',
+        checked: `${link}, the tunnel of network ${network}`,
+        well: 'matches its intended state',
+      },
     },
     { codes: ['config-left'], subject: 'files', checked: `the wg-quick file of ${link}`, well: null },
     { codes: ['peer-silent'], subject: 'network', checked: `handshakes of ${link}`, well: heard },
-    { codes: ['port-mismatch'], subject: 'ports', checked: dialledPlace, well: null },
+    { codes: ['port-mismatch'], subject: 'ports', checked: ownEndpoint, well: null },
     { codes: ['route-missing'], subject: 'network', checked: `routes of ${network}`, well: null },
     { codes: ['route-bypassed'], subject: 'network', checked: `routes that lead past ${link}`, well: 'none' },
     {
       codes: ['route-foreign'],
-      ...{ subject: 'network', checked: `routes into ${link} that are not of its network`, well: 'none' },
+      ...{ subject: 'network', checked: `routes into ${link} that do not belong to its network`, well: 'none' },
     },
     { codes: ['peer-hidden'], subject: 'network', checked: `peers with an address of this host`, well: null },
     { codes: ['key-held'], subject: 'network', checked: `the age of the key of ${link}`, well: null },
@@ -44,23 +48,24 @@ function listExamined({ link, network }: ExaminedNames, heard: string | null): r
     { codes: ['subnet-inside'], subject: 'network', checked: `the range of ${network}`, well: null },
     {
       codes: ['identity-cloned', 'peer-alternating'],
-      ...{ subject: 'network', checked: `whether a host of ${link} is on two machines`, well: null },
+      ...{ subject: 'network', checked: `copies of a host of ${link}`, well: null },
     },
     { codes: ['lan-silent', 'lan-unreachable'], subject: 'forwarding', checked: `the LANs behind ${link}`, well: null },
-    { codes: ['address-open'], subject: 'forwarding', checked: `who reaches the address of ${link}`, well: null },
+    { codes: ['address-open'], subject: 'forwarding', checked: `access to the address of ${link}`, well: null },
     { codes: ['peer-expired', 'expires-soon'], subject: 'network', checked: stay, well: null },
     {
       codes: ['map-expired', 'map-aging'],
-      ...{ subject: 'network', checked: `when the control plane last confirmed the map of ${link}`, well: null },
+      ...{ subject: 'network', checked: `the last confirmation of the map of ${link}`, well: null },
     },
     { codes: ['map-rolled-back'], subject: 'network', checked: `the newest map of ${network}`, well: null },
     { codes: ['secret-mismatch'], subject: 'pins', checked: `the network secret of ${link}`, well: null },
-    { codes: ['pin-mismatch'], subject: 'pins', checked: `the pinned peers of ${link}`, well: 'are as pinned' },
+    { codes: ['pin-mismatch'], subject: 'pins', checked: `the pinned peers of ${link}`, well: 'match their pins' },
     { codes: ['sync-refused'], subject: 'api', checked: `the last sync of ${link}`, well: null },
   ];
 }
 
-const dialledPlace = 'where the network tells peers to dial this host';
+/** The subject of findings about the endpoint of this host. */
+export const ownEndpoint = 'the endpoint of this host in the network';
 
 /**
  * Converts the problems and notes of a status to findings, with a finding for some subjects without
@@ -72,13 +77,13 @@ export function describeProblems(
   names: ExaminedNames,
   { peers, heard }: HandshakeCount,
 ): Finding[] {
-  const handshakes = heard > 0 ? `${heard} of ${peers} peers were heard` : null;
+  const handshakes = heard > 0 ? `${heard} of ${peers} peers completed a handshake` : null;
   const found = listExamined(names, handshakes).flatMap(({ codes, subject, checked, well }) => {
     const some = problems.filter(({ code }) => codes.includes(code)).map((each) => toFinding(each, subject, checked));
     return some.length > 0 || well === null ? some : [okFinding(subject, checked, well)];
   });
   const isSilent = peers > 0 && heard === 0 && !problems.some(({ code }) => code === 'peer-silent');
-  const none = `0 of ${peers} peers were heard`;
+  const none = `0 of ${peers} peers completed a handshake`;
   return isSilent
     ? [...found, noteFinding('network', `handshakes of ${names.link}`, none, 'cpn explain ADDRESS')]
     : found;

@@ -5,7 +5,7 @@ const nextTries = {
   changed: 'not retried until the network changes',
   repeated: 'it is applied if the control plane sends the same again after 30 s',
   later: 'the daemon retries in 10 minutes, or after the next change',
-  stopped: 'its next start tries again',
+  stopped: 'the daemon retries when it starts again',
 } as const;
 
 /** A change that was not confirmed. */
@@ -88,7 +88,7 @@ export class MismatchChanged extends CpnError {
 
   constructor(peer: string, claimed: string) {
     super(
-      `nothing was accepted for ${quote(peer)}: its claim has changed since (${claimed}); check "cpn status" and run "cpn accept" again`,
+      `nothing was accepted for ${quote(peer)}: the peer changed again (${claimed}); check "cpn status" and run "cpn accept" again`,
       { facts: { peer, claimed } },
     );
   }

@@ -58,7 +58,7 @@ export class UnreadableOutput extends CpnError {
   override readonly name = 'UnreadableOutput';
 
   constructor(tool: string, problem: string) {
-    super(`${tool} printed what cannot be parsed: ${problem}`, { facts: { tool, problem }, isRetryable: true });
+    super(`the output of ${tool} cannot be parsed: ${problem}`, { facts: { tool, problem }, isRetryable: true });
   }
 }
 
@@ -69,7 +69,7 @@ export class HostUnread extends CpnError {
   /** @param unread the reason, as in {@link Actual.unread} */
   constructor(networkInterface: string, unread: string) {
     super(
-      `addresses, routes and rules of this host cannot be read: ${unread}; until they can, ${networkInterface} only loses the peers and prefixes that the network takes away`,
+      `addresses, routes and rules of this host cannot be read: ${unread}; until then, cpn only removes peers and prefixes from ${networkInterface}`,
       { facts: { interface: networkInterface, unread }, isRetryable: true },
     );
   }
@@ -97,13 +97,8 @@ export class PortTaken extends CpnError {
     port: number | null,
     { cause, flag = '--listen-port', holder = null }: PortDetails = {},
   ) {
-    const which = port === null ? 'its UDP port' : `UDP port ${port}`;
-    const by = holder === null ? '' : ` by ${describePortHolder(holder)}`;
-    const release =
-      holder === null
-        ? 'stop its process (find it with "ss -lunp" or "wg show")'
-        : `release it with "cpn leave ${holder.link}" or "cpn down ${holder.link}"`;
-    super(`${networkInterface} cannot listen: ${which} is in use${by}; choose another with ${flag}, or ${release}`, {
+    const { problem, remedy } = describePortTaken(port, holder, flag);
+    super(`${networkInterface} cannot listen: ${problem}; ${remedy}`, {
       facts: { interface: networkInterface, port, ...(holder !== null && { holder: holder.link }) },
       cause,
       isRetryable: true,
@@ -111,9 +106,24 @@ export class PortTaken extends CpnError {
   }
 }
 
-/** Such as `cpn1, the interface of network "office"`. */
-export function describePortHolder({ link, network }: PortHolder): string {
-  return `${link}, the interface of network ${quote(network)}`;
+/**
+ * Describes a UDP port that is in use.
+ *
+ * @param holder null if no other network of this host uses it
+ * @param choice the flag or the command that sets another port
+ */
+export function describePortTaken(
+  port: number | null,
+  holder: PortHolder | null,
+  choice: string,
+): { readonly problem: string; readonly remedy: string } {
+  const which = port === null ? 'its UDP port' : `UDP port ${port}`;
+  const by = holder === null ? '' : ` by ${holder.link}, the interface of network ${quote(holder.network)}`;
+  const release =
+    holder === null
+      ? 'stop its process (find it with "ss -lunp" or "wg show")'
+      : `release it with "cpn leave ${holder.link}" or "cpn down ${holder.link}"`;
+  return { problem: `${which} is in use${by}`, remedy: `choose another with ${choice}, or ${release}` };
 }
 
 /** The hosts file cannot be changed. The tunnel works without names. */
@@ -161,7 +171,7 @@ export class AddressRefused extends CpnError {
 
   constructor(network: string, address: string, reason: string) {
     super(
-      `network ${network} assigns this host ${address}, which ${reason}; it is refused: ask an admin of the network, then join again`,
+      `network ${network} assigns this host ${address}, which ${reason}; cpn does not use this address; ask an admin of the network for another one, then join again`,
       { facts: { network, address, reason } },
     );
   }

@@ -30,7 +30,7 @@ export class LeftDown extends CpnError {
 
   constructor(networkInterface: string, network: string, service: string) {
     super(
-      `${networkInterface} stays down: network ${quote(network)} was deleted at ${service}; "cpn up ${networkInterface}" brings it up until the control plane states the deletion again, "cpn leave ${networkInterface}" removes what is kept of it`,
+      `${networkInterface} stays down: network ${quote(network)} was deleted at ${service}; "cpn up ${networkInterface}" brings it up until the control plane states the deletion again, "cpn leave ${networkInterface}" removes its stored state`,
       { facts: { interface: networkInterface, network, service } },
     );
   }

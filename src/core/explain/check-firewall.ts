@@ -42,18 +42,19 @@ export function checkForwarding(
   ];
   const lacking = steps.flatMap(({ changes }) => changes.map(({ kind, target }) => `${kind} ${target}`));
   if (lacking.length > 0)
-    return stops('firewall', `${lacking.join(', ')} is not as it should be`, '"cpn reconcile" puts it right');
+    return stops('firewall', `${lacking.join(', ')} differs from its intended state`, '"cpn reconcile" repairs it');
   const [drop] = drops?.forward ?? [];
   if (drop) return stops('firewall', describeDrop(drop), drop.remedy);
-  const own = 'our own table lets it through from the peers';
+  const own = 'the packet rules of cpn accept it from peers';
   if (drops === null) return inconclusive('firewall', `${own}; ${unreadRules}`);
   const unknown = describeUnread(drops.unread?.forward ?? []);
   if (unknown !== null) return inconclusive('firewall', `${own}; ${unknown.found}`, unknown.remedy);
-  return passes('firewall', `${own}, and no rule of others is seen to drop it`);
+  return passes('firewall', `${own}, and no other rule was found that drops it`);
 }
 
 /** Shown if `nft` is missing or fails. */
-export const unreadRules = 'the packet rules of others could not be read; "nft list ruleset" as root shows them';
+export const unreadRules =
+  'the packet rules of other programs could not be read; "nft list ruleset" as root shows them';
 
 /** Reports that a full tunnel rejects IPv6 that would leave outside it; empty for other packets. */
 export function checkIpv6(

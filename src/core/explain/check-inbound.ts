@@ -31,7 +31,7 @@ export function checkInbound(address: Address, view: NetworkOnHost, drops: Forei
   const { inbound, unread } = drops;
   const unknown = describeUnread(unread?.inbound ?? []);
   if (inbound === null && unknown !== null) return [inconclusive('firewall', unknown.found, unknown.remedy)];
-  if (inbound === null) return [passes('firewall', `no rule of others is seen to drop UDP to port ${path.port}`)];
+  if (inbound === null) return [passes('firewall', `no rule was found that drops UDP to port ${path.port}`)];
   const remedy = describeRemedy(inbound, view.desired.link);
   const cause = describeCause(inbound);
   const owner = findWantedOwner(address, view);

@@ -33,7 +33,7 @@ function checkTarget(address: Address, { view, target }: FoundTarget): Check {
   if (expiresAt !== undefined && view.expired.includes(id))
     return no(
       `it expired on ${new Date(expiresAt).toISOString()}`,
-      `an admin sets a later end: cpn peer update ${map.id ?? 'NETWORK'} ${id} --expires 90d`,
+      `an admin can extend it: cpn peer update ${map.id ?? 'NETWORK'} ${id} --expires 90d`,
     );
   if (isStranded(target.peer, map))
     return no(
@@ -46,12 +46,12 @@ function checkTarget(address: Address, { view, target }: FoundTarget): Check {
   if (range) return no(`it is refused here: ${map.cidr} ${range.reason}`, letThrough(range, view));
   if (target.peer.via)
     return no(
-      'it dials a connector alone, and this host reaches none that relays to it',
+      'it dials only a connector, and this host reaches no connector that relays to it',
       'make a profile through another connector: cpn export NETWORK --new-peer NAME',
     );
   return no(
     'neither it nor this host has an endpoint, and no connector relays',
-    'give one of them an endpoint ("cpn set --endpoint"), or the network a connector',
+    'give one of them an endpoint ("cpn set --endpoint"), or add a connector to the network',
   );
 }
 
@@ -81,18 +81,18 @@ function describeWay(owner: string, peer: Peer, view: NetworkOnHost): string {
  */
 function describeDialled(peer: Peer, { map, failed }: NetworkOnHost): string {
   const own = findOwnConnector(peer, map);
-  if (own === null) return 'it dials a connector that is not known here';
+  if (own === null) return 'it dials a connector that this host does not have';
   const state = failed.includes(own.id) ? ', which does not answer this host' : '';
-  return `it dials ${own.name} alone${state}`;
+  return `it dials only ${own.name}${state}`;
 }
 
 function checkReport(address: Address, report: RouteReport, what: string, view: NetworkOnHost): Check {
   const { prefix, via, state, reason } = report;
   const no = (why: string, remedy: string) => stops('network', `${what}; ${why}`, remedy);
   if (state === 'served') return passes('network', `${what}, served by this host`);
-  if (state === 'withdrawn') return passes('network', `${what}, which is this host's own and out of service`);
+  if (state === 'withdrawn') return passes('network', `${what}, which this host serves, out of service`);
   if (state === 'missing')
-    return no(reason ?? 'no connector', remedyOfMissing(reason ?? '') ?? 'bring a connector for it into the network');
+    return no(reason ?? 'no connector', remedyOfMissing(reason ?? '') ?? 'add a connector for it to the network');
   if (state === 'refused') return no(`it is refused here: ${reason}`, letThrough(report, view));
   const standby = view.desired.report.filter((each) => each.prefix === prefix && each.state === 'standby');
   const others = standby.flatMap((each) => each.via ?? []);
@@ -114,5 +114,5 @@ function checkReport(address: Address, report: RouteReport, what: string, view: 
 }
 
 function letThrough(report: RouteReport, { desired }: NetworkOnHost): string {
-  return remedyOfRefused(report, desired.link) ?? 'no option of this host lets it through; ask an admin';
+  return remedyOfRefused(report, desired.link) ?? 'no option of this host accepts it; ask an admin';
 }

@@ -17,20 +17,20 @@ export function reversePathKeys(link: string): { readonly all: string; readonly 
  *   evaluates; null without a lookup
  */
 export function checkReversePath(address: Address, view: NetworkOnHost, back: KernelRoute | null): Check {
-  if (familyOf(address) === 6) return passes('rp_filter', 'IPv6 has none');
+  if (familyOf(address) === 6) return passes('rp_filter', 'does not apply to IPv6');
   const { link } = view.desired;
   const { all, own } = reversePathKeys(link);
   const values = [all, own].map((key) => Number(view.actual.sysctls[key] ?? Number.NaN));
   const value = Math.max(...values);
-  if (Number.isNaN(value)) return inconclusive('rp_filter', `not known while there is no ${own}`);
+  if (Number.isNaN(value)) return inconclusive('rp_filter', `unknown, because ${own} does not exist`);
   if (value === 0) return passes('rp_filter', 'off');
   const mode = value === 1 ? 'strict' : 'loose';
-  if (back === null) return inconclusive('rp_filter', `${mode}; the way back cannot be asked for without the address`);
-  if (back.link === link) return passes('rp_filter', `${mode}; the way back is by ${link} too`);
+  if (back === null) return inconclusive('rp_filter', `${mode}; the return path is unknown without the address`);
+  if (back.link === link) return passes('rp_filter', `${mode}; the return path uses ${link} too`);
   if (back.link !== null && value === 2) return passes('rp_filter', 'loose');
-  const away = back.link === null ? describeRefusal(back) : `the way back ${describeRoute(back)}`;
-  const dropped = `${mode}, and drops the answers that come in by ${link}: ${away}`;
-  const remedy = `lead ${address} into ${link} for packets from ${view.address} too`;
+  const away = back.link === null ? describeRefusal(back) : `the return path ${describeRoute(back)}`;
+  const dropped = `${mode}, and drops replies that arrive on ${link}: ${away}`;
+  const remedy = `route ${address} into ${link} for packets from ${view.address} too`;
   return stops('rp_filter', dropped, value === 2 ? remedy : `${remedy}, or "sysctl -w ${own}=${looseFilter}"`);
 }
 

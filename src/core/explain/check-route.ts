@@ -29,7 +29,7 @@ export function checkRoute(address: Address, { view, target }: FoundTarget, kern
   const lack = describeLack(view);
   if (lack !== null && (usesTunnel(target) || target.is === 'self')) {
     const instead = kernelRoute.link === null || kernelRoute.local ? '' : `: the packet ${describeRoute(kernelRoute)}`;
-    return stops('route', `${lack}${instead}`, '"cpn reconcile" makes the interface what it should be');
+    return stops('route', `${lack}${instead}`, '"cpn reconcile" repairs the interface');
   }
   const unserved = target.is === 'route' ? view.actual.underlay.forwarded?.[target.report.prefix]?.why : null;
   if (unserved) return stops('route', `packets from ${link} are not forwarded: ${unserved}`, routeToLan);
@@ -46,7 +46,7 @@ export function checkRoute(address: Address, { view, target }: FoundTarget, kern
   if (kernelRoute.link !== link) return checkDiversion(address, view, kernelRoute);
   if (kernelRoute.source === null || kernelRoute.source === view.address)
     return passes('route', describeRoute(kernelRoute));
-  const problem = `${describeRoute(kernelRoute)}; from ${kernelRoute.source} instead of ${view.address}, which peers do not take`;
+  const problem = `${describeRoute(kernelRoute)}; from ${kernelRoute.source} instead of ${view.address}, and peers drop it`;
   return stops('route', problem, reconcile);
 }
 
@@ -69,8 +69,8 @@ export function checkForeign(views: readonly NetworkOnHost[], kernelRoute: Kerne
   if (route === undefined) return null;
   return stops(
     'route',
-    `${describeRoute(kernelRoute)}; no peer takes it there`,
-    `"${route.remedy}" takes that route away`,
+    `${describeRoute(kernelRoute)}; no peer accepts it there`,
+    `"${route.remedy}" removes that route`,
   );
 }
 
@@ -102,20 +102,20 @@ export function describeRefusal({ why }: RefusedRoute): string {
 /** Returns why no packet can enter the interface or leave from its address, or null. */
 function describeLack({ desired, actual, address: own }: NetworkOnHost): string | null {
   const { link } = desired;
-  if (actual.link === null) return `there is no interface ${link}`;
+  if (actual.link === null) return `the interface ${link} is missing`;
   if (!actual.link.up) return `${link} is down`;
   const present = actual.link.addresses.some(({ address }) => address === own);
   return present ? null : `${link} does not have the address ${own}`;
 }
 
-const reconcile = '"cpn reconcile" puts it right';
+const reconcile = '"cpn reconcile" repairs it';
 const routeToLan = 'give this connector a route to its LAN';
 
 function refused(route: RefusedRoute, target: PacketTarget, link: string): Check {
   const problem = describeRefusal(route);
   if (route.why !== 'none') {
     const place = usesTunnel(target) ? `the one into ${link}` : 'the one to the LAN';
-    return stops('route', problem, `take away that route or rule, which stands before ${place}`);
+    return stops('route', problem, `remove that route or rule, which takes precedence over ${place}`);
   }
   return stops('route', problem, usesTunnel(target) ? reconcile : routeToLan);
 }
@@ -123,24 +123,20 @@ function refused(route: RefusedRoute, target: PacketTarget, link: string): Check
 /** Reports what diverts a packet from the tunnel: a local address, a rule, or a route. */
 function checkDiversion(address: Address, view: NetworkOnHost, route: TakenRoute): Check {
   const { link } = view.desired;
-  if (route.local) return stops('route', 'this host has that address itself', 'take the address away from this host');
+  if (route.local) return stops('route', 'this host has that address', 'remove the address from this host');
   const instead = `${describeRoute(route)}, not into ${link}`;
   if (route.prefix === null)
-    return stops(
-      'route',
-      instead,
-      `find the route that leads there; "cpn down ${link}" and "cpn up ${link}" create the route of cpn again`,
-    );
+    return stops('route', instead, `find that route; "cpn down ${link}" and "cpn up ${link}" restore the route of cpn`);
   const wanted = findWantedRoute(address, view);
   // Another route of the same prefix wins by its metric, and a narrower one always.
   if (wanted !== null && comesFirst(route.table, route.prefix, wanted, view))
-    return stops('route', instead, `take away the route to ${route.prefix} by ${route.link}, or narrow it`);
+    return stops('route', instead, `remove the route to ${route.prefix} by ${route.link}, or narrow it`);
   const rule = findForeignRule(address, route.table, view);
   if (rule) {
     const because = `${instead}; the policy rule "${rule.priority}: ${formatRule(rule)}" leads there`;
-    return stops('route', because, 'take away that rule, or narrow it');
+    return stops('route', because, 'remove that rule, or narrow it');
   }
-  return stops('route', wanted === null ? instead : `${instead}: the way by ${wanted} is gone`, reconcile);
+  return stops('route', wanted === null ? instead : `${instead}: the route to ${wanted} is gone`, reconcile);
 }
 
 /**

@@ -11,13 +11,13 @@ import { type Check, inconclusive, passes, stops } from './check.ts';
 import { describeRefusal, describeRoute } from './check-route.ts';
 import { findActualPeer, findOwner, findWantedOwner, type NetworkOnHost, namePeer } from './view.ts';
 
-const reconcile = '"cpn reconcile" puts it right';
+const reconcile = '"cpn reconcile" repairs it';
 
 /** Checks whether the desired peer in WireGuard's own table receives the packet. */
 export function checkAllowedIps(address: Address, view: NetworkOnHost): Check {
   const { desired, actual } = view;
   const wanted = findWantedOwner(address, view);
-  if (actual.device === null) return stops('allowed_ips', `${desired.link} is no WireGuard interface`, reconcile);
+  if (actual.device === null) return stops('allowed_ips', `${desired.link} is not a WireGuard interface`, reconcile);
   const owner = findOwner(address, actual.device.peers);
   if (owner === null) {
     const whose = wanted === null ? '' : `; it should be ${namePeer(wanted.publicKey, view)}`;
@@ -54,7 +54,7 @@ export function checkEndpoint(address: Address, view: NetworkOnHost, kernelRoute
  */
 export function checkHandshake(address: Address, view: NetworkOnHost, now: number): Check {
   const peer = findActualPeer(address, view);
-  if (peer === null) return inconclusive('handshake', 'there is no such peer to ask');
+  if (peer === null) return inconclusive('handshake', 'there is no such peer');
   const name = namePeer(peer.publicKey, view);
   const failed = view.map.peers.some(({ id, publicKey }) => publicKey === peer.publicKey && view.failed.includes(id));
   const state = failed ? 'stale' : peerStateOf(peer, now, view.silent[peer.publicKey]);
@@ -82,20 +82,20 @@ export function checkMtu(address: Address, view: NetworkOnHost): Check {
   const peer = findActualPeer(address, view);
   const measured = pathMtu === null ? '' : `, ${describePathMtu(pathMtu, view.map.peers)}`;
   const largest = `packets up to ${link.mtu} bytes${measured}`;
-  if (!peer?.endpoint) return inconclusive('mtu', `${largest}; no endpoint is known, and so no way to it`);
+  if (!peer?.endpoint) return inconclusive('mtu', `${largest}; no endpoint is known, so the path is unknown`);
   const underlayMtu = underlay.underlayMtu ?? findMtuToward(peer.endpoint.host, underlay);
   if (underlayMtu === null)
     return inconclusive(
       'mtu',
-      `${largest}; the MTU of the way to ${peer.endpoint.host} is not known without a default route`,
+      `${largest}; the MTU of the path to ${peer.endpoint.host} is unknown without a default route`,
     );
   const overhead = overheads[familyOf(peer.endpoint.host)];
   const sum = `${link.mtu} + ${overhead}`;
   if (link.mtu + overhead <= underlayMtu)
-    return passes('mtu', `${largest}; wrapped they fit (${sum} ≤ ${underlayMtu})`);
+    return passes('mtu', `${largest}; with encapsulation they fit (${sum} ≤ ${underlayMtu})`);
   return inconclusive(
     'mtu',
-    `${largest}; wrapped they do not fit (${sum} > ${underlayMtu}) and go in fragments, which some networks drop`,
+    `${largest}; with encapsulation they do not fit (${sum} > ${underlayMtu}) and are fragmented, and some networks drop fragments`,
   );
 }
 
@@ -121,6 +121,7 @@ function describeHandshake({ latestHandshake, endpoint, txBytes }: ActualPeer, n
 }
 
 function adviseOnPeer({ endpoint }: ActualPeer, name: string): string {
-  if (endpoint === null) return `it must speak first: see that cpn runs on ${name}, and reaches this host`;
-  return `see that cpn is up on ${name}, and that UDP to ${formatEndpoint(endpoint)} is let through`;
+  if (endpoint === null)
+    return `it must begin the session: check that cpn runs on ${name}, and that it reaches this host`;
+  return `check that cpn is up on ${name}, and that no firewall drops UDP to ${formatEndpoint(endpoint)}`;
 }

@@ -70,7 +70,7 @@ export function explainOther(
   answers: readonly ReturnPath[] = [],
 ): Check[] {
   const why = views.flatMap((view) => explainOutside(address, view) ?? []);
-  const outside = 'outside every network of this host: cpn has no part in it';
+  const outside = 'outside every network of this host: cpn does not route it';
   return [
     inconclusive('network', [outside, ...why].join('; '), remedyOutside(address, views)),
     checkForeign(views, there) ?? describeElsewhere(there),

@@ -77,7 +77,7 @@ function explainIpv6(address: Address, { map, enabled, desired: { ipv6 } }: Netw
   if (ipv6 === null || !enabled) return null;
   const isRejected = ipv6.exceptions !== null && !isIpv6Excepted(address, ipv6.exceptions);
   return isRejected
-    ? `the full tunnel of network ${map.name} carries IPv4 alone`
+    ? `the full tunnel of network ${map.name} carries only IPv4`
     : `it stays outside the full tunnel of network ${map.name}`;
 }
 

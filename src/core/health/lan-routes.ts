@@ -86,7 +86,7 @@ export function trackLanRoutes(
  * and returns with a path without the default route.
  */
 export function initialLanRoutes(withdrawn: readonly Prefix[]): LanRoutes {
-  const gone = 'it was out of service when cpn began to look';
+  const gone = 'it was out of service when the daemon started';
   return Object.fromEntries(withdrawn.map((route) => [route, { isOwn: true, links: [], gone }]));
 }
 

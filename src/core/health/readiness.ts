@@ -24,7 +24,7 @@ export function findUnmet(
   actual: Actual,
   now: number,
 ): string | null {
-  if (actual.link === null) return `there is no interface ${link}`;
+  if (actual.link === null) return `the interface ${link} is missing`;
   if (!actual.link.up) return `${link} is down`;
   if (condition.for === 'route') return explainBypassRoute(condition.prefix, link, actual);
   if (condition.for === 'handshake') {

@@ -23,8 +23,7 @@ export interface AddressRange {
 export function parseAddress(text: string, field = 'address'): Address {
   const address = tryParseAddress(text);
   if (address === null) throw new InvalidValue(field, text, 'is not an IP address', 'write it like 10.77.0.5');
-  if (isClothed(address))
-    throw new InvalidValue(field, text, 'is an IPv4 address in IPv6 clothing', 'write it as IPv4');
+  if (isClothed(address)) throw new InvalidValue(field, text, 'is an IPv4-mapped IPv6 address', 'write it as IPv4');
   return address;
 }
 
@@ -61,7 +60,7 @@ export function parseRange(text: string, field = 'prefix'): Prefix {
 export function restorePrefix(text: string, field = 'prefix'): Prefix {
   const { canonical, given } = readPrefix(text, field);
   if (canonical !== given) {
-    throw new InvalidValue(field, text, 'has host bits set', `the range meant is probably ${canonical}`);
+    throw new InvalidValue(field, text, 'has host bits set', `you probably mean ${canonical}`);
   }
   return canonical;
 }
@@ -80,7 +79,7 @@ export const hostPrefix = memoizeByString(
 export function parsePrefixOrAddress(text: string, field: string): Prefix {
   if (text.includes('/')) return parsePrefix(text, field);
   if (tryParseAddress(text) !== null) return hostPrefix(parseAddress(text, field));
-  throw new InvalidValue(field, text, 'is no CIDR and no address', 'write it like 10.0.0.0/8 or 10.77.0.5');
+  throw new InvalidValue(field, text, 'is neither a CIDR nor an address', 'write it like 10.0.0.0/8 or 10.77.0.5');
 }
 
 /** The first address of a prefix. */

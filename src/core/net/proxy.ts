@@ -18,7 +18,7 @@ export function parseProxy(text: string, from: string): HttpProxy {
     throw new InvalidValue(from, `${url.protocol}//${url.host}`, 'is not an http or https proxy', writeLike);
   }
   if (!/^\/?$/.test(url.pathname) || url.search !== '' || url.hash !== '') {
-    throw new InvalidValue(from, url.origin, 'came with a path, a query or a fragment', writeLike);
+    throw new InvalidValue(from, url.origin, 'has a path, a query or a fragment', writeLike);
   }
   const user = decode(url.username, from);
   const password = decode(url.password, from);

@@ -19,10 +19,10 @@ export function parseServiceAddress(text: string, insecureHttp: boolean): Servic
   }
   const plain = `${url.origin}${url.pathname}`;
   if (url.username !== '' || url.password !== '') {
-    throw invalid(plain, 'came with credentials, which would end up in logs', 'leave out what stands before the "@"');
+    throw invalid(plain, 'has credentials, which would appear in logs', 'remove the part before the "@"');
   }
   if (/[?#]/.test(text)) {
-    throw invalid(plain, 'came with a query or a fragment', 'leave out what follows the "?" or "#"');
+    throw invalid(plain, 'has a query or a fragment', 'remove the part from the "?" or "#" on');
   }
   if (url.protocol === 'http:' && !insecureHttp && !isLoopback(url.hostname)) {
     throw invalid(plain, 'is plain http: keys and tokens would cross the network unencrypted', httpRemedy);
@@ -30,7 +30,7 @@ export function parseServiceAddress(text: string, insecureHttp: boolean): Servic
   return { url: plain.replace(/\/+$/, ''), insecureHttp };
 }
 
-const httpRemedy = 'use https, or say --insecure-http if that network is trusted';
+const httpRemedy = 'use https, or add --insecure-http if that network is trusted';
 
 /** The base URL of requests, with a placeholder host for a Unix socket. @throws InvalidValue */
 export function baseOf({ url, insecureHttp }: ServiceAddress): URL {

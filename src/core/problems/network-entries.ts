@@ -1,20 +1,20 @@
-import { describePortHolder, HostsFileNotUpdated, HostUnread, RulesNotLoaded } from '../errors/index.ts';
+import { describePortTaken, HostsFileNotUpdated, HostUnread, RulesNotLoaded } from '../errors/index.ts';
 import type { Id, PeerId } from '../map/model.ts';
 import type { SyncRefusal } from '../map/sync-refusal.ts';
 import { listNames } from '../util/list-names.ts';
 import { entry, splitMessage } from './entry.ts';
 
-const checkSync = 'see "cpn doctor" for why the control plane does not answer, and whether "cpn run" runs';
+const checkSync = 'run "cpn doctor": it shows whether the daemon runs, and why the control plane does not answer';
 const sameOnBoth = 'let it pass If-None-Match, Prefer, ETag and Preference-Applied unchanged';
 const phases = {
   announcing: 'the control plane may not have the new key yet',
-  confirming: 'no peer answered to the new key yet',
-  returning: 'no peer answered to the new key, and the control plane may still list it',
+  confirming: 'no peer has completed a handshake with the new key yet',
+  returning: 'no peer completed a handshake with the new key, and the control plane may still list it',
 };
 const refusals: Readonly<Record<SyncRefusal, string>> = {
   token: 'the control plane refuses the token of this host',
   forbidden: 'the control plane does not let this host read the network',
-  gone: 'the control plane does not know the network',
+  gone: 'the control plane does not have the network',
 };
 const hostUnread = ({ interface: link, unread }: { interface: string; unread: string }) =>
   splitMessage(new HostUnread(link, unread));
@@ -29,7 +29,20 @@ function unloaded({ interface: link, error, is_connector }: UnloadedFacts) {
   };
 }
 const extend = ({ network, peer }: { network: Id; peer: PeerId }) =>
-  `an admin sets a later end: cpn peer update ${network} ${peer} --expires 90d`;
+  `an admin can extend it: cpn peer update ${network} ${peer} --expires 90d`;
+
+interface PortFacts {
+  readonly interface: string;
+  readonly port: number | null;
+  readonly holder: string | null;
+  readonly holder_network: string | null;
+}
+const portTaken = ({ interface: link, port, holder: by, holder_network }: PortFacts) =>
+  describePortTaken(
+    port,
+    by === null ? null : { link: by, network: holder_network ?? '' },
+    `"cpn set ${link} --listen-port PORT"`,
+  );
 
 interface UnloadedFacts {
   readonly interface: string;
@@ -67,8 +80,8 @@ export const networkEntries = {
     text: ({ network, service, received_at }) =>
       `network ${network} was deleted at ${service} (received ${received_at}): the tunnel is down`,
     remedy: ({ interface: link, service, resumes }) => {
-      const back = resumes ? 'it comes back by itself' : `"cpn up ${link}" brings it up`;
-      return `${back} once ${service} has the network again; "cpn leave ${link}" removes what is kept of it`;
+      const back = resumes ? 'it comes up automatically' : `"cpn up ${link}" brings it up`;
+      return `${back} once ${service} has the network again; "cpn leave ${link}" removes its stored state`;
     },
   }),
   'config-left': entry<{ path: string }>({
@@ -79,24 +92,13 @@ export const networkEntries = {
       `${path} is still there: "wg-quick up ${link}" brings the tunnel of the deleted network up again`,
     remedy: ({ path }) => `make ${path} and its folder writable; the next pass renames the file`,
   }),
-  'interface-missing': entry<{ port: number | null; holder: string | null; holder_network: string | null }>({
+  'interface-missing': entry<Omit<PortFacts, 'interface'>>({
     title: 'the interface is missing',
     severity: 'problem',
     summary: ({ port, holder }) =>
       port === null ? 'its interface is missing' : `UDP port ${port} is in use by ${holder ?? 'another program'}`,
-    text: ({ port, holder, holder_network }) => {
-      if (port === null) return 'is not there';
-      const by =
-        holder === null ? 'another program' : describePortHolder({ link: holder, network: holder_network ?? '' });
-      return `is not there: UDP port ${port} is in use by ${by}`;
-    },
-    remedy: ({ interface: link, port, holder }) => {
-      if (port === null) return `cpn reconcile ${link}`;
-      const move = `cpn set ${link} --listen-port PORT`;
-      return holder === null
-        ? `stop that program (ss -lunp sport = :${port}), or ${move}`
-        : `cpn leave ${holder}, cpn down ${holder}, or ${move}`;
-    },
+    text: (facts) => (facts.port === null ? 'is missing' : `is missing: ${portTaken(facts).problem}`),
+    remedy: (facts) => (facts.port === null ? `cpn reconcile ${facts.interface}` : portTaken(facts).remedy),
     isWarning: false,
   }),
   'peer-unlisted': entry<{ service: string; network: string; peer: PeerId; has_other_key: boolean }>({
@@ -105,7 +107,7 @@ export const networkEntries = {
     summary: () => 'the control plane does not list this host',
     text: ({ service, network, peer, has_other_key }) =>
       has_other_key
-        ? `${service} lists another key for this host (peer ${peer}) in network ${network}: this state is older than the last change of keys, or a copy`
+        ? `${service} lists another key for this host (peer ${peer}) in network ${network}: the state of this host is a copy, or older than the last key rotation`
         : `${service} no longer lists this host (peer ${peer}) in network ${network}`,
     remedy: ({ interface: link, has_other_key }) =>
       has_other_key
@@ -144,17 +146,16 @@ export const networkEntries = {
     title: 'this host expires soon',
     severity: 'note',
     text: ({ expires_at, days }) =>
-      `this host expires ${days === 1 ? 'within a day' : `in ${days} days`}, on ${expires_at}: no other host talks to it then`,
+      `this host expires ${days === 1 ? 'within a day' : `in ${days} days`}, on ${expires_at}: no other host talks to it after that`,
     remedy: extend,
   }),
   'identity-cloned': entry<{ since: string }>({
-    title: 'another host has the identity of this one',
+    title: 'another host uses the identity of this one',
     severity: 'problem',
-    summary: () => 'another host has the identity of this one',
+    summary: () => 'another host uses the identity of this one',
     text: ({ interface: link, since }) =>
-      `another host has the identity of ${link} since ${since}, from a copied disk, image or folder: each takes the packets of the other`,
-    remedy: ({ interface: link }) =>
-      `on the host that is the copy type "cpn leave ${link} --keep-peer", and join it with a new key`,
+      `another host has used the identity of ${link} since ${since}, from a copied disk, image or folder: each receives packets for the other`,
+    remedy: ({ interface: link }) => `on the copy, type "cpn leave ${link} --keep-peer", and join it with a new key`,
   }),
   'map-expired': entry<{ confirmed_at: string }>({
     title: 'the control plane no longer confirms the map',
@@ -168,15 +169,15 @@ export const networkEntries = {
     title: 'the control plane does not confirm the map',
     severity: 'note',
     text: ({ confirmed_at, ends_at }) =>
-      `the control plane last confirmed the map at ${confirmed_at}; without another confirmation this connector relays and serves nothing from ${ends_at} on`,
+      `the control plane last confirmed the map at ${confirmed_at}; without another confirmation, this connector stops relaying and serving at ${ends_at}`,
     remedy: () => checkSync,
   }),
   'map-rolled-back': entry<{ network: string; revision: string }>({
     title: 'the newest map was rolled back',
     severity: 'note',
     text: ({ network, revision }) =>
-      `network ${network} was rolled back: with its newest map (${revision}) no peer and no control plane that answered before answered again`,
-    remedy: () => 'the next attempt follows when the network changes',
+      `network ${network} was rolled back: with its newest map (${revision}) neither the control plane nor a peer that answered before responded`,
+    remedy: () => 'cpn retries when the network changes',
   }),
   'sync-refused': entry<{ refused: SyncRefusal }>({
     title: 'the control plane refuses this host',
@@ -193,20 +194,22 @@ export const networkEntries = {
     title: 'this host cannot read the map of its network',
     severity: 'note',
     text: ({ interface: link, service, network, has_id }) => {
-      const stays = `${link} keeps the map of network ${network} from its join`;
+      const stays = `${link} uses the map that it received at the join of network ${network}`;
       return has_id
         ? `${service} gave this host no token to read its network with; ${stays}`
         : `${service} sent no id of this host's network; ${stays}`;
     },
     remedy: ({ has_id }) =>
-      has_id ? 'with a personal token it follows changes: "cpn join" with the same key again, and --token-file' : null,
+      has_id
+        ? 'to receive changes with a personal token, type "cpn join" with the same key again, and --token-file'
+        : null,
   }),
   'replies-early': entry({
     title: 'long polls are answered immediately',
     severity: 'note',
     text: () =>
       'changes arrive late: the control plane, or a proxy in front of it, answers long polls immediately, without a change',
-    remedy: () => `let the proxy cache nothing, and ${sameOnBoth}`,
+    remedy: () => `turn off caching in the proxy, and ${sameOnBoth}`,
   }),
   'deltas-refused': entry({
     title: 'a proxy refuses the status 226',
@@ -222,20 +225,20 @@ export const networkEntries = {
     remedy: ({ interface: link }) => `"cpn drain ${link} --undo" puts it back`,
   }),
   'key-held': entry<{ devices: readonly string[] }>({
-    title: 'the key is not rotated, as devices have it in their profiles',
+    title: 'the key is not rotated, because profiles of devices contain it',
     severity: 'note',
     summary: ({ devices }) =>
       `its key is not rotated: ${devices.length} ${devices.length === 1 ? 'device has' : 'devices have'} it`,
     text: ({ devices }) =>
-      `the key is not rotated by itself, as devices have it in their profiles: ${listNames(devices)}`,
-    remedy: ({ interface: link }) => `cpn rotate-key ${link}, and a new profile for each`,
+      `the key is not rotated automatically, because profiles of devices contain it: ${listNames(devices)}`,
+    remedy: ({ interface: link }) => `cpn rotate-key ${link}, then export a new profile for each`,
     isWarning: false,
   }),
   'key-changing': entry<{ phase: keyof typeof phases }>({
-    title: 'a change of the key is not over',
+    title: 'a key rotation is incomplete',
     severity: 'note',
-    text: ({ interface: link, phase }) => `a change of the key of ${link} is not over: ${phases[phase]}`,
-    remedy: ({ interface: link }) => `the daemon, or "cpn reconcile ${link}", goes on with it`,
+    text: ({ interface: link, phase }) => `the key rotation of ${link} is incomplete: ${phases[phase]}`,
+    remedy: ({ interface: link }) => `the daemon, or "cpn reconcile ${link}", continues it`,
   }),
   'rules-not-loaded': entry<Omit<UnloadedFacts, 'interface'>>({
     title: 'the packet rules do not load',
@@ -248,12 +251,12 @@ export const networkEntries = {
     title: 'neighbours reach the tunnel address',
     severity: 'note',
     text: ({ address, is_plain }) => {
-      const why = is_plain ? 'cpn has no packet rules on this kind of host' : 'nft is missing here, or cannot work';
-      return `hosts next to this one reach its tunnel address ${address} without the tunnel: ${why}`;
+      const why = is_plain ? 'cpn has no packet rules on this kind of host' : 'nft is missing or cannot be used';
+      return `neighbours can reach the tunnel address ${address} of this host without the tunnel: ${why}`;
     },
     remedy: ({ interface: link, address, is_plain }) =>
       is_plain
-        ? `in the firewall of this host, drop what other interfaces than ${link} bring for ${address}`
+        ? `in the firewall of this host, drop packets to ${address} that arrive on interfaces other than ${link}`
         : `install nft (package nftables), with a kernel that has nf_tables, and type: cpn reconcile ${link}`,
   }),
   'session-kept': entry<{ from: string; to: string; address: string }>({

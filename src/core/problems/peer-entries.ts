@@ -6,7 +6,7 @@ import { acceptCommand } from '../pins/pin-mismatch.ts';
 import { listNames } from '../util/list-names.ts';
 import { entry } from './entry.ts';
 
-const noHandshake = 'no handshake comes about';
+const noHandshake = 'no handshake succeeds';
 /** Names that a line can hold. */
 const mostNames = 5;
 
@@ -18,11 +18,11 @@ const command = 'cpn set --network-secret-file PATH';
 const secrets = {
   missing_here: {
     text: (names, have) => `${names} ${have} a network secret and this host has none: ${noHandshake}`,
-    remedy: (link) => `type here: cpn set ${link} --network-secret-file PATH, with the file that they have`,
+    remedy: (link) => `on this host, type: cpn set ${link} --network-secret-file PATH, with the same file`,
   },
   missing_there: {
     text: (names, have) => `${names} ${have} no network secret and this host has one: ${noHandshake}`,
-    remedy: () => `type there: ${command}, with the file that this host has`,
+    remedy: () => `on those hosts, type: ${command}, with the file of this host`,
   },
   different: {
     text: (names, have) => `${names} ${have} another network secret than this host: ${noHandshake}`,
@@ -30,8 +30,8 @@ const secrets = {
   },
   unanswered: {
     text: (names) =>
-      `${names} began handshakes of which none was completed: most likely a network secret on one side only, or two that differ`,
-    remedy: () => `type on every host: ${command}, with the same file; or with "none" in place of PATH`,
+      `${names} began handshakes, and none was completed: most likely only one side has a network secret, or the secrets differ`,
+    remedy: () => `type on every host: ${command}, with the same file; or type "none" in place of PATH`,
   },
 } satisfies Record<SecretMismatch['difference'], SecretWords>;
 
@@ -67,11 +67,11 @@ export const peerEntries = {
     remedy: ({ interface: link, difference }) => secrets[difference].remedy(link),
   }),
   'peer-hidden': entry<{ peer: string; address: string; other: string }>({
-    title: 'this host has the address of a peer itself',
+    title: 'this host has the address of a peer',
     severity: 'problem',
     summary: ({ peer }) => `${peer} is unreachable`,
     text: ({ peer, address, other }) =>
-      `${peer} is unreachable: this host has its address ${address} itself, on ${other}`,
+      `${peer} is unreachable: its address ${address} is assigned to this host, on ${other}`,
     remedy: ({ interface: link, other }) =>
       `cpn leave ${link} or cpn leave ${other}, and join again for another address`,
   }),
@@ -92,13 +92,13 @@ export const peerEntries = {
     severity: 'note',
     text: ({ connector, peers }) =>
       `${connector} does not answer here, and is the only connector of ${listNames(peers)}`,
-    remedy: () => 'a new profile through another one moves them',
+    remedy: () => 'export a new profile through another connector for each of them',
   }),
   'peer-alternating': entry<{ peer: string; endpoints: readonly string[] }>({
-    title: 'packets of a peer come from two endpoints in turn',
+    title: 'packets of a peer come from two endpoints alternately',
     severity: 'note',
     text: ({ peer, endpoints }) =>
-      `packets of ${peer} come from ${endpoints.join(' and ')} in turn: two hosts may have its identity, from a copied disk, image or folder`,
+      `packets of ${peer} come from ${endpoints.join(' and ')} alternately: two hosts may use its identity, from a copied disk, image or folder`,
     remedy: () =>
       'if it is not one host with two uplinks, type "cpn leave --keep-peer" on the copy, and join it with a new key',
   }),

@@ -13,19 +13,18 @@ const outOfService = ({ is_withdrawn }: LanFacts, until: string) =>
     : 'the control plane still has the route in service here, and others send to it';
 
 const untried = {
-  failed: ({ target, error }: { target: string; error: string }) => `probe target ${target} cannot be asked: ${error}`,
+  failed: ({ target, error }: { target: string; error: string }) => `probe target ${target} cannot be probed: ${error}`,
   unresolved: ({ target }: { target: string }) => `probe target ${target} has no address; its name does not resolve`,
-  elsewhere: ({ target }: { target: string }) =>
-    `probe target ${target} lies behind none of the routes that this host serves`,
+  elsewhere: ({ target }: { target: string }) => `probe target ${target} is not behind a route that this host serves`,
 };
 
 /** Problems of routes, of the LANs behind them, and of packet rules of other programs. */
 export const routeEntries = {
   'route-missing': entry<{ route: string; reason: string | null }>({
-    title: 'a route of the network is not reached',
+    title: 'a route of the network is unreachable',
     severity: 'problem',
     summary: ({ route, reason }) => `${route}: ${reason ?? notOnHost}`,
-    text: ({ route, reason }) => `${route} is not reached: ${reason ?? notOnHost}`,
+    text: ({ route, reason }) => `${route} is unreachable: ${reason ?? notOnHost}`,
     remedy: ({ interface: link, reason }) => remedyOfMissing(reason ?? '') ?? `cpn reconcile ${link}`,
     isWarning: false,
   }),
@@ -33,7 +32,7 @@ export const routeEntries = {
     title: 'a route of another program diverts a part of a route',
     severity: 'problem',
     text: ({ route, part, by }) => `${part} of ${route} leads to ${by}`,
-    remedy: ({ part, by }) => `ip route delete ${part} dev ${by}, unless it is meant to be`,
+    remedy: ({ part, by }) => `ip route delete ${part} dev ${by}, unless this is intended`,
     // The table of routes has no row for the range.
     isWarning: ({ is_range }) => is_range,
   }),
@@ -44,15 +43,15 @@ export const routeEntries = {
     problem: string | null;
     command: string;
   }>({
-    title: 'a route into the tunnel is not of this network',
+    title: 'a route into the tunnel does not belong to this network',
     severity: ({ problem }) => (problem === null ? 'note' : 'problem'),
-    summary: ({ interface: link, route }) => `a route to ${route} into ${link} is not of this network`,
+    summary: ({ interface: link, route }) => `a route to ${route} into ${link} does not belong to this network`,
     text: ({ interface: link, route, table, protocol, problem }) => {
       const of = table === 'main' ? '' : ` of table ${table}`;
       const why = problem === null ? '' : `: ${problem}`;
-      return `the route to ${route}${of} into ${link} (${protocol}) is not of this network${why}`;
+      return `the route to ${route}${of} into ${link} (${protocol}) does not belong to this network${why}`;
     },
-    remedy: ({ problem, command }) => (problem === null ? `${command}, unless it is meant to be` : command),
+    remedy: ({ problem, command }) => (problem === null ? `${command}, unless this is intended` : command),
     isWarning: false,
   }),
   'tunnel-bypassed': entry<{ prefix: string; problem: string }>({
@@ -88,7 +87,7 @@ export const routeEntries = {
     remedy: () => 'start its interface, or give this host a route there',
   }),
   'probe-untried': entry<{ target: string; why: keyof typeof untried; error: string }>({
-    title: 'a probe target proves nothing',
+    title: 'a probe target cannot be used',
     severity: 'note',
     text: (facts) => untried[facts.why](facts),
     remedy: ({ interface: link }) => `"cpn set ${link} --probe" names other targets`,

@@ -86,7 +86,7 @@ export function planForwardingOn(desired: Desired, actual: Actual): Step[] {
 
 /** This briefly turns off the forwarding of every interface. The next steps turn ours on again. */
 function revertAll(): Step {
-  const why = 'only the interfaces that routes use are to forward';
+  const why = 'only interfaces that routes use forward';
   const changes = [updated('sysctl', allForwardingKey, '1', '0', why)];
   return { ...setForwarding(allForwardingKey, '0', changes), receipt: 'remove' };
 }

@@ -10,7 +10,7 @@ import type { Step } from './step.ts';
  */
 export function planHosts({ link, hosts: wanted }: Pick<Desired, 'link' | 'hosts'>, { hosts }: Actual): Step[] {
   if (hosts === null || hosts.trouble !== null || hosts.block === wanted) return [];
-  if (wanted === null) return [removal(link, hosts.block, 'the hosts file is not to name the peers')];
+  if (wanted === null) return [removal(link, hosts.block, 'the hosts file must not name the peers')];
   const after = linesOf(wanted);
   const before = hosts.block === null ? [] : linesOf(hosts.block);
   const change =

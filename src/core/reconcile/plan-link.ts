@@ -19,7 +19,9 @@ import type { LinkCommand, Step } from './step.ts';
 /** Creates the interface if it does not exist. */
 export function planCreation({ link }: Desired, actual: Actual): Step[] {
   if (actual.link !== null) return [];
-  return [{ do: 'create-link', link, changes: [added('interface', link, 'wireguard', 'the interface is not there')] }];
+  return [
+    { do: 'create-link', link, changes: [added('interface', link, 'wireguard', 'the interface does not exist')] },
+  ];
 }
 
 /** Plans mark, MTU, addresses, state, routes and policy rules of the interface as one batch. */
@@ -144,7 +146,8 @@ function planRoutes(desired: Desired, actual: Actual, place: RoutePlacement, cla
     const command: LinkCommand = { remove: 'route', prefix, protocol, table, ...key };
     if (isMoved(route)) return [command, null];
     const isExplained = isInTable(route) || !isPlain(route);
-    const other = route.deviation === undefined ? 'another metric' : `it gives packets another way: ${route.deviation}`;
+    const other =
+      route.deviation === undefined ? 'another metric' : `it routes packets differently: ${route.deviation}`;
     const why = !wanted.has(prefix) ? explainSurplus(prefix, desired) : isExplained ? other : 'it is in another table';
     return [command, removed('route', prefix, nameTarget(link, table), why)];
   });
@@ -185,13 +188,13 @@ function planRoute(
   const inPlace = actual.routes.filter((route) => route.prefix === prefix && route.table === table);
   const altered = inPlace.find((route) => classify(route) === 'altered');
   if (altered?.deviation !== undefined) {
-    const why = 'a route in its place gives packets another way';
+    const why = 'another route in its place routes packets differently';
     const replaces = altered.metric ?? usualMetric(prefix);
     return [{ ...command, replaces }, updated('route', prefix, altered.deviation, nameTarget(link, table), why)];
   }
   const holder = table === 'main' ? findHolder(prefix, newerLinks, actual) : null;
   if (holder === null) return [command, added('route', prefix, nameTarget(link, table), reason)];
-  const right = 'the network that was joined earlier has the right of way';
+  const right = 'the network that was joined earlier takes precedence';
   return [{ ...command, replaces: holder.metric }, updated('route', prefix, holder.link, link, right)];
 }
 

@@ -81,19 +81,19 @@ function nameRule(rule: Rule): string {
 }
 
 function reasonOf(rule: Rule): string {
-  if (isNop(rule)) return 'from here the rules of this host decide';
-  if (rule.mask !== null) return 'what began outside the tunnel is answered outside';
+  if (isNop(rule)) return 'the rules of this host follow here';
+  if (rule.mask !== null) return 'replies to connections from outside the tunnel stay outside';
   switch (usualPriority(rule.priority)) {
     case rulePriority.source:
-      return 'what comes in at this address is answered from it';
+      return 'replies to packets at this address leave from it';
     case rulePriority.service:
       return 'the control plane, or the proxy to it, is reached outside the tunnel';
     case rulePriority.resolver:
       return 'a resolver is reached outside the tunnel';
     case rulePriority.main:
-      return 'the main table is asked before the tunnel';
+      return 'the main table comes before the tunnel';
     case rulePriority.last:
-      return 'what this host has no other route for goes through the tunnel';
+      return 'destinations without another route go through the tunnel';
     default:
       return 'everything else goes through the tunnel';
   }

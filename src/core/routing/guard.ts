@@ -174,7 +174,7 @@ function guardOverlaps({ underlay, taken }: RouteConstraints, range: Prefix): Ro
     const other = index.findOverlap(prefix);
     if (other) return `overlaps ${other.prefix} of ${other.by}`;
     const route = routed.get(prefix);
-    return route ? `leads to ${route.link} on this host already` : null;
+    return route ? `is already routed to ${route.link} on this host` : null;
   };
 }
 

@@ -50,7 +50,7 @@ export function reportOutside(
   const entries = routes.map((route): OutsideEntry => {
     const { prefix, gateway } = route;
     const isProblem = hollowing.has(route) && !isNamed.has(prefix);
-    const problem = isProblem ? `it takes public addresses from the full tunnel; ${remedyOf(link)}` : null;
+    const problem = isProblem ? `it ${takesPublic}; ${remedyOf(link)}` : null;
     return { prefix, link: route.link, gateway, why: describeRoute(route, underlay), problem };
   });
   const sorted = [...entries, ...named, ...describeIpv6(ipv6)].toSorted(
@@ -77,11 +77,14 @@ function describeIpv6(ipv6: FullTunnel['ipv6']): OutsideEntry[] {
   if (ipv6.exceptions !== null) return ipv6.exceptions.prefixes.map((each) => ({ ...each, problem: null }));
   const all = { prefix: allIpv6, link: null, gateway: null };
   if (ipv6.isAllowed) return [{ ...all, why: '--allow-ipv6-outside', problem: null }];
-  return [{ ...all, why: 'a full tunnel carries IPv4 alone', problem: ipv6Problem }];
+  return [{ ...all, why: 'a full tunnel carries only IPv4', problem: `it ${ipv6Open}; install nftables` }];
 }
 
 const allIpv6 = restorePrefix('::/0');
-const ipv6Problem = 'it cannot be rejected: "nft" is missing or cannot be used; "cpn doctor" says more';
+/** The problem of a route that leads public addresses past a full tunnel. */
+export const takesPublic = 'takes public addresses from the full tunnel';
+/** The problem of IPv6 outside a full tunnel, on a host without packet rules. */
+export const ipv6Open = 'cannot be rejected: nft is missing or cannot be used';
 
 /** The routes that lead past a full tunnel with these rules. */
 function routesOutside(rules: readonly Rule[], underlay: Underlay): OutsideRoute[] {

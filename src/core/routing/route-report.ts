@@ -37,7 +37,7 @@ export function reportRoute(
   if (reason !== null) return [{ prefix, via: name, state: 'refused', reason }];
   const health = (peer: Peer | null) => {
     const failure = failed.find((each) => each.peer === peer?.id);
-    return failure ? (failure.back ? 'answers again, and waits to be trusted' : 'does not answer') : null;
+    return failure ? (failure.back ? 'answers again, but is not trusted yet' : 'does not answer') : null;
   };
   const taken: RouteReport = {
     prefix,
@@ -97,11 +97,11 @@ export function remedyOfRefused(
   { prefix, reason }: Pick<RouteReport, 'prefix' | 'reason'>,
   link: string,
 ): string | null {
-  if (reason === 'not accepted') return `"cpn set ${link} --accept-routes" takes it`;
+  if (reason === 'not accepted') return `"cpn set ${link} --accept-routes" accepts it`;
   // No flag accepts the network's own addresses, or a route that covers the endpoints of its
   // connectors.
   if (reason === null || /^(lies within|covers the endpoint)/.test(reason)) return null;
-  return `where that is meant to be, "cpn set ${link} --allow-route ${prefix}" lets it through`;
+  return `if this is intended, "cpn set ${link} --allow-route ${prefix}" accepts it`;
 }
 
 /** Reports a refused prefix without a connector: the network's range, or a route within it. */

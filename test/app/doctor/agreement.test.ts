@@ -146,7 +146,7 @@ const notes: [string, RegExp, (simulated: SimulatedHost) => Promise<unknown>][] 
   ['an end within days', /expires in 3 days/, (simulated) => endAt(simulated, 3)],
   [
     'a peer with two endpoints in turn',
-    / in turn: two hosts may have its identity/,
+    / alternately: two hosts may use its identity/,
     ({ tools }) =>
       tools.store.amendNotes('cpn0', {
         alternating: { [keyPair(2).publicKey]: ['203.0.113.2:51820', '203.0.113.9:51820'] },

@@ -31,7 +31,7 @@ it('a host that expires within days is a note, with what to do', async () => {
   expect(found).toContainEqual(
     expect.objectContaining({
       ...{ subject: 'network', verdict: 'note' },
-      checked: 'how long this host may stay in office',
+      checked: 'the expiry of this host in office',
       found: expect.stringContaining('expires within a day'),
       remedy: expect.stringMatching(/cpn peer update \d+ 1 --expires 90d/),
     }),
@@ -162,7 +162,7 @@ describe('a check-up', () => {
         subject: 'api',
         checked: expect.stringMatching(/^the TLS certificate of /),
         found: expect.stringMatching(/^expires on .*, in 13 days$/),
-        remedy: expect.stringContaining('let the operator of the control plane renew it'),
+        remedy: expect.stringContaining('ask the operator of the control plane to renew it'),
       },
     ]);
     const past = () => new Date('2020-01-01');
@@ -179,7 +179,7 @@ describe('a check-up', () => {
       link: simulated.actual.link && { ...simulated.actual.link, mtu: 1000 },
     };
     expect(problemsOf(await examine(tools)).map(({ subject, remedy }) => `${subject}: ${remedy}`)).toEqual([
-      'dns: getent ahosts edge.example.net, and see /etc/resolv.conf',
+      'dns: getent ahosts edge.example.net, and check /etc/resolv.conf',
       'network: cpn plan cpn0, and cpn reconcile cpn0',
       'network: cpn explain 10.77.0.2',
     ]);
@@ -221,7 +221,7 @@ describe('the MTU', () => {
     const { device } = simulated.actual;
     if (device !== null) simulated.actual = { ...simulated.actual, device: { ...device, fwmark: 0xca6c } };
     simulated.onEcho = (to, bytes, mark) => to.startsWith('10.77.') || mark === 0xca6c || bytes <= 1420;
-    const outside = (await examine(tools)).filter(({ checked }) => checked.includes('largest travel'));
+    const outside = (await examine(tools)).filter(({ checked }) => checked.includes('carry the largest'));
     expect(outside.map(({ verdict }) => verdict)).toEqual(['ok']);
   });
 

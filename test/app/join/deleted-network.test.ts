@@ -38,7 +38,7 @@ it('joins a network with the range of a deleted one, and warns of what hides a p
   expect((await joining).state.interface).toBe('cpn1');
   expect(removals).toEqual([]);
   expect(warnings).toContainEqual(
-    `network office (cpn0) was deleted; if it comes back, its peer edge-1 is unreachable: this host has the address ${peer(2).address} itself; "cpn leave cpn0" removes what is kept of it`,
+    `network office (cpn0) was deleted; if it comes back, its peer edge-1 is unreachable: its address ${peer(2).address} is assigned to this host; "cpn leave cpn0" removes its stored state`,
   );
 });
 

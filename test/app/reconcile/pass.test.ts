@@ -365,7 +365,7 @@ describe('a newer map that could cut the host off', () => {
       },
     ];
     await expect(passNetwork(simulated.tools, 'cpn0', update, { ...options, signal: stop.signal })).rejects.toThrow(
-      'before the daemon stopped; its next start tries again',
+      'before the daemon stopped; the daemon retries when it starts again',
     );
     expect(routesOf(simulated)).toEqual(['192.168.50.0/24']);
     expect((await simulated.state()).refused).toBeNull();

@@ -82,13 +82,14 @@ it('status and doctor name the port and the network that has it, with a remedy',
   const { simulated, tools } = await startExaminedHost(map, { options: withPort });
   simulated.actual = { ...simulated.actual, link: null, device: null, routes: [] };
   simulated.takenPorts.add(port);
-  const stopped = { text: 'is not there: UDP port 51820 is in use by another program' };
+  const stopped = { text: 'is missing: UDP port 51820 is in use' };
   expect((await readStatus(simulated.tools))[0]).toMatchObject({ state: 'down', problems: [stopped] });
   const device = { publicKey: null, listenPort: port, fwmark: null, peers: [] };
   await simulated.tools.store.write(joinedTo({ ...map, name: 'other' }, { interface: 'cpn1', options: withPort }));
   tools.host.device = async (link) => (link === 'cpn1' ? device : null);
-  const text = 'is not there: UDP port 51820 is in use by cpn1, the interface of network "other"';
-  const remedy = 'cpn leave cpn1, cpn down cpn1, or cpn set cpn0 --listen-port PORT';
+  const text = 'is missing: UDP port 51820 is in use by cpn1, the interface of network "other"';
+  const remedy =
+    'choose another with "cpn set cpn0 --listen-port PORT", or release it with "cpn leave cpn1" or "cpn down cpn1"';
   const [status] = await readStatus(simulated.tools, 'cpn0');
   expect(status).toMatchObject({ state: 'down', problems: [{ code: 'interface-missing', text, remedy }] });
   const found = (await examine(tools, 'cpn0')).filter(({ verdict }) => verdict === 'problem');

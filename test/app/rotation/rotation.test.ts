@@ -329,7 +329,7 @@ describe('a change that was begun and cannot be ended', () => {
     const warnings: string[] = [];
     Object.assign(simulated.tools, { warn: (text: string) => void warnings.push(text) });
     const [status] = await readStatus(simulated.tools);
-    expect(status?.warnings).toEqual([expect.stringContaining('a change of the key of cpn0 is not over')]);
+    expect(status?.warnings).toEqual([expect.stringContaining('the key rotation of cpn0 is incomplete')]);
     await planNetworks(simulated.tools);
     expect(warnings).toEqual(status?.warnings);
   });

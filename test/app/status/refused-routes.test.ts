@@ -30,7 +30,7 @@ it('a join and cpn status report the routes that are left out, the reason and th
       ...{ isUnattended: false, handshakeTimeoutMs: 0 },
     },
   );
-  const remedy = 'where that is meant to be, "cpn set cpn0 --allow-route 169.254.7.0/24" lets it through';
+  const remedy = 'if this is intended, "cpn set cpn0 --allow-route 169.254.7.0/24" accepts it';
   expect(warnings).toContain(`169.254.7.0/24 does not lead into cpn0: it overlaps link-local addresses; ${remedy}`);
   expect(warnings).toContain('10.77.0.128/25 does not lead into cpn0: it lies within 10.77.0.0/24, the network itself');
 
@@ -48,5 +48,5 @@ it('a join and cpn status report the routes that are left out, the reason and th
 
 it('the remedy of a route that is not accepted is to accept routes', () => {
   const remedy = remedyOfRefused({ prefix: linkLocal, reason: 'not accepted' }, 'cpn0');
-  expect(remedy).toBe('"cpn set cpn0 --accept-routes" takes it');
+  expect(remedy).toBe('"cpn set cpn0 --accept-routes" accepts it');
 });

@@ -202,7 +202,7 @@ test.each([
   [['--trust-proxy', '10.0.0.1/8'], /--trust-proxy "10.0.0.1\/8" has host bits set/],
   [
     ['--trust-proxy', 'loopback'],
-    /--trust-proxy "loopback" is no CIDR and no address; write it like 10\.0\.0\.0\/8 or 10\.77/,
+    /--trust-proxy "loopback" is neither a CIDR nor an address; write it like 10\.0\.0\.0\/8 or 10\.77/,
   ],
   [['--tls-cert', 'cert.pem'], /--tls-cert and --tls-key go together/],
   [['--metrics', '9090'], /--metrics "9090" is not an address to listen on/],

@@ -103,7 +103,7 @@ describe('endpoint', () => {
     ['203.0.113.22', /not an endpoint/],
     ['203.0.113.22:0', /not an endpoint/],
     ['203.0.113.22:65536', /not an endpoint/],
-    ['[::ffff:127.0.0.1]:51820', /IPv6 clothing/],
+    ['[::ffff:127.0.0.1]:51820', /IPv4-mapped IPv6/],
     ['edge.example.net:51820\nPostUp = id', /not an endpoint/],
     ['', /not an endpoint/],
   ])('%j is refused', (text, rule) => {

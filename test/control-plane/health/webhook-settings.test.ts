@@ -58,7 +58,7 @@ test.each([
   [{ allow: ['10.0.0.1/8'] }, /^--webhook-allow "10.0.0.1\/8" has host bits set/],
   [
     { allow: ['example.net'] },
-    '--webhook-allow "example.net" is no CIDR and no address; write it like 10.0.0.0/8 or 10.77.0.5',
+    '--webhook-allow "example.net" is neither a CIDR nor an address; write it like 10.0.0.0/8 or 10.77.0.5',
   ],
 ])('%j is refused, and no secret is shown', (given, message) => {
   expect(() => parse(given)).toThrow(message);

@@ -25,7 +25,8 @@ it('endpoints without a route are a note, with the name and the address that is 
     {
       subject: 'network',
       verdict: 'note',
-      found: 'there is none to edge (edge.example.net:51820, at 2001:db8::7), evil\u{fffd}[31m (198.51.100.3:51820)',
+      found:
+        'there is no route to edge (edge.example.net:51820, at 2001:db8::7), evil\u{fffd}[31m (198.51.100.3:51820)',
       remedy: expect.stringContaining('a route to 2001:db8::7'),
     },
   ]);

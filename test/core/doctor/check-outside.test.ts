@@ -44,22 +44,26 @@ const routed = (text: string) => ({ prefix: prefix(text), link: 'eth0', protocol
 describe('IPv6 outside a full tunnel', () => {
   const announced = subnet('2001:4860:4860::/64');
   const rejected = (verdict: string, rest = '') => `${verdict} is rejected${rest}`;
-  const isNoted = 'but for public subnets, which any neighbour can announce';
+  const isNoted = 'except for public subnets, which any neighbour can announce';
 
   it.each([
     ['nothing', {}, rejected('ok')],
-    ['its subnet, and a private one', inLan(own, subnet('fd00::/64')), rejected('ok', ', but for 2001:db8:7::/64 on ')],
-    ['the subnet of its containers', inLan(own, subnet('2001:db8:c::/64', 'docker0')), rejected('ok', ', but for ')],
-    ['a second public subnet', inLan(own, announced), rejected('note', `, ${isNoted}: `)],
+    [
+      'its subnet, and a private one',
+      inLan(own, subnet('fd00::/64')),
+      rejected('ok', ' except for 2001:db8:7::/64 on '),
+    ],
+    ['the subnet of its containers', inLan(own, subnet('2001:db8:c::/64', 'docker0')), rejected('ok', ' except for ')],
+    ['a second public subnet', inLan(own, announced), rejected('note', ` ${isNoted}: `)],
     [
       'a public subnet without a default router',
       { ...inLan(announced), uplinks6: [] },
-      rejected('note', `, ${isNoted}: 2001:4860:4860::/64 on eth0`),
+      rejected('note', ` ${isNoted}: 2001:4860:4860::/64 on eth0`),
     ],
     [
       'many',
       inLan(...Array.from({ length: 12 }, (_, at) => subnet(`2600:${at + 1}::/64`))),
-      rejected('note', `, ${isNoted}: 2600:1::/64 on eth0, `),
+      rejected('note', ` ${isNoted}: 2600:1::/64 on eth0, `),
     ],
   ])('is that to %s', (_what, changes, expected) => {
     expect(examine(changes).at(-1)).toContain(expected);
@@ -76,7 +80,7 @@ describe('routes that lead past a full tunnel', () => {
   it('are listed problems first, then public ones, with how many are hidden', () => {
     const found = examine({ routed: [...hosts, routed('198.41.0.4/32'), routed('8.8.8.0/24')] });
     expect(found.slice(0, 2)).toEqual([
-      'problem 8.8.8.0/24 on eth0 (dhcp) takes public addresses from it',
+      'problem 8.8.8.0/24 on eth0 (dhcp) takes public addresses from the full tunnel',
       'note 198.41.0.4/32 on eth0 (dhcp)',
     ]);
     expect(found[10]).toBe('note there are 142 more');

@@ -20,7 +20,7 @@ describe('checkSync', () => {
       error: null,
       daemonFailure: { ...daemonFailure, lastSuccess: null },
     });
-    expect(first?.found).toContain('it had no success since it started: unknown issuer');
+    expect(first?.found).toContain('it has not succeeded since it started: unknown issuer');
   });
 
   it('has a refusal as a note, because the remedy of a refusal is no other environment', () => {
@@ -30,7 +30,7 @@ describe('checkSync', () => {
         verdict,
         remedy,
       ]);
-    expect(check(daemonFailure.error)).toEqual([['note', 'see the control plane below']]);
+    expect(check(daemonFailure.error)).toEqual([['note', 'see the findings about the control plane below']]);
     // A command was refused, and the daemon fails for another reason.
     expect(check('reading was refused (401): no')).toEqual([['problem', expect.stringContaining('cpn set cpn0')]]);
     expect(check(null)).toEqual([['problem', expect.stringContaining('cpn set cpn0')]]);
@@ -59,7 +59,7 @@ describe('checkAuthorities', () => {
   it('has name and end of each CA, and a problem where it ends soon or has ended', () => {
     expect(check(90)).toMatchObject({
       ...{ verdict: 'ok', checked: 'the CA "Office Root" of cpn0' },
-      found: 'is accepted alone for the control plane, until 2030-05-30 12:00 UTC',
+      found: 'is the only CA accepted for the control plane; it expires on 2030-05-30 12:00 UTC',
     });
     expect(check(3)).toMatchObject({ verdict: 'problem', found: expect.stringContaining('in 3 days') });
     expect(check(-1)).toMatchObject({

@@ -106,7 +106,7 @@ describe('tools', () => {
 
   it('without nft may leave the tunnel address open to neighbours', () => {
     expect(checkTools([tool('nft', null)], ready)).toMatchObject([
-      { found: expect.stringMatching(/; without it neighbours may reach the tunnel address$/) },
+      { found: expect.stringMatching(/; without it, neighbours may reach the tunnel address$/) },
     ]);
   });
 
@@ -180,9 +180,9 @@ describe('a file', () => {
 
   it('that is of another kind, or of another user, is wrong', () => {
     const kept = { path: '/etc/x', kind: 'file', isSecret: false } as const;
-    expect(checkFile(kept, { kind: 'other', mode: 0o600, uid: 0 }, 0)?.found).toBe('is no regular file');
+    expect(checkFile(kept, { kind: 'other', mode: 0o600, uid: 0 }, 0)?.found).toBe('is not a regular file');
     expect(checkFile({ ...kept, kind: 'folder' }, { kind: 'file', mode: 0o600, uid: 0 }, 0)?.found).toBe(
-      'is no folder',
+      'is not a folder',
     );
     expect(checkFile(kept, { kind: 'file', mode: 0o1666, uid: 0 }, 0)?.verdict).toBe('problem');
     expect(checkFile(kept, { kind: 'file', mode: 0o644, uid: 0 }, 1000)?.found).toBe('mode 0644, of root');
@@ -314,7 +314,7 @@ describe('networks', () => {
     ];
     const seen = { ...rest, desired: { ...desired, report }, actual: bare };
     expect(checkConflicts(seen)).toMatchObject([
-      { verdict: 'note', remedy: 'cpn set cpn0 --allow-route 192.168.50.0/24, if that is meant to be' },
+      { verdict: 'note', remedy: 'cpn set cpn0 --allow-route 192.168.50.0/24, if this is intended' },
     ]);
     expect(checkConflicts(scene({}, { desired: { ...desired, report: [] } }))).toMatchObject([{ verdict: 'ok' }]);
   });

@@ -32,18 +32,18 @@ describe('the route', () => {
         /^leaves by eth0[^,]*, not into cpn0$/,
         /cpn up/,
       ],
-      [stop('192.168.50.200', view, away('0.0.0.0/0')), /the way by 192\.168\.50\.0\/24 is gone$/, /cpn reconcile/],
+      [stop('192.168.50.200', view, away('0.0.0.0/0')), /the route to 192\.168\.50\.0\/24 is gone$/, /cpn reconcile/],
       [
         stop('10.77.0.1', ruled, away('0.0.0.0/0', { table: '100' })),
         /policy rule "100: from all lookup 100" leads there$/,
-        /take away that rule/,
+        /remove that rule/,
       ],
-      [stop('10.77.0.1', view, { link: null, why: 'blackhole' }), /^a blackhole route or rule/, /take away/],
+      [stop('10.77.0.1', view, { link: null, why: 'blackhole' }), /^a blackhole route or rule/, /remove/],
       [stop('10.77.0.1', view, { link: null, why: 'none' }), /no route there$/, /cpn reconcile/],
       [
         stop('10.77.0.1', view, away('10.77.0.1/32', { local: true, table: '255' })),
-        /has that address itself$/,
-        /take the address away/,
+        /has that address$/,
+        /remove the address/,
       ],
       [
         stop('10.77.0.1', view, into('10.77.0.0/24', { source: address('203.0.113.22') })),
@@ -101,18 +101,18 @@ describe('the route', () => {
 
   it('of another table is no reason to take away a route that is as narrow as ours', () => {
     const remedy = (table: string) => stop('10.77.0.1', viewOf(office), away('10.77.0.0/28', { table }))?.remedy;
-    expect(remedy('main')).toMatch(/^take away the route to 10\.77\.0\.0\/28/);
+    expect(remedy('main')).toMatch(/^remove the route to 10\.77\.0\.0\/28/);
     expect(remedy('100')).toMatch(/cpn reconcile/);
   });
 
-  it('stops where the interface is not there, is down or has no address', () => {
+  it('stops where the interface is missing, is down or has no address', () => {
     const view = viewOf(office);
     const { link } = view.actual;
     const gone = { ...view, actual: { ...view.actual, link: null, device: null } };
     const down = { ...view, actual: { ...view.actual, link: link && { ...link, up: false } } };
     const naked = { ...view, actual: { ...view.actual, link: link && { ...link, addresses: [] } } };
     expect(stop('10.77.0.1', gone, away('0.0.0.0/0'))?.detail).toMatch(
-      /^there is no interface cpn0: the packet leaves by eth0/,
+      /^the interface cpn0 is missing: the packet leaves by eth0/,
     );
     expect(stop('10.77.0.1', down, away('0.0.0.0/0'))?.detail).toMatch(/^cpn0 is down/);
     expect(stop('10.77.0.3', naked, away('0.0.0.0/0'))?.detail).toMatch(/^cpn0 does not have the address 10\.77\.0\.3/);
@@ -216,12 +216,12 @@ describe('WireGuard', () => {
     for (const seen of [silence, { latestHandshake: now - 900, keepalive: null }])
       expect(handshake(tagged, seen, null)).toMatchObject({
         ok: false,
-        detail: expect.stringMatching(/edge-1 has a network secret and this host has none: no handshake comes about$/),
-        remedy: expect.stringMatching(/^type here: cpn set cpn0 --network-secret-file PATH/),
+        detail: expect.stringMatching(/edge-1 has a network secret and this host has none: no handshake succeeds$/),
+        remedy: expect.stringMatching(/^on this host, type: cpn set cpn0 --network-secret-file PATH/),
       });
     expect(handshake(tagged, {}, null)?.ok).toBe(true);
     expect(handshake(tagged, silence, '00112233445566ff')?.remedy).toMatch(/UDP to 203\.0\.113\.11/);
-    expect(handshake(office, { ...silence, rxBytes: 148 }, null)?.detail).toMatch(/of which none was completed/);
+    expect(handshake(office, { ...silence, rxBytes: 148 }, null)?.detail).toMatch(/and none was completed/);
   });
 
   it('fits its packets into the underlay’s MTU, or reports it as unknown', () => {
@@ -263,7 +263,7 @@ describe('the reverse path filter', () => {
     const elsewhere = away('0.0.0.0/0', { table: '100' });
     expect(filtered('1', '0', elsewhere)).toMatchObject({
       ok: false,
-      detail: expect.stringMatching(/^strict, and drops the answers .* the way back leaves by eth0/),
+      detail: expect.stringMatching(/^strict, and drops replies .* the return path leaves by eth0/),
       remedy: expect.stringContaining('"sysctl -w net.ipv4.conf.cpn0.rp_filter=2"'),
     });
     expect(filtered('0', '1', elsewhere)?.ok).toBe(false);
@@ -284,13 +284,13 @@ it('a peer that dials a connector alone is relayed by it, and the check names it
   const map = network([connector, second, peer(3), phone]);
   const detailOf = (view: NetworkOnHost) => check(explain('10.77.0.5', view, into('10.77.0.0/24')), 'network')?.detail;
   const what = 'phone (origin) of network office, relayed by';
-  expect(detailOf(viewOf(map))).toBe(`${what} edge-2, as it dials edge-2 alone`);
+  expect(detailOf(viewOf(map))).toBe(`${what} edge-2, as it dials only edge-2`);
   const failed = { failed: [2] };
   expect(detailOf(viewOf(map, failed))).toBe(
-    `${what} edge-2, as it dials edge-2 alone, which does not answer this host`,
+    `${what} edge-2, as it dials only edge-2, which does not answer this host`,
   );
   const unnamed = network([connector, peer(3), { ...phone, via: { connector: null } }]);
-  expect(detailOf(viewOf(unnamed))).toBe(`${what} edge-1, as it dials a connector that is not known here`);
+  expect(detailOf(viewOf(unnamed))).toBe(`${what} edge-1, as it dials a connector that this host does not have`);
   const gone = explain('10.77.0.5', viewOf(network([connector, peer(3), phone])), into('10.77.0.0/24'));
   expect(findStop(gone)).toMatchObject({
     check: 'network',
@@ -301,6 +301,6 @@ it('a peer that dials a connector alone is relayed by it, and the check names it
   const silent = network([peer(3), { ...phone, ...others }]);
   expect(check(explain('10.77.0.5', viewOf(silent), into('10.77.0.0/24')), 'network')).toMatchObject({
     ok: false,
-    detail: expect.stringContaining('it dials a connector alone, and this host reaches none that relays to it'),
+    detail: expect.stringContaining('it dials only a connector, and this host reaches no connector that relays to it'),
   });
 });

@@ -50,7 +50,7 @@ describe('packet rules of others that drop what peers send to the listen port', 
   it('are none, or unknown', () => {
     expect(check(laptop.address, { forward: [], inbound: null })).toMatchObject({
       ok: true,
-      detail: 'no rule of others is seen to drop UDP to port 51820',
+      detail: 'no rule was found that drops UDP to port 51820',
     });
     const unread = { forward: [], inbound: [{ kind: 'set', family: 'ip', table: 'geo', name: 'bad' } as const] };
     expect(check(laptop.address, { forward: [], inbound: null, unread })).toMatchObject({
@@ -80,7 +80,7 @@ describe('packet rules of others that drop what peers send to the listen port', 
     expect(judge(new CommandFailed('nft', 1, 'no'))).toEqual([
       ['note', expect.stringMatching(/^they cannot be read: nft /), 'sudo cpn doctor, with nft installed'],
     ]);
-    expect(judge(null)).toEqual([['ok', 'none is seen to drop it', null]]);
+    expect(judge(null)).toEqual([['ok', 'none was found that drops it', null]]);
     expect(
       checkInboundDrop({ ...view, self: connector }, null, [{ kind: 'set', family: 'ip', table: 'geo', name: 'bad' }]),
     ).toMatchObject([{ verdict: 'note', found: expect.stringMatching(/^whether rules with the nft set ip geo bad /) }]);

@@ -26,7 +26,7 @@ describe('the path to a peer', () => {
       '10.77.0.1/32 belongs to edge-1',
       'off',
       'edge-1: last handshake 30 s ago, at 203.0.113.11:51820',
-      'packets up to 1420 bytes; wrapped they fit (1420 + 60 ≤ 1500)',
+      'packets up to 1420 bytes; with encapsulation they fit (1420 + 60 ≤ 1500)',
     ]);
   });
 
@@ -70,7 +70,11 @@ describe('the path to a peer', () => {
 
   it.each([
     ['was taken down', { enabled: false, down: problem('taken-down', facts) }, /"cpn up cpn0"/],
-    ['was deleted', { enabled: false, down: problem('network-deleted', deleted) }, /comes back.*"cpn leave cpn0"/],
+    [
+      'was deleted',
+      { enabled: false, down: problem('network-deleted', deleted) },
+      /comes up automatically.*"cpn leave cpn0"/,
+    ],
     ['no longer lists this host', { listed: false, unlisted: problem('peer-unlisted', unlisted) }, /"cpn leave cpn0"/],
   ])('ends in a network that %s', (words, changes, remedy) => {
     const checks = explain('10.77.0.1', viewOf(office, changes), away('0.0.0.0/0'));

@@ -31,7 +31,7 @@ function withHandshake(latestHandshake: number | null): Actual {
 
 describe('the readiness condition', () => {
   it.each([{ for: 'address' }, { for: 'handshake' }, route] as const)('lacks the interface: %j', (condition) => {
-    expect(findUnmet(condition, expected, bare, now)).toBe('there is no interface cpn0');
+    expect(findUnmet(condition, expected, bare, now)).toBe('the interface cpn0 is missing');
     const down = { ...withHandshake(now), link: { ...link, up: false } };
     expect(findUnmet(condition, expected, down, now)).toBe('cpn0 is down');
     expect(findUnmet(condition, expected, withHandshake(now), now)).toBeNull();

@@ -47,7 +47,7 @@ describe('prefixes', () => {
 
   it('names the range that host bits probably meant', () => {
     expect(() => parsePrefix('10.77.0.5/24', '--cidr')).toThrow(
-      '--cidr "10.77.0.5/24" has host bits set; the range meant is probably 10.77.0.0/24',
+      '--cidr "10.77.0.5/24" has host bits set; you probably mean 10.77.0.0/24',
     );
     expect(maskPrefix('10.77.0.5/24')).toBe('10.77.0.0/24');
   });

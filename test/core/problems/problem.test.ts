@@ -88,12 +88,13 @@ describe('the problems of a network', () => {
     expect(missing).toMatchObject([{ code: 'interface-missing', remedy: 'cpn reconcile cpn0' }]);
     const ours = of('interface-missing', { port: 51820, holder: 'cpn1', holder_network: 'office' });
     expect(ours).toMatchObject({
-      text: 'is not there: UDP port 51820 is in use by cpn1, the interface of network "office"',
-      remedy: 'cpn leave cpn1, cpn down cpn1, or cpn set cpn0 --listen-port PORT',
+      text: 'is missing: UDP port 51820 is in use by cpn1, the interface of network "office"',
+      remedy:
+        'choose another with "cpn set cpn0 --listen-port PORT", or release it with "cpn leave cpn1" or "cpn down cpn1"',
     });
     expect([stateOf([ours]), summarize([ours])]).toEqual(['down', 'UDP port 51820 is in use by cpn1']);
     const theirs = of('interface-missing', { port: 51820, holder: null });
-    expect(theirs.remedy).toContain('ss -lunp sport = :51820');
+    expect(theirs.remedy).toContain('stop its process (find it with "ss -lunp"');
   });
 
   it('of a deleted network are that it was deleted, and the wg-quick file that could not be renamed', () => {
@@ -102,7 +103,7 @@ describe('the problems of a network', () => {
     expect(codesOf(selected)).toEqual(['network-deleted', 'config-left']);
     expect(stateOf(selected)).toBe('down');
     expect(summarize(selected)).toBe('the network was deleted; /etc/wireguard/cpn0.conf is still there');
-    expect(remedyOf(of('network-deleted', { resumes: true }))).toMatch(/^it comes back by itself .*"cpn leave cpn0"/);
+    expect(remedyOf(of('network-deleted', { resumes: true }))).toMatch(/^it comes up automatically .*"cpn leave cpn0"/);
     expect(remedyOf(of('network-deleted', { resumes: false }))).toMatch(/^"cpn up cpn0" brings it up once/);
   });
 

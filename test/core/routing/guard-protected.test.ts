@@ -96,7 +96,7 @@ describe('a protected address', () => {
 
 it('a prefix that the host routes by two interfaces leads to the first of them', () => {
   const routed = ['eth1', 'eth2'].map((link) => ({ prefix: lan, link }));
-  expect(findRefusal(lan, on({ underlay: around({ routed }) }))).toBe('leads to eth1 on this host already');
+  expect(findRefusal(lan, on({ underlay: around({ routed }) }))).toBe('is already routed to eth1 on this host');
 });
 
 describe('the endpoint of a peer', () => {

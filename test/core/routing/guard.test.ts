@@ -73,7 +73,7 @@ describe('the guard', () => {
   });
 
   it('refuses a prefix that the host routes elsewhere, and accepts one that is only within it', () => {
-    expect(findRefusal(prefix('172.31.0.0/16'), usualConstraints)).toBe('leads to eth1 on this host already');
+    expect(findRefusal(prefix('172.31.0.0/16'), usualConstraints)).toBe('is already routed to eth1 on this host');
     expect(findRefusal(prefix('172.31.5.0/24'), usualConstraints)).toBeNull();
   });
 

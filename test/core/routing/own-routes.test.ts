@@ -73,7 +73,7 @@ describe('a route into our interface that is none of ours', () => {
     const way = { link: 'cpn0', local: false, source: null, gateway: null, table: 'main', protocol: 'boot' };
     expect(checkForeign([view], { ...way, prefix: prefix('0.0.0.0/0') })).toMatchObject({
       ok: false,
-      remedy: '"ip route del default dev cpn0" takes that route away',
+      remedy: '"ip route del default dev cpn0" removes that route',
     });
     expect(checkForeign([view], { ...way, prefix: prefix('0.0.0.0/0'), link: 'eth0' })).toBeNull();
     expect(checkForeign([view], { ...way, prefix: prefix(lan) })).toBeNull();

@@ -248,7 +248,7 @@ export function judgeRoute(
     connector: first,
     standby: rest,
     neverAnswered,
-    why: 'no host reports to use it',
+    why: 'no host reports that it uses it',
   };
 }
 

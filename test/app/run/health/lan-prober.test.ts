@@ -166,7 +166,7 @@ describe('status', () => {
       expect.stringMatching(
         /^the LAN behind 192\.168\.60\.0\/24 does not answer .*; the control plane still has the route in service here/,
       ),
-      'probe target 192.0.2.1 lies behind none of the routes that this host serves',
+      'probe target 192.0.2.1 is not behind a route that this host serves',
     ]);
   });
 
@@ -176,9 +176,9 @@ describe('status', () => {
       probed: { 'nas.example': { address: at === null ? null : address(at), trouble } },
     });
     expect(describeLan(state, noted(null))[0]).toContain('its name does not resolve');
-    expect(describeLan(state, noted('192.0.2.7'))[0]).toContain('probe target nas.example lies behind none');
+    expect(describeLan(state, noted('192.0.2.7'))[0]).toContain('probe target nas.example is not behind');
     expect(describeLan(state, noted('192.168.50.7'))).toHaveLength(1);
-    expect(describeLan(state, noted('192.168.50.7', 'no ping'))[0]).toContain('cannot be asked: no ping');
+    expect(describeLan(state, noted('192.168.50.7', 'no ping'))[0]).toContain('cannot be probed: no ping');
   });
 
   it('shows no targets for a host without probes', () => {

@@ -27,9 +27,13 @@ it('a route that is not ours is logged once while it is there, and when it is go
   expect(logged).toMatchObject([
     {
       level: 'warn',
-      message: 'a route into the tunnel is not of this network',
+      message: 'a route into the tunnel does not belong to this network',
       facts: { code: 'route-foreign', interface: 'cpn0', command: 'ip route del 10.9.0.0/16 dev cpn0' },
     },
-    { level: 'info', message: 'over: a route into the tunnel is not of this network', facts: { route: '10.9.0.0/16' } },
+    {
+      level: 'info',
+      message: 'over: a route into the tunnel does not belong to this network',
+      facts: { route: '10.9.0.0/16' },
+    },
   ]);
 });

@@ -271,7 +271,7 @@ describe('judgeRoute', () => {
     expect(judgeRouteBy(connectors, [9])).toMatchObject({
       state: 'up',
       connector: 2,
-      why: 'no host reports to use it',
+      why: 'no host reports that it uses it',
     });
   });
 
