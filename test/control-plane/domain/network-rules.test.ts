@@ -1,23 +1,36 @@
 import { describe, expect, test } from 'vitest';
 import {
+  checkEndpointOutside,
+  coveringRoute,
   parsePeerEndpoint,
   parsePrivateRange,
   parseRoutes,
   parseServedRoutes,
+  parseWithdrawn,
 } from '../../../src/control-plane/domain/network-rules.ts';
 import { parsePrefix } from '../../../src/core/net/cidr.ts';
 
 const network = parsePrefix('10.77.0.0/24');
 
 describe('private_cidr', () => {
-  test.each(['10.0.0.0/8', '172.31.255.252/30', '192.168.0.0/16', '100.64.0.0/10'])('%s is private', (range) => {
+  test.each([
+    '10.0.0.0/8',
+    '172.16.0.0/12',
+    '172.31.255.252/30',
+    '192.168.0.0/16',
+    '100.64.0.0/10',
+    '100.127.255.252/30',
+  ])('%s is private', (range) => {
     expect(parsePrivateRange(range)).toBe(range);
   });
 
   test.each([
     ['10.77.0.5/24', /host bits set.*10\.77\.0\.0\/24/],
     ['8.8.8.0/24', /not an IPv4 range inside/],
+    ['172.15.0.0/16', /not an IPv4 range inside/],
     ['172.32.0.0/16', /not an IPv4 range inside/],
+    ['100.63.0.0/16', /not an IPv4 range inside/],
+    ['100.128.0.0/16', /not an IPv4 range inside/],
     ['10.0.0.0/7', /host bits|not an IPv4 range inside/],
     ['0.0.0.0/0', /not an IPv4 range inside/],
     ['192.168.0.0/15', /not an IPv4 range inside/],
@@ -55,15 +68,23 @@ describe('routes', () => {
     expect(() => parseRoutes(['192.168.7.0/24', '192.168.7.0/24'], network, false)).toThrow(/twice/);
   });
 
-  test.each(['8.8.8.0/24', '0.0.0.0/0', '1.0.0.0/8'])('with --allow-public-routes %s is taken', (route) => {
-    expect(parseRoutes([route], network, true)).toEqual([route]);
-  });
+  test.each(['8.8.8.0/24', '0.0.0.0/0', '1.0.0.0/8', '126.255.255.255/32', '128.0.0.0/32', '223.255.255.0/24'])(
+    'with --allow-public-routes %s is taken',
+    (route) => {
+      expect(parseRoutes([route], network, true)).toEqual([route]);
+    },
+  );
 
   test.each([
+    ['0.0.0.0/8', /unspecified/],
+    ['0.255.255.255/32', /unspecified/],
     ['127.0.0.0/8', /loopback/],
-    ['127.1.0.0/16', /loopback/],
+    ['127.255.255.255/32', /loopback/],
     ['169.254.0.0/16', /link-local/],
+    ['169.254.255.255/32', /link-local/],
     ['224.0.0.0/4', /multicast/],
+    ['239.255.255.255/32', /multicast/],
+    ['255.255.255.255/32', /reserved/],
     ['128.0.0.0/1', /link-local/],
     ['240.0.0.0/8', /reserved/],
     ['0.0.0.0/1', /overlaps/],
@@ -114,4 +135,40 @@ describe('endpoint', () => {
     expect(parsePeerEndpoint('127.0.0.1:51820', true)).toBe('127.0.0.1:51820');
     expect(parsePeerEndpoint('localhost:51820', true)).toBe('localhost:51820');
   });
+});
+
+const lan = parsePrefix('192.168.7.0/24');
+const office = { range: network, routes: [parsePrefix('0.0.0.0/0'), lan] };
+
+describe('an endpoint in the tunnel', () => {
+  test.each([
+    ['10.77.0.0:1', "the network's own range 10.77.0.0/24"],
+    ['10.77.0.255:1', "the network's own range 10.77.0.0/24"],
+    ['192.168.7.1:1', 'the route 192.168.7.0/24'],
+    // Hosts exclude endpoints from the default route.
+    ['203.0.113.1:1', null],
+    ['10.77.1.0:1', null],
+    ['[2001:db8::1]:1', null],
+    ['edge.example.net:1', null],
+  ])('%s lies in %s', (endpoint, covering) => {
+    expect(coveringRoute(endpoint, office)).toBe(covering);
+    const check = () => checkEndpointOutside(endpoint, office);
+    if (covering === null) expect(check).not.toThrow();
+    else expect(check).toThrow(`lies in ${covering}, which leads into the tunnel`);
+  });
+
+  test('is one of the added routes alone, where those are all that is given', () => {
+    expect(coveringRoute('10.77.0.1:1', { range: null, routes: [lan] })).toBeNull();
+    expect(coveringRoute('192.168.7.1:1', { range: null, routes: [lan] })).toBe('the route 192.168.7.0/24');
+  });
+});
+
+test('what is withdrawn is a route of the network or its range, once and sorted', () => {
+  const withdraw = (...texts: string[]) => parseWithdrawn(texts, office);
+  expect(withdraw('192.168.7.0/24', '10.77.0.0/24', '192.168.7.0/24')).toEqual(['10.77.0.0/24', '192.168.7.0/24']);
+  expect(withdraw('10.77.0.0/24', '192.168.7.0/24')).toEqual(['10.77.0.0/24', '192.168.7.0/24']);
+  expect(withdraw()).toEqual([]);
+  for (const text of ['192.168.8.0/24', '10.77.0.0/25', '192.168.0.0/16'])
+    expect(() => withdraw(text)).toThrow(/neither a route of the network nor its private_cidr/);
+  expect(parseServedRoutes(['192.168.7.0/24', '192.168.7.0/24'], office.routes)).toEqual([lan]);
 });

@@ -107,6 +107,22 @@ test('what is refused is sent again, at growing intervals, under the same id', a
   expectNoSecret(plane.log());
 });
 
+test.each([
+  ['its own delay', 0, '7', 7, 7],
+  ['the delay that grew', 0, '1', 3.75, 5],
+  ['an hour at the most', 40, '1', 2700, 3600],
+  ['its own delay, an hour at the most', 0, '99999', 3600, 3600],
+])('what is refused with a Retry-After waits for %s', async (_what, before, header, least, most) => {
+  const receiver = await startReceiver((response) => response.writeHead(503, { 'retry-after': header }).end());
+  const { plane } = await start(receiver);
+  const at = plane.clock.now().toISOString();
+  const delivery = { event_id: 1, body: '{"type":"t","data":{}}', created_at: at, attempts: before, next_at: at };
+  await withDatabase(plane.dataDir, (db) => db.insertInto('deliveries').values(delivery).execute());
+  const delay = await untilFailed(plane, before + 1);
+  expect(delay).toBeGreaterThanOrEqual(least);
+  expect(delay).toBeLessThanOrEqual(most);
+});
+
 test('is given up after 24 hours, with one line in the log', async () => {
   const receiver = await startReceiver(refuse);
   const { plane, network, rename } = await start(receiver);

@@ -36,6 +36,14 @@ test('a rate holds until the next report, and its intervals have the mean', () =
   expect(toSeries(reportFor(15, 1000), start + 15 * minute).received.at(-1)).toBe(1000);
 });
 
+test('the first minute of an interval is a minute: what comes at its beginning is no burst', () => {
+  const history = addTraffic(null, { received: 6000, sent: 600 }, start, start + 10_000);
+  expect([10_000, 59_000, 120_000].map((ms) => toSeries(history, start + ms).received.at(-1))).toEqual([
+    1000, 1000, 500,
+  ]);
+  expect(toSeries(history, start + 10_000).sent.at(-1)).toBe(100);
+});
+
 test('an interval between two reports gets its part, and a silence is no traffic', () => {
   const across = addTraffic(null, { received: 600, sent: 0 }, start - minute, start + 2 * minute);
   expect(across?.received.slice(-2)).toEqual([600 * 60, 600 * 120]);

@@ -139,6 +139,9 @@ test('what the database would do without is not done without: commits wait for t
     for (const [setting, value] of [
       ['synchronous_commit', 'on'],
       ['transaction_isolation', 'read committed'],
+      // A process that hangs must not hold up all others.
+      ['statement_timeout', '15s'],
+      ['idle_in_transaction_session_timeout', '30s'],
     ] as const) {
       await sql`drop trigger if exists tell on networks`.execute(db);
       await sql`create or replace function tell() returns trigger language plpgsql as

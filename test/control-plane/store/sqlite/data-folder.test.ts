@@ -13,6 +13,7 @@ import { dirname, join } from 'node:path';
 import { sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
 import { resetOwner } from '../../../../src/control-plane/reset-owner.ts';
+import { durable, openSqlite } from '../../../../src/control-plane/store/sqlite/sqlite.ts';
 import { withExistingDatabase } from '../../../../src/control-plane/store/sqlite/store.ts';
 import { Secret } from '../../../../src/core/crypto/secret.ts';
 import { Locked } from '../../../../src/core/errors/index.ts';
@@ -200,4 +201,12 @@ test('a database of a newer version is named as such', async () => {
   await expect(openPlane({ dataDir })).rejects.toThrow(
     /control-plane\.db was written by a newer cpn \(it has the migration 9999-later.*\); run that one, or restore a backup/,
   );
+});
+
+test('what was acknowledged is on disk: each commit is synced, and rows refer to rows that are there', () => {
+  const database = openSqlite(join(makeFolder(), 'control-plane.db'), durable);
+  const settings = { synchronous: 2, journal_mode: 'wal', foreign_keys: 1, busy_timeout: 5000, trusted_schema: 0 };
+  const read = Object.keys(settings).map((name) => Object.values(database.prepare(`PRAGMA ${name}`).get() ?? {})[0]);
+  database.close();
+  expect(read).toEqual(Object.values(settings));
 });
