@@ -168,6 +168,23 @@ describe('a proven identity that a peer has', () => {
     expect([other.peer.routes, other.peer.priority]).toEqual([undefined, undefined]);
   });
 
+  test('is back in service, with the routes of the key where it had no others', async () => {
+    const identity = newIdentity();
+    const fields = { peer_type: 'connector' };
+    const any = await makeKey(plane, owner, network);
+    const { id } = (await enrol(identity, { key: any, fields })).body.data.peer;
+    const body = { withdrawn: ['10.1.0.0/16', '10.77.0.0/24'] };
+    await plane.call('PATCH', `${path()}/peers/${id}`, { token: owner, body });
+    const { peer: back } = (await enrol(identity, { key: any, fields, serial: 1000 })).body.data;
+    expect([back.id, back.withdrawn, back.routes]).toEqual([id, undefined, undefined]);
+    const routes = ['10.2.0.0/16'];
+    const limited = await makeKey(plane, owner, network, { peer_types: ['connector'], routes });
+    expect((await enrol(identity, { key: limited, fields, serial: 2000 })).body.data.peer).toMatchObject({
+      id,
+      routes,
+    });
+  });
+
   test('keeps the routes that an admin gave it while it is of another type, and shows none then', async () => {
     const identity = newIdentity();
     const key = await makeKey(plane, owner, network);

@@ -1,6 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { eventually } from '../../../lab/eventually.ts';
-import { closePlane, enroll, makeKey, makeNetwork, openPlane, type Plane, publicKey } from '../../harness.ts';
+import {
+  closePlane,
+  enroll,
+  makeKey,
+  makeNetwork,
+  openPlane,
+  type Plane,
+  publicKey,
+  withDatabase,
+} from '../../harness.ts';
 import { startOffice } from '../../health/office.ts';
 
 const [lan, other] = ['192.168.1.0/24', '192.168.2.0/24'];
@@ -46,6 +55,17 @@ describe('a peer with a profile', () => {
     expect(map.body.data.peers[0]).not.toHaveProperty('via');
     const [entry] = (await plane.call('GET', '/api/audit', { token: await plane.signIn('owner') })).body.data;
     expect(entry).toMatchObject({ action: 'peer.enroll', details: { connector: edge.id } });
+  });
+
+  test('has each of its routes once, and the others of the network are declined', async () => {
+    for (const [routes, declined] of [
+      [[lan, lan], [other]],
+      [[other, lan], []],
+      [[], [lan, other]],
+    ]) {
+      const { peer } = (await addPhone({ profile: { connector: edge.id, routes } })).body.data;
+      expect(peer.profile).toMatchObject({ routes: [...new Set(routes)], declined });
+    }
   });
 
   test('keeps the profile whatever becomes of its connector, and a repeated enrolment gets the same', async () => {
@@ -95,7 +115,13 @@ describe('a profile that the network cannot serve is a 422 that takes no use of 
       `names connector ${edge.id}, which has no endpoint; give the connector an endpoint, or name another`,
     );
     await change(edge.id, { suspended: true, endpoint });
-    await refused(asked, `names connector ${edge.id}, which is suspended or has expired`);
+    const unlisted = `names connector ${edge.id}, which is suspended or has expired`;
+    await refused(asked, unlisted);
+    await change(edge.id, { suspended: false });
+    expect((await addPhone(asked)).status).toBe(201);
+    const expired = { expired: 1, expires_at: plane.clock.now().toISOString() };
+    await withDatabase(plane.dataDir, (db) => db.updateTable('peers').set(expired).where('id', '=', edge.id).execute());
+    await refused(asked, unlisted);
   });
 
   test('with a connector of another network, or a route that the network has not', async () => {
