@@ -1,7 +1,8 @@
 /**
  * The names under which each field is understood, ours first. The public contract names no field of
  * a reply; what stands behind our own name is what a service without our extensions may call the
- * same thing. They occur nowhere else in the program.
+ * same thing. They occur nowhere else in the program, but for the fields of a peer that have one
+ * name: core/map/peer-fields.ts has these.
  */
 export const aliases = {
   network: {

@@ -136,13 +136,7 @@ function refuseForPeers(asked: ChangePeer): void {
 }
 
 const changeableByPeer: readonly (keyof ChangePeer)[] = [
-  'name',
-  'public_key',
-  'key_proof',
-  'endpoint',
-  'network_secret_tag',
-  'withdrawn',
-  'expected_routes',
+  ...(['name', 'endpoint', 'public_key', 'key_proof', 'network_secret_tag', 'withdrawn', 'expected_routes'] as const),
 ];
 
 const describedFields: { readonly [Name in keyof ChangePeer]?: string } = {

@@ -66,6 +66,9 @@ const peer = v.object({
   unlisted: v.exactOptional(v.literal(true)),
 } satisfies Record<keyof Peer, v.GenericSchema>);
 
+/** The fields of a peer in the order of their row in a state file. */
+export const peerNames = (Object.keys(peer.entries) as (keyof typeof peer.entries)[]).toSorted();
+
 const skippedPeer = v.object({
   id: v.nullable(peerId),
   name: v.nullable(v.string()),
@@ -86,12 +89,9 @@ const map = v.object({
   skipped: v.exactOptional(v.array(skippedPeer)),
 });
 
-/** The fields of a peer in the order of their row in a state file. */
-export const peerNames = (Object.keys(peer.entries) as (keyof typeof peer.entries)[]).toSorted();
-
 /**
  * The number of peer fields that were added to the stored map since its first version, which had 7.
- * A stored map with fewer fields is fetched again as a whole.
+ * A stored map with fewer fields is fetched again as a whole. A field that is removed still counts.
  */
 export const mapFields = listedPeerFields.length - 7;
 const storedMap = v.pipe(
