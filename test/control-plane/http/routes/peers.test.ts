@@ -159,6 +159,17 @@ describe('a peer by its own token', () => {
     expect((await read()).peers[0]).toMatchObject({ name: 'edge', endpoint: '203.0.113.9:51820' });
   });
 
+  test.each([
+    [{ routes: [] }, 'which routes it serves'],
+    [{ priority: 1 }, 'its priority'],
+    [{ suspended: true }, 'whether it is suspended'],
+    [{ name: 'edge', expires_at: null }, 'when it expires'],
+  ])('is refused to change %j of itself', async (body, field) => {
+    const reply = await change(connector, body, connector.token);
+    const message = `a peer may not change ${field}; ask an owner, admin or member`;
+    expect(reply).toMatchObject({ status: 403, body: { message } });
+  });
+
   test('keeps its token when it changes its key pair', async () => {
     await change(connector, { public_key: publicKey() }, connector.token);
     expect((await read(connector.token)).revision).toBe(4);
