@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { variables } from '../../packaging/manual/facts.ts';
 import { listUnits } from '../../packaging/tree.ts';
+import { completionFor } from '../../src/cli/commands/completion.ts';
 import { usualJoinFile } from '../../src/cli/input/join-file.ts';
 import { loadCommands } from '../../src/cli/parse/commands.ts';
 import { defaultFolders } from '../../src/host/open-host.ts';
@@ -115,3 +116,11 @@ test('the default folders in the manual are those of the program', () => {
   );
   expect(documented).toEqual([config, state, runtime]);
 });
+
+test.each(['bash', 'zsh', 'fish'] as const)(
+  'the completion of %s finds interfaces in the folder of the state',
+  async (shell) => {
+    const text = await completionFor(shell, await loadCommands());
+    expect([...text.matchAll(/\/var\/lib\/[\w-]+/g)].map(([path]) => path)).toEqual([defaultFolders('linux').state]);
+  },
+);

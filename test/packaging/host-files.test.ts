@@ -60,10 +60,11 @@ describe('purging the Debian package', () => {
       ip link add cpn0 type veth peer name veth0; ip link set cpn0 alias cpn:1; ip link add cpn1 type veth peer name veth1
       nft add table inet cpn_cpn0; nft add table inet other
       ip rule add protocol 157 table 51820; ip rule add protocol 99 table 51821
+      ip -6 rule add protocol 157 table 51820; ip -6 rule add protocol 99 table 51822
       echo 1 >/proc/sys/net/ipv4/ip_forward; echo 2 >/proc/sys/net/ipv4/conf/all/rp_filter
       sh "$1/postrm" purge
       echo "forward $(cat /proc/sys/net/ipv4/ip_forward) filter $(cat /proc/sys/net/ipv4/conf/all/rp_filter)"
-      ls /sys/class/net; nft list tables; ip rule`;
+      ls /sys/class/net; nft list tables; ip rule; ip -6 rule`;
     // Its own network and mounts: the file systems of the kernel show the namespace that mounted them.
     const mounted = 'mount -t sysfs sysfs /sys && exec sh -c "$0" sh "$1"';
     const argv = ['unshare', '--net', '--mount', 'sh', '-c', mounted, script, root];
@@ -74,10 +75,23 @@ describe('purging the Debian package', () => {
     // Another program has changed the filter since.
     expect(stdout).toContain('forward 0 filter 2\n');
     expect(stdout).not.toMatch(/cpn0|51820/);
-    for (const other of ['cpn1', 'table inet other', 'lookup 51821']) expect(stdout).toContain(other);
+    for (const other of ['cpn1', 'table inet other', 'lookup 51821', 'lookup 51822']) expect(stdout).toContain(other);
     expect(readFileSync(join(root, 'etc/hosts'), 'utf8')).toBe('127.0.0.1 localhost\n::1 six\n');
     const left = (await run(['find', root, '-type', 'f'])).stdout.split('\n').filter((path) => path !== '');
     expect(left.sort()).toEqual(['etc/hosts', 'etc/wireguard/wg0.conf', 'postrm'].map((path) => join(root, path)));
+  });
+
+  it('leaves a hosts file alone whose block has no end, and a state whose name is that of no interface', async () => {
+    const hosts = '127.0.0.1 localhost\n# BEGIN cpn cpn0 (written by cpn; edits are lost)\n10.77.0.2 a\n::1 six\n';
+    writeFileSync(join(root, 'etc/hosts'), hosts);
+    mkdirSync(join(root, 'var/lib/cpn'), { recursive: true });
+    for (const name of ['cpn0', '.hidden', 'a b', '$(id)']) writeFileSync(join(root, `var/lib/cpn/${name}.json`), '{}');
+    const text = readFileSync(join(packaging, 'debian/postrm'), 'utf8').replaceAll('@UNITS@', '');
+    writeFileSync(join(root, 'postrm'), text);
+    const argv = ['unshare', '--net', 'sh', join(root, 'postrm'), 'purge'];
+    const { stderr } = await run(argv, { env: { DPKG_ROOT: root } });
+    expect(stderr).toContain('took back from this host: cpn0;');
+    expect(readFileSync(join(root, 'etc/hosts'), 'utf8')).toBe(hosts);
   });
 
   it.each([
