@@ -10,7 +10,7 @@ import { createTurns } from './concurrency.ts';
 import { type DatabaseClock, followDatabaseClock } from './database-clock.ts';
 import { type PasswordCost, usualPasswordCost } from './domain/passwords.ts';
 import type { Random } from './domain/tokens.ts';
-import { CannotListen, failureFields } from './errors.ts';
+import { failureFields } from './errors.ts';
 import { Acknowledgements } from './health/acknowledgements.ts';
 import { Evaluator } from './health/evaluate.ts';
 import { FailureLog } from './health/failure-log.ts';
@@ -19,11 +19,11 @@ import { Presence } from './health/presence.ts';
 import type { Webhook } from './health/webhook-settings.ts';
 import type { App } from './http/app.ts';
 import { defaultLimits, type Limits } from './http/limits.ts';
+import { type ListenOptions, listen } from './http/listen.ts';
 import { createMetrics, type ListenAddress, type ServerMetrics, serveMetrics } from './http/metrics.ts';
 import { createServer } from './http/server.ts';
 import type { TlsFiles } from './http/tls-files.ts';
 import { createTransport, type Deadlines, defaultDeadlines, type Transport } from './http/transport.ts';
-import { removeStaleSocket } from './http/unix-socket.ts';
 import { ChangeNotifier } from './push/change-notifier.ts';
 import { PeerMessages } from './push/peer-messages.ts';
 import { checkFirstOwner, isForeignOwner, makeFirstOwner, type OwnerCredentials } from './service/accounts/owner.ts';
@@ -34,12 +34,7 @@ import { pruneAuditDaily, pruneEventsHourly } from './service/retention.ts';
 import { type ControlPlaneStore, readDatabaseTime, type Topic } from './store/database.ts';
 import { openStore } from './store/sqlite/store.ts';
 
-export interface ServeOptions {
-  readonly host: string;
-  /** 0 selects any free port. */
-  readonly port: number;
-  /** The path of a Unix socket to listen on instead of a TCP port. */
-  readonly socketPath?: string | null;
+export interface ServeOptions extends ListenOptions {
   /**
    * The folder of the SQLite database, created if missing and closed to other users. Not touched if
    * `database` is set.
@@ -292,9 +287,6 @@ async function open(
   });
 }
 
-/** All connectors of a network reconnect at once after a change. Node's default backlog is 511. */
-const backlog = 4096;
-
 /** Listens, also on a separate address of the metrics. After a failure, nothing listens. */
 async function startListening(app: App, metrics: ServerMetrics, transport: Transport, options: ServeOptions) {
   try {
@@ -305,26 +297,6 @@ async function startListening(app: App, metrics: ServerMetrics, transport: Trans
     await app.close();
     throw error;
   }
-}
-
-async function listen(
-  app: App,
-  transport: Transport,
-  { host, port, socketPath = null }: ServeOptions,
-): Promise<string> {
-  const common = { backlog, listenTextResolver: () => 'listening' };
-  if (socketPath !== null) {
-    const failed = (error: unknown) => new CannotListen(`unix:${socketPath}`, null, error);
-    await removeStaleSocket(socketPath).catch((error) => Promise.reject(failed(error)));
-    // The mode of its folder controls who connects. Requests need a token, as on a loopback port.
-    const open = { path: socketPath, readableAll: true, writableAll: true };
-    await app.listen({ ...common, ...open }).catch((error) => Promise.reject(failed(error)));
-    return `unix:${socketPath}`;
-  }
-  const url = await app.listen({ ...common, host, port }).catch((error) => {
-    throw new CannotListen(host, port, error);
-  });
-  return url.replace(/^http:/, `${transport.scheme}:`);
 }
 
 function once(close: () => Promise<void>): () => Promise<void> {
