@@ -8,7 +8,7 @@ import type { Joined, State } from '../../store/state/state.ts';
 import { removeFromService } from '../networks/remove-peer.ts';
 import { deleteState } from '../reconcile/cleanup.ts';
 import { othersOf } from '../reconcile/desire-network.ts';
-import { observeOptionsFor } from '../reconcile/evaluate-network.ts';
+import { observeOptionsFor } from '../reconcile/observe-options.ts';
 import { resolveNames } from '../reconcile/resolve-names.ts';
 import { constrainRoutes, readEarlier } from '../reconcile/route-constraints.ts';
 import { isJoined } from '../select.ts';

@@ -4,7 +4,7 @@ import { covers } from '../../core/net/cidr.ts';
 import { findTunnelledSessions } from '../../core/routing/tunnelled-connections.ts';
 import { listNames } from '../../core/util/list-names.ts';
 import type { State } from '../../store/state/state.ts';
-import { observeOptionsFor } from '../reconcile/evaluate-network.ts';
+import { observeOptionsFor } from '../reconcile/observe-options.ts';
 import { isJoined } from '../select.ts';
 import type { Tools } from '../tools.ts';
 

@@ -3,8 +3,11 @@ import type { Feature } from '../../core/map/features.ts';
 import { emptiesTunnel, movesRange } from '../../core/map/map-validation.ts';
 import type { NetworkMap } from '../../core/map/model.ts';
 import { findOwnPeer, ownKeys } from '../../core/map/own-peer.ts';
+import { proxyOf } from '../../core/net/proxy.ts';
 import type { ServiceAddress } from '../../core/net/service-address.ts';
+import { type Change, updated } from '../../core/reconcile/change.ts';
 import { dropsMost } from '../../core/reconcile/mesh-loss.ts';
+import { nameAuthorities, readAuthorities } from '../../core/tls/authority-file.ts';
 import type { Joined } from '../../store/state/state.ts';
 import { accessOf } from '../access.ts';
 import { applyUpdate } from '../reconcile/state-update.ts';
@@ -99,4 +102,38 @@ export function withMove(state: Joined, { service, features, map: received }: Fo
   if (emptiesTunnel(known, received, own) || dropsMost(known, received, own) || movesRange(known, received))
     return moved;
   return applyUpdate(moved, { map: received, resolved: null });
+}
+
+/** The changes of address, proxy, CAs and listening user, as a report lists them. */
+export function describeMove(
+  { interface: link, service: before }: Joined,
+  { service: after }: Joined,
+): readonly Change[] {
+  const reason = 'its map lists this host with its key and address';
+  const moved = before.url === after.url ? [] : [updated('api', link, before.url, after.url, reason)];
+  const [from, to] = [describeProxy(before), describeProxy(after)];
+  const proxied = from === to ? [] : [updated('api', link, { proxy: from }, { proxy: to }, reason)];
+  return [...moved, ...proxied, ...describeAuthorities(link, before, after), ...describeListener(link, before, after)];
+}
+
+function describeAuthorities(link: string, before: ServiceAddress, after: ServiceAddress): readonly Change[] {
+  const pem = ({ authorities }: ServiceAddress) => authorities?.join('') ?? '';
+  if (pem(before) === pem(after)) return [];
+  const [from, to] = [nameCas(before), nameCas(after)];
+  return [updated('api', link, { CAs: from }, { CAs: to }, 'they issued the certificate of the control plane')];
+}
+
+function nameCas({ authorities }: ServiceAddress): string {
+  return authorities === undefined ? 'those of this machine' : nameAuthorities(readAuthorities(authorities));
+}
+
+/** Reports another user at the same address. A new address implies a new user. */
+function describeListener(link: string, before: ServiceAddress, after: ServiceAddress): readonly Change[] {
+  if (before.url !== after.url || before.listener === after.listener) return [];
+  const [from, to] = [before.listener ?? 'none', after.listener ?? 'none'];
+  return [updated('api', link, { 'listening user': from }, { 'listening user': to }, 'this command confirms it')];
+}
+
+function describeProxy(service: ServiceAddress): string {
+  return proxyOf(service)?.url ?? 'none';
 }

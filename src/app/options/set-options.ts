@@ -1,11 +1,10 @@
 import { CannotMove, CannotReport, expectCpnError, NotJoined, NotKept, WrongUsage } from '../../core/errors/index.ts';
 import { formatEndpoint } from '../../core/net/endpoint.ts';
 import { proxyOf } from '../../core/net/proxy.ts';
-import { type ServiceAddress, withAuthorities } from '../../core/net/service-address.ts';
-import { type Change, updated } from '../../core/reconcile/change.ts';
+import { withAuthorities } from '../../core/net/service-address.ts';
+import { updated } from '../../core/reconcile/change.ts';
 import type { Step } from '../../core/reconcile/step.ts';
 import { describeServiceRoute, findServiceRoute } from '../../core/routing/tunnelled-connections.ts';
-import { nameAuthorities, readAuthorities } from '../../core/tls/authority-file.ts';
 import type { Joined } from '../../store/state/state.ts';
 import { accessOf, confirmListener } from '../access.ts';
 import { checkInbound } from '../lan/foreign-drops.ts';
@@ -30,7 +29,7 @@ import { reportSecret } from '../report-secret.ts';
 import { refuseUnreadable, selectJoined } from '../select.ts';
 import { withExtensions } from '../service-features.ts';
 import type { StateTools, Tools } from '../tools.ts';
-import { findNetworkAt, withMove } from './move-service.ts';
+import { describeMove, findNetworkAt, withMove } from './move-service.ts';
 
 /**
  * Returns what the options would change on the host. Changes neither the host nor the control
@@ -79,36 +78,6 @@ async function applyChanges(tools: Tools, known: Joined, changes: ResolvedChange
     next,
     await findNetworkAt(tools, known, withAuthorities(reached, authorities === undefined ? kept : authorities)),
   );
-}
-
-function describeMove({ interface: link, service: before }: Joined, { service: after }: Joined): readonly Change[] {
-  const reason = 'its map lists this host with its key and address';
-  const moved = before.url === after.url ? [] : [updated('api', link, before.url, after.url, reason)];
-  const [from, to] = [describeProxy(before), describeProxy(after)];
-  const proxied = from === to ? [] : [updated('api', link, { proxy: from }, { proxy: to }, reason)];
-  return [...moved, ...proxied, ...describeAuthorities(link, before, after), ...describeListener(link, before, after)];
-}
-
-function describeAuthorities(link: string, before: ServiceAddress, after: ServiceAddress): readonly Change[] {
-  const pem = ({ authorities }: ServiceAddress) => authorities?.join('') ?? '';
-  if (pem(before) === pem(after)) return [];
-  const [from, to] = [nameCas(before), nameCas(after)];
-  return [updated('api', link, { CAs: from }, { CAs: to }, 'they issued the certificate of the control plane')];
-}
-
-function nameCas({ authorities }: ServiceAddress): string {
-  return authorities === undefined ? 'those of this machine' : nameAuthorities(readAuthorities(authorities));
-}
-
-/** Reports another user at the same address. A new address implies a new user. */
-function describeListener(link: string, before: ServiceAddress, after: ServiceAddress): readonly Change[] {
-  if (before.url !== after.url || before.listener === after.listener) return [];
-  const [from, to] = [before.listener ?? 'none', after.listener ?? 'none'];
-  return [updated('api', link, { 'listening user': from }, { 'listening user': to }, 'this command confirms it')];
-}
-
-function describeProxy(service: ServiceAddress): string {
-  return proxyOf(service)?.url ?? 'none';
 }
 
 /**

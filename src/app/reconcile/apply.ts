@@ -14,7 +14,8 @@ import { dropReverted, recordSteps } from '../../core/reconcile/record-receipt.t
 import type { Step } from '../../core/reconcile/step.ts';
 import type { Joined } from '../../store/state/state.ts';
 import { secondsNow, type Tools } from '../tools.ts';
-import { type Evaluation, observeOptionsFor } from './evaluate-network.ts';
+import type { Evaluation } from './evaluate-network.ts';
+import { observeOptionsFor } from './observe-options.ts';
 import { refuseTakenPort } from './port-conflict.ts';
 
 /**

@@ -10,7 +10,8 @@ import { isJoined } from '../select.ts';
 import type { Tools } from '../tools.ts';
 import { applyEvaluation, applyStep, save } from './apply.ts';
 import { findRouteTable, isForwarder } from './desire-network.ts';
-import { evaluateNetwork, isOwnLink, observeOptionsFor } from './evaluate-network.ts';
+import { evaluateNetwork, isOwnLink } from './evaluate-network.ts';
+import { observeOptionsFor } from './observe-options.ts';
 import { closePorts } from './open-ports.ts';
 
 /**

@@ -1,40 +1,26 @@
 import { HostUnread, NotOurs } from '../../core/errors/index.ts';
-import { findForwarded } from '../../core/forward/forwarded-packets.ts';
-import { linkFinder } from '../../core/forward/links-toward.ts';
 import { markOtherTimeouts, tableOf } from '../../core/forward/own-table.ts';
 import type { Actual, Device } from '../../core/host-state/actual.ts';
-import {
-  allForwardingKey,
-  commonFilterKey,
-  forwardingKey,
-  ipv6Key,
-  sourceFilterKey,
-  sourceRouteKey,
-} from '../../core/host-state/sysctl-keys.ts';
 import { findExpired, hasDeadlines } from '../../core/map/expiry.ts';
 import { comparePeerIds, type Id, type PeerId } from '../../core/map/model.ts';
-import { findOwnPeer, ownKeys } from '../../core/map/own-peer.ts';
+import { ownKeys } from '../../core/map/own-peer.ts';
 import { serviceTimeOf } from '../../core/map/service-time.ts';
 import { chooseLabels } from '../../core/names/hosts-label.ts';
-import { type Address, covers, hostPrefix, isDefaultRoute, type Prefix } from '../../core/net/cidr.ts';
-import { isPlainLinkName } from '../../core/net/link-name.ts';
+import { type Address, covers, type Prefix } from '../../core/net/cidr.ts';
 import { added, type Change, updated } from '../../core/reconcile/change.ts';
 import { aliasOf } from '../../core/reconcile/desired.ts';
 import { isOurFirewall, isOurs } from '../../core/reconcile/plan.ts';
 import type { Step } from '../../core/reconcile/step.ts';
 import { sshClient } from '../../core/routing/kept-outside.ts';
-import { assignedRoutes } from '../../core/routing/topology/route-owner.ts';
-import { markedSourceKey } from '../../core/routing/tunnel-rules.ts';
 import { sameData } from '../../core/util/same-data.ts';
 import type { TunnelConfig } from '../../core/wg-quick/parse.ts';
-import type { ObserveOptions } from '../../host/host.ts';
 import type { Joined, State } from '../../store/state/state.ts';
 import type { DesiredNetwork, DesireInputs } from '../evaluation-cache.ts';
 import { isJoined } from '../select.ts';
 import { secondsNow, type Tools } from '../tools.ts';
 import { othersOf, planInputs, recallRoutes } from './desire-network.ts';
 import { findUnreachable } from './find-unreachable.ts';
-import { locateApi } from './resolve-names.ts';
+import { isComplete, observeOptionsFor } from './observe-options.ts';
 import { readEarlier } from './route-constraints.ts';
 
 /**
@@ -230,70 +216,6 @@ function takesAddresses({ action, kind }: Change): boolean {
 export function isOwnLink({ keyPair, rotation, receipt }: State, alias: string, actual: Actual): boolean {
   const pairs = rotation === null ? [keyPair] : [keyPair, rotation.keyPair];
   return pairs.some((each) => isOurs({ alias, keyPair: each }, actual, receipt));
-}
-
-/** Returns what must be observed of the host for this network. */
-export function observeOptionsFor(state: State): ObserveOptions {
-  const { enrollment, interface: link } = state;
-  const isConnector = enrollment.type === 'connector';
-  const mayTunnel = state.options.allowRoutes.some(isDefaultRoute);
-  const made = state.receipt.flatMap((entry) => (entry.made === 'sysctl' ? [entry.key] : []));
-  const sysctls = [
-    allForwardingKey,
-    forwardingKey(link),
-    sourceRouteKey,
-    ...(isConnector ? [commonFilterKey, sourceFilterKey(link)] : []),
-    ...(mayTunnel ? [markedSourceKey, ipv6Key] : []),
-    ...made,
-  ];
-  const hosts = state.options.hosts || state.receipt.some((entry) => entry.made === 'hosts');
-  const firewall = isConnector ? true : ('if-possible' as const);
-  return {
-    link,
-    firewall,
-    sysctls: [...new Set(sysctls)],
-    served: servedBy(state),
-    concerns: concernsOf(state),
-    destinations: isJoined(state) ? locateApi(state) : [],
-    hosts,
-    ...forwardedBy(state),
-  };
-}
-
-/** The packets that this host must forward. */
-function forwardedBy(state: State): Pick<ObserveOptions, 'forwarding'> {
-  const map = state.membership?.map;
-  const self = map && findOwnPeer(map, state);
-  const forwarding = map && self ? findForwarded(map, self, servedBy(state), state.options.probes) : null;
-  return forwarding === null ? {} : { forwarding };
-}
-
-/**
- * The prefixes of the network, those of `--allow-route`, and the addresses of the control plane.
- */
-function concernsOf(state: State): readonly Prefix[] {
-  const map = state.membership?.map;
-  const { allowRoutes } = state.options;
-  const api = isJoined(state) ? locateApi(state).map(hostPrefix) : [];
-  const given = map?.peers.flatMap((peer) => peer.given?.allowedIps ?? []) ?? [];
-  return [...new Set([...(map ? [map.cidr, ...map.routes] : []), ...given, ...allowRoutes, ...api])];
-}
-
-/**
- * True if an observation from before an update has everything that the update needs: the sysctls of
- * new routes' interfaces.
- */
-function isComplete({ underlay, sysctls }: Actual, state: Joined): boolean {
-  const links = servedBy(state).flatMap(linkFinder(underlay));
-  return links.filter(isPlainLinkName).every((link) => forwardingKey(link) in sysctls);
-}
-
-/** The routes that this host is assigned to serve. */
-function servedBy(state: State): readonly Prefix[] {
-  if (state.enrollment.type !== 'connector') return [];
-  const map = state.membership?.map;
-  const self = map && findOwnPeer(map, state);
-  return map && self ? assignedRoutes(map, self) : [];
 }
 
 function planFile(tools: Pick<Tools, 'store'>, link: string, present: string | null, config: string): Change[] {

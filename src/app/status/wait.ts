@@ -5,7 +5,7 @@ import type { Address } from '../../core/net/cidr.ts';
 import { problem, toSentence } from '../../core/problems/problem.ts';
 import type { Joined, State } from '../../store/state/state.ts';
 import { findDeletion } from '../reconcile/deleted-network.ts';
-import { observeOptionsFor } from '../reconcile/evaluate-network.ts';
+import { observeOptionsFor } from '../reconcile/observe-options.ts';
 import { isJoined, selectStates } from '../select.ts';
 import { secondsNow, type Tools } from '../tools.ts';
 
