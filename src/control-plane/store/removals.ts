@@ -24,22 +24,30 @@ export interface StoredPending {
 }
 
 /**
- * Lists the hosts in the map of a network that have not acknowledged a revision. Peers that never
- * made a request are left out. A report counts as a request: it is stored immediately, but
- * `last_seen` only a moment after the first request.
+ * Lists the hosts in the map of a network that have not acknowledged a revision. A report counts as
+ * a request: it is stored immediately, but `last_seen` only a moment after the first request.
+ *
+ * Of the peers that never made a request, only those with an identity are hosts with cpn: one that
+ * joined without a daemon still has the map of its enrolment. The others are left out.
  */
 export async function listPending(db: Db, network: number, revision: number): Promise<StoredPending[]> {
   return db
     .selectFrom('peers')
-    .innerJoin('peer_health', 'peer_health.peer_id', 'peers.id')
+    .leftJoin('peer_health', 'peer_health.peer_id', 'peers.id')
     .select(['peers.id', 'peers.name', 'acknowledged_revision'])
     .select(({ fn }) => fn.coalesce('last_seen', 'reported_at').as('last_seen'))
     .where('peers.network_id', '=', network)
     .where('suspended_at', 'is', null)
     .where('expired', '=', 0)
-    .where(({ eb, fn }) =>
-      eb(fn.coalesce('last_seen', 'reported_at', eb.cast('acknowledged_revision', 'text')), 'is not', null),
-    )
+    .where(({ eb, fn, exists, not, selectFrom }) => {
+      const changes = selectFrom('changes').select('changes.revision').whereRef('changes.peer_id', '=', 'peers.id');
+      // Without a record, its enrolment is older than all recorded changes.
+      const isOlder = eb.or([exists(changes.where('changes.revision', '<=', revision)), not(exists(changes))]);
+      return eb.or([
+        eb(fn.coalesce('last_seen', 'reported_at', eb.cast('acknowledged_revision', 'text')), 'is not', null),
+        eb.and([eb('identity_key', 'is not', null), isOlder]),
+      ]);
+    })
     .where((eb) => eb.or([eb('acknowledged_revision', 'is', null), eb('acknowledged_revision', '<', revision)]))
     .orderBy('peers.id')
     .execute();

@@ -1,7 +1,10 @@
+import { createHash } from 'node:crypto';
 import { expect, onTestFinished, test } from 'vitest';
 import { RemovalStatus } from '../../../src/contract/removal.ts';
+import { makeIdentity, proveEnrollment } from '../../../src/core/crypto/identity.ts';
+import { parsePublicKey } from '../../../src/core/crypto/keys.ts';
 import { eventually } from '../../lab/eventually.ts';
-import { makeFolder, startPlane } from '../harness.ts';
+import { makeFolder, makeKey, publicKey, startPlane } from '../harness.ts';
 import { actions, type OfficePeer, soon, startOffice } from './office.ts';
 
 type Made = Awaited<ReturnType<typeof startOffice>>;
@@ -64,6 +67,36 @@ test('a host whose first request is not stored yet is named once it has reported
   expect((await report(one, {})).status).toBeLessThan(300);
   await remove(three);
   expect((await removals()).pending).toMatchObject([{ name: 'one', last_seen: expect.any(String) }]);
+});
+
+/** Enrols a host with cpn: it has an identity, and makes no request until its daemon runs. */
+async function joinOnce({ plane, network, token }: Pick<Made, 'plane' | 'network' | 'token'>, name: string, seed: number) {
+  const [key, public_key] = [await makeKey(plane, token, network), parsePublicKey(publicKey())];
+  const identity = makeIdentity(new Uint8Array(32).fill(seed));
+  const tokenHash = createHash('sha256').update(key).digest('hex');
+  const { body } = await plane.call('POST', '/api/networks/enroll', {
+    body: { enrollment_token: key, name, public_key },
+    headers: {
+      'peer-identity-key': identity.key,
+      'peer-identity-proof': proveEnrollment(identity, { publicKey: public_key, tokenHash }),
+    },
+  });
+  return { id: body.data.peer.id, name, token: body.data.access_token };
+}
+
+test('a host that joined without a daemon is named, unless it joined after the removal', async () => {
+  const office = await startFollowed();
+  const { plane, network, token, three, remove, removals, acknowledge } = office;
+  const early = await joinOnce(office, 'early', 1);
+  await remove(three);
+  await joinOnce(office, 'late', 2);
+  expect((await removals('wait=60')).pending).toEqual([
+    { id: early.id, name: 'early', acknowledged_revision: null, last_seen: null },
+  ]);
+  await plane.call('PATCH', `/api/networks/${network}/peers/${early.id}`, { token, body: { name: 'renamed' } });
+  expect(namesOf(await removals())).toEqual(['renamed']);
+  await acknowledge(early);
+  await eventually('it has applied it', async () => namesOf(await removals()).length === 0);
 });
 
 test('a host that names a revision without taking changes since it may have refused it', async () => {
