@@ -70,7 +70,11 @@ test('a host whose first request is not stored yet is named once it has reported
 });
 
 /** Enrols a host with cpn: it has an identity, and makes no request until its daemon runs. */
-async function joinOnce({ plane, network, token }: Pick<Made, 'plane' | 'network' | 'token'>, name: string, seed: number) {
+async function joinOnce(
+  { plane, network, token }: Pick<Made, 'plane' | 'network' | 'token'>,
+  name: string,
+  seed: number,
+) {
   const [key, public_key] = [await makeKey(plane, token, network), parsePublicKey(publicKey())];
   const identity = makeIdentity(new Uint8Array(32).fill(seed));
   const tokenHash = createHash('sha256').update(key).digest('hex');
