@@ -101,7 +101,7 @@ describe('the networks of a daemon', () => {
     }
   });
 
-  it('are reconciled beside one whose state cannot be read, which the status names until it can', async () => {
+  it('are reconciled while there is one whose state cannot be read, which the status names until it can', async () => {
     const { tools, reload, statusOf, linesOf } = await startDaemon({ states: [joinedTo(map)] });
     const path = join(dirname(tools.store.formerPath), 'cpn1.json');
     await writeFile(path, '{');
@@ -128,7 +128,7 @@ describe('the watches of a daemon', () => {
       ['links', 'devices', 'firewall'],
     ],
     [
-      'of a host with packet rules beside one without',
+      'of a host with packet rules and one without',
       [
         { ...plain, enabled: false },
         { ...plain, interface: 'cpn1', enabled: false, receipt: [{ made: 'firewall', link: 'cpn1' }] },
