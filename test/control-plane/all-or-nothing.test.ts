@@ -6,12 +6,12 @@ import { Evaluator } from '../../src/control-plane/health/evaluate.ts';
 import { observeInstances } from '../../src/control-plane/health/observe-instances.ts';
 import { ChangeNotifier } from '../../src/control-plane/push/change-notifier.ts';
 import { PeerMessages } from '../../src/control-plane/push/peer-messages.ts';
-import type { Context } from '../../src/control-plane/service/context.ts';
 import { expirePeers } from '../../src/control-plane/service/expiry.ts';
 import { savePeerHealth } from '../../src/control-plane/store/health.ts';
 import type { Tables } from '../../src/control-plane/store/tables.ts';
 import {
   closePlane,
+  contextOver,
   enroll,
   makeKey,
   makeNetwork,
@@ -19,6 +19,7 @@ import {
   owner,
   type Plane,
   publicKey,
+  quiet,
   type Reply,
   withDatabase,
 } from './harness.ts';
@@ -29,8 +30,7 @@ let plane: Plane;
 let token: string;
 beforeAll(async () => {
   // Nothing of its own is written meanwhile.
-  const quiet = { healthTimes: { flushMs: 1e9, tickMs: 1e9, settleMs: 1e9 } };
-  plane = await openPlane(quiet);
+  plane = await openPlane({ healthTimes: quiet });
   token = await plane.signIn('owner');
 });
 afterAll(() => closePlane(plane));
@@ -66,16 +66,6 @@ async function makeUser() {
 
 const as = (method: string, path: string, body?: object, bearer = token) =>
   isDone(plane.call(method, path, { token: bearer, ...(body && { body }) }));
-
-/** A context as the control plane makes it, over another connection to its database. */
-function contextOf(db: Kysely<Tables>): Context {
-  const limit = { take: () => () => {}, check: () => {}, hasRoom: () => true };
-  return {
-    ...{ db, now: plane.clock.now, steadyNow: plane.clock.steadyNow, random: randomBytes },
-    ...{ readTime: async () => plane.clock.now(), announce: async () => {}, webhookTypes: new Set() },
-    ...{ notifier: new ChangeNotifier(), healthNotifier: new ChangeNotifier(), enrollmentLimit: limit },
-  } as unknown as Context;
-}
 
 const audited = { audit_entries: 1 } as const;
 const withEvent = { ...audited, events: 1, changes: 1 } as const;
@@ -212,7 +202,7 @@ const all: Readonly<Record<string, Written>> = {
       // By a request, the control plane itself would expire it.
       await db.updateTable('peers').set({ expires_at }).where('id', '=', id).execute();
       return () =>
-        expirePeers(contextOf(db)).then(
+        expirePeers(contextOver(db, plane)).then(
           () => true,
           () => false,
         );
@@ -228,7 +218,7 @@ const all: Readonly<Record<string, Written>> = {
         const failures = { note: (_part: unknown, error: unknown) => noted.resolve(error) };
         const presence = { silenceOf: () => null, setOnline: () => {} };
         const options = { keepsPresence: true, tickMs: 1e9, settleMs: 1, failures };
-        const evaluator = new Evaluator(contextOf(db), presence, options);
+        const evaluator = new Evaluator(contextOver(db, plane), presence, options);
         evaluator.schedule(network);
         const error = await noted.promise;
         await evaluator.stop();
@@ -242,7 +232,11 @@ const all: Readonly<Record<string, Written>> = {
       const { network, id: peer } = await makePeer();
       const see = (id: string, minute: number) => {
         const instances = [{ id, since: plane.clock.now().getTime() + minute * 60_000 }];
-        return observeInstances(contextOf(db), [{ peer, network, instances }], plane.clock.now().getTime() + 1e7);
+        return observeInstances(
+          contextOver(db, plane),
+          [{ peer, network, instances }],
+          plane.clock.now().getTime() + 1e7,
+        );
       };
       for (const [minute, id] of ['a', 'b'].entries()) await see(id, minute);
       return () =>
@@ -257,7 +251,7 @@ const all: Readonly<Record<string, Written>> = {
     prepare: async (db) => {
       const { network, id } = await makePeer();
       const other = await makePeer();
-      const messages = new PeerMessages(contextOf(db));
+      const messages = new PeerMessages(contextOver(db, plane));
       const probe: PeerMessage = { kind: 'probe', data: { peers: [1] } };
       const to = new Map([id, other.id].map((each) => [each, probe]));
       return () =>

@@ -8,9 +8,12 @@ import type { Role } from '../../src/contract/auth.ts';
 import { usualPasswordCost } from '../../src/control-plane/domain/passwords.ts';
 import { hashToken, mintSplitToken, mintToken, splitToken } from '../../src/control-plane/domain/tokens.ts';
 import type { Limits } from '../../src/control-plane/http/limits.ts';
+import { ChangeNotifier } from '../../src/control-plane/push/change-notifier.ts';
 import { type ControlPlane, type ServeOptions, serve } from '../../src/control-plane/serve.ts';
+import type { Context } from '../../src/control-plane/service/context.ts';
 import { insertSession } from '../../src/control-plane/store/accounts/sessions.ts';
 import { insertOrganization, insertUser } from '../../src/control-plane/store/accounts/users.ts';
+import type { Db } from '../../src/control-plane/store/tables.ts';
 import { Secret } from '../../src/core/crypto/secret.ts';
 import { memory } from '../lab/memory.ts';
 import { copyTables, databaseFor, removeData, withDatabase } from './databases.ts';
@@ -65,6 +68,19 @@ export const hour = 3600 * 1000;
 
 /** Cheap to hash, but long enough for other requests to come meanwhile. */
 export const slowPasswords = { ...usualPasswordCost, p: 1 };
+
+/** For a control plane that writes nothing by itself meanwhile. */
+export const quiet = { flushMs: 1e9, tickMs: 1e9, settleMs: 1e9 };
+
+/** A context as the control plane makes it, over another connection to its database. */
+export function contextOver(db: Db, { clock }: Pick<Plane, 'clock'>, others: Partial<Context> = {}): Context {
+  const unlimited = { take: () => () => {}, check: () => {}, hasRoom: () => true };
+  return {
+    ...{ db, now: clock.now, steadyNow: clock.steadyNow, readTime: async () => clock.now(), random: randomBytes },
+    ...{ announce: async () => {}, webhookTypes: new Set(), onLoopback: false, enrollmentLimit: unlimited },
+    ...{ notifier: new ChangeNotifier(), healthNotifier: new ChangeNotifier(), ...others },
+  } as unknown as Context;
+}
 
 /** Starts a control plane that ends with the test. */
 export async function startPlane(options: Partial<ServeOptions> & { limits?: Partial<Limits> } = {}): Promise<Plane> {

@@ -4,9 +4,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { Unauthenticated } from '../../src/control-plane/errors.ts';
 import { Evaluator } from '../../src/control-plane/health/evaluate.ts';
 import { observeInstances } from '../../src/control-plane/health/observe-instances.ts';
-import { ChangeNotifier } from '../../src/control-plane/push/change-notifier.ts';
 import { login } from '../../src/control-plane/service/accounts/sessions.ts';
-import type { Context } from '../../src/control-plane/service/context.ts';
 import { expirePeers } from '../../src/control-plane/service/expiry.ts';
 import { claimDeliveries } from '../../src/control-plane/store/deliveries.ts';
 import { savePeerHealth } from '../../src/control-plane/store/health.ts';
@@ -18,6 +16,7 @@ import { eventually } from '../lab/eventually.ts';
 import { postgres } from './databases.ts';
 import {
   closePlane,
+  contextOver,
   hour,
   makeKey,
   makeNetwork,
@@ -25,6 +24,7 @@ import {
   owner,
   type Plane,
   publicKey,
+  quiet,
   type Reply,
   withDatabase,
 } from './harness.ts';
@@ -35,7 +35,6 @@ let plane: Plane;
 let token: string;
 beforeAll(async () => {
   // Nothing of its own is written meanwhile.
-  const quiet = { flushMs: 1e9, tickMs: 1e9, settleMs: 1e9 };
   plane = await openPlane({ healthTimes: quiet, proxies: [parsePrefix('127.0.0.0/8')] });
   token = await plane.signIn('owner');
 });
@@ -291,7 +290,7 @@ test('a login whose password changes after it was verified is refused', () =>
     const bearer = await session();
     const held = statements.hold(/"password_hash" from "users" where "email"/, 'after');
     const attempt = { email: body.email, password: new Secret(body.password), device: '', address: '127.0.0.1' };
-    const late = login({ ...contextOf(db), passwordCost: { N: 16, r: 1, p: 1 } }, attempt);
+    const late = login({ ...contextOver(db, plane), passwordCost: { N: 16, r: 1, p: 1 } }, attempt);
     await held.reached;
     expect((await call('PUT', '/api/auth/password', newPassword, bearer)).status).toBe(200);
     held.release();
@@ -375,14 +374,6 @@ async function withReplicas(work: (one: Kysely<Tables>, other: Kysely<Tables>) =
   );
 }
 
-function contextOf(db: Kysely<Tables>): Context {
-  return {
-    ...{ db, now: plane.clock.now, steadyNow: plane.clock.steadyNow, random: randomBytes },
-    ...{ readTime: async () => plane.clock.now(), announce: async () => {}, webhookTypes: new Set() },
-    ...{ notifier: new ChangeNotifier(), healthNotifier: new ChangeNotifier() },
-  } as unknown as Context;
-}
-
 describe('of two replicas at once, one', () => {
   const eventsOf = (network: number) =>
     withDatabase(plane.dataDir, async (db) => {
@@ -397,8 +388,8 @@ describe('of two replicas at once, one', () => {
       // By a request, the control plane itself would expire it.
       await one.updateTable('peers').set({ expires_at }).where('id', '=', id).execute();
       await contend(
-        () => expirePeers(contextOf(one)),
-        () => expirePeers(contextOf(other)),
+        () => expirePeers(contextOver(one, plane)),
+        () => expirePeers(contextOver(other, plane)),
       );
       expect(await eventsOf(network)).toEqual(['peer.removed']);
     }));
@@ -412,7 +403,7 @@ describe('of two replicas at once, one', () => {
         const failures = { note: (_part: unknown, error: unknown) => noted.resolve(error) };
         const presence = { silenceOf: () => null, setOnline: () => {} };
         const options = { keepsPresence: true, tickMs: 1e9, settleMs: 1, failures };
-        const evaluator = new Evaluator(contextOf(db), presence, options);
+        const evaluator = new Evaluator(contextOver(db, plane), presence, options);
         evaluator.schedule(network);
         expect(await noted.promise).toBeNull();
         await evaluator.stop();
@@ -428,7 +419,7 @@ describe('of two replicas at once, one', () => {
       const now = plane.clock.now().getTime();
       const see = (db: Kysely<Tables>, id: string, minute: number) =>
         observeInstances(
-          contextOf(db),
+          contextOver(db, plane),
           [{ peer, network, instances: [{ id, since: now + minute * 60_000 }] }],
           now + 1e7,
         );

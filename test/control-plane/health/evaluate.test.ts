@@ -1,12 +1,10 @@
-import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { Evaluator } from '../../../src/control-plane/health/evaluate.ts';
 import { ChangeNotifier } from '../../../src/control-plane/push/change-notifier.ts';
-import type { Context } from '../../../src/control-plane/service/context.ts';
 import { savePeerHealth } from '../../../src/control-plane/store/health.ts';
 import { eventually } from '../../lab/eventually.ts';
 import { postgres } from '../databases.ts';
-import { enroll, makeFolder, makeKey, makeNetwork, startPlane, withDatabase } from '../harness.ts';
+import { contextOver, enroll, makeFolder, makeKey, makeNetwork, startPlane, withDatabase } from '../harness.ts';
 import { actions, type Office, outlast, silence, soon, startOffice } from './office.ts';
 
 /** After an evaluation a network rests for twenty times as long as that took: on a loaded machine, for a minute. */
@@ -373,12 +371,7 @@ test('a host that uses another connector again and again states ten events about
 test('a first request counts once what is read with it has it too', async () => {
   const { plane, network, one } = await startOffice({ healthTimes: { ...soon, tickMs: 1e9 } });
   await withDatabase(plane.dataDir, async (db) => {
-    const context = {
-      db,
-      readTime: async () => plane.clock.now(),
-      now: plane.clock.now,
-      steadyNow: plane.clock.steadyNow,
-    } as unknown as Context;
+    const context = contextOver(db, plane);
     const presence = { silenceOf: (peer: number) => (peer === one.id ? 0 : null), setOnline: () => {} };
     const options = { keepsPresence: true, tickMs: 1e9, settleMs: 1, failures: { note: () => {} } };
     const evaluator = new Evaluator(context, presence, options);
@@ -400,8 +393,7 @@ test('what was read before an event was stored does not undo it', async () => {
   let reads = 0;
   await withDatabase(plane.dataDir, async (db) => {
     await savePeerHealth(db, one.id, { last_seen: plane.clock.now().toISOString() });
-    const context = {
-      ...{ db, now: plane.clock.now, steadyNow: plane.clock.steadyNow, random: randomBytes, webhookTypes: new Set() },
+    const context = contextOver(db, plane, {
       readTime: async () => {
         reads += 1;
         if (reads === 1) await late.promise;
@@ -412,8 +404,7 @@ test('what was read before an event was stored does not undo it', async () => {
         late.resolve();
         await new Promise((resolve) => setTimeout(resolve, 100));
       },
-      healthNotifier: new ChangeNotifier(),
-    } as unknown as Context;
+    });
     const presence = {
       silenceOf: (peer: number) => (peer === one.id ? 0 : null),
       setOnline: (peer: number, isOnline: boolean) => {
@@ -441,7 +432,7 @@ test('readers of a network take a part of the time, however often they read', as
     return plane.clock.now();
   };
   await withDatabase(plane.dataDir, async (db) => {
-    const context = { db, readTime, now: plane.clock.now, steadyNow: plane.clock.steadyNow } as unknown as Context;
+    const context = contextOver(db, plane, { readTime });
     const presence = { silenceOf: () => null, setOnline: () => {} };
     const evaluator = new Evaluator(context, presence, {
       ...{ keepsPresence: true, failures: { note: () => {} } },
@@ -464,7 +455,7 @@ test('results of probes that were asked for are judged before other reports, whe
     return plane.clock.now();
   };
   await withDatabase(plane.dataDir, async (db) => {
-    const context = { db, readTime, now: plane.clock.now, steadyNow: plane.clock.steadyNow } as unknown as Context;
+    const context = contextOver(db, plane, { readTime });
     const presence = { silenceOf: () => null, setOnline: () => {} };
     const evaluated: number[] = [];
     const evaluator = new Evaluator(context, presence, {
@@ -504,17 +495,7 @@ test('a network that is deleted while others are judged is no outage', async () 
       if (reads === 2) await db.deleteFrom('networks').where('id', '=', deleted).execute();
       return plane.clock.now();
     };
-    const context = {
-      ...{
-        db,
-        readTime,
-        now: plane.clock.now,
-        steadyNow: plane.clock.steadyNow,
-        random: randomBytes,
-        webhookTypes: new Set(),
-      },
-      ...{ announce: async () => {}, healthNotifier: new ChangeNotifier() },
-    } as unknown as Context;
+    const context = contextOver(db, plane, { readTime });
     const presence = { silenceOf: () => null, setOnline: () => {} };
     const options = { keepsPresence: true, tickMs: 20, settleMs: 1, failures: { note: () => {} } };
     const evaluator = new Evaluator(context, presence, options);

@@ -1,14 +1,11 @@
-import { randomBytes } from 'node:crypto';
 import pino from 'pino';
 import { expect, test } from 'vitest';
 import { Unavailable } from '../../../src/control-plane/errors.ts';
 import { Evaluator } from '../../../src/control-plane/health/evaluate.ts';
 import { FailureLog } from '../../../src/control-plane/health/failure-log.ts';
-import { ChangeNotifier } from '../../../src/control-plane/push/change-notifier.ts';
-import type { Context } from '../../../src/control-plane/service/context.ts';
 import { savePeerHealth } from '../../../src/control-plane/store/health.ts';
 import { eventually } from '../../lab/eventually.ts';
-import { withDatabase } from '../harness.ts';
+import { contextOver, withDatabase } from '../harness.ts';
 import { soon, startOffice } from './office.ts';
 
 const unavailable = () => new Unavailable('the database does not answer');
@@ -46,17 +43,7 @@ test('an outage of the database is two lines, and what could not be written is w
       announced += 1;
       if (announced < 5) throw unavailable();
     };
-    const context = {
-      ...{
-        db,
-        readTime: async () => plane.clock.now(),
-        now: plane.clock.now,
-        steadyNow: plane.clock.steadyNow,
-        random: randomBytes,
-        announce,
-      },
-      ...{ webhookTypes: new Set(), healthNotifier: new ChangeNotifier() },
-    } as unknown as Context;
+    const context = contextOver(db, plane, { announce });
     const presence = { silenceOf: (peer: number) => (peer === one.id ? 0 : null), setOnline: () => {} };
     const evaluator = new Evaluator(context, presence, { keepsPresence: true, tickMs: 20, settleMs: 1, failures });
     evaluator.schedule(network);

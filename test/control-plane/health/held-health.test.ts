@@ -15,7 +15,17 @@ import { type StoredHealth, savePeerHealth } from '../../../src/control-plane/st
 import type { Tables } from '../../../src/control-plane/store/tables.ts';
 import { transact } from '../../../src/control-plane/store/transact.ts';
 import { eventually } from '../../lab/eventually.ts';
-import { closePlane, enroll, makeKey, makeNetwork, openPlane, type Plane, withDatabase } from '../harness.ts';
+import {
+  closePlane,
+  contextOver,
+  enroll,
+  makeKey,
+  makeNetwork,
+  openPlane,
+  type Plane,
+  quiet,
+  withDatabase,
+} from '../harness.ts';
 import { controlStatements } from '../held-statements.ts';
 
 const statements = controlStatements();
@@ -23,7 +33,7 @@ let plane: Plane;
 let token: string;
 beforeAll(async () => {
   // Nothing of its own is written meanwhile.
-  plane = await openPlane({ healthTimes: { flushMs: 1e9, tickMs: 1e9, settleMs: 1e9 } });
+  plane = await openPlane({ healthTimes: quiet });
   token = await plane.signIn('owner');
 });
 afterAll(() => closePlane(plane));
@@ -49,9 +59,7 @@ async function withHosts(
   };
   const [one, two] = [await add(), await add()];
   await withDatabase(plane.dataDir, (db) => {
-    const { now, steadyNow } = plane.clock;
-    const context = { db, now, steadyNow, readTime: async () => now(), announce: async () => {} } as unknown as Context;
-    return work({ db, context, network, one, two });
+    return work({ db, context: contextOver(db, plane), network, one, two });
   });
 }
 

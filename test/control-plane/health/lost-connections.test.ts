@@ -2,10 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import type { PeerMessage } from '../../../src/contract/network.ts';
 import { LostConnections } from '../../../src/control-plane/health/lost-connections.ts';
-import type { Context } from '../../../src/control-plane/service/context.ts';
 import { eventually } from '../../lab/eventually.ts';
 import { postgres } from '../databases.ts';
-import { makeFolder, type Plane, startPlane, withDatabase } from '../harness.ts';
+import { contextOver, makeFolder, type Plane, startPlane, withDatabase } from '../harness.ts';
 import { actions, type OfficePeer, soon, startOffice } from './office.ts';
 
 const times = { ...soon, closedMs: 300, repliedMs: 2_000, repeatMs: 60_000, retryMs: 200 };
@@ -124,8 +123,7 @@ test('probes of a peer are awaited once hosts were asked, and of no other peer',
   const { one, two, plane, network, call } = office;
   for (const peer of [one, two]) await call(peer);
   await withDatabase(plane.dataDir, async (db) => {
-    const { now, steadyNow } = plane.clock;
-    const context = { db, now, steadyNow, readTime: async () => now() } as unknown as Context;
+    const context = contextOver(db, plane);
     const presence = { requestsOf: () => 0, expect: () => {} };
     const sent: number[] = [];
     const messages = { send: async (_: number, some: ReadonlyMap<number, unknown>) => void sent.push(...some.keys()) };

@@ -1,11 +1,9 @@
-import type { KyselyPlugin } from 'kysely';
 import { expect, test } from 'vitest';
 import type { PeerCaller } from '../../../src/control-plane/domain/caller.ts';
 import { Presence } from '../../../src/control-plane/health/presence.ts';
-import type { Context } from '../../../src/control-plane/service/context.ts';
 import { eventually } from '../../lab/eventually.ts';
-import { makeFolder, startPlane, withDatabase } from '../harness.ts';
-import { actions, type Office, type OfficePeer, silence, soon, startOffice } from './office.ts';
+import { contextOver, makeFolder, quiet, startPlane, withDatabase } from '../harness.ts';
+import { actions, type OfficePeer, silence, soon, startOffice } from './office.ts';
 
 const readRows = (dataDir: string) =>
   withDatabase(dataDir, (db) => db.selectFrom('peer_health').selectAll().orderBy('peer_id').execute());
@@ -135,95 +133,16 @@ test('requests of a host do not move the revision of the network', async () => {
   expect((await call(one)).headers.get('etag')).toBe(first);
 });
 
-/** The presence of an office whose control plane writes none itself. */
-async function withPresence(
-  work: (on: {
-    readonly office: Office;
-    readonly presence: Presence;
-    readonly touch: (peer: OfficePeer) => void;
-    /** The networks to which peers returned. */
-    readonly returned: readonly number[];
-  }) => Promise<void>,
-  options: {
-    readonly settleMs?: number;
-    readonly readTime?: () => Promise<void>;
-    readonly onInsert?: () => Promise<void>;
-  } = {},
-): Promise<void> {
-  const office = await startOffice({ healthTimes: { ...soon, tickMs: 1e9, flushMs: 1e9 } });
-  const { plane, network } = office;
-  const { now, steadyNow } = plane.clock;
+test('a peer that was silent here is announced at once, because another process may have stated that it is offline', async () => {
+  const { one, plane, network } = await startOffice({ healthTimes: quiet });
   await withDatabase(plane.dataDir, async (db) => {
-    const plugin: KyselyPlugin = {
-      transformQuery: ({ node }) => node,
-      transformResult: async ({ result }) => {
-        if (result.numAffectedRows !== undefined) await options.onInsert?.();
-        return result;
-      },
-    };
-    const readTime = async () => {
-      await options.readTime?.();
-      return now();
-    };
     const returned: number[] = [];
-    const presence = new Presence({ db: db.withPlugin(plugin), readTime, now, steadyNow } as unknown as Context, {
-      ...{ days: 1, flushMs: 60_000, settleMs: options.settleMs ?? 1, failures: { note: () => {} } },
-      onReturn: (id: number) => void returned.push(id),
+    const presence = new Presence(contextOver(db, plane), {
+      ...{ days: 1, flushMs: 60_000, settleMs: 1, failures: { note: () => {} } },
+      onReturn: (id) => void returned.push(id),
     });
     const touch = ({ id }: OfficePeer) =>
-      presence.touch({ peerId: id, networkId: network, address: '203.0.113.1' } as PeerCaller, {
-        userAgent: 'cpn/1.0.0 (linux x64)',
-      });
-    await work({ office, presence, touch, returned });
-  });
-}
-
-test('a peer that returns while others are written is announced too', async () => {
-  const [writing, goesOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const readTime = () => {
-    writing.resolve();
-    return goesOn.promise;
-  };
-  await withPresence(
-    async ({ office: { one, two, plane, network }, presence, touch, returned }) => {
-      touch(one);
-      await writing.promise;
-      touch(two);
-      goesOn.resolve();
-      await eventually('both are announced', () => returned.length === 2);
-      await presence.stop();
-      expect(returned).toEqual([network, network]);
-      expect((await readRows(plane.dataDir)).map(({ peer_id }) => peer_id)).toEqual([one.id, two.id]);
-    },
-    { readTime },
-  );
-});
-
-test('a request that arrives while the one before is written is stored by the next write', async () => {
-  const [writing, goesOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const onInsert = () => {
-    writing.resolve();
-    return goesOn.promise;
-  };
-  await withPresence(
-    async ({ office: { one, plane }, presence, touch }) => {
-      touch(one);
-      plane.clock.advance(20_000);
-      const written = presence.flush();
-      await writing.promise;
-      // In the millisecond in which the write began.
-      touch(one);
-      goesOn.resolve();
-      await written;
-      await presence.stop();
-      expect((await readRows(plane.dataDir))[0]?.last_seen).toBe(plane.clock.now().toISOString());
-    },
-    { settleMs: 1e9, onInsert },
-  );
-});
-
-test('a peer that was silent here is announced at once, because another process may have stated that it is offline', async () => {
-  await withPresence(async ({ office: { one, plane, network }, presence, touch, returned }) => {
+      presence.touch({ peerId: id, networkId: network, address: '203.0.113.1' } as PeerCaller, {});
     touch(one);
     await eventually('it is announced', () => returned.length === 1);
     presence.setOnline(one.id, true);

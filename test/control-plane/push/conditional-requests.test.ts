@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { counted, countStatements } from '../../../scripts/measure/service/counted-statements.ts';
-import { enroll, startPlane } from '../harness.ts';
+import { enroll, quiet, startPlane } from '../harness.ts';
 import { makeOffice, tagged } from './long-poll.ts';
 
 countStatements();
 
 /** A control plane that does nothing but answer: what it writes by itself would be counted too. */
-const startQuiet = () => startPlane({ healthTimes: { flushMs: 1e9, tickMs: 1e9, settleMs: 1e9 } });
+const startQuiet = () => startPlane({ healthTimes: quiet });
 
 async function costOf(ask: () => Promise<unknown>): Promise<number> {
   const before = counted.statements;

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
 import type { UserCaller } from '../../../src/control-plane/domain/caller.ts';
@@ -14,7 +13,7 @@ import { readEvents } from '../../../src/control-plane/service/events.ts';
 import type { Revision } from '../../../src/control-plane/store/changes.ts';
 import type { Tables } from '../../../src/control-plane/store/tables.ts';
 import { eventually } from '../../lab/eventually.ts';
-import { enroll, makeFolder, publicKey, startPlane, withDatabase } from '../harness.ts';
+import { contextOver, enroll, makeFolder, publicKey, quiet, startPlane, withDatabase } from '../harness.ts';
 import { controlStatements } from '../held-statements.ts';
 import { makeOffice } from './long-poll.ts';
 
@@ -30,7 +29,7 @@ async function withOffice(work: (office: Awaited<ReturnType<typeof open>>, db: K
 
 async function open() {
   // Nothing of its own is written meanwhile.
-  const plane = await startPlane({ dataDir: makeFolder(), healthTimes: { flushMs: 1e9, tickMs: 1e9, settleMs: 1e9 } });
+  const plane = await startPlane({ dataDir: makeFolder(), healthTimes: quiet });
   const token = await plane.signIn('owner');
   return { plane, token, ...(await makeOffice({ plane, token })) };
 }
@@ -155,12 +154,7 @@ test('a map that is read while a host enrols is not the one that the host gets',
     withDatabase(plane.dataDir, async (other) => {
       const maps = createMapCache(other);
       const two = (await createSnapshots(other)(1, network)).revision as ObservedRevision;
-      const limit = { take: () => () => {}, check: () => {}, hasRoom: () => true };
-      const context = {
-        ...{ db, now: plane.clock.now, random: randomBytes, readTime: async () => plane.clock.now() },
-        ...{ announce: async () => {}, webhookTypes: new Set(), enrollmentLimit: limit, onLoopback: false },
-        ...{ notifier: new ChangeNotifier(), healthNotifier: new ChangeNotifier() },
-      } as unknown as Context;
+      const context = contextOver(db, plane);
       const request = { enrollment_token: key, name: 'late', public_key: publicKey() };
       const options = { idempotencyKey: null, identity: {}, secretTag: null, currentNetworks: [], currentPeers: [] };
       const held = statements.hold(/^commit$/, 'before');

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { enroll, makeKey, makeNetwork, type Plane, startPlane, withDatabase } from '../harness.ts';
+import { enroll, makeKey, makeNetwork, type Plane, quiet, startPlane, withDatabase } from '../harness.ts';
 import { controlStatements } from '../held-statements.ts';
 
 const statements = controlStatements();
@@ -50,7 +50,7 @@ const counted: Readonly<Record<string, Counted>> = {
 
 test.each(Object.entries(counted))('%s counts once, however often its transaction runs', async (_what, each) => {
   const limits = { peerChanges: 2, peerReports: 2, userChanges: 2 };
-  const plane = await startPlane({ limits, healthTimes: { flushMs: 1e9, tickMs: 1e9, settleMs: 1e9 } });
+  const plane = await startPlane({ limits, healthTimes: quiet });
   const minute = 60_000;
   const token = await plane.signIn('owner');
   const network = await makeNetwork(plane, token);

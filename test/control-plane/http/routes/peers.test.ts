@@ -1,5 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { closePlane, enroll, makeKey, makeNetwork, openPlane, type Plane, publicKey } from '../../harness.ts';
+import {
+  closePlane,
+  enroll,
+  makeKey,
+  makeNetwork,
+  openPlane,
+  type Plane,
+  publicKey,
+  withDatabase,
+} from '../../harness.ts';
 import { untagged } from '../../push/long-poll.ts';
 
 interface Enrolled {
@@ -205,6 +214,26 @@ test('a peer is not there under another network, and an unknown one not at all',
   expect((await plane.call('DELETE', path(origin, elsewhere), { token })).status).toBe(404);
   expect((await change({ ...origin, id: 99999 }, body)).body).toEqual({ message: 'there is no such peer' });
   expect((await read()).revision).toBe(3);
+});
+
+test.each([
+  [0, true],
+  [60_000, true],
+  [60_001, false],
+])('the key of an enrolment that took %i ms is known by the audit: %s', async (ms, isKnown) => {
+  const key = await makeKey(plane, token, network, { name: 'rack 8' });
+  const { id, created_at } = (await enroll(plane, key)).body.data.peer;
+  const at = new Date(Date.parse(created_at) + ms).toISOString();
+  await withDatabase(plane.dataDir, (db) =>
+    db
+      .updateTable('audit_entries')
+      .set({ at })
+      .where('action', '=', 'peer.enroll')
+      .where('target_id', '=', id)
+      .execute(),
+  );
+  const { body } = await plane.call('GET', `/api/networks/${network}/peers/${id}`, { token });
+  expect(body.data.enrollment_key?.name ?? null).toBe(isKnown ? 'rack 8' : null);
 });
 
 test('people read one peer, with the key of its enrolment, and a suspended one too', async () => {
