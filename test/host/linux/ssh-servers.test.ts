@@ -1,10 +1,22 @@
 import { describe, expect, it } from 'vitest';
 import { noFiles } from '../../../src/host/linux/process-files.ts';
-import { judgeConnections, type SshCandidate, selectServers } from '../../../src/host/linux/ssh-servers.ts';
+import {
+  judgeConnections,
+  type SshCandidate,
+  selectServers,
+  sshPrograms,
+} from '../../../src/host/linux/ssh-servers.ts';
 
 const server = (pid: string, parent: string, isRoot: boolean, program = 'sshd'): SshCandidate => {
   return { pid, parent, isRoot, program };
 };
+
+it('the programs of SSH servers are those of OpenSSH, whose newer versions have several, and of Dropbear', () => {
+  for (const name of ['sshd', 'sshd-session', 'sshd-auth', 'dropbear', 'dropbearmulti'])
+    expect([name, sshPrograms.has(name)]).toEqual([name, true]);
+  for (const name of ['ssh', 'ssh-agent', 'sshd-', 'bash'])
+    expect([name, sshPrograms.has(name)]).toEqual([name, false]);
+});
 
 describe('the connection of an SSH server', () => {
   it.each([

@@ -88,6 +88,16 @@ describe('parseShown', () => {
     ]);
   });
 
+  test('knows that a rule has a target that is not there, or none, and names no more of it', () => {
+    const rules = [
+      { priority: 8, src: 'all', goto: 32766, unresolved: null, protocol: '0' },
+      { priority: 9, src: 'all', nop: null, protocol: '0' },
+      { priority: 10, src: 'all', tos: '0x10', ipproto: '17', table: '254', protocol: '0' },
+    ];
+    const { rules: shown } = parseShown(`[]\n[]\n[]\n${JSON.stringify(rules)}\n`);
+    expect(shown.map(({ more }) => more)).toEqual([[], [], ['tos', 'ipproto']]);
+  });
+
   test.each(['6', '7', '8', 'blackhole', 'unreachable', 'prohibit'])(
     'a route of type %s refuses its prefix',
     (type) => {

@@ -6,7 +6,13 @@ import type { Start } from '../../../../src/host/process/run.ts';
 import { holdCall, replaceCall } from '../../../lab/hold-call.ts';
 
 const pid = 4242;
-const monitor: Monitor = { tool: 'ip', args: [], protocol: 0, parse: () => null, isLossReport: () => false };
+const monitor: Monitor = {
+  tool: 'ip',
+  args: [],
+  protocol: 0,
+  parse: () => null,
+  isLossReport: (line) => line === 'lost',
+};
 
 /** As /proc/net/netlink shows the socket of the tool once it listens. */
 const sockets = `sk Eth Pid Groups Rmem\n0 0 ${pid} 00000011 0\n`;
@@ -14,12 +20,14 @@ const sockets = `sk Eth Pid Groups Rmem\n0 0 ${pid} 00000011 0\n`;
 /** A tool that never prints, and that ends when it is killed or closed. */
 function prepareTool() {
   const ends: (() => void)[] = [];
-  const start: Start = async () => {
+  const lines: ((line: string | null) => void)[] = [];
+  const start: Start = async (_tool, _args, onLine) => {
     const { promise: ended, resolve } = Promise.withResolvers<void>();
     ends.push(resolve);
+    lines.push(onLine);
     return { pid, ended, close: async () => resolve() };
   };
-  return { start, kill: () => ends.at(-1)?.() };
+  return { start, kill: () => ends.at(-1)?.(), print: (line: string | null) => lines.at(-1)?.(line), lines };
 }
 
 it('a watch is open, and open again after its tool ended, only once the tool listens', async () => {
@@ -46,4 +54,31 @@ it('a watch is open, and open again after its tool ended, only once the tool lis
   expect(events).toEqual([]);
   second.release();
   await expect.poll(() => events).toEqual([eventsLost]);
+});
+
+it('a tool listens once its socket is in a group, and the socket is its own and of the protocol', async () => {
+  const rows = [`0 0 ${pid} 00000000 0`, `0 12 ${pid} 00000011 0`, '0 0 4243 00000011 0', `0 0 ${pid} 00000011 0`];
+  let reads = 0;
+  replaceCall('readFile', () => async () => {
+    reads += 1;
+    return `sk Eth Pid Groups Rmem\n${rows[reads - 1] ?? rows.at(-1)}\n`;
+  });
+  const watch = await runMonitor(monitor, () => {}, prepareTool().start, { baseMs: 0, capMs: 0 });
+  onTestFinished(() => watch.close());
+  expect(reads).toBe(rows.length);
+});
+
+it.each([
+  ['a report of a loss', 'lost'],
+  ['a line that is too long to be read', null],
+])('after %s, a new tool is started, because events are missing', async (_, line) => {
+  replaceCall('readFile', () => async () => sockets);
+  const { start, print, lines } = prepareTool();
+  const events: HostEvent[] = [];
+  const watch = await runMonitor(monitor, (event) => events.push(event), start, { baseMs: 0, capMs: 0 });
+  onTestFinished(() => watch.close());
+  print('an event that does not matter');
+  print(line);
+  await expect.poll(() => events).toEqual([eventsLost]);
+  expect(lines).toHaveLength(2);
 });

@@ -61,6 +61,27 @@ describe('a set on which a verdict depends', () => {
     expect(read).toEqual(['bad']);
   });
 
+  it('is read where it decides whether packets reach the rule of another one, and so on', async () => {
+    const chains = ['a', 'b', 'c'].map((name, index, all) => {
+      const next = all[index + 1];
+      const verdict = next === undefined ? { accept: null } : { jump: { target: next } };
+      return [
+        { set: { ...place, name, type: 'ipv4_addr' } },
+        { chain: { ...place, name } },
+        { rule: { ...place, chain: name, expr: [source(name), verdict] } },
+      ];
+    });
+    const base = { ...place, name: 'f', type: 'filter', hook: 'forward', prio: 0, policy: 'drop' };
+    const objects = [
+      { table: { family: 'inet', name: 't' } },
+      { chain: base },
+      { rule: { ...place, chain: 'f', expr: [{ jump: { target: 'a' } }] } },
+    ];
+    const { read, find } = prepare(JSON.stringify({ nftables: [...objects, ...chains.flat()] }), {});
+    expect(await find()).toEqual({ forward: [], inbound: null });
+    expect(read).toEqual(['a', 'b', 'c']);
+  });
+
   it('a bug is not taken for one that cannot be read', async () => {
     await expect(prepare(ruleset(['bad']), { bad: new TypeError('a bug') }).find()).rejects.toThrow('a bug');
   });
