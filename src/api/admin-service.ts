@@ -101,7 +101,7 @@ const loginRemedies = {
       : 'check the email and the password',
   403: 'make a personal token and give --token-file',
 };
-const goneRemedies = { 404: 'see "cpn network list" for the ids there are' };
+const goneRemedies = { 404: '"cpn network list" lists the ids' };
 
 /**
  * The operations of an administrator on the control plane at `address`; `token` is null before the

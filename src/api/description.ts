@@ -24,7 +24,7 @@ export async function readDescription(
   if (status === 304) return null;
   const features = findFeatures(body, basePathOf(address));
   if (features === null)
-    throw new BadReply(reading.url, 'is no OpenAPI description', 'only the public contract is used');
+    throw new BadReply(reading.url, 'is not an OpenAPI description', 'only the public contract is used');
   // Only an entity tag that can be sent back as it came; a weak one does for a description.
   const isUsable = etag !== null && /^(W\/)?"[\x21\x23-\x7e]{0,128}"$/.test(etag);
   return { features, etag: isUsable ? etag : null };

@@ -73,13 +73,13 @@ const network = '/api/networks/{network}';
 const keys = `${network}/enrollment-keys` as const;
 const peers = `${network}/peers` as const;
 
-const seeList = (list: string) => ({ 404: `see "${list}" for the ids there are` });
+const seeList = (list: string) => ({ 404: `"${list}" lists the ids` });
 const absent = (what: string) => ({
   404: `the service offers no ${what}; ask its operator`,
   405: `the service offers no ${what}; ask its operator`,
 });
 /** What is not there may be the operation. */
-const unlessAbsent = (list: string, what: string, things = 'what there is') => ({
+const unlessAbsent = (list: string, what: string, things = 'what exists') => ({
   404: `see "${list}" for ${things}; if it is there, this service cannot ${what}`,
   405: `this service cannot ${what}; ask its operator`,
 });
@@ -201,7 +201,7 @@ export const operations = {
   /** The sessions of the caller; null from a service that does not list them. */
   listSessions: get('/api/auth/sessions', 'listing the sessions', { reply: decodeSessions, otherwise: null }),
   deleteSession: remove('/api/auth/sessions/{session}', 'ending session {session}', {
-    remedies: { 404: 'see "cpn token list" for the sessions there are' },
+    remedies: { 404: '"cpn token list" lists the sessions' },
   }),
   /** The personal tokens of the caller. */
   listTokens: get('/api/auth/tokens', 'listing the tokens', { reply: decodeTokens, isList: true, remedies: noTokens }),

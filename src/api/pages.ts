@@ -128,11 +128,9 @@ function findNextNumber(body: unknown, url: URL): string | null {
  */
 function pathBelow({ base, secrets }: Lister, url: URL, next: string, wrong: (problem: string) => BadReply): string {
   const target = next.length > longestAddress ? null : URL.parse(next, url.href);
-  if (target === null) throw wrong('names a next page by what is no address');
+  if (target === null) throw wrong('names a next page that is not a URL');
   if (target.host !== base.host) {
-    throw wrong(
-      `names a next page at ${sanitizeForMessage(target.host, secrets, 100)}, where no request of this list goes`,
-    );
+    throw wrong(`names a next page at ${sanitizeForMessage(target.host, secrets, 100)}, which is another host`);
   }
   const basePath = base.pathname.replace(/\/$/, '');
   if (!target.pathname.startsWith(`${basePath}/`)) throw wrong('names a next page outside of the base address');

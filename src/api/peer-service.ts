@@ -16,10 +16,10 @@ import { readMap } from './read-map.ts';
 import type { PeerService } from './service.ts';
 
 const ownRemedies = {
-  401: 'the tunnel stays as it is; if this host was removed from the network, "cpn join" with a new key brings it back; if it goes by a personal token, join again with the same key and --token-file',
+  401: 'the tunnel stays as it is; if this host was removed from the network, "cpn join" with a new key brings it back; if it uses a personal token, join again with the same key and --token-file',
   403: 'the tunnel stays as it is; ask an admin whether this host may still be in the network',
   404: 'the tunnel stays as it is; ask an admin whether the network or this host was removed',
-  410: 'a tunnel goes down once its own control plane has stated the deletion twice; it comes back by itself after a restore',
+  410: 'a tunnel goes down once its own control plane has stated the deletion twice; it comes up automatically after a restore',
 };
 /** For a host that leaves: it removes the tunnel in any case. */
 const removalRemedies = {
@@ -28,7 +28,7 @@ const removalRemedies = {
   405: 'this service cannot remove peers; ask its operator',
 };
 const unknownExtension =
-  'routes cannot be withdrawn through this service, unless it is the network that changed: then "cpn reconcile" reads its newest map; else ask an admin to take them from this connector there';
+  'if the network changed, type "cpn reconcile" and try again; otherwise this service cannot withdraw routes: ask an admin to remove them from this connector';
 const withdrawRemedies = {
   ...ownRemedies,
   403: unknownExtension,

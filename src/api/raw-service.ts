@@ -130,7 +130,7 @@ function addQuery(path: string, query: RawRequest['query']): string {
 
 async function pass(response: ReplyHead, { url }: ReplyLimits, sink: NonNullable<RawRequest['sink']>): Promise<null> {
   const coding = header(response, 'content-encoding') ?? 'identity';
-  if (coding !== 'identity') throw new BadReply(url, 'is encoded, which was not asked for', 'leave out --output');
+  if (coding !== 'identity') throw new BadReply(url, 'has an encoding, which was not requested', 'leave out --output');
   await sink(chunks(response));
   return null;
 }

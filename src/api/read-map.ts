@@ -82,7 +82,7 @@ function isSameMap(map: NetworkMap, known: MapRequest['known'], revision: string
 function decodeWhole(answer: Reply, { network, hasOwnTag }: MapRequest): NetworkMap {
   const { body, etag, reading } = answer;
   // Taken for a map it would take away every peer that did not change.
-  if (isDelta(answer)) throw new BadReply(reading.url, 'tells changes alone, which was not asked for', wrongService);
+  if (isDelta(answer)) throw new BadReply(reading.url, 'has only changes, which were not requested', wrongService);
   return decodeMap(body, reading, { network, etag, hasOwnTag });
 }
 

@@ -29,7 +29,7 @@ export async function selectStates(store: HostStore, network: string | undefined
   if (chosen !== null) return { states: [chosen], unreadable: [] };
   const joined = states.map((state) => state.interface).join(', ') || 'none';
   const hidden = unreadable.map((each) => each.interface).join(', ');
-  const rest = hidden && `, and what cannot be read: ${hidden}`;
+  const rest = hidden && `; unreadable: ${hidden}`;
   const next = states.length === 0 ? '; "cpn join" joins one' : '; name one of these';
   throw new NotJoined(
     `this host has not joined a network ${quote(network)}; joined: ${joined}${rest}${hidden ? '' : next}`,

@@ -78,7 +78,7 @@ export async function warnOfTrust({ interface: link, service }: Joined, { enviro
   if (variable === null) return;
   const { name, path } = variable;
   const file = name === 'SSL_CERT_DIR' ? 'FILE' : path;
-  const found = `this command accepts the certificate of ${service.url} by ${name}, a variable that cpn.service does not get`;
+  const found = `this command trusts the certificate of ${service.url} because of ${name}, a variable that cpn.service does not receive`;
   warn(`${found}; save the CA for both: cpn set ${link} --ca-file ${file}`);
 }
 

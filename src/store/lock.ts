@@ -136,7 +136,7 @@ function errnoError(code: keyof typeof constants.errno): NodeJS.ErrnoException {
 function inodeOf(path: string): number | null {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) return null;
-  if (!found.isFile()) throw new NotOurs('what stands in the place of the lock', path, 'remove it');
+  if (!found.isFile()) throw new NotOurs('the entry at the path of the lock', path, 'remove it');
   return found.ino;
 }
 

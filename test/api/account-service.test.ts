@@ -125,7 +125,7 @@ describe('users', () => {
     [without(user, 'email'), 'lacks users[0].email'],
     [without(user, 'created_at'), 'lacks users[0].created_at'],
     [{ ...user, role: 'king' }, 'users[0].role must be one of owner, admin, member, viewer'],
-    [{ ...user, created_at: 'yesterday' }, 'users[0].created_at is not an instant'],
+    [{ ...user, created_at: 'yesterday' }, 'users[0].created_at is not a timestamp'],
   ])('like %j are a BadReply', async (body, problem) => {
     const { failure } = await ask(json(200, { data: [body] }), (it) => it.listUsers());
     expect(failure).toBeInstanceOf(BadReply);

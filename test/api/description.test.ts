@@ -29,7 +29,7 @@ describe('the description of a service', () => {
 
   it.each<[string, object | null, string]>([
     ['that is not there', null, 'was refused (404)'],
-    ['that is no such thing', { data: [] }, 'is no OpenAPI description'],
+    ['that is no such thing', { data: [] }, 'is not an OpenAPI description'],
   ])('%s is an error that says so', async (_, description, problem) => {
     const service = await startForeignService({ description });
     await expect(readDescription(service.address, null)).rejects.toThrow(problem);

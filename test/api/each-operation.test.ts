@@ -42,7 +42,7 @@ const [net, peer] = ['a/b', '9?c'];
 const [network, peers] = ['/api/networks/a%2Fb', '/api/networks/a%2Fb/peers/9%3Fc'];
 const keyList = `${network}/enrollment-keys`;
 const newKey = { name: 'k', max_uses: 1, expires_in_hours: 1 };
-const ids = (list: string) => new RegExp(`see "cpn ${list}" for the ids there are`);
+const ids = (list: string) => new RegExp(`"cpn ${list}" lists the ids`);
 const cannot = (what: string) => new RegExp(`this service cannot ${what}`);
 const offers = (what: string) => new RegExp(`the service offers no ${what}; ask its operator`);
 const { peers: _, ...summary } = networkBody();
@@ -102,7 +102,7 @@ const rows: Readonly<Record<Name, Row>> = {
   listSessions: { input: [], data: [], request: 'GET /api/auth/sessions', absent: null },
   deleteSession: {
     ...{ input: [peer], data: null, request: 'DELETE /api/auth/sessions/9%3Fc' },
-    absent: /see "cpn token list" for the sessions there are/,
+    absent: /"cpn token list" lists the sessions/,
   },
   listTokens: {
     ...{ input: [], data: [token], request: 'GET /api/auth/tokens', isList: true },
@@ -116,7 +116,7 @@ const rows: Readonly<Record<Name, Row>> = {
   readAudit: { input: [], data: [], request: 'GET /api/audit', absent: offers('audit') },
 };
 const names = Object.keys(rows) as Name[];
-const hint = 'it may have been carried out all the same: look before you repeat it';
+const hint = 'it may have succeeded: check before you repeat it';
 
 /** Describes all extensions that administrators use, but for those at this place. */
 function describeBut(place?: keyof typeof places): object {
@@ -211,7 +211,7 @@ describe.each(names)('%s', (name) => {
 
 test.each<[Name, number, string]>([
   ['updateNetwork', 409, 'nothing was changed; run it again, or use --add-route and --remove-route'],
-  ['updatePeer', 409, 'read what is there now, and repeat the change if it is still wanted'],
+  ['updatePeer', 409, 'read the present state, and repeat the change if it is still needed'],
   ['changePassword', 403, 'correct it, and try again'],
   ['createUser', 403, 'your role does not allow it; ask an owner or an admin'],
   ['createUser', 422, 'correct these values'],

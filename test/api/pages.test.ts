@@ -114,11 +114,11 @@ describe('a next page that is not read', () => {
   });
 
   test.each([
-    ['at another host', '//elsewhere.example.net/api/users', 'at elsewhere.example.net, where'],
-    ['at a host that repeats the token', 'https://token-canary.example.net/', 'at [secret].example.net, where'],
-    ['at no host', 'data:application/json,[]', 'at , where'],
-    ['no address', 'http://[', 'by what is no address'],
-    ['an endless address', `?after=${'x'.repeat(5000)}`, 'by what is no address'],
+    ['at another host', '//elsewhere.example.net/api/users', 'at elsewhere.example.net, which'],
+    ['at a host that repeats the token', 'https://token-canary.example.net/', 'at [secret].example.net, which'],
+    ['at no host', 'data:application/json,[]', 'at , which'],
+    ['no address', 'http://[', 'that is not a URL'],
+    ['an endless address', `?after=${'x'.repeat(5000)}`, 'that is not a URL'],
     ['above the base address', '/api/users', 'outside of the base address'],
     ['at a path that only begins like that of the base address', '/vpn-other/api/users', 'outside of the base address'],
     ['the base address alone', '/vpn', 'outside of the base address'],
@@ -188,6 +188,6 @@ describe('a list without an end', () => {
       return paths.length;
     };
     expect(await read(4096)).toBe(2);
-    await expect(read(4097)).rejects.toThrow('by what is no address');
+    await expect(read(4097)).rejects.toThrow('that is not a URL');
   });
 });

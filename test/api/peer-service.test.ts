@@ -244,7 +244,7 @@ describe('withdraw', () => {
     const { address } = await serve(json(status, { message: 'No.' }));
     const failure = await failureOf(connectPeerService(address).withdraw(7, 3, token, prefixes));
     expect(failure).toMatchObject({ name: 'Refused', status });
-    expect(failure.message).toContain('routes cannot be withdrawn through this service');
+    expect(failure.message).toContain('this service cannot withdraw routes');
   });
 
   test('is not done by a service that ignores it', async () => {

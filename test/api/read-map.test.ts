@@ -124,9 +124,9 @@ describe('a delta that a proxy sends as a 200', () => {
   });
 
   test.each<[string, Reply, string]>([
-    ['to another map', based('"11"'), 'tells changes to another map'],
-    ['to another map, by its header', json(200, { data: deltaBody() }, { 'delta-base': '"11"' }), 'not asked for'],
-    ['in another form', based('"12"', {}, 200, { im: 'vcdiff' }), 'not asked for'],
+    ['to another map', based('"11"'), 'has changes to a map other than the stored one'],
+    ['to another map, by its header', json(200, { data: deltaBody() }, { 'delta-base': '"11"' }), 'not requested'],
+    ['in another form', based('"12"', {}, 200, { im: 'vcdiff' }), 'not requested'],
     [
       'of an earlier version, without a removal',
       json(200, { data: deltaBody({ removed: [] }) }, { etag: '"13"' }),
@@ -148,7 +148,7 @@ describe('a delta that a proxy sends as a 200', () => {
     for (const reply of [based('"12"'), json(200, { data: deltaBody() }, applied)]) {
       const { address } = await serve(reply);
       const failure = await failureOf(connectPeerService(address).readMap(7, token, named));
-      expect(failure.message).toContain('tells changes alone, which was not asked for');
+      expect(failure.message).toContain('has only changes, which were not requested');
     }
   });
 
@@ -188,15 +188,19 @@ describe('peers that the service states to be gone', () => {
 
 describe('changes that cannot be used are refused whole, and the map is read instead', () => {
   test.each<[string, Reply, string]>([
-    ['to another map', delta({}, { 'delta-base': '"11"' }), 'tells changes to another map'],
-    ['to a map that is not named', json(226, { data: deltaBody() }, { ...applied, 'delta-base': '' }), 'another map'],
-    ['in another form', delta({}, { im: 'vcdiff' }), 'in a form that was not asked for'],
+    ['to another map', delta({}, { 'delta-base': '"11"' }), 'has changes to a map other than the stored one'],
+    [
+      'to a map that is not named',
+      json(226, { data: deltaBody() }, { ...applied, 'delta-base': '' }),
+      'a map other than',
+    ],
+    ['in another form', delta({}, { im: 'vcdiff' }), 'in a form that was not requested'],
     [
       'in no known form',
       json(226, { data: deltaBody() }, { 'delta-base': '"12"' }),
-      'in a form that was not asked for',
+      'in a form that was not requested',
     ],
-    ['of another network', delta({ id: 8 }), 'is not that of the network asked for'],
+    ['of another network', delta({ id: 8 }), 'is not that of the requested network'],
     ['with an address that another peer has', delta({ peers: [peerBody(4, { address: '10.77.0.1' })] }), 'one address'],
     ['with a key that another peer has', delta({ peers: [peerBody(4, { public_key: keyOf(1) })] }), 'one public key'],
     ['outside the range', delta({ peers: [peerBody(4, { address: '10.78.0.4' })] }), 'cannot be used'],
@@ -223,7 +227,7 @@ describe('changes that cannot be used are refused whole, and the map is read ins
   test.each([null, '"12"', known])('and are never taken for a map: %#', async (named) => {
     const { address } = await serve(delta({}, { 'delta-base': '"1"' }));
     const failure = await failureOf(connectPeerService(address).readMap(7, token, named));
-    expect(failure.message).toContain('tells changes alone, which was not asked for');
+    expect(failure.message).toContain('has only changes, which were not requested');
   });
 });
 

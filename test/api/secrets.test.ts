@@ -139,7 +139,7 @@ describe('a token that only the reply holds is not in the error', () => {
     const error = await failureOf(
       connectPeerService({ url, insecureHttp: false }, options).enroll(enrollmentRequest()),
     );
-    expect(error.message).toContain('does not speak HTTP');
+    expect(error.message).toContain('the reply is not HTTP');
     expect(everythingOf(error)).not.toContain('c4n4ry');
   });
 });

@@ -90,7 +90,7 @@ describe('leaving', () => {
   it('names the peer that stays when the control plane does not support removal', async () => {
     const { removed, warned } = await leave(lent, { onRemovePeer: () => false, mapReplies: [answerWith(map)] });
     expect(removed).toBe(false);
-    expect(warned).toContain('does not know how to remove peers; peer 1 stays in network office');
+    expect(warned).toContain('may not support the removal of peers; peer 1 stays in network office');
   });
 
   it('fails as well when the control plane never listed this host', async () => {

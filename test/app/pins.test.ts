@@ -205,7 +205,7 @@ describe('accepting', () => {
     await reconcile(simulated, answerWith(at('"3"', [{ ...stranger, publicKey: key(33) }, web])));
     await expect(acceptPeer(simulated.tools, found)).rejects.toBeInstanceOf(MismatchChanged);
     await reconcile(simulated, answerWith({ ...before, revision: '"4"' }));
-    await expect(acceptPeer(simulated.tools, found)).rejects.toThrow('what it is known by');
+    await expect(acceptPeer(simulated.tools, found)).rejects.toThrow('it matches its pin now');
     expect(keysOf(simulated)).toContain(key(2));
   });
 

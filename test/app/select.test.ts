@@ -48,7 +48,7 @@ describe('a network whose state cannot be read', () => {
   it('is named where it may be the one that was meant', async () => {
     const refused = selectStates(store, 'another');
     await expect(refused).rejects.toThrow(NotJoined);
-    await expect(refused).rejects.toThrow('joined: cpn0, and what cannot be read: cpn1');
+    await expect(refused).rejects.toThrow('joined: cpn0; unreadable: cpn1');
   });
 });
 

@@ -118,7 +118,7 @@ describe('network', () => {
     ] as const) {
       const { exitCode, stderr } = await shell.fail(command);
       expect([exitCode, stderr]).toEqual([2, expect.stringContaining(question)]);
-      expect(stderr).toContain('no terminal for the answer, and nothing was done; to do it, add --yes');
+      expect(stderr).toContain('no terminal to confirm on, and nothing was done; to confirm, add --yes');
     }
     expect((await shell.json(['network', 'list'])).networks).toHaveLength(2);
     await shell.output(['peer', 'remove', 'office', 'kept', ...yes]);

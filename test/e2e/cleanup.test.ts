@@ -101,7 +101,7 @@ describe('what was made on a host', () => {
     expect(listed).toMatchObject({ name: 'orphan', pin: 'ok', claimed_public_key: null });
     expect(listed.public_key).toBe(second.public_key);
     await leaveAlone();
-    expect((await host.cpn(['leave', '--yes'])).stderr).toContain('orphan is out of network office');
+    expect((await host.cpn(['leave', '--yes'])).stderr).toContain('orphan was removed from network office');
     expect(await host.state()).toBe(before);
     const { peers } = JSON.parse((await office.controlPlane.cpn(['network', 'show', 'office', '--json'])).stdout);
     expect(peers.map(({ name }: { name: string }) => name)).not.toContain('orphan');
@@ -139,7 +139,7 @@ describe('what was made on a host', () => {
       expect([exitCode, stderr]).toEqual([2, expect.stringMatching(why)]);
     }
     const unasked = await host.cpn(['leave', 'office'], { allowFailure: true });
-    expect([unasked.exitCode, unasked.stderr]).toEqual([2, expect.stringContaining('to do it, add --yes')]);
+    expect([unasked.exitCode, unasked.stderr]).toEqual([2, expect.stringContaining('to confirm, add --yes')]);
     const { networks } = JSON.parse((await host.cpn(['status', '--json'])).stdout);
     expect(networks.map(({ state }: { state: string }) => state)).not.toContain('down');
     await host.cpn(['leave', '--yes', 'office']);

@@ -78,7 +78,7 @@ test('a new key of its connector, the end of its tunnel, and a drain, name the p
       2,
       expect.stringMatching(/devices that dial .* alone \(phone\) lose the network/i),
     ]);
-    expect(stderr).toContain('to do it, add --yes');
+    expect(stderr).toContain('to confirm, add --yes');
   }
   const drained = await dialled.cpn(['drain', '--json']);
   expect(JSON.parse(drained.stdout).networks).toMatchObject([{ state: 'up', dialling: ['phone'] }]);

@@ -140,7 +140,7 @@ describe('without the key, a join on a terminal prompts for it', () => {
     ['Ctrl-C', '\x03', /no enrolment key was given/],
     ['Ctrl-D', '\x04', /no enrolment key was given/],
     ['half a key', 'cps_canary\r', /must begin with "cpn_"; give all of what "cpn key create" showed$/],
-    ['two words', 'cpn_canary canary\r', /key has a blank in it; give it alone/],
+    ['two words', 'cpn_canary canary\r', /key contains a space; give it alone/],
   ])('and ends with the fault after %s', async (_what, typed, message) => {
     const { exitCode, raw, rows } = await paste(`cpn join ${api}`, typed);
     expect(rows.at(-1)).toMatch(message);
@@ -178,7 +178,7 @@ describe('a mistake on a terminal ends with the fault and the remedy', () => {
       2,
       /must begin with "cpn_"; give all of what "cpn key create" showed$/,
     ],
-    ['two keys', () => wrongly(`'cpn_canary cpn_canary' ${api}`), 2, /key is two keys or more; give it alone/],
+    ['two keys', () => wrongly(`'cpn_canary cpn_canary' ${api}`), 2, /key contains more than one key; give it alone/],
     [
       'a key with a space of no width',
       () => wrongly(`cpn_\u200bcanary ${api}`),

@@ -123,7 +123,7 @@ describe('the socket', () => {
     await host.cpn(['network', 'list']);
     await controlPlane.stop();
     const gone = await run('doctor');
-    expect(gone.stdout).toMatch(/is unreachable: there is no such socket \(ENOENT\)/);
+    expect(gone.stdout).toMatch(/is unreachable: the socket does not exist \(ENOENT\)/);
     expect(gone.stdout).toContain(curl);
   });
 });

@@ -50,7 +50,7 @@ export function testRecurringDrift(number: number, scene: Scene, drift: Recurrin
       expect(count(warns)).toBe(1);
       expect(count('reconciliation succeeds again')).toBeLessThanOrEqual(count(repairs));
       const { warnings } = await status(kept.host);
-      const how = isProtective ? 'is repaired at once each time' : 'its repairs are spaced out';
+      const how = isProtective ? 'is repaired at once each time' : 'further repairs are delayed';
       const expected = new RegExp(`^${target} was repaired \\d+ times .* ${how}; perhaps by ${managerName}`);
       expect(warnings).toContainEqual(expect.stringMatching(expected));
       await stopManager(kept);

@@ -117,7 +117,7 @@ test.each([
 
 /** Nothing of the text was left out, or kept as data alone. */
 function isWhole(text: string, { remarks, skipped, dns }: ProvidedConfig): boolean {
-  const lost = remarks.filter((remark) => !/once more, and the last one counts|adds to the first one/.test(remark));
+  const lost = remarks.filter((remark) => !/repeats .*; the last one counts|adds to the first one/.test(remark));
   return lost.length + skipped.length + dns.length === 0 && !/table|^\ufeff/i.test(text);
 }
 

@@ -18,7 +18,7 @@ describe('a probe by ping', () => {
 
   it.each([
     ['no reply', 1, ''],
-    ['no end', null, 'no end within 3000 ms'],
+    ['no end', null, 'timed out after 3000 ms'],
     ['no route', 2, 'ping: connect: Network is unreachable'],
     ['a router that has none', 2, 'From 192.0.2.1: Destination Host Unreachable'],
     ['no route of this host', 2, 'ping: sendmsg: No route to host'],

@@ -54,7 +54,7 @@ describe('a network that was joined', () => {
     await chmod(host.stateDir, 0o777);
     for (const file of [statePath(), path(host.configDir, 'cpn0.conf')]) await chmod(file, 0o644);
     const { stderr } = await host.cpn(['reconcile']);
-    expect(stderr).toContain(`warning: others could write in ${host.stateDir} (mode 0777); it is closed to them now`);
+    expect(stderr).toContain(`warning: others could write in ${host.stateDir} (mode 0777); cpn has closed it`);
     expect(stderr).toContain(`warning: others could read ${statePath()} (mode 0644)`);
     expect(stderr).toContain(`warning: others could read ${path(host.configDir, 'cpn0.conf')} (mode 0644)`);
     expect(await modeOf(statePath())).toBe('600');
@@ -66,7 +66,7 @@ describe('a network that was joined', () => {
     const text = await readFile(statePath(), 'utf8');
     const spoil: [RegExp, () => Promise<unknown>][] = [
       [/is a symbolic link, which is not followed/, () => symlink(target, statePath())],
-      [/is no regular file/, () => host.exec(['mkfifo', statePath()])],
+      [/is not a regular file/, () => host.exec(['mkfifo', statePath()])],
       [
         /can be written by others \(mode 0666\)/,
         () => writeFile(statePath(), text).then(() => chmod(statePath(), 0o666)),

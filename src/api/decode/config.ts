@@ -43,7 +43,7 @@ export function decodeConfig(given: Field, publicKey: PublicKey): DecodedConfig 
       throw field.wrong("has a PrivateKey that is not this host's: its peers expect another host");
     return { field, text: config };
   } catch (error) {
-    if (error instanceof InvalidValue) throw field.wrong(`cannot be taken: ${error.message}`);
+    if (error instanceof InvalidValue) throw field.wrong(`cannot be used: ${error.message}`);
     throw error;
   }
 }
@@ -99,7 +99,7 @@ function skippedOf({ peers, skipped }: ProvidedConfig): SkippedPeer[] {
 
 /** What of a text is kept as data or not used, for this host's own reports. */
 export function readRemarks({ dns, isTableOff, remarks }: ProvidedConfig): ProvidedRemarks {
-  const table = 'Table = off: no routes are taken but to the addresses of the network';
+  const table = 'Table = off: only routes to the addresses of the network are used';
   return { dns, remarks: [...(isTableOff ? [table] : []), ...remarks] };
 }
 

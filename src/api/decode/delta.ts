@@ -56,7 +56,7 @@ export function describePartial({ reading }: Reply): BadReply {
 }
 
 const refuseDelta = ({ url }: Reply['reading'], problem: string) =>
-  new BadReply(url, problem, 'the whole map is asked for instead');
+  new BadReply(url, problem, 'cpn requests the whole map instead');
 
 /** A map, and the peers that the service states to be gone from the one before. */
 export interface ChangedMap {
@@ -74,13 +74,13 @@ export function decodeDelta(answer: Reply, base: NetworkMap, hasOwnTag = false):
   const refuse = (problem: string) => refuseDelta(reading, problem);
   const ownBase = readBase(answer);
   const isKnownForm = headers.im === deltaManipulation || (headers.im === undefined && ownBase !== null);
-  if (!isKnownForm) throw refuse('is in a form that was not asked for');
+  if (!isKnownForm) throw refuse('is in a form that was not requested');
   // The header has the ETag as the request named it, perhaps with a suffix of a proxy.
   if (![ownBase, headers['delta-base']].includes(base.revision))
-    throw refuse('tells changes to another map than the one that is here');
+    throw refuse('has changes to a map other than the stored one');
   const network = Field.ofReply(body, reading).as('network');
   const head = decodeNetwork(network);
-  if (!sameId(head.id, base.id)) throw network.need(aliases.network.id).wrong('is not that of the network asked for');
+  if (!sameId(head.id, base.id)) throw network.need(aliases.network.id).wrong('is not that of the requested network');
   const { peers, skipped } = decodePeers(network.need(aliases.network.peers), head.cidr);
   if (skipped.length > 0) throw refuse('has a peer that cannot be used');
   const removed = network.need(aliases.network.removed).items(maxPeers).map(decodeId);
@@ -89,6 +89,6 @@ export function decodeDelta(answer: Reply, base: NetworkMap, hasOwnTag = false):
     throw network.need(aliases.network.removed).wrong('names a peer that the reply also lists');
   const map = applyDelta(base, { ...head, revision: decodeRevision(network, { etag, hasOwnTag }), peers, removed });
   const flaw = findInvalid(map, maxPeers);
-  if (flaw !== null) throw network.wrong(`${flaw} once it is changed so`);
+  if (flaw !== null) throw network.wrong(`${flaw} after this change`);
   return { map, removed };
 }

@@ -117,7 +117,7 @@ export class Field {
    */
   instant(): string {
     const instant = readInstant(typeof this.value === 'number' ? this.value : this.text(64));
-    if (instant === null) throw this.wrong('is not an instant');
+    if (instant === null) throw this.wrong('is not a timestamp');
     return instant;
   }
 

@@ -18,7 +18,7 @@ export function decodeMap(body: unknown, source: Source, asked: MapDecoding): Ne
   const network = Field.ofReply(body, source).as('network');
   const head = decodeNetwork(network);
   if (!sameId(head.id, asked.network))
-    throw network.need(aliases.network.id).wrong('is not that of the network asked for');
+    throw network.need(aliases.network.id).wrong('is not that of the requested network');
   const { peers, skipped } = decodePeers(network.need(aliases.network.peers), head.cidr);
   return { ...head, revision: decodeRevision(network, asked), peers, ...withSkipped(skipped) };
 }

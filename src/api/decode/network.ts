@@ -112,7 +112,7 @@ function findClashes(peers: readonly Peer[]): ReadonlyMap<Peer, string> {
     for (const peer of peers) {
       const other = first.get(of(peer));
       if (other === undefined) first.set(of(peer), peer);
-      else for (const each of [other, peer]) clashes.set(each, `its ${what} is that of another peer too`);
+      else for (const each of [other, peer]) clashes.set(each, `another peer has the same ${what}`);
     }
   };
   note('id', ({ id }) => `${id}`);

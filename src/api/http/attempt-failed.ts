@@ -67,7 +67,7 @@ export class AttemptFailed extends Error {
     const isNotHttp =
       (error instanceof Error && error.name === 'HTTPParserError') || code === 'UND_ERR_HEADERS_OVERFLOW';
     if (!unconnected && isNotHttp) {
-      return new AttemptFailed('what answers there does not speak HTTP', {
+      return new AttemptFailed('the reply is not HTTP', {
         retry: false,
         sent: true,
         perhapsDone: false,
@@ -85,24 +85,23 @@ export class AttemptFailed extends Error {
       heard: code === 'ECONNREFUSED' || code === 'ECONNRESET',
       closed: isClosed,
       remedy:
-        (isPlain && isClosed ? checkBehind : remedies[code]) ??
-        'try again, and see what "cpn doctor" says of this host',
+        (isPlain && isClosed ? checkBehind : remedies[code]) ?? 'try again, and check this host with "cpn doctor"',
     });
   }
 }
 
 const problems: Readonly<Record<string, string>> = {
-  ENOENT: 'there is no such socket (ENOENT)',
+  ENOENT: 'the socket does not exist (ENOENT)',
   EACCES: 'this user may not connect (EACCES)',
   ECONNREFUSED: 'the connection was refused (ECONNREFUSED)',
   ECONNRESET: 'the connection was reset before the whole reply came (ECONNRESET)',
   UND_ERR_SOCKET: 'the connection was closed before the whole reply came',
   ENOTFOUND: 'its name does not resolve (ENOTFOUND)',
   EAI_AGAIN: 'the resolver does not answer (EAI_AGAIN)',
-  EHOSTUNREACH: 'there is no way to the host (EHOSTUNREACH)',
-  ENETUNREACH: 'there is no way to its network (ENETUNREACH)',
+  EHOSTUNREACH: 'there is no route to the host (EHOSTUNREACH)',
+  ENETUNREACH: 'its network is unreachable (ENETUNREACH)',
   ETIMEDOUT: 'the connection timed out (ETIMEDOUT)',
-  UND_ERR_CONNECT_TIMEOUT: 'no connection came about in 10 seconds',
+  UND_ERR_CONNECT_TIMEOUT: 'no connection within 10 seconds',
 };
 
 const closedCodes: readonly string[] = ['ECONNRESET', 'UND_ERR_SOCKET'];
@@ -110,20 +109,20 @@ const closedCodes: readonly string[] = ['ECONNRESET', 'UND_ERR_SOCKET'];
 export const useHttps = 'check the port, or set --api to an https:// URL';
 /** For a connection with plain http that was closed without a byte. */
 const checkBehind =
-  'check that the control plane runs, also where a forwarded port or a proxy leads; if the port serves https, set --api to an https:// URL';
+  'check that the control plane runs, and where a forwarded port or a proxy leads; if the port serves https, set --api to an https:// URL';
 /** For a port that was tried with https and may serve plain http. */
 export const useHttp = 'check the port, or set --api to an http:// URL';
 
-const noWay = 'check its address, and with "cpn doctor" the routes of this host';
+const noWay = 'check its address, and check the routes of this host with "cpn doctor"';
 const silent = 'check its address and port, that it runs, and that no firewall is in between';
 
 const remedies: Readonly<Record<string, string>> = {
   ENOENT: 'check the path, and that it runs',
   EACCES: 'if it is a Unix socket, check its mode and those of its folders',
   ECONNREFUSED: 'check its address and port, and that it runs',
-  ECONNRESET: 'try again, and see its log and what stands in front of it',
-  ENOTFOUND: 'check how it is written, and with "cpn doctor" the resolvers of this host',
-  EAI_AGAIN: 'see what "cpn doctor" says of the resolvers of this host',
+  ECONNRESET: 'try again, and check its log and any proxy in front of it',
+  ENOTFOUND: 'check its spelling, and check the resolvers of this host with "cpn doctor"',
+  EAI_AGAIN: 'check the resolvers of this host with "cpn doctor"',
   EHOSTUNREACH: noWay,
   ENETUNREACH: noWay,
   ETIMEDOUT: silent,

@@ -177,7 +177,7 @@ function partial(response: ReplyHead, { url }: ReplyLimits): CpnError {
   discard(response);
   const status = response.statusCode;
   const remedy = 'check that --api names the control plane and nothing in front of it';
-  return new BadReply(url, `is ${status} (${statusName(status)}), which is no whole answer`, remedy);
+  return new BadReply(url, `is ${status} (${statusName(status)}), which is not a complete reply`, remedy);
 }
 
 function redirect(response: ReplyHead, reading: ReplyLimits): CpnError | AttemptFailed {
@@ -190,7 +190,7 @@ function redirect(response: ReplyHead, reading: ReplyLimits): CpnError | Attempt
   return new BadReply(
     url,
     `is a redirect (${response.statusCode})${where}, and redirects are not followed`,
-    'give --api the address that answers itself',
+    'give --api the address to which it redirects',
   );
 }
 
@@ -206,7 +206,12 @@ function readable(path: string): string {
 function credential(bearer: Secret): string {
   const value = bearer.reveal();
   if (!/^[\x21-\x7e]+$/.test(value)) {
-    throw new InvalidValue('access token', undefined, 'is empty or has a character that no token has', 'copy it again');
+    throw new InvalidValue(
+      'access token',
+      undefined,
+      'is empty or has a character that is not valid in a token',
+      'copy it again',
+    );
   }
   return value;
 }

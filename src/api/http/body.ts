@@ -37,7 +37,7 @@ export function parseJson(response: ReplyHead, bytes: Buffer, reading: ReplyLimi
   const type = mediaType(response);
   if (!isJson(type)) {
     if (isPage(response, bytes)) throw intercepted('it answered with HTML');
-    const found = type === '' ? 'something of no known type' : sanitizeForMessage(type, reading.secrets, 40);
+    const found = type === '' ? 'a reply without a type' : sanitizeForMessage(type, reading.secrets, 40);
     throw new BadReply(reading.url, `is not JSON but ${found}`, wrongService);
   }
   try {
@@ -116,13 +116,13 @@ async function inflated(response: ReplyHead, bytes: Buffer, reading: ReplyLimits
   const coding = response.headers['content-encoding'];
   if (coding === undefined || coding === 'identity') return bytes;
   if (coding !== 'gzip') {
-    throw new BadReply(reading.url, 'is encoded otherwise than with gzip, which alone was asked for', wrongService);
+    throw new BadReply(reading.url, 'has an encoding other than gzip, the only one requested', wrongService);
   }
   try {
     return await inflate(bytes, { maxOutputLength: reading.maxBytes });
   } catch (error) {
     if (error instanceof RangeError) throw tooLong(reading);
-    throw new BadReply(reading.url, 'says that it is gzip and is not', wrongService);
+    throw new BadReply(reading.url, 'is declared as gzip and is not', wrongService);
   }
 }
 

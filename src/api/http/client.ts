@@ -9,7 +9,7 @@ import { Connection, Spare } from './connection.ts';
 import { describeProxyFailure } from './proxy.ts';
 import { type ConnectionTarget, targetOf } from './target.ts';
 
-const usualUnconfirmed = 'it may have been carried out all the same: look before you repeat it';
+const usualUnconfirmed = 'it may have succeeded: check before you repeat it';
 
 const spare = new Spare();
 
@@ -139,7 +139,7 @@ export class HttpClient {
       const isOver = waitEnded && call.wait?.endsWithTimeout === true;
       if (!outcome.retry || isUnconfirmed || number >= attempts || isOver) throw giveUp(problem);
       const delayMs = (outcome.retryAfterMs ?? 0) + backoffDelay(number, backoff, random());
-      if (elapsedMs + delayMs >= deadlineMs) throw giveUp(`${problem}, and the next attempt would come too late`);
+      if (elapsedMs + delayMs >= deadlineMs) throw giveUp(`${problem}, and no time is left for another attempt`);
       onRetry({ attempt: number, delayMs, problem });
       before = `; before that, ${problem}`;
       await clock.sleep(delayMs, end).catch((error) => {

@@ -13,8 +13,8 @@ const usualRemedies: Readonly<Partial<Record<number, string>>> = {
   401: 'sign in again with "cpn login"',
   403: 'your role does not allow it; ask an owner or an admin',
   404: 'check the id, and that --api names the right control plane',
-  409: 'read what is there now, and repeat the change if it is still wanted',
-  413: 'send less',
+  409: 'read the present state, and repeat the change if it is still needed',
+  413: 'send a smaller request',
   422: 'correct these values',
 };
 const otherRemedy = 'check that --api names the control plane and nothing in front of it';

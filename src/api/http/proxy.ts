@@ -47,7 +47,7 @@ async function open(proxy: HttpProxy, target: string, connect: SocketConnector, 
     if (error instanceof AttemptFailed || code === undefined) throw error;
     const isSlow = code === 'UND_ERR_HEADERS_TIMEOUT';
     throw failure(
-      isSlow ? `does not reach ${target} within ${withinMs / 1000} s` : 'closed the connection',
+      isSlow ? `did not reach ${target} within ${withinMs / 1000} s` : 'closed the connection',
       askOperator,
     );
   } finally {

@@ -63,7 +63,9 @@ export function connectSocket(
 function judgeSocket(path: string, expected: number | null): FoundSocket {
   const found = findSocket(path);
   if (expected !== null && found.user !== expected && !isPrivileged(found.user)) {
-    throw foreign(`the socket belongs to ${describeUser(found.user)}, and to ${describeUser(expected)} before`);
+    throw foreign(
+      `the socket belongs to ${describeUser(found.user)}; before, it belonged to ${describeUser(expected)}`,
+    );
   }
   const open = findOpenFolder(found.folders, (user) => user === found.user || user === expected || isPrivileged(user));
   if (open === null) return found;
@@ -86,7 +88,7 @@ function findSocket(path: string): FoundSocket {
   const real = join(folder, basename(path));
   const stats = lstatSync(real, { bigint: true });
   if (!stats.isSocket()) {
-    throw new AttemptFailed(`${path} is no socket`, { ...nothing, retry: false, remedy: 'check the path' });
+    throw new AttemptFailed(`${path} is not a socket`, { ...nothing, retry: false, remedy: 'check the path' });
   }
   const { dev, ino, ctimeNs, uid } = stats;
   return { path: real, id: `${dev} ${ino} ${ctimeNs}`, user: Number(uid), folders: foldersTo(folder) };

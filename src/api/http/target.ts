@@ -46,9 +46,9 @@ export function resolvePath(base: URL, given: string): string {
   const wrong = (rule: string) =>
     new InvalidValue('PATH', given.replace(/[?#].*$/s, ''), rule, 'write it like /api/networks');
   if (/^[a-z][a-z0-9+.-]*:/i.test(given) || /^[/\\]{2}/.test(given)) {
-    throw wrong('is an address of its own; requests go to the service that you are logged in at, and to no other');
+    throw wrong('is a full URL; requests go only to the service that you are logged in to');
   }
-  if (/[\s\p{Cc}\\#]/u.test(given)) throw wrong('has a character that no path has');
+  if (/[\s\p{Cc}\\#]/u.test(given)) throw wrong('has a character that is not valid in a path');
   const basePath = base.pathname.replace(/\/$/, '');
   const url = URL.parse(`${basePath}/${given.replace(/^\//, '')}`, base.href);
   if (url?.origin !== base.origin) throw wrong('is not a path');

@@ -23,7 +23,7 @@ export async function awaitIdle(tools: Tools, state: Joined, timeout: number): P
     quiet = inflow.length === 0 ? quiet + 1 : 0;
     if (quiet === quietObservations || now.at >= deadline) return inflow;
     if (quiet === 0) {
-      tools.progress(`${describeInflow(inflow, state)}; waiting ${Math.round(deadline - now.at)} s more at the most`);
+      tools.progress(`${describeInflow(inflow, state)}; waiting up to ${Math.round(deadline - now.at)} s more`);
     }
     before = now;
   }
@@ -41,7 +41,7 @@ export function describeInflow(inflow: readonly Inflow[], { interface: link, mem
   const total = inflow.reduce((sum, { rate }) => sum + rate, 0);
   const first = inflow.slice(0, 3).map(({ publicKey }) => names.get(publicKey) ?? publicKey);
   const more = inflow.length > first.length ? ` and ${inflow.length - first.length} more` : '';
-  return `${(total / 1000).toFixed(1)} kB/s still come in on ${link}, from ${first.join(', ')}${more}`;
+  return `${link} still receives ${(total / 1000).toFixed(1)} kB/s, from ${first.join(', ')}${more}`;
 }
 
 /** Null without an interface. */

@@ -20,12 +20,12 @@ export async function readTunnel(
   const path = tools.store.configPath(link);
   const remedy = `"cpn reconcile ${link}" writes it again`;
   const text = await tools.store.readConfig(link);
-  if (text === null) throw new UnreadableFile(path, 'is not there', remedy);
+  if (text === null) throw new UnreadableFile(path, 'is missing', remedy);
   try {
     return { interface: link, config: parseConfig(text) };
   } catch (error) {
     if (!(error instanceof CpnError)) throw error;
-    throw new UnreadableFile(path, `is not as cpn wrote it: ${error.message}`, remedy, error);
+    throw new UnreadableFile(path, `was changed by another program: ${error.message}`, remedy, error);
   }
 }
 

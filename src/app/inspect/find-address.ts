@@ -55,6 +55,6 @@ function readName(text: string): string {
 }
 
 function notFound(text: string): InvalidValue {
-  const rule = 'is no IP address, no peer of a network of this host, and no name that its resolver knows';
+  const rule = 'is neither an IP address, nor a peer of a joined network, nor a name that resolves on this host';
   return new InvalidValue('address', text, rule, 'write it like 10.77.0.5');
 }

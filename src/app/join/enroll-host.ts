@@ -95,7 +95,7 @@ async function enrollAsMember(
   if (only && more.length === 0) throw new WrongUsage(describeExisting(only));
   const links = others.map((other) => other.interface).join(', ');
   throw new WrongUsage(
-    `this host is in the network of this key already, as one of ${links}; "cpn leave" that one first`,
+    `this host is in the network of this key already, as one of ${links}; leave that network first with "cpn leave"`,
   );
 }
 

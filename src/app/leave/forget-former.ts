@@ -28,8 +28,8 @@ function findFormer(memberships: readonly FormerMembership[], network: string): 
     names: namesOf,
     describe: ({ interface: link, network: { id, name }, service }) =>
       `${link} (${quote(name)}, id ${id}, ${service.url})`,
-    remedy: 'give a name that no other has, or none to drop all',
+    remedy: 'give a name that only one of them has, or no name to drop all',
   });
   if (found) return found;
-  throw new NotJoined(`nothing is kept of a network ${quote(network)} that this host left; "cpn status" shows what is`);
+  throw new NotJoined(`this host stores no former network ${quote(network)}; "cpn status" lists those that it stores`);
 }

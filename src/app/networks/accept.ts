@@ -98,7 +98,7 @@ function accept(state: Joined, mismatch: PinMismatch, name: string): Joined {
     const present = findPinMismatches(membership.map, before).filter(
       ({ claimed }) => claimed.peer === mismatch.claimed.peer,
     );
-    throw new MismatchChanged(name, present.map(describeDifference).join('; ') || 'what it is known by');
+    throw new MismatchChanged(name, present.map(describeDifference).join('; ') || 'it matches its pin now');
   }
   const { map, pins } = reapplyPins(
     { map: membership.map, pins: before },

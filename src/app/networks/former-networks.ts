@@ -83,7 +83,7 @@ export async function finishLeaving(tools: Tools, left?: readonly FormerMembersh
       await tools.store.lock(() => dropFormer(tools, [former]));
       const facts = { url: service.url, network: network.name, peer: peer.name };
       tools.log.info(facts, 'the peer of a former network is removed');
-      tools.progress(`${peer.name} is out of network ${network.name}, which this host left`);
+      tools.progress(`${peer.name} was removed from network ${network.name}, which this host left`);
     } catch (error) {
       if (!(error instanceof CpnError)) throw error;
       if (error instanceof Unreachable) unreachable.add(service.url);
@@ -169,5 +169,5 @@ export function describeFormer({ network, peer, service, accessToken }: FormerMe
     accessToken === null
       ? 'a join into that network replaces it, and "cpn peer remove" takes it out'
       : `the next "cpn run", join, reconcile or leave that reaches ${service.url} removes it`;
-  return `${peer.name} stays in network ${network.name}, which this host left: ${removal}; "cpn leave --forget" drops what is kept for that`;
+  return `${peer.name} stays in network ${network.name}, which this host left: ${removal}; "cpn leave --forget" drops its stored identity`;
 }

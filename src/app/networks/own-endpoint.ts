@@ -36,7 +36,7 @@ export async function findOwnEndpoint(
   }
   if (isPrivate(hostPrefix(source)) && destination !== undefined && !isPrivate(hostPrefix(destination))) {
     throw new WrongUsage(
-      `--endpoint auto found ${source}, a private address, while ${name} is a public one: peers elsewhere cannot dial it; name what they can with --endpoint HOST:PORT, or leave it out behind NAT`,
+      `--endpoint auto found ${source}, a private address, while ${name} is a public one: peers elsewhere cannot dial it; name a public one with --endpoint HOST:PORT, or leave it out behind NAT`,
     );
   }
   return { host: source, port: options.listenPort ?? defaultPort };

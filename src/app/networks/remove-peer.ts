@@ -37,7 +37,7 @@ export async function tryRemoval(tools: Tools, state: State): Promise<string | n
       const isRemoved = await service.removePeer(access.network, peer.id, access.token);
       return isRemoved || !(await isListed(service, access, state));
     });
-    return isGone ? null : `${state.service.url} confirms no removal: perhaps it does not know how to remove peers`;
+    return isGone ? null : `${state.service.url} did not confirm the removal: it may not support the removal of peers`;
   } catch (error) {
     // The token of a removed peer is refused: an earlier, interrupted leave got this far.
     if (accessToken !== null && isTokenVoid(error)) return null;

@@ -40,7 +40,7 @@ export async function findNetworkAt(tools: Tools, state: Joined, service: Servic
   const { interface: link, membership } = state;
   const access = accessOf(state);
   if (access === null) {
-    throw new CannotMove(link, service.url, 'cannot be asked without a token, and this host has none', joinAgain);
+    throw new CannotMove(link, service.url, 'requires a token, and this host has none', joinAgain);
   }
   tools.progress(`reading from ${service.url} network ${membership.map.name}`);
   const features = await readFeatures(tools, { service, features: null });
@@ -52,7 +52,7 @@ export async function findNetworkAt(tools: Tools, state: Joined, service: Servic
     const what = `reading network ${membership.map.name} (${access.network}) at ${service.url}`;
     const since = `if this host joined after that data was copied, "cpn leave ${link}", and join there with a new key`;
     const remedy = `nothing was changed: ${checkUrl}; ${since}; ${sent}`;
-    throw new Refused(error.status, what, 'it does not know this host', remedy);
+    throw new Refused(error.status, what, 'it does not list this host', remedy);
   });
   if (map === null || map.id !== membership.map.id) {
     throw new CannotMove(link, service.url, `has no network ${access.network}`, `${checkUrl}; ${sent}`);
@@ -77,9 +77,9 @@ export async function findNetworkAt(tools: Tools, state: Joined, service: Servic
 function describeSent({ interface: link, membership }: Joined, { url }: ServiceAddress): string {
   const voids =
     membership.accessToken === null
-      ? '"cpn token revoke" makes it void'
-      : `to make it void, "cpn leave ${link}" and join again, or let an admin remove the peer`;
-  return `the token of this host was sent to ${url}: if you do not trust that one, ${voids}`;
+      ? 'revoke it with "cpn token revoke"'
+      : `to revoke it, "cpn leave ${link}" and join again, or ask an admin to remove the peer`;
+  return `the token of this host was sent to ${url}: if you do not trust that URL, ${voids}`;
 }
 
 const checkUrl = 'check that the URL is that of the same control plane, with its data';

@@ -185,7 +185,7 @@ function warnOfPort(
   if (endpoint === null || listenPort === null || listenPort === endpoint.port) return;
   if (known.options.listenPort !== endpoint.port) return;
   const { interface: link } = known;
-  const remedy = `unless a router forwards one to the other, "cpn set ${link} --endpoint ${endpoint.host}:${listenPort}" puts it right`;
+  const remedy = `unless a router forwards one to the other, "cpn set ${link} --endpoint ${endpoint.host}:${listenPort}" corrects it`;
   tools.warn(`peers dial ${formatEndpoint(endpoint)}, and ${link} listens on ${listenPort} now; ${remedy}`);
 }
 

@@ -17,7 +17,7 @@ import type { Tools } from '../tools.ts';
 export function refuseUnfixedPort({ openFirewall, listenPort }: Options): void {
   if (!openFirewall || listenPort !== null) return;
   throw new WrongUsage(
-    '--open-firewall opens the port that others dial, and none is named; add --endpoint HOST:PORT or --listen-port PORT, or --no-open-firewall',
+    '--open-firewall needs the port that peers dial; add --endpoint HOST:PORT or --listen-port PORT, or --no-open-firewall',
   );
 }
 
@@ -35,11 +35,13 @@ export async function preparePorts(
   const ask = async (each: number) => (await tools.host.portStates?.(link, each, underlay.uplinks)) ?? [];
   const states = port === null ? [] : await ask(port);
   if (port !== null && states.length === 0) {
-    tools.warn(`neither ufw nor firewalld is on at this host: there is nothing that --open-firewall could open`);
+    tools.warn(`neither ufw nor firewalld is active on this host: --open-firewall has no effect`);
   }
   for (const { at, is } of states) {
     if (is !== 'refused') continue;
-    tools.warn(`${at.by} has a rule that refuses UDP to port ${at.port}, which stays; take it away to let it in`);
+    tools.warn(
+      `a rule of ${at.by} refuses UDP to port ${at.port}, and cpn does not change it; remove it so that peers can dial this host`,
+    );
   }
   const previous: PortState[] = [];
   for (const each of new Set(ours.map((at) => at.port))) if (each !== port) previous.push(...(await ask(each)));

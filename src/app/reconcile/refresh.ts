@@ -225,7 +225,7 @@ function refuseNewAddress(state: Joined, map: NetworkMap): void {
   const own = findOwnPeer(map, state);
   const { address } = membership.peer;
   if (own === undefined || own.address === address) return;
-  const remedy = 'the tunnel stays as it is; ask an admin why, and to take the new address leave and join again';
+  const remedy = 'the tunnel stays as it is; ask an admin why; to use the new address, leave and join again';
   throw new BadReply(service.url, `lists this host with ${own.address}, and it joined with ${address}`, remedy);
 }
 
@@ -260,7 +260,7 @@ async function refuseNewRange(
   });
   const reason = findRangeRefusal(cidr, constraints);
   if (reason === null) return;
-  const remedy = `the tunnel stays as it is; ask an admin why, and where that is meant to be, "cpn set ${link} --allow-route ${cidr}" lets it through`;
+  const remedy = `the tunnel stays as it is; ask an admin why; if this is intended, "cpn set ${link} --allow-route ${cidr}" accepts it`;
   throw new BadReply(service.url, `moves network ${name} from ${known.cidr} to ${cidr}, which ${reason}`, remedy);
 }
 
@@ -271,7 +271,7 @@ async function refuseNewRange(
 function refuseUnusableSelf(state: Joined, map: NetworkMap): void {
   const own = findOwnSkipped(map, state);
   if (own === undefined) return;
-  const remedy = 'the tunnel stays as it is; ask an admin to put it right';
+  const remedy = 'the tunnel stays as it is; ask an admin to correct it';
   throw new BadReply(state.service.url, `has an entry for this host that cannot be used: ${own.reason}`, remedy);
 }
 

@@ -72,7 +72,7 @@ export async function advanceRotation(
   const asking = queryAll(tools, next.interface, confirmingPeers);
   if (!isRotating(next)) return finishRollback(tools, asking, confirming);
   const isAnswerable = (await asking.find()).length > 0;
-  if (isAnswerable) tools.progress('waiting for a peer to answer to the new key');
+  if (isAnswerable) tools.progress('waiting for a peer to complete a handshake with the new key');
   const answered = isAnswerable ? await awaitHandshakes(tools, asking, confirming) : null;
   const ended = await lock(() => end(tools, next, answered !== null || !isAnswerable, confirming));
   if (ended === null || isRotating(ended)) return null;
@@ -246,7 +246,7 @@ async function abandon(tools: Tools, state: Rotating): Promise<Joined> {
 async function rollBack(tools: Tools, state: Rotating): Promise<Joined> {
   const { rotation, keySerial, interface: link } = state;
   const { keyPair, wayBack } = rotation;
-  tools.progress(`going back to the old key of ${link}`, 'open');
+  tools.progress(`restoring the old key of ${link}`, 'open');
   try {
     await registerKey(tools, state, keyPair.publicKey, wayBack);
   } catch (error) {
@@ -254,7 +254,7 @@ async function rollBack(tools: Tools, state: Rotating): Promise<Joined> {
     if (error instanceof Unreachable) {
       // If nothing was sent, the new key is still listed, and an answer to it still counts.
       if (!error.delivered) await tools.store.write({ ...state, rotation: { ...rotation, phase: 'confirming' } });
-      throw new RotationPending(link, `no peer answered to the new key, and ${error.message}`, error);
+      throw new RotationPending(link, `no peer completed a handshake with the new key, and ${error.message}`, error);
     }
     const listed = await readListedKey(tools, state);
     if (listed !== keyPair.publicKey) {

@@ -41,7 +41,7 @@ export async function beginRotation(
   if (accessOf(state) === null) throw cannotQuery(state);
   const self = findOwnPeer(state.membership.map, state);
   if (self === undefined || self.unlisted) {
-    throw new CannotRotate(link, `${service.url} does not list this host`, 'no other host would learn of a new key');
+    throw new CannotRotate(link, `${service.url} does not list this host`, 'other hosts would not receive a new key');
   }
   const planned = await evaluateNetwork(tools, state);
   const applied = await applyKnownMap(tools, planned, state, confirming);
@@ -61,5 +61,5 @@ export async function beginRotation(
   await tools.store.write(begun);
   if (tools.store.isOnDisk(link)) return begun;
   await tools.store.write(applied);
-  throw new CannotRotate(link, 'the disk does not take the new one', 'see "cpn doctor", and try again');
+  throw new CannotRotate(link, 'the new key cannot be saved', 'check the disk with "cpn doctor", and try again');
 }

@@ -48,7 +48,7 @@ export class FeatureFollower implements PassListener {
       if (description === null) return usualRest;
       const { features, etag } = description;
       if (await saveFeatures(this.#tools, this.#link, features)) {
-        log.info({ ...facts, features }, 'the service describes other features');
+        log.info({ ...facts, features }, 'the features of the service changed');
         this.#onChange();
       }
       this.#etag = etag;

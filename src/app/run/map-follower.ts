@@ -281,7 +281,7 @@ export class MapFollower implements PassListener {
 
   #readWholeMaps(): void {
     this.#wholeMapsUntil = this.#tools.monotonic() + retryAfterGateway;
-    this.#tools.log.warn({ interface: this.#link }, 'a gateway refuses changes alone; whole maps are read instead');
+    this.#tools.log.warn({ interface: this.#link }, 'a gateway refuses deltas; whole maps are read instead');
   }
 
   #pause(): number {

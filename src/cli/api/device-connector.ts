@@ -22,7 +22,7 @@ export async function findConnector(input: Input, admin: AdminService, network: 
   const isDialled = network.peers.some(({ endpoint }) => endpoint !== null);
   if (!isDialled && via !== 'connectors')
     throw new WrongUsage(
-      `no peer of ${network.name} has an endpoint, so that the device reaches none; ${giveEndpoint(network)}`,
+      `no peer of ${network.name} has an endpoint, so the device can reach no peer; ${giveEndpoint(network)}`,
     );
   if (via === 'all') return null;
   if (connectors.length === 0) {
@@ -43,7 +43,7 @@ function pick(connectors: readonly Peer[], named: string, network: Network): Pee
   if (found !== undefined) return found;
   const known = connectors.map(({ id, name }) => `${quote(name)} (${id})`).join(', ') || 'none';
   throw new WrongUsage(
-    `--connector ${quote(named)} is no connector of ${network.name} that has an endpoint and relays; there are: ${known}`,
+    `--connector ${quote(named)} is not a connector of ${network.name} that has an endpoint and relays; there are: ${known}`,
   );
 }
 

@@ -27,7 +27,7 @@ const databaseFlag: Flag = {
   summary: 'use PostgreSQL: postgres://USER@HOST/NAME, or file:PATH of a file that holds the URL',
 };
 
-const presenceSummary = 'how long it is kept when each host was last seen; 0 keeps none';
+const presenceSummary = 'how long the control plane stores when each host was last seen; 0 stores nothing';
 
 export const serveControlPlane: Command = {
   name: 'control-plane serve',

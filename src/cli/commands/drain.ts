@@ -43,8 +43,7 @@ export const drain: Command = {
     const last = undo ? [] : await findLastConnectors(tools, network, down);
     const sessions = down && !input.switch('yes') ? await describeSessions(tools, network) : null;
     const losses = [...(last.length > 0 ? [`${describeLast(last)}.`] : []), ...(sessions === null ? [] : [sessions])];
-    if (losses.length > 0 && !(await confirm(`${losses.join(' ')} Drain all the same?`, input)))
-      return exitCodes.failed;
+    if (losses.length > 0 && !(await confirm(`${losses.join(' ')} Drain anyway?`, input))) return exitCodes.failed;
     const reports = undo ? await undoDrain(tools, network) : await drainNetworks(tools, network, { timeout, down });
     return show(reports, timeout, input);
   },

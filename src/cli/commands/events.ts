@@ -47,7 +47,10 @@ export const events: Command = {
   flags: {
     ...apiFlags,
     ...wideFlag,
-    json: { kind: 'switch', summary: 'print one JSON document on stdout, and nothing else; with --follow, one a line' },
+    json: {
+      kind: 'switch',
+      summary: 'print one JSON document on stdout, and nothing else; with --follow, one per line',
+    },
     follow: { kind: 'switch', summary: 'print new events as they come, until interrupted' },
     limit: { kind: 'text', value: '1..10000', summary: 'number of events', byDefault: String(usualLimit) },
     after: { kind: 'text', value: 'ID', summary: 'only events after this one; default: the newest ones' },

@@ -51,7 +51,7 @@ export const createKey: Command = {
     };
     const { admin: service, address } = await openAdminAt(input);
     if (request.peer_expires_in_hours !== undefined && !(await service.describes('key-peer-expiry'))) {
-      throw new WrongUsage('this control plane cannot let the peers of a key expire; leave --peer-expires out');
+      throw new WrongUsage('this control plane does not support the expiry of peers; leave out --peer-expires');
     }
     const network = await findNetwork(service, input.argument('network') ?? '');
     const key = await service.createKey(network, request);

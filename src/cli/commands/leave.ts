@@ -107,7 +107,7 @@ async function refuseCloned({ store }: Pick<Tools, 'store'>, links: readonly str
   for (const link of links) {
     if ((await store.readNotes(link)).sync.clonedSince === undefined) continue;
     throw new WrongUsage(
-      `another host has the identity of ${link}, and would be out of its network too; "cpn leave ${link} --keep-peer" removes it from this host alone, --yes takes the peer out for both`,
+      `another host uses the identity of ${link}, and would lose its network too; "cpn leave ${link} --keep-peer" removes it from this host alone, --yes takes the peer out for both`,
     );
   }
 }

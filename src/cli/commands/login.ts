@@ -106,7 +106,7 @@ async function obtainToken(input: Input, reached: ServiceAddress): Promise<Login
       throw new WrongUsage(`--${surplus} and --token-file exclude each other; give a password or a token`);
     }
     const value = await readToken(`file:${tokenFile}`, 'the personal token');
-    const remedies = { 401: `give --token-file a token that "cpn token create" made, instead of that in ${tokenFile}` };
+    const remedies = { 401: `give --token-file a token that "cpn token create" made, not the one in ${tokenFile}` };
     return { value, expiresAt: null, email: null, remedies };
   }
   const email = input.text('email') ?? (await askEmail());

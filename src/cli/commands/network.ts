@@ -81,7 +81,7 @@ export const showNetwork: Command = {
       ),
     );
     if (network.map_max_age_seconds !== undefined) {
-      print(`\nlongest age of a map on connectors: ${describeSeconds(network.map_max_age_seconds)}`);
+      print(`\nmaximum age of a map on connectors: ${describeSeconds(network.map_max_age_seconds)}`);
     }
     print(`\n${peerTable(network.peers, health, new Date(), outdated)}`);
     warnOutdated(network, outdated);

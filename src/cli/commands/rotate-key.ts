@@ -38,7 +38,7 @@ function describeHeld(held: readonly HeldKey[]): string {
   const losses = held.map(({ interface: link, dialling }) => {
     return `${link}: devices that dial this connector alone (${listNames(dialling)}) lose the network, and need a new profile`;
   });
-  return `${losses.join('; ')}. Rotate all the same?`;
+  return `${losses.join('; ')}. Rotate anyway?`;
 }
 
 function describeReport({ interface: link, state, answered, failure }: RotationReport) {

@@ -43,7 +43,7 @@ export const set: Command = {
     const isDry = input.switch('dry-run');
     const losses = await findSecretLosses(tools, network, changes);
     if (losses !== null && isDry) warn(describeLosses(losses));
-    if (losses !== null && !isDry && !(await confirm(`${describeLosses(losses)} Change it all the same?`, input)))
+    if (losses !== null && !isDry && !(await confirm(`${describeLosses(losses)} Change it anyway?`, input)))
       return exitCodes.failed;
     const report = isDry
       ? await planOptions(tools, network, changes)

@@ -41,7 +41,7 @@ async function ask({ question, hint, validate, isYes }: YesNoQuestion, input: In
   if (input.switch('yes')) return true;
   if (!hasTerminal())
     throw new WrongUsage(
-      `${printable(question)} There is no terminal for the answer, and nothing was done; to do it, add --yes`,
+      `${printable(question)} There is no terminal to confirm on, and nothing was done; to confirm, add --yes`,
     );
   // The library's confirm prompt interprets single letters, such as h, j, k and l, as navigation
   // keys.

@@ -90,12 +90,12 @@ export function checkToken(token: Secret, what: string): Secret {
 function describeFault(text: string): string | null {
   // A key is its prefix and 43 characters.
   const isTwo = /(?:^|[^\w-])(cp[nptu]_).*[^\w-]\1/su.test(text) || /^(cp[nptu]_)[\w-]{43}\1./.test(text);
-  if (isTwo) return 'is two keys or more';
+  if (isTwo) return 'contains more than one key';
   if (/^[\w.~+/=|:-]+$/.test(text)) return null;
   if (/^(["'`]).*\1$/su.test(text)) return 'is in quotation marks';
   const [unseen] = /[^\P{C}\s]|\u3164/u.exec(text) ?? [];
   if (unseen !== undefined) return `has an invisible character (${codePointOf(unseen)})`;
-  return /\s/.test(text) ? 'has a blank in it' : 'has a character that no key has';
+  return /\s/.test(text) ? 'contains a space' : 'has a character that is not valid in a key';
 }
 
 const codePointOf = (character: string): string =>

@@ -33,7 +33,7 @@ export async function awaitPending(service: AdminService, network: Id, seconds: 
   } catch (error) {
     // The peer has left the map regardless.
     if (!(error instanceof CpnError)) throw error;
-    warn(`which hosts have applied it is not known: ${error.message}`);
+    warn(`the hosts that have applied it are unknown: ${error.message}`);
     return null;
   }
 }

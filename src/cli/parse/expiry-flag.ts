@@ -40,6 +40,6 @@ export function readExpiry(input: Input, now: Date): string | null | undefined {
 export async function requireExpiry(service: AdminService): Promise<void> {
   if (await service.describes('peer-expiry')) return;
   throw new WrongUsage(
-    'this control plane cannot let a peer expire; leave --expires out, and remove the peer when it is time',
+    'this control plane does not support the expiry of peers; leave out --expires, and remove the peer when its time is up',
   );
 }

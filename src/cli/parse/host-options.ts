@@ -91,13 +91,13 @@ export const optionFlags = {
   'strict-tunnel': {
     option: 'strictTunnel',
     kind: 'switch',
-    summary: 'full tunnel only: other routes of this host, such as those of DHCP, take nothing from it',
+    summary: 'full tunnel only: ignore other routes of this host, such as those of DHCP',
     byDefault: 'no',
   },
   'allow-ipv6-outside': {
     option: 'allowIpv6Outside',
     kind: 'switch',
-    summary: 'full tunnel only: let IPv6 out past the tunnel, instead of rejecting it',
+    summary: 'full tunnel only: let IPv6 bypass the tunnel, instead of rejecting it',
     byDefault: 'no',
   },
   'allow-route': {

@@ -9,7 +9,7 @@ export const maxAgeFlag: Flags = {
     kind: 'text',
     value: 'TIME',
     summary:
-      'connectors relay and serve nothing after this time without the control plane, such as 24h or 7d; "off": no bound',
+      'connectors stop relaying and serving after this time without the control plane, such as 24h or 7d; "off": no limit',
     choices: ['off'],
   },
 };
@@ -30,5 +30,5 @@ export function readMaxAge(input: Input): number | null | undefined {
 /** Refuses if the service does not describe a maximum age: it would ignore the field. */
 export async function requireMaxAge(service: AdminService): Promise<void> {
   if (await service.describes('network-map-age')) return;
-  throw new WrongUsage('this control plane cannot bound the age of maps; leave --max-age out');
+  throw new WrongUsage('this control plane does not support a maximum age of maps; leave out --max-age');
 }

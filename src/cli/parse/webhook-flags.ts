@@ -10,7 +10,7 @@ export const webhookFlags: Flags = {
     kind: 'text',
     value: 'PATH',
     summary:
-      'file that holds only the secrets that sign them, one a line, as whsec_ and base64; must not be readable by others',
+      'file that holds only the secrets that sign them, one per line, as whsec_ and base64; must not be readable by others',
   },
   'webhook-events': { kind: 'list', value: 'TYPE[,TYPE]', summary: 'types of events to send; default: all' },
   'webhook-allow': {

@@ -16,7 +16,7 @@ export interface ExportedFile {
 /** One file. For systemd-networkd two, the file with the keys first. */
 export type ExportedFiles = readonly [ExportedFile, ...ExportedFile[]];
 
-const banner = '# Exported by cpn: the network as it was then, which follows no change of it.';
+const banner = '# Exported by cpn: the network as it was then; later changes are not applied.';
 
 /**
  * Exports a tunnel for another program, with this interface name. Leaves out the mark on

@@ -118,7 +118,7 @@ class SectionReader implements Sections {
   #keep({ values }: ProvidedSection, key: string, value: ProvidedValue): void {
     const before = values.get(key) ?? [];
     if (before.length > 0 && ![...lists, ...ignored].includes(key))
-      this.#remarks.add(`line ${value.line} has ${key} once more, and the last one counts`);
+      this.#remarks.add(`line ${value.line} repeats ${key}; the last one counts`);
     before.push(value);
     values.set(key, before);
   }
@@ -160,7 +160,7 @@ function describeUnused(key: string, line: number): string {
   const lower = key.toLowerCase();
   if (hooks.includes(lower))
     return `${key} of line ${line} is a hook, and hooks are never run and not written to the file`;
-  if (lower === 'saveconfig') return `${key} of line ${line} is not used: the file holds what the service says`;
+  if (lower === 'saveconfig') return `${key} of line ${line} is not used: cpn writes the file`;
   return `${key} of line ${line} is not known, and skipped`;
 }
 

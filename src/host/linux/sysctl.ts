@@ -54,7 +54,7 @@ export async function promoteSecondaries(link: string): Promise<void> {
  */
 function pathOf(key: string): string {
   if (!/^net(\.[a-zA-Z0-9_][a-zA-Z0-9_/-]*)+$/.test(key)) {
-    throw new InvalidValue('sysctl', key, 'is not a key of the network', 'write it like net.ipv4.ip_forward');
+    throw new InvalidValue('sysctl', key, 'is not a sysctl of the network', 'write it like net.ipv4.ip_forward');
   }
   return `/proc/sys/${key.replaceAll(/[./]/g, (each) => (each === '.' ? '/' : '.'))}`;
 }

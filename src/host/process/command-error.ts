@@ -24,7 +24,7 @@ export function formatCommand(tool: string, args: readonly string[]): string {
 /** Why a tool failed, in one line: the exceeded limit, or else its error output `stderr`. */
 export function describeFailure(result: ProcessResult, stderr: string, limits: RunLimits): string {
   const { timedOut, isMaxBuffer, exitCode, signal, code } = result;
-  if (timedOut) return `no end within ${limits.deadlineMs} ms`;
+  if (timedOut) return `timed out after ${limits.deadlineMs} ms`;
   if (isMaxBuffer) return `${tooLong} ${limits.maxOutput / 1024 / 1024} MiB`;
   if (stderr !== '') return stderr;
   return exitCode === undefined ? (signal ?? code ?? 'it could not be started') : '';

@@ -43,7 +43,7 @@ export async function runInShell(
         ending.exitCode ?? null,
         describeFailure({ timedOut: false, isMaxBuffer: false, ...ending }, stderr, limits),
       );
-    if (answer === null) throw fail({ signal: 'the shell that ran it was ended' });
+    if (answer === null) throw fail({ signal: 'the shell that ran it was killed' });
     const { exitCode, stdout, stderr } = answer;
     if (exitCode === null) throw fail({ timedOut: true });
     if (exitCode !== 0 && !allowExitCodes.includes(exitCode)) {

@@ -62,21 +62,25 @@ function parsePeer(line: string): ActualPeer {
 function readEndpoint(text: string): SocketEndpoint {
   const [, inBrackets, plain, port] = /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text) ?? [];
   const host = readAddress(inBrackets ?? plain ?? '');
-  if (host === null) throw new InvalidValue('endpoint', text, 'is none that wg prints');
+  if (host === null) throw new InvalidValue('endpoint', text, 'is not in the format of wg');
   return { host, port: Number(port) };
 }
 
 function readMark(text: string): number {
-  if (!/^0x[0-9a-f]{1,8}$/.test(text)) throw new InvalidValue('fwmark', text, 'is none that wg prints');
+  if (!/^0x[0-9a-f]{1,8}$/.test(text)) throw new InvalidValue('fwmark', text, 'is not in the format of wg');
   return Number(text);
 }
 
 function readNumber(text: string): number {
-  if (!/^\d{1,20}$/.test(text)) throw new InvalidValue('number', text, 'is none that wg prints');
+  if (!/^\d{1,20}$/.test(text)) throw new InvalidValue('number', text, 'is not in the format of wg');
   return Number(text);
 }
 
 /** The error omits the line, which may contain the private key. */
 function notADump(what: string): InvalidValue {
-  return new InvalidValue('wg show dump', undefined, `has another number of fields for ${what} than wg(8) says`);
+  return new InvalidValue(
+    'wg show dump',
+    undefined,
+    `has an unexpected number of fields for ${what}, according to wg(8)`,
+  );
 }

@@ -114,7 +114,11 @@ export function digestDevices(text: string): Digests {
     else if (fields.length === peerFields && known !== undefined) known.push(describePeer(fields));
     // The error omits the line, which may contain a private key.
     else
-      throw new InvalidValue('wg show all dump', undefined, 'has a line with another number of fields than in wg(8)');
+      throw new InvalidValue(
+        'wg show all dump',
+        undefined,
+        'has a line with an unexpected number of fields, according to wg(8)',
+      );
   }
   return new Map([...links].map(([link, lines]) => [link, digest(lines)]));
 }

@@ -28,7 +28,7 @@ async function configureDevice(run: Run, step: ConfigureDevice): Promise<void> {
     // Without a control socket, wg falls back to netlink, whose error misleads on a kernel without
     // WireGuard.
     if (!(error instanceof CommandFailed) || !/Protocol not supported/.test(stderrOf(error))) throw error;
-    const ended = `the program that is ${step.link} has ended; wireguard-go does so where its user has no inotify instances left (sysctl fs.inotify.max_user_instances)`;
+    const ended = `the userspace process of ${step.link} exited; wireguard-go exits if its user has no inotify instances left (sysctl fs.inotify.max_user_instances)`;
     throw new CommandFailed('wg addconf', error.facts.exitCode as number | null, `${stderrOf(error).trim()}; ${ended}`);
   }
 }

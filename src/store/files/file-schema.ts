@@ -53,7 +53,7 @@ export function parseAs<Schema extends v.GenericSchema>(schema: Schema, value: u
   try {
     const { success, output, issues } = v.safeParse(schema, value, { abortEarly: true });
     if (success) return output;
-    throw new SyntaxError(`${String(issues[0].path?.[0].key ?? 'it')} has another form`);
+    throw new SyntaxError(`${String(issues[0].path?.[0].key ?? 'it')} has an unexpected form`);
   } catch (error) {
     if (!(error instanceof InvalidValue)) throw error;
     throw new SyntaxError(`a field ${error.rule}`);

@@ -27,7 +27,7 @@ export type OnExposure = (trouble: string) => void;
 /** @throws UnreadableFile if another user may have written the file */
 export function refuseForeign(path: string, { mode, uid }: Stats): void {
   if (!isTrusted(uid)) {
-    throw new UnreadableFile(path, `belongs to user ${uid}`, `see what it holds, then type: chown root ${path}`);
+    throw new UnreadableFile(path, `belongs to user ${uid}`, `check its content, then type: chown root ${path}`);
   }
   if ((mode & 0o022) !== 0) {
     const problem = `can be written by others (mode ${formatMode(mode)})`;
@@ -47,15 +47,15 @@ export async function secureFolder(path: string, isShared: boolean, onExposure: 
   const looks = await touch('read', path, async () => [lstatSync(path), statSync(path)]);
   const stranger = looks.find(({ uid }) => !isTrusted(uid));
   if (stranger) {
-    throw new NotOurs(`the folder of user ${stranger.uid}`, path, 'see who made it, and remove it or name another');
+    throw new NotOurs(`the folder of user ${stranger.uid}`, path, 'check who made it, and remove it or name another');
   }
   const folder = looks[1];
   if (folder === undefined || !isOpenFolder(folder)) return;
   const { mode } = folder;
   const open = `others could write in ${path} (mode ${formatMode(mode)})`;
-  if (isShared) return onExposure(`${open}, and wg-quick runs what is there as root; type: chmod go-w ${path}`);
+  if (isShared) return onExposure(`${open}, and wg-quick runs commands from there as root; type: chmod go-w ${path}`);
   await touch('write', path, () => chmod(path, mode & 0o7755));
-  onExposure(`${open}; it is closed to them now`);
+  onExposure(`${open}; cpn has closed it`);
 }
 
 /** A file that may hold secrets. Its content is trusted only if `isOwn`: only cpn writes it. */
@@ -78,7 +78,7 @@ export async function closeFile({ path, isOwn }: Guarded, onExposure: OnExposure
   if (found === null) return;
   await replaceFile(path, found.text);
   onExposure(
-    `others could read ${path} (mode ${formatMode(found.mode)}), which holds secrets; it is closed to them now, but change what another user may have read`,
+    `others could read ${path} (mode ${formatMode(found.mode)}), which holds secrets; cpn has closed it, but replace each secret that another user may have read`,
   );
 }
 

@@ -14,7 +14,7 @@ const mostBytes = 64 * 1024 * 1024;
  * times as long as the call itself.
  *
  * @param allow codes of the operating system that the caller handles
- * @throws UnreadableFile if it is no regular file
+ * @throws UnreadableFile if it is not a regular file
  * @throws DiskFailed
  */
 export async function withRegular<T>(
@@ -28,7 +28,7 @@ export async function withRegular<T>(
     try {
       const stats = fstatSync(file);
       // Reading a folder fails with its own error.
-      if (!stats.isFile() && !stats.isDirectory()) throw irregular(path, 'is no regular file');
+      if (!stats.isFile() && !stats.isDirectory()) throw irregular(path, 'is not a regular file');
       if (stats.size > mostBytes) throw irregular(path, `is larger than ${mostBytes / 1024 / 1024} MiB`);
       return work(file, stats);
     } finally {
@@ -40,7 +40,7 @@ export async function withRegular<T>(
   } catch (error) {
     const code = codeOf(error);
     if (code === 'ELOOP') throw irregular(path, 'is a symbolic link, which is not followed');
-    if (code === 'ENXIO') throw irregular(path, 'is no regular file');
+    if (code === 'ENXIO') throw irregular(path, 'is not a regular file');
     throw error;
   }
 }

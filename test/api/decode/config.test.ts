@@ -139,7 +139,7 @@ describe('other settings of a text', () => {
       '10.77.0.9/32',
       '10.77.0.10/32',
     ]);
-    expect(said?.remarks).toEqual([expect.stringContaining('Table = off: no routes')]);
+    expect(said?.remarks).toEqual([expect.stringContaining('Table = off: only routes')]);
   });
 
   test('is reported up to a readable length', () => {
@@ -264,13 +264,8 @@ describe('what wg-quick and wg take', () => {
   });
 
   test.each([
-    [
-      'endpoint',
-      'PersistentKeepalive = 25',
-      'Endpoint = 203.0.113.7:7',
-      'line 12 has Endpoint once more, and the last',
-    ],
-    ['preshared key', 'PersistentKeepalive = 25', `PresharedKey = ${keyOf(9)}`, 'line 12 has PresharedKey once more'],
+    ['endpoint', 'PersistentKeepalive = 25', 'Endpoint = 203.0.113.7:7', 'line 12 repeats Endpoint; the last'],
+    ['preshared key', 'PersistentKeepalive = 25', `PresharedKey = ${keyOf(9)}`, 'line 12 repeats PresharedKey'],
     ['MTU', 'PrivateKey = <YOUR_PRIVATE_KEY>', 'MTU = 1280', null],
     ['port', 'MTU = 1380', 'ListenPort = 1\r\nListenPort = 2', null],
     ['[Interface]', '[Peer]\r\n', '[Interface]\r\nDNS = 10.77.0.1\r\n[Peer]\r\n', 'line 14 begins another [Interface]'],

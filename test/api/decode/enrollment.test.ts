@@ -149,7 +149,7 @@ describe('an enrolment that cannot be read is refused', () => {
     [
       'with another entry for the key of this host in the map',
       enrollmentBody({ network: networkBody({ peers: [peerBody(1), peerBody(2, { public_key: keyOf(1) })] }) }),
-      'whose entry for this host cannot be used: its public key is that of another peer too',
+      'whose entry for this host cannot be used: another peer has the same public key',
     ],
     ['with a bad token', enrollmentBody({ access_token: 'canary\r\nx: y' }), 'access_token is not a token'],
     ['with an empty token', enrollmentBody({ access_token: '' }), 'access_token is not a token'],

@@ -222,7 +222,7 @@ describe('a wrong value is refused by the path of its field, and not repeated', 
   });
 
   test('that of another network', () => {
-    expect(refusalOf(networkBody({ id: 8 }))).toContain('network.id is not that of the network asked for');
+    expect(refusalOf(networkBody({ id: 8 }))).toContain('network.id is not that of the requested network');
     expect(decode(networkBody({ id: '7' })).id).toBe('7');
   });
 
@@ -242,7 +242,7 @@ describe('a wrong value is refused by the path of its field, and not repeated', 
     ['address', { address: '10.77.0.1/32' }],
   ])('two peers with one %s: %j', (field, changes) => {
     const { peers, skipped } = decode(withPeer(changes));
-    const reason = `its ${field.replace('_', ' ')} is that of another peer too`;
+    const reason = `another peer has the same ${field.replace('_', ' ')}`;
     expect({ peers, skipped }).toMatchObject({ peers: [], skipped: [{ id: 1, reason }, { reason }] });
   });
 });

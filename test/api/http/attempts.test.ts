@@ -65,7 +65,10 @@ describe('a call', () => {
     const busy = json(503, {}, { 'retry-after': '10' });
     expect((await call([busy, busy, done])).asked).toHaveLength(3);
     const { asked, failure } = await call([busy, busy, busy, done]);
-    expect([asked.length, failure?.message]).toEqual([3, expect.stringContaining('would come too late')]);
+    expect([asked.length, failure?.message]).toEqual([
+      3,
+      expect.stringContaining('no time is left for another attempt'),
+    ]);
     expect((await call([[25, json(503, {}, { 'retry-after': '4' })], done])).asked).toHaveLength(2);
     expect((await call([[26, json(503, {}, { 'retry-after': '4' })], done])).asked).toHaveLength(1);
   });

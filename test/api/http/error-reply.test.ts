@@ -70,8 +70,8 @@ describe('a refusal', () => {
     [401, 'cpn key create'],
     [403, 'cpn key create'],
     [404, '--api'],
-    [409, 'read what is there now, and repeat the change if it is still wanted'],
-    [413, 'send less'],
+    [409, 'read the present state, and repeat the change if it is still needed'],
+    [413, 'send a smaller request'],
     [422, 'correct these values'],
     [418, '--api'],
   ])('of an enrolment with %i tells to %s', async (status, remedy) => {

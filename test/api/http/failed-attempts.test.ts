@@ -8,16 +8,16 @@ const server = controlPlaneAt('https://cp.example.net', null);
 
 /** Each way in which no connection comes about: whether something is heard, and the words that a user sees. */
 const unconnected: [string, boolean, string, RegExp][] = [
-  ['ENOENT', false, 'there is no such socket (ENOENT)', /check the path/],
+  ['ENOENT', false, 'the socket does not exist (ENOENT)', /check the path/],
   ['EACCES', false, 'this user may not connect (EACCES)', /check its mode/],
   ['ECONNREFUSED', true, 'the connection was refused (ECONNREFUSED)', /check its address and port, and that it runs/],
-  ['ENOTFOUND', false, 'its name does not resolve (ENOTFOUND)', /how it is written/],
+  ['ENOTFOUND', false, 'its name does not resolve (ENOTFOUND)', /check its spelling/],
   ['EAI_AGAIN', false, 'the resolver does not answer (EAI_AGAIN)', /resolvers of this host/],
-  ['EHOSTUNREACH', false, 'there is no way to the host (EHOSTUNREACH)', /routes of this host/],
-  ['ENETUNREACH', false, 'there is no way to its network (ENETUNREACH)', /routes of this host/],
+  ['EHOSTUNREACH', false, 'there is no route to the host (EHOSTUNREACH)', /routes of this host/],
+  ['ENETUNREACH', false, 'its network is unreachable (ENETUNREACH)', /routes of this host/],
   ['ETIMEDOUT', false, 'the connection timed out (ETIMEDOUT)', /no firewall is in between/],
-  ['UND_ERR_CONNECT_TIMEOUT', false, 'no connection came about in 10 seconds', /no firewall is in between/],
-  ['EMFILE', false, 'the connection failed (EMFILE)', /try again, and see what "cpn doctor" says/],
+  ['UND_ERR_CONNECT_TIMEOUT', false, 'no connection within 10 seconds', /no firewall is in between/],
+  ['EMFILE', false, 'the connection failed (EMFILE)', /try again, and check this host with "cpn doctor"/],
 ];
 
 describe('a connection that does not come about', () => {
@@ -75,7 +75,7 @@ describe('a connection that ends', () => {
       [null, /set --api to an https/],
     ] as const) {
       const { message, outcome } = AttemptFailed.from(Object.assign(errorOf(code), { name }), false, at);
-      expect(message).toBe('what answers there does not speak HTTP');
+      expect(message).toBe('the reply is not HTTP');
       expect(outcome).toMatchObject({ retry: false, sent: true, perhapsDone: false, heard: true });
       expect(outcome.remedy).toMatch(remedy);
     }

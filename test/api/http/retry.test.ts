@@ -151,7 +151,7 @@ describe('reading a map', () => {
     const { url } = await listen(createServer((socket) => socket.end('SSH-2.0-OpenSSH_9.2\r\n')));
     const { options, sleeps } = unhurried();
     const failure = await failureOf(connectPeerService({ url, insecureHttp: false }, options).readMap(7, token, null));
-    expect(failure.message).toContain('does not speak HTTP');
+    expect(failure.message).toContain('the reply is not HTTP');
     expect(sleeps).toEqual([]);
   });
 });
@@ -192,7 +192,7 @@ describe.each(onceOnly)('%s', (name, path, ask, done) => {
       const { options, sleeps } = unhurried();
       const error = await failureOf(ask(connectAdminService(address, token, options)));
       expect(error).toBeInstanceOf(Unreachable);
-      expect(error.message).toContain('may have been carried out');
+      expect(error.message).toContain('it may have succeeded');
       expect(asked.map((one) => [one.method, one.path])).toEqual([['POST', path]]);
       expect(sleeps).toEqual([]);
     },
@@ -209,7 +209,7 @@ describe.each(onceOnly)('%s', (name, path, ask, done) => {
     const { options, sleeps } = unhurried({ attempts: 3 });
     const error = await failureOf(ask(connectAdminService(await unusedAddress(), token, options)));
     expect(error).toMatchObject({ name: 'Unreachable', delivered: false });
-    expect(error.message).not.toContain('may have been carried out');
+    expect(error.message).not.toContain('it may have succeeded');
     expect(sleeps).toHaveLength(2);
   });
 });
@@ -271,7 +271,7 @@ describe('Retry-After', () => {
     const failure = await failureOf(connectPeerService(address, options).readMap(7, token, null));
     expect(failure).toBeInstanceOf(Unreachable);
     expect(failure.message).toContain('429');
-    expect(failure.message).toContain('too late');
+    expect(failure.message).toContain('no time is left');
     expect(asked).toHaveLength(1);
     expect(sleeps).toEqual([]);
   });

@@ -67,7 +67,7 @@ describe('draining', () => {
     const [report] = await drainNetworks(tools, 'cpn0', { timeout: 10, down: true });
     expect(report).toMatchObject({
       idle: false,
-      traffic: '5.0 kB/s still come in on cpn0, from peer-2',
+      traffic: 'cpn0 still receives 5.0 kB/s, from peer-2',
       state: 'down',
     });
     expect(simulated.actual.link).toBeNull();

@@ -32,10 +32,12 @@ describe('the tunnel that is exported', () => {
     await tools.store.writeConfig('cpn0', text.replace('MTU', 'PostUp = touch /tmp/x\nMTU'));
     await expect(readTunnel(tools, undefined)).rejects.toMatchObject({
       name: 'UnreadableFile',
-      message: expect.stringMatching(/cpn0\.conf is not as cpn wrote it: .*; "cpn reconcile cpn0" writes it again/),
+      message: expect.stringMatching(
+        /cpn0\.conf was changed by another program: .*; "cpn reconcile cpn0" writes it again/,
+      ),
     });
     const gone = { ...tools.store, readConfig: async () => null };
-    await expect(readTunnel({ ...tools, store: gone }, 'cpn0')).rejects.toThrow('is not there');
+    await expect(readTunnel({ ...tools, store: gone }, 'cpn0')).rejects.toThrow('is missing');
   });
 
   it('must be named where there are several, and joined', async () => {

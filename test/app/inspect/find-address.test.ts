@@ -27,11 +27,11 @@ describe('what a person means by an address', () => {
   });
 
   it.each([
-    ['missing.example', /no name that its resolver knows/],
-    ['10.77.0.0/24', /no IP address/],
-    ['010.77.0.1', /no IP address/],
+    ['missing.example', /nor a name that resolves on this host/],
+    ['10.77.0.0/24', /neither an IP address/],
+    ['010.77.0.1', /neither an IP address/],
     ['fe80::1%eth0', /is not an IP address/],
-    ['', /no IP address/],
+    ['', /neither an IP address/],
   ])('is not %j', async (text, message) => {
     const simulated = await SimulatedHost.with(office);
     const failure = await findAddress(simulated.tools, [office], text).catch((error) => error);

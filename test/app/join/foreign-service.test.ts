@@ -265,7 +265,7 @@ describe('the daemon', () => {
     expect(conditions).toEqual([undefined, '"1"', '"1"']);
     expect((await tools.store.read('cpn0'))?.features).toEqual(['map-wait']);
     expect(changes).toMatchObject([
-      { facts: { features: ['map-wait'] }, message: 'the service describes other features' },
+      { facts: { features: ['map-wait'] }, message: 'the features of the service changed' },
     ]);
     const hours = rests.map((seconds) => Math.round(seconds / 3600));
     expect(hours).toEqual([1, 1, 1, 1, 0]);

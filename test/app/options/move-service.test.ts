@@ -107,7 +107,7 @@ const others: [string, NetworkMap, RegExp][] = [
   ],
 ];
 
-const sent = `the token of this host was sent to ${service.url}: if you do not trust that one, to make it void, "cpn leave cpn0"`;
+const sent = `the token of this host was sent to ${service.url}: if you do not trust that URL, to revoke it, "cpn leave cpn0"`;
 
 describe('nothing changes where the address', () => {
   it.each(others)('%s', async (_, answered, problem) => {
@@ -124,7 +124,7 @@ describe('nothing changes where the address', () => {
     const known = await simulated.state();
     expect(await set(simulated)).toMatchObject({
       name: 'Refused',
-      message: expect.stringMatching(new RegExp(`does not know this host.*"cpn leave cpn0", and join there.*${sent}`)),
+      message: expect.stringMatching(new RegExp(`does not list this host.*"cpn leave cpn0", and join there.*${sent}`)),
     });
     expect(await simulated.state()).toEqual(known);
   });

@@ -74,8 +74,8 @@ describe('a port in the firewall', () => {
     await settle();
     expect(simulated.steps).toEqual([]);
     expect(warnings).toEqual([
-      'ufw has a rule that refuses UDP to port 51820, which stays; take it away to let it in',
-      expect.stringMatching(/^neither ufw nor firewalld is on at this host/),
+      'a rule of ufw refuses UDP to port 51820, and cpn does not change it; remove it so that peers can dial this host',
+      expect.stringMatching(/^neither ufw nor firewalld is active on this host/),
       expect.stringMatching(/^ufw /),
     ]);
   });

@@ -186,7 +186,7 @@ describe('a network that moves to another range', () => {
     ['0.0.0.0/1', 'is half of the default route', {}],
     ['0.0.0.0/4', 'overlaps unspecified addresses', {}],
   ])('to %s is refused where that %s', async (range, reason, host) => {
-    const remedy = `"cpn set cpn0 --allow-route ${range}" lets it through`;
+    const remedy = `"cpn set cpn0 --allow-route ${range}" accepts it`;
     for (const { cidr, failure } of await refreshTwice(range, host)) {
       expect(cidr).toBeUndefined();
       expect(failure).toContain(`moves network office from 10.77.0.0/24 to ${range}, which ${reason}`);

@@ -278,7 +278,7 @@ describe('a proxy in front of a service with long polls', () => {
     expect(bases.slice(0, 4)).toEqual([true, false, false, false]);
     const again = bases.indexOf(true, 1);
     expect((following.times[again] ?? 0) - (following.times[0] ?? 0)).toBeGreaterThanOrEqual(3_600);
-    expect(warnings(following)).toMatchObject([{ message: expect.stringContaining('refuses changes alone') }]);
+    expect(warnings(following)).toMatchObject([{ message: expect.stringContaining('refuses deltas') }]);
     expect((await notes(following)).sync.refusesDeltas).toBeUndefined();
     const meanwhile = await follow([wholeAt('"2"'), wholeAt('"3"'), held], 5);
     expect((await notes(meanwhile)).sync.refusesDeltas).toBe(true);

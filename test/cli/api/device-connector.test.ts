@@ -72,7 +72,7 @@ describe('the connector that a new device dials', () => {
   ])('is never %s', async (_, peer) => {
     expect(await find({}, [peer, connector(2)])).toBe(2);
     await expect(find({ via: 'connectors' }, [peer])).rejects.toThrow('has an endpoint and relays');
-    await expect(find({ connector: '1' }, [peer, connector(2)])).rejects.toThrow('is no connector of office');
+    await expect(find({ connector: '1' }, [peer, connector(2)])).rejects.toThrow('is not a connector of office');
   });
 
   it('is none with --via all, and without a connector or without profiles, which is said', async () => {

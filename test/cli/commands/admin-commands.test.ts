@@ -101,7 +101,7 @@ describe('an enrolment key', () => {
     [{ 'peer-expires': '90m' }, 'is not a number of whole hours'],
     [{ 'peer-expires': '3651d' }, 'is not a time from 1h to 3650d'],
     // The service would ignore it.
-    [{ 'peer-expires': '12h' }, 'cannot let the peers of a key expire'],
+    [{ 'peer-expires': '12h' }, 'does not support the expiry of peers'],
   ])('with %j is refused', async (given, problem) => {
     await expect(create(given)).rejects.toThrow(problem);
   });
@@ -191,7 +191,7 @@ describe('a changed peer', () => {
     [{}, 'there is nothing to change'],
     [{ priority: '1001' }, 'is not a number from 0 to 1000'],
     [{ routes: true, route: ['10.0.0.0/8'] }, 'give one of them'],
-    [{ expires: '12h' }, 'cannot let a peer expire'],
+    [{ expires: '12h' }, 'does not support the expiry of peers'],
   ])('with %j is refused', async (given, problem) => {
     await expect(update(given)).rejects.toThrow(problem);
   });

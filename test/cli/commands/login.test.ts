@@ -88,7 +88,7 @@ describe('a login', () => {
       { answers: { 'GET /api/auth/me': (response) => json(response, 401, {}) } },
       { 'token-file': join(folder, 'token') },
     );
-    await expect(done).rejects.toThrow(/401.*; give --token-file a token .* instead of that in .*token$/);
+    await expect(done).rejects.toThrow(/401.*; give --token-file a token .* not the one in .*token$/);
     expect(service.requests).toEqual(['GET /api/auth/me']);
   });
 

@@ -47,7 +47,7 @@ async function connect(change: readonly string[]) {
 
 test('a service that does not describe it is not asked to let a peer expire, nor who is suspended', async () => {
   const { service, asked } = await connect(['name']);
-  await expect(requireExpiry(service)).rejects.toThrow('this control plane cannot let a peer expire');
+  await expect(requireExpiry(service)).rejects.toThrow('this control plane does not support the expiry of peers');
   expect(await service.listPeersOut(7)).toEqual([]);
   expect(asked.map(({ path }) => path)).toEqual(['/docs/api/openapi.json']);
 });

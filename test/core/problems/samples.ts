@@ -18,7 +18,7 @@ export const samples: { readonly [Code in ProblemCode]: FactsOf<Code> } = {
   'interface-missing': { ...link, port: 51820, holder: 'cpn1', holder_network: 'other' },
   'peer-unlisted': { ...link, service, network, peer: 1, has_other_key: true },
   drift: { ...link, differences: 2 },
-  'repair-postponed': { ...link, note: 'mtu was repaired 5 times in ten minutes, and its repairs are spaced out' },
+  'repair-postponed': { ...link, note: 'mtu was repaired 5 times in ten minutes, and further repairs are delayed' },
   'port-mismatch': { ...link, endpoint: '203.0.113.1:51820', endpoint_port: 51820, listen_port: 49561 },
   'peer-expired': own,
   'expires-soon': { ...own, days: 3 },
@@ -36,7 +36,7 @@ export const samples: { readonly [Code in ProblemCode]: FactsOf<Code> } = {
   'rules-not-loaded': { ...link, error: 'nft -f - exited with 1', is_connector: true },
   'address-open': { ...link, address: '10.77.0.1', is_plain: false },
   'session-kept': { ...link, from: '203.0.113.9', to: '10.77.0.1', address: '10.77.0.1' },
-  'hosts-not-updated': { ...link, problem: '/etc/hosts is no regular file' },
+  'hosts-not-updated': { ...link, problem: '/etc/hosts is not a regular file' },
   'dns-ignored': { ...link, service, servers: ['10.77.0.53'] },
   'config-remark': { ...link, service, remark: 'PostUp is not used' },
   'pin-mismatch': {

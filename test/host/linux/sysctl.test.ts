@@ -13,7 +13,7 @@ it('a setting that the kernel lacks is left out, and one that cannot be read is 
 it.each(['kernel.hostname', 'net', 'net..x', 'net.ipv4.../../kernel/x', 'net.ipv4.ip_forward ', 'net/ipv4'])(
   'no setting is called %j',
   async (key) => {
-    await expect(readSysctls([key])).rejects.toThrow('is not a key of the network');
-    await expect(writeSysctl(key, '1')).rejects.toThrow('is not a key of the network');
+    await expect(readSysctls([key])).rejects.toThrow('is not a sysctl of the network');
+    await expect(writeSysctl(key, '1')).rejects.toThrow('is not a sysctl of the network');
   },
 );

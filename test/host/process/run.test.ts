@@ -160,7 +160,7 @@ describe.each([
       const pidFile = join(folder, 'pid');
       await install('ip', `trap '' TERM; echo $$ >${pidFile}; while :; do sleep 0.1; done`);
       const error = await failureOf(run('ip', ['monitor'], { deadlineMs: 300, allowExitCodes: [0] }));
-      expect(error.message).toBe('ip monitor did not finish: no end within 300 ms');
+      expect(error.message).toBe('ip monitor did not finish: timed out after 300 ms');
       const pid = Number(await readFile(pidFile, 'utf8'));
       await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow('ESRCH'), { timeout: 10_000 });
     });
@@ -178,7 +178,7 @@ describe('a tool that is started without a shell', () => {
     await install('ip', `sleep 600 & echo $! >${pidFile}`);
     const error = await failureOf(run('ip', [], { deadlineMs: 300 }));
     process.kill(Number(await readFile(pidFile, 'utf8')));
-    expect(error.message).toBe('ip did not finish: no end within 300 ms');
+    expect(error.message).toBe('ip did not finish: timed out after 300 ms');
   });
 });
 
@@ -269,7 +269,7 @@ describe('a tool that runs again and again', () => {
     const options = { outputCache: again(), deadlineMs: 3000 };
     for (let round = 0; round < 3; round += 1) expect(await run('nft', ['list'], options)).toBe('well\n');
     await writeFile(hanging, '');
-    expect((await failureOf(run('nft', ['list'], options))).message).toContain('no end within 3000 ms');
+    expect((await failureOf(run('nft', ['list'], options))).message).toContain('timed out after 3000 ms');
     const pid = Number(await readFile(hanging, 'utf8'));
     await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow(), { timeout: 10_000 });
     await rm(hanging);
@@ -284,7 +284,7 @@ describe('a tool that runs again and again', () => {
     await startShell();
     await rm(pidFile);
     const error = await failureOf(run('wg', ['addconf']));
-    expect(error.message).toBe('wg addconf did not finish: the shell that ran it was ended');
+    expect(error.message).toBe('wg addconf did not finish: the shell that ran it was killed');
     expect(await run('wg', ['addconf'])).toBe('well\n');
   });
 

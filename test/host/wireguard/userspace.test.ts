@@ -60,7 +60,9 @@ describe('WireGuard in user space', () => {
     await machine.host.apply(create);
     await expect(machine.host.apply(configure({ listenPort: 51820 }))).rejects.toMatchObject({
       name: 'CommandFailed',
-      message: expect.stringMatching(/Protocol not supported; the program that is cpn0 has ended.*max_user_instances/),
+      message: expect.stringMatching(
+        /Protocol not supported; the userspace process of cpn0 has ended.*max_user_instances/,
+      ),
     });
   });
 

@@ -196,7 +196,7 @@ describe('a folder that others may write in', () => {
     await chmod(folders[which], 0o777);
     await store.lock(() => store.write(state));
     expect(await modeOf(folders[which])).toBe('755');
-    expect(warnings).toEqual([`others could write in ${folders[which]} (mode 0777); it is closed to them now`]);
+    expect(warnings).toEqual([`others could write in ${folders[which]} (mode 0777); cpn has closed it`]);
   });
 
   it('keeps its mode when it has the sticky bit: there no other user can remove our files', async () => {

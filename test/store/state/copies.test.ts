@@ -219,13 +219,13 @@ describe('a list', () => {
     const text = (await readFile(pathOf(''), 'utf8')).replace(/"membership": \{/, `"membership": "${key}", "was": {`);
     await spoil(text);
     const [unreadable] = (await store.list()).unreadable;
-    expect(unreadable?.error.cause).toMatchObject({ message: 'membership has another form' });
+    expect(unreadable?.error.cause).toMatchObject({ message: 'membership has an unexpected form' });
     expect(`${unreadable?.error.stack}${JSON.stringify(unreadable?.error)}`).not.toContain(key.slice(0, 6));
   });
 
   it.each([
     ['an address', /"cidr": "[^"]*"/, '"cidr": "KEY"', 'a field is not an address range'],
-    ['the URL of the service', /"url": "[^"]*"/, '"url": "KEY"', 'service has another form'],
+    ['the URL of the service', /"url": "[^"]*"/, '"url": "KEY"', 'service has an unexpected form'],
   ])('does so for %s too', async (_, field, spoiled, message) => {
     await store.write(state);
     const key = state.keyPair.privateKey.reveal();

@@ -178,6 +178,6 @@ export class MtuProber implements PassListener {
     if (size >= leastPathMtu || this.#failing.has(id)) return;
     this.#failing.add(id);
     const facts = { interface: this.#link, peer: name, passed: size, least: leastPathMtu };
-    this.#tools.log.warn(facts, 'echoes of the least MTU to a peer are lost; the MTU stays');
+    this.#tools.log.warn(facts, 'packets of the smallest MTU to a peer are lost; the MTU is unchanged');
   }
 }

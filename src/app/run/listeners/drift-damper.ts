@@ -127,6 +127,6 @@ function nameOf(drift: readonly Change[]): string {
 
 function describe({ what, repairs, pause }: RecurringDrift, suspects: readonly string[]): string {
   const perhaps = suspects.length === 0 ? '' : `; perhaps by ${suspects.join(', ')}`;
-  const then = pause === 0 ? 'is repaired at once each time' : 'its repairs are spaced out';
+  const then = pause === 0 ? 'is repaired at once each time' : 'further repairs are delayed';
   return `${what} was repaired ${repairs} times in ten minutes, and ${then}${perhaps}`;
 }

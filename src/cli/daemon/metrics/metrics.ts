@@ -62,7 +62,7 @@ function countIn(registry: Registry): Meter {
   const registers = [registry];
   const counter = <Label extends string>(name: string, help: string, ...labels: Label[]) =>
     new Counter({ name, help, labelNames: ['interface', ...labels], registers });
-  const passes = counter('cpn_passes_total', 'Passes over a network, by how they ended.', 'outcome');
+  const passes = counter('cpn_passes_total', 'Passes over a network, by outcome.', 'outcome');
   const durations = new Histogram({
     name: 'cpn_pass_duration_seconds',
     help: 'Time that passes took.',
@@ -74,7 +74,7 @@ function countIn(registry: Registry): Meter {
   const applied = counter('cpn_changes_applied_total', 'Changes made because the network changed.', 'kind');
   const failovers = counter(
     'cpn_failovers_total',
-    "Times that routes, or the relaying of the network's range, went from one connector to another.",
+    "Times that routes, or the relaying of the network's range, moved from one connector to another.",
   );
   const failures = counter(
     'cpn_api_failures_total',

@@ -34,13 +34,13 @@ export function setNetworkMetrics(registry: Registry, networks: readonly Network
   const gauge = <Label extends string>(name: string, help: string, ...labels: Label[]) =>
     new Gauge({ name, help, labelNames: ['interface', ...labels], registers: [registry] });
   const info = gauge('cpn_network_info', 'The networks that this host joined.', 'network', 'address');
-  const state = gauge('cpn_network_state', 'Whether a network is in this state, as "cpn status" tells it.', 'state');
+  const state = gauge('cpn_network_state', 'Whether a network is in this state, as in "cpn status".', 'state');
   const unreadable = gauge(
     'cpn_network_unreadable',
     'Whether the status of a network cannot be read: its state is damaged, or a tool fails.',
   );
-  const drift = gauge('cpn_drift_changes', 'Differences between the host and what it should be, found right now.');
-  const warnings = gauge('cpn_warnings', 'What "cpn status" warns of right now.');
+  const drift = gauge('cpn_drift_changes', 'Differences between the host and its intended state.');
+  const warnings = gauge('cpn_warnings', 'Warnings of "cpn status".');
   const mode = gauge('cpn_sync_mode', 'How a network receives changes; local receives none.', 'mode');
   const failing = gauge('cpn_sync_failing', 'Whether the last request to the control plane failed.');
   const refused = gauge(
@@ -50,14 +50,14 @@ export function setNetworkMetrics(registry: Registry, networks: readonly Network
   );
   const success = gauge(
     'cpn_sync_last_success_timestamp_seconds',
-    'When the control plane last answered; not there when it never did.',
+    'When the control plane last answered; absent if it never did.',
   );
   const key = gauge('cpn_key_created_timestamp_seconds', 'When the key pair of this host was made.');
   const expiry = gauge(
     'cpn_peer_expires_timestamp_seconds',
-    'When this host expires in its network; not there when it does not.',
+    'When this host expires in its network; absent if it does not.',
   );
-  const pins = gauge('cpn_pins_changed', 'Peers of which another key or address is claimed than the known one.');
+  const pins = gauge('cpn_pins_changed', 'Peers whose key or address differs from their pin.');
   for (const network of networks) {
     const labels = { interface: network.interface };
     const { address, sync, keySince, expiresAt } = network;

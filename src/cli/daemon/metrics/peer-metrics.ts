@@ -19,14 +19,11 @@ export function setPeerMetrics(registry: Registry, networks: readonly NetworkSta
     new Gauge({ name, help, labelNames: ['interface', ...labels], registers });
   const counter = (name: string, help: string) => new Counter({ name, help, labelNames, registers });
   const peers = gauge('cpn_peers', 'Peers in this state.', 'state');
-  const untold = gauge(
-    'cpn_peers_untold',
-    `Peers past the first ${maxReported}, which are counted in cpn_peers alone.`,
-  );
+  const untold = gauge('cpn_peers_untold', `Peers beyond the first ${maxReported}, which only cpn_peers counts.`);
   const state = gauge('cpn_peer_state', 'Whether a peer is in this state.', 'peer', 'peer_id', 'state');
   const handshake = gauge(
     'cpn_peer_latest_handshake_timestamp_seconds',
-    'When the latest handshake with a peer was; not there when there was none.',
+    'When the latest handshake with a peer was; absent if there was none.',
     'peer',
     'peer_id',
   );
@@ -52,7 +49,7 @@ export function setPeerMetrics(registry: Registry, networks: readonly NetworkSta
 function setRouteMetrics(registry: Registry, networks: readonly NetworkStatus[]): void {
   const state = new Gauge({
     name: 'cpn_route_state',
-    help: 'Whether a route is in this state by way of this peer; without a peer this host serves it, or no connector.',
+    help: 'Whether a route is in this state through this peer; without a peer, this host or no connector serves it.',
     labelNames: ['interface', 'prefix', 'via', 'state'],
     registers: [registry],
   });

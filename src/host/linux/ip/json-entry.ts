@@ -36,7 +36,7 @@ export function readGateway({ gateway, via }: JsonEntry): Address | null {
 }
 
 export function invalidIpOutput(rule: string): InvalidValue {
-  return new InvalidValue('it', undefined, rule, 'is this iproute2 4.20 or newer?');
+  return new InvalidValue('it', undefined, rule, 'cpn needs iproute2 4.20 or newer');
 }
 
 /** RT_TABLE_MAIN. Some versions of `ip` omit it. */

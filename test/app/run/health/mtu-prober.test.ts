@@ -136,7 +136,7 @@ it('lowers the MTU no further than the floor, and ignores a peer that answers no
   }
   expect(logged()).toEqual([
     {
-      message: 'echoes of the least MTU to a peer are lost; the MTU stays',
+      message: 'packets of the smallest MTU to a peer are lost; the MTU is unchanged',
       interface: 'cpn0',
       peer: 'peer-2',
       passed: expect.any(Number),

@@ -104,7 +104,7 @@ describe('a profile that the network cannot serve is a 422 that takes no use of 
     const asked = { profile: { connector: edge.id, routes: [] } };
     const origin = (await enroll(plane, key, { name: 'web', endpoint: '203.0.113.8:51820' })).body.data.peer;
     for (const id of [origin.id, 999_999]) {
-      const rule = `names peer ${id}, which is no connector of the network`;
+      const rule = `names peer ${id}, which is not a connector of the network`;
       await refused({ profile: { connector: id, routes: [] } }, rule);
     }
     await change(edge.id, { withdrawn: ['10.77.0.0/24'] });
@@ -128,7 +128,10 @@ describe('a profile that the network cannot serve is a 422 that takes no use of 
     const elsewhere = await makeNetwork(plane, token, { private_cidr: '10.78.0.0/24' });
     const foreign = await enroll(plane, await makeKey(plane, token, elsewhere), { peer_type: 'connector', endpoint });
     const { id } = foreign.body.data.peer;
-    await refused({ profile: { connector: id, routes: [] } }, `names peer ${id}, which is no connector of the network`);
+    await refused(
+      { profile: { connector: id, routes: [] } },
+      `names peer ${id}, which is not a connector of the network`,
+    );
     await refused(
       { profile: { connector: edge.id, routes: ['192.168.3.0/24'] } },
       'has 192.168.3.0/24, which is not a route of the network',

@@ -58,7 +58,7 @@ describe('the data folder', () => {
       const target = join(makeFolder(), 'target');
       symlinkSync(target, join(dataDir, name));
       const refused = openPlane({ dataDir });
-      await expect(refused).rejects.toThrow(`${join(dataDir, name)} is no regular file`);
+      await expect(refused).rejects.toThrow(`${join(dataDir, name)} is not a regular file`);
       expect(existsSync(target)).toBe(false);
     },
   );
@@ -77,7 +77,7 @@ describe('the data folder', () => {
     const target = join(makeFolder(), 'target');
     writeFileSync(target, 'canary', { mode: 0o644 });
     symlinkSync(target, join(dataDir, 'control-plane.db'));
-    await expect(reset()).rejects.toThrow('is no regular file');
+    await expect(reset()).rejects.toThrow('is not a regular file');
     expect(mode(target)).toBe(0o644);
   });
 
