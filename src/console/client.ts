@@ -99,7 +99,7 @@ export async function send(method: string, path: string, options: RequestOptions
     if (later !== null && later !== key) {
       if (method === 'GET') return send(method, path, options);
       // Its user may be another one, who did not click.
-      throw new ApiError(401, 'Another session began meanwhile, and nothing is changed. Try again.');
+      throw new ApiError(401, 'Another session began meanwhile, and nothing was changed. Try again.');
     }
     sessionsEnded.value += 1;
   }

@@ -58,7 +58,7 @@ export const Report = z
     routes: z.array(RoutePath).max(mostRoutes).optional(),
     drift: z.int().min(0).optional().meta({ description: 'Changes that are pending at the host.' }),
     pin_mismatches: z.array(identifier).max(mostPaths).optional().meta({
-      description: 'Peers whose key or address is not the one that the host knows.',
+      description: 'Peers whose key or address differs from the pin of the host.',
     }),
     probes: z.array(ProbeResult).max(mostProbed).optional().meta({
       description:
@@ -73,15 +73,16 @@ export const Report = z
 export type Report = z.infer<typeof Report>;
 
 const PeerState = z.enum(['online', 'offline', 'unknown']).meta({
-  description: 'offline: silent to the control plane and to every host that would notice. unknown: no one can tell.',
+  description:
+    'offline: silent to the control plane, and every host that could reach it gets no answer. unknown: no host can judge.',
 });
 export type PeerState = z.infer<typeof PeerState>;
 
 const verdict = {
   state: PeerState,
   reachable_by: z.int().min(0).meta({ description: 'How many of the witnesses the peer answers.' }),
-  witnesses: z.int().min(0).meta({ description: 'How many hosts can tell whether the peer answers.' }),
-  why: z.string().meta({ description: 'What the state follows from.' }),
+  witnesses: z.int().min(0).meta({ description: 'How many hosts can judge whether the peer answers.' }),
+  why: z.string().meta({ description: 'The reason for the state.' }),
 };
 
 /** The reply to a report: how the network sees its sender. */

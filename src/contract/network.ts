@@ -48,14 +48,14 @@ export const ChangeNetwork = z
     description: text(1000).optional(),
     routes: Routes.optional().meta({ description: 'All routes from now on.' }),
     add_routes: Routes.optional().meta({
-      description: 'Routes to add to those that there are; not together with routes. One that is there already stays.',
+      description: 'Routes to add to those that there are; not together with routes. An existing one stays.',
     }),
     remove_routes: Routes.optional().meta({
       description: 'Routes to remove, not together with routes. One that is not there is a 422.',
     }),
     expected_routes: Routes.optional().meta({
       description:
-        'The routes that the caller saw, in any order: a change is a 409 where the network has others by now.',
+        'The routes that the caller saw, in any order: a change is a 409 if the network has other routes now.',
     }),
     map_max_age_seconds: maxAge
       .nullable()
@@ -73,7 +73,7 @@ export const NetworkSummary = z
     private_cidr: z.cidrv4(),
     routes: z.array(z.cidrv4()),
     vpn_type: z.literal('wireguard'),
-    revision: z.int().min(0).meta({ description: 'Grows with every change of the network or of a peer in it.' }),
+    revision: z.int().min(0).meta({ description: 'Grows with every change of the network or of its peers.' }),
     map_max_age_seconds: z
       .int()
       .min(1)
@@ -120,7 +120,7 @@ export const NetworkDelta = NetworkHead.extend({
       'The ETag of the revision that the changes apply to. A whole network never has this field, so a client recognises changes whatever status a proxy gives the reply.',
     example: '"11-mS3cXkUvT0aQ"',
   }),
-  peers: z.array(Peer).meta({ description: 'Peers that are new, or not as they were; each whole.' }),
+  peers: z.array(Peer).meta({ description: 'Peers that are new or changed, each complete.' }),
   removed: z.array(z.int()).meta({
     description: 'The ids of peers that are in the map no longer: removed, suspended or expired.',
   }),
@@ -139,7 +139,7 @@ export const Enrollment = z
     peer: Peer,
     network: Network,
     access_token: tokenShown,
-    network_etag: z.string().meta({ maxLength: 128, description: 'The ETag of the network as it stands here.' }),
+    network_etag: z.string().meta({ maxLength: 128, description: 'The ETag of the network in this reply.' }),
   })
   .meta({ id: 'Enrollment' });
 export type Enrollment = z.infer<typeof Enrollment>;

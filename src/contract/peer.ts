@@ -13,7 +13,7 @@ const PublicKey = z
   .regex(publicKeyPattern, { error: 'must be a WireGuard public key: 43 base64 characters and "="' })
   .meta({
     format: 'wireguard-key',
-    description: '32 bytes in base64; spelled otherwise than base64 writes them it is a 422.',
+    description: '32 bytes in base64. A non-canonical spelling is a 422.',
   });
 
 /** The token of a short-lived enrolment key. */
@@ -44,7 +44,7 @@ export type KeyProof = z.infer<typeof KeyProof>;
 
 export const IdentityKey = PublicKey.meta({
   format: 'ed25519-key',
-  description: 'An Ed25519 public key in base64, by which a host is known whatever its WireGuard key is.',
+  description: 'An Ed25519 public key in base64, that identifies a host across changes of its WireGuard key.',
 });
 
 const signature = '[A-Za-z0-9+/]{86}==';
@@ -68,11 +68,11 @@ export const NetworkSecretTag = z
   .string()
   .max(16)
   .regex(/^[0-9a-f]{16}$/, { error: 'must be 16 hexadecimal digits' })
-  .meta({ description: 'The same for hosts that share a network secret; it tells nothing of the secret.' });
+  .meta({ description: 'The same for hosts that share a network secret; it reveals nothing about the secret.' });
 
 const Priority = z.int().min(0).max(1000);
 const rank =
-  'Of a connector, set by owners, admins and members: of those that are well the one with the highest serves, then the one with the earliest serving_since, then the lowest id.';
+  'Of a connector, set by owners, admins and members: of the healthy connectors, the one with the highest priority serves, then the one with the earliest serving_since, then the lowest id.';
 
 /**
  * The parameters of a configuration file for the official apps. Its only peer is a connector, which
@@ -110,7 +110,7 @@ export const ChangePeer = z
     routes: z.array(text(32)).max(50).nullable().optional(),
     expected_routes: z.array(text(32)).max(50).nullable().optional().meta({
       description:
-        'The routes that the caller saw the connector serve, those in withdrawn too, in any order; null for all. A change is a 409 where it has others by now.',
+        'The routes that the caller saw the connector serve, those in withdrawn too, in any order; null for all. A change is a 409 if it has other routes now.',
     }),
     withdrawn: z.array(text(32)).max(51).optional().meta({
       description:
@@ -128,7 +128,7 @@ export const ChangePeer = z
     }),
     expires_at: instant.nullable().optional().meta({
       description:
-        'From then on the peer is out of the network as a suspended one is; null for never. A later instant brings a peer that expired back.',
+        'The time from which the peer is out of the network, like a suspended one; null for never. A later time brings an expired peer back.',
     }),
   })
   .meta({ id: 'ChangePeer' });
@@ -141,7 +141,9 @@ export const DeviceProfile = z
     public_key: PublicKey,
     endpoint: z.string().meta({ maxLength: 255, format: 'endpoint', description: endpointForms }),
     routes: z.array(z.cidrv4()).meta({ description: 'The routes in the file.' }),
-    declined: z.array(z.cidrv4()).meta({ description: 'The routes that the network had, and the file left out.' }),
+    declined: z
+      .array(z.cidrv4())
+      .meta({ description: 'Routes of the network at that time that the file does not have.' }),
   })
   .meta({ id: 'DeviceProfile' });
 export type DeviceProfile = z.infer<typeof DeviceProfile>;
@@ -173,7 +175,7 @@ export const Peer = z
     network_secret_tag: NetworkSecretTag.optional(),
     serving_since: instant.optional().meta({
       description:
-        'Of a connector: since when it serves. One that had nothing in service and is back is a newcomer, as one that enrols is.',
+        'Of a connector: since when it serves. A connector that had nothing in service counts from its return, as a new one does from its enrolment.',
     }),
     priority: Priority.optional().meta({ description: `${rank} Absent means 0.` }),
     suspended_at: instant

@@ -6,14 +6,14 @@ export const reply = <Data extends z.ZodType>(data: Data) => z.object({ data });
 const pageLinks = z.object({
   next: z.string().nullable().meta({
     description:
-      'The next page, relative to this request; null at the end. It leaves out and repeats no entry that stays.',
+      'The next page, relative to this request; null at the end. Entries that stay are neither left out nor repeated.',
   }),
 });
 
 const pageMeta = z.object({
   per_page: z.int().min(1).meta({ description: 'How many entries a page has at most.' }),
   current_page: z.int().min(1).optional().meta({ description: 'Absent in a page that links.next led to.' }),
-  last_page: z.int().min(1).optional().meta({ description: 'Absent where total is.' }),
+  last_page: z.int().min(1).optional().meta({ description: 'Absent if total is present.' }),
   total: z.int().min(0).optional().meta({
     description: 'How many entries there are: absent in a page that links.next led to, and beyond 10,000 entries.',
   }),

@@ -49,8 +49,7 @@ export const ChangePassword = z
     new_password: NewPassword,
     keep_tokens: z.boolean().optional().meta({ description: 'True keeps the personal tokens of the caller valid.' }),
     session_cookie: CookiePath.optional().meta({
-      description:
-        'As at the login, for a page whose session is half a cookie: without it the page has to log in again.',
+      description: 'As at the login, for a page with a session cookie. Without it, the page must log in again.',
     }),
   })
   .meta({ id: 'ChangePassword' });

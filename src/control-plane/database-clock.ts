@@ -31,7 +31,10 @@ export async function followDatabaseClock(db: Db, logger: Logger): Promise<Datab
     const isWrong = Math.abs(offsetMs) > reportedMs;
     if (isWrong && !isReported) {
       const facts = { seconds: Math.round(-offsetMs / 1000) };
-      logger.warn(facts, 'the clock of this machine differs from that of the database, which decides; set it right');
+      logger.warn(
+        facts,
+        'the clock of this machine differs from that of the database, which is used; correct the clock of this machine',
+      );
     }
     isReported = isWrong;
   };

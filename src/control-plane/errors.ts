@@ -162,7 +162,7 @@ export class NewerDatabase extends CpnError {
   override readonly name = 'NewerDatabase';
 
   constructor(migration: string) {
-    super(`it has the migration ${migration}, which this cpn does not know`, { facts: { migration } });
+    super(`it has the migration ${migration}, which this version of cpn does not have`, { facts: { migration } });
   }
 }
 

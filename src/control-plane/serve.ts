@@ -159,7 +159,7 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
     };
     if (await makeFirstOwner(context, owner)) logger.info({ email: owner?.email }, 'first owner made');
     else if (owner && (await isForeignOwner(context, owner)))
-      logger.warn({ email: owner.email }, 'first owner not made: the database has users, and this is no owner of it');
+      logger.warn({ email: owner.email }, 'first owner not made: the database has users, and this one is not an owner');
     const metrics = createMetrics(context, transport.certificate);
     const metricsElsewhere = Boolean(options.metrics);
     const health = startHealth(context, messageNotifier, options);

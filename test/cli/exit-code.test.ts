@@ -56,7 +56,7 @@ const starts: [number, Error][] = [
   [2, listening('EACCES')],
   [2, listening('EAFNOSUPPORT')],
   [1, new UnusableDatabase('db:5432/net', 'refused', 'start it', true)],
-  [2, new UnusableDatabase('db:5432/net', 'wrong password', 'put the right one', false)],
+  [2, new UnusableDatabase('db:5432/net', 'wrong password', 'put the correct one', false)],
   [1, new UnusableFile('/x', 'is on a full disk', 'free some space', { isRetryable: true })],
   [2, new UnusableFile('/x', 'can be read by others', 'chmod 600 /x')],
 ];

@@ -68,7 +68,7 @@ test('what an offline host reported last is no longer current', () => {
   expect(reach.health.get(3)?.routes).toEqual([]);
   expect(filterMatrix(reach, { ...noFilter, state: 'direct' }).rows.map(({ name }) => name)).toEqual(['web-10']);
   expect(explainPath({ peers }, reach, edge, web10).summary).toBe(
-    `edge is offline; its last report, of ${formatExact(at)}, said direct.`,
+    `edge is offline; its last report, of ${formatExact(at)}, was: direct.`,
   );
   expect(listAround(reach, 3).map(({ from, to, last }) => [from?.path, to?.path, last?.path])).toEqual([
     [undefined, 'direct', 'direct'],

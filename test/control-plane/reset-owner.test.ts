@@ -101,7 +101,7 @@ test('who is no owner gets none, nor does an owner a short one', async () => {
   for (const wrong of [email, 'unknown@example.net']) {
     const refused = reset(plane.dataDir, wrong);
     await expect(refused).rejects.toThrow(WrongUsage);
-    await expect(refused).rejects.toThrow(`"${wrong}" is no owner here; the owners are: ${owner.email}`);
+    await expect(refused).rejects.toThrow(`"${wrong}" is not an owner here; the owners are: ${owner.email}`);
   }
   await expect(reset(plane.dataDir, owner.email, 'short')).rejects.toThrow(/--password-file must be at least 12/);
   expect((await login(plane, owner.password)).status).toBe(200);

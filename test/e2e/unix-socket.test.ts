@@ -105,7 +105,10 @@ describe('the socket', () => {
       expect.stringMatching(/cannot listen on unix:.*another program/),
     ]);
     const file = await (await spawnServe(service, 'unix:/run/cp/password', '/run/cp/second')).exited;
-    expect([file.exitCode, file.stderr]).toEqual([2, expect.stringMatching(/is no socket; it stays as it is/)]);
+    expect([file.exitCode, file.stderr]).toEqual([
+      2,
+      expect.stringMatching(/is not a socket; cpn does not replace it/),
+    ]);
     const tls = ['--tls-cert', '/x', '--tls-key', '/x'];
     expect((await run('control-plane', 'serve', '--listen', api, ...tls)).exitCode).toBe(2);
     await host.cpn(['network', 'list']);

@@ -126,7 +126,7 @@ function ChangeNetwork({ network, onClose }: NetworkDialogProps): JSX.Element {
           value={routes}
           onChange={setRoutes}
           isMultiline
-          hint="One a line. All hosts lose a route that you remove here."
+          hint="One per line. All hosts lose a route that you remove here."
         />
       </Form>
     </Dialog>

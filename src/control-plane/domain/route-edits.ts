@@ -40,7 +40,7 @@ export function readRoutes(
 }
 
 function refuseBoth(routes: ChangeNetwork['routes'], field: string, value: readonly string[]): void {
-  if (routes !== undefined) throw new InvalidValue(field, value, 'stands with routes, which names all of them');
+  if (routes !== undefined) throw new InvalidValue(field, value, 'excludes routes, which replaces all routes');
 }
 
 /** Refuses the removal of an unknown route: after a slip, the intended route would stay. */
@@ -48,7 +48,7 @@ function parseRemoved(texts: readonly string[], routes: readonly Prefix[], added
   const strange = texts.find((text) => !routes.some((route) => route === text));
   if (strange !== undefined) throw new InvalidValue('remove_routes', strange, 'is not a route of the network');
   const both = added.find((route) => texts.includes(route));
-  if (both !== undefined) throw new InvalidValue('remove_routes', both, 'stands in add_routes too');
+  if (both !== undefined) throw new InvalidValue('remove_routes', both, 'is in add_routes too');
   return routes.filter((route) => texts.includes(route));
 }
 
@@ -63,5 +63,5 @@ export function checkExpectedRoutes(
     expected: read(() => texts.map((text) => parsePrefix(text, 'expected_routes'))),
   }));
   const changes = describeRouteChange(compareRoutes(expected, routes));
-  if (changes !== null) throw new Conflict(`the routes of the ${of} are others by now: ${changes} since`);
+  if (changes !== null) throw new Conflict(`the routes of the ${of} have changed: ${changes}`);
 }

@@ -19,7 +19,7 @@ export const conditionalHeaders = z.looseObject({
     .string()
     .optional()
     .meta({
-      description: `wait=N (RFC 7240), with If-None-Match: the reply may take N seconds, at most ${longestWait}. What is malformed is ignored.`,
+      description: `wait=N (RFC 7240), with If-None-Match: the reply may take N seconds, at most ${longestWait}. A malformed value is ignored.`,
       example: `wait=${longestWait}`,
     }),
 });

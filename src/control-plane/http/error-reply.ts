@@ -68,7 +68,7 @@ function fromFastify(error: unknown): ErrorReply | null {
   if (code === 'FST_ERR_BAD_URL' || code === 'FST_ERR_MAX_PARAM_LENGTH') return refusal(404, 'there is no such path');
   // Fastify sets a status on the errors of a request. Database errors have none.
   if (code === 'ECONNRESET' && 'statusCode' in (error as Error))
-    return refusal(400, 'the request ended before its body did');
+    return refusal(400, 'the request ended before the end of its body');
   const problem = unreadableBody[code];
   return problem === undefined ? null : refusal(422, `the body of the request ${problem}`, {}, { body: [problem] });
 }
@@ -76,7 +76,7 @@ function fromFastify(error: unknown): ErrorReply | null {
 const unreadableBody: Readonly<Record<string, string>> = {
   FST_ERR_CTP_INVALID_JSON_BODY: 'is not valid JSON',
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'must be JSON, with Content-Type: application/json',
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'has another length than Content-Length says',
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'has a length other than its Content-Length',
 };
 
 function refusal(

@@ -34,12 +34,12 @@ export function createMetrics(
     new Counter({ name, help, labelNames, registers });
   const requests = counter(
     'cpn_http_requests_total',
-    'Requests answered, by route; status 499 when the caller went away before, route none where there is none.',
+    'Requests answered, by route; status 499 if the client disconnected first, route none if no route matched.',
     ['method', 'route', 'status'],
   );
   const durations = new Histogram({
     name: 'cpn_http_request_duration_seconds',
-    help: 'Time to the end of a reply, without those that may wait for a change.',
+    help: 'Time to the end of a reply, except replies that may wait for a change.',
     labelNames: ['method', 'route'],
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers,
@@ -52,7 +52,7 @@ export function createMetrics(
     'Bytes of the maps sent to hosts and administrators, whole or what changed.',
     [],
   );
-  const databaseErrors = counter('cpn_database_errors_total', 'Requests that failed because the database did.', []);
+  const databaseErrors = counter('cpn_database_errors_total', 'Requests that failed because the database failed.', []);
   const failedDeliveries = counter(
     'cpn_webhook_failed_attempts_total',
     'Attempts to send an event to the webhook that the receiver did not accept.',
@@ -68,7 +68,7 @@ export function createMetrics(
   });
   const gauge = <Label extends string>(name: string, help: string, labelNames: Label[]) =>
     new Gauge({ name, help, labelNames, registers });
-  const hosts = gauge('cpn_hosts', 'Hosts of all networks, by the state that the last event stated.', ['state']);
+  const hosts = gauge('cpn_hosts', 'Hosts of all networks, by the state in the last event.', ['state']);
   const waiting = gauge('cpn_webhook_events_waiting', 'Events that wait for the webhook.', []);
   new Gauge({
     name: 'cpn_tls_certificate_expires_timestamp_seconds',

@@ -10,7 +10,7 @@ import { connect, type Socket } from 'node:net';
 export async function removeStaleSocket(path: string): Promise<void> {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   if (stats === undefined) return;
-  if (!stats.isSocket()) throw withCode('ENOTSOCK', 'it exists and is no socket; it stays as it is');
+  if (!stats.isSocket()) throw withCode('ENOTSOCK', 'it exists and is not a socket; cpn does not replace it');
   if (stats.uid !== process.geteuid?.()) {
     throw withCode('EPERM', `the socket there belongs to user ${stats.uid}; remove it if its program is gone`);
   }

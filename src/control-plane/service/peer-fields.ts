@@ -118,7 +118,7 @@ export function checkProof(proof: KeyProof, publicKey: PublicKey, peer: store.St
   const before = key_proof === null ? null : (JSON.parse(key_proof) as KeyProof);
   const isSame = before?.serial === proof.serial && before.signature === proof.signature;
   if (before && !isSame && before.serial >= proof.serial) {
-    throw new InvalidValue(field, proof, `has a serial that is not higher than ${before.serial}, the one before`);
+    throw new InvalidValue(field, proof, `has a serial that is not higher than ${before.serial}, the previous one`);
   }
   return JSON.stringify({ serial: proof.serial, signature: proof.signature });
 }

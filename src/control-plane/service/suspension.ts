@@ -44,7 +44,7 @@ export function readSuspension(
       throw new InvalidValue(
         'suspended',
         suspended,
-        `leaves the peer out: it expired on ${peer.expires_at}`,
+        `does not bring the peer back: it expired on ${peer.expires_at}`,
         'give expires_at too, a later instant or null for never',
       );
     }),
@@ -52,7 +52,7 @@ export function readSuspension(
       if (expires_at === undefined || expires_at === null) return expires_at === null ? null : peer.expires_at;
       const at = new Date(expires_at).toISOString();
       if (at > now.toISOString()) return at;
-      throw new InvalidValue('expires_at', expires_at, 'is past', 'give a later instant, or suspend the peer');
+      throw new InvalidValue('expires_at', expires_at, 'is in the past', 'give a later instant, or suspend the peer');
     }),
     expired: expires_at === undefined ? peer.expired : 0,
   };

@@ -108,7 +108,10 @@ describe('a backup', () => {
     symlinkSync('nowhere', join(folder, 'dangling'));
     for (const name of ['old', 'dangling']) {
       const { code, stderr } = await backUp(folder, join(folder, name));
-      expect([code, stderr]).toEqual([2, expect.stringContaining('a backup replaces nothing; name another file')]);
+      expect([code, stderr]).toEqual([
+        2,
+        expect.stringContaining('a backup does not replace files; name another file'),
+      ]);
     }
     expect(readFileSync(join(folder, 'old'), 'utf8')).toBe('canary');
     expect(readdirSync(folder).toSorted()).toEqual(['dangling', 'data', 'old', 'password']);

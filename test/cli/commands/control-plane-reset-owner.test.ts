@@ -18,7 +18,10 @@ test('reset-owner sets the password of an owner from a file while the control pl
   const reset = (...more: string[]) => runProgram(['control-plane', 'reset-owner', ...flags, ...more]);
 
   const refused = await reset('--email', 'unknown@example.net');
-  expect([refused.code, refused.stderr]).toEqual([2, expect.stringMatching(/no owner here; the owners are: owner@/)]);
+  expect([refused.code, refused.stderr]).toEqual([
+    2,
+    expect.stringMatching(/not an owner here; the owners are: owner@/),
+  ]);
   const done = await reset('--email', owner.email);
   expect([done.code, done.stdout]).toEqual([
     0,

@@ -64,7 +64,7 @@ describe('the routes of a network', () => {
 });
 
 test('a conflict says what changed since, and what to do', async () => {
-  const message = `the routes of the network are others by now: route ${shop} was added since`;
+  const message = `the routes of the network have changed: route ${shop} was added`;
   const { address } = await serve(json(409, { message }));
   const service = connectAdminService(address, new Secret('token-sample'), unhurried().options);
   const changes = { routes: [lan], expected_routes: [lan, lab] };

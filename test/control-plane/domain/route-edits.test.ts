@@ -34,10 +34,10 @@ test.each<[string, object, Record<string, string>]>([
   [
     'all routes and single ones',
     { routes: [], add_routes: [shop], remove_routes: [lan] },
-    { add_routes: 'stands with routes', remove_routes: 'stands with routes' },
+    { add_routes: 'excludes routes', remove_routes: 'excludes routes' },
   ],
   ['a removal of a route that is not there', { remove_routes: [shop] }, { remove_routes: `"${shop}" is not a route` }],
-  ['one in both lists', { add_routes: [lan], remove_routes: [lan] }, { remove_routes: 'stands in add_routes too' }],
+  ['one in both lists', { add_routes: [lan], remove_routes: [lan] }, { remove_routes: 'is in add_routes too' }],
   ['a route in the range', { add_routes: ['10.77.0.0/25'] }, { add_routes: 'overlaps' }],
   ['a public route', { add_routes: ['8.8.8.0/24'] }, { add_routes: 'is not an IPv4 range inside' }],
   ['host bits', { add_routes: ['192.168.3.1/24'] }, { add_routes: 'has host bits set' }],
@@ -76,7 +76,7 @@ test('a replacement of other routes than there are is a 409 that says what is di
   const stale = await change(id, { routes: [lab], expected_routes: [lab, lan] });
   expect([stale.status, stale.body.message]).toEqual([
     409,
-    `the routes of the network are others by now: route ${shop} was added, route ${lan} was removed since`,
+    `the routes of the network have changed: route ${shop} was added, route ${lan} was removed`,
   ]);
   const fresh = await change(id, { routes: [lan], expected_routes: [shop, lab] });
   expect([fresh.status, fresh.body.data.routes]).toEqual([200, [lan]]);
@@ -95,7 +95,7 @@ test('routes of a connector are replaced where they are what the caller saw, wha
   const stale = await changePeer({ routes: [shop], expected_routes: null });
   expect([stale.status, stale.body.message]).toEqual([
     409,
-    `the routes of the peer are others by now: route ${shop} was removed since`,
+    `the routes of the peer have changed: route ${shop} was removed`,
   ]);
   expect((await changePeer({ name: 'edge-9', expected_routes: [lan] })).status).toBe(409);
   expect((await changePeer({ routes: [shop], expected_routes: ['x'] })).body.errors).toEqual({

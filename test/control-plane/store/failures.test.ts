@@ -107,14 +107,19 @@ describe('a start that fails at PostgreSQL', () => {
   const explain = (error: unknown, tls: false | object = false) => explainStart(error, { ...target, tls });
 
   test.each<[string, unknown, string, 'passes' | 'lasts']>([
-    ['a wrong password', ofPostgres('28P01'), 'put the right one into PGPASSWORD', 'lasts'],
-    ['no password', new Error('SASL: client password must be a string'), 'put the right one into PGPASSWORD', 'lasts'],
+    ['a wrong password', ofPostgres('28P01'), 'put the correct one into PGPASSWORD', 'lasts'],
+    [
+      'no password',
+      new Error('SASL: client password must be a string'),
+      'put the correct one into PGPASSWORD',
+      'lasts',
+    ],
     ['an unknown user', ofPostgres('28000'), 'let ada in by pg_hba.conf', 'lasts'],
     ['no database', ofPostgres('3D000'), 'createdb --encoding UTF8', 'lasts'],
     ['no right', ofPostgres('42501'), 'make ada the owner of the database', 'lasts'],
     ['foreign tables', ofPostgres('42P07'), 'a database of its own', 'lasts'],
     ['a pooler', new Error('notifications do not arrive (LISTEN)'), 'a pooler in session mode', 'lasts'],
-    ['a newer version', new Error('it has x, which this cpn does not know'), 'run that one', 'lasts'],
+    ['a newer version', new Error('it has x, which this version of cpn does not have'), 'run that version', 'lasts'],
     ['no TLS', new Error('The server does not support SSL connections'), 'turn ssl on there', 'lasts'],
     ['another refusal', ofPostgres('42601'), 'see its log', 'lasts'],
     ['too many clients', ofPostgres('53300'), 'raise max_connections', 'passes'],

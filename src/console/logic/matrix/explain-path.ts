@@ -58,7 +58,7 @@ export function explainPath(network: Pick<Network, 'peers'>, reach: Reach, from:
 /** The last report of an offline host is no longer current. */
 function describeLast(from: string, own: PeerHealth | undefined, path: CellState): string {
   const when = own?.reported_at == null ? '' : `, of ${formatExact(own.reported_at)},`;
-  return `${from} is offline; its last report${when} said ${path}.`;
+  return `${from} is offline; its last report${when} was: ${path}.`;
 }
 
 function summarize(state: CellState, from: string, to: string, relay: string | null): string {

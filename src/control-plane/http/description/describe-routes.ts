@@ -64,7 +64,7 @@ export async function describeRoutes(app: App, describe: () => Served): Promise<
       }),
       response: {
         200: z.record(z.string(), z.unknown()),
-        304: z.undefined().meta({ description: 'The description is still the one named.' }),
+        304: z.undefined().meta({ description: 'The description is unchanged.' }),
       },
     },
     handler: async (request, response) => {

@@ -44,10 +44,10 @@ function headerName(name: string): string {
 const meanings: Readonly<Record<string, string>> = {
   200: 'Done.',
   201: 'Made.',
-  226: 'What is different since the revision named.',
+  226: 'The changes since the named revision.',
   401: 'There is no credential, or it is unknown.',
   403: 'The role may not do this; or the enrolment key has expired, is used up or was revoked.',
-  404: 'It is not there, or belongs to another organization.',
+  404: 'It does not exist, or belongs to another organization.',
   409: 'The enrolment key is for one of the Current-Networks. Nothing was done and no use of the key taken.',
   410: 'The network of the peer was deleted.',
   412: 'The network of the enrolment key lists a peer of Current-Peers. Nothing was done and no use of the key taken.',
@@ -60,7 +60,7 @@ const meanings: Readonly<Record<string, string>> = {
   504: 'The database was lost before it confirmed the change. Check whether it was made before you repeat the request.',
 };
 
-const retryAfter = { description: 'Seconds until it is worth trying again.', schema: { type: 'integer', minimum: 1 } };
+const retryAfter = { description: 'Seconds to wait before the next attempt.', schema: { type: 'integer', minimum: 1 } };
 const etag = { description: 'A strong ETag; of a network, its revision.', schema: { type: 'string' } };
 
 const applied = {
@@ -68,8 +68,8 @@ const applied = {
   schema: { type: 'string' },
 };
 
-const manipulation = { description: 'What the body is: cpn-delta.', schema: { const: 'cpn-delta' } };
-const base = { description: 'The revision named, which the changes in the body apply to.', schema: { type: 'string' } };
+const manipulation = { description: 'The form of the body: cpn-delta.', schema: { const: 'cpn-delta' } };
+const base = { description: 'The named revision, to which the changes in the body apply.', schema: { type: 'string' } };
 
 /** Keeps the schemas that operations use, each only once: `NameInput` becomes `Name`. */
 function mergeSchemas(document: Json): Json {

@@ -40,7 +40,7 @@ export function addAuditRoute(app: App, context: Context): void {
     schema: {
       operationId: 'readAudit',
       summary: 'What was done in the organization, newest first',
-      description: `For the entries before those of a reply, ask again with before, set to the id of its last entry.\n${paging}`,
+      description: `For older entries, request again with before set to the id of the last entry of the reply.\n${paging}`,
       querystring: Which,
       response: { 200: page(AuditEntry) },
     },

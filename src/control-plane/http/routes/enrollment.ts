@@ -31,11 +31,11 @@ export function addEnrollmentRoute(app: App, context: Context, maps: MapCache, l
         'unique within a network, compared as DNS labels: a name that is taken gets a suffix, and the reply has the name given. A key ' +
         'may be for certain types of peers, which a 403 names, and for certain routes, which its connectors are limited to. A host ' +
         'that is in networks already names them in Current-Networks: a key for one of these is a 409, and its use is not taken. ' +
-        'Current-Peers has digests of the public keys and addresses that the host has in networks which it knows at other URLs: a key for a ' +
+        'Current-Peers has digests of the public keys and addresses that the host has in networks that it joined at other URLs: a key for a ' +
         'network that lists one of them, as after a move of the control plane, is a 412, and its use is not taken. ' +
         'Peer-Identity-Proof proves the Peer-Identity-Key. Where a peer of the network has the proven identity, whatever ' +
         'Current-Networks says, the enrolment replaces that peer for one use of the key: it keeps id, name, address, routes and ' +
-        'priority within the limits of the key, and gets the new public_key, type, endpoint and access_token; the old token is void. ' +
+        'priority within the limits of the key, and gets the new public_key, type, endpoint and access_token; the old token is revoked. ' +
         'Another public_key than the peer has needs a Peer-Key-Proof later than its last. An identity without a proof replaces nothing, ' +
         'and is not kept where a peer of the network has it or had it.',
       body: EnrollRequest,

@@ -20,7 +20,7 @@ const Which = z.object({
   }),
   limit: digits(z.int().min(1).max(maxEvents))
     .optional()
-    .meta({ description: `How many events come at most: ${defaultEvents} without it.` }),
+    .meta({ description: `The maximum number of events; default: ${defaultEvents}.` }),
 });
 
 const headers = z.looseObject({
@@ -28,7 +28,7 @@ const headers = z.looseObject({
     .string()
     .optional()
     .meta({
-      description: `wait=N (RFC 7240), with after: where there is no event the reply may take N seconds, at most ${longestWait}. What is malformed is ignored.`,
+      description: `wait=N (RFC 7240), with after: where there is no event the reply may take N seconds, at most ${longestWait}. A malformed value is ignored.`,
       example: `wait=${longestWait}`,
     }),
 });
@@ -45,7 +45,7 @@ export function addEventRoute(app: App, context: Context): void {
       operationId: 'readEvents',
       summary: 'What happened in a network, oldest first',
       description: [
-        'Without after the newest events come. To follow them, ask again with after, set to the id of the last event of the reply.',
+        'Without after, the reply has the newest events. To follow them, request again with after set to the id of the last event of the reply.',
         'With after and Prefer: wait=N the reply waits up to N seconds for an event, and has Preference-Applied. Access is checked again',
         `after the wait. A user has at most ${maxWaits.user} replies that wait: one more ends the oldest one, which comes without`,
         'Preference-Applied. Events are kept for 30 days, and 10,000 of a network.',

@@ -45,7 +45,7 @@ export function addNetworkHealthRoutes(
       headers: conditionalHeaders,
       response: {
         200: reply(Health),
-        304: z.undefined().meta({ description: 'The revision is still the one named.' }),
+        304: z.undefined().meta({ description: 'The revision is unchanged.' }),
         404: Refusal,
       },
     },

@@ -20,13 +20,13 @@ export const PageQuery = z.object({
   per_page: digits(z.int().min(1).max(maxEntries))
     .optional()
     .meta({
-      description: `How many entries a page has: ${defaultEntries} where page is given, else ${maxEntries}.`,
+      description: `The number of entries on a page: ${defaultEntries} if page is given, else ${maxEntries}.`,
     }),
   after: positive.meta({ description: 'Only entries after the one with this id, as in links.next.' }),
 });
 
 /** The description of a list that accepts {@link PageQuery}. */
-export const paging = `Without parameters the whole list comes, up to ${maxEntries} entries; links.next is the rest of a longer one.`;
+export const paging = `Without parameters, the reply has the whole list, up to ${maxEntries} entries; links.next leads to the rest.`;
 
 /** A page, by its number or by the entry before it. */
 interface PageRequest {

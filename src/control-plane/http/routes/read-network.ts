@@ -25,12 +25,13 @@ const kinds: readonly PeerMessageKind[] = ['probe'];
 
 const headers = conditionalHeaders.extend({
   'a-im': z.string().optional().meta({
-    description: 'cpn-delta (RFC 3229), with If-None-Match: what is different since the revision named will do.',
+    description:
+      'cpn-delta (RFC 3229), with If-None-Match: the caller accepts only the changes since the named revision.',
     example: deltaManipulation,
   }),
   [instanceHeader]: z.string().optional().meta({
     description:
-      'By the daemon of a host: 16 hexadecimal digits, chosen at random at each of its starts. Where an earlier one comes back, two hosts have the identity of the peer.',
+      'By the daemon of a host: 16 hexadecimal digits, chosen at random at each of its starts. If an earlier one returns, two hosts use the identity of the peer.',
     example: '0f1e2d3c4b5a6978',
   }),
   [deletionHeader]: z.string().optional().meta({
@@ -101,7 +102,7 @@ export function addReadNetworkRoute(
         'are recorded.',
         'With Peer-Messages in addition, a 226 may come before the wait is over: without changes, and with messages for the caller alone.',
         'A peer of a deleted network gets a 410 with the id and the nonce of the network, for 90 days and with Network-Deletion; without',
-        'that header, and any other caller, a 401 or a 404. Another 410 may be from something between, and is no such statement.',
+        'that header, and any other caller, a 401 or a 404. Another 410 may come from a proxy, and does not state a deletion.',
         'A reply to a peer of which several hosts make requests has Peer-Cloned-Since, until ten minutes after the last sign of that.',
       ].join('\n'),
       params: NetworkPath,
@@ -109,7 +110,7 @@ export function addReadNetworkRoute(
       response: {
         200: reply(NetworkReading),
         226: reply(NetworkDelta),
-        304: z.undefined().meta({ description: 'The revision is still the one named.' }),
+        304: z.undefined().meta({ description: 'The revision is unchanged.' }),
         404: Refusal,
         410: Refusal,
       },

@@ -15,7 +15,7 @@ const headers = z.looseObject({
     .string()
     .optional()
     .meta({
-      description: `wait=N (RFC 7240): the reply may take N seconds, at most ${longestWait}, while a host that made a request lately may acknowledge the removal. What is malformed is ignored.`,
+      description: `wait=N (RFC 7240): the reply may take N seconds, at most ${longestWait}, while a host that made a request lately may acknowledge the removal. A malformed value is ignored.`,
       example: 'wait=10',
     }),
 });

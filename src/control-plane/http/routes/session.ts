@@ -54,7 +54,11 @@ export function addSessionRoutes(app: App, context: Context, limitFailures: Fail
     method: 'GET',
     url: '/api/auth/me',
     config: { access: readers },
-    schema: { operationId: 'readProfile', summary: 'Who the token speaks for', response: { 200: reply(Profile) } },
+    schema: {
+      operationId: 'readProfile',
+      summary: 'The user or the peer of the token',
+      response: { 200: reply(Profile) },
+    },
     handler: async (request) => ({ data: await readProfile(context, userOf(request)) }),
   });
 

@@ -50,9 +50,9 @@ export function addUserRoutes(app: App, context: Context, sendPage: SendPage, li
       operationId: 'createUser',
       summary: 'Make a user',
       description:
-        'Only an owner may make an owner. An e-mail address is one user, of whichever organization: it is what a login goes by. It takes a ' +
-        'session to make one, and current_password where the login of that session is more than 5 minutes ago: neither a token nor a stolen ' +
-        'session makes a user that outlives it. A wrong password is a 403. After as many as there may be failed logins in a minute, this session gets a 429.',
+        'Only an owner may make an owner. An e-mail address is unique across organizations, because it identifies a login. Creating a user ' +
+        'requires a session, and current_password if the login of that session is more than 5 minutes ago: neither a token nor a stolen ' +
+        'session creates a user that outlives it. A wrong password is a 403. After as many as there may be failed logins in a minute, this session gets a 429.',
       body: CreateUser,
       response: { 201: reply(User) },
     },
@@ -77,7 +77,7 @@ export function addUserRoutes(app: App, context: Context, sendPage: SendPage, li
       operationId: 'changeUser',
       summary: 'Change the role of a user',
       description:
-        'It holds from the next request of the user on. The last owner stays one. To raise a role takes a session, and current_password ' +
+        'It applies from the next request of the user on. The last owner keeps the role. Raising a role requires a session, and current_password ' +
         'where the login of that session is more than 5 minutes ago. The usable enrolment keys of a user that becomes a viewer are revoked, ' +
         'unless keep_keys is set.',
       params: UserPath,
@@ -97,7 +97,7 @@ export function addUserRoutes(app: App, context: Context, sendPage: SendPage, li
     config: { access: administrators },
     schema: {
       operationId: 'deleteUser',
-      summary: 'Remove a user; its sessions and personal tokens are void at once',
+      summary: 'Remove a user; its sessions and personal tokens end immediately',
       description:
         'Only an owner may remove an owner, and no user may remove itself. The usable enrolment keys that the user made are revoked, as far ' +
         'back as the audit goes; with keep_keys=true they stay.',

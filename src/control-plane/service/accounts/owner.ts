@@ -122,5 +122,5 @@ const mostNamed = 20;
 function describeNoOwner(email: string, owners: readonly string[]): string {
   const named = owners.slice(0, mostNamed).join(', ');
   const more = owners.length > mostNamed ? ` and ${owners.length - mostNamed} more` : '';
-  return `${quote(email)} is no owner here; the owners are: ${named || 'none'}${more}`;
+  return `${quote(email)} is not an owner here; the owners are: ${named || 'none'}${more}`;
 }

@@ -206,6 +206,6 @@ export async function revokeSession(context: Context, caller: UserCaller, id: nu
 
 export async function readProfile({ db }: Context, caller: UserCaller): Promise<Profile> {
   const user = await findUser(db, caller.organizationId, caller.userId);
-  if (!user) throw new Unauthenticated('the user is no more');
+  if (!user) throw new Unauthenticated('the user was removed');
   return user;
 }

@@ -36,7 +36,7 @@ export async function makeProfile(db: Db, networkId: number, asked: ProfileReque
 
 /** The connector of a profile forwards between the device and all other peers. */
 function checkConnector(network: StoredNetwork, peer: StoredPeer | undefined, id: number) {
-  if (peer?.peer_type !== 'connector') throw wrong(`names peer ${id}, which is no connector of the network`);
+  if (peer?.peer_type !== 'connector') throw wrong(`names peer ${id}, which is not a connector of the network`);
   if (isUnlisted(peer)) throw wrong(`names connector ${id}, which is suspended or has expired`);
   if (peer.endpoint === null)
     throw wrong(`names connector ${id}, which has no endpoint`, 'give the connector an endpoint, or name another');

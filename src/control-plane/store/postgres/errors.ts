@@ -55,9 +55,9 @@ const isLoss = /^(08|57P)/;
 const isPassing = /^(08|53|57P|57014|55P03|25006|54000)/;
 
 const password =
-  'put the right one into PGPASSWORD, into ~/.pgpass, or into the URL in a file that --database file:PATH names';
+  'put the correct one into PGPASSWORD, into ~/.pgpass, or into the URL in a file that --database file:PATH names';
 const unreachableByTls =
-  'check the host, the port and the certificate; sslrootcert=FILE in the URL names its authority, and sslmode=disable does without TLS';
+  'check the host, the port and the certificate; sslrootcert=FILE in the URL names its authority, and sslmode=disable turns TLS off';
 const remedies: readonly {
   readonly state?: string;
   readonly says?: RegExp;
@@ -77,7 +77,7 @@ const remedies: readonly {
     says: /^notifications do not arrive/,
     remedy: 'connect to PostgreSQL itself, or through a pooler in session mode',
   },
-  { says: /which this cpn does not know$/, remedy: 'it was written by a newer cpn: run that one' },
+  { says: /which this version of cpn does not have$/, remedy: 'it was written by a newer cpn: run that version' },
   { state: '53300', remedy: 'raise max_connections there, or end other clients', passes: true },
   {
     says: /does not support SSL/,

@@ -67,7 +67,7 @@ function check(path: string): void {
       .map(({ integrity_check: said }) => String(said));
     const strays = copied.prepare('PRAGMA foreign_key_check').all();
     if (problems[0] !== 'ok' || strays.length > 0) {
-      const what = problems[0] === 'ok' ? 'rows refer to others that are not there' : problems[0];
+      const what = problems[0] === 'ok' ? 'rows refer to rows that do not exist' : problems[0];
       throw new UnreadableFile(path, `is damaged: ${what}`, damaged);
     }
   } finally {
@@ -131,8 +131,8 @@ function isReadOnly(folder: string): boolean {
 
 const copyFirst = 'make it writable, or copy the whole folder to one that is and name that with --data';
 
-const damaged = 'no copy was made; look at the disks of both, and keep the backups that there are';
+const damaged = 'no copy was made; check the disks of both, and keep the existing backups';
 
 function taken(path: string): WrongUsage {
-  return new WrongUsage(`${path} exists, and a backup replaces nothing; name another file`);
+  return new WrongUsage(`${path} exists, and a backup does not replace files; name another file`);
 }

@@ -122,12 +122,16 @@ function requireOwnFile(path: string): void {
 export function requireRegularFile(path: string): Stats | undefined {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   if (stats === undefined || stats.isFile()) return stats;
-  throw new UnusableFile(path, 'is no regular file', 'see who put it there, and remove it');
+  throw new UnusableFile(path, 'is not a regular file', 'check who created it, and remove it');
 }
 
 function requireOwner(path: string, uid: number): void {
   if (uid === 0 || uid === process.geteuid?.()) return;
-  throw new UnusableFile(path, `belongs to user ${uid}`, 'see what it holds, and give it to the user who serves');
+  throw new UnusableFile(
+    path,
+    `belongs to user ${uid}`,
+    'check its content, then change its owner to the user of the control plane',
+  );
 }
 
 function lock(path: string, pidFile: string): () => void {

@@ -45,9 +45,9 @@ function unusable(database: string, error: unknown): UnusableFile {
   const reason = error instanceof Error ? error.message : String(error);
   if (error instanceof NewerDatabase) {
     const problem = `was written by a newer cpn (${reason})`;
-    return new UnusableFile(database, problem, 'run that one, or restore a backup', { cause: error });
+    return new UnusableFile(database, problem, 'run that version, or restore a backup', { cause: error });
   }
-  const remedy = isOfDisk(error) ? 'look at its disk' : 'restore it from a backup, or run the cpn that wrote it';
+  const remedy = isOfDisk(error) ? 'check its disk' : 'restore it from a backup, or run the cpn that wrote it';
   return new UnusableFile(database, `cannot be used as a control plane's database (${reason})`, remedy, {
     cause: error,
     isRetryable: isPassing(error),

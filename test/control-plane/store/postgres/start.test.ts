@@ -36,7 +36,7 @@ describe('a database that cannot be used is refused, with what to do', () => {
     [
       'no password',
       async () => byTcp(await freshName(), 'cpn'),
-      /password.*; put the right one into PGPASSWORD/,
+      /password.*; put the correct one into PGPASSWORD/,
       'lasting',
     ],
     [

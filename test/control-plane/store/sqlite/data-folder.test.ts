@@ -199,7 +199,7 @@ test('a database of a newer version is named as such', async () => {
     sql`insert into kysely_migration (name, timestamp) values ('9999-later', '2030-01-01T00:00:00.000Z')`.execute(db),
   );
   await expect(openPlane({ dataDir })).rejects.toThrow(
-    /control-plane\.db was written by a newer cpn \(it has the migration 9999-later.*\); run that one, or restore a backup/,
+    /control-plane\.db was written by a newer cpn \(it has the migration 9999-later.*\); run that version, or restore a backup/,
   );
 });
 
