@@ -110,8 +110,8 @@ export const shortDescription = 'WireGuard connector for private networks';
 export const longDescription = [
   'Joins a host to a private network over WireGuard and keeps a plain wg-quick',
   'file as the durable truth. It enrols with a short-lived key, routes to the',
-  'LANs behind connectors, refuses routes that would cut the host off, and takes',
-  'back all it did when it leaves. It brings a control plane to begin with.',
+  'LANs behind connectors, refuses routes that would cut the host off, and reverts',
+  'all its changes when it leaves. It includes a control plane.',
 ];
 
 /** debian/changelog as policy has it, from CHANGELOG.md. */

@@ -58,7 +58,7 @@ export function releaseChanges(changelog: string, version: string, date: string)
   const [, head = '', changes, rest = ''] =
     /^([\s\S]*?\n)## \[Unreleased\]\n([\s\S]*?)(\n## \[[\s\S]*)?$/.exec(changelog) ?? [];
   if (changes === undefined) throw new Error('CHANGELOG.md has no section "## [Unreleased]"; write there what changed');
-  if (!/^- \S/m.test(changes)) throw new Error('CHANGELOG.md says of nothing under [Unreleased] that it changed');
+  if (!/^- \S/m.test(changes)) throw new Error('CHANGELOG.md lists no change under [Unreleased]');
   return `${head}## [Unreleased]\n\n## [${version}] - ${date}\n${changes}${rest}`;
 }
 
