@@ -140,7 +140,7 @@ describe('without the key, a join on a terminal prompts for it', () => {
     ['Ctrl-C', '\x03', /no enrolment key was given/],
     ['Ctrl-D', '\x04', /no enrolment key was given/],
     ['half a key', 'cps_canary\r', /must begin with "cpn_"; give all of what "cpn key create" showed$/],
-    ['two words', 'cpn_canary canary\r', /key contains a space; give it alone/],
+    ['two words', 'cpn_canary canary\r', /key contains whitespace; give it alone/],
   ])('and ends with the fault after %s', async (_what, typed, message) => {
     const { exitCode, raw, rows } = await paste(`cpn join ${api}`, typed);
     expect(rows.at(-1)).toMatch(message);

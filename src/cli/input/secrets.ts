@@ -95,7 +95,7 @@ function describeFault(text: string): string | null {
   if (/^(["'`]).*\1$/su.test(text)) return 'is in quotation marks';
   const [unseen] = /[^\P{C}\s]|\u3164/u.exec(text) ?? [];
   if (unseen !== undefined) return `has an invisible character (${codePointOf(unseen)})`;
-  return /\s/.test(text) ? 'contains a space' : 'has a character that is not valid in a key';
+  return /\s/.test(text) ? 'contains whitespace' : 'has a character that is not valid in a key';
 }
 
 const codePointOf = (character: string): string =>

@@ -107,16 +107,16 @@ describe('a key or token', () => {
   });
 
   it.each([
-    [`${key} ${key}`, 'is two keys or more'],
-    [`${key}\n${key}`, 'is two keys or more'],
-    [`${key}${key}`, 'is two keys or more'],
-    [`${key}cpn_x`, 'is two keys or more'],
+    [`${key} ${key}`, 'contains more than one key'],
+    [`${key}\n${key}`, 'contains more than one key'],
+    [`${key}${key}`, 'contains more than one key'],
+    [`${key}cpn_x`, 'contains more than one key'],
     [`"${key}"`, 'is in quotation marks'],
     [`'${key}'`, 'is in quotation marks'],
     [`\`${key}\``, 'is in quotation marks'],
     [`${key}\u200b`, 'has an invisible character (U+200B)'],
-    [`${key} x`, 'has a blank in it'],
-    [`${key}é`, 'has a character that no key has'],
+    [`${key} x`, 'contains whitespace'],
+    [`${key}é`, 'has a character that is not valid in a key'],
   ])('%j is refused by its fault', (text, fault) => {
     expect(() => checkToken(new Secret(text), 'the key')).toThrow(`the key ${fault}`);
   });

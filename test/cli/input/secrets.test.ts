@@ -20,7 +20,7 @@ describe('a key that is given', () => {
     ['two keys in two lines', `${whole}\ncpn_other`, 'contains more than one key'],
     ['two keys without anything between', whole + whole, 'contains more than one key'],
     ['two keys in quotation marks', `"${whole}" "${whole}"`, 'contains more than one key'],
-    ['a blank', whole.replace('-', ' '), 'contains a space'],
+    ['a blank', whole.replace('-', ' '), 'contains whitespace'],
     ['a space of no width', whole.replace('-', '\u200b'), 'has an invisible character (U+200B)'],
     ['a change of direction', `${whole}\u202e`, 'has an invisible character (U+202E)'],
     ['quotation marks', `'${whole}'`, 'is in quotation marks'],
