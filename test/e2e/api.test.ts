@@ -165,8 +165,8 @@ describe('a failure', () => {
   });
 
   it.each([
-    [['GET', 'https://evil.example/api/x'], /is an address of its own/],
-    [['GET', '//evil.example/api/x'], /is an address of its own/],
+    [['GET', 'https://evil.example/api/x'], /is a full URL/],
+    [['GET', '//evil.example/api/x'], /is a full URL/],
     [['GET', '/../x'], /leads out of the base address/],
     [['BREW', '/api/x'], /METHOD "BREW" must be one of GET/],
     [['GET', '/api/x', '--header', 'Authorization: x'], /cannot be set/],
