@@ -42,6 +42,9 @@ describe('a service that lists the others alone', () => {
   it('is believed when it gave the address of this host to another', () => {
     const newOwner = peer(5, { address: own.address });
     expect(keep(network([own]), network([newOwner])).peers).toEqual([newOwner]);
+    // A peer that the service lists with the id of this host is this host, whatever its address.
+    const moved = peer(6, { id: own.id });
+    expect(keep(network([own]), network([moved])).peers).toEqual([moved]);
   });
 });
 

@@ -17,6 +17,9 @@ describe('the time of the service', () => {
 
 describe('the clock after a reply', () => {
   it('stays while replies show the same one within two seconds', () => {
+    expect(adjustClock(clock, 1_032_000, 80)).toBe(clock);
+    expect(adjustClock(clock, 1_028_000, 80)).toBe(clock);
+    expect(adjustClock(clock, 1_032_001, 80)).toEqual({ service: 1_032_001, uptime: 80 });
     expect(adjustClock(clock, 1_031_900, 80)).toBe(clock);
     expect(adjustClock(clock, 1_028_100, 80)).toBe(clock);
     expect(adjustClock(clock, undefined, 80)).toBe(clock);

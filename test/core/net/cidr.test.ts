@@ -6,6 +6,7 @@ import { InvalidValue } from '../../../src/core/errors/index.ts';
 import {
   addressAt,
   addressOf,
+  comparePrefixes,
   covers,
   lengthOf,
   maskPrefix,
@@ -111,4 +112,23 @@ describe('prefixes', () => {
       }),
     );
   });
+});
+
+it('prefixes are in the order of family, address and length, the widest first', () => {
+  const sorted = [
+    '0.0.0.0/0',
+    '9.0.0.0/8',
+    '10.0.0.0/8',
+    '10.0.0.0/9',
+    '10.0.0.0/32',
+    '100.0.0.0/8',
+    '::/0',
+    'fd00::/8',
+  ];
+  expect(
+    sorted
+      .toReversed()
+      .map((text) => parsePrefix(text))
+      .toSorted(comparePrefixes),
+  ).toEqual(sorted);
 });

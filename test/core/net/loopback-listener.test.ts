@@ -84,6 +84,7 @@ describe('who answers a connection', () => {
     expect(find('', real)).toEqual({ kind: 'changed' });
     // A socket of the same user too: the connection may belong to a program in between.
     expect(find(real, listen('0100007F:2253', 990, 3))).toEqual({ kind: 'changed' });
+    expect(find(real, real + listen('0100007F:2253', 990, 3))).toEqual({ kind: 'changed' });
   });
 
   test('is the user who accepted the connection and closed the listening socket', () => {

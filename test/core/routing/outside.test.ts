@@ -49,6 +49,12 @@ describe('what hollows a full tunnel out', () => {
       laptop(['20', '21'].flatMap((n) => [by(`${n}.0.0.0/9`, { protocol: 'static' })])),
       ['20.0.0.0/9', '21.0.0.0/9'],
     ],
+    ['a public range of router advertisements', laptop([by('8.8.8.0/24', { protocol: 'ra' })]), ['8.8.8.0/24']],
+    [
+      'ranges just short of a /8',
+      laptop([by('20.0.0.0/9', { protocol: 'static' }), by('20.128.0.0/10', { protocol: 'static' })]),
+      [],
+    ],
     ['no private range', laptop([by('10.0.0.0/8'), by('172.16.0.0/12')]), []],
     [
       'no host route, as DHCP clients make to servers of names and time',
@@ -106,6 +112,22 @@ describe('what a strict tunnel leaves outside', () => {
       'the ranges of our other networks',
       { ...laptop([]), connected: [{ prefix: prefix('10.8.0.0/13'), link: 'cpn1' }], tunnels: ['cpn1'] },
       ['10.8.0.0/13', '192.168.1.1/32'],
+    ],
+    [
+      'a public gateway that is an address of a subnet',
+      { ...laptop([], ['51.38.1.1/32']), gateways: [address('51.38.1.1')] },
+      ['51.38.1.1/32', '192.168.1.0/24'],
+    ],
+    ['no private prefix behind another router', laptop([by('172.16.5.0/24')]), ['192.168.1.0/24', '192.168.1.1/32']],
+    [
+      'on-link routes that are a /16 together, and no more than 256',
+      laptop([onLink('172.16.0.0/17'), onLink('172.16.128.0/17')]),
+      ['172.16.0.0/17', '172.16.128.0/17', '192.168.1.0/24', '192.168.1.1/32'],
+    ],
+    [
+      'the routes of our own networks in the main table',
+      laptop([by('20.0.0.0/8', { protocol: '157', link: 'cpn1' })]),
+      ['20.0.0.0/8', '192.168.1.0/24', '192.168.1.1/32'],
     ],
     ['nothing of IPv6', laptop([onLink('fd00::/64')], ['fd01::/64']), ['192.168.1.0/24', '192.168.1.1/32']],
     [
@@ -173,6 +195,40 @@ describe('the rules of a strict tunnel', () => {
     expect(report([])).toEqual([]);
     expect(findOutsideRoute(address('8.8.8.8'), rules, underlay)?.prefix).toBe('0.0.0.0/1');
     expect(findOutsideRoute(address('8.8.8.8'), strict, underlay)).toBeNull();
+  });
+});
+
+describe('the report of what goes outside', () => {
+  const rules = tunnelRules({ underlay: { ...underlay, resolvers: [] }, api: [address('8.8.8.8')] }, false);
+
+  it('has the widest of each kind first', () => {
+    const routes = laptop([by('20.0.0.0/24', { protocol: 'static' }), by('30.0.0.0/16', { protocol: 'static' })]);
+    const listed = reportOutside('cpn0', { rules, ipv6: null }, routes).entries.map((entry) => String(entry.prefix));
+    expect(listed).toEqual(['30.0.0.0/16', '20.0.0.0/24', '8.8.8.8/32', '192.168.1.0/24']);
+  });
+
+  it('has no problem with a route to what is kept outside anyway, or to the gateway', () => {
+    const gateways = [address('51.38.1.1')];
+    const wide = [by('0.0.0.0/1', { protocol: 'static' }), by('8.8.8.8/32'), by('51.38.1.1/32', { gateway: rogue })];
+    const { entries } = reportOutside('cpn0', { rules, ipv6: null }, { ...laptop(wide), gateways });
+    expect(entries.filter(({ problem }) => problem !== null).map((entry) => String(entry.prefix))).toEqual([
+      '0.0.0.0/1',
+    ]);
+  });
+
+  it.each([
+    ['no IPv6 in the kernel', { exceptions: null, isAllowed: false, isThere: false }, []],
+    ['IPv6 that is let out', { exceptions: null, isAllowed: true, isThere: true }, [null]],
+    [
+      'IPv6 that cannot be rejected',
+      { exceptions: null, isAllowed: false, isThere: true },
+      [expect.stringMatching(/^it cannot be rejected/)],
+    ],
+    ['IPv6 that is rejected', { exceptions: { prefixes: [] }, isAllowed: false, isThere: true }, []],
+  ])('has all of IPv6 where it goes outside: %s', (_, ipv6, problems) => {
+    const { entries } = reportOutside('cpn0', { rules, ipv6 }, laptop([]));
+    const six = entries.filter((entry) => entry.prefix.includes(':'));
+    expect(six.map(({ problem }) => problem)).toEqual(problems);
   });
 });
 

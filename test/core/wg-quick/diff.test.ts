@@ -30,6 +30,9 @@ it.each([
   `PostUp = wg set %i private-key <(echo ${secret})`,
   `${secret}`,
   `PrivateKey = ${secret.slice(0, 20)}`,
+  `PresharedKey = ${secret.slice(0, 20)}`,
+  `presharedkey=${secret}`,
+  `PostUp = wg set %i peer ${one} preshared-key <(echo ${secret})`,
 ])('no line shows a secret: %s', (line) => {
   const [diff] = diffConfig(file(line), file('MTU = 1380'));
   const text = diff?.removed.join('\n') ?? '';

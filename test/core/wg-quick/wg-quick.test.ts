@@ -32,6 +32,15 @@ describe('the wg-quick file', () => {
     );
   });
 
+  it('has a mark as wg prints it, and reads it as the same number', () => {
+    const config = parseConfig(valid);
+    for (const fwmark of [1, 0x209d, 0xffff_ffff]) {
+      const text = renderConfig({ ...config, fwmark });
+      expect(text).toContain(`\nFwMark = 0x${fwmark.toString(16)}\n`);
+      expect(parseConfig(text).fwmark).toBe(fwmark);
+    }
+  });
+
   it('holds nothing but the keys that it needs', () => {
     fc.assert(
       fc.property(configs, (config) => {
@@ -86,6 +95,7 @@ describe('the wg-quick file', () => {
     ['a key before any section', (text: string) => `MTU = 1420\n${text}`],
     ['a file without a private key', (text: string) => text.replace(/PrivateKey = .*\n/, '')],
     ['a mark of more than 32 bits', (text: string) => text.replace('MTU', 'FwMark = 0x123456789\nMTU')],
+    ['a mark that is none', (text: string) => text.replace('MTU', 'FwMark = 0x0\nMTU')],
     ['a mark that is no number', (text: string) => text.replace('MTU', 'FwMark = 0x1g\nMTU')],
     ['a mark behind other text', (text: string) => text.replace('MTU', 'FwMark = 00x1\nMTU')],
     ['a free MTU', (text: string) => text.replace('1420', '1420; reboot')],

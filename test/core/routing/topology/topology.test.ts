@@ -43,6 +43,23 @@ describe('the topology', () => {
     expect(reach(office, origin).reaches.map(({ keepalive }) => keepalive)).toEqual([null, null, null]);
   });
 
+  it('keeps the own address of a connector that does not answer: probes go there', () => {
+    const second = peer(5, { type: 'connector', endpoint: dialled(5) });
+    const map = network([connector, origin, laptop, second]);
+    for (const self of [origin, laptop]) {
+      const topology = reach(map, self, { failed: failures([1]) });
+      expect(topology.relayedPeers).toEqual([]);
+      expect(allowedIps(topology, 1)).toContain('10.77.0.1/32');
+      expect(allowedIps(topology, 5)).not.toContain('10.77.0.1/32');
+    }
+  });
+
+  it('has no connector for a route before it declines it', () => {
+    const none = reach(network([origin, laptop]), laptop, { acceptRoutes: false });
+    expect(none.routes).toMatchObject([{ via: null, hop: null, note: 'no connector' }]);
+    expect(reach(office, laptop, { acceptRoutes: false }).routes).toMatchObject([{ hop: null, note: 'not accepted' }]);
+  });
+
   it('needs no relay on a host with an endpoint', () => {
     expect(reach(office, origin).relay).toBeNull();
     expect(allowedIps(reach(office, origin), 1)).toEqual(['10.77.0.1/32', '192.168.50.0/24']);

@@ -28,6 +28,14 @@ describe('what nothing serves once a connector is drained', () => {
     });
   });
 
+  it('is no relaying where this one does not relay, or where at most one peer needs it', () => {
+    const all = (own: Peer, ...peers: Peer[]) => findUnserved(network([own, ...peers]), own, []).relayed;
+    expect(all(self, ...clients)).toEqual(['laptop', 'phone']);
+    expect(all({ ...self, withdrawn: [range] }, ...clients)).toEqual([]);
+    expect([all(self, clients[0] as Peer), all(self)]).toEqual([[], []]);
+    expect(all(self, clients[0] as Peer, { ...(clients[1] as Peer), endpoint: dialled(4) })).toEqual([]);
+  });
+
   it('is everything where the other one does not answer', () => {
     expect(find([edge()], [{ peer: 2, back: false }]).routes).toEqual([lan, other]);
     expect(find([edge()], [{ peer: 2, back: true }]).routes).toEqual([]);

@@ -54,6 +54,21 @@ describe('a peer that dials a connector alone', () => {
     expect([ownersOf(missing, phone), missing.relayedPeers]).toEqual([[5], []]);
   });
 
+  it('is left by one connector to no third one, though its own does not answer', () => {
+    const third = peer(6, { type: 'connector', endpoint: dialled(6), servingSince: 3 });
+    const map = network([edge, second, third, origin, phone]);
+    for (const self of [edge, third]) expect(ownersOf(reach(map, self, silent(2)), phone)).toEqual([2]);
+    expect(ownersOf(reach(map, origin, silent(2)), phone)).toEqual([1]);
+  });
+
+  it('whose connector is not known is direct at no connector without an endpoint, which it cannot dial', () => {
+    const blind = { ...edge, endpoint: null };
+    const unknown = { ...phone, via: { connector: null } };
+    const map = network([blind, second, origin, unknown]);
+    expect(ownersOf(reach(map, blind), unknown)).not.toContain(5);
+    expect(ownersOf(reach(map, second), unknown)).toEqual([5]);
+  });
+
   it('is left to the relay, and to connectors that it may dial, if the network has no such connector', () => {
     for (const connector of [9, null, 3]) {
       const map = network([edge, second, origin, laptop, { ...phone, via: { connector } }]);
