@@ -4,8 +4,10 @@ import type { JoinRequest } from '../../../src/app/join/join-request.ts';
 import type { Tools } from '../../../src/app/tools.ts';
 import { Secret } from '../../../src/core/crypto/secret.ts';
 import { Locked } from '../../../src/core/errors/index.ts';
+import { boundsForwarding } from '../../../src/core/forward/own-table.ts';
 import type { Actual } from '../../../src/core/host-state/actual.ts';
 import type { OwnedResource } from '../../../src/core/host-state/receipt.ts';
+import { forwardingKey } from '../../../src/core/host-state/sysctl-keys.ts';
 import { parseEndpoint } from '../../../src/core/net/endpoint.ts';
 import { recordSteps } from '../../../src/core/reconcile/record-receipt.ts';
 import type { Step } from '../../../src/core/reconcile/step.ts';
@@ -131,6 +133,7 @@ export class Site {
           ([key]) => /\.cpn\d\./.test(key) && !key.includes(`.${link}.`),
         );
         this.#sysctls = { ...Object.fromEntries(others), ...next.sysctls };
+        await this.#checkForwarding(step);
       },
     };
   }
@@ -144,6 +147,21 @@ export class Site {
       .map(nameOf)
       .find((name) => !written.has(name));
     if (missing !== undefined) throw new Error(`${step.do} makes ${missing}, which is in no receipt yet`);
+  }
+
+  /** What was opened for our networks forwards only while the packet rules of one of them close it, and a tunnel only by its own. */
+  async #checkForwarding(step: Step): Promise<void> {
+    const { states } = await fileStore(this.#folders).list();
+    const receipts = states.flatMap(({ receipt }) => receipt);
+    const opened = receipts.flatMap((entry) => (entry.made === 'sysctl' && entry.opening ? [entry.key] : []));
+    const isClosed = [...this.#links.values()].some(({ firewall }) =>
+      firewall?.some((mark) => mark.includes(' cpn refuse-passing ')),
+    );
+    const unlimited = [...this.#links].flatMap(([link, actual]) =>
+      boundsForwarding(actual) ? [] : [forwardingKey(link)],
+    );
+    const open = [...(isClosed ? [] : opened), ...unlimited].filter((key) => this.#sysctls[key] === '1');
+    if (open.length > 0) throw new Error(`after ${step.do}, ${open.join(', ')} is on without packet rules`);
   }
 
   /** A peer completes a handshake, where it has the present key of this host. */
