@@ -22,7 +22,6 @@ export interface KeyProof {
   readonly signature: string;
 }
 
-/** Creates an identity from 32 random bytes. */
 export function makeIdentity(random: Uint8Array): Identity {
   if (random.length !== seedLength) throw new RangeError('an identity takes 32 random bytes');
   return identityOf(new Secret(Buffer.from(random).toString('base64')));
@@ -87,15 +86,11 @@ export function proveEnrollment(identity: Identity, claim: EnrollmentClaim): str
   return signWith(identity, enrollmentStatement(claim));
 }
 
-/** True if the holder of the identity signed this enrolment. */
 export function isEnrollmentProven(key: IdentityKey, claim: EnrollmentClaim, signature: string): boolean {
   return isSigned(key, enrollmentStatement(claim), signature);
 }
 
-/**
- * True if the holder of the identity signed the public key with this serial. Takes a fraction of a
- * millisecond: when a network rotates its keys, every host checks every peer.
- */
+/** Takes a fraction of a millisecond: in a key rotation, every host checks every peer. */
 export function isProven(key: IdentityKey, publicKey: PublicKey, { serial, signature }: KeyProof): boolean {
   return isSigned(key, statement(publicKey, serial), signature);
 }

@@ -22,9 +22,8 @@ export function makeKeyPair(random: Uint8Array): KeyPair {
 }
 
 /**
- * The pair of a private key. If the public key is not given, derives it at the first access, like
- * `wg pubkey`. Uses Node's X25519, which takes 6 ms with its module. tweetnacl would take 7 to 11
- * ms more.
+ * Derives a missing public key at the first access, like `wg pubkey`. Node's X25519 takes 6 ms with
+ * its module; tweetnacl would take 7 to 11 ms more.
  *
  * @throws InvalidValue if it is no key
  */
@@ -51,9 +50,8 @@ function derivePublicKey(privateKey: Secret): PublicKey {
 const pkcs8 = Buffer.from('302e020100300506032b656e04220420', 'hex');
 
 /**
- * The SHA-256 of public key and address in base64url. A service that lists the peer can match it,
- * and other services learn nothing. The key alone does not suffice: any peer can list a foreign
- * key, but no peer chooses its address.
+ * The SHA-256 of public key and address in base64url. Only a service that lists the peer can match
+ * it. The key alone does not suffice: a peer can list a foreign key, but cannot choose its address.
  */
 export function digestPeer({
   publicKey,
@@ -70,10 +68,7 @@ export function digestOf(text: string, bytes: number): string {
   return createHash('sha512').update(text).digest().toString('hex', 0, bytes);
 }
 
-/**
- * Parses a private or preshared key, as `wg` accepts it. Deriving a public key would cost a
- * millisecond and check no more.
- */
+/** Parses a private or preshared key as `wg` does. Deriving a key takes 1 ms and checks no more. */
 export function parseSecretKey(text: string, field = 'private key'): Secret {
   if (!isKey(text)) throw new InvalidValue(field, undefined, 'is not 32 bytes in base64');
   return new Secret(text);
@@ -86,10 +81,7 @@ export function parsePublicKey(text: string, field = 'public_key'): PublicKey {
   return text as PublicKey;
 }
 
-/**
- * Parses the public key of a peer. Refuses a point of low order: no key pair has it, and no
- * handshake works with it.
- */
+/** Refuses points of low order: no key pair has them, and no handshake succeeds with them. */
 export function parsePeerKey(text: string, field = 'public_key'): PublicKey {
   const key = parsePublicKey(text, field);
   if (isWeak(key))
@@ -105,10 +97,7 @@ function isWeak(key: PublicKey): boolean {
   return weakPoints.has(point.toString('hex'));
 }
 
-/**
- * The points of order 1, 2, 4 and 8 of Curve25519 and its twist. Also 2^255 - 19 and 2^255 - 18,
- * which are equal to 0 and 1.
- */
+/** Points of order 1, 2, 4, 8 of Curve25519 and its twist. 2^255-19 and 2^255-18 equal 0 and 1. */
 const weakPoints: ReadonlySet<string> = new Set([
   '00'.repeat(32),
   `01${'00'.repeat(31)}`,

@@ -3,7 +3,6 @@ import { InvalidValue } from '../errors/index.ts';
 import type { PublicKey } from './keys.ts';
 import { Secret } from './secret.ts';
 
-/** Bytes. */
 const fewestBytes = 32;
 const mostBytes = 4096;
 
@@ -11,19 +10,15 @@ const mostBytes = 4096;
 const fewestDigits = 64;
 const fewestCharacters = 43;
 
-/**
- * The minimum of different bytes. Of 64 random hexadecimal digits, the format with the fewest,
- * fewer are different once in 10^12.
- */
+/** Of 64 random hexadecimal digits, the smallest alphabet, fewer are different once in 10^12. */
 const fewestDifferent = 10;
 
 const remedy = 'make one with "openssl rand -base64 48", and bring the same file to every host of the network';
 
 /**
- * Reads a network secret from the bytes of its file, and returns it in base64. Every host must get
- * the same result, so white space of a text is dropped: editors and line endings change it. Throws
- * an InvalidValue if the secret cannot contain 32 random bytes, or is plainly not random, because
- * its tag lets an attacker test guesses. The error shows nothing of the secret.
+ * Parses a secret file, to base64. Drops white space of a text: editors change it, and every host
+ * needs the same result. Throws an InvalidValue if the secret cannot contain 32 random bytes, or is
+ * plainly not random: its tag lets an attacker test guesses. The error contains no part of it.
  */
 export function parseNetworkSecret(file: Uint8Array, field = 'network secret'): Secret {
   if (file.length > mostBytes) throw wrong(field, `is longer than ${mostBytes} bytes`);
@@ -41,10 +36,9 @@ export function parseNetworkSecret(file: Uint8Array, field = 'network secret'): 
 }
 
 /**
- * The preshared key of two peers, the same on both. WireGuard mixes it into their handshakes in
- * addition to the key exchange (Noise IKpsk2; WireGuard whitepaper, section 5.2). A host without
- * the secret completes no handshake. Recorded traffic stays secret from a future quantum computer,
- * which breaks Curve25519 but no symmetric key of 256 bits.
+ * The preshared key of two peers, the same on both. WireGuard mixes it into handshakes (Noise
+ * IKpsk2; whitepaper, section 5.2), so a host without the secret completes none. Recorded traffic
+ * stays secret from a quantum computer, which breaks Curve25519 but no symmetric key of 256 bits.
  */
 export function presharedKeyOf(
   secret: Secret,
@@ -58,9 +52,9 @@ export function presharedKeyOf(
 }
 
 /**
- * A tag by which hosts with the same secret recognize each other: 16 hexadecimal digits. It is the
- * same in all networks, because a host sends it before it learns which network it joins. It reveals
- * nothing about a random secret or the keys derived from it.
+ * A tag by which hosts with the same secret recognize each other: 16 hexadecimal digits. The same
+ * in all networks: a host sends it before it learns its network. Reveals nothing of a random
+ * secret.
  */
 export function tagOf(secret: Secret): string {
   return derive(secret, 'cpn network secret tag 1\n', 8).toString('hex');

@@ -2,10 +2,7 @@ import { inspect } from 'node:util';
 
 const shown = '[secret]';
 
-/**
- * A confidential value: a private key, an enrolment key, a token. It prints, logs and serialises as
- * `[secret]`. Only `reveal()` returns it, so that every use can be found.
- */
+/** A confidential value. Prints, logs and serialises as `[secret]`; only `reveal()` returns it. */
 export class Secret {
   readonly #value: string;
 

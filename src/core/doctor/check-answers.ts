@@ -6,10 +6,7 @@ import { allForwardingKey } from '../host-state/sysctl-keys.ts';
 import type { Desired } from '../reconcile/desired.ts';
 import { type Finding, noteFinding, okFinding, problemFinding } from './finding.ts';
 
-/**
- * Checks whether a full tunnel takes this host's replies to clients outside; empty without a full
- * tunnel.
- */
+/** Checks whether a full tunnel takes replies to clients outside; empty without a full tunnel. */
 export function checkAnswers(paths: readonly ReturnPath[], desired: Desired, actual: Actual): Finding[] {
   const { link, rules } = desired;
   if (rules.length === 0 || actual.isPlain) return [];

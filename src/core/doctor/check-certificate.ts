@@ -2,12 +2,7 @@ import { type Certificate, instant } from '../tls/certificate.ts';
 import { judgeValidity } from '../tls/served-chain.ts';
 import { type Finding, okFinding, problemFinding } from './finding.ts';
 
-/**
- * Checks the CAs of `--ca-file`.
- *
- * @param link the interface of the network that uses these CAs for its control plane
- * @param now seconds since the epoch
- */
+/** Checks the CAs of `--ca-file` for the network on `link`. `now` is in seconds since the epoch. */
 export function checkAuthorities(link: string, authorities: readonly Certificate[], now: number): Finding[] {
   return authorities.map((authority) => {
     const checked = `the CA "${authority.subject}" of ${link}`;
@@ -22,11 +17,7 @@ export function checkAuthorities(link: string, authorities: readonly Certificate
   });
 }
 
-/**
- * Checks how long a certificate that is now accepted stays valid.
- *
- * @param now seconds since the epoch
- */
+/** Checks how long an accepted certificate stays valid. `now` is in seconds since the epoch. */
 export function checkServiceCertificate(url: string, chain: readonly Certificate[], now: number): Finding[] {
   const found = judgeValidity(chain, now * 1000, renew);
   return found === null ? [] : [problemFinding('api', `the TLS certificate of ${url}`, found.problem, found.remedy)];

@@ -3,12 +3,7 @@ import { type Finding, okFinding, problemFinding } from './finding.ts';
 /** Seconds by which clocks may differ: a Date has whole seconds, and a reply takes time. */
 const tolerance = 60;
 
-/**
- * Checks this host's clock against the control plane's.
- *
- * @param now seconds since the epoch on this host, halfway between request and reply
- * @param serviceNow the same at the control plane
- */
+/** Both times are in seconds since the epoch; `now` is halfway between request and reply. */
 export function checkServiceClock(url: string, now: number, serviceNow: number): Finding {
   const checked = `the clock, by the Date of ${url}`;
   const ahead = Math.round(now - serviceNow);
@@ -26,8 +21,7 @@ export interface NotedInstant {
 
 /**
  * Checks the clock against recorded instants. WireGuard's peers refuse handshakes with timestamps
- * earlier than the last one (TAI64N, section 5.1 of its paper), so a clock that went back keeps the
- * tunnel down.
+ * earlier than the last (TAI64N, whitepaper 5.1), so a clock that went back keeps the tunnel down.
  */
 export function checkOwnClock(moments: readonly NotedInstant[], now: number): Finding {
   const checked = 'the clock, compared with stored times';

@@ -12,9 +12,7 @@ interface UsedEndpoint {
   readonly used: SocketEndpoint;
 }
 
-/**
- * Returns the endpoints in use: those that WireGuard has, or else those that it is configured with.
- */
+/** Returns the endpoints that WireGuard uses, or else those that it is configured with. */
 export function findUsedEndpoints({ map, desired, actual }: MappedNetwork): readonly UsedEndpoint[] {
   const learned = new Map(actual.device?.peers.map((peer) => [peer.publicKey, peer.endpoint]));
   const peers = new Map(map.peers.map((peer) => [peer.publicKey, peer]));
@@ -29,10 +27,8 @@ export function findUsedEndpoints({ map, desired, actual }: MappedNetwork): read
 const mostNamed = 5;
 
 /**
- * Checks whether this host can send to its peers. A peer without a route is a note: it may dial
- * this host. If it answered before, the status has the problem.
- *
- * @param unreachable addresses to which it has no route outside the tunnel
+ * Peers at `unreachable` addresses, without a route outside the tunnel, are a note: they may dial
+ * this host. If such a peer answered before, the status has the problem.
  */
 export function checkEndpoints(scene: MappedNetwork, unreachable: ReadonlySet<Address>): Finding[] {
   const { map, desired } = scene;

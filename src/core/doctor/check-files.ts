@@ -1,6 +1,5 @@
 import { type Finding, noteFinding, okFinding, problemFinding } from './finding.ts';
 
-/** A file or folder that this program keeps. */
 export interface KeptFile {
   readonly path: string;
   readonly kind: 'file' | 'folder';
@@ -16,11 +15,7 @@ export interface FileFacts {
   readonly uid: number;
 }
 
-/**
- * Checks who may access it; null if it does not exist.
- *
- * @param user the user of this process, who may own it, as root may
- */
+/** Null if the file does not exist. Its owner may be root or `user`, who runs this process. */
 export function checkFile({ path, kind, isSecret }: KeptFile, facts: FileFacts | null, user: number): Finding | null {
   if (facts === null) return null;
   const { mode, uid } = facts;
@@ -57,17 +52,12 @@ export function checkFile({ path, kind, isSecret }: KeptFile, facts: FileFacts |
   return okFinding('files', path, `mode ${shown}, of ${uid === 0 ? 'root' : 'this user'}`);
 }
 
-/** The process whose id is in a lock file. */
 export interface LockHolder {
   readonly pid: number;
   readonly alive: boolean;
 }
 
-/**
- * Checks whether a daemon reconciles the networks.
- *
- * @param holder null if no daemon ever wrote the lock
- */
+/** Checks whether a daemon runs. `holder` is null if no daemon ever wrote the lock. */
 export function checkDaemon(holder: LockHolder | null, networks: number): Finding {
   const checked = 'the daemon';
   if (holder?.alive) return okFinding('daemon', checked, `is running (pid ${holder.pid})`);

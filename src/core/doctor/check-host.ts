@@ -1,9 +1,6 @@
 import { type Finding, noteFinding, okFinding, problemFinding } from './finding.ts';
 
-/**
- * A tool of the operating system; `path` is null if it was not found, `version` if it does not
- * report one.
- */
+/** `path` is null if the tool was not found, `version` if the tool does not report one. */
 export interface ToolFound {
   readonly tool: string;
   readonly path: string | null;
@@ -22,9 +19,7 @@ export interface Needs {
 
 const userspace = ['wireguard-go', 'boringtun-cli'];
 
-/**
- * Checks the tools, except those that replace the kernel module, which {@link checkKernel} reports.
- */
+/** Checks the tools other than those that replace the kernel module ({@link checkKernel}). */
 export function checkTools(tools: readonly ToolFound[], { forwards, pings }: Needs): Finding[] {
   // The tools of a kind of host do not include tools that it does not need.
   const needed = ['wg', 'ip', 'wg-quick', 'wireguard', ...(forwards ? ['nft'] : []), ...(pings ? ['ping'] : [])];
@@ -41,7 +36,6 @@ export function checkTools(tools: readonly ToolFound[], { forwards, pings }: Nee
     });
 }
 
-/** The kernel's support for WireGuard. */
 export interface Kernel {
   readonly release: string;
   /** True if the module is loaded, or can be. */
@@ -68,7 +62,6 @@ export function checkKernel({ release, wireguard, tun }: Kernel, tools: readonly
   );
 }
 
-/** Checks the privileges of this process. */
 export function checkPrivilege(mayAdminister: boolean): Finding {
   const checked = 'CAP_NET_ADMIN';
   if (mayAdminister) return okFinding('privileges', checked, 'this process has it');
@@ -92,10 +85,7 @@ const remedies: readonly (readonly [RegExp, string])[] = [
   [/^wg-quick|^wg-[a-z]/, 'let only one of the two programs manage an interface'],
 ];
 
-/**
- * Checks for programs that change networks on their own; `name (pid N)` each. Their presence alone
- * is no problem.
- */
+/** Checks for programs that change networks: `name (pid N)`. Their presence alone is no problem. */
 export function checkManagers(managers: readonly string[], prepared: readonly string[]): Finding[] {
   const checked = 'programs that change network settings';
   if (managers.length === 0) return [okFinding('managers', checked, 'none is running')];

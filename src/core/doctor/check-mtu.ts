@@ -12,7 +12,6 @@ export interface Echoes {
   readonly passed: number | null;
 }
 
-/** Reports that the MTU of an interface was measured. */
 export function checkMeasured(link: string, pathMtu: PathMtu, fitted: number, peers: readonly Peer[]): Finding {
   return okFinding(
     'mtu',
@@ -21,11 +20,7 @@ export function checkMeasured(link: string, pathMtu: PathMtu, fitted: number, pe
   );
 }
 
-/**
- * Checks echoes through the tunnel, whose packets must not be fragmented.
- *
- * @param isAdaptive true if the daemon may change the MTU
- */
+/** Packets in the tunnel must not be fragmented. `isAdaptive`: the daemon may change the MTU. */
 export function checkTunnelEchoes({ target, full, passed }: Echoes, link: string, isAdaptive: boolean): Finding {
   const checked = `packets of ${full} bytes to ${target} through ${link}`;
   if (passed === null) return noteFinding('mtu', checked, 'it does not answer ping, so the MTU cannot be tested');
@@ -39,10 +34,7 @@ export function checkTunnelEchoes({ target, full, passed }: Echoes, link: string
   );
 }
 
-/**
- * Checks echoes outside the tunnel of the size that carries the tunnel's largest packets. These may
- * still pass in fragments.
- */
+/** Checks echoes that are as large as the tunnel's outer packets. They may pass in fragments. */
 export function checkOuterEchoes({ target, full, passed }: Echoes, link: string): Finding {
   const checked = `packets of ${full} bytes to ${target}, which carry the largest of ${link}`;
   if (passed === null) return noteFinding('mtu', checked, 'it does not answer ping, so the MTU cannot be tested');
@@ -58,8 +50,6 @@ export function checkOuterEchoes({ target, full, passed }: Echoes, link: string)
 /** The smallest MTU that `--mtu` accepts. */
 const leastMtu = 576;
 
-/**
- * Bytes added to a packet of the tunnel over IPv4, and over IPv6: IP, UDP, and WireGuard's own 32.
- */
+/** Bytes added to a packet of the tunnel over IPv4 and IPv6: IP, UDP, and WireGuard's own 32. */
 export const overhead = 60;
 export const overheadV6 = 80;

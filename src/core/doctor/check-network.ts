@@ -12,7 +12,6 @@ import type { Desired } from '../reconcile/desired.ts';
 import { ownEndpoint, toFinding } from './describe-problems.ts';
 import { type Finding, noteFinding, okFinding, problemFinding } from './finding.ts';
 
-/** A network on this host, with this host's own peer. */
 export interface MappedNetwork {
   readonly map: NetworkMap;
   readonly self: Peer;
@@ -40,10 +39,7 @@ export function checkPorts({ self, desired, actual }: MappedNetwork, open: Reado
   return [listens, ...checkEndpoint(self, bound, actual.underlay.addresses)];
 }
 
-/**
- * Checks where peers dial this host. The status reports another port at its own address as a
- * problem.
- */
+/** Checks where peers dial. The status reports another port at this host's own address. */
 function checkEndpoint({ endpoint }: Peer, bound: number, own: readonly Address[]): Finding[] {
   const checked = ownEndpoint;
   if (endpoint === null) {
@@ -59,12 +55,7 @@ function checkEndpoint({ endpoint }: Peer, bound: number, own: readonly Address[
   ];
 }
 
-/**
- * Checks what other packet rules of this host do with packets from peers that dial it.
- *
- * @param drop an error if the rules could not be read
- * @param unread rules whose effect is unknown
- */
+/** `drop` is an error for rules that could not be read. The effect of `unread` rules is unknown. */
 export function checkInboundDrop(
   { desired }: MappedNetwork,
   drop: Problem | CpnError | null,
@@ -91,11 +82,7 @@ export function checkRules({ desired, actual }: MappedNetwork): Finding[] {
   return [toFinding(found, 'forwarding', table)];
 }
 
-/**
- * Checks what this host needs to forward; empty if it does not forward.
- *
- * @param unread rules whose effect is unknown
- */
+/** Empty if this host does not forward. The effect of `unread` rules is unknown. */
 export function checkForwarding(
   { desired, actual }: MappedNetwork,
   drops: readonly Problem[],

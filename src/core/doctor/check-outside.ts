@@ -43,11 +43,9 @@ function checkIpv6({ link, ipv6 }: MappedNetwork['desired'], { uplinks6 = [] }: 
 }
 
 /**
- * Returns the public subnets of each interface that has more of them than expected: one on an
- * interface with a default route, none elsewhere. A router advertisement adds a subnet, and so
- * takes its addresses past the tunnel.
- *
- * @param inner interfaces by which nothing goes outside
+ * Returns the public subnets of each interface with more of them than expected: one with a default
+ * route, else none. A router advertisement adds a subnet, whose addresses bypass the tunnel.
+ * Nothing goes outside by `inner` interfaces.
  */
 function findExtraSubnets(
   subnets: readonly Ipv6Exception[],
@@ -91,10 +89,7 @@ function checkRoutes({ link, rules, ipv6 }: MappedNetwork['desired'], underlay: 
   return shown.length > 0 ? shown : [okFinding('network', checked, 'only those to local private subnets')];
 }
 
-/**
- * A DHCP server that announces public resolvers takes these addresses past a strict tunnel, because
- * queries must work while the tunnel fails.
- */
+/** Public resolvers from DHCP bypass a strict tunnel: queries must work while the tunnel fails. */
 function noteResolvers(link: string, resolvers: readonly Address[]): Finding[] {
   if (resolvers.length === 0) return [];
   const checked = `resolvers outside the strict tunnel ${link}`;

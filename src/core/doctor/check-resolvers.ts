@@ -4,10 +4,7 @@ import type { Address, Prefix } from '../net/cidr.ts';
 import type { MappedNetwork } from './check-network.ts';
 import { type Finding, noteFinding, okFinding, problemFinding } from './finding.ts';
 
-/**
- * Checks the local resolvers that forward queries: accepted routes leave out their servers only if
- * these are known.
- */
+/** Checks local forwarding resolvers: accepted routes leave out only servers that are known. */
 export function checkStubs({ desired, actual }: MappedNetwork): Finding[] {
   const outside = new Set(desired.keptOutside.map(({ address }) => address));
   return (actual.underlay.stubs ?? []).map((stub) => judge(stub, outside));
@@ -42,10 +39,7 @@ export interface KeptResolver {
   readonly answers: boolean;
 }
 
-/**
- * Checks whether resolvers that are kept outside answer there. A resolver behind the network's
- * connector does not.
- */
+/** Checks whether these resolvers answer outside. A resolver behind a connector does not. */
 export function checkKeptResolvers(link: string, resolvers: readonly KeptResolver[]): Finding[] {
   return resolvers.map(({ address, route, answers }) => {
     const checked = `the resolver ${address}, which stays outside the tunnel`;

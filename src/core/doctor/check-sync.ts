@@ -15,10 +15,7 @@ export interface LastSync {
   } | null;
 }
 
-/**
- * Reports how the daemon last received the map, because this command may have another environment
- * and other CAs.
- */
+/** Reports the daemon's last sync: this command may have another environment and other CAs. */
 export function checkSync(link: string, { lastSuccess, error, refusal, daemonFailure }: LastSync): Finding[] {
   const checked = `the last sync of ${link}`;
   if (daemonFailure !== null) {
@@ -26,8 +23,7 @@ export function checkSync(link: string, { lastSuccess, error, refusal, daemonFai
     const last =
       before === null ? 'it has not succeeded since it started' : `its last success was at ${minute(before)}`;
     const found = `fails since ${minute(since)}; ${last}: ${daemonFailure.error}`;
-    // A refusal is the reply to every client of this host: the findings about the control plane
-    // have its remedy.
+    // All clients of this host get a refusal; the control plane's findings have its remedy.
     return daemonFailure.error === refusal
       ? [noteFinding('daemon', `${checked} by the daemon`, found, elsewhere)]
       : [problemFinding('daemon', `${checked} by the daemon`, found, compare(link))];

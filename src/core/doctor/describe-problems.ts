@@ -64,13 +64,11 @@ function listExamined({ link, network }: ExaminedNames, heard: string | null): r
   ];
 }
 
-/** The subject of findings about the endpoint of this host. */
 export const ownEndpoint = 'the endpoint of this host in the network';
 
 /**
- * Converts the problems and notes of a status to findings, with a finding for some subjects without
- * any. Other checks report dropped packets, routes past a full tunnel and packet rules that do not
- * load. Notes without a subject here are shown by `cpn status` alone.
+ * Some subjects have a finding without a problem. Other checks report dropped packets, routes past
+ * a full tunnel and rules that do not load. Only `cpn status` shows notes without a subject.
  */
 export function describeProblems(
   problems: readonly Problem[],
@@ -89,7 +87,6 @@ export function describeProblems(
     : found;
 }
 
-/** Converts a problem of the catalogue to a finding. */
 export function toFinding(problem: Problem, subject: FindingSubject, checked: string): Finding {
   const { text, remedy } = problem;
   if (!isProblem(problem)) return noteFinding(subject, checked, text, remedy);

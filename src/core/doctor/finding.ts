@@ -20,12 +20,10 @@ export const subjects = [
 ] as const;
 export type FindingSubject = (typeof subjects)[number];
 
-/** The result of one check. */
 export interface Finding {
   readonly subject: FindingSubject;
   /** A problem prevents a function, now or later; a note is informational. */
   readonly verdict: 'ok' | 'note' | 'problem';
-  /** The subject of the check. */
   readonly checked: string;
   readonly found: string;
   /** What to type or do next; null if there is nothing to do. */

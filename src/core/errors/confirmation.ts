@@ -8,7 +8,6 @@ const nextTries = {
   stopped: 'the daemon retries when it starts again',
 } as const;
 
-/** A change that was not confirmed. */
 interface UnconfirmedChange {
   /** The revision of the newest map. Null if the control plane sends none. */
   readonly revision: string | null;

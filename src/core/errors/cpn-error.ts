@@ -11,9 +11,8 @@ interface Details {
 }
 
 /**
- * The base of every expected failure. The message has three parts: what failed with which value,
- * the rule, then the hint. Exit codes are in cli/exit-code, HTTP statuses in
- * control-plane/error-reply.
+ * An expected failure. The message has three parts: what failed with which value, the rule, the
+ * hint. Exit codes are in cli/exit-code, HTTP statuses in control-plane/error-reply.
  */
 export abstract class CpnError extends Error {
   abstract override readonly name: string;

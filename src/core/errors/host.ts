@@ -1,7 +1,6 @@
 import { getSystemErrorMap } from 'node:util';
 import { CpnError, quote } from './cpn-error.ts';
 
-/** The process lacks a privilege on this host. */
 export class MissingPrivilege extends CpnError {
   override readonly name = 'MissingPrivilege';
 
@@ -10,7 +9,6 @@ export class MissingPrivilege extends CpnError {
   }
 }
 
-/** A tool of the operating system is missing. */
 export class MissingTool extends CpnError {
   override readonly name = 'MissingTool';
 
@@ -106,12 +104,7 @@ export class PortTaken extends CpnError {
   }
 }
 
-/**
- * Describes a UDP port that is in use.
- *
- * @param holder null if no other network of this host uses it
- * @param choice the flag or the command that sets another port
- */
+/** `holder` is null if no network of this host uses the port; `choice` is a flag or a command. */
 export function describePortTaken(
   port: number | null,
   holder: PortHolder | null,

@@ -1,6 +1,5 @@
 /**
- * Every expected failure, by origin. Each has an exit code in cli/exit-code and an HTTP status in
- * control-plane/error-reply.
+ * Every expected failure, by origin.
  *
  * @module
  */

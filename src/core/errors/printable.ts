@@ -1,13 +1,7 @@
-/**
- * Control characters, line separators, and characters that are invisible or reorder others. U+2800
- * is a Braille pattern without dots.
- */
+/** Control, separating, reordering and invisible characters. U+2800 is Braille without dots. */
 const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u{2800}]/u;
 
-/**
- * Replaces control, bidirectional and invisible characters, so that `text` is one line and safe for
- * a terminal. Keeps emoji.
- */
+/** Makes `text` one line that is safe for a terminal. Keeps emoji. */
 export function printable(text: string): string {
   return unprintable.test(text) ? replaceUnprintable(text) : text;
 }

@@ -44,7 +44,6 @@ export interface StatedDeletion {
   readonly nonce: string;
 }
 
-/** The circumstances of a refusal. */
 interface RefusalFacts {
   readonly repeated?: boolean;
   readonly reasoned?: boolean;
@@ -130,10 +129,7 @@ export interface Foreignness {
   readonly remedy: string | null;
 }
 
-/**
- * Another user than before may listen at a loopback address without TLS, or at a Unix socket.
- * Nothing was sent.
- */
+/** A new user may listen at a loopback address without TLS, or a Unix socket. Nothing was sent. */
 export class ForeignListener extends Unreachable {
   override readonly name = 'ForeignListener';
 
@@ -176,9 +172,7 @@ export class Intercepted extends Unreachable {
   }
 }
 
-/**
- * A reply breaks the contract: no JSON, a missing field, a redirect on the host, too many bytes.
- */
+/** A reply breaks the contract: no JSON, a missing field, a redirect on the host, or too long. */
 export class BadReply extends CpnError {
   override readonly name = 'BadReply';
 

@@ -1,6 +1,5 @@
 import type { Event, EventType } from '../../contract/event.ts';
 
-/** The display names of the event types. */
 export const eventTypes: Readonly<Record<EventType, string>> = {
   'peer.enrolled': 'peer enrolled',
   'peer.removed': 'peer removed',

@@ -11,10 +11,7 @@ import { usesTunnel } from './check-route.ts';
 import type { FoundTarget } from './find-target.ts';
 import type { NetworkOnHost } from './view.ts';
 
-/**
- * Returns the paths of the peers' packets to an address behind a route that this host serves, and
- * of the replies; empty for any other address.
- */
+/** Returns both paths between peers and an address behind a served route; else empty. */
 export function findForwardPaths(address: Address, { view, target }: FoundTarget, there: KernelRoute): ForwardPath[] {
   if (target.is !== 'route' || usesTunnel(target) || there.link === null || there.local) return [];
   const { link } = view.desired;
@@ -25,11 +22,7 @@ export function findForwardPaths(address: Address, { view, target }: FoundTarget
   ];
 }
 
-/**
- * Checks whether this connector forwards the peers' packets to a route that it serves.
- *
- * @param drops what packet rules of other programs drop; null if they could not be read
- */
+/** `drops` is what packet rules of other programs drop; null if they could not be read. */
 export function checkForwarding(
   { view: { desired, actual, outdated } }: FoundTarget,
   drops: ForeignDrops | null,

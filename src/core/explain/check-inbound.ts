@@ -7,9 +7,7 @@ import { type Check, inconclusive, passes, stops } from './check.ts';
 import { unreadRules } from './check-firewall.ts';
 import { findActualPeer, findWantedOwner, type NetworkOnHost, namePeer } from './view.ts';
 
-/**
- * Returns the paths by which peers start a session with this host; empty if they do not dial it.
- */
+/** Returns the paths by which peers start a session with this host; empty if none dials it. */
 export function findInboundPaths({ map, address, desired, actual }: NetworkOnHost): InboundPath[] {
   const self = map.peers.find((peer) => peer.address === address);
   if (self === undefined) return [];
@@ -18,11 +16,9 @@ export function findInboundPaths({ map, address, desired, actual }: NetworkOnHos
 }
 
 /**
- * Checks whether other packet rules of this host prevent the peer of an address from starting a
- * session. A peer that this host cannot dial must do so before any packet goes to it. Empty if
- * peers do not dial this host.
- *
- * @param drops what such rules drop; null if they could not be read
+ * Checks whether other packet rules prevent the peer from starting a session. A peer that this host
+ * cannot dial must start one before any packet goes to it. Empty if peers do not dial this host.
+ * `drops` is null if the rules could not be read.
  */
 export function checkInbound(address: Address, view: NetworkOnHost, drops: ForeignDrops | null, now: number): Check[] {
   const [path] = findInboundPaths(view);

@@ -7,10 +7,7 @@ import { type Check, inconclusive, passes, stops } from './check.ts';
 import type { FoundTarget, PacketTarget } from './find-target.ts';
 import { findWantedOwner, type NetworkOnHost, namePeer } from './view.ts';
 
-/**
- * Checks what an address is in its network, and whether this host's desired state carries packets
- * to it. After a refused sync, the result follows from the last known map.
- */
+/** Checks whether the desired state carries packets. After a refused sync, uses the last map. */
 export function checkNetwork(address: Address, found: FoundTarget): Check {
   const check = checkTarget(address, found);
   const { refused } = found.view;
@@ -76,9 +73,7 @@ function describeWay(owner: string, peer: Peer, view: NetworkOnHost): string {
   return `relayed by ${relay?.name ?? owner}, as ${why}`;
 }
 
-/**
- * A peer that dials one connector has no other path, so a failure of that connector is relevant.
- */
+/** A failure of the only connector that a peer dials is relevant: the peer has no other path. */
 function describeDialled(peer: Peer, { map, failed }: NetworkOnHost): string {
   const own = findOwnConnector(peer, map);
   if (own === null) return 'it dials a connector that this host does not have';

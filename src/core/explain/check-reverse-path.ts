@@ -11,10 +11,8 @@ export function reversePathKeys(link: string): { readonly all: string; readonly 
 }
 
 /**
- * Checks whether the kernel would accept the reply, which arrives by our interface.
- *
- * @param back the route from this host's own address to the source of the reply, which the filter
- *   evaluates; null without a lookup
+ * Checks whether the kernel accepts the reply, which arrives by our interface. The filter evaluates
+ * `back`, the route from the own address to the reply's source; null without a lookup.
  */
 export function checkReversePath(address: Address, view: NetworkOnHost, back: KernelRoute | null): Check {
   if (familyOf(address) === 6) return passes('rp_filter', 'does not apply to IPv6');
@@ -34,10 +32,7 @@ export function checkReversePath(address: Address, view: NetworkOnHost, back: Ke
   return stops('rp_filter', dropped, value === 2 ? remedy : `${remedy}, or "sysctl -w ${own}=${looseFilter}"`);
 }
 
-/**
- * Reports where replies to an address go, from each address of this host; empty without a full
- * tunnel.
- */
+/** Reports where replies go from each address of this host; empty without a full tunnel. */
 export function checkAnswers(paths: readonly ReturnPath[], { desired: { link } }: NetworkOnHost): Check[] {
   if (paths.length === 0) return [];
   const details = paths.map(({ from, route: kernelRoute }) => {

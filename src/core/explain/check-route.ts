@@ -57,10 +57,7 @@ export function describeElsewhere(kernelRoute: KernelRoute): Check {
     : passes('route', kernelRoute.local ? 'stays on this host' : describeRoute(kernelRoute));
 }
 
-/**
- * Reports a route of another program that leads into a tunnel where no peer accepts its packets;
- * null without one.
- */
+/** Reports a foreign route into a tunnel in which no peer accepts the packets; null without one. */
 export function checkForeign(views: readonly NetworkOnHost[], kernelRoute: KernelRoute): Check | null {
   if (kernelRoute.link === null || kernelRoute.local) return null;
   const view = views.find(({ desired }) => desired.link === kernelRoute.link);
@@ -79,10 +76,7 @@ export function describeInstead(kernelRoute: KernelRoute): Check {
   return inconclusive('route', kernelRoute.link === null ? describeRefusal(kernelRoute) : describeRoute(kernelRoute));
 }
 
-/**
- * Returns, for example, `leaves by eth0 via 203.0.113.1 from 203.0.113.22, by the route to
- * 192.168.50.0/24`.
- */
+/** Example: `leaves by eth0 via 203.0.113.1 from 203.0.113.22, by the route to 192.168.50.0/24`. */
 export function describeRoute({ link, local, source, gateway, table, prefix, protocol }: TakenRoute): string {
   if (local) return 'stays on this host';
   const where = gateway === null ? link : `${link} via ${gateway}`;
@@ -139,10 +133,7 @@ function checkDiversion(address: Address, view: NetworkOnHost, route: TakenRoute
   return stops('route', wanted === null ? instead : `${instead}: the route to ${wanted} is gone`, reconcile);
 }
 
-/**
- * True if that route wins by its length or metric, or because its table precedes the table of
- * accepted routes.
- */
+/** True if that route wins by length or metric, or its table precedes that of accepted routes. */
 function comesFirst(table: string, prefix: Prefix, wanted: Prefix, { desired, actual }: NetworkOnHost): boolean {
   const place = placeRoutes(desired, actual)(wanted);
   if (isRouteTable(place.table) && table === 'main') return lengthOf(prefix) > 0;

@@ -29,11 +29,7 @@ export function checkAllowedIps(address: Address, view: NetworkOnHost): Check {
   return stops('allowed_ips', `${said}; ${should}`, reconcile);
 }
 
-/**
- * Checks whether WireGuard's packets to the peer leave this host; empty if no endpoint is known.
- *
- * @param kernelRoute the kernel's route for them; null without a lookup
- */
+/** `kernelRoute` is that of WireGuard's packets, or null. Empty if no endpoint is known. */
 export function checkEndpoint(address: Address, view: NetworkOnHost, kernelRoute: KernelRoute | null): Check[] {
   const peer = findActualPeer(address, view);
   if (!peer?.endpoint || kernelRoute === null) return [];
@@ -48,10 +44,7 @@ export function checkEndpoint(address: Address, view: NetworkOnHost, kernelRoute
   return [stops('endpoint', loop, `give this host a route to ${host} that does not lead into ${link}`)];
 }
 
-/**
- * Checks whether the peer that receives the packet is reachable, by WireGuard's own table and the
- * daemon's records.
- */
+/** Checks by WireGuard's table and the daemon's records whether the receiver is reachable. */
 export function checkHandshake(address: Address, view: NetworkOnHost, now: number): Check {
   const peer = findActualPeer(address, view);
   if (peer === null) return inconclusive('handshake', 'there is no such peer');
@@ -107,10 +100,7 @@ function findMtuToward(address: Address, { connected, links }: Underlay): number
   return links.find(({ name }) => name === nearest?.link)?.mtu ?? null;
 }
 
-/**
- * Bytes that WireGuard adds to a packet: 20 or 40 of IP, 8 of UDP, and 32 of WireGuard
- * (wg-quick(8), whitepaper 5.4.6).
- */
+/** Added bytes: 20 or 40 of IP, 8 of UDP, 32 of WireGuard (wg-quick(8), whitepaper 5.4.6). */
 const overheads = { 4: 60, 6: 80 } as const;
 
 function describeHandshake({ latestHandshake, endpoint, txBytes }: ActualPeer, now: number): string {

@@ -10,7 +10,6 @@ export type CheckName =
   | 'mtu'
   | 'answers';
 
-/** The result of one check along the path of a packet. */
 export interface Check {
   readonly check: CheckName;
   /** False if the packet stops there; null if that is unknown. */
@@ -33,7 +32,6 @@ export function inconclusive(check: CheckName, detail: string, remedy: string | 
   return { check, ok: null, detail, remedy };
 }
 
-/** Returns the first check at which the packet stops, or null. */
 export function findStop(checks: readonly Check[]): Check | null {
   return checks.find(({ ok }) => ok === false) ?? null;
 }

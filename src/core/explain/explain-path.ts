@@ -15,30 +15,17 @@ import type { NetworkOnHost } from './view.ts';
 export interface PathFacts {
   /** The kernel's route for the packet. */
   readonly there: KernelRoute;
-  /**
-   * The kernel's route for a packet from our own address, as the reverse path filter evaluates the
-   * reply; null if it cannot be queried.
-   */
+  /** The route from our own address, which the reverse path filter evaluates; null if unknown. */
   readonly back: KernelRoute | null;
-  /**
-   * The kernel's route for WireGuard's own packets to the endpoint of the peer; null if no endpoint
-   * is known.
-   */
+  /** The route of WireGuard's own packets to the peer; null if no endpoint is known. */
   readonly outer: KernelRoute | null;
-  /**
-   * What packet rules of other programs drop of the forwarded packets, or of the peers' packets to
-   * this host; null if they could not be read.
-   */
+  /** What packet rules of other programs drop on the paths; null if they could not be read. */
   readonly drops: ForeignDrops | null;
   /** The kernel's routes for replies of this host to the address; empty without a full tunnel. */
   readonly answers: readonly ReturnPath[];
 }
 
-/**
- * Returns the checks of a packet from this host to an address in a network, in order.
- *
- * @param now seconds since the epoch
- */
+/** Returns the checks of a packet in the order of its path. `now` is seconds since the epoch. */
 export function explainPath(
   address: Address,
   found: FoundTarget,
@@ -79,10 +66,7 @@ export function explainOther(
   ];
 }
 
-/**
- * True for an address to which only the default route of a network leads: clients outside have such
- * addresses too.
- */
+/** True for an address to which only a default route leads, like that of any client outside. */
 function isOfFullTunnel({ target }: FoundTarget): boolean {
   return target.is === 'route' && isDefaultRoute(target.report.prefix);
 }

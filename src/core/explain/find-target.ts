@@ -15,17 +15,14 @@ export type PacketTarget =
   /** In the network's range, and assigned to no peer. */
   | { readonly is: 'unassigned' };
 
-/** An address found in a network. */
 export interface FoundTarget<V extends NetworkOnHost = NetworkOnHost> {
   readonly view: V;
   readonly target: PacketTarget;
 }
 
 /**
- * Returns the network that carries an address, by the narrowest prefix, as the kernel would choose.
- * If no network carries it, the network that should. Null if the address is outside all networks.
- *
- * @param views the network with precedence first
+ * Returns the network that carries an address, by the narrowest prefix as in the kernel, or else
+ * the network that should. Null outside all networks. `views` are in order of precedence.
  */
 export function findNetwork<V extends NetworkOnHost>(address: Address, views: readonly V[]): FoundTarget<V> | null {
   const found = views.flatMap((view) => {
@@ -51,10 +48,7 @@ function findTarget(address: Address, view: NetworkOnHost): PacketTarget | null 
   return tunnel && !staysOutside(address, view) ? { is: 'route', report: tunnel } : null;
 }
 
-/**
- * Explains why an address outside the network is not in its full tunnel, or is excepted from a
- * route; else null.
- */
+/** Explains why an address is not in a full tunnel or is excepted from a route; else null. */
 export function explainOutside(address: Address, view: NetworkOnHost): string | null {
   const [narrow] = findReports(address, view).filter(({ prefix }) => !isDefaultRoute(prefix));
   const exception = narrow === undefined ? null : explainException(address, narrow, view);
@@ -81,10 +75,7 @@ function explainIpv6(address: Address, { map, enabled, desired: { ipv6 } }: Netw
     : `it stays outside the full tunnel of network ${map.name}`;
 }
 
-/**
- * Returns the command that sends an address into the full tunnel, if an unexpected route of this
- * host leads it past the tunnel; else null.
- */
+/** The command for an address that an unexpected route leads past the full tunnel, or null. */
 export function remedyOutside(address: Address, views: readonly NetworkOnHost[]): string | null {
   for (const { desired, actual } of views) {
     if (desired.rules.length === 0) continue;
@@ -106,10 +97,7 @@ function explainException(address: Address, { prefix, state }: RouteReport, view
   return subnet ? `it is in ${within}, and stays local: this host is in ${subnet.prefix} (${subnet.link})` : null;
 }
 
-/**
- * Returns the routes that contain the address: first those that carry it, and of these the
- * narrowest first.
- */
+/** Returns the routes that contain the address: those that carry it first, narrowest first. */
 function findReports(address: Address, { map, listed, desired }: NetworkOnHost): RouteReport[] {
   const unlisted = (prefix: Prefix): RouteReport => ({ prefix, via: null, state: 'missing', reason: null });
   const reports = listed ? desired.report : map.routes.map(unlisted);
@@ -134,10 +122,7 @@ function carries({ state }: RouteReport): boolean {
   return state === 'taken' || state === 'served' || state === 'withdrawn';
 }
 
-/**
- * A full tunnel takes packets that have no other route and that are not excepted: see {@link
- * tunnelRules}.
- */
+/** A full tunnel takes packets that no other route or exception matches: {@link tunnelRules}. */
 function staysOutside(address: Address, { desired, actual: { underlay } }: NetworkOnHost): boolean {
   const { addresses, connected, routed } = underlay;
   const elsewhere = areStrict(desired.rules) ? [] : [...connected, ...routed];

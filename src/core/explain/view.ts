@@ -32,9 +32,7 @@ export interface NetworkOnHost {
   readonly expired: readonly PeerId[];
   /** The problem that this connector's map is out of date, or null. */
   readonly outdated: Problem | null;
-  /**
-   * Why the service refuses this host the newest map, with the service's text; null if it does not.
-   */
+  /** Why the service refuses the newest map, with the service's text; null if it does not. */
   readonly refused: { readonly by: SyncRefusal; readonly error: string | null } | null;
 }
 
@@ -44,10 +42,7 @@ export interface PrefixOwner {
   readonly prefix: Prefix;
 }
 
-/**
- * Returns the peer to which WireGuard sends a packet: the peer with the longest of the allowed IPs
- * that cover its address.
- */
+/** Returns the peer with the longest allowed IP that covers the address, as WireGuard chooses. */
 export function findOwner(
   address: Address,
   peers: readonly { readonly publicKey: PublicKey; readonly allowedIps: readonly Prefix[] }[],
@@ -58,7 +53,6 @@ export function findOwner(
   return owners.toSorted((a, b) => lengthOf(b.prefix) - lengthOf(a.prefix))[0] ?? null;
 }
 
-/** Returns the owner of an address in the desired state. */
 export function findWantedOwner(address: Address, { desired }: NetworkOnHost): PrefixOwner | null {
   return findOwner(address, desired.config.peers);
 }

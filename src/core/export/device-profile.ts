@@ -49,10 +49,7 @@ export function findProfileRoutes(routes: readonly string[]): string[] {
   return routes.filter((route) => !isDefault(route));
 }
 
-/**
- * The MTU that every path carries (RFC 8200). No daemon on the device measures its path, and mobile
- * networks often have a smaller MTU than Ethernet.
- */
+/** Every path carries it (RFC 8200). Devices do not measure, and mobile MTUs are often small. */
 export const deviceMtu = 1280;
 
 /** Seconds, as wg(8) recommends. Half of a NAT's usual timeout, 60 s, is too slow for some. */
@@ -87,10 +84,7 @@ export function checkLine(line: string): string {
   return line;
 }
 
-/**
- * The reasons why a device's file no longer fits its network, as clauses. Empty if it fits, and for
- * a peer without a profile.
- */
+/** Returns why a device's file no longer fits its network, as clauses; empty without a profile. */
 export function findOutdated(network: ListedNetwork, peer: ListedPeer): string[] {
   const { profile } = peer;
   if (profile === undefined) return [];

@@ -18,11 +18,7 @@ export type ExportedFiles = readonly [ExportedFile, ...ExportedFile[]];
 
 const banner = '# Exported by cpn: the network as it was then; later changes are not applied.';
 
-/**
- * Exports a tunnel for another program, with this interface name. Leaves out the mark on
- * WireGuard's own packets: each program sets its own if needed, and those on phones refuse a text
- * with a mark.
- */
+/** Leaves out the mark of WireGuard's packets: programs set their own, and phones refuse a mark. */
 export function renderExport(format: Format, config: TunnelConfig, link: string): ExportedFiles {
   const unmarked = { ...config, fwmark: null };
   switch (format) {

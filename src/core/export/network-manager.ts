@@ -4,10 +4,7 @@ import { familyOf, formatInterfaceAddress } from '../net/cidr.ts';
 import { formatEndpoint } from '../net/endpoint.ts';
 import type { DesiredPeer, TunnelConfig } from '../wg-quick/parse.ts';
 
-/**
- * Renders a keyfile of NetworkManager (nm-settings-keyfile(5)), which adds the routes of AllowedIPs
- * and the rules of a full tunnel.
- */
+/** Renders a keyfile (nm-settings-keyfile(5)). NetworkManager adds routes and full-tunnel rules. */
 export function renderKeyfile(config: TunnelConfig, link: string, banner: string): string {
   const { privateKey, listenPort, mtu, address, peers } = config;
   const manual = ['method=manual', `address1=${formatInterfaceAddress(address)}`];

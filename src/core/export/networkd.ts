@@ -9,10 +9,7 @@ export interface Units {
   readonly network: string;
 }
 
-/**
- * Renders units of systemd-networkd (systemd.netdev(5), systemd.network(5)), including the rules of
- * a full tunnel.
- */
+/** Renders units (systemd.netdev(5), systemd.network(5)), with the rules of a full tunnel. */
 export function renderUnits(config: TunnelConfig, link: string, banner: string): Units {
   const routes = findRoutes(config);
   const isFull = routes.some(isDefaultRoute);
@@ -63,10 +60,7 @@ function renderRoute(prefix: Prefix): string[] {
   return ['[Route]', `Destination=${prefix}`, 'Scope=link', ...table];
 }
 
-/**
- * The rules of wg-quick(8): packets that only the default route matches, except WireGuard's own, go
- * into the tunnel.
- */
+/** As wg-quick(8): only packets of the default route, except WireGuard's own, enter the tunnel. */
 const fullTunnelRules = [
   ['[RoutingPolicyRule]', 'Family=both', 'Table=main', 'SuppressPrefixLength=0', 'Priority=32764'],
   [

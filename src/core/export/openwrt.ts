@@ -2,9 +2,8 @@ import { formatInterfaceAddress } from '../net/cidr.ts';
 import type { DesiredPeer, TunnelConfig } from '../wg-quick/parse.ts';
 
 /**
- * Renders sections of OpenWrt's /etc/config/network, for its package wireguard-tools. The package
- * adds the routes of AllowedIPs, and keeps the path to each endpoint outside the tunnel. No value
- * of a {@link TunnelConfig} contains a quote.
+ * Renders sections of OpenWrt's /etc/config/network for its package wireguard-tools, which adds the
+ * routes of AllowedIPs and keeps endpoints outside the tunnel. No value of a config has a quote.
  */
 export function renderUci(config: TunnelConfig, link: string, banner: string): string {
   const { privateKey, listenPort, mtu, address, peers } = config;

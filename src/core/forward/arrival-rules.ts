@@ -26,18 +26,12 @@ export interface Arrival {
   readonly vrf: string | null;
   /** The interfaces of other networks that gave this host the same address. */
   readonly twins: readonly string[];
-  /**
-   * The prefixes that this host serves, and the interfaces that lead to them. Empty if the host is
-   * no connector.
-   */
+  /** Served prefixes, and the interfaces that lead to them; empty if this host is no connector. */
   readonly served: readonly Prefix[];
   readonly entrances: readonly Entrance[];
   /** True if packets of other hosts pass through the tunnel's interface. */
   readonly forwards: boolean;
-  /**
-   * True if routes of the other address family lead into the tunnel. The tunnel then carries
-   * replies of that family.
-   */
+  /** True if routes of the other address family lead into the tunnel: replies can arrive by it. */
   readonly hasOtherFamily: boolean;
   /** The addresses of this host outside its tunnels. */
   readonly addresses: readonly Address[];
@@ -51,12 +45,11 @@ export interface Arrival {
  * the tunnel reaches only that address and what the host serves. The rules judge a packet by its
  * destination on the wire.
  *
- * The interfaces that may reach the tunnel address are listed, not those that may not. A new
- * network card is closed from its first packet. The bridge of new containers is open after the pass
- * that its link event starts.
+ * The interfaces that may reach the tunnel address are listed, not those that may not: a new
+ * network card is closed from its first packet. The bridge of new containers opens with the next
+ * pass.
  *
- * A host that does not forward needs no connection tracking for these rules. Connection tracking
- * would track all connections of the host.
+ * A host that does not forward needs no connection tracking, which would track all connections.
  */
 export function arrivalRules(arrival: Arrival, link: string): readonly PacketRule[] {
   const { at, internal, vrf, twins, entrances } = arrival;
@@ -75,10 +68,7 @@ export function arrivalRules(arrival: Arrival, link: string): readonly PacketRul
   ];
 }
 
-/**
- * The kernel sets the next destination of packets with a source route after all rules for arriving
- * packets.
- */
+/** The kernel sets the next destination of a source-routed packet after all arriving rules. */
 const refuseSourceRoutes = ['lsrr', 'ssrr'].map((option) =>
   arriving('refuse-source-routes', `ip option ${option} exists drop`),
 );
@@ -94,19 +84,13 @@ function refuseNeighbours(at: Address, except: readonly string[]): PacketRule {
   return arriving('refuse-neighbours', `${protocolOf(at)} daddr ${at} iifname != ${writeLinks(except)} drop`);
 }
 
-/**
- * Refuses packets to the tunnel address that arrive by an interface of a served LAN from a source
- * outside that LAN.
- */
+/** Refuses packets to the tunnel address by a served LAN's interface from outside that LAN. */
 function refuseOutsideLan(at: Address, by: string, from: readonly Prefix[]): PacketRule {
   const outside = writeOne('saddr', from, '!= ');
   return arriving('refuse-outside-lan', `iifname ${writeLinks([by])} ${protocolOf(at)} daddr ${at} ${outside} drop`);
 }
 
-/**
- * A host that does not forward accepts from the tunnel packets to its address, to multicast groups
- * and to broadcast addresses.
- */
+/** A host that does not forward accepts its address, multicast groups and broadcast addresses. */
 function refuseOtherDestinations(fromTunnel: string, { at, range }: Arrival): PacketRule {
   const isFour = familyOf(at) === 4;
   const broadcasts = isFour ? [everyone, ...(lengthOf(range) < 31 ? [hostPrefix(lastOf(range))] : [])] : [];
@@ -115,9 +99,9 @@ function refuseOtherDestinations(fromTunnel: string, { at, range }: Arrival): Pa
 }
 
 /**
- * A host that forwards accepts for itself packets to its address and to prefixes that it serves,
- * except a default route. Replies to connections that began here pass. Packets to other hosts are
- * left to the forwarding rules, also if a default route is served.
+ * Accepts for this host packets to its address and served prefixes except a default route, and
+ * replies. Packets to other hosts are left to the forwarding rules, also with a served default
+ * route.
  */
 function forwarderRules(fromTunnel: string, { at, served, vrf, addresses }: Arrival): PacketRule[] {
   const isOfFamily = (each: Prefix | Address) => familyOf(each) === familyOf(at);
@@ -143,10 +127,7 @@ function forwarderRules(fromTunnel: string, { at, served, vrf, addresses }: Arri
   ];
 }
 
-/**
- * The network has addresses of only one family. Refuses packets from the tunnel in the other
- * family: all of them, or all but replies if there can be any.
- */
+/** The network has one family. Refuses packets of the other, except replies if there can be any. */
 function familyRules(fromTunnel: string, { at, forwards, hasOtherFamily }: Arrival): PacketRule[] {
   const except = writeOne('daddr', [groups[familyOf(at) === 4 ? 6 : 4]], '!= ');
   if (!forwards && !hasOtherFamily) return [arriving('refuse-family', `${fromTunnel} ${except} drop`)];
@@ -160,10 +141,7 @@ function arriving(name: string, text: string): PacketRule {
   return { name, chain: 'arriving', text };
 }
 
-/**
- * Packets that conntrack does not track have no direction, and would pass a rule that matches one.
- * Such a rule therefore has a second rule for these packets.
- */
+/** Untracked packets have no direction, and pass rules that match one. They need a second rule. */
 const begun = 'ct direction original';
 const untracked = 'ct state { invalid, untracked }';
 

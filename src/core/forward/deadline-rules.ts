@@ -4,16 +4,12 @@ import { type ExpiringRange, findExpiringRanges, type TunnelPeer } from './expir
 import { protocolOf } from './nft-words.ts';
 import { type PacketRule, writeRange } from './packet-rule.ts';
 
-/**
- * discard (RFC 863), the port on which peers probe connectors. It is rarely open, and a reset
- * proves as much as a connection.
- */
+/** A connector's port for probes: discard (RFC 863). A reset proves as much as a connection. */
 export const probedPort = 9;
 
 /**
- * The reply of a connector to a probe. `closed` means that its map is out of date, so it relays and
- * serves nothing. Linux reports the ICMP error of that rule, "protocol unreachable", as
- * ENOPROTOOPT, which has no other cause.
+ * A connector's reply to a probe. `closed`: its map is out of date, so it serves nothing. Linux
+ * reports that rule's ICMP error, "protocol unreachable", as ENOPROTOOPT, which has no other cause.
  */
 export type ConnectorAnswer = 'open' | 'closed' | 'silent';
 
@@ -36,13 +32,9 @@ const directions = [
 ] as const;
 
 /**
- * Returns the rules that refuse packets from expired peers to or through this host, and packets to
- * them. Empty if no peer expires.
- *
- * All rules here close at their deadline, even if no daemon runs any more: an element of a set
- * keeps them open, and the kernel removes it.
- *
- * @param tunnel the peers that WireGuard has on this host
+ * Refuses packets from expired peers to or through this host, and packets to them; empty if no peer
+ * expires. The kernel removes the set element that keeps a rule open, so the rule closes at its
+ * deadline even without a daemon. `tunnel` has WireGuard's peers.
  */
 export function expiryRules(
   link: string,
@@ -70,11 +62,9 @@ export function refuseExpired(link: string, ranges: readonly ExpiringRange[]): P
 }
 
 /**
- * Returns the rules of a connector whose map has an end of validity; empty if it has not. Once the
- * map is out of date, they refuse forwarding out of the tunnel and into it. They also refuse the
- * probes of peers, with an error that only this rule sends, so that another connector takes over.
- *
- * @param at its own address, where peers probe it
+ * Once the map is out of date, these rules refuse forwarding from and into the tunnel. They also
+ * refuse probes to the own address `at`, with an error that only this rule sends, so that another
+ * connector takes over. Empty if the map stays valid.
  */
 export function ageRules(link: string, until: number | null, at: Address): readonly PacketRule[] {
   if (until === null) return [];
@@ -96,9 +86,8 @@ export function ageRules(link: string, until: number | null, at: Address): reado
 }
 
 /**
- * Writes the sets of these rules, with the elements that keep open what has not ended.
- *
- * @param now milliseconds since 1970 by the clock of the service; null closes everything
+ * Writes these rules' sets, whose elements keep open what has not ended. `now` is milliseconds
+ * since 1970 by the service's clock; null closes everything.
  */
 export function writeSets(link: string, rules: readonly PacketRule[], now: number | null): string[] {
   const withTimeout = (element: string, at: number) => {
@@ -122,10 +111,7 @@ export function writeSets(link: string, rules: readonly PacketRule[], now: numbe
   return [...new Set(sets)];
 }
 
-/**
- * Returns the timeout in seconds that each element of these rules' sets should have now, by `set
- * element`; 0 once ended.
- */
+/** Returns the timeout in seconds of each element now, by `set element`; 0 once ended. */
 export function timeoutsOf(link: string, rules: readonly PacketRule[], now: number): ReadonlyMap<string, number> {
   const left = (at: number) => Math.max(0, Math.min((at - now) / 1000, longestSeconds));
   return new Map(

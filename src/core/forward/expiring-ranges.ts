@@ -1,10 +1,7 @@
 import type { Peer } from '../map/model.ts';
 import { type Address, addressIn, comparePrefixes, familyOf, hostPrefix, type Prefix, rangeOf } from '../net/cidr.ts';
 
-/**
- * Addresses that are refused from an instant on, in milliseconds since 1970 by the clock of the
- * service.
- */
+/** Addresses refused from an instant on: milliseconds since 1970 by the service's clock. */
 export interface ExpiringRange {
   readonly first: Address;
   readonly last: Address;
@@ -18,11 +15,9 @@ export interface TunnelPeer {
 }
 
 /**
- * Returns the source and destination ranges of expiring peers: their allowed IPs and their
- * addresses. The ranges are sorted and do not overlap. As in WireGuard, the longest prefix wins, so
- * that another peer keeps its prefix inside a prefix of an expiring peer.
- *
- * @param expiring the listed peers that expire, including those that are no longer in the tunnel
+ * Returns the ranges of expiring peers, sorted, without overlaps: allowed IPs and addresses. The
+ * longest prefix wins as in WireGuard, so another peer keeps its prefix inside one of an expiring
+ * peer. `expiring` includes listed peers that left the tunnel.
  */
 export function findExpiringRanges(
   tunnel: readonly TunnelPeer[],
@@ -45,9 +40,7 @@ const families = [4, 6] as const;
 interface Deadline {
   readonly prefix: Prefix;
   readonly at: number;
-  /**
-   * True for a peer's own address. Another peer may relay it: the earlier deadline of both wins.
-   */
+  /** True for a peer's own address. If another peer relays it, the earlier deadline wins. */
   readonly isAddress: boolean;
 }
 

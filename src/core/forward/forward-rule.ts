@@ -6,9 +6,8 @@ import type { PacketRule } from './packet-rule.ts';
 type Links = readonly string[];
 
 /**
- * Our bit of a connection's mark. It distinguishes connections that this host masqueraded for a
- * network from those that another program masqueraded. No other bit changes, and no connection
- * outside our tunnels.
+ * Our bit of a connection's mark, for connections that this host masqueraded for a network. Other
+ * bits, and connections outside our tunnels, do not change.
  */
 const ownMark = '0x20000000';
 const markOwn = `ct mark set ct mark | ${ownMark}`;
@@ -27,45 +26,28 @@ export function forwardRulesOf(link: string) {
   const [into, outOf] = [`oifname "${link}"`, `iifname "${link}"`];
   const across = `${outOf} ${into}`;
   return {
-    /**
-     * Lowers the MSS of TCP connections into or out of the tunnel to the size that fits through it.
-     */
+    /** Lowers the MSS of TCP connections through the tunnel to the size that fits. */
     clampMss: (direction: 'in' | 'out') =>
       forward(
         'clamp-mss',
         `${direction === 'out' ? into : outOf} tcp flags & (syn|rst) == syn tcp option maxseg size set rt mtu`,
       ),
-    /**
-     * Refuses packets that another connector relays to a peer that does not answer here either. Two
-     * connectors that both lost the peer would loop its packets until the TTL expires.
-     */
+    /** Two connectors that both lost a peer would loop relayed packets until the TTL expires. */
     refuseDetour: (ends: RuleEnds) =>
       forward('refuse-detour', `${across} ${writeEnds(ends)} reject with icmpx host-unreachable`),
-    /**
-     * Ends connections that began with a masqueraded source if masquerading is now off, or the
-     * other way round.
-     */
+    /** Ends connections that began masqueraded if masquerading is now off, or the reverse. */
     refuseStale: (masquerade: boolean, ends: RuleEnds) =>
       forward('refuse-stale', `${writeOrigin(ends)} ${masquerade ? knownAsItIs : knownFromHere} drop`),
-    /**
-     * Accepts packets to this host itself that another program redirects, such as to a container's
-     * published port.
-     */
+    /** Accepts packets to this host that another program redirects, such as to a container. */
     acceptPublished: (at: Address) => forward('accept-published', `${outOf} ${writePublished(at)} accept`),
     acceptPublishedAnswers: (at: Address) =>
       forward('accept-published-answers', `${into} ct direction reply ${writePublished(at)} accept`),
-    /**
-     * Accepts replies in connections between these ends: out of the tunnel, into it, or from peer
-     * to peer.
-     */
+    /** Accepts replies between these ends: out of the tunnel, into it, or from peer to peer. */
     acceptAnswers: (direction: 'in' | 'out' | 'across', ends: RuleEnds) => {
       const by = { in: outOf, out: into, across }[direction];
       return forward('accept-answers', `${by} ct direction reply ${writeOrigin(ends)} accept`);
     },
-    /**
-     * Accepts replies in connections that began behind this host and that another program
-     * masqueraded, such as a container's.
-     */
+    /** Accepts replies to connections from behind this host, masqueraded by another program. */
     acceptLocalAnswers: (outside: Links) => {
       const except = outside.length === 0 ? '' : ` oifname != ${writeLinks(outside)}`;
       return forward('accept-local-answers', `${outOf}${except} ct direction reply ${knownFromElsewhere} accept`);
@@ -73,28 +55,20 @@ export function forwardRulesOf(link: string) {
     /** Refuses all other replies that come out of the tunnel or go into it. */
     refuseAnswers: (direction: 'in' | 'out') =>
       forward('refuse-answers', `${direction === 'in' ? outOf : into} ct direction reply drop`),
-    /** Accepts packets from one peer to another. */
     acceptRelayed: (ends: RuleEnds) => forward('accept-relayed', `${across} ${writeEnds(ends)} accept`),
     /** Accepts packets from the network to the LAN. */
     acceptInward: (ends: RuleEnds) => forward('accept-inward', `${outOf} ${writeEnds(ends)} accept`),
-    /**
-     * Accepts packets from the network that leave by the host's default routes, except to special
-     * ranges.
-     */
+    /** Accepts packets that leave by the host's default routes, except to special ranges. */
     acceptExit: ({ by, except, ...ends }: Exit) =>
       forward(
         'accept-exit',
         `${outOf} oifname ${writeLinks(by)} ${writeEnds(ends)} ${writeOne('daddr', except, '!= ')} accept`,
       ),
-    /** Accepts the replies to these packets. */
     acceptExitAnswers: ({ by, except, ...ends }: Exit) => {
       const origin = `${writeOrigin(ends)} ct original ${writeOne('daddr', except, '!= ')}`;
       return forward('accept-exit-answers', `iifname ${writeLinks(by)} ${into} ct direction reply ${origin} accept`);
     },
-    /**
-     * Refuses all other packets from the tunnel. A peer reaches what is advertised, not everything
-     * that this host could forward to.
-     */
+    /** Refuses all else from the tunnel: a peer reaches only what is advertised. */
     refuseRest: () => forward('refuse-rest', `${outOf} reject with icmpx admin-prohibited`),
     /** Accepts packets from the LAN into the network, by the interfaces that its routes use. */
     acceptOutward: (by: Links, ends: RuleEnds) =>
@@ -103,10 +77,7 @@ export function forwardRulesOf(link: string) {
     refuseSpoofed: (from: readonly Prefix[]) => forward('refuse-spoofed', `${into} ${writeOne('saddr', from)} drop`),
     /** Refuses all other packets that arrive by these interfaces, from neighbours of this host. */
     refuseOutside: (by: Links) => forward('refuse-outside', `iifname ${writeLinks(by)} ${into} drop`),
-    /**
-     * Ends connections into the tunnel that were masqueraded here and that no route accepts any
-     * more.
-     */
+    /** Ends connections masqueraded here into the tunnel that no route accepts any more. */
     refuseKnown: () => forward('refuse-known', `${into} ${knownFromHere} drop`),
     /** Masquerades packets from one peer to another with this peer's address. */
     masqueradeRelayed: (from: readonly Prefix[], except: Address) =>
@@ -115,10 +86,7 @@ export function forwardRulesOf(link: string) {
         'masquerade-relayed',
         `${into} ${writeOne('saddr', from)} ${protocolOf(except)} saddr != ${except} masquerade`,
       ),
-    /**
-     * Masquerades packets from the tunnel to the LAN with this host's address, so that the LAN
-     * needs no route back.
-     */
+    /** Masquerades packets from the tunnel to the LAN, which then needs no route back. */
     masquerade: (ends: RuleEnds) =>
       masquerading('masquerade', `${writeEnds(ends)} oifname != "${link}" ${markOwn} masquerade`),
     /** Masquerades packets from the LAN into the tunnel with this peer's address. */
@@ -126,10 +94,7 @@ export function forwardRulesOf(link: string) {
       masquerading('masquerade-outward', `${into} ${writeEnds(ends)} ${markOwn} masquerade`),
     /** Leaves replies to the rules before masquerading. */
     acceptLeavingAnswers: () => leaving('accept-leaving-answers', `${into} ct direction reply accept`),
-    /**
-     * Refuses packets into the tunnel whose source, after masquerading, is neither an address of
-     * this host nor in these prefixes.
-     */
+    /** After masquerading: refuses sources that are neither this host's nor in `from`. */
     refuseForeign: (from: readonly Prefix[]) =>
       leaving('refuse-foreign', `${into} ${writeOne('saddr', from, '!= ')} fib saddr type != local drop`),
   };
@@ -164,10 +129,7 @@ function leaving(name: string, text: string): PacketRule {
   return { name, chain: 'leaving', text };
 }
 
-/**
- * Matches a connection's original ends, for packets of either direction and with any translated
- * addresses.
- */
+/** Matches a connection's original ends, in either direction and with any translation. */
 function writeOrigin({ from, to }: RuleEnds): string {
   return `ct original ${writeOne('saddr', from)} ct original ${writeOne('daddr', to)}`;
 }

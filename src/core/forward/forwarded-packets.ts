@@ -17,23 +17,14 @@ import {
 export interface ForwardedPackets {
   /** An address in the network other than this host's. */
   readonly source: Address;
-  /**
-   * Sample addresses of each served prefix. If packets to one of them are forwarded, the prefix is
-   * served.
-   */
+  /** Sample addresses of each served prefix. If one of them is forwarded, the prefix is served. */
   readonly destinations: readonly { readonly route: Prefix; readonly addresses: readonly Address[] }[];
 }
 
-/**
- * Distant public addresses. Some are in every full routing table: public resolvers and a registry.
- * Only a default route leads to the last one.
- */
+/** All but the last are in every full routing table. Only a default route leads to the last. */
 const publicAddresses = ['1.1.1.1', '8.8.8.8', '193.0.6.139', '128.0.0.1'] as unknown as readonly Address[];
 
-/**
- * Returns the packets by which a connector tests whether its prefixes can be forwarded; null if it
- * serves no IPv4.
- */
+/** Returns the packets that test a connector's forwarding; null if it serves no IPv4. */
 export function findForwarded(
   { peers, cidr }: Pick<NetworkMap, 'peers' | 'cidr'>,
   self: Peer,

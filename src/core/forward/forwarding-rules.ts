@@ -11,7 +11,6 @@ import { findEntrances, linkFinder } from './links-toward.ts';
 import { widest } from './nft-words.ts';
 import type { PacketRule } from './packet-rule.ts';
 
-/** The inputs of a connector's packet rules. */
 export interface Forwarding {
   readonly link: string;
   readonly map: NetworkMap;
@@ -27,13 +26,12 @@ export interface Forwarding {
 }
 
 /**
- * The packet rules of a connector, in order. Only advertised prefixes are forwarded out of the
- * tunnel and into it. Packets of a known connection are matched against the same prefixes as its
- * first packet, so that the connection ends with its route.
+ * The rules of a connector, in order. Only advertised prefixes are forwarded. Packets of a known
+ * connection must match the same prefixes as its first packet, so it ends with its route.
  *
- * Relayed packets always get this connector's own address. Connections that its LAN begins get it
- * unless options disable that. A host accepts from a connector only the connector's own address and
- * the routes for which it uses this connector. Hosts may differ in that for a while.
+ * Relayed packets always get this connector's address, connections from its LAN unless disabled. A
+ * host accepts from a connector only that address and the routes for which it uses this connector.
+ * Hosts may differ in that for a while.
  */
 export function forwardingRules({
   link,
@@ -107,18 +105,15 @@ export function forwardingRules({
 }
 
 /**
- * The packet rules of a host that is no connector but forwards for its own containers. The
- * containers answer on published ports and open connections. Nothing else comes out of the tunnel.
+ * For a host that is no connector but has containers: they answer on published ports and open
+ * connections. Nothing else comes out of the tunnel.
  */
 export function localRules(link: string, self: Peer, deadlines: readonly PacketRule[] = []): readonly PacketRule[] {
   const write = forwardRulesOf(link);
   return [...deadlines, write.acceptPublished(self.address), write.acceptLocalAnswers([]), write.refuseRest()];
 }
 
-/**
- * Restricts packets that arrive by an interface whose forwarding is on only for this connector:
- * they may leave only into the tunnel.
- */
+/** Packets by an interface whose forwarding is on only for this connector enter only the tunnel. */
 function closings(ingress: readonly Ingress[]): PacketRule[] {
   const own = ingress.filter((each) => each.closed !== null && each.closed.length > 0);
   const groups = Map.groupBy(own, ({ closed }) => closed?.join() ?? '');
@@ -130,10 +125,7 @@ function closings(ingress: readonly Ingress[]): PacketRule[] {
   );
 }
 
-/**
- * Ranges to which a served default route does not lead. In some of them a gateway answers, as with
- * a cloud's credentials, or the host itself.
- */
+/** Ranges outside a served default route: gateways (cloud credentials) or the host answer there. */
 function specialOf(cidr: Prefix): Prefix[] {
   return specialRanges.map(([range]) => range).filter((range) => familyOf(range) === familyOf(cidr));
 }

@@ -13,7 +13,6 @@ import { findEntrances, linkFinder } from './links-toward.ts';
 import type { PacketRule } from './packet-rule.ts';
 import { returnPathRules } from './return-path-rules.ts';
 
-/** The inputs of a host's packet rules in one network. */
 export interface HostRulesInputs {
   readonly link: string;
   readonly map: NetworkMap;
@@ -31,7 +30,6 @@ export interface HostRulesInputs {
   readonly vrf: Link['vrf'];
   /** The IPv6 that a full tunnel does not reject; null if it rejects none. */
   readonly ipv6: Ipv6Exceptions | null;
-  /** The other networks of this host. */
   readonly others: HostForwarding['others'];
   /** SSH sessions to this host, if rules that could end some are to be loaded. */
   readonly sessions: readonly SshClient[];

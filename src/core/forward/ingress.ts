@@ -9,7 +9,6 @@ import { linkFinder } from './links-toward.ts';
 /** What this host forwards other than for this network. */
 export interface HostForwarding {
   readonly sysctls: Readonly<Record<string, string>>;
-  /** The receipt of this network. */
   readonly receipt: Receipt;
   /** The other networks of this host. */
   readonly others: readonly {
@@ -17,9 +16,7 @@ export interface HostForwarding {
     readonly isConnector: boolean;
     readonly address?: Address | null;
   }[];
-  /**
-   * False if packet rules cannot be loaded. Only a host that is no connector works without them.
-   */
+  /** False if packet rules cannot be loaded. Only a host that is no connector works then. */
   readonly hasNft: boolean;
   /** What the networks of this host reach directly, outside a full tunnel. */
   readonly reached?: ReachedOutside | undefined;
@@ -37,16 +34,15 @@ export interface ReachedOutside {
   readonly ports: readonly number[];
 }
 
-/** A host without known forwarding. */
 export const noForwarding: HostForwarding = { sysctls: {}, receipt: [], others: [], hasNft: false };
 
 /** An interface, other than the tunnel, by which packets that a connector forwards arrive. */
 export interface Ingress {
   readonly link: string;
   /**
-   * The interfaces by which packets from this one must not leave, because its forwarding is on only
-   * for this connector. Null if its forwarding was on before, or if forwarding was turned on for
-   * all interfaces since. Another tool then decides on the packets.
+   * Interfaces by which packets from this one must not leave: its forwarding is on only for this
+   * connector. Null if it was on before, or is now on for all interfaces: another tool decides
+   * then.
    */
   readonly closed: readonly string[] | null;
   /** The record that is written when its forwarding is turned on. */
@@ -58,17 +54,13 @@ export interface Ingresses {
   readonly ingress: readonly Ingress[];
   /** Interfaces whose forwarding was turned on for this connector and is no longer needed. */
   readonly unneeded: readonly string[];
-  /**
-   * True if forwarding, which an earlier version turned on for all interfaces, must be turned off
-   * again. Nothing else on this host can rely on it.
-   */
+  /** An earlier version turned on forwarding for all interfaces, and nothing else relies on it. */
   readonly revertsAll: boolean;
 }
 
 /**
- * Finds the interfaces whose forwarding the routes of a connector need. If the forwarding of such
- * an interface was off, packets from it may leave neither by an interface that exists at that time,
- * nor by a network card. Interfaces that Docker, libvirt or a VPN creates later are not affected.
+ * Finds the interfaces whose forwarding a connector needs. If it was off, their packets may leave
+ * by no existing interface and no network card, but by later ones of Docker, libvirt or a VPN.
  */
 export function findIngresses(
   routes: readonly Prefix[],

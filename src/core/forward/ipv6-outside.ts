@@ -16,17 +16,11 @@ import { isPrivate } from '../routing/public-prefixes.ts';
 
 /** IPv6 traffic that a host with a full tunnel does not reject. A full tunnel carries only IPv4. */
 export interface Ipv6Exceptions {
-  /**
-   * Interfaces by which nothing goes outside: tunnels, and those of containers and virtual
-   * machines.
-   */
+  /** Interfaces by which nothing goes outside: tunnels, and those to containers and VMs. */
   readonly links: readonly string[];
   /** Destinations, each with the reason. */
   readonly prefixes: readonly Ipv6Exception[];
-  /**
-   * The endpoints to which the host's other networks send WireGuard packets, and the source ports
-   * of all networks, as far as they are fixed.
-   */
+  /** Endpoints of the host's other networks, and the fixed source ports of all networks. */
   readonly endpoints: readonly SocketEndpoint[];
   readonly ports: readonly number[];
 }
@@ -42,7 +36,6 @@ export interface Ipv6Exception {
 /** Why the subnet of an address is not rejected. */
 export const ownSubnet = 'this host is in this subnet';
 
-/** The inputs of the exceptions. */
 export interface Ipv6Inputs {
   readonly link: string;
   readonly underlay: Underlay;
@@ -50,10 +43,7 @@ export interface Ipv6Inputs {
   readonly api: readonly Address[];
   readonly endpoints: readonly SocketEndpoint[];
   readonly ports: readonly number[];
-  /**
-   * True if also public subnets, which any neighbour can announce, and routes to single prefixes
-   * are rejected.
-   */
+  /** True to reject also public subnets, which any neighbour can announce, and single routes. */
   readonly isStrict: boolean;
 }
 

@@ -3,10 +3,7 @@ import { type Ipv6Exceptions, near } from './ipv6-outside.ts';
 import { widest, writeLinks, writeOne } from './nft-words.ts';
 import type { PacketRule } from './packet-rule.ts';
 
-/**
- * Returns the rules that reject IPv6 outside a full tunnel, for packets of the host itself and for
- * packets that it forwards, such as a container's.
- */
+/** Rejects IPv6 outside a full tunnel, of the host itself and forwarded (such as a container's). */
 export function ipv6Rules(exceptions: Ipv6Exceptions): readonly PacketRule[] {
   const inChain = (chain: 'outgoing' | 'passing', rules: readonly Words[]) =>
     rules.map(([name, text]): PacketRule => ({ name, chain, text }));
@@ -30,8 +27,7 @@ function common({ links, prefixes }: Ipv6Exceptions): readonly Words[] {
     ['pass-ipv4', 'meta nfproto ipv4 accept'],
     ['pass-inner-ipv6', `oifname ${writeLinks(links)} accept`],
     ['pass-ipv6-answers', 'ct direction reply accept'],
-    // Packets that conntrack must not track: neighbour discovery, and packets that root excepts
-    // with `notrack`.
+    // Packets that must not be tracked: neighbour discovery, and root's exceptions by `notrack`.
     ['pass-untracked-ipv6', 'ct state untracked accept'],
     ['pass-near-ipv6', `${writeOne('daddr', to)} accept`],
   ];
@@ -55,14 +51,12 @@ function ownRules({ endpoints, ports }: Ipv6Exceptions): readonly Words[] {
 const discovery = '130, 131, 132, 133, 134, 135, 136, 137, 143';
 
 /**
- * A reset ends a connection attempt immediately. An ICMP error reaches a socket only when the
- * kernel retransmits, a second later: while `connect` sends, the socket is locked (tcp_v6_err in
- * net/ipv6/tcp_ipv6.c).
+ * A reset ends an attempt immediately. An ICMP error arrives a second later, at the retransmission:
+ * while `connect` sends, the socket is locked (tcp_v6_err in net/ipv6/tcp_ipv6.c).
  */
 const rejections: readonly Words[] = [
   ['reject-ipv6-connections', 'tcp flags & (fin|syn|rst|ack) == syn reject with tcp reset'],
-  // Accepts earlier connections. If conntrack begins now, it cannot determine which side began
-  // them.
+  // Earlier connections: if conntrack begins now, it cannot determine which side began them.
   ['pass-known-ipv6', 'meta l4proto tcp accept'],
   ['reject-ipv6', 'meta nfproto ipv6 reject with icmpv6 type admin-prohibited'],
 ];

@@ -3,19 +3,14 @@ import { type Address, covers, familyOf, hostPrefix, type Prefix } from '../net/
 import { leadsInto } from '../routing/nested-prefixes.ts';
 import { linkFinder } from './links-toward.ts';
 
-/**
- * An SSH session that packet rules for arriving packets would end, and that is kept until it ends.
- */
+/** An SSH session that the rules for arriving packets would end. It is kept until it ends. */
 export interface KeptSession {
   readonly address: Address;
   readonly local: Address;
 }
 
-/** The inputs that decide whether a session is kept. */
 export interface SessionInputs {
-  /**
-   * This host's address in the network, and the prefixes that it serves, without a default route.
-   */
+  /** This host's address in the network, and its served prefixes without a default route. */
   readonly at: Address;
   readonly served: readonly Prefix[];
   /** The prefixes that lead into the tunnel. */
@@ -26,9 +21,8 @@ export interface SessionInputs {
 }
 
 /**
- * Finds the sessions that would end: those to the tunnel address from another network, and those
- * through the tunnel to another address of this host. Sessions with an uncertain path are included:
- * an unneeded exception does no harm.
+ * Finds the sessions that would end: to the tunnel address from another network, and through the
+ * tunnel to another address of this host. Uncertain paths count: an extra exception does no harm.
  */
 export function findKeptSessions(sessions: readonly SshClient[], inputs: SessionInputs): KeptSession[] {
   if (sessions.length === 0) return [];

@@ -3,9 +3,8 @@ import { covers, familyOf, isDefaultRoute, lengthOf, type Prefix, rangeOf } from
 import { isPlainLinkName } from '../net/link-name.ts';
 
 /**
- * Returns a function that finds the interfaces by which this host reaches a route: those of its
- * most specific route there, and those of routes to parts of it. If these do not lead to the whole,
- * also those of its default routes. Empty without any.
+ * Finds the interfaces by which this host reaches a route: those of its most specific route there
+ * and of routes to its parts. If these do not reach the whole, also those of default routes.
  */
 export function linkFinder(underlay: Underlay): (route: Prefix) => readonly string[] {
   const { connected, routed, uplinks, forwarded = {} } = underlay;
@@ -70,10 +69,7 @@ export interface Entrance {
   readonly from: readonly Prefix[];
 }
 
-/**
- * Groups prefixes by the interfaces that lead to them. Prefixes without such an interface are left
- * out.
- */
+/** Groups prefixes by the interfaces that lead to them; leaves out prefixes without any. */
 export function findEntrances(
   prefixes: readonly Prefix[],
   linksToward: (route: Prefix) => readonly string[],

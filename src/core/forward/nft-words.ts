@@ -7,11 +7,7 @@ import { InvalidValue } from '../errors/index.ts';
 import { type Address, covers, familyOf, type Prefix } from '../net/cidr.ts';
 import { isPlainLinkName } from '../net/link-name.ts';
 
-/**
- * One name, or a set of names.
- *
- * @throws InvalidValue without a name, and for a name that nft could read as something else
- */
+/** @throws InvalidValue without a name, and for a name that nft could read as something else */
 export function writeLinks(names: readonly string[]): string {
   const [first, ...rest] = names;
   const wrong = names.find((name) => !isPlainLinkName(name));
@@ -26,22 +22,14 @@ export interface RuleEnds {
   readonly to: readonly Prefix[];
 }
 
-/**
- * Both ends of a packet.
- *
- * @throws InvalidValue if they are not of one family
- */
+/** @throws InvalidValue if the ends are not of one family */
 export function writeEnds({ from, to }: RuleEnds): string {
   const mixed = new Set([...from, ...to].map(familyOf)).size > 1;
   if (mixed) throw new InvalidValue('packet rule', `${from} to ${to}`, 'mixes IPv4 and IPv6');
   return `${writeOne('saddr', from)} ${writeOne('daddr', to)}`;
 }
 
-/**
- * One end of a packet: in these prefixes, or outside all of them.
- *
- * @throws InvalidValue without a prefix
- */
+/** @throws InvalidValue without a prefix */
 export function writeOne(field: 'saddr' | 'daddr', prefixes: readonly Prefix[], not: '!= ' | '' = ''): string {
   const [first, ...rest] = prefixes;
   if (first === undefined) throw new InvalidValue('packet rule', field, 'names no address range');

@@ -8,10 +8,7 @@ export function tableOf(link: string): string {
   return `cpn_${link}`;
 }
 
-/**
- * Placeholders for rules: of a table that cannot be read, and of a host on which `nft` is missing
- * or does not work.
- */
+/** Placeholders: for rules that cannot be read, and for a host without a working `nft`. */
 export const unreadable = '(cannot be read)';
 export const withoutTool = '(nft is not there)';
 
@@ -20,10 +17,7 @@ export function hasTable({ firewall }: Pick<Actual, 'firewall'>): boolean {
   return firewall !== null && !firewall.includes(withoutTool);
 }
 
-/**
- * True if rules for forwarded packets are in place, or may be. A table without any only limits or
- * marks arriving packets, or limits IPv6.
- */
+/** True if rules for forwarded packets are, or may be, in place. Other rules do not limit them. */
 export function boundsForwarding({ firewall }: Pick<Actual, 'firewall'>): boolean {
   return (
     firewall?.some((mark) => !/^(arriving|probed|redirected|returning|answering|outgoing|passing) /.test(mark)) ?? false
@@ -40,25 +34,18 @@ export function isLoaded(firewall: Firewall, { firewall: marks }: Pick<Actual, '
   return marks !== null && sameMembers(firewallMarks(firewall), marks);
 }
 
-/**
- * Returns what a host shows of a firewall that is in place, sorted: each rule's `chain comment`.
- */
+/** Returns the sorted `chain comment` of each rule, as a host shows a loaded firewall. */
 export function firewallMarks({ rules }: Firewall): readonly string[] {
   return rules.map((rule) => `${rule.chain} ${commentOf(rule)}`).sort();
 }
 
-/**
- * Seconds by which timeouts may differ. The time of the service is derived from replies, in whole
- * seconds.
- */
+/** Seconds by which timeouts may differ: the service's time has whole seconds, from replies. */
 const tolerance = 5;
 
 /**
- * Returns the observed marks of our table, with an additional mark for each element whose timeout
- * differs from its rule. A saved ruleset restores each timeout as it was when it was saved. Returns
- * the same list if no timeout differs.
- *
- * @param now milliseconds since 1970 by the clock of the service
+ * Returns the observed marks of our table, plus a mark for each element whose timeout differs from
+ * its rule: a saved ruleset restores old timeouts. Returns the same list if none differs. `now` is
+ * milliseconds since 1970 by the service's clock.
  */
 export function markOtherTimeouts(firewall: Firewall | null, actual: Actual, now: number): Actual['firewall'] {
   if (firewall === null || actual.firewall === null || !isLoaded(firewall, actual)) return actual.firewall;

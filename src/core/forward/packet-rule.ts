@@ -17,17 +17,12 @@ export interface PacketRule {
   readonly deadline?: Deadline;
 }
 
-/**
- * Instants in milliseconds since 1970, by the clock of the service: of address ranges, or of the
- * whole tunnel.
- */
+/** Milliseconds since 1970 by the service's clock: of address ranges, or of the whole tunnel. */
 export type Deadline = { readonly ranges: readonly ExpiringRange[] } | { readonly until: number };
 
 export type Chain = keyof typeof chains;
 
-/**
- * The chains of our rules. Priorities are numbers because nft before 0.9.1 has no names for them.
- */
+/** The chains of our rules. Priorities are numbers: nft before 0.9.1 has no names for them. */
 export const chains = {
   /** After conntrack (-200), before any program gives a packet another destination (-100). */
   arriving: 'type filter hook prerouting priority -150; policy accept;',
@@ -48,10 +43,7 @@ export const chains = {
   leaving: 'type filter hook postrouting priority 101; policy accept;',
 } as const;
 
-/**
- * The comment that identifies a rule: `cpn`, the rule's name, and a hash of its text and its
- * deadline. nft prints rules differently from how they were written.
- */
+/** Identifies a rule, whose text nft prints differently: `cpn`, name, hash of text and deadline. */
 export function commentOf({ name, chain, text, deadline }: PacketRule): string {
   const end = deadline === undefined ? '' : ` ${describeDeadline(deadline)}`;
   return `cpn ${name} ${digestOf(`${chains[chain]} ${text}${end}`, 4)}`;

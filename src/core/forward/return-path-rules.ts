@@ -3,14 +3,13 @@ import { type Address, familyOf, type Prefix } from '../net/cidr.ts';
 import type { PacketRule } from './packet-rule.ts';
 
 /**
- * The packet rules of a full tunnel, which keep a connection outside it if it began outside. The
- * policy rules only match replies from addresses of this host. Replies of a container on a
- * published port get such an address after the kernel has chosen their route. Therefore the
- * connection is marked (`outsideMark`), and each of its packets before its route is chosen. A
- * connection that began before the table existed is marked by its next packet from outside.
+ * Keeps a connection outside a full tunnel if it began outside. The policy rules match only replies
+ * from addresses of this host, but replies of a container on a published port get such an address
+ * after their route is chosen. So the connection is marked (`outsideMark`), and each packet before
+ * its route is chosen. The next packet from outside marks a connection older than the table.
  *
- * Connections to this host's address in the network are never marked. Otherwise, packets with
- * forged addresses could take connections of this host with that address out of the tunnel.
+ * Connections to this host's address in the network are never marked: packets with forged addresses
+ * could take its connections out of the tunnel.
  */
 export function returnPathRules(link: string, own: Address, range: Prefix): readonly PacketRule[] {
   if (familyOf(own) !== 4) return [];
@@ -34,27 +33,20 @@ export function isReturnPathRule({ chain }: PacketRule): boolean {
 }
 
 /**
- * Marks connections that another program redirects: to a container, or to a member of the network.
- * Packets that are redirected to where only the full tunnel leads, such as queries of containers to
- * another resolver, go through the tunnel.
+ * Marks connections that another program redirects to a container or a member of the network. Those
+ * redirected to where only the full tunnel leads, such as DNS queries, go through the tunnel.
  */
 function markRedirected(link: string, own: Address, to: string): PacketRule {
   const text = `${writeBegun(link, own)} ct status dnat ${to} ${marksConnection}`;
   return { name: 'mark-redirected', chain: 'returning', text };
 }
 
-/**
- * Matches a packet from outside to an address other than `except`, sent by the side that began the
- * connection.
- */
+/** Matches packets from outside, not to `except`, of the side that began the connection. */
 function writeBegun(link: string, except: Address): string {
   return `meta nfproto ipv4 iifname != { "lo", "${link}" } ct direction original ct original ip daddr != ${except}`;
 }
 
-/**
- * True of a mark without bits of programs that compare the whole mark. Their marks stay as they
- * are.
- */
+/** True of a mark without bits of programs that compare the whole mark: those stay unchanged. */
 const isFree = (mark: 'ct mark' | 'meta mark') => `${mark} & 0x${wholeMarkBits.toString(16)} == 0x0`;
 
 const bit = `0x${outsideMark.toString(16)}`;

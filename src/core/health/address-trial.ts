@@ -3,25 +3,16 @@ import type { ActualPeer } from '../host-state/actual.ts';
 import type { Address } from '../net/cidr.ts';
 import { isRenewed } from './peer-health.ts';
 
-/**
- * The trial of one address of a name, as WireGuard's counters show it. Times are seconds of the
- * monotonic clock.
- */
+/** One address of a name, judged by WireGuard's counters. Times are monotonic seconds. */
 export interface AddressTrial {
   readonly address: Address;
   /** Counters of the peers at the last answer, or at the start of the trial. */
   readonly baseline: ReadonlyMap<PublicKey, TrialCounters>;
-  /**
-   * True if only a new answer counts, and no earlier handshake: this host moved, or another address
-   * was silent.
-   */
+  /** True if only a new answer counts: this host moved, or another address was silent. */
   readonly needsAnswer: boolean;
   /** How often an answer was needed but nothing had been sent. */
   readonly idleLooks: number;
-  /**
-   * Since when packets have been sent without an answer. Null while nothing is sent, or after an
-   * answer.
-   */
+  /** Since when sent packets have no answer. Null while nothing is sent, or after an answer. */
   readonly unanswered: { readonly since: number; readonly txBytes: number } | null;
   /** Addresses of the name that were silent since the last answer. */
   readonly failures: number;
@@ -44,29 +35,20 @@ interface Look {
 
 type TrialCounters = Pick<ActualPeer, 'rxBytes' | 'txBytes' | 'latestHandshake'>;
 
-/**
- * Seconds for the first attempts. WireGuard repeats an unanswered handshake every 5 s
- * (REKEY_TIMEOUT).
- */
+/** Seconds for the first attempts: WireGuard repeats a handshake every 5 s (REKEY_TIMEOUT). */
 const firstPatience = 15;
 /**
- * Seconds once each address was tried. WireGuard gives up after 90 s (MAX_TIMER_HANDSHAKES). While
- * another address was the last to answer, `firstPatience` applies: a peer that was away returns
- * there.
+ * Seconds once each address was tried: WireGuard gives up after 90 s (MAX_TIMER_HANDSHAKES). While
+ * another address was the last to answer, `firstPatience` applies: an absent peer returns there.
  */
 const laterPatience = 90;
-/**
- * Seconds between observations while an answer is needed and nothing was sent, and their number.
- */
+/** Seconds between observations, and their number, while nothing was sent but must be answered. */
 const idlePause = 5;
 const mostIdleLooks = 3;
 
 const unheard: TrialCounters = { rxBytes: 0, txBytes: 0, latestHandshake: null };
 
-/**
- * Starts a trial of an address. If a peer never answered, all bytes sent to it before count as
- * unanswered.
- */
+/** All bytes sent before to a peer that never answered count as unanswered. */
 export function beginTrial(
   address: Address,
   peers: readonly ActualPeer[],
@@ -79,10 +61,8 @@ export function beginTrial(
 }
 
 /**
- * Judges a trial after another observation of the peers that have the name.
- *
- * @param at `now` in seconds of the monotonic clock, `wall` in seconds since the epoch, `choices`
- *   the number of addresses to try, `answeredLast` the last address that answered, or null
+ * Judges a trial. In `at`, `now` is monotonic seconds, `wall` seconds since the epoch, `choices`
+ * the number of addresses to try, and `answeredLast` the last address that answered, or null.
  */
 export function judgeTrial(
   trial: AddressTrial,

@@ -3,10 +3,7 @@ import type { ActualPeer } from '../host-state/actual.ts';
 import { formatEndpoint } from '../net/endpoint.ts';
 import { isFresh } from './peer-health.ts';
 
-/**
- * The endpoints of peers with a live session, each with the time when it replaced the one before.
- * The last endpoint is in use.
- */
+/** A peer's endpoints in a live session, each with its first time. The last endpoint is in use. */
 export type EndpointHistory = ReadonlyMap<PublicKey, readonly SeenEndpoint[]>;
 
 interface SeenEndpoint {
@@ -17,18 +14,12 @@ interface SeenEndpoint {
 
 /** Seconds for which a change counts. */
 const windowSeconds = 600;
-/**
- * Changes between two endpoints. A roaming host changes once and seldom returns; a router with two
- * uplinks keeps a flow on one of them.
- */
+/** Roaming hosts seldom change back, and a router with two uplinks keeps a flow on one uplink. */
 const leastChanges = 4;
 
 /**
  * Adds an observation. An endpoint without a fresh handshake does not count: it may come from the
- * map, with no host behind it.
- *
- * @param now seconds since the epoch
- * @param at seconds of a monotonic clock
+ * map. `now` is in seconds since the epoch, `at` in seconds of a monotonic clock.
  */
 export function trackEndpoints(
   known: EndpointHistory,
@@ -50,10 +41,7 @@ export function trackEndpoints(
   );
 }
 
-/**
- * Returns the peers whose packets alternate between two endpoints, with these endpoints. Two hosts
- * may have the identity of such a peer.
- */
+/** Returns peers whose packets alternate between two endpoints: two hosts may share an identity. */
 export function findAlternating(history: EndpointHistory, at: number): ReadonlyMap<PublicKey, readonly string[]> {
   return new Map(
     [...history].flatMap(([publicKey, history]) => {

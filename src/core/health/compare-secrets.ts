@@ -1,10 +1,7 @@
 import type { ActualPeer } from '../host-state/actual.ts';
 import type { NetworkMap, Peer } from '../map/model.ts';
 
-/**
- * Whether a peer has the network secret of this host. The only evidence is what the service
- * reports.
- */
+/** Whether a peer has this host's network secret. The service's report is the only evidence. */
 export type SecretMatch = 'shared' | 'missing_here' | 'missing_there' | 'different' | 'unknown';
 
 /** Why no handshake with some peers completes. */
@@ -15,7 +12,6 @@ export interface SecretMismatch {
   readonly peers: readonly string[];
 }
 
-/** The host from which the secrets of a network are compared. */
 export interface SecretView {
   readonly map: NetworkMap;
   /** The tag of this host's own secret; null if it has none. */
@@ -50,11 +46,8 @@ export function findSecretMismatches(view: SecretView, others: readonly Peer[]):
 }
 
 /**
- * Finds the peers with which a change of this host's secret ends handshakes. If the service lists
- * no tags, these are all peers.
- *
- * @param before the tag of the secret in use; null for none
- * @param after the tag of the next secret
+ * Finds the peers that lose handshakes if the secret's tag changes from `before` to `after`; null
+ * for none. If the service lists no tags, these are all peers.
  */
 export function findPeersCutOff(
   map: NetworkMap,

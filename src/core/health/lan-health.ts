@@ -7,10 +7,7 @@ const requiredRounds = 3;
 export interface Probe {
   /** The target as `formatProbeTarget` writes it. */
   readonly target: string;
-  /**
-   * The target's address. Null while its name is unresolved; the target may then be behind any
-   * route.
-   */
+  /** Null while the target's name is unresolved: it may then be behind any route. */
   readonly address: Address | null;
   /** Null if the target could not be probed. */
   readonly isGood: boolean | null;

@@ -4,10 +4,7 @@ import { covers, isDefaultRoute, type Prefix } from '../net/cidr.ts';
 
 /** How a connector reaches, or reached, the LAN behind a route that it serves. */
 export interface LanRoute {
-  /**
-   * True if the path needs no default route: the host's routes, with connected subnets, lead to the
-   * whole LAN ({@link reachWhole}).
-   */
+  /** True if routes other than the default route lead to the whole LAN ({@link reachWhole}). */
   readonly isOwn: boolean;
   /** The interfaces of these routes, including routes to parts of the LAN. */
   readonly links: readonly string[];
@@ -21,14 +18,9 @@ export type LanRoutes = Readonly<Record<string, LanRoute>>;
 /** The inputs of a verdict on paths. Times are in seconds of a monotonic clock. */
 export interface LanObservation {
   readonly underlay: Underlay;
-  /**
-   * The routes whose packets another program on this host drops completely while another connector
-   * serves them, each with the reason.
-   */
+  /** Routes that another program closes here and another connector serves, with the reason. */
   readonly dropped: ReadonlyMap<Prefix, string>;
-  /**
-   * False while this host does not reach the control plane. Its peers detect that without its help.
-   */
+  /** False while this host does not reach the control plane: its peers detect that themselves. */
   readonly isOnline: boolean;
   /** The routes that the network considers out of service here. */
   readonly withdrawn: readonly Prefix[];
@@ -41,12 +33,10 @@ export interface LanObservation {
 
 /**
  * Adds an observation, if the platform reports its routes:
- * - A path is gone as soon as the host has none, or needs its default route after it had a more
- *   specific route.
- * - A path is gone if the kernel does not forward the network's packets to it, or another program
- *   drops them, even if this host itself reaches it.
- * - A path is back once it was present for `settling` seconds. If its loss was not announced yet,
- *   it is back immediately.
+ * - A path is gone if the host has none, or needs its default route after a more specific one.
+ * - It is gone if the kernel does not forward the network's packets to it, or another program drops
+ *   them, even if this host itself reaches it.
+ * - It is back after `settling` seconds, or immediately if its loss was not announced yet.
  *
  * @returns the paths, and since when each path that is still settling has been present
  */
@@ -81,24 +71,17 @@ export function trackLanRoutes(
   return { lanRoutes, since };
 }
 
-/**
- * The state before the first observation. A route that is out of service here had lost its path,
- * and returns with a path without the default route.
- */
+/** At first, withdrawn routes count as gone. They return with a path other than a default route. */
 export function initialLanRoutes(withdrawn: readonly Prefix[]): LanRoutes {
   const gone = 'it was out of service when the daemon started';
   return Object.fromEntries(withdrawn.map((route) => [route, { isOwn: true, links: [], gone }]));
 }
 
-/** Returns the routes whose path is gone. */
 export function findGone(lanRoutes: LanRoutes, routes: readonly Prefix[]): readonly Prefix[] {
   return routes.filter((route) => lanRoutes[route]?.gone != null);
 }
 
-/**
- * Lets the routes whose path is gone return with any path, even if only a default route leads
- * there.
- */
+/** Lets the routes whose path is gone return with any path, even by a default route only. */
 export function acceptDefaultRoute(lanRoutes: LanRoutes): LanRoutes {
   return Object.fromEntries(
     Object.entries(lanRoutes).map(([route, lanRoute]) => [

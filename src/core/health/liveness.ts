@@ -1,38 +1,25 @@
 /**
- * The liveness of a connector, measured by probes through the tunnel. Times are in seconds of a
- * clock that stops while the host sleeps.
+ * Liveness by probes through the tunnel. Times are seconds of a clock that stops during sleep.
  *
  * @module
  */
 
-/** The liveness of one connector. */
 export interface Liveness {
   /** `back` is a connector that was silent and responds again. It is trusted after a probation. */
   readonly state: 'trusted' | 'silent' | 'back';
-  /**
-   * Observed seconds without a packet from it. Infinite for a silent connector until it responds.
-   */
+  /** Observed seconds without a packet; infinite for a silent connector until it responds. */
   readonly silence: number;
   /** True if any packet came from it since the first probe. */
   readonly heard: boolean;
-  /**
-   * True if it answers probes. A firewall may prevent that permanently. Null until it is
-   * determined.
-   */
+  /** True if it answers probes, which a firewall may always prevent. Null until determined. */
   readonly answers: boolean | null;
   /** Seconds from the first to the last of its consecutive answers; null without an answer. */
   readonly answered: number | null;
   /** Seconds since its last answer, or since the first probe. */
   readonly unanswered: number;
-  /**
-   * Seconds since a handshake was forced to test it. Null without such a handshake, or once a
-   * packet came.
-   */
+  /** Seconds since a handshake was forced to test it. Null without one, or after a packet. */
   readonly forced: number | null;
-  /**
-   * Seconds for which it has been healthy without a break. For a new connector, seconds since its
-   * first packet.
-   */
+  /** Seconds of unbroken health; for a new connector, seconds since its first packet. */
   readonly well: number;
   /** How often it recently became silent. */
   readonly failures: number;
@@ -41,43 +28,26 @@ export interface Liveness {
 /** Consecutive unanswered probes after which a connector that used to answer is dead. */
 const patience = 3;
 /**
- * Seconds of silence after which a connector that answers no probes is dead. A peer that receives
- * data sends a keepalive after 10 s (KEEPALIVE_TIMEOUT), and retries a handshake after 5 s
- * (REKEY_TIMEOUT, drivers/net/wireguard/messages.h).
+ * Seconds of silence after which a connector that answers no probes is dead: peers send keepalives
+ * after 10 s, and retry handshakes after 5 s (KEEPALIVE_TIMEOUT, REKEY_TIMEOUT in messages.h).
  */
 const patienceWithoutProbes = 15;
-/**
- * Seconds over which a connector that did not answer must answer before it counts as answering.
- * While a firewall reloads, it lets a few probes pass before it drops them again.
- */
+/** Seconds for which a mute connector must answer: a reloading firewall lets a few probes pass. */
 const proofOfMute = 10;
-/**
- * The same for a silent connector: two answers of a standby. It must also be healthy for longer
- * than that before it is used.
- */
+/** The same for a silent connector: two answers of a standby, which must be healthy for longer. */
 const proofOfSilent = 2;
-/**
- * Seconds for an answer or a handshake of a new connector before another handshake starts. The
- * connector may be far away.
- */
+/** Seconds for a (perhaps distant) new connector to answer before another handshake starts. */
 export const renewAfter = 1;
 /** Seconds by which a timer may fire early. */
 export const inexact = 0.1;
-/**
- * Seconds for which a connector that was silent must be healthy before it is trusted. They double
- * with each further failure.
- */
+/** Seconds of health before a silent connector is trusted. They double with each failure. */
 const probation = 60;
 const longestProbation = 960;
-/**
- * Seconds of health that prove more than a moment of it. The connector is then preferred to a
- * silent one.
- */
+/** Seconds of health after which a connector is preferred to a silent one. */
 const firstSigns = 5;
 /** Seconds of health after which failures are forgotten. */
 const memory = 3600;
 
-/** The liveness of a connector before its first probe. */
 export function unknownLiveness(state: Liveness['state']): Liveness {
   const failures = state === 'trusted' ? 0 : 1;
   // For a connector that is silent already, only new packets count.
@@ -100,35 +70,23 @@ export function recordAnswer(liveness: Liveness, by: 'answer' | 'traffic'): Live
 
 const endless = { silence: Number.POSITIVE_INFINITY, well: 0, forced: null, answered: null } as const;
 
-/**
- * Records that the connector answers that it serves nothing. Other packets from it then only show
- * that its tunnel is up.
- */
+/** The connector serves nothing. Other packets from it then only show that its tunnel is up. */
 export function recordClosed(liveness: Liveness): Liveness {
   const failures = liveness.failures + (liveness.state === 'silent' ? 0 : 1);
   return { ...liveness, ...endless, state: 'silent', heard: true, answers: false, failures };
 }
 
-/**
- * Resets the silence after a change of the probe interval. With the longer interval, a connector
- * was silent for long without a probe.
- */
+/** For a new probe interval: during a longer interval, a connector is silent between probes. */
 export function resetSilence(liveness: Liveness): Liveness {
   return liveness.state === 'silent' ? liveness : { ...liveness, silence: 0 };
 }
 
-/**
- * True if the liveness stays valid after a time without probes. Without a session, the first answer
- * needs a handshake, and may take longer than the timeout for a dead connector.
- */
+/** True if it stays valid without probes. Without a session, an answer may exceed the timeout. */
 export function isLasting({ state, answers }: Liveness, hasSession: boolean): boolean {
   return state === 'trusted' && answers === true && hasSession;
 }
 
-/**
- * Records a forced handshake. It starts the timeout for its answer if another connector can take
- * over.
- */
+/** Starts the timeout of a forced handshake's answer if another connector can take over. */
 export function recordHandshake(liveness: Liveness, circumstances: ConnectorUse): Liveness {
   return needsHandshake(liveness, circumstances) ? { ...liveness, forced: 0 } : liveness;
 }
@@ -154,10 +112,7 @@ export interface ProbeObservation extends ConnectorUse {
   readonly every: number;
 }
 
-/**
- * Records elapsed time of observation. If the pause was longer than planned, at most `every`
- * counts: silence without probes proves nothing.
- */
+/** At most `every` counts: in a longer pause, silence without probes proves nothing. */
 export function recordTime(before: Liveness, { seconds, every, inService, hasOther }: ProbeObservation): Liveness {
   const spent = Math.min(seconds, every);
   const silence = before.silence + spent;
@@ -189,9 +144,8 @@ function nextState({ state, well, answers, failures }: Liveness, inService: bool
 }
 
 /**
- * True if a handshake must be forced, to distinguish a new connector that does not answer from a
- * dead one. A forced handshake loses the existing session. Therefore it is used only for a
- * connector in service that another can replace.
+ * True if a handshake must be forced, to distinguish a mute new connector from a dead one. This
+ * loses the session, so only a connector in service that another can replace is tested.
  */
 export function needsHandshake(liveness: Liveness, { inService, hasOther }: ConnectorUse): boolean {
   return (
@@ -199,10 +153,7 @@ export function needsHandshake(liveness: Liveness, { inService, hasOther }: Conn
   );
 }
 
-/**
- * True if a probe is unanswered for so long that the counters must be read: other packets may have
- * come.
- */
+/** True if a probe is unanswered so long that the counters must be read for other packets. */
 export function isUncertain(liveness: Liveness, { every }: Pick<ProbeObservation, 'every'>): boolean {
   const { silence, answers } = liveness;
   return isNew(liveness) || silence > (answers ? 1.5 * every : every);

@@ -7,17 +7,11 @@ interface ReportingHost {
   readonly paths: readonly { readonly peer: Id; readonly path: PathState }[];
 }
 
-/**
- * Among equally frequent states, the first one wins. A host that never exchanges packets with a
- * peer observes less than one that does.
- */
+/** The first of equally frequent states wins: hosts that exchange packets observe more. */
 const observed = ['direct', 'relayed', 'down'] as const;
 const unobserved = ['stale', 'never'] as const;
 
-/**
- * Returns how most online hosts reach each peer, by the peer's id as text. Peers without any report
- * are absent.
- */
+/** Returns how most online hosts reach each peer, by its id. Peers without reports are absent. */
 export function findObservedPaths(reporters: readonly ReportingHost[]): ReadonlyMap<string, PathState> {
   const counts = new Map<string, Map<PathState, number>>();
   for (const { paths } of reporters.filter(({ state }) => state === 'online')) {

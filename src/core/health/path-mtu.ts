@@ -3,10 +3,7 @@ import { findOutward } from '../host-state/underlay.ts';
 import type { Peer, PeerId } from '../map/model.ts';
 import type { Address } from '../net/cidr.ts';
 
-/**
- * The MTU of a tunnel over a path that does not carry packets of the usual size, as the daemon
- * measured it.
- */
+/** A tunnel's MTU on a path that carries less than usual, as the daemon measured it. */
 export interface PathMtu {
   readonly mtu: number;
   /** The peer to which no larger packet passes. */
@@ -18,9 +15,8 @@ export interface PathMtu {
 }
 
 /**
- * The lowest MTU that a measurement can set: 1280, which every IPv6 path carries (RFC 8200), minus
- * the 80 bytes that WireGuard adds to a packet. A peer that answers only small echoes cannot lower
- * the MTU further.
+ * The lowest MTU that a measurement sets: 1280, which every IPv6 path carries (RFC 8200), minus the
+ * 80 bytes that WireGuard adds. A peer that answers only small echoes cannot go below.
  */
 export const leastPathMtu = 1200;
 
@@ -40,11 +36,9 @@ export interface EchoRequest {
 }
 
 /**
- * Finds the largest packet that passes. The generator yields echoes to send and is resumed with
- * whether any was answered. It returns the size: `full` if that passes, which takes one echo, or
- * null if unknown, because small echoes are not reliably answered either.
- *
- * @param guesses sizes to try first
+ * Finds the largest packet that passes. Yields echoes to send, and is resumed with whether any was
+ * answered. Returns `full` if that passes, after one echo, and null if small echoes are not
+ * reliably answered either. Tries `guesses` first.
  */
 export function* searchSize(full: number, guesses: readonly number[]): Generator<EchoRequest, number | null, boolean> {
   if (yield { bytes: full, count: 1 }) return full;
@@ -67,18 +61,12 @@ export function* searchSize(full: number, guesses: readonly number[]): Generator
   return (yield { bytes: small, count: echoesPerSize }) ? passed : null;
 }
 
-/**
- * The next size to try between a size that passed and a size that did not; null once they are close
- * enough. An MTU that is a few bytes too small costs nothing.
- */
+/** The next size between both, or null once they are close: a few bytes too small cost nothing. */
 function nextSize(passed: number, lost: number): number | null {
   return lost - passed <= 8 ? null : Math.floor((passed + lost) / 2);
 }
 
-/**
- * The sizes to try first: the present limit, and a larger size to detect that the path now carries
- * more.
- */
+/** The present limit, and a larger size to detect that the path now carries more. */
 export function guessSizes(known: PathMtu | null): readonly number[] {
   return known === null ? [leastPathMtu] : [known.mtu, known.mtu + 8];
 }
@@ -90,10 +78,7 @@ export function nameUnderlay({ connected, gateways, uplinks, underlayMtu }: Unde
   return [...words.toSorted(), underlayMtu ?? 'any'].join(', ');
 }
 
-/**
- * Returns the measurement if it limits the tunnel: taken on this underlay, and below the MTU that
- * fits otherwise. Else null.
- */
+/** Returns the measurement if it is of this underlay and below the MTU that fits, else null. */
 export function findLimit(known: PathMtu | null, underlay: Underlay, fitted: number): PathMtu | null {
   if (known === null || known.mtu >= fitted || known.underlay !== nameUnderlay(underlay)) return null;
   return known.mtu < leastPathMtu ? { ...known, mtu: leastPathMtu } : known;
@@ -114,15 +99,9 @@ export interface ProbedPath {
   readonly peer: PeerId;
   /** The host of the peer's endpoint. Another host is another path. */
   readonly host: Address | null;
-  /**
-   * The counters when {@link use} was last judged. Null directly after a measurement, because its
-   * echoes count too.
-   */
+  /** Counters when {@link use} was judged. Null after a measurement, whose echoes count too. */
   readonly counters: PathCounters | null;
-  /**
-   * Whether the path was used since the last measurement. `unanswered`: much was sent recently and
-   * little came back.
-   */
+  /** Use since the last measurement. `unanswered`: much was sent recently, little came back. */
   readonly use: 'none' | 'used' | 'unanswered';
   /** The time of the last measurement; null before the first. */
   readonly triedAt: number | null;
@@ -139,23 +118,16 @@ export interface PathCounters {
   readonly txBytes: number;
 }
 
-/**
- * Seconds between two measurements of a path in use, and of a path that appears to lose large
- * packets.
- */
+/** Seconds between measurements of a path in use, and of a path that loses large packets. */
 const every = 600;
 const everyUncertain = 60;
 /** Seconds until the first retry of a measurement without a result. */
 const retryAfter = 30;
-/**
- * Seconds after which a path that can no longer be measured limits nothing: its peer may be gone
- * permanently.
- */
+/** Seconds for which a path that cannot be measured limits the MTU: its peer may be gone. */
 const keptFor = 1_800;
 /** Seconds between two changes if the later one raises the MTU. */
 const restBeforeRaise = 600;
 
-/** Creates a path without a measurement. */
 export function newPath(peer: PeerId, host: Address | null): ProbedPath {
   return { peer, host, counters: null, use: 'none', triedAt: null, failures: 0, size: null, measuredAt: 0 };
 }
@@ -178,19 +150,14 @@ export function trackPath(
   return { ...path, host, counters, use: received < sent / 8 ? 'unanswered' : 'used' };
 }
 
-/**
- * Adds a measurement to the path. Null is a measurement without a result: it keeps the known size.
- */
+/** Adds a measurement; null, without a result, keeps the known size. */
 export function recordMeasurement(path: ProbedPath, size: number | null, now: number): ProbedPath {
   const tried = { ...path, counters: null, use: 'none' as const, triedAt: now };
   if (size === null) return { ...tried, failures: path.failures + 1 };
   return { ...tried, failures: 0, size, measuredAt: now };
 }
 
-/**
- * True if the path, to a peer with a session, must be measured now. A path that is unused and
- * limits nothing is not measured.
- */
+/** True if a path with a session must be measured, unless it is unused and limits nothing. */
 export function isPathDue({ triedAt, use, failures, size }: ProbedPath, full: number, now: number): boolean {
   if (triedAt === null) return true;
   if (use === 'none' && (size === null || size >= full)) return false;
@@ -199,10 +166,7 @@ export function isPathDue({ triedAt, use, failures, size }: ProbedPath, full: nu
   return now - triedAt >= wait;
 }
 
-/**
- * Returns the path with the smallest size that limits the tunnel. Sizes below the lowest MTU do not
- * count.
- */
+/** Returns the path with the smallest limiting size, without those below the lowest MTU. */
 export function findNarrowest(
   paths: Iterable<ProbedPath>,
   full: number,
@@ -217,10 +181,7 @@ export function findNarrowest(
   return narrowest;
 }
 
-/**
- * True if the MTU may change now. It is lowered immediately, and raised some time after the last
- * change.
- */
+/** True if the MTU may change. It is lowered at once, and raised some time after a change. */
 export function mayChange(from: number, to: number, changedAt: number | null, now: number): boolean {
   return to < from || changedAt === null || now - changedAt >= restBeforeRaise;
 }

@@ -1,10 +1,7 @@
 import { isDefaultRoute, type Prefix, rangeOf, restorePrefix } from '../../net/cidr.ts';
 import type { PacketPath } from './path.ts';
 
-/**
- * A table of packet rules that affects forwarded or incoming IPv4 packets, as far as it can be
- * read.
- */
+/** A table that affects forwarded or incoming IPv4 packets, as far as it can be read. */
 export interface FilterTable {
   readonly family: 'ip' | 'inet';
   readonly name: string;
@@ -15,10 +12,7 @@ export interface FilterTable {
 
 export interface FilterChain {
   readonly name: string;
-  /**
-   * The hook of the chain. Null for a chain that only other chains jump to, and for a chain of
-   * other packets.
-   */
+  /** Null for a chain that only other chains jump to, and for a chain of other packets. */
   readonly hook: Hook | null;
   /** Chains at a hook run in this order (netfilter_hooks(7)). 0 for a chain without a hook. */
   readonly priority: number;
@@ -27,10 +21,7 @@ export interface FilterChain {
   readonly rules: readonly FilterRule[];
 }
 
-/**
- * The point at which a chain filters: arriving packets, forwarded packets, packets to this host, or
- * leaving packets.
- */
+/** Where a chain filters: arriving, forwarded, incoming (to this host) or leaving packets. */
 export type Hook = 'prerouting' | 'forward' | 'postrouting' | 'input';
 
 export interface FilterRule {
@@ -38,10 +29,7 @@ export interface FilterRule {
   readonly verdict: RuleVerdict;
 }
 
-/**
- * `none` leaves a packet to the next rule. `unknown` ends its path through the chain with an
- * unknown result.
- */
+/** `none` continues with the next rule. `unknown` ends the chain with an unknown result. */
 export type RuleVerdict =
   | { readonly does: 'accept' | 'drop' | 'reject' | 'return' | 'none' | 'unknown' }
   | { readonly does: 'jump' | 'goto'; readonly chain: string };
@@ -59,19 +47,13 @@ export type RuleCondition =
   | { readonly on: 'redirected'; readonly not: boolean }
   /** Matches the connection state as iptables tests it. nft does not show which state. */
   | { readonly on: 'some state' }
-  /**
-   * Matches members of a named set that was not read. `end` is the address that is compared if the
-   * set has single addresses, else null.
-   */
+  /** A set that was not read. `end` is the end that is compared with single addresses, or null. */
   | { readonly on: 'unread'; readonly set: NamedSet; readonly end: 'from' | 'to' | null }
   /** Matches no IPv4 packet. */
   | { readonly on: 'nothing' }
   | { readonly on: 'unknown' };
 
-/**
- * Rules whose verdict is unknown: rules with a set that is too large, and unreadable rules of
- * iptables-legacy.
- */
+/** Rules of unknown verdict: with a set that is too large, or unreadable, of iptables-legacy. */
 export type Unread = NamedSet | { readonly kind: 'legacy' };
 
 /** A set or map with a name, as `nft list set` takes it. */
@@ -108,8 +90,7 @@ export function findUnread({ conditions, verdict }: FilterRule, path: PacketPath
   return conditions.flatMap((condition) => {
     if (condition.on !== 'unread') return [];
     const { set, end } = condition;
-    // Single addresses never cover a range of addresses, so such a rule certainly does not drop the
-    // whole range.
+    // Single addresses never cover a range, so such a rule does not drop the whole range.
     return end !== null && isDropping(verdict) && !isSingle(path[end]) ? [] : [set];
   });
 }
@@ -212,19 +193,13 @@ function negate(not: boolean, answer: RuleMatch): RuleMatch {
   return answer === 'yes' ? 'no' : 'yes';
 }
 
-/**
- * Priorities at which the kernel finds the connection of a packet, and translates addresses
- * (linux/netfilter_ipv4.h).
- */
+/** Where the kernel finds connections and translates sources (linux/netfilter_ipv4.h). */
 const conntrack = -200;
 const sourceNat = 100;
 
 const anywhere = restorePrefix('0.0.0.0/0');
 
-/**
- * Returns the path as a chain at a hook sees its packets. Properties that are unknown at that hook
- * match no rule with certainty.
- */
+/** Returns the path as seen at a hook. Unknown properties match no rule with certainty. */
 export function pathAt<Path extends PacketPath>({ hook, priority }: FilterChain, path: Path): Path {
   if (hook === 'prerouting') {
     // Replies to a masqueraded connection have this host's address until then.

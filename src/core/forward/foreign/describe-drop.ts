@@ -7,7 +7,6 @@ import type { InboundDrop } from './find-inbound-drop.ts';
 /** The most prefixes in a message; a connector may have many routes. */
 const mostNamed = 5;
 
-/** Describes a drop: the packets, the program, and the reason. */
 export function describeDrop(drop: ForwardDrop): string {
   const { author, reason, paths, some } = drop;
   const by = author === null ? '' : `, probably made by ${author}`;
@@ -16,7 +15,6 @@ export function describeDrop(drop: ForwardDrop): string {
   return `packets ${which} do not get through ${nameTable(drop)}${by} (${reason})`;
 }
 
-/** Names the table of a drop. */
 export function nameTable({ family, table, isLegacy }: Pick<ForwardDrop, 'family' | 'table' | 'isLegacy'>): string {
   return isLegacy ? `table ${table} of iptables-legacy` : `nft table ${family} ${table}`;
 }
@@ -66,12 +64,10 @@ export function describeUnread(rules: readonly Unread[]): { readonly found: stri
   return { found, remedy: 'see what they drop: iptables-legacy -S' };
 }
 
-/** Describes a drop: the packets, the rules, and the effect. */
 export function describeInbound(drop: InboundDrop): string {
   return `${describeCause(drop)}: other hosts cannot start a session with this one`;
 }
 
-/** Describes what is dropped, and by which rules. */
 export function describeCause(drop: InboundDrop): string {
   const { author, rejects, port, reason } = drop;
   const place = nameTable(drop);

@@ -3,10 +3,7 @@ import { nameTable } from './describe-drop.ts';
 import type { ForwardDrop } from './find-drops.ts';
 import type { ForwardPath } from './path.ts';
 
-/**
- * Returns the routes, each with the reason, to which certainly no packet of the network gets
- * through this host, or from which certainly no reply does.
- */
+/** Returns the routes to or from which certainly no packet passes this host, with the reason. */
 export function findDroppedRoutes(
   paths: readonly ForwardPath[],
   drops: readonly ForwardDrop[],

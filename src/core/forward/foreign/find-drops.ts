@@ -28,21 +28,17 @@ export interface ForwardDrop {
   readonly letsPublished?: true;
   /** The program that probably created the table; null if unknown. */
   readonly author: FirewallProgram | null;
-  /** What an operator can do about it. */
   readonly remedy: string;
-  /** The paths that it closes. */
   readonly paths: readonly ForwardPath[];
   /** The addresses to which it closes them; empty if these are all. */
   readonly some: readonly ComparedRange[];
 }
 
 /**
- * Finds drops of forwarded packets, at any hook. A packet must pass each chain at a hook, so our
- * chains cannot override another one. A rule that may or may not match a path proves nothing, with
- * one exception: a rule that accepts some of the packets, and names the tunnel or an end of the
- * path. It shows that an operator decided on the rest.
+ * Finds drops of forwarded packets, at any hook. Packets must pass each chain, so ours cannot
+ * override another. A rule that may match a path proves nothing. Exception: it accepts some packets
+ * and names the tunnel or an end of the path, so an operator decided on the rest.
  *
- * @param link the interface of the tunnel
  * @param onUnread receives each set without which the verdict for a path is unknown; such a path is
  *   not reported as dropped
  */
@@ -62,7 +58,6 @@ export function findForwardDrops(
     );
 }
 
-/** Receives a set that was not read. */
 export type OnUnread = (set: NamedSet) => void;
 
 interface DropSearch {
@@ -127,24 +122,15 @@ type PathEnd =
 /** The kernel's limit for nested chains (NFT_JUMP_STACK_SIZE in net/netfilter/nf_tables.h). */
 const deepest = 16;
 
-/**
- * Follows the packets of one path through one table. Each chain is evaluated once, however many
- * rules lead to it.
- */
+/** Follows one path through one table. Evaluates each chain once, however many rules lead to it. */
 class PathTraversal {
   readonly #table: FilterTable;
   readonly #link: string;
   readonly #path: PacketPath;
   readonly #ends = new Map<string, PathEnd>();
-  /**
-   * Addresses of the path to which certainly no packet passes, and the chain that drops these
-   * packets.
-   */
+  /** Addresses that certainly no packet reaches, and the chain that drops these packets. */
   readonly some: { ranges: ComparedRange[]; by: FilterChain | null } = { ranges: [], by: null };
-  /**
-   * True if the packets were dropped because they arrived by another interface than that of their
-   * network.
-   */
+  /** True if packets were dropped for arriving by another interface than their network's. */
   isOfBridge = false;
   /** True if a rule with a set that was not read may accept the packets. */
   mayLet = false;

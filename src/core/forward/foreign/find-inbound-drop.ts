@@ -14,10 +14,7 @@ import type { InboundPath } from './inbound-path.ts';
 import { adviseAdmission, nameInboundProgram } from './inbound-remedy.ts';
 import type { FirewallProgram } from './remedy.ts';
 
-/**
- * Packet rules of another program that certainly drop the first packet of a session that another
- * host starts.
- */
+/** Rules of another program that certainly drop the first packet of an incoming session. */
 export interface InboundDrop {
   /** The UDP port at which WireGuard listens. */
   readonly port: number;
@@ -34,10 +31,8 @@ export interface InboundDrop {
 }
 
 /**
- * Finds rules that drop packets of other hosts to the listen port. All paths must be closed. A rule
- * that may match these packets and accepts them keeps a path open: only a certain drop counts.
- *
- * @param onUnread receives each set without which the verdict for a path is unknown
+ * Finds rules that close all paths to the listen port. A rule that may accept packets keeps a path
+ * open. `onUnread` receives each set without which the verdict for a path is unknown.
  */
 export function findInboundDrop(
   tables: readonly FilterTable[],
@@ -162,10 +157,7 @@ class InboundTraversal {
   }
 }
 
-/**
- * nft does not show which states iptables matches. A rule that accepts only by a connection state
- * is taken to match only known connections.
- */
+/** nft hides the states of iptables. Rules that accept by state alone match known connections. */
 function evaluateInbound(rule: FilterRule, path: InboundPath): RuleMatch {
   const { conditions, verdict } = rule;
   const isForKnown = conditions.length > 0 && conditions.every(({ on }) => on === 'some state');

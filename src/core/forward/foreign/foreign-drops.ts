@@ -5,10 +5,7 @@ import type { InboundPath } from './inbound-path.ts';
 import type { ForwardPath } from './path.ts';
 import { isReloading } from './remedy.ts';
 
-/**
- * The packet paths that a network needs on this host, and that packet rules of other programs may
- * close.
- */
+/** The paths that a network needs here and that packet rules of other programs may close. */
 export interface PacketPaths {
   readonly forward: readonly ForwardPath[];
   /** All inbound paths of a first packet from another host. */
@@ -29,11 +26,7 @@ export interface UnreadRules {
   readonly inbound: readonly Unread[];
 }
 
-/**
- * Finds what the tables of other programs drop. `link` is the interface of the tunnel.
- *
- * @param tables null stands for a table of iptables-legacy that could not be read
- */
+/** A null table is of iptables-legacy and unreadable. `link` is the interface of the tunnel. */
 export function findForeignDrops(
   tables: readonly (FilterTable | null)[],
   link: string,

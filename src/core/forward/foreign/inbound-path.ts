@@ -10,7 +10,6 @@ export interface InboundPath extends PacketPath {
   readonly port: number;
 }
 
-/** The inputs of inbound paths. */
 export interface InboundInputs {
   readonly self: Pick<Peer, 'endpoint'>;
   readonly device: Pick<Device, 'listenPort'> | null;
@@ -22,9 +21,8 @@ export interface InboundInputs {
 const anywhere = restorePrefix('0.0.0.0/0');
 
 /**
- * Returns the paths by which other hosts start a session with this one over IPv4, one for each
- * interface by which their packets may arrive. Empty without an endpoint: peers then do not dial
- * this host, and replies pass any stateful firewall.
+ * Returns a path for each interface by which other hosts may start a session over IPv4. Empty
+ * without an endpoint: peers do not dial this host then, and replies pass any stateful firewall.
  */
 export function inboundPaths({ self, device, listenPort, underlay }: InboundInputs): InboundPath[] {
   const { endpoint } = self;

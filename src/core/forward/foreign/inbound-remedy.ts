@@ -1,7 +1,6 @@
 import type { FilterChain, FilterTable } from './chain.ts';
 import { endPanicMode, type FirewallProgram, iptablesOf, isPanicking, panicMode } from './remedy.ts';
 
-/** The chains in which packets were dropped. */
 interface DropPlace {
   readonly table: FilterTable;
   /** The chain at the hook. */
@@ -10,10 +9,7 @@ interface DropPlace {
   readonly culprit: FilterChain;
 }
 
-/**
- * Returns the program that probably created a table, judged by the chain that drops incoming
- * packets. Docker does not filter there.
- */
+/** The likely creator of a table, by the chain that drops. Docker filters no incoming packets. */
 export function nameInboundProgram(table: FilterTable, culprit: FilterChain): FirewallProgram | null {
   const { family, name, chains } = table;
   if (isPanicking(table)) return panicMode;
@@ -25,9 +21,7 @@ export function nameInboundProgram(table: FilterTable, culprit: FilterChain): Fi
   return chains.has('INPUT') ? 'iptables' : null;
 }
 
-/**
- * Returns the command that accepts UDP to a port; null if a name in it would not be safe to type.
- */
+/** Returns the command that accepts UDP to a port; null if a name in it is unsafe to type. */
 export function adviseAdmission(
   author: FirewallProgram | null,
   { table, base, culprit }: DropPlace,

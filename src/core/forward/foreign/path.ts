@@ -27,7 +27,6 @@ export interface PacketPath extends ForwardPath {
   readonly isUntracked?: boolean;
 }
 
-/** The inputs of the paths through a connector. */
 export interface ForwardingNetwork {
   readonly link: string;
   readonly map: NetworkMap;
@@ -36,9 +35,8 @@ export interface ForwardingNetwork {
 }
 
 /**
- * Returns the paths that a connector must forward: from the network to each route that it must
- * serve, with the replies; and from peer to peer if some peers meet only through a connector.
- * Connections that a LAN begins are left to its operator.
+ * Returns the paths that a connector must forward: to each route that it serves, with the replies,
+ * and from peer to peer if some meet only through connectors. A LAN's own connections do not count.
  */
 export function forwardPaths({ link, map, self, underlay }: ForwardingNetwork): ForwardPath[] {
   const { cidr } = map;

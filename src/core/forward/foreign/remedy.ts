@@ -6,16 +6,10 @@ import type { ForwardPath } from './path.ts';
 export type FirewallProgram = 'docker' | 'firewalld' | typeof panicMode | 'ufw' | 'iptables';
 
 export const panicMode = 'firewalld in panic mode';
-/**
- * The command that ends panic mode. A rule in its table would not help: firewalld has another chain
- * for leaving packets.
- */
+/** A rule in its table does not end panic mode: another chain drops leaving packets. */
 export const endPanicMode = 'firewall-cmd --panic-off';
 
-/**
- * A table that firewalld has in panic mode and, with other chains, during a reload (its
- * core/nftables.py).
- */
+/** firewalld has it in panic mode and, with other chains, while it reloads (core/nftables.py). */
 const firewalldTable = 'firewalld_policy_drop';
 
 /** True of a table with which firewalld closes the host while it reloads. */
@@ -28,7 +22,6 @@ export function isPanicking(table: FilterTable): boolean {
   return table.name === firewalldTable && !isReloading(table);
 }
 
-/** The tool with which an operator changes a table of iptables. */
 export function iptablesOf({ isLegacy }: FilterTable): string {
   return isLegacy ? 'iptables-legacy' : 'iptables';
 }
@@ -47,10 +40,8 @@ export function isDockerChain(table: FilterTable, { name, hook }: FilterChain): 
 }
 
 /**
- * Returns the program that probably created a table, judged by the chain that drops.
- *
- * @param closesBridge true if Docker is present and the packets were dropped because of their
- *   arrival interface
+ * The likely creator of a table, by the chain that drops. `closesBridge`: Docker is present, and
+ * the packets were dropped because of their arrival interface.
  */
 export function nameProgram(table: FilterTable, culprit: FilterChain, closesBridge = false): FirewallProgram | null {
   const { family, name, chains } = table;
@@ -68,7 +59,6 @@ export function nameProgram(table: FilterTable, culprit: FilterChain, closesBrid
   return chains.has('FORWARD') ? 'iptables' : null;
 }
 
-/** Where packets are dropped. */
 interface DropPlace {
   readonly table: FilterTable;
   /** The chain at the hook. */
@@ -78,10 +68,7 @@ interface DropPlace {
   readonly paths: readonly ForwardPath[];
 }
 
-/**
- * Returns what to type so that packets of the tunnel pass. This host's own table still refuses what
- * is not advertised.
- */
+/** Returns what to type. This host's own table still refuses what is not advertised. */
 export function adviseRemedy(author: FirewallProgram | null, place: DropPlace): string {
   const { table, base, link } = place;
   const { family, name } = table;
@@ -118,10 +105,7 @@ export function adviseRemedy(author: FirewallProgram | null, place: DropPlace): 
  */
 const allowDirect = '"allow-direct-routing": true in /etc/docker/daemon.json (Docker 28.2)';
 
-/**
- * Returns commands that accept the packets before the rule that drops them, at the head of its
- * chain.
- */
+/** Returns commands that accept the packets at the head of the chain whose rule drops them. */
 function insertAll(place: DropPlace, tool: 'iptables' | 'nft'): string {
   return [...new Set(place.paths.map((path) => insertOne(path, place, tool)))].join(' && ');
 }
