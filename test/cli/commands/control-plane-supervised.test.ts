@@ -24,7 +24,7 @@ test('a service manager receives that the control plane is ready, and where, ali
   });
   await eventually('the socket', () => existsSync(socket));
   vi.stubEnv('NOTIFY_SOCKET', socket);
-  vi.stubEnv('WATCHDOG_USEC', '400000');
+  vi.stubEnv('WATCHDOG_USEC', '2000000');
   onTestFinished(() => void vi.unstubAllEnvs());
   const { url, child, ended } = await startServing(folder);
   await eventually('READY', () => received.includes(`READY=1\nSTATUS=listening on ${url}`));
