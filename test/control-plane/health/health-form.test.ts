@@ -53,7 +53,14 @@ describe('the health of a peer', () => {
     );
     expect(peers.map((peer: { never_answered?: boolean }) => peer.never_answered)).toEqual([undefined, false, true]);
     expect(routes).toMatchObject([
-      { route: lan, state: 'up', connector: 2, standby: [], never_answered: [3], why: 'no host reports to use it' },
+      {
+        route: lan,
+        state: 'up',
+        connector: 2,
+        standby: [],
+        never_answered: [3],
+        why: 'no host reports that it uses it',
+      },
       { route: lab, state: 'up', connector: 2, standby: [], never_answered: [3] },
     ]);
   });
