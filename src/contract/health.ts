@@ -12,7 +12,6 @@ export type PathState = z.infer<typeof PathState>;
 
 const rate = z.int().min(0).meta({ description: 'Bytes a second.' });
 
-/** How a host reaches one peer. */
 export const PeerPath = z
   .object({
     peer: identifier,

@@ -130,10 +130,7 @@ export const NetworkDelta = NetworkHead.extend({
 }).meta({ id: 'NetworkDelta' });
 export type NetworkDelta = z.infer<typeof NetworkDelta>;
 
-/**
- * The reply to an enrolment. The access token is for this peer only, and returned again only to a
- * replay with the same idempotency key.
- */
+/** The access token is this peer's. It is returned again only for the same idempotency key. */
 export const Enrollment = z
   .object({
     peer: Peer,

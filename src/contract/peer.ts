@@ -74,10 +74,7 @@ const Priority = z.int().min(0).max(1000);
 const rank =
   'Of a connector, set by owners, admins and members: of the healthy connectors, the one with the highest priority serves, then the one with the earliest serving_since, then the lowest id.';
 
-/**
- * The parameters of a configuration file for the official apps. Its only peer is a connector, which
- * forwards to all others.
- */
+/** Parameters of a file for the official apps, whose only peer is a connector that forwards. */
 const NewDeviceProfile = z.object({
   connector: identifier.meta({ description: 'A connector of the network that has an endpoint and relays.' }),
   routes: z

@@ -2,9 +2,8 @@ import * as z from 'zod';
 import { identifier, instant, nameShown } from './text.ts';
 
 /**
- * The state of a host of a deleted network at its last request. `stated`: the reply stated the
- * deletion, and the host has not confirmed that its tunnel is down. `unsupported`: its version does
- * not take the tunnel down.
+ * A host's state at its last request to a deleted network. `stated`: the reply stated the deletion,
+ * and the host has not confirmed it. `unsupported`: its version does not take the tunnel down.
  */
 export const DeletionOutcome = z.enum(['stated', 'unsupported', 'applied']);
 export type DeletionOutcome = z.infer<typeof DeletionOutcome>;

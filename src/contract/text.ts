@@ -23,7 +23,6 @@ export const requiredText = (max: number) =>
 /** The addresses that HTML's `<input type="email">` accepts (WHATWG HTML, 4.10.5.1.5). */
 export const email = z.email({ pattern: z.regexes.html5Email });
 
-/** The id of a resource. */
 export const identifier = z.int().min(1);
 
 /** A name in a reply. {@link requiredText} has checked it in the request. */

@@ -54,7 +54,7 @@ export interface Ingresses {
   readonly ingress: readonly Ingress[];
   /** Interfaces whose forwarding was turned on for this connector and is no longer needed. */
   readonly unneeded: readonly string[];
-  /** An earlier version turned on forwarding for all interfaces, and nothing else relies on it. */
+  /** True to turn off forwarding for all interfaces, which only an earlier version turned on. */
   readonly revertsAll: boolean;
 }
 

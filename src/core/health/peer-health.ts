@@ -6,16 +6,12 @@ import { hostPrefix } from '../net/cidr.ts';
 /** The state of a peer, derived only from WireGuard's own table. */
 export type SessionState = 'connected' | 'idle' | 'stale' | 'never';
 
-/**
- * Seconds after which a session's keys are refused (REJECT_AFTER_TIME,
- * drivers/net/wireguard/messages.h).
- */
+/** Seconds until a session's keys are refused (REJECT_AFTER_TIME, wireguard/messages.h). */
 const rejectAfter = 180;
 
 /**
- * Seconds after which a session in use has a newer handshake. Keys are renewed after 120 s
- * (REKEY_AFTER_TIME), and the renewal may take 15 s, as in contrib/reresolve-dns.sh of
- * wireguard-tools.
+ * Seconds after which a session in use has a newer handshake: keys are renewed after 120 s
+ * (REKEY_AFTER_TIME), in up to 15 s, as in contrib/reresolve-dns.sh of wireguard-tools.
  */
 const renewedWithin = 135;
 
@@ -42,15 +38,13 @@ function renewedByKeepalives(keepalive: number): number {
 }
 
 /**
- * Returns the state of a peer:
+ * Returns the state of a peer; `now` is in seconds since the epoch:
  * - `connected`: the session is valid and the peer answers.
  * - `stale`: the peer does not answer, or keepalives should have renewed the session and did not.
  * - `idle`: there was no reason to renew the session yet.
  * - `never`: no handshake has completed.
  *
- * @param now seconds since the epoch
- * @param silentAt bytes received when the silence of the peer was detected; any further byte ends
- *   the silence
+ * @param silentAt bytes received when the peer's silence was detected; any further byte ends it
  */
 export function peerStateOf(
   peer: Pick<ActualPeer, 'latestHandshake' | 'keepalive' | 'rxBytes'>,
@@ -64,12 +58,7 @@ export function peerStateOf(
   return now - peer.latestHandshake <= renewedByKeepalives(peer.keepalive) ? 'idle' : 'stale';
 }
 
-/**
- * Returns the peer that relays the packets for each peer that does not receive them directly, by
- * the keys of both.
- *
- * @param reached the peers that receive packets directly, each with its allowed IPs
- */
+/** Returns, by key, the relay of each peer that is not in `reached`, the directly reached peers. */
 export function findRelays(
   { cidr, peers }: Pick<NetworkMap, 'cidr' | 'peers'>,
   reached: readonly Pick<ActualPeer, 'publicKey' | 'allowedIps'>[],

@@ -13,10 +13,8 @@ export type ReadinessCondition =
   | { readonly for: 'route'; readonly prefix: Prefix };
 
 /**
- * Describes what a host still lacks; null if the condition holds.
- *
- * @param address the address that the interface `link` should have, with any prefix length
- * @param now seconds since the epoch
+ * Describes what a host lacks; null if the condition holds. The interface must have `address`, with
+ * any prefix length. `now` is in seconds since the epoch.
  */
 export function findUnmet(
   condition: ReadinessCondition,

@@ -10,29 +10,20 @@ export interface Traffic {
   readonly heardAt: number;
   /** The bytes sent by then. */
   readonly sentBytes: number;
-  /**
-   * When sent bytes that require an answer were first observed since then; null while no answer is
-   * pending.
-   */
+  /** When sent bytes that need an answer were first observed since then; null without any. */
   readonly askedAt: number | null;
 }
 
 /**
- * Seconds within which a peer responds to received data. It sends a keepalive after 10 s if it has
- * nothing else to send (KEEPALIVE_TIMEOUT), and retries a handshake after 5 s (REKEY_TIMEOUT,
+ * Seconds within which a peer responds to received data: with a keepalive after 10 s
+ * (KEEPALIVE_TIMEOUT), or a retried handshake after 5 s (REKEY_TIMEOUT,
  * drivers/net/wireguard/messages.h).
  */
 const answersWithin = 15;
 
-/**
- * Bytes of a keepalive on the wire: a data message without data (struct message_data and the tag,
- * messages.h).
- */
+/** Bytes of a keepalive: a data message without data (struct message_data and tag, messages.h). */
 const keepaliveSize = 32;
-/**
- * Keepalives that answer earlier packets: one after 10 s, and one more for packets within these 10
- * s (wg_expired_send_keepalive in timers.c).
- */
+/** A keepalive after 10 s, another for packets meanwhile (wg_expired_send_keepalive, timers.c). */
 const mostAnswers = 2;
 
 /** Adds an observation to the traffic of a peer. */
@@ -59,10 +50,7 @@ function areKeepalives(bytes: number, seconds: number, keepalive: number | null)
   return bytes % keepaliveSize === 0 && bytes / keepaliveSize <= most;
 }
 
-/**
- * True if the peer should have responded to sent bytes by now. A firewall behind the peer does not
- * affect this.
- */
+/** True if the peer should have responded by now. A firewall behind the peer does not matter. */
 export function isSilent({ askedAt }: Traffic, now: number): boolean {
   return askedAt !== null && now - askedAt > answersWithin;
 }
@@ -74,20 +62,14 @@ export interface Inflow {
 }
 
 /**
- * Bytes per second that a peer sends without using this host. A liveness probe costs 96 bytes if it
- * is refused, and four such packets if it is accepted. At three probes in two seconds, these are
- * 500 bytes per second. A keepalive has 32 bytes, a handshake 148
- * (drivers/net/wireguard/messages.h). Each peer is measured separately, so that a hundred idle
- * peers still count as idle.
+ * Bytes per second of a peer that does not use this host. A refused liveness probe costs 96 bytes,
+ * an accepted probe four such packets: 500 bytes per second at three probes in two seconds. A
+ * keepalive has 32 bytes, a handshake 148 (drivers/net/wireguard/messages.h). Each peer is measured
+ * separately, so that a hundred idle peers still count as idle.
  */
 const idleRate = 1_000;
 
-/**
- * Returns the peers that sent more than the idle rate between two observations, the highest rate
- * first.
- *
- * @param seconds between the observations
- */
+/** Returns the peers above the idle rate, highest first; `seconds` are between the observations. */
 export function measureInflow(
   before: readonly ActualPeer[],
   after: readonly ActualPeer[],

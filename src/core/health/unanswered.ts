@@ -2,20 +2,15 @@ import type { Actual, ActualPeer } from '../host-state/actual.ts';
 import type { NetworkMap, PeerFailure } from '../map/model.ts';
 import { hostPrefix } from '../net/cidr.ts';
 
-/**
- * Bytes of a handshake initiation (struct message_handshake_initiation,
- * drivers/net/wireguard/messages.h).
- */
+/** Bytes of a handshake initiation (struct message_handshake_initiation, wireguard/messages.h). */
 const initiationSize = 148;
 /** Initiations in a minute: one every 5 s (REKEY_TIMEOUT in the same file). */
 const initiationsPerMinute = 12;
 
 /**
- * True if handshakes were sent to the peer for a minute, and none has completed since the peer was
- * added.
- *
- * Without an answer, WireGuard sends only handshake initiations, at a fixed rate. Their bytes
- * therefore measure the time. Initiations that never left the host do not count.
+ * True if handshakes were sent for a minute and none ever completed. Without an answer, WireGuard
+ * sends only initiations at a fixed rate, so their bytes measure the time. Initiations that never
+ * left the host do not count.
  */
 export function isUnansweredYet({
   latestHandshake,
@@ -27,8 +22,7 @@ export function isUnansweredYet({
 
 /**
  * Returns the connectors that serve this host and have never answered it. Without keepalives, only
- * the daemon can distinguish a connector that does not answer from one to which nothing was sent
- * recently.
+ * the daemon can distinguish a silent connector from one that is not in use.
  *
  * @param wanted the peers with the prefixes that each of them should carry
  * @param silent the daemon's records: bytes received when it detected that the peer does not answer
@@ -53,12 +47,10 @@ export function findUnanswered(
 }
 
 /**
- * Returns the names of the connectors that never answered this host, and therefore are no standby.
- * A connector that this host reaches through another one counts as answering: no handshake with it
- * exists.
+ * Returns the names of the connectors that never answered this host, and so are no standby. A
+ * connector that is reached through another counts as answering: no handshake with it exists.
  *
- * @param failed connectors that do not answer; a handshake that the daemon forces clears the time
- *   of the last one
+ * @param failed connectors that do not answer; a forced handshake clears the time of the last
  */
 export function findNeverAnswered(
   { peers }: Pick<NetworkMap, 'peers'>,

@@ -12,27 +12,15 @@ export interface Actual {
   readonly device: Device | null;
   /** Routes of all tables that lead into our interface, without those that the kernel added. */
   readonly routes: readonly Route[];
-  /**
-   * The ranges of the interface's addresses that have a route into it. The kernel adds these
-   * routes.
-   */
+  /** The ranges of the interface's addresses that have a route into it, which the kernel adds. */
   readonly onLink: readonly Prefix[];
-  /**
-   * Our `throw` routes in tables of accepted routes, including those of other networks. Absent if
-   * the platform has none.
-   */
+  /** Our `throw` routes in all tables of accepted routes; absent if the platform has none. */
   readonly throwRoutes?: readonly ThrowRoute[];
   /** The IPv4 policy rules of the host, without those that the kernel added. */
   readonly rules: readonly Rule[];
-  /**
-   * The comments of the rules in our nft table, as `chain comment`; null without the table.
-   * Unreadable parts are listed like a rule.
-   */
+  /** `chain comment` of each rule, or unreadable part, of our nft table; null without the table. */
   readonly firewall: readonly string[] | null;
-  /**
-   * Seconds until the kernel removes the elements of our sets, by `set element`, at this
-   * observation. Absent if no set has timeouts.
-   */
+  /** Seconds that elements of our sets have left, by `set element`; absent without timeouts. */
   readonly timeouts?: Readonly<Record<string, number>>;
   /** Values of the sysctl keys that cpn uses, as the kernel prints them. */
   readonly sysctls: Readonly<Record<string, string>>;
@@ -42,10 +30,7 @@ export interface Actual {
   readonly hosts: HostsFile | null;
   /** True if routes have neither a table nor a metric. */
   readonly isPlain?: boolean;
-  /**
-   * Why links, addresses, routes and rules could not be read. They are then empty, and so is
-   * `underlay`. WireGuard's own table is still read.
-   */
+  /** Why links, addresses, routes and rules, here empty like `underlay`, could not be read. */
   readonly unread?: string;
   readonly underlay: Underlay;
 }
@@ -101,19 +86,13 @@ export interface Route {
   readonly metric: number | null;
   /** The type of service of the packets that use the route, if it is limited to one. */
   readonly tos?: string;
-  /**
-   * How it treats packets differently from a plain route into our interface, in the terms of
-   * ip-route(8).
-   */
+  /** How packets differ from those of a plain route into our interface, in ip-route(8) terms. */
   readonly deviation?: string;
   /** Set if another route to the same prefix in its table takes precedence. */
   readonly isOutdone?: true;
 }
 
-/**
- * Our route of type `throw` (ip-route(8)). A lookup that ends at it continues with the next policy
- * rule, as if the table had no route. It belongs to no interface, and outlives the tunnel.
- */
+/** A route of type `throw` (ip-route(8)): the next policy rule decides. It outlives the tunnel. */
 export interface ThrowRoute {
   readonly prefix: Prefix;
   readonly table: string;
@@ -128,29 +107,19 @@ export interface SshClient {
 
 /** The host's network outside the tunnel, which the tunnel must not cut off. */
 export interface Underlay {
-  /**
-   * The host's addresses outside its tunnels, without loopback, link-local IPv6 and all our
-   * interfaces.
-   */
+  /** The host's addresses outside tunnels, without loopback, link-local IPv6 or our interfaces. */
   readonly addresses: readonly Address[];
   /** Subnets that this host is in, except those of our own interface. */
   readonly connected: readonly { readonly prefix: Prefix; readonly link: string }[];
-  /**
-   * Routes of other programs by other interfaces: the main table without default routes and without
-   * routes that the kernel added.
-   */
+  /** Other programs' routes by other links: the main table without default or kernel routes. */
   readonly routed: readonly RoutedPrefix[];
   /** Our other interfaces. Absent if the platform does not report them. */
   readonly tunnels?: readonly string[];
-  /**
-   * The prefixes that the main table refuses, such as blackholes, including its default route.
-   * Absent if the platform does not report them.
-   */
+  /** Prefixes, or the default route, that the main table refuses; absent if not reported. */
   readonly refusing?: readonly Prefix[];
   /**
-   * The prefixes that the kernel routes by interfaces other than ours: the main table without
-   * default routes, and the routes that the kernel added. Undefined if the platform does not report
-   * them.
+   * The prefixes that the kernel routes by interfaces other than ours: the main table, with the
+   * kernel's own routes, without default routes. Undefined if the platform does not report them.
    */
   readonly reached?: readonly { readonly prefix: Prefix; readonly link: string }[];
   /**
@@ -159,15 +128,11 @@ export interface Underlay {
    */
   readonly isSampled?: boolean;
   /**
-   * What the kernel does with packets from the tunnel to the prefixes that this host serves, by its
-   * present rules and tables. A prefix is absent if the kernel was not queried, if forwarding is
-   * off, or if the addresses are this host's.
+   * What the kernel does with packets from the tunnel to the prefixes that this host serves. A
+   * prefix is absent if not queried, if forwarding is off, or if the addresses are this host's.
    */
   readonly forwarded?: Readonly<Record<Prefix, ForwardedRoute>>;
-  /**
-   * How packets to the control plane, or its proxy, leave this host: interface, gateway and source,
-   * by all policy rules and tables. Absent if the platform does not report it.
-   */
+  /** How packets to the control plane or its proxy leave: link, gateway and source, if reported. */
   readonly paths?: Readonly<Record<Address, string>>;
   readonly gateways: readonly Address[];
   /** The interfaces of the IPv4 default routes. */
@@ -203,18 +168,12 @@ export interface ForwardedRoute {
   readonly why: string | null;
 }
 
-/**
- * A resolver of this host that forwards queries: a loopback address, or one of the host's own, in
- * resolv.conf(5).
- */
+/** A forwarding resolver in resolv.conf(5), at a loopback address or another of this host. */
 export interface ResolverStub {
   readonly address: Address;
   /** True if a program listens at the address. */
   readonly isListening: boolean;
-  /**
-   * The user of the listening program, if it is not a system user. The servers of such a stub do
-   * not count.
-   */
+  /** The listening user, if no system user: the servers of such a stub do not count. */
   readonly stranger?: number;
   /** The listening program; null if it cannot be determined. */
   readonly program: string | null;
@@ -228,18 +187,11 @@ export interface ResolverStub {
   readonly tunnelled?: readonly Address[];
 }
 
-/** An interface of the host. */
 export interface HostLink {
   readonly name: string;
-  /**
-   * `card` is a network card, or an interface composed of cards. No program for containers, virtual
-   * machines or VPNs creates these.
-   */
+  /** `card`: a network card, or composed of cards. Containers, VMs and VPNs create none. */
   readonly kind: 'card' | 'bridge' | 'other';
-  /**
-   * Set if it leads only to containers, pods and virtual machines of this host: no network card is
-   * below it.
-   */
+  /** Set if only containers, pods and VMs are behind it: no network card is below it. */
   readonly isInternal?: true;
   /** Undefined if unknown. */
   readonly mtu?: number;

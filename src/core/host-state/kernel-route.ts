@@ -8,10 +8,7 @@ export interface TakenRoute {
   readonly link: string;
   /** True for an address of this host. The packet leaves by no link, even if one is named. */
   readonly local: boolean;
-  /**
-   * The source address of the packet, unless the program sets it; null if the kernel does not
-   * report it.
-   */
+  /** The packet's source, unless the program sets it; null if the kernel does not report it. */
   readonly source: Address | null;
   readonly gateway: Address | null;
   /** `main` or a number. */
@@ -24,10 +21,7 @@ export interface TakenRoute {
 /** The packet is refused before it leaves. */
 export interface RefusedRoute {
   readonly link: null;
-  /**
-   * `none`: nothing matches. The other values are kinds of routes and of policy rules
-   * (ip-route(8)).
-   */
+  /** `none`: nothing matches. The others are kinds of routes and policy rules (ip-route(8)). */
   readonly why: 'none' | 'unreachable' | 'prohibit' | 'blackhole';
 }
 
@@ -39,10 +33,7 @@ export interface ReturnPath {
   readonly outside: KernelRoute;
 }
 
-/**
- * True if the full tunnel takes replies that the host would otherwise send out through another
- * interface.
- */
+/** True if the full tunnel takes replies that would otherwise leave by another interface. */
 export function isTakenByTunnel({ route, outside }: ReturnPath, link: string): boolean {
   return route.link === link && !route.local && outside.link !== null && outside.link !== link;
 }

@@ -7,29 +7,21 @@
 /** The prefix of the alias of our interfaces; the network's id follows. */
 export const aliasMark = 'cpn:';
 
-/**
- * Marks routes and policy rules as ours (`ip route … proto 157`, `ip rule … protocol 157`).
- * iproute2's rt_protos assigns it to no program.
- */
+/** Marks our routes and policy rules (`proto 157`). iproute2's rt_protos has no program for it. */
 export const routeProtocol = '157';
 
 /**
- * The metric of accepted routes. DHCP clients give a local network's route 0, NetworkManager 100 to
- * 700, systemd-networkd up to 1024. Of two routes to one prefix, the kernel takes the lower metric,
- * and so the local network's route.
+ * The metric of accepted routes. Local networks' routes have lower metrics, and so win: 0 by DHCP
+ * clients, 100 to 700 by NetworkManager, up to 1024 by systemd-networkd.
  */
 export const acceptedMetric = 10_000;
 
-/**
- * The protocol of the routes that the kernel adds for addresses (RTPROT_KERNEL), as iproute2 prints
- * it.
- */
+/** The protocol of routes that the kernel adds (RTPROT_KERNEL), as iproute2 prints it. */
 export const kernelProtocol = 'kernel';
 
 /**
- * The mark on a full tunnel's own packets, which must not enter it. It shares no bit with the marks
- * of kube-proxy (0xc000) and Cilium (0x0f00), nor with those above 0xffff, which Calico and
- * Tailscale use.
+ * Marks a full tunnel's own packets, which must not enter it. Shares no bit with kube-proxy
+ * (0xc000), Cilium (0x0f00), or the marks above 0xffff of Calico and Tailscale.
  */
 export const tunnelMark = 0x209d;
 
@@ -42,9 +34,8 @@ export const tunnelMark = 0x209d;
 export const outsideMark = 0x1000_0000;
 
 /**
- * Marks with any of these bits belong to programs that compare the whole mark, such as wg-quick
- * (0xca6c), NetBird (0x1bd00) and handwritten rules (`fwmark 1`). An additional bit would break
- * such a comparison.
+ * Marks with these bits belong to programs that compare the whole mark, which another bit would
+ * break: wg-quick (0xca6c), NetBird (0x1bd00), handwritten rules (`fwmark 1`).
  */
 export const wholeMarkBits = 0x30ff;
 
@@ -89,8 +80,5 @@ export const strictPriority = {
  */
 export const routeTables = { first: 8350, count: 50, firstPriority: 31_470 } as const;
 
-/**
- * The priority at which the kernel uses the main table (fib_default_rules_init in
- * net/ipv4/fib_rules.c).
- */
+/** The kernel's priority of the main table (fib_default_rules_init in net/ipv4/fib_rules.c). */
 export const mainPriority = 32_766;

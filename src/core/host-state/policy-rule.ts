@@ -16,9 +16,8 @@ export interface Rule {
   /** `main` or a number; null for a rule that leads to no table. */
   readonly table: string | null;
   /**
-   * The priority of the rule that is evaluated next (`goto`). While no rule has that priority, the
-   * kernel skips the rule (fib_rules_lookup in net/core/fib_rules.c). A rule with neither this nor
-   * a table is a `nop`.
+   * The next rule's priority (`goto`). Without a rule of that priority, the kernel skips this rule
+   * (fib_rules_lookup in net/core/fib_rules.c). With neither this nor a table, it is a `nop`.
    */
   readonly goto: number | null;
   /** Routes with this prefix length or a shorter one are ignored (`suppress_prefixlength`). */
@@ -36,10 +35,7 @@ export function makeRule(priority: number, given: Partial<Rule>): Rule {
   return { ...all, ...nop, more: [], ...given, priority, protocol: routeProtocol };
 }
 
-/**
- * The tables `local`, `main` and `default`, with which the kernel starts (fib_default_rules_init in
- * net/ipv4/fib_rules.c).
- */
+/** `local`, `main` and `default` (fib_default_rules_init in net/ipv4/fib_rules.c). */
 const kernelRules = [
   makeRule(0, { table: '255' }),
   makeRule(mainPriority, { table: 'main' }),

@@ -1,14 +1,10 @@
-/**
- * A resource that we created or changed on a host, and must remove or revert. It is recorded before
- * it is created.
- */
+/** A resource that we created or changed, and must revert. It is recorded before it is created. */
 export type OwnedResource =
   | { readonly made: 'interface'; readonly link: string }
   | { readonly made: 'firewall'; readonly link: string }
   /**
-   * Policy rules, which outlive the interface: those of a full tunnel, or those that lead to the
-   * table of the network's accepted routes. The table stays the network's until the network is
-   * taken down.
+   * Policy rules, which outlive the interface: of a full tunnel, or of the network's table of
+   * accepted routes. The table stays reserved until the network is taken down.
    */
   | { readonly made: 'rules'; readonly link: string; readonly table?: string }
   | {
@@ -28,10 +24,7 @@ export type Receipt = readonly OwnedResource[];
 /** An interface whose forwarding is turned on, and the host's state at that time. */
 export interface OpenedForwarding {
   readonly link: string;
-  /**
-   * The value of `net.ipv4.ip_forward` at that time. If it differs later, another tool has set
-   * every interface.
-   */
+  /** `net.ipv4.ip_forward` at that time. If it differs later, a tool has set every interface. */
   readonly all: string;
   /** The interfaces that existed. */
   readonly links: readonly string[];
@@ -43,17 +36,11 @@ export interface OpenPort {
   readonly port: number;
   /** The zone of firewalld; null for ufw, which has none. */
   readonly zone: string | null;
-  /**
-   * True for firewalld's permanent configuration, which applies from its next start and is separate
-   * from the runtime one. ufw has only one.
-   */
+  /** True for firewalld's permanent configuration, used from its next start. ufw has only one. */
   readonly permanent: boolean;
 }
 
-/**
- * The state of a port in a running firewall program. `ours` is a rule with our comment, `refused` a
- * rule that drops these packets.
- */
+/** A port's state in a running firewall. `ours` has our comment, `refused` drops the packets. */
 export interface PortState {
   readonly at: OpenPort;
   readonly is: 'open' | 'closed' | 'ours' | 'refused';

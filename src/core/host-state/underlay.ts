@@ -1,18 +1,14 @@
 import { type Address, covers, familyOf } from '../net/cidr.ts';
 import type { Underlay } from './actual.ts';
 
-/**
- * The subnets by which the host reaches the outside. Container interfaces are temporary, so they
- * count only if the host has no default route.
- */
+/** The subnets toward the outside. Temporary container links count only without a default route. */
 export function findOutward({ connected, uplinks }: Pick<Underlay, 'connected' | 'uplinks'>): Underlay['connected'] {
   return connected.filter(({ link }) => uplinks.length === 0 || uplinks.includes(link));
 }
 
 /**
- * Names the host's location, as peers outside observe it. Another name may mean another address in
- * front of the same peer. An unplugged cable changes the name, although the link keeps its
- * addresses and routes.
+ * Names the host's location: another name may mean another address in front of the same peer. An
+ * unplugged cable changes it, although the link keeps its addresses and routes.
  */
 export function namePlace(underlay: Underlay): string {
   const { gateways, addresses, links: all, paths = {} } = underlay;
@@ -23,10 +19,8 @@ export function namePlace(underlay: Underlay): string {
 }
 
 /**
- * False if the host has no route to an address of the underlay, for example because its card has no
- * carrier, or while it wakes. True if unknown.
- *
- * @param underlay from a pass that could read links and routes
+ * False if the host has no route to the address, as without a carrier or while it wakes; true if
+ * unknown. `underlay` is from a pass that could read links and routes.
  */
 export function hasPathTo(address: Address, underlay: Underlay): boolean {
   const { uplinks, uplinks6, connected, routed, reached = [], links, paths = {} } = underlay;

@@ -2,26 +2,17 @@ import { BlockList } from 'node:net';
 import { addressOf, lengthOf } from '../net/cidr.ts';
 import type { NetworkMap, Peer, PeerId } from './model.ts';
 
-/**
- * The instance manipulation (RFC 3229) of a {@link MapDelta}: in A-IM of the request and in IM of
- * the reply.
- */
+/** The manipulation (RFC 3229) of a {@link MapDelta}: A-IM in the request, IM in the reply. */
 export const deltaManipulation = 'cpn-delta';
 
-/**
- * The changes of a network since an earlier revision: all fields of the network, but only the
- * changed peers.
- */
+/** A network's changes since an earlier revision: all its fields, but only changed peers. */
 export interface MapDelta extends Omit<NetworkMap, 'peers'> {
   /** New peers, and peers that replace those with the same id. */
   readonly peers: readonly Peer[];
   readonly removed: readonly PeerId[];
 }
 
-/**
- * Applies a delta to an earlier map. Peers keep their order, and new ones come last, as the service
- * lists them.
- */
+/** Peers keep their order, and new peers come last, as the service lists them. */
 export function applyDelta(map: NetworkMap, { peers, removed, ...network }: MapDelta): NetworkMap {
   const gone = new Set(removed);
   const changed = new Map(peers.map((peer) => [peer.id, peer]));
@@ -30,10 +21,7 @@ export function applyDelta(map: NetworkMap, { peers, removed, ...network }: MapD
   return { ...network, peers: [...kept, ...peers.filter(({ id }) => !known.has(id))] };
 }
 
-/**
- * Names the rule of maps that this map breaks, for a message; null if it keeps all. A delta may
- * keep rules that the whole map breaks.
- */
+/** Names the rule that a map breaks, or null. A delta may keep rules that the whole map breaks. */
 export function findInvalid({ cidr, peers }: NetworkMap, maxPeers: number): string | null {
   if (peers.length > maxPeers) return `has more than ${maxPeers} peers`;
   const range = new BlockList();

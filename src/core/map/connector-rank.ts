@@ -5,9 +5,7 @@ export interface RankedConnector {
   readonly id: number | string;
   /** 0 where it is absent. */
   readonly priority?: number | undefined;
-  /**
-   * In ISO 8601, or milliseconds since 1970. A connector without it comes after those that have it.
-   */
+  /** ISO 8601, or milliseconds since 1970. Connectors without it come after those with it. */
   readonly serving_since?: string | number | null | undefined;
 }
 

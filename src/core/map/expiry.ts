@@ -16,10 +16,7 @@ export interface Expiry {
 
 type JoinedHost = OwnHost & { readonly membership: { readonly map: NetworkMap; readonly peer: Pick<Peer, 'id'> } };
 
-/**
- * Returns when this host expires by the newest map, in milliseconds since 1970; undefined if it
- * does not.
- */
+/** Returns when this host expires by the newest map, in milliseconds since 1970, or undefined. */
 export function findExpiry(host: JoinedHost): number | undefined {
   return findOwnPeer(host.membership.map, host)?.expiresAt;
 }

@@ -1,7 +1,4 @@
-/**
- * The extensions of the public contract that the connector uses. State files have these names for
- * the extensions that a service describes.
- */
+/** The contract's extensions that the connector uses, by their names in state files. */
 export const features = [
   'enroll-idempotently',
   'enroll-identity',
@@ -29,10 +26,7 @@ export const features = [
 
 export type Feature = (typeof features)[number];
 
-/**
- * The extensions that an administrator's commands use. They are checked when needed, and never
- * saved.
- */
+/** Extensions for administrators' commands, which are checked when needed and never saved. */
 export type AdminFeature =
   | 'enroll-profile'
   | 'network-route-edits'
@@ -57,10 +51,7 @@ export function sameFeatures(one: readonly Feature[] | null, other: readonly Fea
   return one.length === other.length && one.every((feature) => other.includes(feature));
 }
 
-/**
- * The location of a feature in an OpenAPI description: an operation, and a header or a body field
- * that it accepts.
- */
+/** Where OpenAPI describes a feature: an operation, and a header or body field of it. */
 interface FeaturePath {
   /** The names of path parameters differ between services. */
   readonly path: string;
@@ -119,30 +110,21 @@ const adminPlaces: Readonly<Record<AdminFeature, FeaturePath>> = {
   'network-events': { path: '/api/networks/{}/events', method: 'get' },
 };
 
-/**
- * True if an OpenAPI 3 description has an extension that an administrator's command needs. False if
- * it is no such description.
- */
+/** True if the OpenAPI 3 description has the extension. False for any other document. */
 export function isDescribedForAdmins(feature: AdminFeature, document: unknown, basePath: string): boolean {
   return isDescribed(adminPlaces[feature], readPaths(document, basePath) ?? new Map(), document);
 }
 
 /**
- * Reads from an OpenAPI 3 description which features a service has; null if it is no such
- * description. Parts that do not conform to OpenAPI are ignored.
- *
- * @param basePath the path of the service's base address, with which a description may begin its
- *   own paths
+ * Returns the features that an OpenAPI 3 description has; null for another document. Ignores parts
+ * that break OpenAPI. The described paths may begin with `basePath`, the path of the service.
  */
 export function findFeatures(document: unknown, basePath: string): readonly Feature[] | null {
   const items = readPaths(document, basePath);
   return items && features.filter((feature) => isDescribed(places[feature], items, document));
 }
 
-/**
- * Returns the described operations by their path below the base address; null if it is no
- * description.
- */
+/** Returns the described operations by path below the base address; null without a description. */
 function readPaths(document: unknown, basePath: string): Map<string, unknown> | null {
   const paths = member(document, 'paths');
   if (!isRecord(paths)) return null;
@@ -205,10 +187,7 @@ function hasField(given: unknown, field: string, document: unknown, depth = 0, v
   return parts.some((part) => hasField(part, field, document, depth + 1, visited));
 }
 
-/**
- * Resolves a reference within the document by the rules of JSON pointers (RFC 6901). Returns any
- * other value unchanged.
- */
+/** Resolves a JSON pointer (RFC 6901) within the document. Returns other values unchanged. */
 function resolve(given: unknown, document: unknown): unknown {
   let value = given;
   for (let depth = 0; depth < maxDepth; depth++) {

@@ -1,9 +1,6 @@
 import type { NetworkMap } from './model.ts';
 
-/**
- * A host, and when the service last confirmed its map, in milliseconds since 1970 by the clock of
- * the service.
- */
+/** A host and its map's last confirmation: milliseconds since 1970 by the service's clock. */
 interface Confirmed {
   readonly membership: { readonly map: Pick<NetworkMap, 'maxAge'> };
   readonly confirmed?: number | undefined;
@@ -34,10 +31,7 @@ export interface MapAge {
   readonly endsAt: string;
 }
 
-/**
- * Returns the age of a connector's map once half of its maximum age has passed. Null before, and
- * without a maximum age.
- */
+/** Returns the map's age after half of its maximum age. Null before, and without a maximum. */
 export function findMapAge(host: Confirmed, now: number): MapAge | null {
   const until = findMapEnd(host);
   const { maxAge = 0 } = host.membership.map;

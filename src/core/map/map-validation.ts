@@ -4,21 +4,15 @@ import { formatEndpoint } from '../net/endpoint.ts';
 import type { NetworkMap, PeerId } from './model.ts';
 
 /**
- * True if `newer` would take away everything that a host reaches: it lists no other peer although
- * there were some, or no longer lists the host itself, under any of its keys. One such reply may be
- * an error of the service; a second one is accepted.
- *
- * @param self the public keys of this host
+ * True if `newer` would remove everything that a host reaches: all other peers, or the host under
+ * any of its keys (`self`). One such reply may be an error of the service; a second is accepted.
  */
 export function emptiesTunnel(known: NetworkMap, newer: NetworkMap, self: readonly PublicKey[]): boolean {
   if (lists(known, self) && !lists(newer, self)) return true;
   return countOthers(known, self) > 0 && countOthers(newer, self) === 0;
 }
 
-/**
- * Returns the map without the peers that the service reports as removed. If a newer map lacks them,
- * that is no error.
- */
+/** Removes the peers that the service reports as removed: a newer map rightly lacks them. */
 export function withoutRemoved(map: NetworkMap, removed: readonly PeerId[]): NetworkMap {
   if (removed.length === 0) return map;
   const gone = new Set(removed);
@@ -26,18 +20,14 @@ export function withoutRemoved(map: NetworkMap, removed: readonly PeerId[]): Net
 }
 
 /**
- * True if the network's range would gain addresses. A single such reply is not accepted, because a
- * wide range takes away what the host reaches elsewhere. A known range of one address counts as
- * unknown.
+ * True if the range would gain addresses. One such reply is not enough: a wide range takes away
+ * what the host reaches elsewhere. A known range of one address counts as unknown.
  */
 export function movesRange(known: NetworkMap, newer: NetworkMap): boolean {
   return lengthOf(known.cidr) < 32 && !covers(known.cidr, newer.cidr);
 }
 
-/**
- * Adds this host to the map as it was known, if the service lists it neither now nor before: such a
- * service lists only the other peers. Returns any other map unchanged.
- */
+/** Adds this host if the service lists it neither now nor before, but only the other peers. */
 export function withoutUnlisted(known: NetworkMap, newer: NetworkMap, self: readonly PublicKey[]): NetworkMap {
   const own = known.peers.find((peer) => self.includes(peer.publicKey) && peer.unlisted);
   const isTaken = newer.peers.some(

@@ -41,16 +41,11 @@ export interface Peer extends PeerFields {
   readonly endpoint: Endpoint | null;
   /** The network's routes that this connector serves; null means all of them. */
   readonly routes: readonly Prefix[] | null;
-  /**
-   * What this connector took out of service: routes, and the network's range if it does not relay.
-   */
+  /** Its routes out of service, and the network's range if it does not relay. */
   readonly withdrawn: readonly Prefix[];
   /** Set if the service sent a complete wg-quick text instead of a list of peers. */
   readonly given?: ProvidedTunnel;
-  /**
-   * Set on this host if the service never listed it: it is in the map only because of its
-   * enrolment.
-   */
+  /** Set on this host if the service never listed it, and only the enrolment put it in the map. */
   readonly unlisted?: true;
 }
 
@@ -60,10 +55,7 @@ export interface ViaConnectors {
   readonly connector: PeerId | null;
 }
 
-/**
- * The fields of a peer in a complete wg-quick text, in addition to its key and endpoint. They are
- * used as given, unless the guard refuses them.
- */
+/** A peer in a complete wg-quick text. Its fields are used unless the guard refuses them. */
 export interface ProvidedTunnel {
   readonly allowedIps: readonly Prefix[];
   readonly presharedKey: Secret | null;
@@ -74,15 +66,9 @@ export interface ProvidedTunnel {
 /** A peer that this host observed to fail, and avoids if there is another path. */
 export interface PeerFailure {
   readonly peer: PeerId;
-  /**
-   * True if it responds again. It is trusted after a while: until then it ranks above a silent
-   * peer, and below a healthy one.
-   */
+  /** True if it responds again. Until trusted, it ranks between silent and healthy peers. */
   readonly back: boolean;
-  /**
-   * The order of the last signs of life among silent connectors: the highest number is the most
-   * recent. Absent if it never answered.
-   */
+  /** The order of the last sign of life: the highest is the latest. Absent if it never answered. */
   readonly heard?: number;
 }
 
@@ -94,15 +80,9 @@ export interface NetworkMap {
   /** Only this host's own address if the service did not send the range. */
   readonly cidr: Prefix;
   readonly routes: readonly Prefix[];
-  /**
-   * Seconds for which connectors may use the map without another confirmation; absent without a
-   * limit.
-   */
+  /** Seconds for which connectors use the map without a confirmation; absent without a limit. */
   readonly maxAge?: number;
-  /**
-   * A random value that stays with the network, and that only its control plane and its peers have.
-   * Absent from other services.
-   */
+  /** A random value that only the network's control plane and peers have; absent elsewhere. */
   readonly nonce?: string;
   /** The ETag with which the service served it, strong or weak; null without one. */
   readonly revision: string | null;

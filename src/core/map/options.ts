@@ -1,18 +1,12 @@
 import type { Prefix } from '../net/cidr.ts';
 import type { ProbeTarget } from './probe-target.ts';
 
-/**
- * `report` uses the new key and reports it until an operator accepts it; `strict` keeps the old key
- * until then.
- */
+/** Until an operator accepts a new key, `report` uses and reports it; `strict` uses the old key. */
 export type PinRule = (typeof pinRules)[number];
 
 export const pinRules = ['report', 'strict'] as const;
 
-/**
- * The values of an option, and the one of a host that names none. A number or a period without a
- * default is null then.
- */
+/** An option's values and default. A number or period without a default is null if not named. */
 export type OptionRule =
   | { readonly kind: 'switch'; readonly byDefault: boolean }
   | { readonly kind: 'choice'; readonly words: readonly [string, ...string[]]; readonly byDefault: string }
@@ -21,9 +15,8 @@ export type OptionRule =
   | { readonly kind: 'prefixes' | 'probes' };
 
 /**
- * The options of a host in a network, which outlive every pass. From this table and from
- * `cli/parse/host-options.ts`, which has their flags, come the options of `join`, `set` and
- * `export`, their defaults, and their form in the state file.
+ * A host's options in a network. With `cli/parse/host-options.ts`, which has their flags, this
+ * table defines the options of `join`, `set` and `export`, their defaults, and the state file.
  */
 export const optionRules = {
   listenPort: { kind: 'number', min: 1, max: 65_535 },
@@ -43,10 +36,7 @@ export const optionRules = {
   rotateEvery: { kind: 'period', min: 3_600, max: 3_650 * 86_400 },
   /** True if ufw and firewalld, while they are active, must accept UDP to the listen port. */
   openFirewall: { kind: 'switch', byDefault: false },
-  /**
-   * True if a full tunnel also takes what other routes of the host lead elsewhere, such as those
-   * that DHCP adds.
-   */
+  /** True if a full tunnel also takes what other routes, such as those of DHCP, lead elsewhere. */
   strictTunnel: { kind: 'switch', byDefault: false },
   /** True if a host with a full tunnel sends IPv6 outside. Otherwise it rejects IPv6. */
   allowIpv6Outside: { kind: 'switch', byDefault: false },

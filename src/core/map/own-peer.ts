@@ -13,10 +13,7 @@ export interface OwnHost extends OwnKeys {
   readonly membership: { readonly peer: Pick<Peer, 'id' | 'address'> } | null;
 }
 
-/**
- * The public keys under which a network may list this host. During a rotation, a map may have
- * either.
- */
+/** The keys under which a network may list this host: either of them during a rotation. */
 export function ownKeys({ keyPair, rotation }: OwnKeys): readonly PublicKey[] {
   return rotation === null ? [keyPair.publicKey] : [keyPair.publicKey, rotation.keyPair.publicKey];
 }
@@ -33,9 +30,8 @@ export function listedAs(
 }
 
 /**
- * Finds this host in a map; undefined if the map lists it under none of its keys. Any peer can list
- * a key that is not its own. Therefore, if a peer has the id and the address of this host, only
- * that peer can be this host. Otherwise, as with a service whose ids change, the keys alone decide.
+ * Finds this host in a map. Any peer can list a foreign key, so only the peer with this host's id
+ * and address can be this host. Without such a peer, as if ids change, the keys decide.
  */
 export function findOwnPeer(map: NetworkMap, self: OwnHost): Peer | undefined {
   const own = ownKeys(self);
@@ -47,9 +43,8 @@ export function findOwnPeer(map: NetworkMap, self: OwnHost): Peer | undefined {
 }
 
 /**
- * Finds this host in a map that is older than its key: a peer with its id and its address, and
- * without a proof as new as that of its key. A copy of this host that changed its key has a newer
- * proof, and is another host.
+ * Finds this host in a map that is older than its key: a peer with its id and address, without a
+ * proof as new as its key's. A copy of this host with a changed key has a newer proof.
  */
 export function findFormerSelf(map: NetworkMap, self: OwnHost & { readonly keySerial: number }): Peer | undefined {
   if (findOwnPeer(map, self) !== undefined) return undefined;
@@ -58,10 +53,7 @@ export function findFormerSelf(map: NetworkMap, self: OwnHost & { readonly keySe
   return listed !== undefined && (listed.proof?.serial ?? 0) < self.keySerial ? listed : undefined;
 }
 
-/**
- * True if a map that lacks this host has another key in its place. The state is then older than the
- * last rotation, as after a restore, or another machine has a copy of it.
- */
+/** True if a map lists this host by another key, as after a restore or on a copy of it. */
 export function hasOtherKey(map: NetworkMap, { membership }: { readonly membership: { readonly peer: ListedPeer } }) {
   const { id, address } = membership.peer;
   return map.peers.some((peer) => peer.id === id && peer.address === address);
@@ -69,10 +61,7 @@ export function hasOtherKey(map: NetworkMap, { membership }: { readonly membersh
 
 type ListedPeer = Pick<Peer, 'id' | 'address'>;
 
-/**
- * Returns the map with this host under one of its keys, with the proof of the key, until the next
- * request to the service.
- */
+/** Lists this host under one of its keys, with its proof, until the next request to the service. */
 export function listOwnPeer(map: NetworkMap, own: OwnHost, publicKey: PublicKey, proof: KeyProof | null): NetworkMap {
   const self = findOwnPeer(map, own);
   if (self === undefined || self.publicKey === publicKey) return map;

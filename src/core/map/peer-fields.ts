@@ -10,10 +10,7 @@ export type PeerField = { readonly name: string } & (
   | { readonly kind: 'identityKey' | 'keyProof' | 'via' }
 );
 
-/**
- * The fields of a peer that a service may leave out, by their names in {@link Peer}. Peer, decoder,
- * state file and the output for administrators derive from this table.
- */
+/** Optional fields of a peer: Peer, decoder, state file and administrators' output use it. */
 export const peerFields = {
   /** The label by which hosts resolve it, if it is not derived from the name. */
   label: { name: 'dns_label', kind: 'text', max: 63, pattern: /^[a-z0-9]+(?:-[a-z0-9]+)*$/ },
@@ -27,10 +24,7 @@ export const peerFields = {
   identity: { name: 'identity_key', kind: 'identityKey' },
   /** The host's proof for its public key, once that differs from the key of its enrolment. */
   proof: { name: 'key_proof', kind: 'keyProof' },
-  /**
-   * A tag by which hosts detect that they have the same network secret. It reveals nothing about
-   * the secret.
-   */
+  /** Equal for hosts with the same network secret. It reveals nothing about the secret. */
   secretTag: {
     name: 'network_secret_tag',
     kind: 'text',
@@ -38,10 +32,7 @@ export const peerFields = {
     pattern: /^[0-9a-f]{16}$/,
     rule: 'is not 16 hexadecimal digits',
   },
-  /**
-   * Set if the peer dials only one connector, as a device with a profile does. All other peers
-   * reach it through a connector.
-   */
+  /** Set if the peer dials only one connector, through which all other peers reach it. */
   via: { name: 'via', kind: 'via' },
 } as const satisfies Readonly<Record<string, PeerField>>;
 

@@ -1,10 +1,7 @@
 import { InvalidValue } from '../errors/index.ts';
 import { formatEndpoint, parseEndpoint, parseHost } from '../net/endpoint.ts';
 
-/**
- * A host behind a connector that answers while its LAN works: at a TCP port or, without a port, to
- * an ICMP echo.
- */
+/** A host behind a connector that answers while its LAN works, at a TCP port or to ICMP echoes. */
 export interface ProbeTarget {
   /** A DNS name or an address. */
   readonly host: string;

@@ -12,16 +12,12 @@ export interface HostClocks {
   readonly uptime: number;
 }
 
-/**
- * Milliseconds by which replies differ, because of their travel time and the full seconds of their
- * Date.
- */
+/** Milliseconds by which replies differ: they travel, and their Date has whole seconds. */
 const tolerance = 2000;
 
 /**
- * Returns the time of the service, in milliseconds since 1970. The wall clock counts only until the
- * service first replies after a start of the host. The result is never earlier than the last saved
- * time.
+ * Returns the service's time, in milliseconds since 1970, never before the last saved time. The
+ * wall clock counts only from the host's start to the service's first reply.
  */
 export function serviceTimeOf(clock: ServiceClock | undefined, { now, uptime }: HostClocks, saved = 0): number {
   if (clock === undefined || uptime < clock.uptime) return Math.max(now, saved);

@@ -4,10 +4,7 @@ import { quote, WrongUsage } from '../errors/index.ts';
 export interface Naming<Thing> {
   /** The noun for messages, such as `network`. */
   readonly what: string;
-  /**
-   * A unique name that no member chooses, such as an interface of this host. It takes precedence
-   * over all others.
-   */
+  /** A unique name that no member chooses, such as an interface. It takes precedence. */
   readonly ownName?: (thing: Thing) => string;
   /** Its id, name and addresses. Members and control planes choose some, and may copy another's. */
   readonly names: (thing: Thing) => readonly string[];

@@ -9,11 +9,8 @@ const begins = (link: string) => `# BEGIN cpn ${link}`;
 const ends = (link: string) => `# END cpn ${link}`;
 
 /**
- * The block of a network in a hosts file (hosts(5)): one line per peer, including this host, sorted
- * by id. A renamed peer keeps its earlier names.
- *
- * @param label the network's own label
- * @param held the labels that this host gave peers before
+ * A network's block in hosts(5): a line per peer, this host included, by id. A renamed peer keeps
+ * its earlier names (`held`). `label` is the network's own.
  */
 export function renderBlock(
   link: string,
@@ -34,27 +31,20 @@ export function linesOf(block: string): string[] {
   return block.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
 }
 
-/**
- * Our part of a hosts file. `isWhole` is false if a marker lacks its counterpart, so that our lines
- * are unknown.
- */
+/** `isWhole` is false if a marker lacks its counterpart, so that our lines are unknown. */
 export interface FoundBlock {
   /** Null without a block. Several blocks are joined. */
   readonly block: string | null;
   readonly isWhole: boolean;
 }
 
-/** Finds the block of an interface in the text of a hosts file. */
 export function findBlock(text: string, link: string): FoundBlock {
   const { parts, isWhole } = split(text, link);
   const ours = parts.filter((part) => part.isOurs);
   return { block: ours.length === 0 ? null : ours.map((part) => part.text).join(''), isWhole };
 }
 
-/**
- * Replaces our block in a hosts file, or removes it. Every other byte stays. Returns `text`
- * unchanged if our block is not whole.
- */
+/** Replaces or removes our block, and no other byte. Returns `text` if our block is not whole. */
 export function replaceBlock(text: string, link: string, block: string | null): string {
   const { parts, isWhole } = split(text, link);
   if (!isWhole) return text;

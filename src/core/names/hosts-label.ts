@@ -16,10 +16,8 @@ const longestId = 32;
 const mostLabels = 8;
 
 /**
- * Chooses a DNS label for each item, in order. Of two equal labels, the earlier item keeps it, and
- * the later one gets its id appended. A new peer therefore changes only its own label.
- *
- * @param kind the prefix for an item without a usable name, such as `peer`; its id follows
+ * Chooses a DNS label per item. An item whose label is taken gets its id appended, so a new peer
+ * changes only its own label. `kind` is the prefix of the id for an item without a usable name.
  */
 export function chooseLabels(named: readonly NamedPeer[], kind: string): string[] {
   const taken = new Set<string>();
@@ -67,10 +65,8 @@ export function keepLabels(
 export type LabelRule = (name: string) => string;
 
 /**
- * Adds a suffix to the name, so that its label is not taken: `web-2`. If the suffix would be cut
- * off, uses the label as the name.
- *
- * @param first the first suffix to try
+ * Adds a suffix, from `first` on, so that the name's label is not taken: `web-2`. If the suffix
+ * would be cut off, uses the label as the name.
  */
 export function nameOnce(
   name: string,

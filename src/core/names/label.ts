@@ -20,10 +20,7 @@ export function findOtherLabel({ id, name, label }: NameAndLabel): string | null
   return resolved === name.toLowerCase() ? null : resolved;
 }
 
-/**
- * Converts a name to a label: lower case, with hyphens for other characters, but not at the ends.
- * Empty if nothing is left.
- */
+/** Converts to lower case, with hyphens for other characters, but not at the ends; may be empty. */
 export function toLabel(name: string): string {
   return cutLabel(name.toLowerCase().replace(/[^a-z0-9]+/g, '-'), longestLabel);
 }

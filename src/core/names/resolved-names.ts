@@ -3,10 +3,7 @@ import { type Address, covers, type Prefix } from '../net/cidr.ts';
 /** The last known addresses per name. The address in use comes first. */
 export type Resolved = Readonly<Record<string, readonly Address[]>>;
 
-/**
- * The addresses of a name, the one in use first. Empty for a name that never resolved. Safe for
- * names such as `constructor`.
- */
+/** The name's addresses, if it ever resolved. Safe for names such as `constructor`. */
 export function addressesOf(name: string, resolved: Resolved): readonly Address[] {
   return Object.hasOwn(resolved, name) ? (resolved[name] ?? []) : [];
 }
@@ -15,12 +12,10 @@ export function addressesOf(name: string, resolved: Resolved): readonly Address[
 const most = 16;
 
 /**
- * The addresses of a name after a resolver's reply. The address in use stays first while the reply
- * contains it, and earlier addresses stay behind it. An empty reply changes nothing. Returns
- * `known` itself if nothing changed.
- *
- * @param isSorted true if the order of the reply counts, because this host moved: the address in
- * use stays only if it comes first
+ * The addresses of a name after a reply. The address in use stays first while the reply contains
+ * it, and earlier addresses stay behind it. Returns `known` itself if nothing changed, as for an
+ * empty reply. With `isSorted`, because this host moved, the address in use stays only if the reply
+ * has it first.
  */
 export function mergeAddresses(
   known: readonly Address[],
@@ -34,9 +29,8 @@ export function mergeAddresses(
 }
 
 /**
- * Drops the addresses of a name that its resolver no longer returns, except those in `keep`. One
- * wrong reply must not last forever, and must not remove the address in use. An empty reply changes
- * nothing.
+ * Drops addresses that the resolver no longer returns, except those in `keep`: a wrong reply must
+ * not last forever, nor remove the address in use. An empty reply changes nothing.
  */
 export function withoutExpired(
   known: readonly Address[],
@@ -49,11 +43,9 @@ export function withoutExpired(
 }
 
 /**
- * Drops the addresses of a reply that the tunnel itself carries, if another address is known. An
+ * Drops addresses that the tunnel itself carries (`carried`), if another address is known. An
  * endpoint inside a route removes the route, so packets would leave the tunnel in clear text. A
  * resolver's reply is not sufficient for that.
- *
- * @param carried the routes into the tunnel
  */
 export function withoutCarried(
   known: readonly Address[],

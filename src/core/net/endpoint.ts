@@ -13,10 +13,7 @@ export interface SocketEndpoint extends Endpoint {
   readonly host: Address;
 }
 
-/**
- * RFC 1123 labels, and underscores, which resolvers accept. Refuses a last label of digits only,
- * because `inet_aton` would read the name as an address.
- */
+/** RFC 1123 labels or underscores, but no last label of digits: `inet_aton` reads an address. */
 const namePattern =
   /^(?=.{1,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*(?!\d+$|0x[0-9a-f]*$)[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/i;
 
@@ -104,10 +101,7 @@ export interface PortMismatch {
   readonly bound: number;
 }
 
-/**
- * Compares the endpoint that the network lists of this host with the listen port. A router may map
- * another port at an address that is not this host's own, so only its own addresses count.
- */
+/** Only the host's own addresses count: at other addresses, a router may map another port. */
 export function findPortMismatch(
   endpoint: Endpoint | null,
   bound: number | null,

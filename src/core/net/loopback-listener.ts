@@ -38,9 +38,8 @@ export function parseTcpSockets(tables: string): TcpSocket[] {
 }
 
 /**
- * The sockets that accept connections to an address and port. The kernel prefers a socket of that
- * address to a socket of all addresses, and then IPv4 to both families. Sockets of equal rank share
- * the connections (SO_REUSEPORT), so all of them count.
+ * The sockets that accept connections there. The kernel prefers an exact address to all addresses,
+ * then IPv4 to both families. Sockets of equal rank share the connections (SO_REUSEPORT).
  */
 export function findListeners(
   sockets: readonly TcpSocket[],
@@ -56,10 +55,7 @@ export function findListeners(
   return found.find((each) => each.length > 0) ?? [];
 }
 
-/**
- * The service's socket of a connection. Undefined if it is in another network namespace, or has
- * another address (DNAT).
- */
+/** The service's socket; undefined in another network namespace or behind DNAT. */
 function findServiceSocket(sockets: readonly TcpSocket[], { own, service }: ConnectionEnds, order: ByteOrder) {
   const format = ({ address, port }: SocketEnd) =>
     formatAddress(address, order).map((each) => `${each}:${formatPort(port)}`);
@@ -91,11 +87,10 @@ export interface SocketTables {
 /**
  * Determines which user accepts a connection. A listener that exists before and after the
  * connection was made has it in its queue, or has accepted it. Reading the sockets only afterwards
- * is not safe. A program could accept the connection and close its socket, and the real service
+ * is not safe: a program could accept the connection and close its socket, and the real service
  * could listen again in time.
  *
- * @param isTrusted true if the user may accept the connection; an untrusted user has precedence
- * among several
+ * @param isTrusted true if the user may accept it; of several users, an untrusted user counts
  */
 export function findListener(
   ends: ConnectionEnds,

@@ -5,9 +5,8 @@ interface RangeEntry<T> extends AddressRange {
 }
 
 /**
- * Values by prefix, found by shared addresses. Two prefixes are nested or disjoint, never partly
- * overlapping. So a prefix that overlaps another starts in it, or is one of the few wider prefixes
- * that start at or before it.
+ * Values by prefix, found by shared addresses. Prefixes are nested or disjoint, so a prefix that
+ * overlaps another starts in it, or is one of the few wider prefixes that start at or before it.
  */
 export class PrefixIndex<T> {
   readonly #sorted: Readonly<Record<Family, readonly RangeEntry<T>[]>>;

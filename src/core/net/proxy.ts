@@ -5,8 +5,7 @@ import { type HttpProxy, isLoopbackUrl, type ServiceAddress } from './service-ad
 import { isSocketAddress } from './socket-path.ts';
 
 /**
- * Parses the URL of a proxy, such as `http://user:password@proxy.example:3128`. The default scheme
- * is http, as in curl.
+ * Parses `http://user:password@proxy.example:3128`, or without the scheme, as curl does.
  *
  * @throws InvalidValue without the credentials in its message
  */
@@ -49,18 +48,14 @@ export function proxyOf({ url, proxy }: ServiceAddress): HttpProxy | null {
   return proxy === undefined || proxy === 'none' || isLoopbackUrl(url) ? null : proxy;
 }
 
-/**
- * The host that requests to a control plane dial, a name or an address: the proxy if there is one.
- * A Unix socket is on this host.
- */
+/** The host that requests dial: that of the proxy, if any. A Unix socket is on this host. */
 export function dialledHost(service: ServiceAddress): string {
   if (isSocketAddress(service.url)) return '127.0.0.1';
   return hostOf(proxyOf(service)?.url ?? service.url);
 }
 
 /**
- * The proxy for a URL from the environment, or null. Lower-case variables take precedence, as in
- * curl. `NO_PROXY` lists hosts that are dialled directly.
+ * The environment's proxy; null for a host in `NO_PROXY`. Lower-case variables win, as in curl.
  *
  * @throws InvalidValue with the name of the variable
  */
@@ -76,12 +71,8 @@ export function findEnvironmentProxy(
 }
 
 /**
- * True if a list like `NO_PROXY` contains the host of a URL. Its entries are:
- * - names, which include their subdomains
- * - `.name` and `*.name`, which mean only subdomains
- * - addresses, prefixes and `*`
- *
- * A port after `:` limits an entry to that port.
+ * True if a `NO_PROXY` list has the URL's host: by name with subdomains, `.name` or `*.name` for
+ * subdomains only, address, prefix or `*`. `:PORT` limits an entry to that port.
  */
 export function isExcluded(url: string, list: string): boolean {
   const { protocol, port } = new URL(url);

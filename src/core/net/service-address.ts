@@ -4,9 +4,8 @@ import { InvalidValue, WrongUsage } from '../errors/index.ts';
 import { isSocketAddress, parseSocketAddress, socketPathOf } from './socket-path.ts';
 
 /**
- * Checks the address of a control plane before any request. Accepts https, a Unix socket, and http
- * to this host or with `--insecure-http`. Refuses credentials, query and fragment. Returns the
- * address without a trailing slash.
+ * Checks a control plane's address: https, a Unix socket, and http to this host or with
+ * `--insecure-http`; no credentials, query or fragment. Drops the trailing slash.
  */
 export function parseServiceAddress(text: string, insecureHttp: boolean): ServiceAddress {
   if (isSocketAddress(text)) return { url: `unix:${parseSocketAddress('--api', text)}`, insecureHttp };
@@ -86,10 +85,7 @@ export interface ServiceAddress {
    * address. Absent for a remote address, for TLS, and if no listener was visible.
    */
   readonly listener?: number;
-  /**
-   * The only CAs that may issue the control plane's certificate, each in PEM. Absent if the CAs of
-   * Node and of this machine are trusted.
-   */
+  /** The only CAs, in PEM, for the control plane. Absent if Node's and the machine's count. */
   readonly authorities?: readonly string[];
 }
 

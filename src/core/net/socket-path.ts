@@ -9,10 +9,8 @@ export function isSocketAddress(text: string): boolean {
 }
 
 /**
- * Parses `unix:PATH` or `unix://PATH`, the address of a Unix socket.
+ * Parses `unix:PATH` or `unix://PATH` to the absolute path. Errors name the flag `name`.
  *
- * @param name the flag, for the error
- * @returns the absolute path
  * @throws InvalidValue
  */
 export function parseSocketAddress(name: string, text: string): string {

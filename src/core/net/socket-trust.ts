@@ -18,11 +18,10 @@ const writableByOthers = 0o022;
 const sticky = 0o1000;
 
 /**
- * Finds a folder in which an untrusted user could replace a Unix socket, or null. In a folder with
- * the sticky bit, such as /tmp, only root, the folder's owner and an entry's owner can replace that
- * entry.
+ * Finds a folder, from the root to that of the socket, in which an untrusted user could replace the
+ * socket, or null. In a folder with the sticky bit, such as /tmp, only root, the folder's owner and
+ * an entry's owner can replace that entry.
  *
- * @param folders all folders from the root to that of the socket
  * @param isTrusted true if the user may replace the socket, such as its owner
  */
 export function findOpenFolder(

@@ -5,13 +5,9 @@ import type { PinRule } from '../map/options.ts';
 import type { Address } from '../net/cidr.ts';
 
 /**
- * The pin with which each received peer is compared, by these rules in order:
- * - the pin of its id
- * - the pin of its key, among pins whose peers are not listed
- * - the pin of its address
- *
- * The last rule applies only with `strict`, or if the service sends no ids. A released address may
- * legitimately go to a new peer, which `report` allows.
+ * The pin with which each received peer is compared: by its id, else by its key among pins whose
+ * peers are not listed, else by its address. The address counts only with `strict`, or if the
+ * service sends no ids: a released address may go to a new peer, which `report` allows.
  */
 export function matchPins(peers: readonly Peer[], pins: readonly Pin[], rule: PinRule): ReadonlyMap<Peer, Pin> {
   const matched = new Map<Peer, Pin>();

@@ -43,19 +43,16 @@ export function applyPins(received: NetworkMap, pins: readonly Pin[], { rule, se
 }
 
 /**
- * The map to use after the rule or the pins changed, until the host receives a map again. If the
- * map changed, its revision is null, so that the next map is read as a whole: only the service has
- * the peers that were left out.
+ * The map to use after the rule or the pins changed, until the next map. If it changed, its
+ * revision is null, so that the next map is read as a whole: only the service has the omitted
+ * peers.
  */
 export function reapplyPins({ map, pins }: PinnedMap, holder: PinContext, newPins = pins): PinnedMap {
   const held = applyPins(asReceived(map, pins), newPins, holder);
   return { ...held, map: sameRows(held.map, map) ? map : { ...held.map, revision: null } };
 }
 
-/**
- * Accepts the mismatch of a pin. Later proofs of the same identity must still be newer than the
- * last.
- */
+/** Accepts a pin's mismatch. Later proofs of the identity must still be newer than the last. */
 export function acceptMismatch(pins: readonly Pin[], accepted: Pin): readonly Pin[] {
   return pins.map((pin) => {
     const { claimed } = pin;

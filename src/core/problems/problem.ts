@@ -73,10 +73,7 @@ const ofInterface: readonly ProblemCode[] = [
 ];
 const ofHost: readonly ProblemCode[] = ['interface-missing', 'drift', 'port-mismatch'];
 
-/**
- * Leaves out what follows from another problem. A network that was deleted or taken down has no
- * interface to judge. On a host that cannot be read, the interface is unknown.
- */
+/** Leaves out consequences: a deleted, down or unreadable network has no interface to judge. */
 export function selectProblems(found: readonly Problem[]): Problem[] {
   const codes = new Set(found.map(({ code }) => code));
   if (codes.has('network-deleted')) return found.filter(({ code }) => ofDeleted.includes(code));

@@ -1,7 +1,4 @@
-/**
- * One difference between the desired and the actual state, for users and scripts. It never contains
- * a secret.
- */
+/** A difference between desired and actual state, for users and scripts; never with a secret. */
 export interface Change {
   readonly action: 'add' | 'remove' | 'update';
   /** `api` is the address of the control plane. */

@@ -36,10 +36,7 @@ import { markedSourceKey, tunnelRules } from '../routing/tunnel-rules.ts';
 import { findOuterResolvers } from '../routing/tunnelled-resolvers.ts';
 import { aliasOf, type Desired, type DesiredInputs, findRoutes } from './desired.ts';
 
-/**
- * Computes the desired state of the host: how each peer is reached, without prefixes that the guard
- * refuses.
- */
+/** Computes how each peer is reached, without prefixes that the guard refuses. */
 export function computeDesired(intent: DesiredInputs, constraints: RouteConstraints): Desired {
   const { link, self, keyPair, options, failed } = intent;
   const { map: listed, nested } = withoutInside(intent.map);
@@ -187,10 +184,7 @@ function withOutside(report: RouteReport, outside: readonly KeptOutside[]): Rout
   return { ...report, reason: reasons.join('; ') };
 }
 
-/**
- * Returns the map without routes that would give one peer's addresses to another, and the reports
- * of these routes.
- */
+/** Returns the map without routes that give a peer's addresses to another, and their reports. */
 function withoutInside(map: NetworkMap): { map: NetworkMap; nested: RouteReport[] } {
   const nested = map.routes.flatMap((prefix) => {
     const reason = findRangeOverlap(prefix, map);
@@ -201,9 +195,8 @@ function withoutInside(map: NetworkMap): { map: NetworkMap; nested: RouteReport[
 }
 
 /**
- * The largest packet that fits through the tunnel: 80 bytes (headers of IPv6, UDP and WireGuard, as
- * in wg-quick) below the underlay. At most what fits a path of 1,500 bytes, and at least what IPv6
- * needs (RFC 8200).
+ * The largest packet that fits: 80 bytes (IPv6, UDP and WireGuard, as in wg-quick) below the
+ * underlay, at most what fits 1,500 bytes, at least what IPv6 needs (RFC 8200).
  */
 function fitMtu(underlay: number | null): number {
   return Math.max(1280, Math.min(1420, (underlay ?? 1500) - 80));
@@ -221,10 +214,7 @@ function rulesOf(strict: StrictExceptions | null, constraints: RouteConstraints,
   return strict === null ? rules : strictRules(rules, strict);
 }
 
-/**
- * The network secret's key takes precedence over a key from the service, because the service has
- * seen its own key.
- */
+/** The network secret's key takes precedence: the service has seen the key that it sent. */
 function sharePresharedKey(peer: Peer, { networkSecret, map, keyPair }: DesiredInputs): Secret | null {
   if (networkSecret === null) return peer.given?.presharedKey ?? null;
   return presharedKeyOf(networkSecret, map.id, keyPair.publicKey, peer.publicKey);

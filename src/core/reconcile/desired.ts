@@ -19,9 +19,7 @@ import type { RouteReport } from '../routing/route-report.ts';
 import type { StrictExceptions } from '../routing/strict-rules.ts';
 import type { TunnelConfig } from '../wg-quick/parse.ts';
 
-/**
- * The inputs for the desired state of a host in one network, other than observations of the host.
- */
+/** The inputs for a host's desired state in a network, other than observations of the host. */
 export interface DesiredInputs {
   readonly link: string;
   readonly map: NetworkMap;
@@ -31,10 +29,7 @@ export interface DesiredInputs {
   readonly networkSecret: Secret | null;
   readonly options: Options;
   readonly resolved: Resolved;
-  /**
-   * Addresses to which this host has no route outside the tunnel. Another address of the name is
-   * used.
-   */
+  /** Addresses without a route outside the tunnel. Another address of the name is used. */
   readonly unreachable: readonly Address[];
   readonly failed: readonly PeerFailure[];
   /** The network's label in the hosts file; null if the hosts file must not name the peers. */
@@ -52,10 +47,7 @@ export interface DesiredInputs {
   readonly sessions: readonly SshClient[];
   /** Listed peers that have expired; absent for none. */
   readonly expired?: readonly PeerId[];
-  /**
-   * The end of the map's validity, in milliseconds since 1970 by the clock of the service; null or
-   * absent without an end.
-   */
+  /** When the map's validity ends: milliseconds since 1970 by the service's clock, if ever. */
   readonly mapEnd?: number | null;
 }
 
@@ -79,9 +71,7 @@ export interface Desired extends TunnelRoutes {
   readonly ingress: readonly Ingress[];
   /** Interfaces whose forwarding was turned on for this connector and is no longer needed. */
   readonly unneeded: readonly string[];
-  /**
-   * True if forwarding on all interfaces, which an earlier version turned on, must be turned off.
-   */
+  /** True if forwarding on all interfaces, turned on by an earlier version, must be turned off. */
   readonly revertsAll: boolean;
   /** Other settings of the kernel. */
   readonly sysctls: Readonly<Record<string, string>>;
@@ -94,10 +84,7 @@ export interface Desired extends TunnelRoutes {
   readonly lostEndpoints: ReadonlyMap<PeerId, string>;
   /** The addresses of names, the preferred address first. */
   readonly resolved: Resolved;
-  /**
-   * Addresses of names that are used only without another one: they have no route, or lie inside
-   * the tunnel.
-   */
+  /** Addresses used only without another: they have no route, or lie inside the tunnel. */
   readonly avoided: ReadonlySet<Address>;
   /** The MTU that fits the underlay. */
   readonly fittedMtu: number;
@@ -123,7 +110,6 @@ export function withoutIpv6Rejection(desired: Desired): Desired {
   return { ...desired, firewall: { ...firewall, rules }, ipv6: { ...ipv6, exceptions: null } };
 }
 
-/** The alias that marks our interfaces. */
 export function aliasOf(map: NetworkMap): string {
   // Replaces the characters of another service's ids that an alias cannot contain.
   return `${aliasMark}${String(map.id ?? 'network').replace(/[^\w.:-]/g, '_')}`;

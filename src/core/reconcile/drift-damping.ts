@@ -31,10 +31,9 @@ export function noteRepairs(repairs: Repairs, changes: readonly Change[], now: n
 }
 
 /**
- * Returns the seconds for which a repair must wait: 0 for new drift, else a pause that doubles with
- * each repair of the same target. If any drift is new, everything is repaired immediately. Changes
- * that protect this host and its networks never wait: during a pause, packets would pass that must
- * not.
+ * Seconds for which a repair must wait: 0 for new drift, else doubling with each repair of the same
+ * target. If any drift is new, everything is repaired immediately. Changes that protect this host
+ * and its networks never wait: packets would pass that must not.
  */
 export function pauseBefore(repairs: Repairs, changes: readonly Change[], now: number): number {
   if (changes.some(isProtective)) return 0;
@@ -45,10 +44,7 @@ export function pauseBefore(repairs: Repairs, changes: readonly Change[], now: n
   return pauses.length === 0 ? 0 : Math.min(...pauses);
 }
 
-/**
- * Returns the targets that were repaired so often that repairs back off, or would if they did not
- * protect the host.
- */
+/** Returns the targets whose repairs back off, or would if they did not protect the host. */
 export function findRecurringDrift(repairs: Repairs, now: number): RecurringDrift[] {
   return [...repairs]
     .flatMap(([name, times]) => recent(name, times, now))
@@ -87,10 +83,7 @@ export interface Aimed {
   readonly actual: Pick<Actual, 'rules' | 'routes' | 'underlay'>;
 }
 
-/**
- * True if two passes have the same desired state. Other programs then caused the drift that the
- * later pass finds. Otherwise it may come from the map, or from the underlay.
- */
+/** True for equal desired states. Otherwise drift may come from the map or the underlay. */
 export function haveSameAim(one: Aimed, other: Aimed): boolean {
   return one === other || describeAim(one) === describeAim(other);
 }

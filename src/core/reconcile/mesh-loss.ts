@@ -17,19 +17,13 @@ export interface ComparedPeers {
   readonly isBelieved: boolean;
 }
 
-/**
- * The tunnel on the host, used without a last-known-good file; null if the interface does not have
- * this address.
- */
+/** The host's tunnel, if no last-known-good file exists; null if it lacks this address. */
 export function presentTunnel({ link, device }: Pick<Actual, 'link' | 'device'>, own: InterfaceAddress): Tunnel | null {
   const address = link?.addresses.find((each) => each.address === own.address);
   return address && device ? { address, peers: device.peers } : null;
 }
 
-/**
- * Describes which part of the network a change takes away: this host's own address, the network's
- * range, or more than half of the peers. Null for any other change.
- */
+/** Describes a lost own address, network range, or more than half of the peers; else null. */
 export function findMeshLoss(before: Tunnel, after: Tunnel, listing: ComparedPeers): string | null {
   if (before.address.address !== after.address.address) return `this host's own address ${before.address.address}`;
   const range = rangeOf(before);
@@ -55,10 +49,7 @@ export function isReached(address: Peer['address'], { peers }: Pick<Tunnel, 'pee
   return peers.some(({ allowedIps }) => allowedIps.some((prefix) => covers(prefix, address)));
 }
 
-/**
- * Finds the listed peer of a key, also under a newer key. Null for a peer that is no longer listed,
- * undefined for an unknown key.
- */
+/** Finds the listed peer of a key, or of its newer key. Null if unlisted, undefined if unknown. */
 function findSuccessors({ known, newest }: ComparedPeers): (publicKey: Peer['publicKey']) => Peer | null | undefined {
   const before = new Map(known.map((peer) => [peer.publicKey, peer]));
   const byKey = new Map(newest.map((peer) => [peer.publicKey, peer]));

@@ -9,9 +9,8 @@ import { planPairRemovals, planRuleRemovals } from './plan-rules.ts';
 import type { Step } from './step.ts';
 
 /**
- * The steps that remove what the receipt lists: first forwarding, names and policy rules; then the
- * interface with its addresses and routes; last the packet rules, when nothing can be forwarded any
- * more. A sysctl that changed after our change belongs to another program.
+ * Removes what the receipt lists: first forwarding, names and policy rules; then the interface;
+ * last the packet rules, when nothing is forwarded. A sysctl changed since is another program's.
  */
 export function planCleanup(receipt: Receipt, actual: Actual): Step[] {
   const last = ['interface', 'firewall'];

@@ -18,10 +18,7 @@ export interface PlanContext {
   readonly moved: ReadonlySet<PublicKey>;
 }
 
-/**
- * Sets key, port and mark if they differ, and adds or updates the peers that differ. Names no other
- * peer.
- */
+/** Sets key, port and mark if they differ, and adds or updates differing peers, and no others. */
 export function planDevice({ link, config, keyPair }: Desired, { device }: Actual, moment: PlanContext): Step[] {
   const changes: Change[] = [];
   const keyDiffers = device?.publicKey !== keyPair.publicKey;
@@ -60,10 +57,7 @@ export function planDevice({ link, config, keyPair }: Desired, { device }: Actua
   ];
 }
 
-/**
- * Removes the mark, after the rules that used it. Without the mark, a full tunnel would route its
- * own packets into itself.
- */
+/** Runs after the rules are gone: without the mark, a full tunnel's packets enter it again. */
 export function planUnmarking({ link, config }: Desired, { device }: Actual): Step[] {
   if (config.fwmark !== null || device === null || device.fwmark === null) return [];
   return [
@@ -120,10 +114,7 @@ export function arePeersSettled({ config }: Desired, { device }: Actual): boolea
   return config.peers.every((peer) => isSettled(peer, present.get(peer.publicKey)));
 }
 
-/**
- * Orders the peers that gain a prefix of another peer first: the prefix then moves directly. If the
- * other peer lost it first, it would belong to no peer in between.
- */
+/** Peers that gain a prefix come first: it moves directly, and belongs to a peer at any time. */
 function gainersFirst(peers: readonly DesiredPeer[], present: readonly ActualPeer[]): readonly DesiredPeer[] {
   if (peers.length < 2 || present.length === 0) return peers;
   const owners = new Map(present.flatMap((peer) => peer.allowedIps.map((ip) => [ip, peer.publicKey] as const)));
@@ -142,10 +133,7 @@ function findPredecessors(
   return new Map(gone.flatMap(({ allowedIps, endpoint }) => (endpoint ? [[nameOf(allowedIps), endpoint]] : [])));
 }
 
-/**
- * A peer without an endpoint whose key changed keeps the endpoint of its old key, so that either
- * side can begin.
- */
+/** A peer with a new key and no endpoint keeps the old key's, so that either side can begin. */
 function withPredecessorEndpoint(peer: DesiredPeer, predecessors: ReadonlyMap<string, SocketEndpoint>): DesiredPeer {
   const endpoint = peer.endpoint ?? predecessors.get(nameOf(peer.allowedIps)) ?? null;
   return endpoint === peer.endpoint ? peer : { ...peer, endpoint };

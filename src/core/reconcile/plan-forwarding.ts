@@ -34,9 +34,8 @@ export function planFirewall(desired: Desired, actual: Actual): Step[] {
 }
 
 /**
- * Runs first. Turns off forwarding that is no longer needed and, while our table is missing, all
- * forwarding that only our packet rules limit. Forwarding that is turned on again with the table is
- * no change.
+ * Runs first. Turns off unneeded forwarding and, while our table is missing, all forwarding that
+ * only our packet rules limit. Turning it on again with the table is no change.
  */
 export function planForwardingOff(desired: Desired, actual: Actual): Step[] {
   const { link, forwards, unneeded } = desired;
@@ -100,10 +99,7 @@ export function enablesForwarding(step: Step): boolean {
   return step.do === 'set-sysctl' && isForwardingKey(step.key) && step.value === '1';
 }
 
-/**
- * True for a step that turns off all forwarding that needs packet rules, until the rules are in
- * place.
- */
+/** True for a step that turns off forwarding until the packet rules are in place. */
 export function pausesForwarding(step: Step): boolean {
   return step.do === 'set-sysctl' && isForwardingKey(step.key) && step.value === '0' && step.changes.length === 0;
 }

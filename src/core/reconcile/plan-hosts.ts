@@ -4,10 +4,7 @@ import { added, removed, updated } from './change.ts';
 import type { Desired } from './desired.ts';
 import type { Step } from './step.ts';
 
-/**
- * Plans our block in the hosts file. A file that cannot be changed is left alone: a tunnel works
- * without names.
- */
+/** Plans our block. A hosts file that cannot be changed stays: the tunnel works without names. */
 export function planHosts({ link, hosts: wanted }: Pick<Desired, 'link' | 'hosts'>, { hosts }: Actual): Step[] {
   if (hosts === null || hosts.trouble !== null || hosts.block === wanted) return [];
   if (wanted === null) return [removal(link, hosts.block, 'the hosts file must not name the peers')];
@@ -26,18 +23,12 @@ export function planHosts({ link, hosts: wanted }: Pick<Desired, 'link' | 'hosts
   return [{ do: 'set-hosts', link, block: wanted, changes: [change] }];
 }
 
-/**
- * Removes our block. Planned also without a block, to remove what an interrupted write left next to
- * the file.
- */
+/** Planned also without a block, to remove what an interrupted write left next to the file. */
 export function planHostsRemoval(link: string, { hosts }: Pick<Actual, 'hosts'>, reason: string): Step[] {
   return hosts === null || hosts.trouble !== null ? [] : [removal(link, hosts.block, reason)];
 }
 
-/**
- * Explains why the hosts file does not have our block as desired; null if it has, or will after the
- * next pass.
- */
+/** Why the hosts file lacks our block as desired; null if it has it, or will after a pass. */
 export function explainHosts(
   { hosts: wanted }: Pick<Desired, 'hosts'>,
   { hosts }: Pick<Actual, 'hosts'>,

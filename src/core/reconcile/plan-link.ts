@@ -57,9 +57,7 @@ export function planSettings(desired: Desired, actual: Actual): Step[] {
   ];
 }
 
-/**
- * A command and its change; null for a command that only completes the creation of the interface.
- */
+/** A command and its change; null if it only completes the creation of the interface. */
 type PlannedCommand = readonly [LinkCommand, Change | null];
 type Classify = (route: Route) => RouteStanding;
 
@@ -80,10 +78,7 @@ function planUp({ link }: Desired, actual: Actual): PlannedCommand[] {
   return [[{ set: 'up' }, change]];
 }
 
-/**
- * Removals come first here: the kernel makes the second of two addresses in one subnet a secondary
- * address, and drops the secondary addresses with the primary one.
- */
+/** Removals come first: in one subnet, the kernel drops later addresses with the first one. */
 function planAddresses({ link, config }: Desired, actual: Link | null): PlannedCommand[] {
   const present = actual?.addresses.filter(({ address }) => !address.startsWith('fe80:')) ?? [];
   const surplus = present.filter((address) => !isSameAddress(address, config.address));
@@ -97,10 +92,7 @@ function planAddresses({ link, config }: Desired, actual: Link | null): PlannedC
   return [...removals, [{ add: 'address', address: config.address }, added('address', target, link, reason)]];
 }
 
-/**
- * The kernel adds the route to an address's range with the address, or when the interface goes up
- * (fib_add_ifaddr in net/ipv4/fib_frontend.c), and never again.
- */
+/** The kernel adds it only with the address or at link up (fib_add_ifaddr, fib_frontend.c). */
 function planRange(desired: Desired, actual: Actual, classify: Classify): PlannedCommand[] {
   const { address } = desired.config;
   const range = onLinkRange(address);

@@ -11,9 +11,8 @@ import type { LinkCommand } from './step.ts';
 type PlannedRule = readonly [LinkCommand, Change];
 
 /**
- * Plans the policy rules to add, then those to remove. The rules belong to the host, not to the
- * interface, and at most one network has them. If this network neither needs them nor has a route
- * in their table, they are left alone.
+ * Plans the policy rules to add, then to remove. They belong to the host, and to at most one
+ * network. If this network neither needs them nor has a route in their table, they stay.
  */
 export function planRules({ rules }: Pick<Desired, 'rules'>, actual: Pick<Actual, 'routes' | 'rules'>): PlannedRule[] {
   if (rules.length === 0 && !holdsTunnel(actual)) return [];
@@ -50,10 +49,7 @@ export function planRuleRemovals({ rules }: Pick<Actual, 'rules'>, reason: strin
   return findTunnelRules(rules).map((rule) => planRemoval(rule, reason));
 }
 
-/**
- * True if a route into our interface is in the full tunnel's table. The rules are then this
- * network's.
- */
+/** True if a route into our interface is in the full tunnel's table, whose rules are then ours. */
 export function holdsTunnel({ routes }: Pick<Actual, 'routes'>): boolean {
   return routes.some(({ table }) => table === tunnelTable);
 }
@@ -62,10 +58,7 @@ function findTunnelRules(rules: readonly Rule[]): Rule[] {
   return findOurRules(rules).filter((rule) => !isOfPair(rule));
 }
 
-/**
- * True if wg-quick's pair replaces ours: behind the exceptions, before the main table, and without
- * ours in place.
- */
+/** True if wg-quick's pair replaces ours: behind exceptions, before `main`, and without ours. */
 function isInPlace([tunnel, main]: RulePair, rules: readonly Rule[]): boolean {
   const ours = rules.some((rule) => sameRule(rule, tunnelRule)) && rules.some((rule) => sameRule(rule, mainRule));
   return !ours && main.priority > rulePriority.resolver && tunnel.priority < mainPriority;

@@ -5,9 +5,8 @@ import { type PlanContext, planDevice, planPeerRemoval } from './plan-device.ts'
 import type { Step } from './step.ts';
 
 /**
- * Plans what needs only WireGuard's own table, if the rest of the host cannot be observed. Peers
- * and prefixes that the network removed are removed, and a prefix in the table moves to its present
- * peer. No other prefix is added.
+ * Plans what needs only WireGuard's table, if the host cannot be observed: removed peers and
+ * prefixes go, and a prefix in the table moves to its present peer. No other prefix is added.
  */
 export function planTightening(desired: Desired, actual: Actual, moment: PlanContext): Step[] {
   const { device } = actual;

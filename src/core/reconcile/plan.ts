@@ -11,13 +11,11 @@ import { planTightening } from './plan-tightening.ts';
 import type { Step } from './step.ts';
 
 /**
- * The steps from `actual` to `desired`, in the order of application: additions before removals,
- * without steps for what is right already. After they are applied, a new plan has no step. For a
- * host that cannot be observed, they are the steps of {@link planTightening}.
+ * The steps from `actual` to `desired` in order: additions before removals. After them, a new plan
+ * has no step. For a host that cannot be observed, the steps of {@link planTightening}.
  *
  * @param now seconds since the epoch, from which the age of a handshake is computed
- * @param moved peers whose endpoint differs from the one that was last applied: it overrides a
- *   learned endpoint
+ * @param moved peers with another endpoint than last applied, which overrides a learned endpoint
  */
 export function plan(
   desired: Desired,
@@ -56,10 +54,7 @@ export function isOurs(
   return isBlank && receipt.some(({ made }) => made === 'interface');
 }
 
-/**
- * True if we created a packet rule table of our name: the receipt, which is written before, has it,
- * or each of its rules has our comment. An empty table may be replaced.
- */
+/** True if the receipt, written before, has the table, or all its rules have our comment. */
 export function isOurFirewall({ firewall }: Pick<Actual, 'firewall'>, receipt: Receipt): boolean {
   if (firewall === null || receipt.some(({ made }) => made === 'firewall')) return true;
   if (firewall.includes(unreadable) || firewall.includes(withoutTool)) return true;

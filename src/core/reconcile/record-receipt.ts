@@ -6,9 +6,8 @@ import { isOfPair, isRouteTable } from '../routing/route-table.ts';
 import type { ConfigureLink, SetSysctl, Step } from './step.ts';
 
 /**
- * Returns the receipt after `steps`. The recorded value is the one from before our first change. A
- * full tunnel that is given up is removed from the receipt, because another network may take it
- * over. Returns `receipt` itself if nothing is new.
+ * Returns the receipt after `steps`, with the values from before our first change. An abandoned
+ * full tunnel leaves the receipt: another network may take it. Returns `receipt` if nothing is new.
  */
 export function recordSteps(receipt: Receipt, steps: readonly Step[], actual: Actual): Receipt {
   const made = steps.flatMap((step): OwnedResource[] => {
@@ -37,10 +36,7 @@ export function recordSteps(receipt: Receipt, steps: readonly Step[], actual: Ac
   return kept.length === receipt.length && entries.size === receipt.length ? receipt : [...entries.values()];
 }
 
-/**
- * Returns the receipt once `steps` are done, without what they reverted. Returns `receipt` itself
- * if they reverted nothing.
- */
+/** The receipt without what `steps` reverted; `receipt` itself if they reverted nothing. */
 export function dropReverted(receipt: Receipt, steps: readonly Step[]): Receipt {
   const struck = new Set(
     steps.flatMap((step) => (step.do === 'set-sysctl' && step.receipt === 'remove' ? [step.key] : [])),

@@ -7,10 +7,7 @@ import type { Address, InterfaceAddress, Prefix } from '../net/cidr.ts';
 import type { DesiredPeer } from '../wg-quick/parse.ts';
 import type { Change } from './change.ts';
 
-/**
- * One action on the host and its changes. Steps are applied in the order of the plan. A step is at
- * most one process, unless an operating system needs two methods to create an interface.
- */
+/** One action on the host, in plan order. At most one process, except to create some interfaces. */
 export type Step = (
   | CreateLink
   | ConfigureDevice
@@ -18,19 +15,13 @@ export type Step = (
   | RenewPeers
   | ConfigureLink
   | SetSysctl
-  /**
-   * Replaces our whole table of packet rules in one transaction. `now` is the time of the service,
-   * from which deadlines count. Without it, everything with a deadline is closed.
-   */
+  /** In one transaction. `now` is the service's time; without it, all deadlines are over. */
   | { readonly do: 'set-firewall'; readonly firewall: Firewall; readonly now?: number }
   | { readonly do: 'remove-firewall'; readonly link: string }
   /** Writes our block to the hosts file, in place of the present block. A host works without it. */
   | { readonly do: 'set-hosts'; readonly link: string; readonly block: string }
   | { readonly do: 'remove-hosts'; readonly link: string }
-  /**
-   * Opens or closes UDP to the listen port in a firewall program. If the step fails, the tunnel
-   * works as before.
-   */
+  /** In a firewall program, for the listen port. If it fails, the tunnel works as before. */
   | { readonly do: 'open-port' | 'close-port'; readonly link: string; readonly at: OpenPort }
   | { readonly do: 'delete-link'; readonly link: string }
 ) & { readonly changes: readonly Change[] };
@@ -41,10 +32,7 @@ export interface CreateLink {
   readonly link: string;
 }
 
-/**
- * Sets the given fields, and adds or updates the given peers. The rest of WireGuard's table stays
- * as it is.
- */
+/** Sets the given fields and peers. The rest of WireGuard's table stays. */
 export interface ConfigureDevice {
   readonly do: 'configure-device';
   readonly link: string;
@@ -90,9 +78,9 @@ export type LinkCommand =
   | { readonly add: 'address'; readonly address: InterfaceAddress }
   | { readonly remove: 'address'; readonly address: InterfaceAddress }
   /**
-   * Adds to the main table with the usual metric, unless given. `replaces` is the metric of another
-   * interface's route to this prefix, which is replaced. With `source`, it is the route that the
-   * kernel adds for this address of the interface.
+   * In the main table with the usual metric, unless given. `replaces` is the metric of another
+   * link's route to replace. With `source`, it is the kernel's route for this address of the
+   * interface.
    */
   | {
       readonly add: 'route';
@@ -122,9 +110,8 @@ export interface SetSysctl {
   readonly key: string;
   readonly value: string;
   /**
-   * The receipt entry of the key. By default the receipt records the earlier value. `none` is for
-   * keys of our own interface, and for settings that another step of the plan reverts. `remove`
-   * deletes the entry.
+   * The key's receipt entry: the earlier value by default. `none` is for keys of our interface, and
+   * settings that another step reverts. `remove` deletes the entry.
    */
   readonly receipt?: 'none' | 'remove' | OpenedForwarding;
 }

@@ -10,9 +10,8 @@ export interface BypassRoute {
 }
 
 /**
- * The widest part of `prefix` for which the host has a more specific route past the tunnel. The
- * kernel prefers such a route. Null without such a route. Always null for a default route: a full
- * tunnel takes only packets that have no other route.
+ * The widest part of `prefix` with a more specific route past the tunnel, which the kernel prefers,
+ * or null. Always null for a default route, which takes only packets without another route.
  */
 export function findBypassRoute(prefix: Prefix, underlay: Underlay): BypassRoute | null {
   if (isDefaultRoute(prefix)) return null;
@@ -22,10 +21,7 @@ export function findBypassRoute(prefix: Prefix, underlay: Underlay): BypassRoute
   return parts.toSorted((a, b) => lengthOf(a.prefix) - lengthOf(b.prefix))[0] ?? null;
 }
 
-/**
- * Returns the prefixes that lead into the interface and have a bypass route, each with that bypass
- * route.
- */
+/** Returns the prefixes into the interface that have a bypass route, with that route. */
 export function findBypassRoutes(
   prefixes: readonly Prefix[],
   actual: Pick<Actual, 'routes' | 'rules' | 'onLink'>,
@@ -41,10 +37,7 @@ export function findBypassRoutes(
   );
 }
 
-/**
- * Returns the underlay without its local subnets. A local subnet within a route is expected to stay
- * local.
- */
+/** Without the local subnets, which are expected to stay local within a route. */
 export function withoutSubnets(underlay: Underlay): Underlay {
   return { ...underlay, connected: [] };
 }
@@ -54,18 +47,12 @@ export function describeBypassRoute({ prefix, link }: BypassRoute): string {
   return `${prefix} of it leads to ${link}`;
 }
 
-/**
- * True if `prefix` has its own route into the interface, or lies in the range of the interface's
- * address.
- */
+/** True if `prefix` has a route into the interface, or lies in its address's range. */
 export function isRoutedInto(prefix: Prefix, actual: Pick<Actual, 'routes' | 'rules' | 'onLink'>): boolean {
   return ownRoutes(actual).includes(prefix) || actual.onLink.some((range) => covers(range, prefix));
 }
 
-/**
- * Explains why packets to `prefix` are not all sent into the interface `link`; null if all of them
- * are.
- */
+/** Explains why packets to `prefix` do not all enter the interface `link`; null if they do. */
 export function explainBypassRoute(prefix: Prefix, link: string, actual: Actual): string | null {
   const thrown = actual.throwRoutes?.find((route) => covers(route.prefix, prefix));
   if (thrown && findOwn(actual).some(({ table }) => table === thrown.table)) return `${prefix} stays outside ${link}`;
@@ -79,20 +66,14 @@ export function explainBypassRoute(prefix: Prefix, link: string, actual: Actual)
   return bypass && `of ${prefix}, ${bypass.prefix} leads to ${bypass.link}`;
 }
 
-/**
- * True if the kernel prefers the route `one`. The main table precedes the tables of accepted
- * routes. Within a table, the longer prefix wins, then the lower metric.
- */
+/** The main table wins over those of accepted routes, then the longer prefix, the lower metric. */
 function isPreferred(one: HostRoute, other: HostRoute): boolean {
   const longer = lengthOf(one.prefix) - lengthOf(other.prefix);
   if (isRouteTable(other.table ?? null) && lengthOf(one.prefix) > 0) return true;
   return longer > 0 || (longer === 0 && (one.metric ?? 0) < (other.metric ?? 0));
 }
 
-/**
- * The routes into the interface. The range of its address has the kernel's own metric, which no
- * other route precedes.
- */
+/** Routes into the interface. Its range has the kernel's own metric, which nothing precedes. */
 function findOwn({ routes, rules, onLink }: Pick<Actual, 'routes' | 'rules' | 'onLink'>): readonly HostRoute[] {
   return [...routes.filter((route) => isTableReached(route, rules)), ...onLink.map((prefix) => ({ prefix }))];
 }

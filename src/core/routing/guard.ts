@@ -26,10 +26,7 @@ export interface RouteConstraints {
   readonly api: readonly Address[];
   /** True if `api` has the addresses of a proxy. */
   readonly isProxied?: boolean;
-  /**
-   * The destinations that the host reaches through the tunnel itself. A route into the tunnel does
-   * not take them away.
-   */
+  /** What the host reaches through the tunnel itself: a route into it takes nothing away. */
   readonly tunnelPrefixes: TunnelPrefixes;
   /** The prefixes of the host's other networks. */
   readonly taken: readonly { readonly prefix: Prefix; readonly by: string }[];
@@ -39,17 +36,11 @@ export interface RouteConstraints {
   readonly advertised: readonly Prefix[];
   /** The prefixes of `--allow-route`. */
   readonly allowed: readonly Prefix[];
-  /**
-   * True if an accepted route is in a separate table, so that single addresses can be kept outside
-   * the tunnel. Absent if no route is in such a table.
-   */
+  /** True if the route's table is separate, so that addresses can stay outside; else absent. */
   readonly isSeparate?: (prefix: Prefix) => boolean;
 }
 
-/**
- * Returns why `prefix` must not lead into the tunnel, or null. For many prefixes, {@link
- * judgeRoutes} is faster.
- */
+/** Why `prefix` must not lead into the tunnel, or null. For many, {@link judgeRoutes} is faster. */
 export function findRefusal(prefix: Prefix, constraints: RouteConstraints): string | null {
   return judgeRoutes(constraints).refuse(prefix);
 }
@@ -59,21 +50,14 @@ export function findRangeRefusal(range: Prefix, constraints: RouteConstraints): 
   return judgeRoutes(constraints, range).refuse(range);
 }
 
-/**
- * The verdict of a pass on routes: whether a route may lead into the tunnel, and which of its
- * addresses stay outside.
- */
+/** A pass's verdict: whether a route may lead into the tunnel, and what stays outside of it. */
 export interface RouteJudgement {
   readonly refuse: RouteGuard;
   /** Returns the addresses in an accepted route that must stay outside the tunnel. */
   readonly findOutside: (prefix: Prefix) => readonly KeptOutside[];
 }
 
-/**
- * Creates the guard of a pass. It indexes the constraints once, for all routes of the network.
- *
- * @param range the network's own range
- */
+/** Indexes the constraints once, for all routes. `range` is the network's own. */
 export function judgeRoutes(constraints: RouteConstraints, range = constraints.tunnelPrefixes.range): RouteJudgement {
   const { advertised, allowed, underlay } = constraints;
   const refuseShare = guardShare(advertised, allowed);
@@ -114,10 +98,8 @@ function describeSeparable(kept: ProtectedAddresses, { allowed }: RouteConstrain
 const separableKinds: ReadonlySet<string> = new Set([resolver, sshClient]);
 
 /**
- * Returns why this host must not have `address` in the tunnel, or null. A host cannot reach an
- * address elsewhere if it has the address itself.
- *
- * @param endpoints the addresses at which the peers are reached
+ * Returns why this host must not have `address`, or null: it could not reach that address
+ * elsewhere. `endpoints` are the addresses at which peers are reached.
  */
 export function findAddressConflict(
   address: Address,
@@ -133,18 +115,12 @@ export function findAddressConflict(
   return findKindRefusal(prefix) ?? findCovered(prefix, needed, () => true);
 }
 
-/**
- * Returns why a network cannot have a route to `prefix`, or null. The addresses of the network's
- * range belong to its peers.
- */
+/** Why a network cannot have a route to `prefix`, or null: its range belongs to its peers. */
 export function findRangeOverlap(prefix: Prefix, { cidr }: NetworkMap): string | null {
   return covers(cidr, prefix) ? `lies within ${cidr}, the network itself` : null;
 }
 
-/**
- * Returns why an allowed full tunnel is refused, or null. A host can have one full tunnel, of IPv4.
- * Policy rules keep outside what it covers.
- */
+/** A host can have one full tunnel, of IPv4. Policy rules keep outside what it covers. */
 function findFullTunnelRefusal(prefix: Prefix, { taken }: RouteConstraints): string | null {
   if (familyOf(prefix) === 6) return 'is a default route of IPv6, for which this host has no address in the network';
   const other = taken.find((network) => isDefaultRoute(network.prefix));
@@ -158,10 +134,7 @@ const findKindRefusal = memoizeByString((prefix: Prefix): string | null => {
   return special ? `overlaps ${special[1]} addresses` : null;
 });
 
-/**
- * Refuses routes that overlap local subnets and other networks. A local subnet within a route takes
- * only itself from the route. In the network's own range it would hide peers.
- */
+/** A local subnet within a route takes only itself from it. Within the range it hides peers. */
 function guardOverlaps({ underlay, taken }: RouteConstraints, range: Prefix): RouteGuard {
   // The full tunnel of another network takes only packets that have no other route.
   const others = taken.filter(({ prefix }) => !isDefaultRoute(prefix));
@@ -217,10 +190,7 @@ function protectedAddresses(
   ];
 }
 
-/**
- * RFC 6890 and RFC 4291: ranges that never lead to another host's network, or that lead to any
- * host.
- */
+/** RFC 6890, RFC 4291: ranges that lead to no other host's network, or to any host. */
 export const specialRanges = [
   ['0.0.0.0/8', 'unspecified'],
   ['127.0.0.0/8', 'loopback'],

@@ -15,18 +15,14 @@ export const sshClient = 'an SSH client';
 export const nameService = (isProxied: boolean): string =>
   isProxied ? 'the proxy to the control plane' : 'the control plane';
 
-/**
- * True if the host may have resolvers that cannot be observed. During boot no resolver is
- * configured, and a stub's sockets exist only during a query.
- */
+/** True if a resolver may be unobserved: at boot none is set, and a stub's sockets are brief. */
 export function areResolversUnknown({ stubs = [], resolvers }: Pick<Underlay, 'stubs' | 'resolvers'>): boolean {
   return resolvers.length === 0 || stubs.some(({ isStated }) => !isStated);
 }
 
 /**
- * Returns the servers that the local stubs query, as far as their sockets show. A socket exists
- * only during a query, and during boot the host has no resolver. Until the resolvers are known, the
- * ones that were kept outside count.
+ * Returns the servers that stubs query, as far as sockets show, which exist only during a query. At
+ * boot the host has no resolver. Until resolvers are known, those kept outside before count.
  */
 export function findStubResolvers(
   underlay: Pick<Underlay, 'stubs' | 'resolvers'>,
@@ -37,10 +33,7 @@ export function findStubResolvers(
   return [...new Set([...observed, ...known.map(({ address }) => address)])];
 }
 
-/**
- * True if the host has a subnet with the address that is narrower than `prefix`. The kernel prefers
- * the subnet, in any table.
- */
+/** True for an address in a narrower subnet than `prefix`: the kernel prefers it in any table. */
 export function staysLocal(prefix: Prefix, address: Address, connected: Underlay['connected']): boolean {
   return connected.some((subnet) => lengthOf(subnet.prefix) > lengthOf(prefix) && covers(subnet.prefix, address));
 }

@@ -10,9 +10,7 @@ import type { RouteGuard } from './public-prefixes.ts';
 import { locate } from './reach-outside.ts';
 import { assignedRoutes } from './topology/route-owner.ts';
 
-/**
- * The conflicts between endpoints and routes. In each, either the endpoint or the route is dropped.
- */
+/** Conflicts between endpoints and routes. Each drops either the endpoint or the route. */
 export interface EndpointConflicts {
   /** Why a peer's endpoint is not used. */
   readonly lost: ReadonlyMap<PeerId, string>;
@@ -35,14 +33,14 @@ interface EndpointInputs {
 }
 
 /**
- * Finds the endpoints that lie in the network's range or in a route that the host accepts. Such an
- * endpoint is not used: otherwise a peer could withdraw the route from every host by announcing
- * such an endpoint. A route that this host refuses for another reason takes no endpoint away, so a
- * host in the same LAN still dials it.
+ * Finds the endpoints in the network's range or in a route that the host accepts. They are not
+ * used: otherwise a peer could withdraw the route from every host by announcing such an endpoint. A
+ * route that this host refuses anyway takes no endpoint away, so a host in the same LAN still dials
+ * it.
  *
- * Exception: if the endpoints of all connectors of a route lie inside the route, the route is
- * refused, unless `--allow-route` has it. Endpoints are compared as the map has them, so that no
- * verdict depends on another.
+ * Exception: if the endpoints of all connectors of a route lie inside it, the route is refused,
+ * unless `--allow-route` has it. Endpoints are compared as in the map: no verdict depends on
+ * another.
  */
 export function checkEndpoints(question: EndpointInputs, refuse: RouteGuard): EndpointConflicts {
   const { map, self, allowed, resolved, takesRange, connected } = question;
@@ -71,10 +69,7 @@ export function checkEndpoints(question: EndpointInputs, refuse: RouteGuard): En
   return { lost, tunnelled };
 }
 
-/**
- * Returns a check for addresses of names that are used only if there is no other. They lie in the
- * network's range or in a route that the host accepts, or no peer can listen there.
- */
+/** Finds addresses to use last: in the range or an accepted route, or where no peer can listen. */
 export function insideFinder(
   question: Omit<EndpointInputs, 'allowed' | 'resolved'>,
   refuse: RouteGuard,
@@ -95,10 +90,7 @@ export function insideFinder(
 /** An address in no route. It stands for an endpoint that is not known. */
 const outside = '0.0.0.0' as Address;
 
-/**
- * The routes that this host would accept. A default route is left out: the packet mark keeps
- * packets to endpoints out of a full tunnel.
- */
+/** Without default routes: the packet mark keeps packets to endpoints out of a full tunnel. */
 function wantedRoutes({ map, self, options }: Pick<EndpointInputs, 'map' | 'self' | 'options'>): readonly Prefix[] {
   if (!options.acceptRoutes) return [];
   const own = new Set(assignedRoutes(map, self));
@@ -128,10 +120,7 @@ function describe({ endpoint }: Peer, host: Address): string {
   return endpoint?.host === host ? text : `${text} (${host})`;
 }
 
-/**
- * Returns the map without the endpoints that are not used. Their peers count as peers without an
- * endpoint.
- */
+/** Drops the unused endpoints. Their peers count as peers without an endpoint. */
 export function withoutLost(map: NetworkMap, { lost }: EndpointConflicts): NetworkMap {
   if (lost.size === 0) return map;
   return { ...map, peers: map.peers.map((peer) => (lost.has(peer.id) ? { ...peer, endpoint: null } : peer)) };

@@ -18,20 +18,14 @@ export interface TunnelledResolver {
   readonly route: Prefix;
 }
 
-/**
- * The facts that prove that an address is reached through this host's own tunnel. No route of the
- * network takes such an address away.
- */
+/** Facts that prove that an address is inside the tunnel: no route takes it away then. */
 export interface TunnelPrefixes {
   readonly range: Prefix;
   /** This host's own address in the network. */
   readonly own: Address;
   /** The prefixes that now lead into the tunnel. */
   readonly present: readonly Prefix[];
-  /**
-   * The prefixes that the last-known-good file leads into the tunnel. After a reboot and `cpn up`
-   * they lead there again.
-   */
+  /** Prefixes of the last-known-good file, which lead there again after a reboot and `cpn up`. */
   readonly accepted: readonly Prefix[];
   /** Addresses in these prefixes that were still kept outside the tunnel. */
   readonly outside: readonly Address[];
@@ -40,9 +34,8 @@ export interface TunnelPrefixes {
 }
 
 /**
- * Returns the prefixes that now lead into the tunnel, or into the tunnel of a network that the host
- * joined later and that yields. Default routes are left out: a full tunnel takes only packets that
- * have no other route.
+ * Returns the prefixes that lead into the tunnel, or into that of a later network, which yields.
+ * Without default routes: a full tunnel takes only packets that have no other route.
  */
 export function findNested(
   actual: Pick<Actual, 'link' | 'routes' | 'rules' | 'underlay'>,
@@ -56,10 +49,7 @@ export function findNested(
   );
 }
 
-/**
- * Returns the prefixes that a wg-quick file leads into its tunnel: the range of its address, and
- * the allowed IPs of its peers outside that range.
- */
+/** Prefixes that a file leads into its tunnel: the address's range, and allowed IPs beyond it. */
 export function acceptedBy({ address, peers }: TunnelConfig): readonly Prefix[] {
   const range = maskPrefix(formatInterfaceAddress(address));
   return [range, ...peers.flatMap((peer) => peer.allowedIps).filter((prefix) => !covers(range, prefix))];
@@ -109,10 +99,7 @@ export function isSessionInside(
   return leadsInto(present, address, underlay);
 }
 
-/**
- * True if the longest route to an address is one of `prefixes`, as the kernel decides. Two routes
- * of equal length prove nothing.
- */
+/** True if the longest route to an address is in `prefixes`. Equal lengths prove nothing. */
 export function leadsInto(prefixes: readonly Prefix[], address: Address, { connected, routed }: Underlay): boolean {
   const past = [...connected, ...routed].map(({ prefix }) => prefix);
   return longest(prefixes, address) > longest(past, address);

@@ -31,10 +31,8 @@ const mostListed = 100;
 export const noOutside: OutsideReport = { entries: [], omitted: 0 };
 
 /**
- * Reports what a host reaches outside the full tunnel `link`. Empty if the host has no full tunnel.
- *
- * @param tunnel its policy rules, and how the host treats IPv6
- * @param isProxied true if the host reaches the control plane through a proxy
+ * Reports what a host reaches outside the full tunnel `link`; empty without one. `tunnel` has its
+ * policy rules and treatment of IPv6. `isProxied`: a proxy leads to the control plane.
  */
 export function reportOutside(
   link: string,
@@ -98,10 +96,7 @@ export function findOutsideRoute(address: Address, rules: readonly Rule[], under
   return routes.toSorted((a, b) => lengthOf(b.prefix) - lengthOf(a.prefix))[0] ?? null;
 }
 
-/**
- * Orders public ranges before others. Otherwise a DHCP server could hide a public range behind any
- * number of private ones.
- */
+/** Public ranges first: a DHCP server could hide a public range behind many private ranges. */
 export function comparePublicFirst(a: Prefix, b: Prefix): number {
   return Number(isPublic(b)) - Number(isPublic(a));
 }
@@ -123,10 +118,7 @@ function describeRoute({ prefix, gateway, protocol }: OutsideRoute, { gateways }
   return `${gateway === null ? 'a route on the link' : 'a route of this host'} (${protocol})`;
 }
 
-/**
- * Returns the resolvers with public addresses that stay outside a full tunnel. A DHCP server
- * chooses them.
- */
+/** Returns public resolvers outside a full tunnel. A DHCP server chooses them. */
 export function listPublicResolvers({ rules, ipv6 }: FullTunnel): Address[] {
   const all = [...rules.flatMap((rule) => describeRule(rule) ?? []), ...(ipv6?.exceptions?.prefixes ?? [])];
   return all.filter(({ prefix, why }) => why === resolver && isPublic(prefix)).map(({ prefix }) => addressOf(prefix));

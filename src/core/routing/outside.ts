@@ -19,10 +19,7 @@ export interface OutsideRoute {
   readonly link: string;
   /** Null for an on-link route. */
   readonly gateway: Address | null;
-  /**
-   * The protocol of the route, as iproute2 prints it. Null for the subnet of an address, and if
-   * unknown.
-   */
+  /** The route's protocol in iproute2; null for the subnet of an address, and if unknown. */
   readonly protocol: string | null;
   /**
    * True if a strict tunnel leaves the route outside too: the gateway, and private on-link prefixes
@@ -32,10 +29,7 @@ export interface OutsideRoute {
   readonly isExpected: boolean;
 }
 
-/**
- * Lists what the main table leads past a full tunnel, without the routes of our own networks. Each
- * prefix occurs once for a link.
- */
+/** What the main table leads past a full tunnel except our networks; a prefix once per link. */
 export function listOutside(underlay: Underlay): OutsideRoute[] {
   const own = new Set(underlay.tunnels);
   const gateways = new Set(underlay.gateways.map(hostPrefix));
@@ -74,10 +68,7 @@ function isNarrow(prefix: Prefix): boolean {
   return isPrivate(prefix) && lengthOf(prefix) >= 16;
 }
 
-/**
- * True if the on-link routes of one link are together wider than a /16, or more rules than a host
- * should evaluate for each packet.
- */
+/** True if a link's routes together exceed a /16, or are too many rules for each packet. */
 function isCrowded(prefixes: readonly Prefix[]): boolean {
   const narrow = prefixes.filter(isNarrow);
   return narrow.length > 256 || countAddresses(narrow) > 2 ** 16;
@@ -112,18 +103,12 @@ export function findHollowing(routes: readonly OutsideRoute[]): ReadonlySet<Outs
   return new Set(open.filter((route) => isWide || isAnnounced(route)));
 }
 
-/**
- * True for a range with public addresses. False for 169.254.169.254/32, to which clouds add a route
- * by DHCP.
- */
+/** True for public addresses, unlike 169.254.169.254/32, to which clouds route by DHCP. */
 export function isPublic(prefix: Prefix): boolean {
   return !isPrivate(prefix) && !specialRanges.some(([range]) => covers(range, prefix));
 }
 
-/**
- * Counts the distinct addresses. Prefixes are nested or disjoint: in sorted order, a prefix that
- * does not begin after the last counted one lies in it.
- */
+/** Counts distinct addresses: a sorted prefix lies in the last counted prefix, or after it. */
 function countAddresses(prefixes: readonly Prefix[]): number {
   let [sum, last] = [0n, -1n];
   for (const prefix of prefixes.toSorted(comparePrefixes)) {

@@ -20,10 +20,7 @@ export interface TunnelRoutes {
   readonly config: Pick<TunnelConfig, 'address'>;
   /** Prefixes that lead into the interface in addition to the range of the interface's address. */
   readonly routes: readonly Prefix[];
-  /**
-   * Prefixes of the last wg-quick file that no longer lead into the interface. wg-quick's routes to
-   * them are removed.
-   */
+  /** Prefixes of the last wg-quick file only: wg-quick's routes to them are removed. */
   readonly previous: readonly Prefix[];
   /** The prefixes of `--allow-route`, which precede equal routes of the host. */
   readonly allowed: readonly Prefix[];
@@ -31,10 +28,7 @@ export interface TunnelRoutes {
   readonly routeTable: string | null;
   /** Addresses in routes of that table that are kept outside the tunnel. */
   readonly keptOutside: readonly KeptOutside[];
-  /**
-   * Interfaces of networks that the host joined later. This network takes over their routes to the
-   * same prefixes.
-   */
+  /** Interfaces of networks joined later, whose routes to the same prefixes this network takes. */
   readonly newerLinks: readonly string[];
 }
 
@@ -71,10 +65,7 @@ function findInMain(routes: Actual['routes']): ReadonlySet<Prefix> {
   return new Set(own.map(({ prefix }) => prefix));
 }
 
-/**
- * Returns a check whether the main table leads a whole prefix elsewhere by a route that is no local
- * network's.
- */
+/** Checks whether the main table leads a whole prefix elsewhere by a route of no local network. */
 function indexShadows({ connected, routed, refusing = [] }: Underlay, newerLinks: readonly string[]) {
   // Network configuration programs add the route to an interface's subnet themselves. It still
   // counts as the local network.
@@ -89,18 +80,14 @@ function indexShadows({ connected, routed, refusing = [] }: Underlay, newerLinks
 }
 
 /**
- * The metric of a route into the interface. An accepted route loses to a local network's route to
- * the same prefix, even before a pass refuses it. A route of `--allow-route` wins. A default route
- * is alone in its table.
+ * An accepted route loses to a local network's route to the same prefix, even before a pass refuses
+ * it. A route of `--allow-route` wins. A default route is alone in its table.
  */
 export function metricOf(prefix: Prefix, { allowed }: Pick<TunnelRoutes, 'allowed'>): number {
   return isDefaultRoute(prefix) || allowed.includes(prefix) ? usualMetric(prefix) : acceptedMetric;
 }
 
-/**
- * The metric of a route that is added without one. For IPv6 it is IP6_RT_PRIO_USER of
- * include/uapi/linux/ipv6_route.h.
- */
+/** The metric of a route added without one; IPv6: IP6_RT_PRIO_USER of linux/ipv6_route.h. */
 export function usualMetric(prefix: Prefix): number {
   return familyOf(prefix) === 4 ? 0 : 1024;
 }

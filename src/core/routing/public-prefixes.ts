@@ -1,10 +1,7 @@
 import type { NetworkMap } from '../map/model.ts';
 import { comparePrefixes, covers, type Family, familyOf, isDefaultRoute, type Prefix, rangeOf } from '../net/cidr.ts';
 
-/**
- * RFC 1918, RFC 6598 and RFC 4193. A range of other addresses proves nothing, because they are in
- * use on the internet.
- */
+/** RFC 1918, RFC 6598, RFC 4193. Other ranges prove nothing: the internet uses them. */
 const privateRanges = [
   '10.0.0.0/8',
   '172.16.0.0/12',
@@ -18,16 +15,13 @@ export function isPrivate(range: Prefix): boolean {
 }
 
 /**
- * The number of addresses in use on the internet. IPv4: the 221 blocks of /8 that are neither
- * private nor special. IPv6: about eight blocks of /12, which IANA has assigned of 2000::/3. Of all
- * of 2000::/3, the addresses in use would be one percent.
+ * The number of addresses in use. IPv4: the 221 blocks of /8 that are neither private nor special.
+ * IPv6: about eight blocks of /12, which IANA has assigned; of all of 2000::/3, one percent is in
+ * use.
  */
 const internet: Readonly<Record<Family, number>> = { 4: 221 * 2 ** 24, 6: 8 * 2 ** 116 };
 
-/**
- * The largest part of the internet that a network may have. The largest holder of IPv4 addresses
- * (thirteen blocks of /8) and each single cloud stay below it.
- */
+/** The most for one network. Each cloud and the largest holder (13 IPv4 blocks of /8) have less. */
 const most = 1 / 16;
 
 /** Returns why a prefix must not lead into the tunnel, or null. */
@@ -39,12 +33,9 @@ export function advertisedBy({ cidr, routes }: NetworkMap): readonly Prefix[] {
 }
 
 /**
- * Refuses public ranges that together are so much of the internet that they amount to a default
- * route. All ranges count, also ranges that the host refuses for other reasons: so all hosts reach
- * the same verdict, in any order.
- *
- * @param advertised the range and all routes of the network
- * @param allowed prefixes of `--allow-route`, which do not count
+ * Refuses public ranges that together amount to a default route. All `advertised` ranges count,
+ * also those that the host refuses otherwise, so all hosts reach the same verdict, in any order.
+ * Prefixes of `--allow-route` (`allowed`) do not count.
  */
 export function guardShare(advertised: readonly Prefix[], allowed: readonly Prefix[]): RouteGuard {
   let sum: ReturnType<typeof sumUp> | undefined;
@@ -60,20 +51,14 @@ export function guardShare(advertised: readonly Prefix[], allowed: readonly Pref
   };
 }
 
-/**
- * The public ranges, and the part of the internet that they are together. Default routes do not
- * count: they are refused separately.
- */
+/** The public ranges and their part of the internet. Default routes are refused separately. */
 function sumUp(advertised: readonly Prefix[], allowed: readonly Prefix[]) {
   const isAllowed = new Set(allowed);
   const counted = advertised.filter((each) => !isDefaultRoute(each) && !isPrivate(each) && !isAllowed.has(each));
   return { pieces: new Set(counted), shares: { 4: shareOf(counted, 4), 6: shareOf(counted, 6) } };
 }
 
-/**
- * Counts the distinct addresses. Prefixes are nested or disjoint: in sorted order, a prefix that
- * does not begin after the last counted one lies in it.
- */
+/** Counts distinct addresses: a sorted prefix lies in the last counted prefix, or after it. */
 function shareOf(prefixes: readonly Prefix[], family: Family): number {
   let [sum, last] = [0n, -1n];
   for (const prefix of prefixes.filter((each) => familyOf(each) === family).toSorted(comparePrefixes)) {

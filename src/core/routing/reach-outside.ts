@@ -10,9 +10,8 @@ interface NamedEndpoints {
 }
 
 /**
- * Returns a function that locates a peer outside the tunnel. It returns null if the address of an
- * endpoint is not known, or if no peer can listen there. The address of a peer of the same network
- * is inside the tunnel: packets to it would enter the tunnel again and again.
+ * Locates a peer outside the tunnel; null if its address is unknown, or no peer can listen there.
+ * An address of the network is inside: packets to it would enter the tunnel again and again.
  */
 export function locateOutside({ map, resolved }: NamedEndpoints): (endpoint: Endpoint | null) => SocketEndpoint | null {
   // If the range is not known, neither is whether the address is in the tunnel.

@@ -10,10 +10,7 @@ export function compareRoutes(before: readonly Prefix[], after: readonly Prefix[
   return { added: without(after, before), removed: without(before, after) };
 }
 
-/**
- * Describes the change, such as `route 10.9.0.0/24 was added, route 10.8.0.0/24 was removed`; null
- * without a change.
- */
+/** Such as `route 10.9.0.0/24 was added, route 10.8.0.0/24 was removed`; null without a change. */
 export function describeRouteChange({ added, removed }: RouteChange): string | null {
   const parts = [
     ...(added.length > 0 ? [`${list(added)} added`] : []),

@@ -15,10 +15,7 @@ export interface RouteReport {
 interface ReportedNetwork {
   readonly map: NetworkMap;
   readonly failed: readonly PeerFailure[];
-  /**
-   * Routes that the guard accepts but that are refused, because of the endpoints of their
-   * connectors.
-   */
+  /** Routes that the guard accepts, but that the endpoints of their connectors rule out. */
   readonly tunnelled: ReadonlyMap<Prefix, string>;
 }
 
@@ -67,21 +64,14 @@ function serves({ type, routes, withdrawn }: Peer, prefix: Prefix): boolean {
   return type === 'connector' && (routes?.includes(prefix) ?? true) && !withdrawn.includes(prefix);
 }
 
-/**
- * Returns how to repair a route that no connector carries for this host; null if another cause must
- * be repaired first.
- */
+/** How to repair a route without a connector; null if another cause must be repaired first. */
 export function remedyOfMissing(reason: string): string | null {
   if (reason.startsWith(withoutEndpoint))
     return 'give the connector an endpoint, on its host: cpn set --endpoint HOST:PORT';
   return reason.startsWith('no connector') ? 'start a connector for it, or put one back into service' : null;
 }
 
-/**
- * Describes which traffic does not go through a full tunnel.
- *
- * @param isDnsInside true if accepted routes lead to all resolvers
- */
+/** Describes what bypasses a full tunnel. `isDnsInside`: routes lead to all resolvers. */
 export function explainFullTunnel(rejectsIpv6: boolean, isDnsInside: boolean): string {
   if (isDnsInside) return rejectsIpv6 ? 'IPv6 is rejected' : 'IPv6 goes outside the tunnel';
   return rejectsIpv6
@@ -89,17 +79,13 @@ export function explainFullTunnel(rejectsIpv6: boolean, isDnsInside: boolean): s
     : 'IPv6 and DNS queries to the resolver go outside the tunnel';
 }
 
-/**
- * Returns what an operator can do about a refused route; null if no setting of this host accepts
- * it.
- */
+/** What an operator can do about a refused route; null if no setting accepts it. */
 export function remedyOfRefused(
   { prefix, reason }: Pick<RouteReport, 'prefix' | 'reason'>,
   link: string,
 ): string | null {
   if (reason === 'not accepted') return `"cpn set ${link} --accept-routes" accepts it`;
-  // No flag accepts the network's own addresses, or a route that covers the endpoints of its
-  // connectors.
+  // No flag accepts the network's own addresses, or a route with its connectors' endpoints.
   if (reason === null || /^(lies within|covers the endpoint)/.test(reason)) return null;
   return `if this is intended, "cpn set ${link} --allow-route ${prefix}" accepts it`;
 }

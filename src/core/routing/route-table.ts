@@ -10,12 +10,10 @@ interface TableOwner {
 }
 
 /**
- * Returns the routing table for the accepted routes of a network: the one in its receipt, or else
- * the lowest free one. Networks without a table get theirs in the order in which they were joined,
- * so that all of them compute the same. Null if all tables are taken.
- *
- * @param lines the tables with routes into the interface; an earlier version of cpn drops the table
- *   from the receipt
+ * Returns the table of a network's accepted routes: that of its receipt, or the lowest free one.
+ * Networks without a table get theirs in the order of joining, so that all compute the same. Null
+ * if all are taken. `lines` are the tables with routes into the interface: an earlier version of
+ * cpn drops the table from the receipt.
  */
 export function assignTable(link: string, networks: readonly TableOwner[], lines: readonly string[]): string | null {
   const taken = new Map<string, string>();
@@ -49,36 +47,27 @@ export function isRouteTable(table: string | null): boolean {
 }
 
 /**
- * Returns the rules that lead to a network's table, the one that is evaluated first in front. Any
- * route of the main table other than its default route comes first: local networks have their
- * routes there.
+ * Returns the rules that lead to a network's table, in order. Routes of the main table except its
+ * default route come first: local networks have theirs there.
  */
 export function rulePairOf(table: string): readonly [main: Rule, own: Rule] {
   const priority = routeTables.firstPriority + 2 * (Number(table) - routeTables.first);
   return [makeRule(priority, { table: 'main', suppress: 0 }), makeRule(priority + 1, { table })];
 }
 
-/**
- * True for a rule of ours that leads to the table of some network and belongs to no full tunnel.
- */
+/** True for a rule of ours that leads to some network's table and belongs to no full tunnel. */
 export function isOfPair(rule: Rule): boolean {
   const table = allTables[Math.floor((rule.priority - routeTables.firstPriority) / 2)];
   return table !== undefined && findPairOf(table, [rule]).length > 0;
 }
 
-/**
- * Returns the present rules for this table in the order of their removal: first the rule that leads
- * into the table.
- */
+/** The present rules for this table in order of removal: first the rule that leads into it. */
 export function findPairOf(table: string, rules: readonly Rule[]): Rule[] {
   const [main, own] = rulePairOf(table);
   return [own, main].flatMap((each) => rules.filter((rule) => rule.protocol === routeProtocol && sameRule(rule, each)));
 }
 
-/**
- * True if packets without a mark and without a chosen source reach this table before the default
- * route.
- */
+/** True if unmarked packets without a chosen source reach this table before the default route. */
 export function isTableUsed(table: string, rules: readonly Rule[]): boolean {
   return rules.some(
     (rule) =>

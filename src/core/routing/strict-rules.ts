@@ -15,10 +15,8 @@ export interface StrictExceptions {
 
 /**
  * Returns the rules of a strict tunnel. DHCP clients add routes to the main table, so these rules
- * use it for the exceptions only. They precede the rules that lead to the tables of accepted
- * routes, and lead to those tables themselves.
- *
- * @param rules the rules of a tunnel that is not strict
+ * use it for exceptions only. They precede the rules that lead to tables of accepted routes, and
+ * lead to those tables themselves. `rules` are those of a tunnel that is not strict.
  */
 export function strictRules(rules: readonly Rule[], { prefixes, tables }: StrictExceptions): Rule[] {
   return rules.flatMap((rule) => {
@@ -31,10 +29,8 @@ export function strictRules(rules: readonly Rule[], { prefixes, tables }: Strict
 }
 
 /**
- * Returns the tables of accepted routes: this network's own, and those that the rules of the host's
- * other networks lead to.
- *
- * @param own null if this network has no table
+ * Returns the tables of accepted routes: this network's (`own`, or null), and those to which rules
+ * of other networks lead.
  */
 export function findAcceptedTables(rules: readonly Rule[], own: string | null): string[] {
   const tables = rules.filter(isOfPair).flatMap(({ table }) => (table !== null && isRouteTable(table) ? [table] : []));
@@ -50,9 +46,7 @@ export function isKeptOut(address: Address, rules: readonly Rule[]): boolean {
   return rules.some(({ to, table, goto }) => (table === 'main' || goto !== null) && to !== null && covers(to, address));
 }
 
-/**
- * Returns the priority that a rule of a strict tunnel would have in a tunnel that is not strict.
- */
+/** Returns the priority that a strict tunnel's rule has in a tunnel that is not strict. */
 export function usualPriority(priority: number): number {
   const place = places.find((each) => strictPriority[each] === priority);
   return place === undefined ? priority : rulePriority[place];

@@ -3,10 +3,7 @@ import { isNop, makeRule, type Rule, sameRule, sameWords } from '../host-state/p
 import { type Address, familyOf, hostPrefix, type Prefix } from '../net/cidr.ts';
 import type { RouteConstraints } from './guard.ts';
 
-/**
- * With this sysctl, replies to packets with WireGuard's mark pass a strict reverse path filter
- * (ip-sysctl.rst). wg-quick sets it too.
- */
+/** Replies with WireGuard's mark pass a strict `rp_filter` then (ip-sysctl.rst), as in wg-quick. */
 export const markedSourceKey = 'net.ipv4.conf.all.src_valid_mark';
 
 /**
@@ -51,25 +48,16 @@ export const mainRule = makeRule(rulePriority.main, { table: 'main', suppress: 0
 /** Sends packets into the tunnel, except the tunnel's own. */
 export const tunnelRule = makeRule(rulePriority.tunnel, { not: true, fwmark: tunnelMark, table: tunnelTable });
 
-/**
- * Sends exempted packets into the tunnel after all if the host has no route for them, as to a
- * resolver on a host without a default route.
- */
+/** Exempted packets for which the host has no route, as to a resolver, enter the tunnel. */
 const lastRule = makeRule(rulePriority.last, { not: true, fwmark: tunnelMark, table: tunnelTable });
 
-/**
- * Only IPv4: IPv6 does not go through the tunnel. Packets to loopback addresses never reach these
- * rules.
- */
+/** Only IPv4: IPv6 stays outside the tunnel. Loopback packets never reach these rules. */
 function hosts(addresses: readonly Address[]): Prefix[] {
   const asked = addresses.filter((address) => familyOf(address) === 4 && !address.startsWith('127.'));
   return [...new Set(asked)].sort().map(hostPrefix);
 }
 
-/**
- * Returns the rules with wg-quick's pair in place of two of them. Packets past the tunnel continue
- * behind that pair.
- */
+/** Puts wg-quick's pair in place of two rules. Packets past the tunnel continue behind it. */
 export function rulesBehind([tunnel]: RulePair, rules: readonly Rule[]): Rule[] {
   const end = tunnel.priority + 1;
   return rules
@@ -78,9 +66,8 @@ export function rulesBehind([tunnel]: RulePair, rules: readonly Rule[]): Rule[] 
 }
 
 /**
- * Returns the rules with our protocol number, the rules that lead into our table, and wg-quick's
- * pair. They are in the order of removal: the highest priority number first, and targets of others
- * last.
+ * Returns the rules with our protocol number or into our table, and wg-quick's pair, in the order
+ * of removal: the highest priority number first, and targets of others last.
  */
 export function findOurRules(rules: readonly Rule[]): Rule[] {
   const pairs = findPairs(rules).flat();
@@ -93,9 +80,8 @@ export function findOurRules(rules: readonly Rule[]): Rule[] {
 export type RulePair = readonly [tunnel: Rule, main: Rule];
 
 /**
- * Finds the pairs of rules that wg-quick added. wg-quick names neither priority nor protocol, and
- * the kernel puts the second rule in front of the first (fib_default_rule_pref in
- * net/core/fib_rules.c).
+ * Finds wg-quick's pairs. wg-quick names neither priority nor protocol, and the kernel puts the
+ * second rule in front of the first (fib_default_rule_pref in net/core/fib_rules.c).
  */
 export function findPairs(rules: readonly Rule[]): RulePair[] {
   const unmarked = rules.filter((rule) => rule.protocol !== routeProtocol);

@@ -3,11 +3,9 @@ import { type Address, covers, isDefaultRoute, type Prefix } from '../net/cidr.t
 import { findNested, leadsInto } from './nested-prefixes.ts';
 
 /**
- * Returns the accepted route through which the control plane, or the proxy to it, is reached, if no
- * address of it is reached otherwise; else null. A host that loses such a route cannot receive the
- * map that restores it. Routes of `--allow-route` do not count.
- *
- * @param addresses the addresses of the control plane or of the proxy
+ * Returns the accepted route without which the control plane, or its proxy, at `addresses` is not
+ * reached; else null. A host that loses it cannot receive the map that restores it. Routes of
+ * `--allow-route` do not count.
  */
 export function findServiceRoute(
   { routes, allowed }: { readonly routes: readonly Prefix[]; readonly allowed: readonly Prefix[] },
@@ -24,9 +22,8 @@ export function describeServiceRoute(route: Prefix): string {
 }
 
 /**
- * Finds the SSH sessions that end with the tunnel: sessions to the host's address in the network,
- * which goes with the interface, and sessions whose client is behind the tunnel. Clients that a
- * `throw` route keeps outside do not count.
+ * Finds the SSH sessions that end with the tunnel: to the host's address in the network, or of
+ * clients behind the tunnel. Clients that a `throw` route keeps outside do not count.
  */
 export function findTunnelledSessions(
   sessions: readonly SshClient[],

@@ -15,11 +15,9 @@ import { leadsInto, type TunnelledResolver, type TunnelPrefixes } from './nested
 const most = 64;
 
 /**
- * Lists the resolvers that are reached through accepted routes. A resolver stays in the list while
- * its route is missing and the host still names it. When the route returns, the resolver is reached
- * through it again instead of being kept outside.
- *
- * @param stubResolvers the servers that local stubs query
+ * Lists the resolvers reached through accepted routes. A resolver stays listed while its route is
+ * missing and the host still names it, and so is not kept outside when the route returns.
+ * `stubResolvers` are the servers of local stubs.
  */
 export function findTunnelledResolvers(
   underlay: Underlay,

@@ -3,13 +3,11 @@ import { InvalidValue } from '../errors/index.ts';
 import { type Certificate, instant, readCertificateFile } from './certificate.ts';
 
 /**
- * Parses a file with certificates of CAs.
+ * Parses the CA file of the flag or variable `from` to PEM, without the text between certificates.
+ * `now` is in milliseconds since the epoch.
  *
- * @param from the flag or variable with the path of the file, for messages
- * @param now milliseconds since the epoch
- * @returns each certificate in PEM, without the text between them
  * @throws InvalidValue if the file contains a private key, no certificate, or one that is expired
- * or unreadable
+ *   or unreadable
  */
 export function parseAuthorities(content: Uint8Array, from: string, now: number): string[] {
   const text = Buffer.from(content).toString('latin1');

@@ -31,10 +31,7 @@ const longestChain = 10;
 /** Extended key usage of servers (RFC 5280, section 4.2.1.12), and of any purpose. */
 const serverUsages = ['1.3.6.1.5.5.7.3.1', '2.5.29.37.0'];
 
-/**
- * The certificate of a server, then its issuers, as far as the server sent them or they are trusted
- * here. Empty if the certificate is unreadable.
- */
+/** A server's certificate and its sent or trusted issuers; empty if it is unreadable. */
 export function readSentChain(sent: SentCertificate): Certificate[] {
   const chain: Certificate[] = [];
   const visited = new Set<SentCertificate>();

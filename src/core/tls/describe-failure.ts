@@ -38,10 +38,8 @@ interface ObservedFailure {
 type Describe = (observed: ObservedFailure) => TlsFailure;
 
 /**
- * Describes an error of a TLS handshake or of the verification of a certificate. All TLS clients
- * use this one table.
- *
- * @param now milliseconds since the epoch, by the clock that verified the certificates
+ * Describes a failed TLS handshake or certificate verification. All TLS clients use this table.
+ * `now` is milliseconds since the epoch, by the clock that verified the certificates.
  */
 export function describeTlsFailure(error: unknown, server: TlsServer, now: number): TlsFailure {
   const code = codeOf(error);
@@ -224,10 +222,7 @@ const describePlain: Describe = ({ code, server }) => ({
   remedy: server.plain,
 });
 
-/**
- * By a part of the code of a failed handshake: an alert of the server (RFC 8446, section 6.2), or
- * an error of OpenSSL.
- */
+/** By a part of the error code: a server's alert (RFC 8446, 6.2), or an error of OpenSSL. */
 const handshakeFailures: readonly (readonly [RegExp, Describe])[] = [
   [/^EPROTO$|WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST|UNKNOWN_PROTOCOL/, describePlain],
   [

@@ -1,7 +1,4 @@
-/**
- * Verification errors for which Node has no code, by OpenSSL's text
- * (X509_verify_cert_error_string(3)).
- */
+/** Errors without a code in Node, by OpenSSL's text (X509_verify_cert_error_string(3)). */
 const unnamed: Readonly<Record<string, string>> = {
   'EE certificate key too weak': 'EE_KEY_TOO_SMALL',
   'CA certificate key too weak': 'CA_KEY_TOO_SMALL',
@@ -35,10 +32,7 @@ export function isUnknownIssuer(code: string): boolean {
 const unknownIssuer =
   /^(UNABLE_TO_GET_ISSUER_CERT(_LOCALLY)?|UNABLE_TO_VERIFY_LEAF_SIGNATURE|SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|CERT_(UNTRUSTED|SIGNATURE_FAILURE))$/;
 
-/**
- * True for the alert about a missing client certificate. With TLS 1.3 it arrives after the client
- * has completed the handshake (RFC 8446, section 4.4.2.4).
- */
+/** The alert for a missing client certificate, late in TLS 1.3 (RFC 8446, section 4.4.2.4). */
 export function isLateAlert(error: unknown): boolean {
   return /^ERR_SSL_.*ALERT_CERTIFICATE_REQUIRED$/.test(codeOf(error));
 }

@@ -17,11 +17,7 @@ export function findFirstToEnd(chain: readonly Certificate[]): Certificate | nul
   return chain.toSorted((one, other) => one.validTo - other.validTo)[0] ?? null;
 }
 
-/**
- * Checks the validity of a chain.
- *
- * @param renew the remedy for an expiring certificate
- */
+/** Checks a chain's validity. `renew` is the remedy for an expiring certificate. */
 export function judgeValidity(chain: readonly Certificate[], now: number, renew: string): ChainWarning | null {
   const first = findFirstToEnd(chain);
   if (first === null) return null;
@@ -44,12 +40,7 @@ function noticeOf({ validFrom, validTo }: Certificate): number {
   return Math.min(usualNoticeMs, (validTo - validFrom) / 3);
 }
 
-/**
- * Finds the intermediate certificate that a file lacks. If the issuer is a root, the file lacks
- * none.
- *
- * @param trusted true if the issuer of the certificate is a root that this machine trusts
- */
+/** Finds the intermediate that a file lacks. `trusted`: the issuer is a root of this machine. */
 export function judgeIntermediates([leaf, ...issuers]: readonly Certificate[], trusted: boolean): ChainWarning | null {
   if (leaf === undefined || leaf.isSelfIssued || trusted) return null;
   if (issuers.some(({ subject }) => subject === leaf.issuer)) return null;

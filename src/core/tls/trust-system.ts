@@ -8,13 +8,9 @@ export interface TrustStore {
 let additions = 0;
 
 /**
- * Adds the certificates of this machine to the trusted ones: those of the system's store, or of
- * SSL_CERT_FILE and SSL_CERT_DIR.
- *
- * Node reads the store once per process, which takes 0.1 s and 11 MiB. A client therefore calls
- * this only after a certificate of an unknown issuer, so that other clients never pay for it.
- *
- * @param store `node:tls`
+ * Adds the machine's certificates, from the system's store or SSL_CERT_FILE and SSL_CERT_DIR, to
+ * the trusted ones. Node reads the store once per process, in 0.1 s and 11 MiB, so a client calls
+ * this only after a certificate of an unknown issuer. `store` is `node:tls`.
  */
 export function trustSystem(store: TrustStore): void {
   const trusted = new Set(store.getCACertificates('default'));
@@ -26,12 +22,11 @@ export function trustSystem(store: TrustStore): void {
 }
 
 /**
- * Records the trust at the start of a connection, because another connection may call
- * {@link trustSystem} before this one fails.
+ * Records the trust at the start of a connection, because another connection may call {@link
+ * trustSystem} before this one fails.
  *
  * @param load loads `node:tls`, after an unknown issuer
- * @returns a function that calls {@link trustSystem}, and returns true if more certificates are
- * trusted than at the start
+ * @returns a function that calls {@link trustSystem}; true if more is trusted than at the start
  */
 export function noteTrust(load: () => TrustStore): () => boolean {
   const before = additions;

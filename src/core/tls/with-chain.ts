@@ -23,11 +23,7 @@ interface Closable {
   getPeerCertificate?(detailed: true): SentCertificate;
 }
 
-/**
- * A connector that retries with another connector after an unknown issuer.
- *
- * @param other trusts other issuers
- */
+/** Retries with `other`, which trusts other issuers, after an unknown issuer. */
 export function withOtherTrust<Options, Socket>(
   connect: SocketConnector<Options, Socket>,
   other: SocketConnector<Options, Socket>,

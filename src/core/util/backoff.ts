@@ -5,9 +5,8 @@ export interface Backoff {
 }
 
 /**
- * The delay after attempt number `attempt` (from 1), in milliseconds: random between 0 and a
- * ceiling that doubles with each attempt ("full jitter"). Hosts that failed together thus do not
- * retry together. `random` is in [0, 1).
+ * The delay after attempt `attempt` (from 1) in milliseconds: random up to a ceiling that doubles
+ * with each attempt ("full jitter"), so that hosts do not retry together. `random` is in [0, 1).
  */
 export function backoffDelay(attempt: number, { baseMs, capMs }: Backoff, random: number): number {
   // From 2^30 on, every ceiling is the cap. Without the bound, a long outage ends in Infinity × 0.
@@ -15,10 +14,7 @@ export function backoffDelay(attempt: number, { baseMs, capMs }: Backoff, random
   return Math.floor(random * Math.min(capMs, baseMs * 2 ** doublings));
 }
 
-/**
- * Parses `Retry-After` (RFC 9110, 10.2.3), in seconds or as an HTTP date, into milliseconds after
- * `nowMs`. Limits the result to 0 … `maxMs`. Null without a valid header.
- */
+/** Parses `Retry-After` (RFC 9110, 10.2.3), seconds or a date, to 0 … `maxMs` after `nowMs`. */
 export function readRetryAfter(header: string | null, nowMs: number, maxMs: number): number | null {
   const text = header?.trim() ?? '';
   const asked = secondsPattern.test(text)
@@ -39,10 +35,7 @@ export interface RateLimit {
   readonly withinMs: number;
 }
 
-/**
- * Milliseconds until the next event may occur. `times` are those of the last events, oldest first,
- * by the clock of `now`.
- */
+/** Milliseconds until the next event may occur after those at `times`, oldest first. */
 export function pauseFor(times: readonly number[], now: number, { most, withinMs }: RateLimit): number {
   const oldest = times.at(-most);
   return oldest === undefined ? 0 : Math.max(0, oldest + withinMs - now);

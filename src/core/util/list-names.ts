@@ -1,8 +1,6 @@
 const mostNamed = 5;
 
-/**
- * The first five names, and how many follow; six in full. Quotes names with blanks or separators.
- */
+/** The first five names and the number of others, or six. Quotes blanks and separators. */
 export function listNames(names: readonly string[]): string {
   const shown = names.length === mostNamed + 1 ? names : names.slice(0, mostNamed);
   const more = names.length - shown.length;

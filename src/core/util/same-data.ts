@@ -1,9 +1,8 @@
 import { Secret } from '../crypto/secret.ts';
 
 /**
- * True if two values are the same plain data: primitives, lists, records and secrets. Ignores the
- * order of a record's fields, and treats an undefined field as absent. Does not descend into shared
- * objects.
+ * True for the same plain data: primitives, lists, records and secrets. Ignores the order of
+ * fields, and treats undefined fields as absent. Does not descend into shared objects.
  */
 export function sameData(one: unknown, other: unknown): boolean {
   if (Object.is(one, other)) return true;

@@ -1,4 +1,3 @@
-/** A file of an archive. */
 export interface TarEntry {
   /** With folders, at most 100 bytes. */
   readonly path: string;
@@ -8,10 +7,8 @@ export interface TarEntry {
 const block = 512;
 
 /**
- * Creates an archive in ustar format (POSIX.1-1988, tar(5)) of regular files that only root may
- * read.
- *
- * @param modified seconds since the epoch
+ * Creates a ustar archive (POSIX.1-1988, tar(5)) of files that only root may read. `modified` is in
+ * seconds since the epoch.
  */
 export function packTar(entries: readonly TarEntry[], modified: number): Uint8Array {
   const parts = entries.flatMap(({ path, content }) => [

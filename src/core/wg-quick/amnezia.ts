@@ -4,10 +4,7 @@ import { type ProvidedValue, type Remarks, wrong } from './provided-sections.ts'
 /** Additional packets of AmneziaWG. A WireGuard peer drops them. */
 const added = ['Jc', 'Jmin', 'Jmax', 'I1', 'I2', 'I3', 'I4', 'I5', 'J1', 'J2', 'J3', 'Itime'];
 
-/**
- * Settings that change WireGuard's own packets, and the values that do not: `process_line` of
- * amneziawg-tools, config.c.
- */
+/** Settings that change packets, and values that do not (`process_line`, amneziawg's config.c). */
 const changing: ReadonlyMap<string, RegExp> = new Map([
   ...[1, 2, 3, 4].map((n) => [`S${n}`, /^0*$/] as const),
   ...[1, 2, 3, 4].map((n) => [`H${n}`, new RegExp(`^(0*${n}(-0*${n})?)?$`)] as const),

@@ -2,9 +2,8 @@ import { InvalidValue } from '../errors/index.ts';
 import { type Endpoint, formatEndpoint, parseEndpoint } from '../net/endpoint.ts';
 
 /**
- * Parses an endpoint as wg does (`parse_endpoint` in config.c). The host may be in brackets. A
- * port, or the name of a service, follows the last colon. Converts a name in any language for
- * resolvers (IDNA).
+ * Parses an endpoint as wg does (`parse_endpoint` in config.c): the host may be in brackets; a port
+ * or service name follows the last colon. Converts names in any language for resolvers (IDNA).
  */
 export function parseProvidedEndpoint(text: string): Endpoint {
   const isBracketed = text.startsWith('[');

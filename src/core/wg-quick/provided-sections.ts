@@ -34,13 +34,12 @@ const lists: readonly string[] = ['Address', 'AllowedIPs', 'DNS'];
 const ignored: readonly string[] = ['ListenPort', 'FwMark', 'MTU'];
 
 /**
- * Splits a text as wg-quick and wg do: `parse_options` in wg-quick, `config_read_line` and
- * `process_line` in config.c. Ignores case. wg drops every blank of a line, even in headings and
- * keys, and wg-quick only those around a key or a value. A second `[Interface]` adds to the first.
- * Drops a byte order mark, which wg refuses.
+ * Splits a text as wg-quick and wg do (`parse_options` in wg-quick; `config_read_line`,
+ * `process_line` in config.c). Ignores case. wg drops all blanks, even in headings and keys,
+ * wg-quick only those around a key or value. A second `[Interface]` adds to the first. Drops a byte
+ * order mark, which wg refuses.
  *
- * @param otherKeys keys of the interface to return in `others`; each other unknown key becomes a
- * remark
+ * @param otherKeys keys of the interface for `others`; each other unknown key becomes a remark
  */
 export function readSections(text: string, remarks: Remarks, otherKeys: readonly string[]): Sections {
   const reader = new SectionReader(remarks, otherKeys);
@@ -166,10 +165,7 @@ function describeUnused(key: string, line: number): string {
 
 const hooks = ['preup', 'postup', 'predown', 'postdown'];
 
-/**
- * Parses all values of a key, because one wrong value makes wg refuse the text too. The error
- * contains no value, even if the parser's error does.
- */
+/** Parses all values: one wrong value makes wg refuse the text. The error contains no value. */
 export function readAll<T>({ values }: ProvidedSection, key: string, parse: (text: string) => T): T[] {
   return (values.get(key) ?? []).map(({ text, line }) => {
     try {

@@ -12,10 +12,7 @@ export interface RenderOptions {
   readonly saved?: { readonly text: string; readonly config: TunnelConfig } | null;
 }
 
-/**
- * Renders a configuration as a wg-quick file. Parses each new section back, to verify that it has
- * the intended meaning.
- */
+/** Renders a wg-quick file, and parses each new section back to verify its meaning. */
 export function renderConfig(config: TunnelConfig, { heading = banner, saved = null }: RenderOptions = {}): string {
   const own = `${heading}\n${renderInterface(config)}`;
   const sections = config.peers.map(renderPeer);

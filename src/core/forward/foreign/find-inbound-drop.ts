@@ -157,7 +157,7 @@ class InboundTraversal {
   }
 }
 
-/** nft hides the states of iptables. Rules that accept by state alone match known connections. */
+/** nft hides iptables' states: a rule that accepts by state counts only for known connections. */
 function evaluateInbound(rule: FilterRule, path: InboundPath): RuleMatch {
   const { conditions, verdict } = rule;
   const isForKnown = conditions.length > 0 && conditions.every(({ on }) => on === 'some state');

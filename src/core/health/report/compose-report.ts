@@ -55,16 +55,11 @@ export interface ReportPart extends Partial<HostReport> {
   readonly complete?: true;
 }
 
-/**
- * The contract's limits for a report. Its own constants are in the schemas, which are slow to load.
- */
+/** The contract's limits for a report. The constants of the schemas would be slow to load. */
 const mostPaths = 500;
 const mostRoutes = 51;
 const longestProblem = 300;
-/**
- * WireGuard has no counters for a relayed peer, so the host cannot determine which relayed peers it
- * exchanges packets with.
- */
+/** WireGuard counts nothing for relayed peers: the host cannot determine which of them it uses. */
 const mostRelayed = 32;
 
 /** How other hosts reach this one: the reply to a report. */
@@ -78,10 +73,7 @@ export interface Reachability {
 /** The report of a host whose network is down. */
 export const emptyReport: HostReport = { paths: [], routes: [], drift: 0, pinMismatches: [], problem: null };
 
-/**
- * Composes a report. Its paths are in this order: connectors, peers that sent packets, peers that
- * were only sent packets, relayed peers.
- */
+/** Orders paths: connectors, peers that sent packets, peers only sent packets, relayed peers. */
 export function composeReport(observation: HostObservation): HostReport {
   const { mismatches, drift, problem } = observation;
   const paths = findPaths(observation);
@@ -94,7 +86,6 @@ export function composeReport(observation: HostObservation): HostReport {
   };
 }
 
-/** Returns the report with another problem. */
 export function withProblem(report: HostReport, problem: string | null): HostReport {
   return { ...report, problem: problem === null ? null : shorten(problem) };
 }
@@ -106,10 +97,7 @@ function shorten(problem: string): string {
     : characters.join('');
 }
 
-/**
- * Accepts the ids of cpn's control plane. Another service that describes the resource may have ids
- * of another form.
- */
+/** Accepts the ids of cpn's control plane. Other services may have ids of another form. */
 function isNumber(id: PeerId | undefined): id is number {
   return Number.isSafeInteger(id) && (id as number) > 0;
 }
@@ -139,10 +127,7 @@ function findPaths(observation: HostObservation): ObservedPath[] {
   return ranked.slice(0, most).map(({ path }) => path);
 }
 
-/**
- * Ranks paths by properties that seldom change: an entry that leaves the list costs a complete
- * report.
- */
+/** Ranks paths by properties that seldom change: a dropped entry costs a complete report. */
 function rankOf({ type }: Peer, { rxBytes }: ActualPeer): number {
   if (type === 'connector') return 0;
   return rxBytes > 0 ? 1 : 2;
@@ -187,11 +172,7 @@ function findRoutes(observation: HostObservation, paths: ReadonlyMap<PeerId, Pat
   return routes.slice(0, mostRoutes);
 }
 
-/**
- * Converts a report to the contract's format.
- *
- * @param now seconds since the epoch
- */
+/** Converts a report to the contract's format. `now` is in seconds since the epoch. */
 export function formatReport({ paths, pinMismatches, ...part }: ReportPart, now: number): Report {
   return {
     ...part,

@@ -24,15 +24,10 @@ interface ActivityCounters {
   readonly txBytes: number;
 }
 
-/**
- * The shortest time in seconds over which a rate is measured. Passes may follow each other closely.
- */
+/** The shortest measurement of a rate in seconds, as passes may follow each other closely. */
 const measuredOver = 20;
 
-/**
- * Seconds for which sent bytes show that a peer is in use. A handshake is retried for 90 s, a
- * session lasts 180 s.
- */
+/** Seconds for which sent bytes show use: handshakes are retried for 90 s, sessions last 180 s. */
 const inUseFor = 180;
 
 /** Adds an observation of the counters to the activity of all peers of an interface. */

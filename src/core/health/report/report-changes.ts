@@ -11,10 +11,8 @@ export interface ReportChanges {
 }
 
 /**
- * Compares a report with the earlier reports. A partial report cannot remove an entry. If an entry
- * is gone whose peer or route is still in the network, the report is complete.
- *
- * @param isListed returns whether a peer or a route is still in the network
+ * Compares a report with earlier reports. A partial report cannot remove an entry, so the report is
+ * complete if an entry is gone whose peer or route is still in the network (`isListed`).
  */
 export function compareReports(
   before: HostReport,
@@ -46,10 +44,7 @@ export function compareReports(
   };
 }
 
-/**
- * Seconds by which the age of a handshake may be reported too high. A session in use has a new
- * handshake every two minutes.
- */
+/** Seconds by which a handshake's age may be reported too high: a session renews it every 120 s. */
 const oldHandshake = 600;
 
 function isNotable(before: ObservedPath | undefined, path: ObservedPath): boolean {
@@ -79,10 +74,7 @@ export function mergeReport(before: HostReport, part: ReportPart, next: HostRepo
   };
 }
 
-/**
- * Returns the reported state once probe results were sent. A service counts each result as the path
- * to that peer.
- */
+/** The reported state after probe results: a service counts each as the path to that peer. */
 export function mergeProbes(before: HostReport, probes: readonly ProbeResult[]): HostReport {
   const paths = probes.map(({ peer, answered }): ObservedPath => {
     const known = before.paths.find((path) => path.peer === peer);

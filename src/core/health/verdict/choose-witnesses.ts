@@ -8,17 +8,13 @@ export interface WitnessCandidate {
   readonly paths: ReadonlyMap<number, PathState>;
 }
 
-/** A peer to probe. */
 export interface LostPeer {
   readonly id: number;
   /** How it reached other peers, from its own last report. */
   readonly paths: ReadonlyMap<number, PathState>;
 }
 
-/**
- * How well a path suits a probe; the lowest rank is best. Silence on a relayed path, or on a path
- * that never worked, proves nothing.
- */
+/** Rank for a probe; 0 is best. Silence on a relayed or never working path proves nothing. */
 const ranks: Readonly<Record<PathState, number | null>> = { direct: 0, down: 1, stale: 1, never: null, relayed: null };
 const rankWithoutPath = 2;
 
@@ -32,10 +28,7 @@ interface Suited {
 /** Chooses one of the remaining hosts; at least one remains. */
 type Seat = (suited: readonly Suited[], random: (below: number) => number) => Suited | undefined;
 
-/**
- * The host with the best path by its own report, and by the report of the peer. A host may lie, so
- * this is one seat of three.
- */
+/** The best path by its own report and the peer's. Hosts may lie, so this is one seat of three. */
 const best: Seat = (suited) =>
   suited.toSorted(
     (one, other) =>
@@ -46,9 +39,9 @@ const best: Seat = (suited) =>
   )[0];
 
 /**
- * The earliest enrolled host among those that report a path to the peer. An attacker that enrols
- * many hosts gets no such seat. The quality of the path does not count, because an attacker can
- * report or create a good path.
+ * The earliest enrolled host with a path to the peer: an attacker that enrols many hosts gets no
+ * such seat. The quality of the path does not count, as an attacker can report or create a good
+ * path.
  */
 const oldest: Seat = (suited) =>
   suited.toSorted(

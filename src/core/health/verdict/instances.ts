@@ -1,7 +1,4 @@
-/**
- * The daemon starts of a peer, each with a random id, as its requests show them. On a single host,
- * each start ends before the next begins.
- */
+/** A peer's daemon starts by random id, as its requests show them. On one host, none overlap. */
 export interface Instances {
   readonly current: Instance;
   /** Earlier starts, newest first. */
@@ -10,7 +7,6 @@ export interface Instances {
   readonly returned?: { readonly first: number; readonly last: number };
 }
 
-/** One start of a daemon. */
 export interface Instance {
   readonly id: string;
   /** When it replaced another start, in milliseconds. */
@@ -22,10 +18,7 @@ export interface Instance {
 /** The number of earlier starts that are recorded. A host has few copies. */
 const mostFormer = 7;
 
-/**
- * Milliseconds in which a request of an earlier start may still arrive, such as a request that a
- * proxy repeats.
- */
+/** Milliseconds in which a request of an earlier start may arrive, such as a proxy's retry. */
 const lateMs = 30_000;
 
 /** Milliseconds after the last return until a host counts as having no copy. */
@@ -34,7 +27,6 @@ const episodeMs = 10 * 60_000;
 /** Milliseconds between two events about copies of a host. */
 const quietMs = 60 * 60_000;
 
-/** The result of a request. */
 export interface InstanceUpdate {
   /** The same object if nothing changed. */
   readonly instances: Instances;
@@ -43,10 +35,8 @@ export interface InstanceUpdate {
 }
 
 /**
- * Records a request. A restart gets a new id and never returns to an earlier one. So if an earlier
- * id returns, two hosts have the identity of the peer: a disk, an image or a folder was copied.
- *
- * @param since in milliseconds
+ * Records a request. A restart gets a new id. If an earlier id returns, two hosts have the identity
+ * of the peer: a disk, an image or a folder was copied. `since` is in milliseconds.
  */
 export function observeInstance(known: Instances | null, { id, since, address }: Instance): InstanceUpdate {
   const next: Instance = { id, since, ...(address !== undefined && { address }) };

@@ -1,14 +1,8 @@
 import type { PathState } from '../../../contract/health.ts';
 
-/**
- * Seconds after which a host is silent. A long poll takes up to 60 s, and the next request may need
- * retries.
- */
+/** Seconds until a host is silent: a long poll takes up to 60 s, and a request may be retried. */
 const silentAfter = 90;
-/**
- * Seconds for which a probe result counts. While a connection stays lost, hosts repeat probes three
- * times as often.
- */
+/** Seconds for which a probe result counts. Hosts probe a lost peer three times in that time. */
 const probeLasts = 60;
 /** Seconds until a probe counts as unanswered. A host that reports earlier has not probed. */
 const shortestProbe = 3;
@@ -45,11 +39,9 @@ export interface PeerVerdict {
  * Judges the peers of one network. A peer is offline if it is silent to the control plane and to
  * each witness. Only a host in contact with the control plane is a witness, because other hosts
  * receive no changes. A peer whose connection is lost is silent immediately if no probing host got
- * an answer, and at least one probed it.
+ * an answer, and at least one probed it. Times are in seconds.
  *
- * @param now seconds
- * @param listeningSince seconds; since when the control plane accepts requests. Before, every peer
- *   was silent to it.
+ * @param listeningSince when the control plane began to accept requests; all were silent before
  */
 export function judgePeers(
   peers: readonly ObservedPeer[],
@@ -96,10 +88,7 @@ function isConnected({ lostAt = null }: ObservedPeer): boolean {
   return lostAt === null;
 }
 
-/**
- * Counts the probes of each peer since its connection was lost. Peers that no host probed are
- * absent.
- */
+/** Counts probes since a peer's connection was lost. Peers that no host probed are absent. */
 function countProbes(
   peers: readonly ObservedPeer[],
   witnesses: readonly ObservedPeer[],
@@ -177,17 +166,13 @@ export interface RouteContext {
   /** True if the last events state that the route is up. A different verdict is then an event. */
   readonly isStatedUp: boolean;
   /**
-   * True if the only host that uses the route has never reached any connector of it, or any other
-   * host. That host may be cut off itself. The route is therefore not dead, but no host confirms
-   * it.
+   * True if the only host that uses the route never reached any connector of it, or any other host.
+   * That host may be cut off itself, so the route is not dead, but unconfirmed.
    */
   readonly isUnreached?: boolean;
 }
 
-/**
- * Seconds for which no host finds a connector before the route is dead. Busy hosts miss answers for
- * a moment, and hosts do not all report a takeover at the same time.
- */
+/** Seconds until a route without a connector is dead: hosts may miss answers, or report late. */
 const unservedFor = 2;
 
 export interface RouteVerdict {
@@ -203,10 +188,8 @@ export interface RouteVerdict {
 }
 
 /**
- * Judges a route. It is dead if all its connectors are dead, if their LAN is dead, or if for two
- * seconds no host that uses the route found a connector that answers.
- *
- * @param votes the votes of the hosts that are in contact with the control plane
+ * A route is dead if all its connectors or their LAN are dead, or if for two seconds no host that
+ * uses it found a connector that answers. Only hosts in contact with the control plane have votes.
  */
 export function judgeRoute(
   connectors: readonly ObservedConnector[],
@@ -252,10 +235,7 @@ export function judgeRoute(
   };
 }
 
-/**
- * Seconds until no host has found a connector for `unservedFor`. An instant in the future came from
- * a clock that was set back.
- */
+/** Seconds until `unservedFor` is over. Future instants came from a clock that was set back. */
 function findRest(votes: readonly RouteVote[], now: number): number {
   const lastLoss = Math.max(...votes.map(({ lostAt }) => (lostAt === null || lostAt > now ? -Infinity : lostAt)));
   return lastLoss + unservedFor - now;

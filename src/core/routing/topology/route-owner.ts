@@ -6,20 +6,14 @@ export interface RouteOwner {
   readonly prefix: Prefix;
   /** The connector in service; null without one, or if this host serves the route itself. */
   readonly via: Peer | null;
-  /**
-   * The peer that receives the packets: `via`, or the relay if `via` cannot be reached directly.
-   */
+  /** The peer that receives the packets: `via`, or the relay if `via` is not reached directly. */
   readonly hop: Peer | null;
   /** The other connectors of the route, in the order in which they would take over. */
   readonly standby: readonly Peer[];
   readonly note: 'served here' | 'withdrawn here' | 'not accepted' | 'no connector' | null;
 }
 
-/**
- * Returns the routes that this peer is assigned to serve, including those that it withdrew.
- *
- * @param indexed the positions of the map's routes; pass it when calling for many peers of one map
- */
+/** Includes withdrawn routes. `indexed` has the positions of the map's routes, for many calls. */
 export function assignedRoutes(
   map: NetworkMap,
   { type, routes, withdrawn }: Peer,
@@ -37,11 +31,7 @@ function placesOf({ routes }: NetworkMap): ReadonlyMap<Prefix, number> {
   return new Map(routes.map((route, place) => [route, place]));
 }
 
-/**
- * Returns the owner of each route of the network, in the order of the map.
- *
- * @param ranked the other peers, the best connector first
- */
+/** Returns each route's owner, in the map's order. `ranked` has the other peers, best first. */
 export function ownRoutes(
   { map, self, acceptRoutes }: NetworkView,
   ranked: readonly Peer[],
@@ -65,10 +55,7 @@ export function ownRoutes(
   });
 }
 
-/**
- * Finds the connectors that serve a route now, in the order of `ranked`. Each peer is evaluated
- * once, for any number of routes.
- */
+/** Finds the connectors that serve a route, by rank. Evaluates each peer once for all routes. */
 function findServing(map: NetworkMap, ranked: readonly Peer[]): (prefix: Prefix) => readonly Peer[] {
   const connectors = ranked.filter((peer) => peer.type === 'connector');
   // In most networks, each connector serves all routes, or only a few.
@@ -93,17 +80,12 @@ function servesAll({ routes, withdrawn }: Peer): boolean {
   return routes === null && withdrawn.length === 0;
 }
 
-/**
- * The network from the view of one host: the map, its own peer, and the failures that it observed.
- */
+/** A network as one host sees it: the map, its own peer, and the failures that it observed. */
 export interface NetworkView {
   readonly map: NetworkMap;
   readonly self: Peer;
   readonly acceptRoutes: boolean;
   readonly failed: readonly PeerFailure[];
-  /**
-   * False if the network's whole range cannot lead into the tunnel on this host. The relay then
-   * gets single addresses.
-   */
+  /** False if the whole range cannot lead into the tunnel: the relay then gets single addresses. */
   readonly takesRange: boolean;
 }

@@ -17,19 +17,13 @@ export interface DirectPeer {
 export interface Topology {
   readonly reaches: readonly DirectPeer[];
   readonly routes: readonly RouteOwner[];
-  /**
-   * The connector that relays to the peers that this host cannot reach directly; null if it needs
-   * none.
-   */
+  /** The connector that relays to peers that are not reached directly; null if none is needed. */
   readonly relay: Peer | null;
   /** Peers that do not answer directly, and are reached through the relay until they do. */
   readonly relayedPeers: readonly Peer[];
 }
 
-/**
- * Seconds between keepalives of a host without an endpoint. Common NATs drop a UDP mapping after 60
- * s. Half of that is too slow for some NATs; wg(8) advises 25 s.
- */
+/** Common NATs drop UDP mappings after 60 s. Half is too slow for some; wg(8) advises 25 s. */
 const natKeepalive = 25;
 
 /**
@@ -97,11 +91,9 @@ function relayedPrefixes(
 }
 
 /**
- * Computes the topology if the service sent a complete wg-quick text: all its peers are direct,
- * with the allowed IPs of the text. A prefix that is also a route of the map can be declined or
- * refused as any other. There is no standby.
- *
- * @param own the routes that this host is assigned to serve
+ * Computes the topology of a complete wg-quick text: all its peers are direct, with its allowed
+ * IPs. A prefix that is also a route of the map can be declined or refused as any other. There is
+ * no standby. `own` are the routes that this host is assigned to serve.
  */
 function reachProvided({ map, self, acceptRoutes }: NetworkView, own: readonly Prefix[]): Topology {
   const others = map.peers.filter((peer) => peer.id !== self.id).toSorted((a, b) => comparePeerIds(a.id, b.id));
@@ -151,9 +143,8 @@ export interface HiddenPeer {
 }
 
 /**
- * Finds the peers whose address this host has on another interface. The kernel delivers packets to
- * a local address locally. A join refuses such a conflict, but an overlapping network that is
- * joined later can cause it.
+ * Finds the peers whose address this host has on another interface: the kernel delivers locally. A
+ * join refuses such a conflict, but an overlapping network that is joined later can cause it.
  */
 export function findHiddenPeers({ peers }: NetworkMap, own: Address, { connected }: Underlay): HiddenPeer[] {
   const links = new Map(connected.map(({ prefix, link }) => [prefix, link]));

@@ -1,9 +1,8 @@
 import type { NetworkMap, Peer, PeerId } from '../../map/model.ts';
 
 /**
- * True if this host exchanges packets with the peer directly. A peer that dials only one connector
- * is direct at that connector. If its connector is unknown, it may dial any connector that has an
- * endpoint.
+ * True if this host exchanges packets with the peer directly. A peer that dials one connector is
+ * direct only there. If its connector is unknown, it may dial any connector with an endpoint.
  */
 export function isDirect(peer: Peer, self: Peer, map: NetworkMap): boolean {
   if (!peer.via) return peer.endpoint !== null || self.endpoint !== null;
@@ -11,34 +10,23 @@ export function isDirect(peer: Peer, self: Peer, map: NetworkMap): boolean {
   return own === null ? self.type === 'connector' && self.endpoint !== null : own.id === self.id;
 }
 
-/**
- * True if the peer dials this host and no other. If it does not answer here, it answers nowhere.
- */
+/** True if the peer dials only this host. If it does not answer here, it answers nowhere. */
 export function dialsOnly({ via }: Peer, self: Pick<Peer, 'id'>): boolean {
   return via !== undefined && via.connector === self.id;
 }
 
-/**
- * Returns the peers that dial only this host, as devices with a profile do. They have its public
- * key and receive no other.
- */
+/** Peers that dial only this host, like devices with a profile, which have no other peer's key. */
 export function listDialling({ peers }: Pick<NetworkMap, 'peers'>, self: Pick<Peer, 'id'>): Peer[] {
   return peers.filter((peer) => dialsOnly(peer, self));
 }
 
-/**
- * Returns the connector that a peer dials; null for any other peer, and if the network has no such
- * connector.
- */
+/** Returns the connector that a peer dials; null for other peers, and if it is not listed. */
 export function findOwnConnector({ via }: Peer, { peers }: Pick<NetworkMap, 'peers'>): Peer | null {
   if (via === undefined || via.connector === null) return null;
   return peers.find(({ id, type }) => id === via.connector && type === 'connector') ?? null;
 }
 
-/**
- * True if the peer's only connector has left the network. Until the peer has a new profile, it
- * reaches no other peer.
- */
+/** True if its only connector is gone: until it has a new profile, the peer reaches no other. */
 export function isStranded(peer: Peer, map: Pick<NetworkMap, 'peers'>): boolean {
   return peer.via != null && peer.via.connector !== null && findOwnConnector(peer, map) === null;
 }
@@ -54,9 +42,9 @@ interface ConnectorInputs {
 }
 
 /**
- * Returns the connector that receives the packets for each peer that dials only one connector. If
- * this host does not reach that connector, the peer is left to the relay, which may reach it. A
- * connector leaves no peer to another connector, so that no packet loops.
+ * Returns the connector for each peer that dials only one. If this host does not reach it, the peer
+ * is left to the relay, which may reach it. Connectors leave no peer to each other: no packet
+ * loops.
  */
 export function findDialledConnectors({
   map,
@@ -80,12 +68,7 @@ export function findDialledConnectors({
   );
 }
 
-/**
- * Finds the silent connectors that other peers dial alone. WireGuard cannot move these peers to
- * another connector.
- *
- * @param silent the connectors that do not answer this host
- */
+/** Finds the `silent` connectors that peers dial alone: WireGuard cannot move these peers. */
 export function findSoleConnectors(
   map: Pick<NetworkMap, 'peers'>,
   silent: ReadonlySet<PeerId>,

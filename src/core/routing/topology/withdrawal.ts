@@ -6,19 +6,11 @@ import { rankConnectors } from './topology.ts';
 /** The routes and relays that are lost when a connector goes out of service. */
 export interface Unserved {
   readonly routes: readonly Prefix[];
-  /**
-   * The names of the peers without an endpoint that no connector would relay to each other. Empty
-   * if another connector relays.
-   */
+  /** Peers without an endpoint that no other connector would relay to each other, by name. */
   readonly relayed: readonly string[];
 }
 
-/**
- * Finds what only this connector serves. A connector that does not answer this host does not count
- * as another server.
- *
- * @param self the connector that is to be taken out of service
- */
+/** Finds what only `self` serves. A connector that does not answer this host does not count. */
 export function findUnserved(map: NetworkMap, self: Peer, failed: readonly PeerFailure[]): Unserved {
   const silent = new Set(failed.filter(({ back }) => !back).map(({ peer }) => peer));
   const others = map.peers.filter(({ id, type }) => type === 'connector' && id !== self.id && !silent.has(id));
@@ -36,10 +28,9 @@ export function findUnserved(map: NetworkMap, self: Peer, failed: readonly PeerF
 }
 
 /**
- * True if a connector that cannot forward to a route leaves it to another connector. A connector in
- * service leaves the route only to a connector of lower rank. A connector that left it takes it
- * back when no other connector serves it. So if no connector can forward, the last one keeps the
- * route, in whatever order they detect it.
+ * True if a connector that cannot forward to a route leaves it to another: in service, only to a
+ * connector of lower rank. A connector that left it takes it back when no other serves it. So if
+ * none can forward, the last keeps the route, in whatever order they detect it.
  */
 export function leavesRoute(map: NetworkMap, self: Peer, route: Prefix): boolean {
   const { compare } = rankConnectors([]);
