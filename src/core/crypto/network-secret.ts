@@ -53,8 +53,7 @@ export function presharedKeyOf(
 
 /**
  * A tag by which hosts with the same secret recognize each other: 16 hexadecimal digits. The same
- * in all networks: a host sends it before it learns its network. Reveals nothing of a random
- * secret.
+ * in all networks: a host sends it before it learns its network. It reveals no random secret.
  */
 export function tagOf(secret: Secret): string {
   return derive(secret, 'cpn network secret tag 1\n', 8).toString('hex');

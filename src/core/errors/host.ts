@@ -104,7 +104,7 @@ export class PortTaken extends CpnError {
   }
 }
 
-/** `holder` is null if no network of this host uses the port; `choice` is a flag or a command. */
+/** `holder`: the network of this host that uses the port, or null. `choice` sets another port. */
 export function describePortTaken(
   port: number | null,
   holder: PortHolder | null,

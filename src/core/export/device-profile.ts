@@ -49,7 +49,7 @@ export function findProfileRoutes(routes: readonly string[]): string[] {
   return routes.filter((route) => !isDefault(route));
 }
 
-/** Every path carries it (RFC 8200). Devices do not measure, and mobile MTUs are often small. */
+/** Every path carries this size (RFC 8200). Devices do not measure, and mobile paths are small. */
 export const deviceMtu = 1280;
 
 /** Seconds, as wg(8) recommends. Half of a NAT's usual timeout, 60 s, is too slow for some. */

@@ -90,7 +90,7 @@ function refuseOutsideLan(at: Address, by: string, from: readonly Prefix[]): Pac
   return arriving('refuse-outside-lan', `iifname ${writeLinks([by])} ${protocolOf(at)} daddr ${at} ${outside} drop`);
 }
 
-/** A host that does not forward accepts its address, multicast groups and broadcast addresses. */
+/** From the tunnel, a host that does not forward accepts only its address, multicast, broadcast. */
 function refuseOtherDestinations(fromTunnel: string, { at, range }: Arrival): PacketRule {
   const isFour = familyOf(at) === 4;
   const broadcasts = isFour ? [everyone, ...(lengthOf(range) < 31 ? [hostPrefix(lastOf(range))] : [])] : [];
@@ -99,9 +99,8 @@ function refuseOtherDestinations(fromTunnel: string, { at, range }: Arrival): Pa
 }
 
 /**
- * Accepts for this host packets to its address and served prefixes except a default route, and
- * replies. Packets to other hosts are left to the forwarding rules, also with a served default
- * route.
+ * Accepts packets to this host's address and served prefixes except a default route, and replies.
+ * Forwarding rules decide on packets to other hosts, also if a default route is served.
  */
 function forwarderRules(fromTunnel: string, { at, served, vrf, addresses }: Arrival): PacketRule[] {
   const isOfFamily = (each: Prefix | Address) => familyOf(each) === familyOf(at);
@@ -127,7 +126,7 @@ function forwarderRules(fromTunnel: string, { at, served, vrf, addresses }: Arri
   ];
 }
 
-/** The network has one family. Refuses packets of the other, except replies if there can be any. */
+/** The network has addresses of one family. Refuses the other, except replies if possible. */
 function familyRules(fromTunnel: string, { at, forwards, hasOtherFamily }: Arrival): PacketRule[] {
   const except = writeOne('daddr', [groups[familyOf(at) === 4 ? 6 : 4]], '!= ');
   if (!forwards && !hasOtherFamily) return [arriving('refuse-family', `${fromTunnel} ${except} drop`)];

@@ -41,8 +41,7 @@ export interface Ingress {
   readonly link: string;
   /**
    * Interfaces by which packets from this one must not leave: its forwarding is on only for this
-   * connector. Null if it was on before, or is now on for all interfaces: another tool decides
-   * then.
+   * connector. Null if it was on before, or is now on for all interfaces: another tool decides.
    */
   readonly closed: readonly string[] | null;
   /** The record that is written when its forwarding is turned on. */

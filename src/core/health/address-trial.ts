@@ -42,7 +42,7 @@ const firstPatience = 15;
  * another address was the last to answer, `firstPatience` applies: an absent peer returns there.
  */
 const laterPatience = 90;
-/** Seconds between observations, and their number, while nothing was sent but must be answered. */
+/** Seconds between observations while an answer is needed and nothing was sent; how many. */
 const idlePause = 5;
 const mostIdleLooks = 3;
 

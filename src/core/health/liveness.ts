@@ -70,18 +70,18 @@ export function recordAnswer(liveness: Liveness, by: 'answer' | 'traffic'): Live
 
 const endless = { silence: Number.POSITIVE_INFINITY, well: 0, forced: null, answered: null } as const;
 
-/** The connector serves nothing. Other packets from it then only show that its tunnel is up. */
+/** Records that it serves nothing: other packets from it only show that its tunnel is up. */
 export function recordClosed(liveness: Liveness): Liveness {
   const failures = liveness.failures + (liveness.state === 'silent' ? 0 : 1);
   return { ...liveness, ...endless, state: 'silent', heard: true, answers: false, failures };
 }
 
-/** For a new probe interval: during a longer interval, a connector is silent between probes. */
+/** For a new probe interval: with a longer interval, silence between probes was normal. */
 export function resetSilence(liveness: Liveness): Liveness {
   return liveness.state === 'silent' ? liveness : { ...liveness, silence: 0 };
 }
 
-/** True if it stays valid without probes. Without a session, an answer may exceed the timeout. */
+/** True if it outlasts a pause in probes: without a session, a first answer may be too late. */
 export function isLasting({ state, answers }: Liveness, hasSession: boolean): boolean {
   return state === 'trusted' && answers === true && hasSession;
 }

@@ -30,7 +30,7 @@ export interface Actual {
   readonly hosts: HostsFile | null;
   /** True if routes have neither a table nor a metric. */
   readonly isPlain?: boolean;
-  /** Why links, addresses, routes and rules, here empty like `underlay`, could not be read. */
+  /** Why only WireGuard's table could be read; links, routes, rules and `underlay` are empty. */
   readonly unread?: string;
   readonly underlay: Underlay;
 }
@@ -173,7 +173,7 @@ export interface ResolverStub {
   readonly address: Address;
   /** True if a program listens at the address. */
   readonly isListening: boolean;
-  /** The listening user, if no system user: the servers of such a stub do not count. */
+  /** The listening program's user, unless a system user. Such a stub's servers do not count. */
   readonly stranger?: number;
   /** The listening program; null if it cannot be determined. */
   readonly program: string | null;

@@ -8,7 +8,7 @@ export function sourceFilterKey(link: string): string {
   return linkKey(link, 'rp_filter');
 }
 
-/** Whether packets that arrive by it are forwarded (ip_route_input_slow in net/ipv4/route.c). */
+/** Whether packets arriving by the link are forwarded (ip_route_input_slow, net/ipv4/route.c). */
 export function forwardingKey(link: string): string {
   return linkKey(link, 'forwarding');
 }

@@ -31,7 +31,7 @@ export function listedAs(
 
 /**
  * Finds this host in a map. Any peer can list a foreign key, so only the peer with this host's id
- * and address can be this host. Without such a peer, as if ids change, the keys decide.
+ * and address can be this host. Without such a peer, as with changing ids, the keys decide.
  */
 export function findOwnPeer(map: NetworkMap, self: OwnHost): Peer | undefined {
   const own = ownKeys(self);

@@ -14,8 +14,8 @@ const most = 16;
 /**
  * The addresses of a name after a reply. The address in use stays first while the reply contains
  * it, and earlier addresses stay behind it. Returns `known` itself if nothing changed, as for an
- * empty reply. With `isSorted`, because this host moved, the address in use stays only if the reply
- * has it first.
+ * empty reply. With `isSorted`, because this host moved, the address in use stays only if it comes
+ * first.
  */
 export function mergeAddresses(
   known: readonly Address[],

@@ -44,8 +44,7 @@ export function applyPins(received: NetworkMap, pins: readonly Pin[], { rule, se
 
 /**
  * The map to use after the rule or the pins changed, until the next map. If it changed, its
- * revision is null, so that the next map is read as a whole: only the service has the omitted
- * peers.
+ * revision is null, so that the next map is read as a whole: only the service has omitted peers.
  */
 export function reapplyPins({ map, pins }: PinnedMap, holder: PinContext, newPins = pins): PinnedMap {
   const held = applyPins(asReceived(map, pins), newPins, holder);

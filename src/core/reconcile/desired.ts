@@ -84,7 +84,7 @@ export interface Desired extends TunnelRoutes {
   readonly lostEndpoints: ReadonlyMap<PeerId, string>;
   /** The addresses of names, the preferred address first. */
   readonly resolved: Resolved;
-  /** Addresses used only without another: they have no route, or lie inside the tunnel. */
+  /** Addresses that are used only if no other exists: without a route, or inside the tunnel. */
   readonly avoided: ReadonlySet<Address>;
   /** The MTU that fits the underlay. */
   readonly fittedMtu: number;

@@ -23,7 +23,7 @@ export function presentTunnel({ link, device }: Pick<Actual, 'link' | 'device'>,
   return address && device ? { address, peers: device.peers } : null;
 }
 
-/** Describes a lost own address, network range, or more than half of the peers; else null. */
+/** Describes the loss of the own address, the range, or more than half of the peers; else null. */
 export function findMeshLoss(before: Tunnel, after: Tunnel, listing: ComparedPeers): string | null {
   if (before.address.address !== after.address.address) return `this host's own address ${before.address.address}`;
   const range = rangeOf(before);

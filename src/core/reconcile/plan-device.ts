@@ -114,7 +114,7 @@ export function arePeersSettled({ config }: Desired, { device }: Actual): boolea
   return config.peers.every((peer) => isSettled(peer, present.get(peer.publicKey)));
 }
 
-/** Peers that gain a prefix come first: it moves directly, and belongs to a peer at any time. */
+/** Peers that gain a prefix come first: the prefix then moves directly, and always has a peer. */
 function gainersFirst(peers: readonly DesiredPeer[], present: readonly ActualPeer[]): readonly DesiredPeer[] {
   if (peers.length < 2 || present.length === 0) return peers;
   const owners = new Map(present.flatMap((peer) => peer.allowedIps.map((ip) => [ip, peer.publicKey] as const)));

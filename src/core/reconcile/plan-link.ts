@@ -92,7 +92,7 @@ function planAddresses({ link, config }: Desired, actual: Link | null): PlannedC
   return [...removals, [{ add: 'address', address: config.address }, added('address', target, link, reason)]];
 }
 
-/** The kernel adds it only with the address or at link up (fib_add_ifaddr, fib_frontend.c). */
+/** The kernel adds the range's route only with the address or at link up (fib_add_ifaddr). */
 function planRange(desired: Desired, actual: Actual, classify: Classify): PlannedCommand[] {
   const { address } = desired.config;
   const range = onLinkRange(address);

@@ -79,8 +79,7 @@ export type LinkCommand =
   | { readonly remove: 'address'; readonly address: InterfaceAddress }
   /**
    * In the main table with the usual metric, unless given. `replaces` is the metric of another
-   * link's route to replace. With `source`, it is the kernel's route for this address of the
-   * interface.
+   * link's route to replace. With `source`, it is the kernel's route for this address.
    */
   | {
       readonly add: 'route';

@@ -36,7 +36,7 @@ export interface RouteConstraints {
   readonly advertised: readonly Prefix[];
   /** The prefixes of `--allow-route`. */
   readonly allowed: readonly Prefix[];
-  /** True if the route's table is separate, so that addresses can stay outside; else absent. */
+  /** True for routes in a separate table, whose addresses can stay outside; absent without any. */
   readonly isSeparate?: (prefix: Prefix) => boolean;
 }
 

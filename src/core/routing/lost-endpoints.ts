@@ -39,8 +39,7 @@ interface EndpointInputs {
  * it.
  *
  * Exception: if the endpoints of all connectors of a route lie inside it, the route is refused,
- * unless `--allow-route` has it. Endpoints are compared as in the map: no verdict depends on
- * another.
+ * unless `--allow-route` has it. Endpoints are compared as in the map: verdicts are independent.
  */
 export function checkEndpoints(question: EndpointInputs, refuse: RouteGuard): EndpointConflicts {
   const { map, self, allowed, resolved, takesRange, connected } = question;

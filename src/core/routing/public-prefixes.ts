@@ -16,8 +16,7 @@ export function isPrivate(range: Prefix): boolean {
 
 /**
  * The number of addresses in use. IPv4: the 221 blocks of /8 that are neither private nor special.
- * IPv6: about eight blocks of /12, which IANA has assigned; of all of 2000::/3, one percent is in
- * use.
+ * IPv6: about eight blocks of /12, which IANA has assigned; they are one percent of 2000::/3.
  */
 const internet: Readonly<Record<Family, number>> = { 4: 221 * 2 ** 24, 6: 8 * 2 ** 116 };
 

@@ -25,8 +25,7 @@ export interface ProvidedConfig {
 /**
  * Parses a service's wg-quick text: the keys of our files, in any format of wg-quick(8). Skips
  * other keys, such as hooks, and unusable peers with a remark. Ignores ListenPort, FwMark and MTU,
- * which this host sets. Other violations throw an InvalidValue that names line and key, never a
- * value.
+ * which this host sets. Other violations throw an InvalidValue with line and key, never a value.
  */
 export function parseProvidedConfig(text: string): ProvidedConfig {
   const remarks = new Remarks();

@@ -53,7 +53,7 @@ export type RuleCondition =
   | { readonly on: 'nothing' }
   | { readonly on: 'unknown' };
 
-/** Rules of unknown verdict: with a set that is too large, or unreadable, of iptables-legacy. */
+/** Rules with an unknown verdict: their set is too large, or iptables-legacy is unreadable. */
 export type Unread = NamedSet | { readonly kind: 'legacy' };
 
 /** A set or map with a name, as `nft list set` takes it. */

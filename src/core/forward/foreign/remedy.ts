@@ -9,7 +9,7 @@ export const panicMode = 'firewalld in panic mode';
 /** A rule in its table does not end panic mode: another chain drops leaving packets. */
 export const endPanicMode = 'firewall-cmd --panic-off';
 
-/** firewalld has it in panic mode and, with other chains, while it reloads (core/nftables.py). */
+/** firewalld's table in panic mode and, with other chains, during a reload (core/nftables.py). */
 const firewalldTable = 'firewalld_policy_drop';
 
 /** True of a table with which firewalld closes the host while it reloads. */

@@ -73,7 +73,7 @@ export interface Reachability {
 /** The report of a host whose network is down. */
 export const emptyReport: HostReport = { paths: [], routes: [], drift: 0, pinMismatches: [], problem: null };
 
-/** Orders paths: connectors, peers that sent packets, peers only sent packets, relayed peers. */
+/** Orders paths: connectors, peers that sent packets, other peers in use, relayed peers. */
 export function composeReport(observation: HostObservation): HostReport {
   const { mismatches, drift, problem } = observation;
   const paths = findPaths(observation);

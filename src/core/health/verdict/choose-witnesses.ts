@@ -40,8 +40,7 @@ const best: Seat = (suited) =>
 
 /**
  * The earliest enrolled host with a path to the peer: an attacker that enrols many hosts gets no
- * such seat. The quality of the path does not count, as an attacker can report or create a good
- * path.
+ * such seat. The quality of the path does not count, as attackers can report or create good paths.
  */
 const oldest: Seat = (suited) =>
   suited.toSorted(

@@ -23,7 +23,7 @@ export interface Topology {
   readonly relayedPeers: readonly Peer[];
 }
 
-/** Common NATs drop UDP mappings after 60 s. Half is too slow for some; wg(8) advises 25 s. */
+/** Seconds, as wg(8) recommends. Half of a NAT's usual timeout, 60 s, is too slow for some. */
 const natKeepalive = 25;
 
 /**

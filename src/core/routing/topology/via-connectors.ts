@@ -42,8 +42,8 @@ interface ConnectorInputs {
 }
 
 /**
- * Returns the connector for each peer that dials only one. If this host does not reach it, the peer
- * is left to the relay, which may reach it. Connectors leave no peer to each other: no packet
+ * Returns the connector for each peer that dials only one. If this host does not reach it, the
+ * relay, which may reach it, gets the peer. Connectors leave no peer to each other: no packet
  * loops.
  */
 export function findDialledConnectors({
