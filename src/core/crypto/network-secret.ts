@@ -36,9 +36,10 @@ export function parseNetworkSecret(file: Uint8Array, field = 'network secret'): 
 }
 
 /**
- * The preshared key of two peers, the same on both. WireGuard mixes it into handshakes (Noise
- * IKpsk2; whitepaper, section 5.2), so a host without the secret completes none. Recorded traffic
- * stays secret from a quantum computer, which breaks Curve25519 but no symmetric key of 256 bits.
+ * The preshared key of two peers, the same on both. WireGuard mixes it into their handshakes in
+ * addition to the key exchange (Noise IKpsk2; WireGuard whitepaper, section 5.2), so a host without
+ * the secret completes none. Recorded traffic stays secret from a quantum computer, which breaks
+ * Curve25519 but no symmetric key of 256 bits.
  */
 export function presharedKeyOf(
   secret: Secret,
@@ -52,8 +53,9 @@ export function presharedKeyOf(
 }
 
 /**
- * A tag by which hosts with the same secret recognize each other: 16 hexadecimal digits. The same
- * in all networks: a host sends it before it learns its network. It reveals no random secret.
+ * A tag by which hosts with the same secret recognize each other: 16 hexadecimal digits. It is the
+ * same in all networks, because a host sends it before it learns its network. It reveals nothing
+ * about a random secret or the keys derived from it.
  */
 export function tagOf(secret: Secret): string {
   return derive(secret, 'cpn network secret tag 1\n', 8).toString('hex');

@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 
 const shown = '[secret]';
 
-/** A confidential value. Prints, logs and serialises as `[secret]`; only `reveal()` returns it. */
+/** Prints, logs and serialises as `[secret]`. Only `reveal()` returns it, so uses can be found. */
 export class Secret {
   readonly #value: string;
 

@@ -4,7 +4,7 @@ import { type ExpiringRange, findExpiringRanges, type TunnelPeer } from './expir
 import { protocolOf } from './nft-words.ts';
 import { type PacketRule, writeRange } from './packet-rule.ts';
 
-/** A connector's port for probes: discard (RFC 863). A reset proves as much as a connection. */
+/** Peers probe it: discard (RFC 863) is rarely open, and a reset proves as much as a connection. */
 export const probedPort = 9;
 
 /**

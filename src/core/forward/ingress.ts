@@ -53,7 +53,10 @@ export interface Ingresses {
   readonly ingress: readonly Ingress[];
   /** Interfaces whose forwarding was turned on for this connector and is no longer needed. */
   readonly unneeded: readonly string[];
-  /** True to turn off forwarding for all interfaces, which only an earlier version turned on. */
+  /**
+   * True to turn off forwarding for all interfaces, which an earlier version turned on. Nothing
+   * else on this host can rely on it.
+   */
   readonly revertsAll: boolean;
 }
 

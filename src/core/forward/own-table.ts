@@ -17,7 +17,10 @@ export function hasTable({ firewall }: Pick<Actual, 'firewall'>): boolean {
   return firewall !== null && !firewall.includes(withoutTool);
 }
 
-/** True if rules for forwarded packets are, or may be, in place. Other rules do not limit them. */
+/**
+ * True if rules for forwarded packets are in place, or may be. The other rules only limit or mark
+ * arriving packets, or limit IPv6.
+ */
 export function boundsForwarding({ firewall }: Pick<Actual, 'firewall'>): boolean {
   return (
     firewall?.some((mark) => !/^(arriving|probed|redirected|returning|answering|outgoing|passing) /.test(mark)) ?? false

@@ -8,9 +8,9 @@ const initiationSize = 148;
 const initiationsPerMinute = 12;
 
 /**
- * True if handshakes were sent for a minute and none ever completed. Without an answer, WireGuard
- * sends only initiations at a fixed rate, so their bytes measure the time. Initiations that never
- * left the host do not count.
+ * True if handshakes were sent for a minute and none completed since the peer was added. Without an
+ * answer, WireGuard sends only initiations at a fixed rate, so their bytes measure the time.
+ * Initiations that never left the host do not count.
  */
 export function isUnansweredYet({
   latestHandshake,

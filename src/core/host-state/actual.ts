@@ -92,7 +92,10 @@ export interface Route {
   readonly isOutdone?: true;
 }
 
-/** A route of type `throw` (ip-route(8)): the next policy rule decides. It outlives the tunnel. */
+/**
+ * Our route of type `throw` (ip-route(8)): a lookup that ends at it continues with the next policy
+ * rule. It belongs to no interface, and outlives the tunnel.
+ */
 export interface ThrowRoute {
   readonly prefix: Prefix;
   readonly table: string;

@@ -8,7 +8,10 @@ export function sourceFilterKey(link: string): string {
   return linkKey(link, 'rp_filter');
 }
 
-/** Whether packets arriving by the link are forwarded (ip_route_input_slow, net/ipv4/route.c). */
+/**
+ * Whether the host forwards packets that arrive by an interface, whichever interface they leave by
+ * (IN_DEV_FORWARD in ip_route_input_slow, net/ipv4/route.c).
+ */
 export function forwardingKey(link: string): string {
   return linkKey(link, 'forwarding');
 }

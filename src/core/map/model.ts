@@ -68,7 +68,7 @@ export interface PeerFailure {
   readonly peer: PeerId;
   /** True if it responds again. Until trusted, it ranks between silent and healthy peers. */
   readonly back: boolean;
-  /** The order of the last sign of life: the highest is the latest. Absent if it never answered. */
+  /** Orders silent connectors by their last sign of life: the highest is the latest, if any. */
   readonly heard?: number;
 }
 
@@ -82,7 +82,10 @@ export interface NetworkMap {
   readonly routes: readonly Prefix[];
   /** Seconds for which connectors use the map without a confirmation; absent without a limit. */
   readonly maxAge?: number;
-  /** A random value that only the network's control plane and peers have; absent elsewhere. */
+  /**
+   * A random value that stays with the network, and that only its control plane and peers have.
+   * Absent from other services.
+   */
   readonly nonce?: string;
   /** The ETag with which the service served it, strong or weak; null without one. */
   readonly revision: string | null;

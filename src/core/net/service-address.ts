@@ -4,8 +4,8 @@ import { InvalidValue, WrongUsage } from '../errors/index.ts';
 import { isSocketAddress, parseSocketAddress, socketPathOf } from './socket-path.ts';
 
 /**
- * Checks a control plane's address: https, a Unix socket, and http to this host or with
- * `--insecure-http`; no credentials, query or fragment. Drops the trailing slash.
+ * Checks a control plane's address before any request: https, a Unix socket, and http to this host
+ * or with `--insecure-http`; no credentials, query or fragment. Drops a trailing slash.
  */
 export function parseServiceAddress(text: string, insecureHttp: boolean): ServiceAddress {
   if (isSocketAddress(text)) return { url: `unix:${parseSocketAddress('--api', text)}`, insecureHttp };

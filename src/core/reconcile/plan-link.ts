@@ -92,7 +92,10 @@ function planAddresses({ link, config }: Desired, actual: Link | null): PlannedC
   return [...removals, [{ add: 'address', address: config.address }, added('address', target, link, reason)]];
 }
 
-/** The kernel adds the range's route only with the address or at link up (fib_add_ifaddr). */
+/**
+ * The kernel adds the route to an address's range with the address or at link up, never later
+ * (fib_add_ifaddr in net/ipv4/fib_frontend.c).
+ */
 function planRange(desired: Desired, actual: Actual, classify: Classify): PlannedCommand[] {
   const { address } = desired.config;
   const range = onLinkRange(address);

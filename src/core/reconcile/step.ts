@@ -7,7 +7,10 @@ import type { Address, InterfaceAddress, Prefix } from '../net/cidr.ts';
 import type { DesiredPeer } from '../wg-quick/parse.ts';
 import type { Change } from './change.ts';
 
-/** One action on the host, in plan order. At most one process, except to create some interfaces. */
+/**
+ * One action on the host and its changes, in the order of the plan. At most one process, unless an
+ * operating system needs two methods to create an interface.
+ */
 export type Step = (
   | CreateLink
   | ConfigureDevice
