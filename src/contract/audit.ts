@@ -19,7 +19,7 @@ const AuditTarget = z
   })
   .meta({ id: 'AuditTarget' });
 
-/** A recorded action, written in the same transaction. */
+/** A recorded action, in the same transaction as the action. */
 export const AuditEntry = z
   .object({
     id: identifier,
@@ -39,7 +39,7 @@ export const AuditEntry = z
   .meta({ id: 'AuditEntry' });
 export type AuditEntry = z.infer<typeof AuditEntry>;
 
-/** A search compares each entry with each of its words. */
+/** A limit, because a search compares each entry with each word. */
 export const mostSearchWords = 5;
 
 /** The distinct words of a search in lower case. */

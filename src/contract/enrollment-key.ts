@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { PeerType } from './peer.ts';
 import { identifier, instant, nameShown, requiredText, text } from './text.ts';
 
-/** Ten years. */
+/** The longest lifetime of a peer: ten years. */
 const mostPeerHours = 87_600;
 
 export const CreateEnrollmentKey = z

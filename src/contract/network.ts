@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { Peer } from './peer.ts';
 import { identifier, nameShown, requiredText, text, tokenShown } from './text.ts';
 
-/** The maximum number of peers in one message. */
+/** The maximum number of peers that one message names for a probe. */
 export const mostProbed = 32;
 
 /** A message for one host, in the reply to its request for the map. */
@@ -83,7 +83,7 @@ export const NetworkSummary = z
   .meta({ id: 'NetworkSummary' });
 export type NetworkSummary = z.infer<typeof NetworkSummary>;
 
-/** A network at one revision. */
+/** A network at one revision, without its peers. */
 export const NetworkHead = NetworkSummary.extend({
   etag: z.string().meta({
     maxLength: 128,

@@ -29,7 +29,7 @@ export const PendingHost = z
   .meta({ id: 'PendingHost' });
 export type PendingHost = z.infer<typeof PendingHost>;
 
-/** The state of the last removal in a network. */
+/** How far the last removal of a peer from a network has been applied. */
 export const RemovalStatus = z
   .object({
     revision: z.int().min(0).nullable().meta({

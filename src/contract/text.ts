@@ -1,8 +1,8 @@
 import * as z from 'zod';
 
 /**
- * A string of at most `max` characters, counted like the contract: code points, not UTF-16 units.
- * It must not contain NUL, which PostgreSQL cannot store (its manual, 8.3).
+ * A string of at most `max` characters. A character is a code point, not a UTF-16 unit. NUL is
+ * refused, because PostgreSQL cannot store it (its manual, 8.3).
  */
 export const text = (max: number) =>
   z

@@ -11,7 +11,7 @@ export const NewPassword = z
   .refine((value) => new TextEncoder().encode(value).length <= 1024, { error: 'must be at most 1024 bytes' })
   .meta({ format: 'password', minLength: 12, maxLength: 1024 });
 
-/** The caller's own password, next to the password of another user. */
+/** The caller's own password, in a request about another user. */
 const OwnPassword = z.string().min(1).optional();
 
 export const CreateUser = z

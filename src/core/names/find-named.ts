@@ -6,7 +6,10 @@ export interface Naming<Thing> {
   readonly what: string;
   /** A unique name that no member chooses, such as an interface. It takes precedence. */
   readonly ownName?: (thing: Thing) => string;
-  /** Its id, name and addresses. Members and control planes choose some, and may copy another's. */
+  /**
+   * The id, name and addresses by which users may name the thing. Members and control planes choose
+   * some of them, so two things may share one.
+   */
   readonly names: (thing: Thing) => readonly string[];
   /** A description that distinguishes it from others. Names are quoted. */
   readonly describe: (thing: Thing) => string;

@@ -4,13 +4,13 @@ import { assignLabels, type PeerLabels } from './hosts-label.ts';
 /** The domain. `internal` is reserved for private use (ICANN resolution 2024.07.29.06). */
 const domain = 'cpn.internal';
 
-/** The marker lines around our block. */
+/** The first line of our block. */
 const begins = (link: string) => `# BEGIN cpn ${link}`;
 const ends = (link: string) => `# END cpn ${link}`;
 
 /**
- * A network's block in hosts(5): a line per peer, this host included, by id. A renamed peer keeps
- * its earlier names (`held`). `label` is the network's own.
+ * A network's block in hosts(5), with one line for each peer, this host included, in the order of
+ * ids. A renamed peer keeps its earlier names (`held`). `label` names the network.
  */
 export function renderBlock(
   link: string,

@@ -9,7 +9,7 @@ export interface NamedPeer {
   readonly label?: string;
 }
 
-/** The maximum number of characters of a textual id that are appended to a label. */
+/** The maximum number of characters of an id that are appended to a label. */
 const longestId = 32;
 
 /** Labels per peer. The limit stops a peer from occupying others' labels by repeated renames. */
@@ -65,8 +65,8 @@ export function keepLabels(
 export type LabelRule = (name: string) => string;
 
 /**
- * Adds a suffix, from `first` on, so that the name's label is not taken: `web-2`. If the suffix
- * would be cut off, uses the label as the name.
+ * Returns the name with the first suffix, from `first` on, whose label is free, such as `web-2`. If
+ * the name would be too long or have another label, returns the label.
  */
 export function nameOnce(
   name: string,
@@ -80,7 +80,10 @@ export function nameOnce(
   }
 }
 
-/** The name with the suffix, if it has this label and is short enough. Otherwise the label. */
+/**
+ * The name with the suffix if that has the given label and at most 120 characters. Otherwise the
+ * label.
+ */
 function suffixed(name: string, suffix: number, label: string, rule: LabelRule): string {
   const whole = `${name}-${suffix}`;
   return rule(whole) === label && [...whole].length <= 120 ? whole : label;

@@ -20,7 +20,10 @@ export function findOtherLabel({ id, name, label }: NameAndLabel): string | null
   return resolved === name.toLowerCase() ? null : resolved;
 }
 
-/** Converts to lower case, with hyphens for other characters, but not at the ends; may be empty. */
+/**
+ * Converts to lower case, and replaces each run of characters other than letters and digits by a
+ * hyphen, without hyphens at the ends. The result may be empty.
+ */
 export function toLabel(name: string): string {
   return cutLabel(name.toLowerCase().replace(/[^a-z0-9]+/g, '-'), longestLabel);
 }

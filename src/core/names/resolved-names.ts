@@ -12,10 +12,10 @@ export function addressesOf(name: string, resolved: Resolved): readonly Address[
 const most = 16;
 
 /**
- * The addresses of a name after a reply. The address in use stays first while the reply contains
- * it, and earlier addresses stay behind it. Returns `known` itself if nothing changed, as for an
- * empty reply. With `isSorted`, because this host moved, the address in use stays only if it comes
- * first.
+ * Merges the reply of a resolver into the known addresses of a name. The address in use stays first
+ * while the reply contains it, and known addresses follow those of the reply. Returns `known`
+ * itself if nothing changed, as for an empty reply. With `isSorted`, after this host moved, the
+ * address in use stays only if the reply lists it first.
  */
 export function mergeAddresses(
   known: readonly Address[],

@@ -36,14 +36,14 @@ import { markedSourceKey, tunnelRules } from '../routing/tunnel-rules.ts';
 import { findOuterResolvers } from '../routing/tunnelled-resolvers.ts';
 import { aliasOf, type Desired, type DesiredInputs, findRoutes } from './desired.ts';
 
-/** Computes how each peer is reached, without prefixes that the guard refuses. */
+/** Computes the desired state of one network, without the prefixes that the guard refuses. */
 export function computeDesired(intent: DesiredInputs, constraints: RouteConstraints): Desired {
   const { link, self, keyPair, options, failed } = intent;
   const { map: listed, nested } = withoutInside(intent.map);
   const map = withoutRemoved(listed, intent.expired ?? []);
   const { refuse, findOutside } = judgeRoutes(constraints);
   const rangeRefused = refuse(map.cidr);
-  // A range of one address is this host's own: the network's range is unknown.
+  // A range of one address is this host's own: the service did not give the network's range.
   const takesRange = rangeRefused === null && lengthOf(map.cidr) < 32;
   const { connected } = constraints.underlay;
   const isInside = insideFinder({ map, self, options, takesRange, connected }, refuse);
@@ -104,7 +104,8 @@ export function computeDesired(intent: DesiredInputs, constraints: RouteConstrai
   const served = assignedRoutes(map, self).filter((route) => familyOf(route) === familyOf(map.cidr));
   const ingresses = findIngresses(served, underlay, intent.forwarding);
   const { ingress } = ingresses;
-  // True also for a host that forwards for others, such as containers, and can load packet rules.
+  // Also true for a host that forwards for every interface, such as one with containers, if packet
+  // rules can limit that.
   const forwards = isConnector || (intent.forwarding.sysctls[allForwardingKey] === '1' && hasNft);
   const { relayedPeers } = topology;
   const ipv6 =
@@ -177,14 +178,17 @@ export function computeDesired(intent: DesiredInputs, constraints: RouteConstrai
   };
 }
 
-/** Adds the addresses that stay outside to the report of an accepted route. */
+/** Adds to the report of an accepted route the addresses in it that stay outside the tunnel. */
 function withOutside(report: RouteReport, outside: readonly KeptOutside[]): RouteReport {
   if (report.state !== 'taken' || isDefaultRoute(report.prefix) || outside.length === 0) return report;
   const reasons = [...(report.reason === null ? [] : [report.reason]), ...outside.map(describeOutside)];
   return { ...report, reason: reasons.join('; ') };
 }
 
-/** Returns the map without routes that give a peer's addresses to another, and their reports. */
+/**
+ * Splits off the routes that overlap the network's own range: returns the map without them, and a
+ * report of each.
+ */
 function withoutInside(map: NetworkMap): { map: NetworkMap; nested: RouteReport[] } {
   const nested = map.routes.flatMap((prefix) => {
     const reason = findRangeOverlap(prefix, map);
@@ -202,7 +206,7 @@ function fitMtu(underlay: number | null): number {
   return Math.max(1280, Math.min(1420, (underlay ?? 1500) - 80));
 }
 
-/** Packet rules reject IPv6, if the kernel has IPv6. */
+/** True if packet rules can be loaded here, and the kernel has IPv6. */
 function canRejectIpv6({ forwarding: { hasNft, sysctls } }: DesiredInputs): boolean {
   return hasNft && ipv6Key in sysctls;
 }
@@ -214,7 +218,10 @@ function rulesOf(strict: StrictExceptions | null, constraints: RouteConstraints,
   return strict === null ? rules : strictRules(rules, strict);
 }
 
-/** The network secret's key takes precedence: the service has seen the key that it sent. */
+/**
+ * A key derived from the network secret takes precedence: the service has seen the keys that it
+ * sent.
+ */
 function sharePresharedKey(peer: Peer, { networkSecret, map, keyPair }: DesiredInputs): Secret | null {
   if (networkSecret === null) return peer.given?.presharedKey ?? null;
   return presharedKeyOf(networkSecret, map.id, keyPair.publicKey, peer.publicKey);

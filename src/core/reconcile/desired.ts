@@ -29,7 +29,10 @@ export interface DesiredInputs {
   readonly networkSecret: Secret | null;
   readonly options: Options;
   readonly resolved: Resolved;
-  /** Addresses without a route outside the tunnel. Another address of the name is used. */
+  /**
+   * Endpoint addresses without a route outside the tunnel. The next address of the endpoint's name
+   * is used.
+   */
   readonly unreachable: readonly Address[];
   readonly failed: readonly PeerFailure[];
   /** The network's label in the hosts file; null if the hosts file must not name the peers. */
@@ -41,7 +44,7 @@ export interface DesiredInputs {
   readonly pathMtu: PathMtu | null;
   /** The routing table for accepted routes; null if they are in the main table. */
   readonly routeTable: string | null;
-  /** What a strict tunnel leaves outside; null for a tunnel that is not strict. */
+  /** The addresses that a strict tunnel leaves outside; null if the tunnel is not strict. */
   readonly strict: StrictExceptions | null;
   /** SSH sessions to this host. They are read only if packet rules are to be loaded. */
   readonly sessions: readonly SshClient[];
@@ -51,7 +54,7 @@ export interface DesiredInputs {
   readonly mapEnd?: number | null;
 }
 
-/** The complete state that a pass establishes. */
+/** The complete state of a network on this host, which a pass establishes. */
 export interface Desired extends TunnelRoutes {
   readonly alias: string;
   readonly keyPair: KeyPair;
@@ -63,7 +66,7 @@ export interface Desired extends TunnelRoutes {
   readonly forwards: boolean;
   /** The packet rules; null on a host that cannot load any. */
   readonly firewall: Firewall | null;
-  /** IPv6 outside a full tunnel; null without one. */
+  /** What happens to IPv6 outside a full tunnel; null without a full tunnel. */
   readonly ipv6: Ipv6Outside | null;
   /** SSH sessions that the packet rules keep, and would refuse if they were new. */
   readonly keptSessions: readonly KeptSession[];
@@ -73,7 +76,7 @@ export interface Desired extends TunnelRoutes {
   readonly unneeded: readonly string[];
   /** True if forwarding on all interfaces, turned on by an earlier version, must be turned off. */
   readonly revertsAll: boolean;
-  /** Other settings of the kernel. */
+  /** Kernel settings other than forwarding. */
   readonly sysctls: Readonly<Record<string, string>>;
   /** Our block in the hosts file; null for none. */
   readonly hosts: string | null;
@@ -111,11 +114,13 @@ export function withoutIpv6Rejection(desired: Desired): Desired {
 }
 
 export function aliasOf(map: NetworkMap): string {
-  // Replaces the characters of another service's ids that an alias cannot contain.
+  // The id of another service may have characters that an alias cannot contain.
   return `${aliasMark}${String(map.id ?? 'network').replace(/[^\w.:-]/g, '_')}`;
 }
 
-/** Returns the state with the routes of the last file, which wg-quick may have added. */
+/**
+ * Returns the state with the routes of the previous wg-quick file: wg-quick may have added them.
+ */
 export function withFormerRoutes(desired: Desired, last: TunnelConfig | null): Desired {
   if (last === null) return desired;
   const wanted = new Set(desired.routes);

@@ -19,7 +19,7 @@ export interface RecurringDrift {
   readonly what: string;
   /** Repairs within the last ten minutes. */
   readonly repairs: number;
-  /** Seconds between the next repairs; 0 for repairs that never wait. */
+  /** Seconds to wait before the next repair; 0 for a repair that never waits. */
   readonly pause: number;
 }
 
@@ -71,7 +71,10 @@ function recent(name: string, times: readonly number[], now: number): [string, r
   return kept.length === 0 ? [] : [[name, kept]];
 }
 
-/** An interface has several settings. Another program may change each of them. */
+/**
+ * Names the setting, not only the interface: another program may change one setting and leave the
+ * others.
+ */
 function nameOf({ kind, target, after }: Change): string {
   const settings = kind === 'interface' && typeof after === 'object' && after !== null ? Object.keys(after) : [];
   return [kind, target, ...settings].join(' ');

@@ -17,7 +17,10 @@ export interface ComparedPeers {
   readonly isBelieved: boolean;
 }
 
-/** The host's tunnel, if no last-known-good file exists; null if it lacks this address. */
+/**
+ * The tunnel of the interface as it is, for a host without a last-known-good file; null if the
+ * interface lacks this address.
+ */
 export function presentTunnel({ link, device }: Pick<Actual, 'link' | 'device'>, own: InterfaceAddress): Tunnel | null {
   const address = link?.addresses.find((each) => each.address === own.address);
   return address && device ? { address, peers: device.peers } : null;
@@ -38,7 +41,7 @@ export function findMeshLoss(before: Tunnel, after: Tunnel, listing: ComparedPee
     .filter((successor) => successor !== undefined && (successor !== null || !listing.isBelieved));
   const lost = successors.filter((successor) => {
     const stays = successor && kept.get(successor.publicKey);
-    // A peer that is temporarily relayed has no allowed IPs either.
+    // A peer that is reached through a relay for the moment has no allowed IPs, but is not lost.
     return !stays || (stays.allowedIps.length === 0 && !isReached(successor.address, after));
   });
   return lost.length * 2 > successors.length ? `${lost.length} of ${successors.length} peers` : null;
@@ -49,7 +52,10 @@ export function isReached(address: Peer['address'], { peers }: Pick<Tunnel, 'pee
   return peers.some(({ allowedIps }) => allowedIps.some((prefix) => covers(prefix, address)));
 }
 
-/** Finds the listed peer of a key, or of its newer key. Null if unlisted, undefined if unknown. */
+/**
+ * Returns a function from a key to the listed peer that has it, or that replaced it: null if that
+ * peer is no longer listed, undefined if the key is in neither map.
+ */
 function findSuccessors({ known, newest }: ComparedPeers): (publicKey: Peer['publicKey']) => Peer | null | undefined {
   const before = new Map(known.map((peer) => [peer.publicKey, peer]));
   const byKey = new Map(newest.map((peer) => [peer.publicKey, peer]));
@@ -60,7 +66,9 @@ function findSuccessors({ known, newest }: ComparedPeers): (publicKey: Peer['pub
   };
 }
 
-/** True if `newer` lists less than half of the other peers of `known`, by id or key. */
+/**
+ * True if `newer` lists less than half of the peers of `known` other than this host, by id or key.
+ */
 export function dropsMost(known: NetworkMap, newer: NetworkMap, self: readonly Peer['publicKey'][]): boolean {
   const others = known.peers.filter((peer) => !self.includes(peer.publicKey));
   const successorOf = findSuccessors({ known: others, newest: newer.peers, isBelieved: false });

@@ -7,9 +7,9 @@ import type { TunnelConfig } from '../wg-quick/parse.ts';
 const none: ReadonlySet<PublicKey> = new Set();
 
 /**
- * Returns the peers whose endpoint in the network differs from the one that was last applied, in
- * the wg-quick file. A learned endpoint is older. A name with changed addresses is not another
- * endpoint: a resolver may be wrong, such as that of a captive portal.
+ * Returns the peers whose endpoint in the map differs from the one in the wg-quick file that was
+ * last applied: their learned endpoint is then out of date. A name whose addresses changed is not
+ * another endpoint: a resolver may be wrong, such as that of a captive portal.
  */
 export function findMovedPeers(
   config: TunnelConfig,

@@ -7,7 +7,7 @@ interface PortRequest {
   readonly link: string;
   /** Null for none. */
   readonly port: number | null;
-  /** The ports that were opened for it before. */
+  /** The ports that cpn opened for this network before. */
   readonly ours: readonly OpenPort[];
   /** The firewall programs' states of this port, and of the ports that were opened before. */
   readonly states: readonly PortState[];
@@ -25,8 +25,8 @@ export function planPorts({ link, port, ours, states }: PortRequest): PortPlan {
   const opening = here.filter(({ is }) => is === 'closed').map(({ at }) => at);
   const found = here.filter(({ is }) => is === 'ours').map(({ at }) => at);
   const fresh = [...found, ...opening].filter((at) => !ours.some((each) => isSame(each, at)));
-  // A user's rule replaced ours. firewalld has no comments, so our ports in it cannot be
-  // distinguished.
+  // A port that is open in ufw without our comment is a user's now. firewalld has no comments, so a
+  // port in it counts as ours.
   const replaced = states.filter(({ at, is }) => at.by === 'ufw' && is === 'open');
   const kept = ours.filter((at) => !replaced.some((each) => isSame(each.at, at)));
   const closing = kept.filter((at) => at.port !== port);

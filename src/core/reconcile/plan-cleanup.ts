@@ -22,7 +22,8 @@ function planReversal(entry: OwnedResource, actual: Actual): Step[] {
   const reason = 'taken back';
   switch (entry.made) {
     case 'sysctl': {
-      // Another tool set the forwarding of every interface after one was turned on.
+      // If another tool changed the forwarding of all interfaces since cpn turned this one on, it
+      // also set this value: the value stays.
       const isTheirs = entry.opening !== undefined && entry.opening.all !== (actual.sysctls[allForwardingKey] ?? '0');
       if (actual.sysctls[entry.key] !== entry.after || isTheirs) return [];
       const change = updated('sysctl', entry.key, entry.after, entry.before, reason);

@@ -57,7 +57,10 @@ export function planDevice({ link, config, keyPair }: Desired, { device }: Actua
   ];
 }
 
-/** Runs after the rules are gone: without the mark, a full tunnel's packets enter it again. */
+/**
+ * Runs once the policy rules are gone: with them, WireGuard's own packets need the mark, or they
+ * loop into the tunnel.
+ */
 export function planUnmarking({ link, config }: Desired, { device }: Actual): Step[] {
   if (config.fwmark !== null || device === null || device.fwmark === null) return [];
   return [
@@ -95,8 +98,8 @@ function keysOf(peers: readonly DesiredPeer[]): ReadonlySet<PublicKey> {
 }
 
 /**
- * True if a peer is as desired at any time: a learned endpoint is accepted only while its handshake
- * is fresh.
+ * True if a peer needs no change, however old its handshake is. A learned endpoint does not count:
+ * it is accepted only while the handshake is fresh.
  */
 function isSettled(peer: DesiredPeer, actual: ActualPeer | undefined): boolean {
   return (
@@ -108,7 +111,7 @@ function isSettled(peer: DesiredPeer, actual: ActualPeer | undefined): boolean {
   );
 }
 
-/** True if every peer is as desired at any time. */
+/** True if no peer needs a change, however old its handshake is. */
 export function arePeersSettled({ config }: Desired, { device }: Actual): boolean {
   const present = new Map(device?.peers.map((peer) => [peer.publicKey, peer]));
   return config.peers.every((peer) => isSettled(peer, present.get(peer.publicKey)));
@@ -152,8 +155,8 @@ function planPeer(
     return { set: peer, change: added('peer', peer.publicKey, describe(peer), 'a peer of the network is missing') };
   }
   const isElsewhere = peer.endpoint !== null && !sameEndpoint(peer.endpoint, actual.endpoint);
-  // The endpoint of a roaming peer is the source of its last packet. Sending our endpoint again
-  // would revert that.
+  // WireGuard learns the endpoint of a roaming peer from its packets. Setting the map's endpoint
+  // again would revert that.
   const keepsLearned = isRenewed(actual.latestHandshake, now) && !moved.has(peer.publicKey);
   const differing = [
     ...(sameMembers(peer.allowedIps, actual.allowedIps) ? [] : ['allowed IPs']),

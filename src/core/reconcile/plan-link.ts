@@ -24,7 +24,9 @@ export function planCreation({ link }: Desired, actual: Actual): Step[] {
   ];
 }
 
-/** Plans mark, MTU, addresses, state, routes and policy rules of the interface as one batch. */
+/**
+ * Plans the interface's firewall mark, MTU, addresses, state, routes and policy rules as one batch.
+ */
 export function planSettings(desired: Desired, actual: Actual): Step[] {
   // A rule needs its route: it is added after the routes and removed before them.
   const place = placeRoutes(desired, actual);
@@ -93,7 +95,7 @@ function planAddresses({ link, config }: Desired, actual: Link | null): PlannedC
 }
 
 /**
- * The kernel adds the route to an address's range with the address or at link up, never later
+ * Adds the route to the range of an address. The kernel adds it only with the address or at link up
  * (fib_add_ifaddr in net/ipv4/fib_frontend.c).
  */
 function planRange(desired: Desired, actual: Actual, classify: Classify): PlannedCommand[] {
@@ -196,8 +198,8 @@ function planRoute(
 type AddRoute = Extract<LinkCommand, { add: 'route' }>;
 
 /**
- * Finds the interface of a network that was joined later and into which exactly this prefix leads.
- * The kernel accepts no second route to it with the same metric.
+ * Finds the interface of a network that was joined after this one and has a route to exactly this
+ * prefix. The new route replaces that one: the kernel accepts no second route with the same metric.
  */
 function findHolder(prefix: Prefix, newerLinks: readonly string[], { underlay }: Actual) {
   const candidates: Underlay['routed'] = [...underlay.routed, ...underlay.connected];

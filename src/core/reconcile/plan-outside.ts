@@ -7,7 +7,10 @@ import type { LinkCommand } from './step.ts';
 
 type PlannedThrow = readonly [LinkCommand, Change];
 
-/** Adds and removes the routes that keep single addresses outside the table of accepted routes. */
+/**
+ * Plans the throw routes in the table of accepted routes, by which single addresses stay outside
+ * the tunnel.
+ */
 export function planOutside(
   { routes, routeTable, keptOutside }: Pick<TunnelRoutes, 'routes' | 'routeTable' | 'keptOutside'>,
   { throwRoutes }: Pick<Actual, 'throwRoutes'>,
@@ -29,7 +32,7 @@ export function planOutside(
   return [...additions, ...surplus.map((address) => planRemoval(address, routeTable, 'no reason to stay outside'))];
 }
 
-/** Removes all such routes from a table. */
+/** Removes all throw routes from a table. */
 export function planThrowRemovals(
   table: string,
   { throwRoutes }: Pick<Actual, 'throwRoutes'>,

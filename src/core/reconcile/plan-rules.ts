@@ -11,8 +11,9 @@ import type { LinkCommand } from './step.ts';
 type PlannedRule = readonly [LinkCommand, Change];
 
 /**
- * Plans the policy rules to add, then to remove. They belong to the host, and to at most one
- * network. If this network neither needs them nor has a route in their table, they stay.
+ * Plans policy rules: additions, then removals. The rules serve at most one network of the host.
+ * They stay if this network neither needs them nor has a route in their table, because they are
+ * then another network's.
  */
 export function planRules({ rules }: Pick<Desired, 'rules'>, actual: Pick<Actual, 'routes' | 'rules'>): PlannedRule[] {
   if (rules.length === 0 && !holdsTunnel(actual)) return [];
@@ -58,7 +59,10 @@ function findTunnelRules(rules: readonly Rule[]): Rule[] {
   return findOurRules(rules).filter((rule) => !isOfPair(rule));
 }
 
-/** True if wg-quick's pair replaces ours: behind exceptions, before `main`, and without ours. */
+/**
+ * True if wg-quick's two rules can serve as ours: they come after the exceptions and before `main`,
+ * and our own two are absent.
+ */
 function isInPlace([tunnel, main]: RulePair, rules: readonly Rule[]): boolean {
   const ours = rules.some((rule) => sameRule(rule, tunnelRule)) && rules.some((rule) => sameRule(rule, mainRule));
   return !ours && main.priority > rulePriority.resolver && tunnel.priority < mainPriority;

@@ -27,7 +27,8 @@ export function plan(
   return [
     ...planForwardingOff(desired, actual),
     ...planCreation(desired, actual),
-    // Before the interface is up, because other hosts may forward into it from then on.
+    // Packet rules are loaded before the interface is up: from then on other hosts may forward into
+    // it.
     ...planFirewall(desired, actual),
     ...planDevice(desired, actual, { now, moved }),
     ...planSettings(desired, actual),

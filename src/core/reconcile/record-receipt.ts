@@ -6,8 +6,9 @@ import { isOfPair, isRouteTable } from '../routing/route-table.ts';
 import type { ConfigureLink, SetSysctl, Step } from './step.ts';
 
 /**
- * Returns the receipt after `steps`, with the values from before our first change. An abandoned
- * full tunnel leaves the receipt: another network may take it. Returns `receipt` if nothing is new.
+ * Returns the receipt as it is after `steps`, with the values from before cpn's first change. The
+ * rules of an abandoned full tunnel leave it, because another network may use them. Returns
+ * `receipt` itself if nothing is new.
  */
 export function recordSteps(receipt: Receipt, steps: readonly Step[], actual: Actual): Receipt {
   const made = steps.flatMap((step): OwnedResource[] => {
@@ -26,8 +27,8 @@ export function recordSteps(receipt: Receipt, steps: readonly Step[], actual: Ac
   const kept = receipt.filter((entry) => {
     if (entry.made === 'rules') return entry.table !== undefined || !isGivenUp;
     if (entry.made !== 'sysctl') return true;
-    // Only earlier versions turned on forwarding for all interfaces. A reboot turned it off:
-    // another tool turned it on again.
+    // Only earlier versions turned on forwarding for all interfaces. With its earlier value, as
+    // after a reboot, the entry is void: what another tool turns on later stays on.
     const isVoid = entry.key === allForwardingKey && actual.sysctls[entry.key] === entry.before;
     return !(reopened.has(entry.key) || isVoid);
   });

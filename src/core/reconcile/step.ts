@@ -8,8 +8,8 @@ import type { DesiredPeer } from '../wg-quick/parse.ts';
 import type { Change } from './change.ts';
 
 /**
- * One action on the host and its changes, in the order of the plan. At most one process, unless an
- * operating system needs two methods to create an interface.
+ * One action on the host, with the changes that it makes. It starts at most one process, unless the
+ * operating system has two ways to create an interface.
  */
 export type Step = (
   | CreateLink
@@ -18,13 +18,19 @@ export type Step = (
   | RenewPeers
   | ConfigureLink
   | SetSysctl
-  /** In one transaction. `now` is the service's time; without it, all deadlines are over. */
+  /**
+   * Loads the rules in one transaction. `now` is the service's time; without it, every peer with a
+   * deadline counts as expired.
+   */
   | { readonly do: 'set-firewall'; readonly firewall: Firewall; readonly now?: number }
   | { readonly do: 'remove-firewall'; readonly link: string }
-  /** Writes our block to the hosts file, in place of the present block. A host works without it. */
+  /** Replaces our block in the hosts file. The tunnel works without names. */
   | { readonly do: 'set-hosts'; readonly link: string; readonly block: string }
   | { readonly do: 'remove-hosts'; readonly link: string }
-  /** In a firewall program, for the listen port. If it fails, the tunnel works as before. */
+  /**
+   * Opens or closes the listen port in a firewall program. If that fails, the tunnel works as
+   * before.
+   */
   | { readonly do: 'open-port' | 'close-port'; readonly link: string; readonly at: OpenPort }
   | { readonly do: 'delete-link'; readonly link: string }
 ) & { readonly changes: readonly Change[] };
@@ -35,7 +41,7 @@ export interface CreateLink {
   readonly link: string;
 }
 
-/** Sets the given fields and peers. The rest of WireGuard's table stays. */
+/** Sets the given fields and peers of the device. Other fields and peers stay as they are. */
 export interface ConfigureDevice {
   readonly do: 'configure-device';
   readonly link: string;
@@ -81,8 +87,9 @@ export type LinkCommand =
   | { readonly add: 'address'; readonly address: InterfaceAddress }
   | { readonly remove: 'address'; readonly address: InterfaceAddress }
   /**
-   * In the main table with the usual metric, unless given. `replaces` is the metric of another
-   * link's route to replace. With `source`, it is the kernel's route for this address.
+   * Adds a route, by default in the main table with the usual metric. `replaces` is the metric of
+   * the route through another link that it replaces. With `source`, it is the route that the kernel
+   * adds with this address.
    */
   | {
       readonly add: 'route';
