@@ -65,7 +65,6 @@ interface PeerClientOptions extends ClientOptions {
 /**
  * The operations of a host on the service at `address`. Of the extensions of the public contract it
  * uses only these features. Throws InvalidValue for an address that nothing may be sent to.
- *
  */
 export function connectPeerService(
   address: ServiceAddress,

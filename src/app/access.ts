@@ -13,10 +13,7 @@ export interface PeerAccess {
   readonly token: Secret;
 }
 
-/**
- * Prefers the host's own token to a personal one; null without a token, or if the service sent no
- * network id.
- */
+/** Prefers the host's own token; null without a token, or if the service sent no network id. */
 export function accessOf({ membership }: Joined): PeerAccess | null {
   const { map, accessToken, personalToken } = membership;
   const token = accessToken ?? personalToken;
@@ -53,9 +50,8 @@ export function describeUnlisted(state: Joined): Problem {
 }
 
 /**
- * True if a service refuses a peer's own token with a 401 and its reason, because the peer was
- * removed or replaced, or if it states that the network was deleted. A 401 in another form may come
- * from a captive portal, and so may any 404.
+ * True if a 401 with a reason voids a peer's own token (peer removed or replaced), or if the
+ * network was deleted. Another 401, or any 404, may come from a captive portal.
  */
 export function isTokenVoid(error: unknown): boolean {
   if (!(error instanceof Refused)) return false;

@@ -8,7 +8,6 @@ import type { TunnelledResolver } from '../core/routing/nested-prefixes.ts';
 import type { TunnelConfig } from '../core/wg-quick/parse.ts';
 import type { Joined, State } from '../store/state/state.ts';
 
-/** The last evaluation of each network by this process, by interface. */
 export class EvaluationCache {
   readonly #last = new Map<string, PreviousEvaluation>();
 
@@ -33,7 +32,6 @@ export interface PreviousEvaluation {
   readonly settled: Device | null | undefined;
 }
 
-/** A network that this host joined before another one, and its wg-quick file. */
 export interface EarlierNetwork {
   readonly by: string;
   readonly config: TunnelConfig;
@@ -59,7 +57,6 @@ export interface ConstraintInputs {
   readonly routeTable?: string | null;
 }
 
-/** Another network of this host. */
 export interface OtherNetwork extends Pick<State, 'interface' | 'createdAt' | 'receipt'> {
   readonly isConnector: boolean;
   /** What it reaches outside a full tunnel of this network; empty without a full tunnel. */
@@ -88,7 +85,6 @@ export interface DesireInputs extends ConstraintInputs {
   readonly expired: readonly PeerId[];
 }
 
-/** The desired state of a network on this host. */
 export interface DesiredNetwork {
   /** False if the map does not list this host: it then reaches no peer, and keeps its key pair. */
   readonly listed: boolean;
@@ -97,15 +93,9 @@ export interface DesiredNetwork {
   readonly config: string;
   /** The prefixes that the tunnel takes, except a default route. */
   readonly taken: readonly Prefix[];
-  /**
-   * True if another program has a route for a part of these prefixes. An SSH session over it may be
-   * cut off by the tunnel.
-   */
+  /** True if another program routes a part of these: the tunnel may cut off an SSH session. */
   readonly isShared: boolean;
-  /**
-   * The resolvers of this host that are reached through accepted routes, also while these routes
-   * are missing.
-   */
+  /** Resolvers of this host behind accepted routes, also while these routes are missing. */
   readonly tunnelledResolvers: readonly TunnelledResolver[];
   /** Peers whose endpoint in the network differs from the one that was last applied. */
   readonly moved: ReadonlySet<PublicKey>;

@@ -16,10 +16,9 @@ export function withMembership(state: State, membership: Membership): Joined {
   return { ...joined, ...recast(joined, applyPins(membership.map, [], holderOf(joined))) };
 }
 
-/** Returns the state with other options. A new rule for pins applies immediately. */
+/** A new pin rule applies immediately. */
 export function withOptions(state: State, options: Options): State {
-  // Without names in the hosts file, no label is kept: this is how a user resets the labels of
-  // peers.
+  // Turning hosts-file names off drops all labels: this is how a user resets them.
   const changed: State = { ...state, options, labels: options.hosts ? state.labels : [] };
   if (!isJoined(changed) || options.pin === state.options.pin) return changed;
   const held = { map: changed.membership.map, pins: changed.pins };

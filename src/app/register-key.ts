@@ -35,7 +35,6 @@ export async function registerKey(
   throw new CannotRotate(link, `${service.url} does not take another key for a host that has joined`, rejoin);
 }
 
-/** The error for a host without a token for the control plane. */
 export function cannotQuery({ service, interface: link }: Joined): CannotRotate {
   return new CannotRotate(link, `${service.url} gave this host no token to do it with`, rejoin);
 }
@@ -43,8 +42,7 @@ export function cannotQuery({ service, interface: link }: Joined): CannotRotate 
 const rejoin = 'to have a new key, leave the network and join it again';
 
 /**
- * Returns the key under which the control plane lists this host. Null if it lists none of the
- * host's keys, or refuses the request.
+ * Returns the listed key of this host; null if none is listed, or the request is refused.
  *
  * @throws RotationPending if the control plane is unreachable now
  */

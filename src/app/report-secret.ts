@@ -9,12 +9,11 @@ import type { ServiceTools } from './tools.ts';
 /** Milliseconds. A later pass reports again. */
 const deadline = 10_000;
 
-/** The tag of this host's network secret; null for none. */
 export function ownTag({ networkSecret }: Pick<State, 'networkSecret'>): string | null {
   return networkSecret && tagOf(networkSecret);
 }
 
-/** True if the newest map lists this host with another tag than that of its network secret. */
+/** True if the newest map has another tag than that of this host's network secret. */
 export function isMisreported(state: Joined): boolean {
   const { map } = state.membership;
   const self = findOwnPeer(map, state);
@@ -22,11 +21,10 @@ export function isMisreported(state: Joined): boolean {
 }
 
 /**
- * Reports the tag of this host's network secret to the control plane, if its newest map lacks it.
- * Sends nothing without a token.
+ * Reports the tag of the network secret if the newest map lacks it, and this host has a token.
  *
  * @returns why it failed; `unknown` if the service has no such operation, and null if it lists the
- *   tag
+ * tag
  */
 export async function reportSecret(tools: ServiceTools, state: Joined): Promise<CpnError | 'unknown' | null> {
   const access = accessOf(state);

@@ -2,16 +2,11 @@ import { CpnError } from '../core/errors/index.ts';
 import { parseConfig, type TunnelConfig } from '../core/wg-quick/parse.ts';
 import type { HostStore } from '../store/store.ts';
 
-/**
- * The last parsed wg-quick file of each interface. A file of 10,000 peers is read at every pass,
- * and rarely changes.
- */
+/** The parsed wg-quick files. A file of 10,000 peers is read at every pass, and rarely changes. */
 export class SavedConfigs {
   readonly #known = new Map<string, { readonly text: string; readonly config: TunnelConfig | null }>();
 
-  /**
-   * Reads the wg-quick file of an interface; null without a file, or if it is not in cpn's format.
-   */
+  /** Reads an interface's wg-quick file; null without one, or if it is not in cpn's format. */
   async read(store: Pick<HostStore, 'readConfig'>, link: string): Promise<TunnelConfig | null> {
     return this.parse(link, await store.readConfig(link));
   }

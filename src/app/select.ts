@@ -4,18 +4,15 @@ import type { Joined, State } from '../store/state/state.ts';
 import type { HostStore, StoredNetworks } from '../store/store.ts';
 import type { StateTools } from './tools.ts';
 
-/**
- * The networks of a command. The caller reports unreadable ones after it has processed the others.
- */
+/** A command's networks. The caller reports unreadable ones after it processed the others. */
 export interface SelectedNetworks<S extends State = State> {
   readonly states: readonly S[];
   readonly unreadable: StoredNetworks['unreadable'];
 }
 
 /**
- * Returns the network that `network` names: an interface, else a unique id or name; all networks
- * without a name. A member or a control plane chooses ids and names; this host chooses its
- * interfaces.
+ * Returns the network that `network` names: an interface, else a unique id or name; all without a
+ * name. Members and control planes choose ids and names; this host chooses its interfaces.
  *
  * @throws NotJoined if this host has not joined the named network
  * @throws WrongUsage if an id or name matches several networks
@@ -37,12 +34,11 @@ export async function selectStates(store: HostStore, network: string | undefined
 }
 
 /**
- * Like {@link selectStates}, for a command that destroys or interrupts: without a name it selects
- * the only network.
+ * Like {@link selectStates}, for a command that destroys or interrupts: no name means the only one.
  *
  * @param all true for every network
  * @throws WrongUsage if no name is given, and this host has joined several networks; or if both are
- *   given
+ * given
  */
 export async function selectMeant(
   store: HostStore,
@@ -72,9 +68,7 @@ export function describeState({ interface: link, membership, service }: State): 
   return `${link} (${network}, ${service.url})`;
 }
 
-/**
- * Like {@link selectStates}, without networks whose join is incomplete, with a warning for each.
- */
+/** Like {@link selectStates}, without incomplete joins, with a warning for each. */
 export async function selectJoined(tools: StateTools, network: string | undefined): Promise<SelectedNetworks<Joined>> {
   const { states, unreadable } = await selectStates(tools.store, network);
   for (const { interface: link } of states.filter((state) => !isJoined(state))) {
@@ -85,7 +79,6 @@ export async function selectJoined(tools: StateTools, network: string | undefine
   return { states: states.filter(isJoined), unreadable };
 }
 
-/** Throws the error of the first unreadable state, if there is one. */
 export function refuseUnreadable(unreadable: StoredNetworks['unreadable']): void {
   for (const { error } of unreadable) throw error;
 }

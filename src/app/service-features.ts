@@ -4,10 +4,7 @@ import { type Feature, sameFeatures } from '../core/map/features.ts';
 import type { State } from '../store/state/state.ts';
 import type { ConnectOptions, KnownService, ServiceTools, Tools } from './tools.ts';
 
-/**
- * Reads the features that a service describes. If that fails, returns the features that were last
- * read. A service without a description has none.
- */
+/** Reads a service's features; the last ones if that fails; none without a description. */
 export async function readFeatures(
   tools: Pick<Tools, 'describe' | 'log'>,
   { service, features }: KnownService,
@@ -21,7 +18,7 @@ export async function readFeatures(
   }
 }
 
-/** Saves the features of a network's service if they changed. Returns whether they did. */
+/** Saves a service's features. Returns whether they changed. */
 export async function saveFeatures(
   tools: Pick<Tools, 'store'>,
   link: string,
@@ -63,7 +60,6 @@ export async function withExtensions<T>(
   }
 }
 
-/** A service without a description has no features. */
 async function readFirst(tools: Pick<Tools, 'describe'>, { service }: KnownService): Promise<readonly Feature[]> {
   try {
     return (await tools.describe(service, null))?.features ?? [];

@@ -14,15 +14,9 @@ export interface Tools {
   readonly store: HostStore;
   readonly evaluations: EvaluationCache;
   readonly savedConfigs: SavedConfigs;
-  /**
-   * Creates a client of a service, which uses only the public contract and the described
-   * extensions.
-   */
+  /** Creates a client that uses only the public contract and the described extensions. */
   connect(known: KnownService, patience?: ConnectOptions): Promise<PeerService>;
-  /**
-   * Reads the description of a service; null if it is unchanged since the ETag `known`. Ends soon,
-   * with a result or an error.
-   */
+  /** Reads a service's description; null if unchanged since the ETag `known`. Ends soon. */
   describe(address: ServiceAddress, known: string | null, signal?: AbortSignal): Promise<ServiceDescription | null>;
   /**
    * Finds the user whose program listens at a loopback address without TLS; null for other
@@ -31,7 +25,7 @@ export interface Tools {
    * @param before the recorded user
    */
   findListeningUser(address: ServiceAddress, before?: number): Promise<ListeningUser | null>;
-  /** The wall clock, which users and other programs may set. */
+  /** The wall clock, which users and programs may set. */
   now(): Date;
   /** Seconds since this host was started, including time asleep. */
   uptime(): number;
@@ -40,23 +34,17 @@ export interface Tools {
   /** Ends early, without an error, if `signal` aborts. */
   sleep(milliseconds: number, signal?: AbortSignal): Promise<unknown>;
   random(bytes: number): Uint8Array;
-  /**
-   * Runs work that can be rolled back. A signal to end this process does not end it meanwhile, and
-   * aborts `interrupted` with {@link Interrupted}.
-   */
+  /** Runs revertible work: a signal only aborts `interrupted` ({@link Interrupted}). */
   deferSignals<T>(work: (interrupted: AbortSignal) => Promise<T>): Promise<T>;
   readonly log: Log;
   readonly meter: Meter;
-  /**
-   * Reports the step in progress to the user, and how the step before ended; `open` if it had no
-   * result.
-   */
+  /** Shows the user the step in progress, and the end of the one before; `open`: no result. */
   progress(step: string, before?: 'done' | 'open'): void;
   /** Reports an unexpected result to the user that is no failure. */
   warn(text: string): void;
 }
 
-/** For functions that read the saved states, and warn of what they skip. */
+/** For functions that read the saved states, and warn of skipped ones. */
 export type StateTools = Pick<Tools, 'store' | 'warn'>;
 
 /** For functions that observe or change the host, and keep the state of a network. */
@@ -65,10 +53,7 @@ export type HostTools = Pick<Tools, 'host' | 'store'>;
 /** For functions that call the control plane, and keep its description. */
 export type ServiceTools = Pick<Tools, 'store' | 'connect' | 'describe' | 'log'>;
 
-/**
- * A service, and the features of its description when that was last read; null until then. A state
- * is one.
- */
+/** A service, and the features of its last-read description, or null. A state is one. */
 export interface KnownService {
   readonly service: ServiceAddress;
   readonly features: readonly Feature[] | null;
@@ -80,11 +65,9 @@ export interface KnownService {
 
 /** The limits of a call to the control plane. */
 export interface ConnectOptions {
-  /** Milliseconds within which it ends, with a result or an error; 30 s by default. */
+  /** Milliseconds until it ends; 30 s by default. */
   readonly deadlineMs?: number;
-  /**
-   * The number of attempts. A caller that retries anyway needs few: it learns of an outage sooner.
-   */
+  /** A caller that retries anyway needs few attempts: it detects an outage sooner. */
   readonly attempts?: number;
   /**
    * `leave`: a successful call leaves its new connection to the next call. `keep`: it uses the
@@ -122,7 +105,7 @@ export interface Meter {
   changed(link: string, changes: readonly Change[], isDrift: boolean): void;
   /** Routes, or the relaying of the network's range, moved from one connector to another. */
   failedOver(link: string): void;
-  /** A call to the control plane failed after all its retries, with an error of that name. */
+  /** A call to the control plane failed after all retries; `error` is the error's name. */
   callFailed(link: string, operation: string, error: string): void;
 }
 

@@ -4,10 +4,7 @@ import { type Finding, noteFinding, okFinding, problemFinding } from '../../core
 import { isJoined } from '../select.ts';
 import type { DoctorInputs, DoctorTools, HostCheck } from './examination.ts';
 
-/**
- * What of the operating system is there and allowed, and what this host keeps: where, how safely,
- * and who looks after it.
- */
+/** Checks of the system (tools, kernel, privileges, managers, disk), our files, and the daemon. */
 export const hostChecks: readonly HostCheck[] = [
   {
     subject: 'tools',
@@ -60,7 +57,7 @@ async function examineFiles({ inspector, folders, store }: DoctorTools, { states
   return findings.filter((finding) => finding !== null);
 }
 
-/** The networks that were left while their control planes were unreachable. */
+/** Reports networks that were left while their control planes were unreachable. */
 async function examineFormer({ store }: DoctorTools): Promise<Finding[]> {
   const { memberships } = await store.readFormer();
   return memberships.map(({ interface: link, network, peer }) => {

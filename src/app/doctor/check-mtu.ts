@@ -17,13 +17,9 @@ import { measurePath } from '../reconcile/measure-path.ts';
 import { secondsNow } from '../tools.ts';
 import type { DoctorTools, NetworkCheck } from './examination.ts';
 
-/** Peers that are tried, where there are many. */
 const mostPeers = 8;
 
-/**
- * Tries out packets of full size: to the peers that were heard lately, through the tunnel and
- * outside of it.
- */
+/** Sends packets of full size to recently active peers, through the tunnel and outside it. */
 export const mtuChecks: readonly NetworkCheck[] = [{ subject: 'mtu', examine: examineMtu }];
 
 async function examineMtu(tools: DoctorTools, { state, desired, actual }: Evaluation): Promise<Finding[]> {
@@ -53,7 +49,7 @@ async function examineMtu(tools: DoctorTools, { state, desired, actual }: Evalua
     const through = peer && (await tryOut(peer.address, `${peer.name} (${peer.address})`, link.mtu));
     const outerOverhead =
       familyOf(endpoint?.host ?? peer?.address ?? ('0.0.0.0' as Address)) === 4 ? overhead : overheadV6;
-    // With the mark of WireGuard's own packets, because a full tunnel carries all others.
+    // WireGuard's own mark: a full tunnel carries all packets without it.
     const outside = endpoint && (await tryOut(endpoint.host, endpoint.host, link.mtu + outerOverhead, device.fwmark));
     return [
       ...(through ? [checkTunnelEchoes(through, link.name, isAdaptive)] : []),

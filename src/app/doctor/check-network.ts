@@ -26,7 +26,7 @@ import { readReturnPaths } from '../reconcile/return-paths.ts';
 import { secondsNow, type Tools } from '../tools.ts';
 import type { NetworkCheck } from './examination.ts';
 
-/** A network on this host, without a word from anybody else. */
+/** The checks of a network that need only this host. */
 export const networkChecks: readonly NetworkCheck[] = [
   {
     subject: 'ports',
@@ -70,10 +70,7 @@ export const networkChecks: readonly NetworkCheck[] = [
   { subject: 'key', examine: async (_, { state }) => examineKey(state) },
 ];
 
-/**
- * Stands for all clients outside: no route but a default one leads there (the anycast range of RFC
- * 7526, which is out of use).
- */
+/** Stands for all clients outside: only a default route leads there (RFC 7526, out of use). */
 const anyClient = parseAddress('192.88.99.1');
 
 function sceneOf({ state, desired, actual }: Evaluation): MappedNetwork {
@@ -81,7 +78,7 @@ function sceneOf({ state, desired, actual }: Evaluation): MappedNetwork {
   return { map: state.membership.map, self, enabled: state.enabled, desired, actual };
 }
 
-/** What fails `cpn status --check` is a problem here too, and so both agree. */
+/** Reports what `cpn status --check` fails on, so that both agree. */
 async function examineProblems(
   tools: Pick<Tools, 'host' | 'store' | 'now'>,
   evaluation: Evaluation,
@@ -129,7 +126,7 @@ async function examineEndpoints({ host }: Pick<Tools, 'host'>, evaluation: Evalu
 }
 
 function examineKey(state: Evaluation['state']): Finding[] {
-  // A change that is under way is among the notes of the status.
+  // The problems of the status include a rotation in progress.
   if (state.rotation !== null) return [];
   const found = `is in use since ${state.keySince}; no rotation is in progress`;
   return [okFinding('key', `the key of ${state.interface}`, found)];

@@ -16,13 +16,10 @@ import { locateApi, namesOf, resolveDeadline } from '../reconcile/resolve-names.
 import { secondsNow } from '../tools.ts';
 import type { DoctorTools, NetworkCheck } from './examination.ts';
 
-/** Milliseconds. A person waits for it. */
+/** Milliseconds that a user waits at most. */
 const deadline = 5_000;
 
-/**
- * The way to the control plane, and what it and the resolver say; without them all else is examined
- * all the same.
- */
+/** The path to the control plane, its answers, and the resolver. Other checks run without them. */
 export const serviceChecks: readonly NetworkCheck[] = [
   { subject: 'daemon', examine: (tools, { state }) => examineSync(tools, state) },
   { subject: 'api', examine: (tools, { state }) => examineService(tools, state) },
@@ -41,7 +38,6 @@ async function examineSync(tools: DoctorTools, state: Joined): Promise<Finding[]
   return checkSync(state.interface, { ...sync, daemonFailure: daemon?.alive ? daemonFailure : null });
 }
 
-/** The CAs of `--ca-file`. */
 function examineAuthorities(tools: DoctorTools, { interface: link, service }: Joined): Finding[] {
   return checkAuthorities(link, readAuthorities(service.authorities ?? []), secondsNow(tools));
 }
@@ -89,10 +85,7 @@ const unseenListener =
   'is not checked: no socket of this network namespace listens there, so the user of its program is not visible';
 const httpsRemedy = 'https, or a Unix socket: cpn control-plane serve --listen unix:PATH';
 
-/**
- * The saved proxy, by which this host reaches the control plane; where none is saved, one that the
- * environment names and that is not used.
- */
+/** Reports the saved proxy, or else one that the environment names and cpn does not use. */
 function examineProxy(tools: DoctorTools, { interface: link, service }: Joined): Finding[] {
   const checked = `the proxy of ${link}`;
   const proxy = proxyOf(service);
@@ -135,10 +128,10 @@ async function examineToken(tools: DoctorTools, state: Joined): Promise<Finding[
     return [okFinding('api', checked, 'is valid')];
   } catch (error) {
     if (!(error instanceof CpnError) || error instanceof Intercepted) throw error;
-    // That the network was deleted is a problem already, with its remedy.
+    // The problems already include the deletion, with its remedy.
     if (error instanceof Refused && [404, 410].includes(error.status) && state.deletion !== undefined)
       return [noteFinding('api', checked, 'is refused because the network was deleted')];
-    // The remedy of a 403 names who lets the host back in: a suspended host needs no new key.
+    // A suspended host needs no new key: the remedy of the 403 names who can resume it.
     if (error instanceof Refused && error.status === 403 && error.remedy !== null)
       return [problemFinding('api', checked, error.problem, error.remedy)];
     const remedy =

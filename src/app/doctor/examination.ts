@@ -15,23 +15,18 @@ export interface DoctorTools extends Tools {
   readonly folders: Folders;
   /** Reads the clock of the service. @throws Unreachable */
   probeService(address: ServiceAddress, deadlineMs: number, resolved: Resolved): Promise<ServiceProbe>;
-  /**
-   * The proxy that this process's environment names for a service; null for none.
-   *
-   * @throws InvalidValue
-   */
+  /** The proxy in this process's environment, or null. @throws InvalidValue */
   environmentProxy(service: ServiceAddress): HttpProxy | null;
 }
 
-/** A network of this host, and its evaluation. */
 export interface ExaminedNetwork {
   readonly state: Joined;
   readonly evaluation: Evaluation | CpnError;
 }
 
-/** What is known before any check begins. */
+/** The inputs of all checks. */
 export interface DoctorInputs {
-  /** The networks that are examined, of which some may not have been joined to the end. */
+  /** Including incomplete joins. */
   readonly states: readonly State[];
   readonly unreadable: StoredNetworks['unreadable'];
   /** Why the list of networks cannot be read. */
@@ -39,14 +34,14 @@ export interface DoctorInputs {
   readonly networks: readonly ExaminedNetwork[];
 }
 
-/** A check of the host as a whole: looks, and has core/doctor judge. */
+/** A check of the host as a whole. It collects facts; core/doctor evaluates them. */
 export interface HostCheck {
-  /** What is said to be looked at where the look itself fails. */
+  /** The subject of the finding when the check itself fails. */
   readonly subject: FindingSubject;
   examine(tools: DoctorTools, inputs: DoctorInputs): Promise<readonly Finding[]>;
 }
 
-/** A check of one network that could be looked at. */
+/** A check of one network that could be evaluated. */
 export interface NetworkCheck {
   readonly subject: FindingSubject;
   examine(tools: DoctorTools, evaluation: Evaluation): Promise<readonly Finding[]>;

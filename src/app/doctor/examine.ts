@@ -8,19 +8,17 @@ import { networkChecks } from './check-network.ts';
 import { serviceChecks } from './check-service.ts';
 import type { DoctorInputs, DoctorTools, ExaminedNetwork } from './examination.ts';
 
-/**
- * A finding, and the interface of the network that it is about; null where it is about the host.
- */
+/** A finding, and the interface of its network; null for a finding about the host. */
 export interface Diagnosis extends Finding {
   readonly interface: string | null;
 }
 
 /**
- * Examines this host and its networks: everything at once, in the order of `subjects`. It changes
- * nothing. A check that fails is a finding too, so that the result is useful without privileges,
- * without a network and without a control plane.
+ * Runs all checks of this host and its networks concurrently; orders the findings by `subjects`.
+ * Changes nothing. A failed check is a finding too: the result is useful without privileges,
+ * network or control plane.
  *
- * @throws NotJoined when `network` names none of this host's
+ * @throws NotJoined if `network` names no network of this host
  */
 export async function examine(tools: DoctorTools, network?: string): Promise<Diagnosis[]> {
   const inputs = await readInputs(tools, network);
@@ -50,7 +48,7 @@ async function readInputs(tools: DoctorTools, network: string | undefined): Prom
   return { states, unreadable, failure, networks: await Promise.all(cases) };
 }
 
-/** Who may not read the states is examined as a host without any. */
+/** If the states cannot be read, the host is examined as if it had none. */
 async function select(tools: DoctorTools, network: string | undefined): Promise<Omit<DoctorInputs, 'networks'>> {
   try {
     return { ...(await selectStates(tools.store, network)), failure: null };
@@ -75,7 +73,7 @@ async function guarded(
   }
 }
 
-/** Messages of the catalogue end with what to do next. */
+/** Errors end with "; " and their remedy. */
 function splitRemedy(message: string): [string, string] {
   const at = message.lastIndexOf('; ');
   return at < 0 ? [message, 'correct that, and try again'] : [message.slice(0, at), message.slice(at + 2)];

@@ -30,12 +30,10 @@ export async function awaitIdle(tools: Tools, state: Joined, timeout: number): P
   return [];
 }
 
-/** True if the interface exists. */
 export async function isUp(tools: Pick<Tools, 'host' | 'monotonic'>, state: Joined): Promise<boolean> {
   return (await observePeers(tools, state)) !== null;
 }
 
-/** Describes which peers send how much, as part of a sentence. */
 export function describeInflow(inflow: readonly Inflow[], { interface: link, membership }: Joined): string {
   const names = new Map(membership.map.peers.map(({ publicKey, name }) => [publicKey, printable(name)]));
   const total = inflow.reduce((sum, { rate }) => sum + rate, 0);
@@ -44,7 +42,6 @@ export function describeInflow(inflow: readonly Inflow[], { interface: link, mem
   return `${link} still receives ${(total / 1000).toFixed(1)} kB/s, from ${first.join(', ')}${more}`;
 }
 
-/** Null without an interface. */
 async function observePeers(tools: Pick<Tools, 'host' | 'monotonic'>, state: Joined) {
   const device = await tools.host.device(state.interface);
   return device && { peers: device.peers, at: tools.monotonic() };

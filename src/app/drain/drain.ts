@@ -16,14 +16,13 @@ import { isJoined, selectJoined } from '../select.ts';
 import type { StateTools, Tools } from '../tools.ts';
 import { awaitIdle, describeInflow, isUp } from './await-idle.ts';
 
-/** The result of draining a connector, or of undoing that. */
 export interface DrainReport {
   readonly interface: string;
   /** The routes that are now out of service. */
   readonly withdrawn: readonly Prefix[];
   /** Why routes are still out of service after undoing a drain; empty if none are. */
   readonly reasons: readonly string[];
-  /** True if no peer sends through it any more; null without a wait for that. */
+  /** True if no peer sends through it any more; null if the drain did not wait. */
   readonly idle: boolean | null;
   /** The peers that still send, and how much. */
   readonly traffic: string | null;
@@ -38,14 +37,12 @@ export interface DrainReport {
 export interface LastConnector extends Unserved {
   readonly interface: string;
   readonly network: string;
-  /** The names of the devices that dial only this host. */
   readonly dialling: readonly string[];
 }
 
 /**
- * Finds the networks in which no other connector takes over from this host. It changes nothing.
- * Devices that dial only this host continue to use it while it is out of service, and lose the
- * network with the interface.
+ * Finds the networks in which no other connector takes over from this host. Devices that dial only
+ * this host use it while it is out of service, and lose the network with the interface.
  *
  * @param down true if the interface is taken down
  * @throws WrongUsage as {@link drainNetworks} does
@@ -103,10 +100,9 @@ export async function drainNetworks(
 }
 
 /**
- * Puts drained connectors back into service, and evaluates the paths to their LANs as if for the
- * first time. A default route is sufficient if a route was out of service because its more specific
- * path was gone. A path that is back need not settle. If the report to the control plane fails, a
- * pass of the daemon, or `reconcile`, repeats it.
+ * Puts drained connectors back into service, and evaluates the paths to their LANs again: without
+ * settling, and a default route is sufficient for a route whose specific path was gone. If the
+ * report to the control plane fails, the daemon or `reconcile` repeats it.
  *
  * @throws WrongUsage if there is no connector, or if it is down
  */
@@ -117,8 +113,7 @@ export async function undoDrain(tools: Tools, network: string | undefined): Prom
     throw new WrongUsage(`${down.interface} is down; "cpn up ${down.interface}" brings it up, and back into service`);
   const reports: DrainReport[] = [...failed];
   for (const state of states) {
-    // Before it counts as serving: a pass of the daemon in between must not report a path that is
-    // only settling as gone.
+    // First: otherwise a pass of the daemon reports a path that is only settling as gone.
     await renewLanRoutes(tools, state);
     await setDrained(tools, state.interface, false);
     const known = await tools.store.readNotes(state.interface);
@@ -176,10 +171,7 @@ async function selectConnectors(tools: StateTools, network: string | undefined) 
   return { states: connectors, failed };
 }
 
-/**
- * Withdraws all its routes. What cannot be withdrawn at the control plane also stays in service
- * here.
- */
+/** Withdraws all its routes. If the control plane refuses that, they stay in service here too. */
 async function takeOutOfService(tools: Tools, state: Joined): Promise<CpnError | null> {
   const { interface: link, service } = state;
   if (accessOf(state) === null) throw new CannotWithdraw(service.url, 'it gave this host no token to do it with');

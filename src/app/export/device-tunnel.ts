@@ -24,7 +24,6 @@ import type { TunnelConfig } from '../../core/wg-quick/parse.ts';
 import { resolveDeadline } from '../reconcile/resolve-names.ts';
 import type { Tools } from '../tools.ts';
 
-/** The tunnel of a device, and the routes that it does not accept. */
 export interface DeviceTunnel {
   readonly config: TunnelConfig;
   readonly refused: readonly { readonly prefix: Prefix; readonly reason: string }[];
@@ -32,7 +31,6 @@ export interface DeviceTunnel {
   readonly profile: ConnectorProfile | null;
 }
 
-/** The inputs of a device's tunnel. */
 export interface DevicePlan {
   readonly map: NetworkMap;
   readonly resolved: Resolved;
@@ -50,9 +48,7 @@ export function desireDevice(plan: DevicePlan): DeviceTunnel {
   return plan.connector === null ? desireAll(plan) : desireConnector(plan, plan.connector);
 }
 
-/**
- * The address of a device always has length 32: AllowedIPs lead into the tunnel on every system.
- */
+/** A device always has a /32: on every system, AllowedIPs lead into the tunnel. */
 const ownLength = 32;
 
 function desireConnector(plan: DevicePlan, id: PeerId): DeviceTunnel {
@@ -153,10 +149,7 @@ export function toMap({ id, name, private_cidr, routes, peers }: Network): Netwo
   };
 }
 
-/**
- * Resolves the endpoints that are names. The file has addresses, because the device may not resolve
- * names like this host.
- */
+/** Resolves endpoints to addresses, because the device may not resolve names like this host. */
 export async function resolveEndpoints(tools: Pick<Tools, 'host' | 'warn'>, peers: readonly Peer[]): Promise<Resolved> {
   const names = new Set(peers.flatMap(({ endpoint }) => (endpoint && !isLiteral(endpoint) ? endpoint.host : [])));
   const entries = await Promise.all(

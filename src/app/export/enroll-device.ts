@@ -23,7 +23,7 @@ export interface DeviceRequest {
   readonly options: Options;
   /** The secret of the network's hosts, without which none of them answers; null for none. */
   readonly networkSecret: Secret | null;
-  /** The only connector that the device dials; null to dial all peers with an endpoint. */
+  /** The only connector that the device dials; null for all peers with an endpoint. */
   readonly connector: Network['peers'][number] | null;
 }
 
@@ -34,12 +34,8 @@ export interface EnrolledDevice extends DeviceTunnel {
   readonly range: Prefix;
 }
 
-/** The destination of a device. */
 export interface DeviceDelivery {
-  /**
-   * Throws if a device could not be handed over. The draft has the maximum size of the device, and
-   * is not enrolled.
-   */
+  /** Throws if a device cannot be handed over. `draft` has the maximum size, and no enrolment. */
   check(draft: EnrolledDevice): Promise<void>;
   handOver(device: EnrolledDevice): Promise<void>;
 }
@@ -109,7 +105,6 @@ async function enroll(tools: Tools, request: DeviceRequest, { publicKey }: KeyPa
   }
 }
 
-/** Removes the peer of an enrolment whose reply was lost, if there is one. */
 async function removeUnknown(tools: Pick<Tools, 'warn'>, request: DeviceRequest, publicKey: string): Promise<void> {
   const { admin, network, name } = request;
   try {

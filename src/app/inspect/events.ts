@@ -3,7 +3,6 @@ import { Unreachable } from '../../core/errors/index.ts';
 import type { Id } from '../../core/map/model.ts';
 import { backoffDelay } from '../../core/util/backoff.ts';
 
-/** The number of events in one reply. */
 const pageSize = 1000;
 /** Proxies such as nginx close a connection after 60 s of silence. */
 const waitSeconds = 50;
@@ -21,10 +20,7 @@ interface WantedEvents {
   readonly types: readonly string[];
 }
 
-/**
- * Reads up to `limit` events, oldest first: the newest ones, or the first ones after `after`, even
- * if the history has none as new.
- */
+/** Reads up to `limit` events, oldest first: the newest, or the first after `after`. */
 export async function readEvents(
   service: Service,
   network: Id,
@@ -47,10 +43,7 @@ export async function readEvents(
   }
 }
 
-/**
- * Returns the newest event of a network if it is older than the id `after`, which then is not in
- * its history; else null.
- */
+/** Returns the newest event if it is older than `after`, which is then unknown; else null. */
 export async function findOlderNewest(service: Service, network: Id, after: number): Promise<Event | null> {
   const newest = (await service.readEvents(network, { limit: 1 })).events.at(-1);
   return typeof newest?.id === 'number' && newest.id < after ? newest : null;
@@ -91,18 +84,14 @@ interface EventCursor extends Patience {
   readonly signal: AbortSignal;
 }
 
-/**
- * Yields each event after the last one, once, immediately. It continues while the service is
- * unreachable. It ends with the signal, by the error that the signal causes.
- */
+/** Yields each event after the last one, once, also across outages. Ends by the signal's error. */
 export async function* followEvents(service: Service, network: Id, following: EventCursor): AsyncGenerator<Event> {
   const { signal, sleep } = following;
   const wait = { seconds: waitSeconds, signal };
   for (let { id: after, at = '' } = following.last; ; ) {
     const page = { after, limit: pageSize, wait };
     const { events, waited } = await withPatience(() => service.readEvents(network, page), following);
-    // A database that was restored from a backup has no event as new: the service replies with its
-    // newest ones.
+    // After a restore no event is as new; the service then replies with its newest ones.
     const isRestored = !events.every(({ id }) => isAfter(id, page.after));
     const fresh = isRestored ? events.filter((event) => event.at > at) : events;
     yield* fresh;

@@ -28,7 +28,6 @@ export interface Explanation extends FoundAddress {
   /** Null, like `interface`, for an address outside every network of this host. */
   readonly network: { readonly id: Id | null; readonly name: string } | null;
   readonly interface: string | null;
-  /** In the order along the path. */
   readonly checks: readonly Check[];
   /** The first check that stops the packet. */
   readonly stop: Check | null;
@@ -65,10 +64,7 @@ export async function explainAddress(tools: Tools, text: string): Promise<Explan
   };
 }
 
-/**
- * Returns the networks of this host, in order of precedence. A network that cannot be evaluated
- * hides no other.
- */
+/** Orders the networks by precedence. A network that cannot be evaluated hides no other. */
 async function evaluateAll(tools: Tools, states: readonly Joined[]): Promise<NetworkOnHost[]> {
   const results = await Promise.allSettled(states.map((state) => readView(tools, state)));
   const failures = results.flatMap((each) => (each.status === 'rejected' ? [each.reason] : []));
@@ -141,10 +137,7 @@ async function checkOtherPath(
   return explainOther(address, views, there, answers);
 }
 
-/**
- * Returns what other programs drop on these paths. Null if their rules cannot be read; the rest is
- * still explained.
- */
+/** Finds drops by other programs; null, without an error, if their rules cannot be read. */
 async function readDrops(tools: Pick<Tools, 'host'>, link: string, paths: PacketPaths): Promise<ForeignDrops | null> {
   const { host } = tools;
   if (paths.forward.length + paths.inbound.length === 0) return { forward: [], inbound: null };

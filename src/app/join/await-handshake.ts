@@ -3,10 +3,7 @@ import { ownKeys } from '../../core/map/own-peer.ts';
 import type { Joined } from '../../store/state/state.ts';
 import type { Tools } from '../tools.ts';
 
-/**
- * Milliseconds. WireGuard repeats an unanswered handshake after 5 s (REKEY_TIMEOUT): this allows
- * two attempts.
- */
+/** Milliseconds for two attempts: WireGuard repeats a handshake after 5 s (REKEY_TIMEOUT). */
 const defaultTimeout = 7_000;
 const pause = 250;
 const mostNamed = 3;
@@ -14,14 +11,10 @@ const mostNamed = 3;
 export interface HandshakeResult {
   /** True if a peer answered; null if no peer has an endpoint. */
   readonly handshake: boolean | null;
-  /** The first peer that answered. */
   readonly answered: Peer | null;
 }
 
-/**
- * Waits for a first handshake. Without one, the join still succeeds: the peers may not have
- * received the new map yet.
- */
+/** Without a handshake the join still succeeds: peers may not have received the new map yet. */
 export async function awaitHandshake(
   tools: Pick<Tools, 'host' | 'sleep' | 'progress'>,
   state: Joined,

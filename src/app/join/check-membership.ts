@@ -10,10 +10,9 @@ import type { Tools } from '../tools.ts';
 const deadline = 10_000;
 
 /**
- * Returns the network that this host has joined through a control plane, on the given interface if
- * any; else null. A network whose control plane refuses this host does not count: the host was
- * removed, or the network was deleted. The enrolment key does not count either: provisioning
- * creates a new key for each run.
+ * Returns the network that this host joined through a control plane, on the given interface if any.
+ * One whose control plane refuses this host (removed, or network deleted) does not count. The key
+ * is not compared: provisioning creates a new one for each run.
  */
 export async function findJoined(
   { store }: Pick<Tools, 'store'>,
@@ -29,10 +28,7 @@ export async function findJoined(
   return null;
 }
 
-/**
- * True if the service no longer lists this host in a network that it joined. False also if it is
- * unreachable.
- */
+/** True if the service no longer lists this host in its network; false if it is unreachable. */
 export async function isRemoved(tools: Pick<Tools, 'connect'>, state: Joined): Promise<boolean> {
   const access = accessOf(state);
   if (access === null) return false;
@@ -42,15 +38,13 @@ export async function isRemoved(tools: Pick<Tools, 'connect'>, state: Joined): P
     return map !== null && findOwnPeer(map, state) === undefined;
   } catch (error) {
     if (!(error instanceof CpnError)) throw error;
-    // The host's own token is void with the peer. A refused personal token proves nothing about the
-    // peer.
+    // The host's own token is void with the peer. A personal token proves nothing about the peer.
     return isRefused(error) && state.membership.accessToken !== null;
   }
 }
 
 /**
- * Requests the network before a join is repeated. If the control plane is unreachable, the join
- * continues with the state on disk.
+ * Requests the network before a repeated join. An unreachable control plane does not stop the join.
  *
  * @throws Refused if the control plane refuses the host's token, or has suspended the host
  */

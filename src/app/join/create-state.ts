@@ -37,8 +37,7 @@ export async function createState(tools: Tools, request: JoinRequest, states: re
     rotation: null,
     networkSecret,
     service,
-    // Without a readable description, the features read earlier decide whether a request can be
-    // proved and repeated.
+    // If it is unreadable, earlier features show whether a request can be proved and repeated.
     features: states.find((other) => other.service.url === service.url && other.features !== null)?.features ?? null,
     perhapsEnrolled: false,
     enrollment: { idempotencyKey, tokenHash: hashToken(request), name, type, endpoint },
@@ -64,10 +63,7 @@ export async function createState(tools: Tools, request: JoinRequest, states: re
 /** More tunnels than this on one host are a mistake. */
 const mostInterfaces = 1000;
 
-/**
- * Returns the interface for a new network: the requested one if it is free, else the first free
- * `cpnN`.
- */
+/** Returns the requested interface if it is free; without a request, the first free `cpnN`. */
 async function chooseInterface(tools: HostTools, wanted: string | null, states: readonly State[]): Promise<string> {
   const links = await tools.host.links();
   const ours = new Set(states.map((state) => state.interface));

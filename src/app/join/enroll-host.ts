@@ -17,10 +17,7 @@ import { describePossibleMove, findOtherNetworks } from './moved-networks.ts';
 import { findRejoinable, rejoinLeft, rejoinRemoved } from './rejoin.ts';
 import { describeExisting, type EnrolledNetwork, resolveConflicts } from './resolve-conflicts.ts';
 
-/**
- * Enrols a host with the key of its request, and saves the membership. If that fails, new keys that
- * are certainly not enrolled are deleted.
- */
+/** Enrols a host and saves the membership. Deletes new keys that are certainly not enrolled. */
 export async function enrollHost(
   tools: Tools,
   pending: State,
@@ -71,8 +68,7 @@ async function enrollAsMember(
   refuseRepeatedEnrollment(tools, pending, request);
   const joined = others.flatMap(({ membership: { map } }) => map.id ?? []);
   const left = await findRejoinable(tools, pending, joined);
-  // The service also refuses a key for a network that the host left: this shows which identity the
-  // key needs.
+  // With networks that the host left, a refusal shows which identity the key needs.
   const current = [...joined, ...left.map(({ network }) => network.id)];
   const tryEnroll = async (state: State, former?: Id | null): Promise<EnrollmentResult | null> => {
     const without = former === undefined ? current : current.filter((id) => id !== former);
@@ -100,8 +96,7 @@ async function enrollAsMember(
 }
 
 /**
- * Enrols once. While the reply is outstanding, the state records that the enrolment may have been
- * carried out, unless the service enrols idempotently.
+ * Enrols once. Unless the service is idempotent, the state records a possible enrolment meanwhile.
  *
  * @param current the networks that this host is in
  * @returns null if the key is for one of these; the key stays unused
@@ -170,10 +165,7 @@ function mayBeEnrolled(error: unknown): boolean {
   return !(error instanceof Refused || error instanceof InvalidValue);
 }
 
-/**
- * True if the service certainly has no peer with these keys. An earlier attempt may have enrolled
- * them.
- */
+/** True if the service has no peer with these keys, even by an earlier attempt. */
 function isNotEnrolled(error: unknown): boolean {
   if (error instanceof Refused) return !error.repeated;
   return error instanceof InvalidValue || (error instanceof Unreachable && !error.delivered);

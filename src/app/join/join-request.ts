@@ -8,7 +8,6 @@ import type { ServiceAddress } from '../../core/net/service-address.ts';
 import type { State } from '../../store/state/state.ts';
 import type { NamedOptions } from './kept-options.ts';
 
-/** A user's request that this host joins a network. */
 export interface JoinRequest {
   readonly token: Secret;
   readonly service: ServiceAddress;
@@ -26,7 +25,7 @@ export interface JoinRequest {
   readonly personalToken: Secret | null;
   /** True if a service manager joins this host and no user can decide. */
   readonly isUnattended: boolean;
-  /** Milliseconds to wait for a first handshake; null for the default. */
+  /** Milliseconds for a first handshake; null for the default. */
   readonly handshakeTimeoutMs: number | null;
 }
 

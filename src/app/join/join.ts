@@ -42,9 +42,7 @@ export interface JoinReport extends HandshakeResult {
   readonly secretMismatches: readonly SecretMismatch[];
   /** Why the packet rules do not load; null if they do. The tunnel is up in both cases. */
   readonly unloaded: CpnError | null;
-  /**
-   * Reports that the daemon uses the proxy of the environment; null if the environment names none.
-   */
+  /** The proxy of the environment that the daemon also uses; null for none. */
   readonly savedProxy: string | null;
 }
 
@@ -106,10 +104,7 @@ async function check(tools: Pick<Tools, 'host' | 'progress'>, { type, options }:
   await tools.host.check({ firewall: forwarding, forwarding, fullTunnel });
 }
 
-/**
- * Starts to read the description of a service, which may be far away, before the host creates its
- * keys.
- */
+/** Starts to read the description, which may be far away, before the host creates its keys. */
 function beginToDescribe(tools: Pick<Tools, 'describe'>, { service }: JoinRequest): Tools['describe'] {
   const reading = tools.describe(service, null);
   // A failure is handled where the result is needed.
@@ -120,10 +115,7 @@ function beginToDescribe(tools: Pick<Tools, 'describe'>, { service }: JoinReques
       : tools.describe(address, ...rest);
 }
 
-/**
- * Loads the state of an earlier join with this key, complete or not, and applies the request to it;
- * else creates a state.
- */
+/** Applies the request to an earlier join with this key, complete or not; else creates a state. */
 async function loadOrCreateState(tools: Tools, request: JoinRequest): Promise<PendingJoin> {
   const { states, unreadable } = await tools.store.list();
   // An unreadable state may have used this key: a second use would create a second peer.
@@ -132,10 +124,7 @@ async function loadOrCreateState(tools: Tools, request: JoinRequest): Promise<Pe
   return earlier === null ? createState(tools, request, states) : resumeJoin(tools, earlier, request, states);
 }
 
-/**
- * Enrols the host unless it is enrolled, and resolves conflicts with the networks that it has
- * joined.
- */
+/** Enrols the host if necessary, and resolves conflicts with its other networks. */
 async function enroll(
   tools: Tools,
   { state: stored, before }: PendingJoin,
@@ -228,10 +217,7 @@ async function verify(
   return { state, unloaded, ...result, secretMismatches };
 }
 
-/**
- * Warns of networks that this control plane deleted, and that this host keeps: they return after a
- * restore.
- */
+/** Warns of networks that this control plane deleted: they return after a restore. */
 async function warnOfDeleted(
   { store, warn }: StateTools,
   { interface: link, service, options }: Joined,
@@ -260,10 +246,7 @@ interface AppliedJoin extends Pick<JoinReport, 'state' | 'unloaded'> {
   readonly planned: Evaluation;
 }
 
-/**
- * After a signal, the state of a repeated join is as before, except for what was observed of the
- * host and the service.
- */
+/** After a signal, restores the state of a repeated join, except for observations. */
 async function restoreOnInterrupt<T>(
   tools: Pick<Tools, 'store' | 'deferSignals'>,
   { before }: PendingJoin,

@@ -6,11 +6,9 @@ import type { State } from '../../store/state/state.ts';
 /** The settings that a host keeps when it joins a network again, unless they are given. */
 export type NamedOptions = keyof Options | 'name' | 'type' | 'endpoint' | 'networkSecret' | 'proxy' | 'authorities';
 
-/** The part of a join request that an earlier join may have decided already. */
 interface RequestedOptions {
   readonly options: Options;
   readonly networkSecret: Secret | null;
-  /** The settings that were given, and are not only the default. */
   readonly named: ReadonlySet<NamedOptions>;
 }
 
@@ -29,10 +27,7 @@ export function keepOptions(
   return { options: fixPort(kept, endpoint), networkSecret: named.has('networkSecret') ? secret : networkSecret };
 }
 
-/**
- * A host with an endpoint listens on its port unless another port is given: a router may map one to
- * the other.
- */
+/** Listens on the endpoint's port unless a port is given: a router may map one to the other. */
 export function fixPort(options: Options, endpoint: Endpoint | null): Options {
   return { ...options, listenPort: options.listenPort ?? endpoint?.port ?? null };
 }

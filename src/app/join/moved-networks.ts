@@ -19,19 +19,13 @@ export async function findOtherNetworks(tools: Pick<Tools, 'store'>, { interface
   return { here: others.filter(isHere), elsewhere: others.filter((other) => !isHere(other)) };
 }
 
-/**
- * True if the network of a join lists this host with the key and address that it has in a network
- * of another service.
- */
+/** True if the network lists this host with its key and address from another service's network. */
 export function isMovedNetwork({ service, membership }: Joined, other: Joined): boolean {
   if (service.url === other.service.url) return false;
   return findOwnPeer(membership.map, other)?.address === other.membership.peer.address;
 }
 
-/**
- * Describes why a join is refused that may be into one of these networks, and the next command if
- * it is.
- */
+/** Describes why a join into possibly one of these networks is refused, and the next command. */
 export function describePossibleMove(networks: readonly Joined[], { service: { url } }: State): string {
   const known = networks.map(({ interface: link, service }) => `as ${link}, joined at ${service.url}`);
   const [only, ...more] = networks;

@@ -29,10 +29,7 @@ export async function findRejoinable(
   );
 }
 
-/**
- * Prepares a join as the same peer as in a network that the host left, under its name unless the
- * user gave another one; saves it.
- */
+/** Prepares a join as the same peer as in a left network, under its name by default; saves it. */
 export async function rejoinLeft(
   tools: Pick<Tools, 'store' | 'now' | 'progress'>,
   pending: State,
@@ -51,10 +48,7 @@ export async function rejoinLeft(
   return state;
 }
 
-/**
- * Prepares a join as the same peer as in a network from which the host was removed; saves it after
- * a check of the host.
- */
+/** Prepares a join as the peer that was removed from a network. Checks the host before it saves. */
 export async function rejoinRemoved(
   tools: Tools,
   pending: State,
@@ -78,10 +72,7 @@ export async function rejoinRemoved(
   return state;
 }
 
-/**
- * Takes over the options of the former membership except those given now, and its identity if the
- * service requires a proof.
- */
+/** Takes over options that are not given now, and the identity if the service requires a proof. */
 async function withFormerMembership(
   tools: Pick<Tools, 'host' | 'now'>,
   pending: State,
@@ -112,10 +103,7 @@ function reuseIdentity(tools: Pick<Tools, 'now'>, pending: State, identity: Iden
   return { identity, keySerial: proveKey(identity, publicKey, tools.now(), serial).serial };
 }
 
-/**
- * Replaces a membership that ended by a new one, on the same interface; pins, labels and receipt
- * stay.
- */
+/** Replaces a membership that ended on its interface; pins, labels and receipt stay. */
 export async function replaceMembership(
   tools: Pick<Tools, 'store'>,
   joined: Joined,

@@ -28,8 +28,7 @@ export interface EnrolledNetwork {
 }
 
 /**
- * Replaces a membership of the same network that ended, and reverts an enrolment that conflicts
- * with another network.
+ * Replaces an ended membership of the same network; reverts a conflicting enrolment.
  *
  * @throws WrongUsage and AddressRefused after the enrolment was reverted
  */
@@ -75,8 +74,7 @@ async function undoEnrollment(tools: Tools, state: Joined): Promise<void> {
 }
 
 /**
- * Reverts a second enrolment in the same network, and an enrolment whose address hides a peer of
- * another network.
+ * Reverts a second enrolment in a network, or one whose address hides a peer of another network.
  *
  * @param former the membership that this one replaces; it is no conflict
  */
@@ -138,16 +136,12 @@ export function describeExisting(existing: Joined): string {
   return `${joined}; "cpn leave ${link}" first, or "cpn leave ${link} --keep-peer" if this host is the copy of another one`;
 }
 
-/** A peer of another network that has the address of this host. */
 interface HiddenPeer {
   readonly peer: Peer;
   readonly other: Joined;
 }
 
-/**
- * A host sends no packet to its own address: a peer of another network with that address would be
- * unreachable.
- */
+/** A host sends no packet to its own address, so a peer with that address would be unreachable. */
 function findHiddenPeer({ membership: { peer } }: Joined, others: readonly Joined[]): HiddenPeer | null {
   for (const other of others) {
     const own = ownKeys(other);

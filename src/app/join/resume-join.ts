@@ -60,8 +60,7 @@ export async function resumeJoin(
 }
 
 /**
- * The control plane has the name, type and endpoint of a join that has begun. A repeated join does
- * not change them.
+ * Refuses changes to what the control plane already has: name, type and endpoint.
  *
  * @throws WrongUsage if the request names another value
  */

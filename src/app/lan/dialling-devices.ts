@@ -9,9 +9,8 @@ import type { Tools } from '../tools.ts';
 const deadlineMs = 5_000;
 
 /**
- * Returns the names of the devices that dial only this connector, by the control plane's map: a
- * device may be newer than the last pass. If the control plane does not reply, the saved map is
- * used.
+ * Returns the devices that dial only this connector, by the control plane's map: a device may be
+ * newer than the last pass. Without a reply, the saved map is used.
  */
 export async function findDiallingDevices(tools: Pick<Tools, 'connect'>, state: State): Promise<string[]> {
   if (!isJoined(state) || state.enrollment.type !== 'connector') return [];

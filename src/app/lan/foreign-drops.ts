@@ -29,10 +29,7 @@ const noDrops: Drops = { forward: [], routes: new Map(), inbound: null, unread: 
 
 type Evaluated = Pick<Evaluation, 'state' | 'desired' | 'actual'>;
 
-/**
- * Returns the paths of packets that rules of other programs affect: through a connector, and to the
- * port that other hosts dial.
- */
+/** Returns the paths that foreign rules affect: through a connector, and to the dialled port. */
 export function findPaths({ state, desired, actual }: Evaluated): PacketPaths {
   const { map } = state.membership;
   const self = findOwnPeer(map, state);
@@ -83,7 +80,6 @@ export async function checkInbound(
   }
 }
 
-/** Describes drops of the tunnel's packets by packet rules of other programs. */
 export function findDropProblems(
   link: string,
   forward: readonly ForwardDrop[],

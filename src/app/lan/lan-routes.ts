@@ -16,18 +16,12 @@ import { findLan } from './lan.ts';
 export interface LanRouteContext {
   /** The routes whose packets another program drops, each with the reason. */
   readonly dropped: ReadonlyMap<Prefix, string>;
-  /**
-   * Seconds for which a path must be present again before its route is served. `since` has the
-   * paths that are still settling.
-   */
+  /** Seconds a path must be back before its route is served; `since` has the settling paths. */
   readonly settling: number;
   readonly since: ReadonlyMap<string, number>;
 }
 
-/**
- * Determines which routes of a connector have lost their path to the LAN, and records that. A host
- * that serves no route has none.
- */
+/** Determines and records which routes of a connector lost their path to the LAN. */
 export async function updateLanRoutes(
   tools: Pick<Tools, 'host' | 'store' | 'monotonic'>,
   { state, actual }: Evaluation,
@@ -54,10 +48,7 @@ export async function updateLanRoutes(
   return { before, lanRoutes, since, routes };
 }
 
-/**
- * Records which routes of a connector have no path to their LAN now. A path that is back counts
- * immediately; only the daemon waits for it to settle.
- */
+/** Records which routes have no path to their LAN. Only the daemon waits for a path to settle. */
 export async function checkLanRoutes(
   tools: Pick<Tools, 'host' | 'store' | 'monotonic'>,
   evaluation: Evaluation,
@@ -73,10 +64,7 @@ export async function checkLanRoutes(
   await updateLanRoutes(tools, evaluation, { settling: 0, since: new Map(), dropped });
 }
 
-/**
- * Returns the routes that this connector withdrew before a reboot because of a lost path: all that
- * it withdrew for no other reason.
- */
+/** Returns routes withdrawn before a reboot for a lost path: those without another reason. */
 function withdrawnBefore(state: Joined, withdrawn: readonly Prefix[], { dead, unloaded }: Notes): readonly Prefix[] {
   // A host that is drained, or has no packet rules, also withdraws its relaying.
   const isWhole = state.drained || unloaded !== null || withdrawn.includes(state.membership.map.cidr);
@@ -92,7 +80,6 @@ async function isOnline({ host }: Pick<Tools, 'host'>, state: Joined, underlay: 
   return sources.length === 0 || sources.some((source) => source !== null);
 }
 
-/** Returns the routes to whose LAN this host has lost its path, and why. */
 export function findUnreachableLans(lanRoutes: LanRoutes | null): { readonly route: string; readonly why: string }[] {
   return Object.entries(lanRoutes ?? {}).flatMap(([route, { gone }]) => (gone === null ? [] : [{ route, why: gone }]));
 }

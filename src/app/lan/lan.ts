@@ -20,10 +20,7 @@ export interface LanTarget extends ProbeTarget {
   readonly address: Address | null;
 }
 
-/**
- * Returns what must be probed; null for a host without probe targets, and for a host that is no
- * connector.
- */
+/** What to probe; null without probe targets, and for a host that is no connector. */
 export function findLan(state: Joined): Lan | null {
   const { options } = state;
   const { map } = state.membership;

@@ -13,10 +13,9 @@ import type { ServiceTools, Tools } from '../tools.ts';
 const deadline = 10_000;
 
 /**
- * Returns what this host should have out of service, sorted. While it is drained, or its packet
- * rules do not load: all its routes and its relaying. Else: the routes whose LAN is dead, or to
- * whose LAN this host has no path. Empty for a host that is no connector, or that its network no
- * longer lists.
+ * Returns what this host should have out of service, sorted. If it is drained, or its packet rules
+ * do not load: all routes and its relaying. Else: routes with a dead or unreachable LAN. Empty for
+ * a host that is no connector, or that is unlisted.
  */
 export function withdrawnBy(
   state: Joined,
@@ -38,8 +37,7 @@ export function withdrawnBy(
 }
 
 /**
- * Makes the control plane withdraw exactly `wanted`. Sends nothing if its newest map has that
- * already.
+ * Makes the control plane withdraw exactly `wanted`, unless its newest map has that.
  *
  * @returns the error, or null
  */

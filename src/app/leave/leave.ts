@@ -10,14 +10,11 @@ import { cleanUp, deleteState } from '../reconcile/cleanup.ts';
 import { isJoined, type SelectedNetworks, selectMeant } from '../select.ts';
 import type { HostTools, StateTools, Tools } from '../tools.ts';
 
-/** The result of leaving a network. */
 export interface LeaveReport {
   readonly interface: string;
   /** True if the control plane removed this peer; false if it was unreachable. */
   readonly removed: boolean;
-  /**
-   * True if identity and token are kept, so that this host can still remove or replace the peer.
-   */
+  /** True if identity and token are kept to remove or replace the peer later. */
   readonly former: boolean;
 }
 
@@ -70,10 +67,7 @@ export async function leaveNetworks(
 
 const stays = { removed: false, former: false } as const;
 
-/**
- * Removes the peer from its network. If that is impossible now, keeps what is needed to do it
- * later. Warns of what stays behind.
- */
+/** Removes the peer from its network, or keeps what is needed to do it later, with a warning. */
 async function leaveService(tools: Tools, state: State): Promise<Omit<LeaveReport, 'interface'>> {
   const problem = await tryRemoval(tools, state);
   if (problem === null) return { removed: true, former: false };
@@ -83,8 +77,7 @@ async function leaveService(tools: Tools, state: State): Promise<Omit<LeaveRepor
 }
 
 /**
- * Verifies that nothing of a left network is on the host any more, except what {@link recordFormer}
- * kept.
+ * Verifies that nothing of a left network remains here, except what {@link recordFormer} kept.
  *
  * @returns the resources that were checked, and are absent
  * @throws NotConverged with the resources that remain

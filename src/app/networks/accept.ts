@@ -15,7 +15,6 @@ import type { StateTools, Tools } from '../tools.ts';
 import type { PassReport } from './pass-report.ts';
 import { reconcileNetworks } from './reconcile.ts';
 
-/** A peer of a network of this host, with its pin mismatch if it has one. */
 export interface PinnedPeer {
   readonly interface: string;
   readonly id: PeerId;
@@ -25,8 +24,7 @@ export interface PinnedPeer {
 }
 
 /**
- * Finds a peer by id, address or name. Peers choose their names, which may be the id or the address
- * of another peer.
+ * Finds a peer by id, address or name. Peers choose names: one may equal another's id or address.
  *
  * @throws WrongUsage if no peer matches, or several do
  * @throws NotJoined without a network

@@ -10,10 +10,7 @@ import type { StateTools, Tools } from '../tools.ts';
 /** The most former networks that are kept; the oldest are dropped. */
 const mostFormer = 100;
 
-/**
- * Returns the networks that this host left while their control planes still list it. An unreadable
- * file is a warning, and counts as empty.
- */
+/** Lists the left networks that may still list this host. An unreadable file is only a warning. */
 export async function listFormer({ store, warn }: Pick<Tools, 'store' | 'warn'>): Promise<readonly FormerMembership[]> {
   try {
     return (await store.readFormer()).memberships;
@@ -24,9 +21,8 @@ export async function listFormer({ store, warn }: Pick<Tools, 'store' | 'warn'>)
 }
 
 /**
- * Keeps the identity and the token of a network that is left, if they can remove or replace its
- * peer later. The caller holds the lock, and deletes the state afterwards. Returns what is kept, or
- * null.
+ * Keeps identity and token of a left network if they can remove or replace its peer later. Returns
+ * what is kept, or null. The caller holds the lock, and deletes the state afterwards.
  */
 export async function recordFormer(
   tools: Pick<Tools, 'store' | 'now' | 'warn'>,
@@ -113,10 +109,7 @@ async function removeLeft(
   }
 }
 
-/**
- * Drops what is kept of a network whose peer is this host again, and returns its state after that.
- * The caller holds the lock.
- */
+/** Drops a former network whose peer is this host again. Returns the state; needs the lock. */
 export async function deleteReplaced(tools: StateTools, joined: Joined): Promise<Joined> {
   const { service, membership } = joined;
   const { map, peer } = membership;
@@ -131,9 +124,7 @@ export async function deleteReplaced(tools: StateTools, joined: Joined): Promise
   return { ...joined, receipt };
 }
 
-/**
- * Returns the former networks that `network` names by interface, id or name; all without a name.
- */
+/** Returns the former networks with that interface, id or name; all without a name. */
 export function selectFormer(
   memberships: readonly FormerMembership[],
   network: string | undefined,

@@ -11,7 +11,6 @@ import { refuseUnfixedPort } from '../reconcile/open-ports.ts';
 import type { Tools } from '../tools.ts';
 import { findOwnEndpoint } from './own-endpoint.ts';
 
-/** The changes of a joined network's settings. Omitted settings stay as they are. */
 export interface OptionChanges {
   readonly options: Partial<Omit<Options, 'allowRoutes' | 'probes'>>;
   readonly allowRoutes: readonly Prefix[];
@@ -28,10 +27,7 @@ export interface OptionChanges {
   readonly service?: ServiceAddress;
   /** The proxy to it; kept if omitted. */
   readonly proxy?: NonNullable<ServiceAddress['proxy']>;
-  /**
-   * The only CAs that may issue its certificate, each in PEM. Null for the CAs of this machine;
-   * kept if omitted.
-   */
+  /** The only CAs, in PEM, for its certificate; null for this machine's, kept if omitted. */
   readonly authorities?: readonly string[] | null;
 }
 
@@ -73,8 +69,7 @@ export function describeIneffective(
 }
 
 /**
- * Returns the state with the changes. Host and map stay as they are, except for the effect of pins
- * on the map.
+ * Returns the changed state. Host and map stay, except for the effect of pins on the map.
  *
  * @throws WrongUsage if the changes conflict with this host's state
  */

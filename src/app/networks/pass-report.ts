@@ -10,14 +10,9 @@ import type { StateTools } from '../tools.ts';
 export interface PassReport {
   readonly interface: string;
   readonly changes: readonly Change[];
-  /**
-   * Names of the peers of the map before and after, by public key: for display, and not in JSON.
-   */
+  /** Names of peers before and after, by public key; for display, not in JSON. */
   readonly names: ReadonlyMap<string, string>;
-  /**
-   * How the wg-quick file differed, without secrets; empty without a file. For display, and not in
-   * JSON.
-   */
+  /** How the wg-quick file differed, without secrets; for display, not in JSON. */
   readonly fileDiff: readonly SectionDiff[];
   /** Why the newest map is missing; the pass used the last known one. */
   readonly unsynced: CpnError | null;
@@ -25,7 +20,6 @@ export interface PassReport {
   readonly failure: CpnError | null;
 }
 
-/** Collects what display needs to explain the changes of a pass. */
 export function explainChanges(
   { membership }: Joined,
   planned: Evaluation | null,
@@ -38,10 +32,7 @@ export function explainChanges(
   };
 }
 
-/**
- * Runs `work` for each network. A failure of one network does not stop the others; a signal and an
- * unexpected error stop everything.
- */
+/** Runs `work` for each network, even if one fails. A signal or unexpected error stops all. */
 export async function forEachNetwork(
   tools: StateTools,
   network: string | undefined,

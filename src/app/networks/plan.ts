@@ -8,7 +8,6 @@ import type { Tools } from '../tools.ts';
 import { explainChanges, forEachNetwork, type PassReport } from './pass-report.ts';
 import { refreshWithNames } from './reconcile.ts';
 
-/** Returns what a pass over the networks would change, and why. Changes nothing. */
 export async function planNetworks(tools: Tools, network?: string): Promise<PassReport[]> {
   return forEachNetwork(tools, network, async (state) => {
     const { update, failure } = await refreshWithNames(tools, state);

@@ -57,10 +57,7 @@ export async function reconcileNetworks(
   return reports;
 }
 
-/**
- * Requests the map after a change that this host reported, because a daemon may not be running.
- * Returns the resulting changes on this host.
- */
+/** Requests the map after a change that this host reported: a daemon may not be running. */
 export async function readReported(tools: Tools, link: string): Promise<PassReport['changes']> {
   const [pass] = await reconcileNetworks(tools, link);
   const error = pass?.failure ?? pass?.unsynced;
@@ -68,10 +65,7 @@ export async function readReported(tools: Tools, link: string): Promise<PassRepo
   return pass?.changes ?? [];
 }
 
-/**
- * Reports which routes are out of service here, and whether there is a network secret, if the
- * control plane does not have it yet.
- */
+/** Reports routes out of service and the network secret, if the control plane lacks them. */
 async function reportState(tools: Tools, evaluation: Evaluation): Promise<void> {
   const { state } = evaluation;
   if (state.enrollment.type === 'connector') await checkLanRoutes(tools, evaluation);
@@ -80,10 +74,7 @@ async function reportState(tools: Tools, evaluation: Evaluation): Promise<void> 
   for (const error of results) if (error !== null && error !== 'unknown') tools.warn(error.message);
 }
 
-/**
- * Reads the description of a service once if it was never read. Later the daemon, or a join, reads
- * it.
- */
+/** Reads the service description if it was never read. The daemon, or a join, reads it later. */
 async function withFeatures(tools: Pick<Tools, 'store' | 'describe' | 'log'>, state: Joined): Promise<Joined> {
   if (state.features !== null || accessOf(state) === null) return state;
   const features = await readFeatures(tools, state);
@@ -91,10 +82,7 @@ async function withFeatures(tools: Pick<Tools, 'store' | 'describe' | 'log'>, st
   return { ...state, features };
 }
 
-/**
- * Completes a rotation in progress as far as possible now. A failure is a warning, and does not
- * fail the pass.
- */
+/** Completes a rotation as far as possible now. A failure is a warning, not a failed pass. */
 export async function finishRotation(tools: Tools, link: string, withinMs: number): Promise<void> {
   try {
     await resumeRotation(tools, link, { withinMs });

@@ -45,19 +45,13 @@ export async function tryRemoval(tools: Tools, state: State): Promise<string | n
   }
 }
 
-/**
- * The reply to the enrolment was lost, so this host cannot remove the peer: it has neither its id
- * nor a token.
- */
+/** Without the reply to the enrolment, this host has neither id nor token to remove the peer. */
 function describeUnfinished({ interface: link, service, enrollment, keyPair }: State): string {
   const peer = `a peer ${enrollment.name} with the public key ${keyPair.publicKey}`;
   return `the join of ${link} was not finished; ${peer} may stay in its network at ${service.url}: "cpn peer list" shows it, and "cpn peer remove" takes it out`;
 }
 
-/**
- * True if the network still has this host, or if the service never listed it, which leaves that
- * unknown.
- */
+/** True if the network still lists this host, or the service never did, which proves nothing. */
 async function isListed(service: PeerService, access: PeerAccess, state: Joined): Promise<boolean> {
   const { membership } = state;
   try {

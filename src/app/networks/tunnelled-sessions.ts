@@ -8,9 +8,7 @@ import { observeOptionsFor } from '../reconcile/observe-options.ts';
 import { isJoined } from '../select.ts';
 import type { Tools } from '../tools.ts';
 
-/**
- * Describes the SSH sessions that end if these networks go down, in a sentence; null without any.
- */
+/** Describes the SSH sessions that end if these networks go down; null without any. */
 export async function describeSessionsAtStake(
   tools: Pick<Tools, 'host'>,
   states: readonly State[],

@@ -15,10 +15,9 @@ import { explainChanges, forEachNetwork, type PassReport } from './pass-report.t
 import { finishRotation } from './reconcile.ts';
 
 /**
- * Brings networks up from the saved state, without a request to a control plane. Exceptions are
- * networks with a rotation in progress, and networks whose packet rules do not load, or load again.
- * A deleted network is brought up only if it is named. A drained connector returns to service: a
- * pass of the daemon, or the next `reconcile`, reports that to the control plane.
+ * Brings networks up from the saved state. Requests go to a control plane only if a rotation is in
+ * progress, or if packet rules do not load, or load again. A deleted network must be named. A
+ * drained connector returns to service: the daemon, or the next `reconcile`, reports that.
  */
 export async function bringUp(tools: Tools, network?: string): Promise<PassReport[]> {
   const rotating = new Set<string>();

@@ -5,11 +5,9 @@ import { ownTag } from '../report-secret.ts';
 import type { StateTools } from '../tools.ts';
 import { selectOne } from './set-options.ts';
 
-/** The peers that a change of the network secret cuts off from this host. */
 export interface SecretLosses {
   readonly interface: string;
   readonly peers: readonly string[];
-  /** True if the change removes the secret. */
   readonly isRemoval: boolean;
 }
 

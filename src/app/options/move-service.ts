@@ -14,7 +14,6 @@ import { applyUpdate } from '../reconcile/state-update.ts';
 import { readFeatures } from '../service-features.ts';
 import type { Tools } from '../tools.ts';
 
-/** A network of this host, from a control plane at another address. */
 interface FoundNetwork {
   readonly service: ServiceAddress;
   readonly features: readonly Feature[] | null;
@@ -28,10 +27,9 @@ const deadline = 15_000;
  * Requests a network of this host from a control plane at another address. It is the same network
  * if its map lists this host with its public key and its address.
  *
- * The token of this host goes only to an address that the user names: over https with a trusted
- * certificate for that name, to loopback, or over plain http that the user allows. Redirects are
- * not followed. With the token, the service at the new address can do at the former address what
- * this peer can do there.
+ * The token goes only to an address that the user names: https with a trusted certificate,
+ * loopback, or plain http if allowed; redirects are not followed. With the token, a service at the
+ * new address can act as this peer at the former one.
  *
  * @throws CannotMove if it is not the same network
  * @throws Refused if the token is unknown there
@@ -70,10 +68,7 @@ export async function findNetworkAt(tools: Tools, state: Joined, service: Servic
   return { service, features, map };
 }
 
-/**
- * Describes how to revoke the token of this host after it went to a service that is not its control
- * plane.
- */
+/** Describes how to revoke a token that went to a service that is not its control plane. */
 function describeSent({ interface: link, membership }: Joined, { url }: ServiceAddress): string {
   const voids =
     membership.accessToken === null
@@ -127,7 +122,7 @@ function nameCas({ authorities }: ServiceAddress): string {
   return authorities === undefined ? 'those of this machine' : nameAuthorities(readAuthorities(authorities));
 }
 
-/** Reports another user at the same address. A new address implies a new user. */
+/** A new address implies a new user, so only the same address counts. */
 function describeListener(link: string, before: ServiceAddress, after: ServiceAddress): readonly Change[] {
   if (before.url !== after.url || before.listener === after.listener) return [];
   const [from, to] = [before.listener ?? 'none', after.listener ?? 'none'];

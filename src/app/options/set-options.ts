@@ -31,10 +31,7 @@ import { withExtensions } from '../service-features.ts';
 import type { StateTools, Tools } from '../tools.ts';
 import { describeMove, findNetworkAt, withMove } from './move-service.ts';
 
-/**
- * Returns what the options would change on the host. Changes neither the host nor the control
- * plane.
- */
+/** Returns the changes on the host, without making them or reporting them. */
 export async function planOptions(
   tools: Tools,
   network: string | undefined,
@@ -51,10 +48,7 @@ export async function planOptions(
   return report(state, planned, [...describeMove(state, next), ...made]);
 }
 
-/**
- * True if firewall programs must open another port, or none, and if a user requests again what was
- * closed since.
- */
+/** True if firewall programs must open another port, or none, or reopen what was closed since. */
 function arePortsAffected(
   { options: asked }: ResolvedChanges,
   { options }: Joined,
@@ -80,10 +74,7 @@ async function applyChanges(tools: Tools, known: Joined, changes: ResolvedChange
   );
 }
 
-/**
- * Evaluates options other than those of `known`. If a port is no longer chosen, the kernel chooses
- * it again.
- */
+/** Evaluates changed options. If a port is no longer chosen, the kernel chooses it again. */
 async function evaluateOptions(tools: Tools, next: Joined, known: Joined): Promise<Evaluation> {
   const planned = await evaluateNetwork(tools, next, { disallowed: findDisallowed(known, next) });
   const { desired, actual, steps, changes } = planned;
@@ -97,11 +88,7 @@ async function evaluateOptions(tools: Tools, next: Joined, known: Joined): Promi
   return { ...planned, steps: [...steps, release], changes: [...changes, change] };
 }
 
-/**
- * Refuses a control plane or a proxy that is reached only through a route of the network.
- *
- * @throws CannotMove
- */
+/** Refuses a control plane or proxy behind a route of the network. @throws CannotMove */
 function refuseTunnelled({ state, desired }: Evaluation): void {
   const { interface: link, service } = state;
   const route = findServiceRoute(desired, locateApi(state));
@@ -114,10 +101,9 @@ function refuseTunnelled({ state, desired }: Evaluation): void {
  * Changes the settings of this host's join. Reports to the control plane come first: a refusal
  * changes nothing here.
  *
- * A change of the host that could cut it off is reverted unless it is confirmed within `confirmMs`,
- * and after a signal. The control plane then gets the former values again. A move of the control
- * plane is checked before anything changes, and is kept only if the new one sends the map again
- * afterwards.
+ * A change that could cut the host off is reverted unless it is confirmed within `confirmMs`, and
+ * after a signal. The control plane then gets the former values again. A new control plane is
+ * checked first, and kept only if it sends the map again afterwards.
  *
  * @throws NotKept and Interrupted if it was reverted
  * @throws CannotMove for a control plane in a route of the network
@@ -189,10 +175,7 @@ function warnOfPort(
   tools.warn(`peers dial ${formatEndpoint(endpoint)}, and ${link} listens on ${listenPort} now; ${remedy}`);
 }
 
-/**
- * Keeps the options only if the host could be changed with them, and if peers or the control plane
- * still answer as before.
- */
+/** Keeps the options only if they apply, and peers or the control plane still answer. */
 async function applyOptions(
   tools: Tools,
   located: Joined,

@@ -40,7 +40,6 @@ import type { NetworkStatus, PeerStatus, RouteStatus } from './network-status.ts
 const notOnHost = 'not on the host';
 const noAnswer = 'does not answer';
 
-/** The part of a network's status that an evaluation provides. */
 type EvaluatedStatus = Pick<
   NetworkStatus,
   | 'state'
@@ -70,7 +69,7 @@ export function describeEvaluation(
   const { state, desired, actual, changes } = evaluation;
   const { pathMtu } = desired;
   const { map } = state.membership;
-  // A network that was taken down is as it should be.
+  // A network that was taken down has no drift.
   const drift = state.enabled ? changes : [];
   const peers = describePeers(evaluation, notes.silent, now);
   const unanswered = findUnanswered(map, desired.config.peers, actual.device?.peers ?? [], notes.silent);
@@ -109,7 +108,7 @@ export function describeEvaluation(
     ...findUnusedEndpoints(evaluation),
     ...findSkippedPeers(state),
     ...findConfigRemarks(state),
-    // One that is only not on the host is a part of the drift.
+    // A route that is only missing on the host is part of the drift.
     ...routes
       .filter((route) => route.state === 'missing' && (drift.length === 0 || route.reason !== notOnHost))
       .map(({ prefix: route, reason }) => problem('route-missing', { interface: link, route, reason })),

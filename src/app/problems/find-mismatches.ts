@@ -12,12 +12,12 @@ import { ownTag } from '../report-secret.ts';
 import type { Tools } from '../tools.ts';
 import type { PeerStatus } from './network-status.ts';
 
-/** The side from which this host compares its network secret with those of its peers. */
+/** The view from which this host compares its network secret with its peers'. */
 export function viewSecrets(state: Joined, { device }: Pick<Actual, 'device'>): SecretView {
   return { map: state.membership.map, tag: ownTag(state), observed: device?.peers ?? [] };
 }
 
-/** Finds the peers with which no handshake comes about for want of one network secret. */
+/** Finds peers that cannot complete a handshake because their network secret differs. */
 export function findSecretMismatches(state: Joined, actual: Pick<Actual, 'device'>): SecretMismatch[] {
   return compareAll(viewSecrets(state, actual), othersOf(state));
 }
@@ -27,13 +27,13 @@ function othersOf(state: Joined): Peer[] {
   return state.membership.map.peers.filter(({ publicKey }) => !own.includes(publicKey));
 }
 
-/** As {@link findSecretMismatches}, by a look at WireGuard's table, where there is anybody else. */
+/** Like {@link findSecretMismatches}, but observes the device; nothing is read without peers. */
 export async function checkSecrets(tools: Pick<Tools, 'host'>, state: Joined): Promise<SecretMismatch[]> {
   if (othersOf(state).length === 0) return [];
   return findSecretMismatches(state, { device: await tools.host.device(state.interface) });
 }
 
-/** Finds what `cpn status` shows of a peer's pin. */
+/** Returns a function that finds a peer's pin state for `cpn status`. */
 export function pinMismatchFinder({ membership, pins, options, interface: link }: Joined) {
   const mismatches = new Map(
     findPinMismatches(membership.map, pins).map((mismatch) => [mismatch.claimed.peer, mismatch]),

@@ -23,7 +23,7 @@ export function findPinProblems({ membership, pins, options, interface: link }: 
   );
 }
 
-/** Peers of the map that cannot be used: the first ones, and how many more there are. */
+/** Peers of the map that cannot be used: the first ones, and the number of others. */
 export function findSkippedPeers({ membership, interface: link }: Joined, most = mostDescribed): Problem[] {
   const skipped = membership.map.skipped ?? [];
   const more = skipped.length - most;
@@ -37,7 +37,7 @@ export function findSkippedPeers({ membership, interface: link }: Joined, most =
   ];
 }
 
-/** That this host expires within a week, or has expired. */
+/** Reports that this host has expired, or expires within a week. */
 export function findExpiryProblem(state: Joined, now: Date): Problem[] {
   const expiry = findExpiryWarning(state, now);
   if (expiry === null) return [];
@@ -47,7 +47,6 @@ export function findExpiryProblem(state: Joined, now: Date): Problem[] {
   return [expiry.isOver ? problem('peer-expired', facts) : problem('expires-soon', { ...facts, days: expiry.days })];
 }
 
-/** Peers whose endpoint is not used. */
 export function findUnusedEndpoints({ state, desired }: Evaluation): Problem[] {
   const names = new Map(state.membership.map.peers.map(({ id, name }) => [id, name]));
   return [...desired.lostEndpoints].map(([id, reason]) =>
@@ -55,20 +54,18 @@ export function findUnusedEndpoints({ state, desired }: Evaluation): Problem[] {
   );
 }
 
-/** Routes into the interface that are not of this network. */
 export function findForeignRouteProblems({ state, desired, actual }: Evaluation): Problem[] {
   return findForeignRoutes(desired, actual).map(({ prefix: route, remedy: command, ...rest }) =>
     problem('route-foreign', { interface: state.interface, route, command, ...rest }),
   );
 }
 
-/** That the hosts file lacks the peers. */
 export function findHostsProblem({ state, desired, actual }: Evaluation): Problem[] {
   const found = explainHosts(desired, actual);
   return found === null ? [] : [problem('hosts-not-updated', { interface: state.interface, problem: found })];
 }
 
-/** That this host, or a peer, may be on two hosts. */
+/** Reports identities (this host's or a peer's) that two hosts may use. */
 export function findClones(
   { interface: link, membership }: Joined,
   { sync, alternating }: Pick<Notes, 'alternating'> & { readonly sync: Pick<Notes['sync'], 'clonedSince'> },
@@ -81,7 +78,7 @@ export function findClones(
   return since === undefined ? peers : [problem('identity-cloned', { interface: link, since }), ...peers];
 }
 
-/** What of the wg-quick text that the service gave at the enrolment is not used. */
+/** Reports unused parts of the wg-quick text from the enrolment. */
 export function findConfigRemarks({ membership: { text }, service, interface: link }: Joined): Problem[] {
   if (text === undefined) return [];
   const facts = { interface: link, service: service.url };
@@ -121,7 +118,7 @@ export function findLanProblems(
   ];
 }
 
-/** What the daemon noted of drift that it does not repair at once. */
+/** Drift that the daemon does not repair immediately. */
 export function findTroubles({ interface: link }: Joined, { troubles }: Pick<Notes, 'troubles'>): Problem[] {
   return troubles.map((note) => problem('repair-postponed', { interface: link, note }));
 }

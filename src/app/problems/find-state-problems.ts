@@ -19,17 +19,12 @@ export interface HostFacts {
   readonly configPath?: string;
 }
 
-/** Reads them. */
 export async function readHostFacts(tools: HostTools, evaluation: Evaluation): Promise<HostFacts> {
   const configPath = tools.store.configPath(evaluation.state.interface);
   return { portConflict: await findPortConflict(tools, evaluation), configPath };
 }
 
-/**
- * The problems of the network on this host as a whole.
- *
- * @param now seconds since the epoch
- */
+/** @param now seconds since the epoch */
 export function findStateProblems(
   evaluation: Evaluation,
   notes: Pick<Notes, 'sync' | 'alternating' | 'unloaded'>,
@@ -93,7 +88,7 @@ function findOtherPort({ state, actual }: Evaluation): Problem[] {
   ];
 }
 
-/** What this host reads of its control plane, and how that answers this host. */
+/** Problems with reading from the control plane. */
 export function findServiceProblems(state: Joined, { sync }: Pick<Notes, 'sync'>): Problem[] {
   const { interface: link } = state;
   const noAccess = findNoAccess(state);
@@ -105,7 +100,6 @@ export function findServiceProblems(state: Joined, { sync }: Pick<Notes, 'sync'>
   ];
 }
 
-/** Reports an unfinished change of keys. Null if none is pending. */
 export function findRotation({ rotation, interface: link }: Joined): Problem | null {
   return rotation && problem('key-changing', { interface: link, phase: rotation.phase });
 }

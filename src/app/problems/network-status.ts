@@ -13,58 +13,41 @@ import type { Sync } from '../../store/store.ts';
 
 /** The JSON of `cpn status` follows these names closely. */
 export interface NetworkStatus {
-  /** Null, like `address`, `publicKey` and `keySince`, where the network's state cannot be read. */
+  /** Null, like `address`, `publicKey` and `keySince`, if the state cannot be read. */
   readonly network: { readonly id: Id | null; readonly name: string } | null;
   readonly interface: string;
   readonly state: 'up' | 'degraded' | 'down';
   readonly address: string | null;
   readonly publicKey: string | null;
-  /** ISO 8601; when that key was made. */
+  /** In ISO 8601, like the other instants of this interface. */
   readonly keySince: string | null;
-  /** ISO 8601; when this host is out of its network. Null where it does not expire. */
+  /** When this host leaves its network; null if it does not expire. */
   readonly expiresAt: string | null;
-  /** ISO 8601; when this host received that the network was deleted. Null where it was not. */
+  /** When this host learned that the network was deleted; null if it was not. */
   readonly deletedAt: string | null;
-  /**
-   * ISO 8601; until when a connector relays and serves without another confirmation of its map.
-   * Null for no bound.
-   */
+  /** When a connector without a new confirmation of its map stops serving; null for never. */
   readonly mapEnd: string | null;
   readonly listenPort: number | null;
   readonly mtu: number | null;
-  /**
-   * Where the MTU follows from a measurement: the peer to which no larger packet passes, and when
-   * that was, in ISO 8601.
-   */
+  /** The peer whose measured path limits the MTU; null if none does. */
   readonly pathMtu: { readonly peer: string; readonly measuredAt: string } | null;
   readonly peers: readonly PeerStatus[];
   readonly routes: readonly RouteStatus[];
   readonly drift: readonly Change[];
-  /**
-   * Packet rules of another program that drop what other hosts send to the listen port; null where
-   * none are found.
-   */
+  /** A foreign packet rule that drops packets to the listen port; null for none. */
   readonly inbound: InboundDrop | null;
-  /**
-   * Routes into the interface that are not of this network; they stay until a user removes them.
-   */
+  /** Routes into the interface from outside this network; a user must remove them. */
   readonly foreignRoutes: readonly ForeignRoute[];
-  /** What this host reaches outside its full tunnel; nothing without one. */
+  /** What this host reaches outside its full tunnel; empty without one. */
   readonly outside: OutsideReport;
-  /**
-   * The CAs of `--ca-file`, which alone may issue the certificate of the control plane; none where
-   * those of this machine may.
-   */
+  /** The only CAs for the control plane's certificate (`--ca-file`); empty: this machine's. */
   readonly authorities: readonly Certificate[];
   readonly sync: Omit<Sync, 'mode'> & { readonly mode: Sync['mode'] | 'local' };
-  /**
-   * How other hosts reach this one, as the control plane last replied; null where that is not
-   * known.
-   */
+  /** How other hosts reach this one, by the control plane's last reply; null if unknown. */
   readonly reachability: Reachability | null;
-  /** Why the state is not `up`, and what else of it is worth knowing. */
+  /** Why the state is not `up`, and other remarks. */
   readonly problems: readonly Problem[];
-  /** What a user should check, a sentence each. */
+  /** One sentence each. */
   readonly warnings: readonly string[];
   /** Why the network could not be evaluated. */
   readonly failure: CpnError | null;
@@ -73,49 +56,40 @@ export interface NetworkStatus {
 export interface PeerStatus {
   readonly id: PeerId;
   readonly name: string;
-  /** The label by which hosts resolve it, where the service gives one. */
+  /** The label by which hosts resolve it, if the service gives one. */
   readonly label: string | null;
   readonly type: string;
   readonly publicKey: string;
   readonly address: string;
   readonly endpoint: string | null;
-  /** Why its endpoint is not used; null where it is, or there is none. */
+  /** Why its endpoint is not used; null if it is used, or if there is none. */
   readonly endpointRefused: string | null;
-  /**
-   * The name of the endpoint and all its addresses, the one to use first; null where it has no
-   * choice of addresses.
-   */
+  /** The endpoint's name and addresses, the one in use first; null without a choice. */
   readonly endpointChoice: { readonly name: string; readonly addresses: readonly string[] } | null;
   readonly allowedIps: readonly string[];
-  /**
-   * `relayed` where there was never a handshake, and packets for the peer go through the connector
-   * `via`.
-   */
+  /** `relayed`: no handshake ever, and packets go through the connector `via`. */
   readonly state: SessionState | 'relayed';
-  /** Null where packets are handed to the peer itself. */
+  /** Null if packets go to the peer directly. */
   readonly via: string | null;
   /** Seconds since the epoch. */
   readonly latestHandshake: number | null;
   readonly rxBytes: number;
   readonly txBytes: number;
-  /** `changed` and `held` until a user accepts what the service claims of the peer. */
+  /** `changed` and `held` until a user accepts the mismatch. */
   readonly pin: 'ok' | 'changed' | 'held';
-  /**
-   * How the service's entry differs from the pin, as text, and its key; null where it does not
-   * differ.
-   */
+  /** How the service's entry differs from the pin, as text; null if it does not. */
   readonly claim: string | null;
   readonly claimedPublicKey: string | null;
-  /** How its network secret compares with this host's; null where neither has one. */
+  /** How its network secret compares with this host's; null if neither has one. */
   readonly secret: SecretMatch | null;
 }
 
 export interface RouteStatus {
   readonly prefix: string;
   readonly via: string | null;
-  /** `never` is a connector that would take over, and that this host never had an answer from. */
+  /** `never`: a connector that would take over, but never answered this host. */
   readonly state: 'active' | 'standby' | 'never' | 'refused' | 'missing';
   readonly reason: string | null;
-  /** What to do where it is refused; null where this host has no remedy. */
+  /** The remedy of a refused route; null if this host has none. */
   readonly remedy: string | null;
 }

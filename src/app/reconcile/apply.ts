@@ -19,10 +19,9 @@ import { observeOptionsFor } from './observe-options.ts';
 import { refuseTakenPort } from './port-conflict.ts';
 
 /**
- * Applies an evaluation to the host: saves the receipt, applies the steps in order, and observes
- * again. The caller saves the evaluated state once it is confirmed; until then `known` stays on
- * disk. If the packet rules do not load, all other steps are applied, and nothing is forwarded: see
- * {@link findUnloaded}.
+ * Applies an evaluation to the host: saves the receipt, applies the steps in order, observes again.
+ * The caller saves the evaluated state after its confirmation; until then `known` stays on disk. If
+ * the packet rules do not load, nothing is forwarded: see {@link findUnloaded}.
  *
  * @returns the evaluated state with its receipt
  * @throws NotConverged if the host is not as planned afterwards
@@ -52,19 +51,13 @@ export async function applyEvaluation(tools: Tools, planned: Evaluation, known: 
   return applied;
 }
 
-/**
- * Observes the host after the steps. What no step could change is not read again, because that
- * takes longest.
- */
+/** Observes the host after the steps, without what no step could change: that takes longest. */
 function observeApplied(tools: Pick<Tools, 'host'>, { steps, actual }: Evaluation, applied: Joined): Promise<Actual> {
   const previous = changesOnlyPeers(steps) ? actual : null;
   return tools.host.observe({ ...observeOptionsFor(applied), previous });
 }
 
-/**
- * Sends to the peers that moved, if this host is behind NAT. The NAT accepts no packet from the new
- * endpoint before.
- */
+/** Behind NAT, sends to peers that moved: the NAT accepts no packet from a new endpoint before. */
 async function reachMoved(tools: Pick<Tools, 'host'>, { state, desired, moved }: Evaluation): Promise<void> {
   const isReached = new Set(
     desired.config.peers
@@ -76,9 +69,8 @@ async function reachMoved(tools: Pick<Tools, 'host'>, { state, desired, moved }:
 }
 
 /**
- * Applies the steps of an evaluation in order. If the packet rules do not load, nothing is
- * forwarded, and all other steps are applied: a host must stay reachable. The notes have the
- * reason.
+ * Applies steps in order. If the packet rules do not load, the other steps still apply, because a
+ * host must stay reachable; nothing is forwarded. The notes have the reason.
  *
  * @returns whether the packet rules load, if there were any to load
  */
@@ -125,10 +117,7 @@ export async function findUnloaded(
   return unloaded === null ? null : new RulesNotLoaded(link, unloaded, isConnector);
 }
 
-/**
- * Applies one step. A step that the tunnel does not need may fail, with a warning. Returns whether
- * it was applied.
- */
+/** Applies one step. Returns false, with a warning, if an optional step failed. */
 export async function applyStep(tools: Pick<Tools, 'host' | 'warn'>, step: Step): Promise<boolean> {
   try {
     await tools.host.apply(step);
@@ -140,9 +129,7 @@ export async function applyStep(tools: Pick<Tools, 'host' | 'warn'>, step: Step)
   }
 }
 
-/**
- * Saves the applied state if it differs from `known`, and the wg-quick file if its text differs.
- */
+/** Saves the state if it differs from `known`, and the wg-quick file if its text differs. */
 export async function save(
   tools: Pick<Tools, 'store' | 'savedConfigs'>,
   applied: Joined,

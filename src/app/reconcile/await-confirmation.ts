@@ -9,47 +9,31 @@ import type { Evaluation } from './evaluate-network.ts';
 
 /** How a change that could cut the host off is confirmed. */
 export interface ConfirmOptions {
-  /**
-   * Milliseconds within which the control plane, or a peer that answered before, must answer again.
-   */
+  /** Milliseconds within which the control plane, or a peer, must answer again. */
   readonly withinMs: number;
   /** Ends the wait immediately. A change that is not confirmed by then is reverted. */
   readonly signal?: AbortSignal;
-  /**
-   * True if the service sent the newest map twice. A peer that it no longer lists then counts as
-   * removed, and not as lost.
-   */
+  /** True if the service sent the newest map twice: peers that it lacks then count as removed. */
   readonly isMapRepeated?: boolean;
   /** Peers that the service reports as removed. They do not count as lost. */
   readonly removed?: readonly PeerId[];
-  /**
-   * True if only a map from the control plane confirms. A reachable peer or service is not enough.
-   */
+  /** True if only a map from the control plane confirms; a reachable peer or service does not. */
   readonly needsMap?: boolean;
 }
 
 /** Milliseconds for one request to the control plane, and between two rounds. */
 const requestTimeoutMs = 5_000;
 const pause = 250;
-/**
- * Milliseconds in which WireGuard in user space may still send as before: it detects a change of
- * routes after a moment.
- */
+/** Milliseconds in which userspace WireGuard may send as before: it detects new routes late. */
 const settleMs = 1_000;
 
-/**
- * True if the control plane or a peer answers before a change. Only then is silence after it
- * evidence.
- */
+/** True if the control plane or a peer answers now. Only then is later silence evidence. */
 export async function canBeConfirmed(tools: Pick<Tools, 'connect' | 'now'>, planned: Evaluation): Promise<boolean> {
   if (findConfirmingPeers(planned, secondsNow(tools)).length > 0) return true;
   return isApiAnswering(tools, planned.state, { deadlineMs: requestTimeoutMs, signal: undefined });
 }
 
-/**
- * True if a peer answers a TCP connection or, because a firewall may prevent that, completes a
- * handshake that WireGuard is forced to start.
- */
+/** True if a peer accepts TCP or, as a firewall may prevent that, completes a forced handshake. */
 export async function isLossConfirmed(
   tools: Tools,
   planned: Evaluation,
@@ -112,10 +96,7 @@ export async function isMapReceived(
   return false;
 }
 
-/**
- * True if the control plane replies: any reply, also a refusal, proves that it is reachable. With
- * `needsMap`, only the map counts.
- */
+/** Any reply, also a refusal, proves that it is reachable. With `needsMap`, only the map counts. */
 async function isApiAnswering(
   tools: Pick<Tools, 'connect'>,
   state: Joined,
@@ -124,7 +105,7 @@ async function isApiAnswering(
   const access = accessOf(state);
   if (access === null) return false;
   try {
-    // A new connection proves that the path works. The following long polls reuse it.
+    // Only a new connection proves the path. The following long polls reuse it.
     const api = await tools.connect(state, { deadlineMs, connection: 'leave' });
     await api.readMap(access.network, access.token, state.membership.map, signal && { seconds: 0, signal });
     return true;

@@ -20,22 +20,15 @@ const graceSeconds = 6;
 export interface AwaitedPeer {
   readonly peer: Peer;
   readonly wanted: DesiredPeer;
-  /**
-   * The last handshake before, in seconds since the epoch; null if the peer has another key since.
-   */
+  /** The last handshake in seconds since the epoch; null if the peer changed its key since. */
   readonly latestHandshake: number | null;
 }
 
-/** The peers that must answer. */
 export interface HandshakeQuery {
   readonly link: string;
   /** Finds them with their present state on the interface. */
   find(): Promise<readonly AwaitedPeer[]>;
-  /**
-   * Runs work on the interface under the lock.
-   *
-   * @throws Locked
-   */
+  /** Runs work on the interface under the lock. @throws Locked */
   exclusively(work: () => Promise<void>): Promise<void>;
 }
 

@@ -15,9 +15,8 @@ import { observeOptionsFor } from './observe-options.ts';
 import { closePorts } from './open-ports.ts';
 
 /**
- * Removes from the host what was created for one network, and returns the state without it. What
- * another network still needs is transferred to that network. Folders stay: the caller that deletes
- * the state removes them.
+ * Removes what was created on the host for a network; returns the state without it. Resources that
+ * another network needs are transferred. The caller that deletes the state removes the folders.
  */
 export async function cleanUp(tools: Tools, state: State): Promise<State> {
   tools.evaluations.forget(state.interface);
@@ -83,9 +82,8 @@ export async function transferOwnership(
 }
 
 /**
- * Transfers the forwarding of interfaces to another network, whose packet rules limit it before
- * those of the first network are removed. A failure does not stop the cleanup: the next pass of
- * that network tries again.
+ * Transfers the forwarding of interfaces to another network, whose packet rules must limit it
+ * first. A failure does not stop the cleanup: the next pass of that network tries again.
  */
 async function transferSysctls(tools: Tools, successor: Joined, entries: readonly OwnedResource[]): Promise<void> {
   await transferOwnership(tools, successor, entries);

@@ -29,7 +29,7 @@ export function mayCutOff(changes: readonly Change[]): boolean {
   );
 }
 
-/** Describes which part of the network an evaluation takes away; null for none. */
+/** Describes which part of the network an evaluation takes away, or null. */
 function findLoss(
   { saved, desired, actual, listed, state, expired }: Evaluation,
   known: Joined,
@@ -48,10 +48,7 @@ function findLoss(
   return before && findMeshLoss(before, desired.config, listing);
 }
 
-/**
- * True if a full tunnel starts to reject IPv6, as after an upgrade, with another option, or after a
- * reboot.
- */
+/** True if a full tunnel starts to reject IPv6: after an upgrade, an option or a reboot. */
 function beginsIpv6Rejection({ desired, actual }: Evaluation): boolean {
   return (desired.ipv6?.exceptions ?? null) !== null && !rejectsIpv6(actual);
 }
@@ -60,9 +57,8 @@ function beginsIpv6Rejection({ desired, actual }: Evaluation): boolean {
 const believed = { isMapRepeated: true };
 
 /**
- * Applies an evaluation of the known map, or of a user's request. If it takes away the network
- * itself, for any reason, or starts to reject IPv6 outside a full tunnel, it is confirmed as {@link
- * applyTentatively} describes.
+ * Applies an evaluation of the known map, or of a user's request. {@link applyTentatively} confirms
+ * it if it takes away the network itself, or starts to reject IPv6 outside a full tunnel.
  *
  * @throws NotConfirmed if it was reverted, and all errors of {@link applyEvaluation}
  */
@@ -148,7 +144,6 @@ export function isInterrupted(signal: AbortSignal | undefined): boolean {
   return signal?.reason instanceof Interrupted;
 }
 
-/** The result of a change that had to be confirmed. */
 interface ConfirmationResult {
   readonly state: Joined;
   readonly isKept: boolean;
@@ -180,8 +175,7 @@ async function applyAndConfirm(
   const isKept = isReached && (!needsMap || (await isMapReceived(tools, planned.state, confirming)));
   if (isKept) return { state: applied, isKept };
   const state = await rollBack(tools, planned, known);
-  // A forced handshake that failed ended their sessions. Without a new session they could not
-  // confirm the next change.
+  // A failed handshake ended their sessions. Without a new one they cannot confirm the next change.
   if (loss !== null) for (const { address } of peers) await tools.host.triggerHandshake(address);
   return { state, isKept };
 }

@@ -12,10 +12,7 @@ const mostPeers = 16;
 /** A peer that answered before a change, and can confirm it by answering again. */
 export interface ConfirmingPeer extends Pick<Peer, 'publicKey' | 'address'> {
   readonly latestHandshake: number | null;
-  /**
-   * False if packets to its address do not enter the tunnel after the change: the answer would come
-   * from another host.
-   */
+  /** False if packets to it bypass the tunnel after the change: another host would answer. */
   readonly isReached: boolean;
 }
 

@@ -4,19 +4,13 @@ import type { Joined, State } from '../../store/state/state.ts';
 import type { Tools } from '../tools.ts';
 import { cleanUp } from './cleanup.ts';
 
-/**
- * Returns the network's state once its control plane has stated the deletion twice: down, until the
- * control plane has it again.
- */
+/** Returns the state after the second statement of the deletion: down until the network is back. */
 export function withDeletion(state: Joined, at: string): Joined {
   if (state.deletion !== undefined) return state;
   return { ...state, enabled: false, deletion: { at, resumes: state.enabled } };
 }
 
-/**
- * Returns the network's state once its control plane has it again, or a user brings it up: as
- * before the deletion, unless the network was taken down since.
- */
+/** Returns the state as before the deletion, or down if the network was taken down since. */
 export function withoutDeletion<Kind extends State>(state: Kind): Kind {
   const { deletion, ...others } = state;
   return deletion === undefined ? state : ({ ...others, enabled: deletion.resumes } as Kind);
@@ -32,9 +26,8 @@ export async function isOnHost(
 }
 
 /**
- * Removes the tunnel of a deleted network from the host, under the lock. State, keys and token
- * stay, in case the network returns. The wg-quick file is renamed, so that neither a boot nor
- * `wg-quick@` brings the tunnel up.
+ * Removes a deleted network's tunnel, under the lock. State, keys and token stay, in case it
+ * returns. The wg-quick file is renamed: neither a boot nor `wg-quick@` brings the tunnel up.
  *
  * @throws DiskFailed if the file cannot be renamed; the tunnel is removed even then
  */
@@ -47,7 +40,6 @@ export async function removeTunnel(tools: Tools, state: Joined): Promise<void> {
   if (failure !== null) throw failure;
 }
 
-/** The problem that the network was deleted, or null. */
 export function findDeletion({ interface: link, deletion, membership, service }: Joined): Problem | null {
   if (deletion === undefined) return null;
   const { at: received_at, resumes } = deletion;

@@ -44,9 +44,8 @@ export function recallRoutes(evaluations: EvaluationCache, link: string): () => 
 }
 
 /**
- * Plans a network. Only this function compares a pass with the one before. If all inputs are equal,
- * the desired state is not computed again. If the plan then had no step and the device is also
- * equal, there is nothing to plan.
+ * Plans a network. Only this function compares a pass with the one before. With equal inputs, the
+ * desired state is not computed again; without steps and with an equal device, nothing is planned.
  *
  * @param now seconds since the epoch
  */
@@ -68,10 +67,7 @@ export function planInputs(
   return { wanted, steps };
 }
 
-/**
- * Returns the peers whose learned endpoint is not kept: the network has another endpoint, or
- * packets to the learned one cannot arrive.
- */
+/** Returns peers whose learned endpoint is outdated by the network, or unreachable. */
 function findMoved(
   { moved, desired }: DesiredNetwork,
   { unreachable, silent }: DesireInputs,
@@ -127,9 +123,7 @@ function desireNetwork(inputs: DesireInputs): DesiredNetwork {
   };
 }
 
-/**
- * Returns the routing table for a network's accepted routes; null if they are in the main table.
- */
+/** Returns the routing table for accepted routes; null for the main table. */
 export function findRouteTable(
   state: State,
   others: readonly Pick<State, 'interface' | 'createdAt' | 'receipt'>[],
@@ -182,10 +176,7 @@ export function othersOf({ interface: link, options }: State, states: readonly S
     }));
 }
 
-/**
- * A full tunnel carries only IPv4, so the other networks still reach their IPv4 endpoints through
- * it.
- */
+/** A full tunnel carries only IPv4: other networks reach IPv4 endpoints through it. */
 function findReached(state: Joined): OtherNetwork['reached'] {
   const { membership, resolved } = state;
   // A network switches between the addresses of a name without a new pass here.

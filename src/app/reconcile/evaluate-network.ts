@@ -23,10 +23,7 @@ import { findUnreachable } from './find-unreachable.ts';
 import { isComplete, observeOptionsFor } from './observe-options.ts';
 import { readEarlier } from './route-constraints.ts';
 
-/**
- * The desired state of a network on this host, its actual state, and the steps between them.
- * Nothing has changed yet.
- */
+/** A network's desired and actual state, and the steps between them. Nothing has changed yet. */
 export interface Evaluation extends DesiredNetwork {
   readonly state: Joined;
   readonly actual: Actual;
@@ -43,31 +40,24 @@ export interface Evaluation extends DesiredNetwork {
   readonly expired: readonly PeerId[];
 }
 
-/** Optional inputs of an evaluation. */
 export interface EvaluationOptions {
-  /**
-   * A recent observation made with the same options. If absent, the evaluation observes the host.
-   */
+  /** A recent observation with the same options; by default the host is observed. */
   readonly actual?: Actual | undefined;
   /** Prefixes that were removed from `--allow-route`. */
   readonly disallowed?: readonly Prefix[];
   /** The config that was last applied, if it differs from the wg-quick file. */
   readonly applied?: TunnelConfig;
-  /**
-   * True to evaluate only WireGuard's own table if the rest of the host cannot be observed: see
-   * {@link Actual.unread}.
-   */
+  /** True to evaluate WireGuard alone if the rest is not observable: see {@link Actual.unread}. */
   readonly acceptsUnread?: boolean;
   /** Addresses of names at which peers were silent. */
   readonly silent?: readonly Address[] | undefined;
 }
 
 /**
- * Observes the host and plans a pass from the state. It queries neither a control plane nor a
- * resolver.
+ * Observes the host and plans a pass, without requests to a control plane or resolver.
  *
  * @throws HostUnread if the host cannot be observed, and there is no interface of ours to evaluate
- *   without that
+ * without that
  */
 export async function evaluateNetwork(
   tools: Tools,
@@ -128,20 +118,14 @@ export async function evaluateNetwork(
   };
 }
 
-/**
- * Records which addresses stay outside, and which resolvers do not; returns `state` itself if
- * nothing changed.
- */
+/** Records addresses outside and resolvers inside; returns `state` itself if nothing changed. */
 function withResolvers(state: Joined, { desired, tunnelledResolvers }: DesiredNetwork): Joined {
   const found = { keptOutside: desired.keptOutside, tunnelledResolvers };
   const { keptOutside, tunnelledResolvers: before } = state;
   return sameData(found, { keptOutside, tunnelledResolvers: before }) ? state : { ...state, ...found };
 }
 
-/**
- * The time of the service, from the clock of its last reply. For a map without deadlines, the wall
- * clock is sufficient.
- */
+/** The service's time, from its last reply. Without deadlines in the map, the wall clock. */
 async function readServiceTime(
   tools: Pick<Tools, 'store' | 'now' | 'uptime'>,
   { interface: link, membership, confirmed }: Joined,
@@ -227,9 +211,8 @@ function planFile(tools: Pick<Tools, 'store'>, link: string, present: string | n
 }
 
 /**
- * Returns the label of a network in this host's hosts file, derived from its name. Of two equal
- * names, the network with the lower id keeps it. If two services gave the same id, the network that
- * was joined earlier keeps it.
+ * Returns a network's label in the hosts file. Of equal names, the lower id keeps it. For equal ids
+ * of two services, the network that was joined first keeps it.
  */
 export async function labelNetwork(tools: Pick<Tools, 'store'>, state: Joined): Promise<string> {
   const { states } = await tools.store.list();

@@ -8,9 +8,8 @@ import type { Observer } from '../../host/host.ts';
 import type { Joined } from '../../store/state/state.ts';
 
 /**
- * Returns the addresses of endpoints to which this host has no route outside the tunnel. It checks
- * names with several addresses, and addresses that WireGuard learned of peers with another
- * endpoint. An endpoint without an alternative is not checked.
+ * Returns endpoint addresses without a route outside the tunnel. It checks only endpoints with an
+ * alternative: names with several addresses, and learned addresses of peers with another endpoint.
  */
 export async function findUnreachable(
   host: Observer,
@@ -52,10 +51,7 @@ function givenAddresses(endpoint: Endpoint, resolved: Joined['resolved']): reado
   return isLiteral(endpoint) ? [endpoint.host] : addressesOf(endpoint.host, resolved);
 }
 
-/**
- * True if the kernel routes WireGuard's packets to this address by an interface other than the
- * tunnel.
- */
+/** True if the kernel routes WireGuard's packets to it by another interface than the tunnel. */
 export async function isReachable(
   host: Observer,
   { interface: link, membership }: Joined,
@@ -63,13 +59,12 @@ export async function isReachable(
 ): Promise<boolean> {
   const source = await host.sourceAddress(address);
   if (source === null || source !== membership.peer.address) return source !== null;
-  // Other packets are routed into the tunnel. WireGuard's packets have the mark of a full tunnel.
+  // WireGuard's packets have the mark of a full tunnel; all others are routed into it.
   try {
     const route = await host.route(address, { mark: tunnelMark });
     return route.link !== null && route.link !== link;
   } catch (error) {
-    // If nothing can be read, the endpoint counts as reachable: the pass continues with WireGuard
-    // alone.
+    // If nothing can be read, it counts as reachable: the pass continues with WireGuard alone.
     expectCpnError(error);
     return true;
   }

@@ -19,7 +19,6 @@ import type { Joined, State } from '../../store/state/state.ts';
 import { isJoined } from '../select.ts';
 import { locateApi } from './resolve-names.ts';
 
-/** Returns what must be observed of the host for this network. */
 export function observeOptionsFor(state: State): ObserveOptions {
   const { enrollment, interface: link } = state;
   const isConnector = enrollment.type === 'connector';
@@ -55,9 +54,7 @@ function forwardedBy(state: State): Pick<ObserveOptions, 'forwarding'> {
   return forwarding === null ? {} : { forwarding };
 }
 
-/**
- * The prefixes of the network, those of `--allow-route`, and the addresses of the control plane.
- */
+/** The network's prefixes, those of `--allow-route`, and the control plane's addresses. */
 function concernsOf(state: State): readonly Prefix[] {
   const map = state.membership?.map;
   const { allowRoutes } = state.options;
@@ -66,10 +63,7 @@ function concernsOf(state: State): readonly Prefix[] {
   return [...new Set([...(map ? [map.cidr, ...map.routes] : []), ...given, ...allowRoutes, ...api])];
 }
 
-/**
- * True if an observation from before an update has everything that the update needs: the sysctls of
- * new routes' interfaces.
- */
+/** True if an observation covers an update: it has the sysctls of new routes' interfaces. */
 export function isComplete({ underlay, sysctls }: Actual, state: Joined): boolean {
   const links = servedBy(state).flatMap(linkFinder(underlay));
   return links.filter(isPlainLinkName).every((link) => forwardingKey(link) in sysctls);

@@ -9,11 +9,7 @@ import { sameData } from '../../core/util/same-data.ts';
 import type { Joined, State } from '../../store/state/state.ts';
 import type { Tools } from '../tools.ts';
 
-/**
- * Refuses `--open-firewall` for a port that the kernel chooses: that port changes each time.
- *
- * @throws WrongUsage
- */
+/** Refuses `--open-firewall` if the kernel chooses the port, which changes. @throws WrongUsage */
 export function refuseUnfixedPort({ openFirewall, listenPort }: Options): void {
   if (!openFirewall || listenPort !== null) return;
   throw new WrongUsage(
@@ -21,10 +17,7 @@ export function refuseUnfixedPort({ openFirewall, listenPort }: Options): void {
   );
 }
 
-/**
- * Plans which ports the firewall programs of this host must open for a network. It queries them
- * only if a port must be open, or was opened.
- */
+/** Plans ports to open. Queries firewall programs only if a port must be open, or was opened. */
 export async function preparePorts(
   tools: Pick<Tools, 'host' | 'warn'>,
   state: State,
@@ -48,10 +41,7 @@ export async function preparePorts(
   return planPorts({ link, port, ours, states: [...states, ...previous] });
 }
 
-/**
- * Opens and closes ports in ufw and firewalld for a network. If a program fails, everything that
- * worked before still works, and a warning is printed.
- */
+/** Opens and closes ports in ufw and firewalld. A failure is a warning; what worked still works. */
 export async function syncPorts(
   tools: Pick<Tools, 'host' | 'store' | 'warn'>,
   state: Joined,
@@ -71,10 +61,7 @@ export async function syncPorts(
   }
 }
 
-/**
- * Closes the ports that were opened for a network. Returns those that could not be closed, after a
- * warning.
- */
+/** Closes a network's ports. Returns those that could not be closed, after a warning. */
 export async function closePorts(
   tools: Pick<Tools, 'host' | 'warn'>,
   { interface: link, openPorts }: State,

@@ -13,16 +13,12 @@ import { type Evaluation, evaluateNetwork } from './evaluate-network.ts';
 import { syncPorts } from './open-ports.ts';
 import { applyUpdate, type StateUpdate } from './state-update.ts';
 
-/**
- * Returns why a pass was incomplete, because the host could not be observed; null for a complete
- * pass.
- */
+/** Returns why a pass was incomplete: the host could not be observed. Null if it was complete. */
 export function findUnread(evaluation: Evaluation | null | undefined): HostUnread | null {
   const unread = evaluation?.actual.unread;
   return evaluation && unread !== undefined ? new HostUnread(evaluation.state.interface, unread) : null;
 }
 
-/** The observations and changes of a pass over a network. */
 export interface Pass {
   /** The evaluation before any change; null for a network that was taken down, and stays down. */
   readonly evaluation: Evaluation | null;
@@ -36,17 +32,14 @@ export interface PassOptions extends ConfirmOptions {
   readonly mayRepair?: (planned: Evaluation) => boolean;
 }
 
-/**
- * Milliseconds within which a change that could cut the host off is confirmed, or else reverted.
- */
+/** Milliseconds to confirm a change that could cut the host off; else it is reverted. */
 export const defaultConfirmMs = 20_000;
 
 /**
- * Runs one pass over one network: reconciles the host with the state and the update, and saves
- * both. Without an update it observes without the lock first. If nothing differs, it has written
- * nothing and started only the observers.
+ * Reconciles the host with the state and the update, and saves both. Without an update it observes
+ * without the lock first; if nothing differs, it writes nothing and starts only the observers.
  *
- * An update is always saved, so the pass takes the lock before it observes. On a host that cannot
+ * With an update it takes the lock first, because an update is always saved. On a host that cannot
  * be observed, it applies only {@link planTightening}, and saves nothing.
  *
  * @returns null if the network is no longer joined
@@ -82,8 +75,7 @@ async function passLocked(tools: Tools, link: string, update: StateUpdate, optio
   if (next.deletion !== undefined) return passDeleted(tools, stored, next);
   const known = withoutDeletion(stored);
   if (!known.enabled) return applyAndSave(tools, stored, next, null, confirming);
-  // The steps record their receipt in the state on disk first. That state must be of a network that
-  // is up.
+  // Steps first record their receipt in the state on disk, which must be of a network that is up.
   if (known !== stored) await tools.store.write(known);
   const planned = await evaluateNetwork(tools, next, { acceptsUnread: true, silent: update.silent });
   if (known !== stored) return resume(tools, await applyAndSave(tools, known, next, planned, confirming));
@@ -101,10 +93,7 @@ async function resume(tools: Tools, pass: Pass): Promise<Pass> {
   return { ...pass, isDrift: false };
 }
 
-/**
- * Runs a pass over a network whose deletion its control plane stated: removes everything from the
- * host.
- */
+/** Runs a pass over a deleted network: removes everything from the host. */
 async function passDeleted(tools: Tools, known: Joined, next: Joined): Promise<Pass> {
   if (known.deletion === undefined) {
     const facts = { code: 'network-deleted', interface: next.interface, network: next.membership.map.name };
@@ -128,7 +117,6 @@ async function readJoined(
   return null;
 }
 
-/** True if the drift is left to a later pass. */
 function isPostponed(planned: Evaluation, { mayRepair }: PassOptions): boolean {
   return planned.changes.length > 0 && mayRepair?.(planned) === false;
 }

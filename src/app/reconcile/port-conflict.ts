@@ -13,17 +13,13 @@ export interface PortConflict {
 
 type ConflictInputs = Pick<Evaluation, 'state' | 'desired' | 'actual'>;
 
-/**
- * Finds the user of the listen port of a network whose interface is missing or down; null if the
- * port is free.
- */
+/** Finds what uses the listen port of an interface that is missing or down; null if it is free. */
 export async function findPortConflict(
   tools: HostTools,
   { state, desired, actual }: ConflictInputs,
 ): Promise<PortConflict | null> {
   const port = desired.config.listenPort;
-  // A platform without separate routes reports a tunnel that lost its address as down, although it
-  // still has its port.
+  // Without separate routes, a tunnel that lost its address counts as down but has its port.
   const isUp = actual.link?.up || (actual.isPlain === true && actual.device !== null);
   if (!state.enabled || actual.unread !== undefined || isUp || port === null) return null;
   if (await tools.host.isPortFree(port)) return null;
@@ -46,7 +42,7 @@ export async function findPortHolder(
   return null;
 }
 
-/** Milliseconds. A userspace tunnel releases its port a moment after it is removed. */
+/** Milliseconds: a userspace tunnel releases its port shortly after its removal. */
 const retryPauseMs = 200;
 const attempts = 5;
 

@@ -23,47 +23,33 @@ import { namesOf, resolveNames } from './resolve-names.ts';
 import { constrainRoutes, readEarlier } from './route-constraints.ts';
 import { applyUpdate, noUpdate, type StateUpdate } from './state-update.ts';
 
-/** Milliseconds. Without a reply the host is still reconciled, and must not wait long. */
+/** Milliseconds. The host is reconciled without a reply, and must not wait long. */
 const mapDeadline = 10_000;
 
-/**
- * A follower retries in any case. Few attempts report an outage early, and still survive a lost
- * packet.
- */
+/** Few attempts report an outage early, and survive a lost packet; a follower retries anyway. */
 const followerAttempts = 3;
 
-/**
- * The shortest time in seconds between a reply that would empty the tunnel, or move its range, and
- * the reply that confirms it.
- */
+/** Least seconds between a reply that empties the tunnel or moves its range, and the next one. */
 export const defaultHoldSeconds = 30;
 
-/** The result of a request to a network's control plane. Nothing is saved yet. */
+/** The result of a request to a network's control plane, before it is saved. */
 export interface RefreshResult {
   readonly update: StateUpdate;
-  /** The network's notes after the request. */
   readonly notes: Pick<Notes, 'sync' | 'held'>;
-  /** True if the service delayed its reply until there was a change. */
+  /** True if the service held the request until there was a change. */
   readonly waited: boolean;
   /** Set if a gateway refuses deltas. */
   readonly refusesDeltas?: true;
-  /**
-   * Milliseconds until a second statement of the network's deletion would count; absent if none is
-   * expected.
-   */
+  /** Milliseconds until a second statement of the deletion counts; absent if none is expected. */
   readonly retryAfterMs?: number;
   /** Messages of the service to this host; absent for none. */
   readonly messages?: readonly PeerMessage[];
   /** Why the newest map was not received or accepted; the last known map stays in use. */
   readonly failure: CpnError | null;
-  /**
-   * The map of `failure`, if it is held until a second reply confirms it and has a revision; else
-   * null.
-   */
+  /** The map of `failure`, if it has a revision and is held until a second reply; else null. */
   readonly heldMap: HeldMap | null;
 }
 
-/** A map that is not accepted yet. */
 export interface HeldMap {
   readonly revision: string;
   readonly failure: Unconfirmed;
@@ -73,14 +59,11 @@ export interface RefreshOptions {
   /** Seconds; {@link defaultHoldSeconds} by default. */
   readonly holdSeconds?: number;
   readonly wait?: Wait;
-  /**
-   * The held map of the last request. The service must send a map other than this one, until two
-   * replies agree.
-   */
+  /** The held map: the service must send another one until two replies agree. */
   readonly heldMap?: HeldMap | null;
-  /** True to request the whole map once, because this host does not have the network's nonce. */
+  /** True to request the whole map, because the network's nonce is missing. */
   readonly needsNonce?: boolean;
-  /** True to request whole maps, because a gateway refuses deltas. */
+  /** True to request whole maps: a gateway refuses deltas. */
   readonly wholeMaps?: boolean;
 }
 
@@ -142,7 +125,7 @@ export async function refresh(
     if (received !== null) refuseUnusableSelf(state, received);
     if (map !== null) await refuseNewRange(tools, state, map);
     const { removed = [] } = answer;
-    // Stated removals are accepted immediately. A map that only lacks peers may be an error.
+    // Stated removals count immediately. A map that only lacks peers may be an error.
     const expected = withoutRemoved(known, removed);
     // A map without most peers is first applied with confirmation. If that failed, it is held like
     // a map without any peer.
@@ -264,10 +247,7 @@ async function refuseNewRange(
   throw new BadReply(service.url, `moves network ${name} from ${known.cidr} to ${cidr}, which ${reason}`, remedy);
 }
 
-/**
- * Refuses a map with an unusable entry of this host. Without its entry, the host would count as
- * removed.
- */
+/** Refuses a map with an unusable entry of this host, which would count as removed. */
 function refuseUnusableSelf(state: Joined, map: NetworkMap): void {
   const own = findOwnSkipped(map, state);
   if (own === undefined) return;
@@ -275,9 +255,7 @@ function refuseUnusableSelf(state: Joined, map: NetworkMap): void {
   throw new BadReply(state.service.url, `has an entry for this host that cannot be used: ${own.reason}`, remedy);
 }
 
-/**
- * Returns the keys under which a map may list this host. They may have changed during a long poll.
- */
+/** The keys by which a map may list this host. A long poll may outlast a key. */
 async function readOwnKeys(
   tools: Pick<Tools, 'store'>,
   state: Joined,

@@ -13,10 +13,7 @@ import type { Tools } from '../tools.ts';
 /** Milliseconds for the resolution of a name. A resolver that is down must not delay a pass. */
 export const resolveDeadline = 3_000;
 
-/**
- * Returns the names that a network needs: those of its peers' endpoints, and of its control plane
- * or the proxy to it.
- */
+/** Returns the names of the peers' endpoints, and of the control plane or its proxy. */
 export function namesOf(state: Joined): string[] {
   const hosts = state.membership.map.peers.flatMap((peer) => peer.endpoint?.host ?? []);
   return [...new Set([...hosts, apiHostOf(state)])].filter(isName);
@@ -25,15 +22,14 @@ export function namesOf(state: Joined): string[] {
 export interface ResolveOptions {
   /** The names to resolve; all by default. */
   readonly some?: ReadonlySet<string>;
-  /** Names that take the order of the reply: this host moved, and none of their peers is in use. */
+  /** Names that take the reply's order: this host moved, and none of their peers is in use. */
   readonly sorted?: ReadonlySet<string>;
   readonly onAnswer?: (name: string, addresses: readonly Address[]) => void;
 }
 
 /**
- * Returns the addresses of the network's names after a query for some of them, or for all by
- * default. A name without a reply keeps its last addresses. Returns `state.resolved` itself if
- * nothing changed.
+ * Queries some names, all by default, and returns the addresses of each. A name without a reply
+ * keeps its addresses. Returns `state.resolved` itself if nothing changed.
  */
 export async function resolveNames(
   tools: Pick<Tools, 'host' | 'store' | 'savedConfigs'>,
@@ -60,9 +56,8 @@ export async function resolveNames(
 }
 
 /**
- * Removes addresses that the control plane's name no longer has, because each address costs the
- * routes that cover it. The address at which the service last replied is kept. Until the service
- * replied at any, all are kept.
+ * Removes former addresses of the control plane, because each costs the routes that cover it. Keeps
+ * the address of the last reply, and all addresses until the first reply.
  */
 async function withoutFormer(
   tools: Pick<Tools, 'store'>,
@@ -74,15 +69,12 @@ async function withoutFormer(
   if (reached === undefined) return known;
   const name = apiHostOf(state);
   const isDialled = state.membership.map.peers.some(({ endpoint }) => endpoint?.host === name);
-  // Otherwise, a peer's endpoint that leaves such an address would count as moved by the network.
+  // Otherwise a peer's endpoint that leaves an address counts as moved by the network.
   const inUse = isDialled ? addressesOf(name, state.resolved).slice(0, 1) : [];
   return withoutExpired(known, answer, [reached, ...inUse]);
 }
 
-/**
- * The prefixes that the tunnel carries, by its wg-quick file. Endpoints are outside a full tunnel,
- * so default routes do not count.
- */
+/** The prefixes in the tunnel's wg-quick file, without default routes: endpoints stay outside. */
 async function findCarried(
   tools: Pick<Tools, 'store' | 'savedConfigs'>,
   { interface: link }: Joined,

@@ -11,10 +11,7 @@ import type { ConstraintInputs, EarlierNetwork } from '../evaluation-cache.ts';
 import type { Tools } from '../tools.ts';
 import { locateApi } from './resolve-names.ts';
 
-/**
- * Reads the prefixes of the networks that were joined before this one. An edited file affects only
- * its own network.
- */
+/** The prefixes of networks that joined earlier. An edited file affects only its own network. */
 export async function readEarlier(
   tools: Pick<Tools, 'store' | 'savedConfigs'>,
   state: Joined,
@@ -52,8 +49,7 @@ export function constrainRoutes({
     underlay: underlay,
     stubResolvers: findStubResolvers(underlay, state.keptOutside),
     sshClients,
-    // Without the host's routes, it is unknown what is reached through the tunnel itself. No prefix
-    // is added then.
+    // Without the host's routes, it is unknown what the tunnel carries. No prefix is added then.
     api: observed.unread === undefined ? locateApi(state) : [],
     isProxied: proxyOf(state.service) !== null,
     tunnelPrefixes: {
@@ -79,10 +75,7 @@ export function constrainRoutes({
   };
 }
 
-/**
- * True of a prefix whose route belongs in the table. Placement is computed only when needed,
- * because indexing the host's routes takes time.
- */
+/** True if a prefix is in the table. `placement` is called late: indexing the routes takes time. */
 function inTable(table: string, placement: () => RoutePlacement): (prefix: Prefix) => boolean {
   let place: RoutePlacement | undefined;
   return (prefix) => {
@@ -91,9 +84,7 @@ function inTable(table: string, placement: () => RoutePlacement): (prefix: Prefi
   };
 }
 
-/**
- * Removes the subnets and routes of networks that were joined later: they yield to this network.
- */
+/** Removes the subnets and routes of later networks, which yield to this network. */
 function withoutLinks(underlay: Underlay, links: readonly string[]): Underlay {
   const isOther = ({ link }: { readonly link: string }) => !links.includes(link);
   const { connected, routed } = underlay;

@@ -16,16 +16,13 @@ import { namesOf } from './resolve-names.ts';
 
 /** Received or observed changes of a network that are not on disk yet; null without a change. */
 export interface StateUpdate {
-  /** As received from the service, before pins and checks. */
+  /** As received, before pins and checks. */
   readonly map: NetworkMap | null;
-  /** True if the service sent the map twice, as is required of a map without most peers. */
+  /** True if the service sent the map twice, as a map without most peers requires. */
   readonly isRepeated?: boolean;
   /** Peers that the service states as removed. */
   readonly removed?: readonly PeerId[];
-  /**
-   * When the service confirmed this map, or the map of the state, in milliseconds since 1970 by its
-   * own clock.
-   */
+  /** When the service confirmed this or the saved map, in milliseconds since 1970 by its clock. */
   readonly confirmedAt?: number;
   /** When the service stated, for the second time, that the network was deleted, in ISO 8601. */
   readonly deletedAt?: string;
@@ -46,10 +43,7 @@ export interface StateUpdate {
 
 export const noUpdate: StateUpdate = { map: null, resolved: null };
 
-/**
- * Returns the state with the update applied; `state` itself if nothing differs, or if the update
- * was refused before.
- */
+/** Returns the updated state; `state` itself if nothing differs, or if it was refused before. */
 export function applyUpdate(before: Joined, update: StateUpdate): Joined {
   const { map, requestedAs = null, resolved, failed = null, pathMtu, confirmedAt, listener } = update;
   if (update.deletedAt !== undefined) return withDeletion(before, update.deletedAt);
@@ -76,10 +70,7 @@ function withConfirmation(state: Joined, at: number | undefined): Joined {
   return at !== undefined && isConfirmationDue(state, at) ? { ...state, confirmed: Math.round(at) } : state;
 }
 
-/**
- * The state of an older version, or of a join while no listener was visible, has no user: the first
- * listener is recorded.
- */
+/** Records the first listener if the state has none: it is old, or none was visible at the join. */
 function withListener(state: Joined, listener: number | undefined): Joined {
   const { service } = state;
   if (listener === undefined || service.listener !== undefined || !isCheckedByListener(service.url)) return state;

@@ -14,41 +14,32 @@ import { isJoined } from '../select.ts';
 import { secondsNow, type Tools } from '../tools.ts';
 import { isRotating, type Rotating } from './begin.ts';
 
-/** A completed rotation. */
 export interface RotationResult {
   readonly state: Joined;
-  /**
-   * The first peer that answered to the new key. Null if no peer answered before, and the control
-   * plane confirms the key.
-   */
+  /** The first peer that answered to the new key; null if only the control plane confirms it. */
   readonly answered: Peer | null;
 }
 
-/**
- * Milliseconds from the control plane's reply to the change on this host, in which the other hosts
- * receive the new key.
- */
+/** Milliseconds from the control plane's reply to the change here: hosts receive the new key. */
 const propagationMs = 100;
-/** Milliseconds for the search of the old sessions during a rollback. */
+/** Milliseconds to search for the old sessions during a rollback. */
 const recoveryMs = 5_000;
-/** The most peers that are waited for. */
 const mostConfirmingPeers = 64;
 
 /**
- * Completes a rotation, from any phase. Each phase is saved before it is taken, so that a later run
+ * Completes a rotation from any phase. Each phase is saved before it is taken, so a later run
  * completes it after a crash. The caller holds {@link HostStore.change}. Each phase takes the lock
- * separately: passes continue while peers have yet to answer, because these may rotate their keys
- * too.
+ * separately: passes continue meanwhile, because awaited peers may rotate too.
  *
  * @param begin returns the rotation, under the lock, and whether it is new, so that no other host
- *   has received it; null for none
- * @returns null without a rotation. Null also if the network is down or no longer joined, or if
- *   `signal` aborted without a signal to this process: the rotation then continues later
+ * has received it; null for none
+ * @returns null without a rotation, and if the network is down or no longer joined. Null also if
+ * `signal` aborted without a signal to this process: the rotation then continues later
  * @throws NotRotated if no peer answered, and the old key is in use again
  * @throws Interrupted if a signal arrived before that
  * @throws RotationPending if the control plane is unreachable now; the rotation continues later
  * @throws CannotRotate and Refused if the control plane does not accept the new key, and nothing
- *   changed
+ * changed
  */
 export async function advanceRotation(
   tools: Tools,
@@ -101,7 +92,7 @@ async function end(
 ): Promise<Joined | null> {
   const state = await tools.store.read(link);
   if (state === null || !isJoined(state)) return null;
-  // A daemon of an earlier version does not take the lock of changes, and may have completed it.
+  // An earlier version's daemon does not take the lock of changes, and may have completed it.
   if (!isRotating(state) || state.rotation.begunAt !== begun.begunAt) return state;
   if (isConfirmed) return conclude(tools, state);
   const isForLater = signal?.aborted && !isInterrupted(signal);
@@ -119,10 +110,7 @@ async function finishRollback(
   throw new NotRotated(asking.link, withinMs);
 }
 
-/**
- * Queries the confirming peers with the entries of the wg-quick file: a pass may have changed the
- * interface since.
- */
+/** Queries the peers with the wg-quick file's entries: a pass may have changed the interface. */
 function queryAll(
   tools: Pick<Tools, 'store' | 'savedConfigs'>,
   link: string,
@@ -141,10 +129,7 @@ function queryAll(
   };
 }
 
-/**
- * Registers the new key. Everything is computed and saved before, so that other hosts and this one
- * change within a short time.
- */
+/** Registers the new key, after all else is saved: hosts must switch within a short time. */
 async function announce(tools: Tools, state: Rotating, isNew: boolean): Promise<Evaluation> {
   const { rotation, interface: link } = state;
   const next = (confirmingPeers: readonly ConfirmingPeerKey[]): Rotating => ({
@@ -166,10 +151,7 @@ async function announce(tools: Tools, state: Rotating, isNew: boolean): Promise<
   return planned;
 }
 
-/**
- * Returns if the new key is listed despite an error, else throws. A rotation that was certainly not
- * carried out is dropped.
- */
+/** Throws unless the new key is listed despite the error. Drops a rotation not carried out. */
 async function checkRefusal(
   tools: Pick<Tools, 'store' | 'connect'>,
   state: Rotating,
@@ -216,10 +198,7 @@ async function conclude(tools: Pick<Tools, 'store'>, state: Rotating): Promise<J
   return done;
 }
 
-/**
- * Returns the state without a rotation. Its map lists this host under that key until the next
- * request.
- */
+/** Returns the state without a rotation; its map lists that key until the next request. */
 function listedAs(
   state: Rotating,
   keyPair: Joined['keyPair'],

@@ -13,7 +13,6 @@ import { evaluateNetwork } from '../reconcile/evaluate-network.ts';
 import { cannotQuery } from '../register-key.ts';
 import type { Tools } from '../tools.ts';
 
-/** A network with a rotation in progress. */
 export type Rotating = Joined & { readonly rotation: Rotation };
 
 export function isRotating(state: Joined): state is Rotating {

@@ -8,14 +8,11 @@ import type { Tools } from '../tools.ts';
 import { advanceRotation, type RotationResult } from './advance.ts';
 import { beginRotation, isRotating } from './begin.ts';
 
-/** The result of a rotation in one network. */
 export interface RotationReport {
   readonly interface: string;
-  /** The state afterwards; null if it cannot be read. */
+  /** Null if it cannot be read. */
   readonly state: Joined | null;
-  /**
-   * The first peer that answered to the new key; null if none did, or if none had answered before.
-   */
+  /** The first peer that answered to the new key; null if none did, or none had before. */
   readonly answered: string | null;
   /** Why the new key is not in use, or why the rotation is incomplete. */
   readonly failure: CpnError | null;
@@ -24,14 +21,10 @@ export interface RotationReport {
 /** A connector whose public key devices have in their profiles. */
 export interface HeldKey {
   readonly interface: string;
-  /** The names of the devices. */
   readonly dialling: readonly string[];
 }
 
-/**
- * Finds the networks in which devices would lose this host with a new key. It changes nothing. A
- * rotation in progress continues in any case.
- */
+/** Finds where devices would lose this host with a new key, unless a rotation is in progress. */
 export async function findHeldKeys(
   tools: Pick<Tools, 'store' | 'connect' | 'warn'>,
   network: string | undefined,

@@ -9,11 +9,10 @@ import { secondsNow, type Tools } from '../tools.ts';
 /** The observations of the peers of a name. */
 export interface NameUse {
   readonly name: string;
-  /** The address at which a peer answers, or null. */
   readonly heardAt: Address | null;
   /** The address in use, if all peers of the name are silent at it, else null. */
   readonly silentAt: Address | null;
-  /** All addresses that are usable as far as known, including the one in use. */
+  /** All usable addresses, including the one in use. */
   readonly candidates: readonly Address[];
 }
 
@@ -25,7 +24,7 @@ export class AddressTrials {
   readonly #silent = new Map<string, Set<Address>>();
   /** The address that last answered in this underlay, by name. */
   readonly #answeredLast = new Map<string, Address>();
-  /** True if this host may have moved: an earlier handshake then proves nothing. */
+  /** True if this host may have moved: earlier handshakes then prove nothing. */
   #hasMoved = false;
 
   constructor(tools: Pick<Tools, 'monotonic' | 'now'>) {
@@ -40,7 +39,7 @@ export class AddressTrials {
     this.#hasMoved = true;
   }
 
-  /** The addresses at which peers were silent, and that are therefore not in use. */
+  /** The addresses that are not in use because peers were silent there. */
   get silent(): readonly Address[] {
     return [...this.#silent.values()].flatMap((addresses) => [...addresses]);
   }
@@ -89,10 +88,7 @@ export class AddressTrials {
     return { uses, lookIn: looks.length === 0 ? null : Math.min(...looks) };
   }
 
-  /**
-   * Records that the peers of a name are silent at an address, which `next` replaces; null without
-   * an alternative.
-   */
+  /** Records that a name's peers are silent at an address; `next` replaces it, null if none can. */
   fail(name: string, address: Address, next: Address | null): void {
     const trial = this.#trials.get(name);
     if (trial === undefined) return;

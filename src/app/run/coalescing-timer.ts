@@ -1,7 +1,7 @@
 /** A timer that combines all calls of {@link schedule} before it expires into one: the earliest. */
 export class CoalescingTimer {
   #isExpired = false;
-  /** When it expires, in milliseconds of performance.now(). */
+  /** In milliseconds of performance.now(). */
   #due = Number.POSITIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
   #wake: () => void = () => {};
@@ -36,9 +36,7 @@ export class CoalescingTimer {
   }
 }
 
-/**
- * Varies `seconds` by up to a fifth, so that hosts that started together do not continue in step.
- */
+/** Varies `seconds` by up to a fifth, so that hosts do not continue in step. */
 export function withJitter(seconds: number): number {
   return seconds * (0.8 + 0.4 * Math.random());
 }

@@ -13,15 +13,9 @@ import { StatusReporter } from './status-reporter.ts';
 import { TransitionLogger } from './transition-logger.ts';
 
 export interface DaemonOptions {
-  /**
-   * Seconds between two passes without another trigger, varied by up to a fifth; {@link
-   * defaultHoldSeconds} by default.
-   */
+  /** Seconds between passes, varied by up to a fifth; {@link defaultHoldSeconds} by default. */
   readonly interval?: number;
-  /**
-   * Milliseconds within which a change that could cut the host off is confirmed; {@link
-   * defaultConfirmMs} by default.
-   */
+  /** Milliseconds to confirm what may cut the host off; {@link defaultConfirmMs} by default. */
   readonly confirmMs?: number;
   /** Ends the daemon; the tunnels stay up. */
   readonly signal: AbortSignal;
@@ -190,10 +184,7 @@ function hasRules({ enrollment, receipt }: State): boolean {
   return enrollment.type === 'connector' || receipt.some(({ made }) => made === 'firewall');
 }
 
-/**
- * Seconds between two readings of the clocks, and the difference between them that counts as a
- * jump.
- */
+/** Seconds between readings of the clocks, and the difference that counts as a jump. */
 const clockEvery = 5;
 const clockTolerance = 2;
 

@@ -8,17 +8,12 @@ import type { PassListener } from './pass-listener.ts';
 const usualRest = 3_600;
 const restAfterFailure = 300;
 
-/**
- * Follows the description of one network's service: reads it at the start, and then once an hour.
- */
+/** Reads the description of a network's service at the start, and then once an hour. */
 export class FeatureFollower implements PassListener {
   readonly #tools: Tools;
   readonly #link: string;
   readonly #onChange: () => void;
-  /**
-   * The ETag of the last description that this process read. An earlier version may have saved the
-   * features on disk.
-   */
+  /** Of the last description of this process: an earlier version may have saved the features. */
   #etag: string | null = null;
   #url: string | null = null;
 
@@ -36,7 +31,7 @@ export class FeatureFollower implements PassListener {
     }
   }
 
-  /** Returns the seconds until the next request. A failure leaves the features unchanged. */
+  /** Returns the seconds until the next request. A failure keeps the features. */
   async #read(signal: AbortSignal): Promise<number> {
     const { store, log, describe } = this.#tools;
     const facts = { interface: this.#link };

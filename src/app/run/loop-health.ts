@@ -1,12 +1,9 @@
-/**
- * The most seconds of an iteration. The deadlines of its tools and requests are together below
- * this.
- */
+/** The most seconds of an iteration, above the sum of its tools' and requests' deadlines. */
 const longestIteration = 300;
 /** Seconds that an iteration may start late, on a machine under load. */
 const slack = 60;
 
-/** The status of one loop, for the supervisor of the daemon. */
+/** The status of one loop, for the supervisor. */
 export interface LoopStatus {
   readonly link: string;
   /** True if an iteration began and ended since the last {@link LoopHealth.startOver}. */
@@ -21,9 +18,7 @@ export class LoopHealth {
   readonly #clock: () => number;
   #isRunning = false;
   #since: number;
-  /**
-   * The number of calls of startOver(), and its values at the current and at the last iteration.
-   */
+  /** The number of calls of startOver(): now, and at the current and last iteration. */
   #round = 0;
   #current = -1;
   #settled = -1;
@@ -40,9 +35,7 @@ export class LoopHealth {
     return { link: this.#link, isSettled: this.#settled === this.#round, problem: this.#problem };
   }
 
-  /**
-   * True if an iteration does not end, or if the next one, due within `pause` seconds, is overdue.
-   */
+  /** True if an iteration does not end, or the next one, due within `pause` seconds, is overdue. */
   isStuck(pause: number): boolean {
     return this.#clock() - this.#since > (this.#isRunning ? longestIteration : pause + slack);
   }

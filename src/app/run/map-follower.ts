@@ -14,20 +14,15 @@ import { withJitter } from './coalescing-timer.ts';
 import type { PassListener } from './pass-listener.ts';
 import { TransitionLogger } from './transition-logger.ts';
 
-/**
- * Seconds for which a service is requested to hold a long poll. Debian's haproxy ends requests
- * after 50 s, and common proxies after a minute.
- */
+/** Seconds of a long poll. Debian's haproxy ends requests after 50 s, other proxies after 60 s. */
 const holdSeconds = { least: 40, most: 45 };
 /** The shortest hold in seconds; after gateways ended longer ones, it is not halved further. */
 const shortestHold = 5;
-/** Seconds after which the usual hold, and deltas, are tried again. */
+/** Seconds until the usual hold, and deltas, are tried again. */
 const retryAfterGateway = 3_600;
 /** The rate limit for a service that replies to long polls immediately. */
 const pace: RateLimit = { most: 10, withinMs: 10_000 };
-/**
- * The shortest time in milliseconds between two attempts: full jitter alone may be no wait at all.
- */
+/** The least milliseconds between two attempts: full jitter may be no wait at all. */
 const restMs = 200;
 /**
  * Milliseconds between two checks for a new membership while the service refuses this one. Another
@@ -38,7 +33,7 @@ const checkMs = 2_000;
 /** Applies an update; resolves to whether a pass did so. */
 export type ApplyUpdate = (update: StateUpdate) => Promise<boolean>;
 
-/** Requests the map of one network repeatedly: by long polls, if the service supports them. */
+/** Requests the map of one network repeatedly, by long polls if the service supports them. */
 export class MapFollower implements PassListener {
   readonly #tools: Tools;
   readonly #link: string;
@@ -56,37 +51,30 @@ export class MapFollower implements PassListener {
   /** In ISO 8601: the last success, and the first failure after it; null for none. */
   #lastSuccess: string | null = null;
   #failingSince: string | null = null;
-  /** True if the control plane replied since the last reset. Only then a request is a long poll. */
+  /** True if the control plane replied since the reset; only then a request is a long poll. */
   #hasAnswered = false;
   /** True if the service refused the last request: this host may have to join again. */
   #isRefused = false;
-  /** True if there is no token for a request. This was logged. */
+  /** True if there is no token, which was logged. */
   #isLocal = false;
-  /**
-   * The hold in seconds that a gateway allows, and until when it is used; null for the usual hold.
-   */
+  /** The hold in seconds that a gateway allows, and its end; null for the usual hold. */
   #shortHold: { readonly seconds: number; readonly until: number } | null = null;
-  /**
-   * The hold in seconds of the last long poll, if a gateway may have ended it. The next reply shows
-   * that the service works.
-   */
+  /** The hold in seconds of a long poll that a gateway may have ended; the next reply shows it. */
   #ended: number | null = null;
   /** Until when a gateway is expected to refuse deltas. */
   #wholeMapsUntil = 0;
-  /** True if the whole map was requested for the nonce of the network. A service may have none. */
+  /** True if the whole map was requested for the nonce, which a service may lack. */
   #isNonceRequested = false;
-  /** The map that waits for a second, equal reply. */
   #heldMap: HeldMap | null = null;
   /** The control plane, the peer and the token of the last request; null before the first. */
   #identity: string | null = null;
-  /** The revision in the pending request; undefined if none is pending. */
+  /** The revision in the pending request; undefined without one. */
   #polled: string | null | undefined;
 
   /**
    * @param onIdle called between two long polls, whose connection it may use; the second one begins
-   *   when it is done
-   * @param onMessages receives the service's messages to this host; it does not delay the next
-   *   request
+   * when it is done
+   * @param onMessages receives the service's messages; it does not delay the next request
    */
   constructor(
     tools: Tools,
@@ -123,10 +111,7 @@ export class MapFollower implements PassListener {
     if (evaluation !== null) this.#compare(evaluation.state);
   }
 
-  /**
-   * Starts a new request immediately. After a change of the underlay, or a sleep, a connection may
-   * be dead without a reset.
-   */
+  /** Starts a new request: after a sleep or underlay change, a connection may be dead unnoticed. */
   reset(): void {
     this.#failures = 0;
     this.#hasAnswered = false;
@@ -154,10 +139,9 @@ export class MapFollower implements PassListener {
   }
 
   /**
-   * Resets if the membership or the revision changed. After the host joined again, or its control
-   * plane moved, the current request and the pause after it are for the former membership. After a
-   * state was restored, a long poll with a revision other than the state's would hide changes from
-   * it.
+   * Resets if the membership or the revision changed. After another join, or a move of the control
+   * plane, the request and the pause are for the former membership. After a restored state, a long
+   * poll with another revision than the state's would hide changes from it.
    */
   #compare(state: Joined): void {
     const isOther = this.#identity !== null && this.#identity !== identifyMembership(state);
@@ -213,8 +197,7 @@ export class MapFollower implements PassListener {
         if (retryAfterMs !== undefined) return restMs + retryAfterMs;
         if (failure !== null || !isApplied) return this.#pauseAfter(failure);
         this.#failures = 0;
-        // Without a revision there is nothing to wait for: only the next reply shows whether the
-        // service waits.
+        // Without a revision nothing is awaited; only the next reply shows if the service waits.
         if (!waited && (seconds > 0 || state.membership.map.revision !== null)) return this.#pause();
         if (update.map === null && messages.length === 0) await untilAborted(round, this.#onIdle());
       }
@@ -240,19 +223,14 @@ export class MapFollower implements PassListener {
     return { error: failure.message, since: this.#failingSince, lastSuccess: this.#lastSuccess };
   }
 
-  /**
-   * True if `cpn leave` caused the refusal: it holds the lock from the removal of the peer until
-   * the state is removed.
-   */
+  /** True if `cpn leave` caused the refusal: it holds the lock from the removal of the peer on. */
   async #isLeft(): Promise<boolean> {
     const { store } = this.#tools;
     await store.lock(async () => {}).catch(() => {});
     return (await store.read(this.#link)) === null;
   }
 
-  /**
-   * Returns seconds. Random, so that requests of hosts that begin together do not all end together.
-   */
+  /** Random seconds, so that requests of hosts do not all end together. */
   #nextHold(): number {
     const short = this.#shortHold;
     if (short !== null && this.#tools.monotonic() < short.until) return short.seconds;
@@ -262,9 +240,8 @@ export class MapFollower implements PassListener {
   }
 
   /**
-   * Returns the milliseconds until the next request. The next request is no long poll, so it shows
-   * immediately whether the control plane works. If it fails, the control plane is reported as
-   * down; if not, a gateway ended the long poll.
+   * Returns the milliseconds until the next request, which is no long poll: if it fails, the
+   * control plane is reported as down; if not, a gateway ended the long poll.
    */
   #checkAfter(seconds: number, { retryAfterMs }: Unreachable): number {
     this.#hasAnswered = false;
@@ -296,15 +273,12 @@ export class MapFollower implements PassListener {
   }
 }
 
-/** True of a host that joined before nonces existed. */
+/** True for a host that joined before nonces existed. */
 function lacksNonce({ features, membership }: Joined): boolean {
   return features?.includes('map-deletion') === true && membership.map.nonce === undefined;
 }
 
-/**
- * True for another map, for a deletion, and for a confirmation of the present map that must be
- * saved.
- */
+/** True for another map, a deletion, or a confirmation of the map that must be saved. */
 function hasChanges({ map, confirmedAt, deletedAt }: StateUpdate, state: Joined): boolean {
   return (
     map !== null || deletedAt !== undefined || (confirmedAt !== undefined && isConfirmationDue(state, confirmedAt))

@@ -12,10 +12,10 @@ import type { PassListener } from './pass-listener.ts';
 import type { PendingUpdate } from './pending-update.ts';
 import { TransitionLogger } from './transition-logger.ts';
 
-/** Seconds after which a name is resolved again although its peers answer. */
+/** Seconds until a name is resolved again although its peers answer. */
 const renewal = 600;
 
-/** Resolves the names of a network again when needed, and chooses among the addresses of each. */
+/** Resolves a network's names again when needed, and chooses among their addresses. */
 export class NameFollower implements PassListener {
   readonly #tools: Tools;
   readonly #link: string;
@@ -23,12 +23,11 @@ export class NameFollower implements PassListener {
   readonly #interval: number;
   readonly #update: PendingUpdate;
   readonly #transitions: TransitionLogger;
-  /** When each name was last queried, in seconds of the monotonic clock. */
+  /** In seconds of the monotonic clock. */
   readonly #queriedAt = new Map<string, number>();
   readonly #trials: AddressTrials;
   /** Names that were not resolved since this host may have moved; null for all. */
   #unsorted: Set<string> | null = new Set();
-  /** The last reply for each name. */
   readonly #answers = new Map<string, readonly Address[]>();
   #isBusy = false;
 
@@ -42,22 +41,19 @@ export class NameFollower implements PassListener {
     this.#transitions = new TransitionLogger(tools.log, { interface: link }, messages);
   }
 
-  /** In another network, a name may have other addresses. */
+  /** Another network may have other addresses for a name. */
   reset(): void {
     this.#queriedAt.clear();
     this.#trials.reset();
     this.#unsorted = null;
   }
 
-  /** Does not wait for the resolver: a resolver that does not reply must not delay passes. */
+  /** Does not wait for the resolver, which must not delay passes. */
   onPass({ evaluation }: Pass): void {
     if (evaluation !== null) void this.resolveDue(evaluation);
   }
 
-  /**
-   * Resolves the names that are due, and replaces silent addresses. Changed addresses are added to
-   * the update for the next pass. Never rejects.
-   */
+  /** Resolves due names and replaces silent addresses, for the next pass. Never rejects. */
   async resolveDue(evaluation: Evaluation): Promise<void> {
     if (this.#isBusy) return;
     this.#isBusy = true;
@@ -116,7 +112,7 @@ export class NameFollower implements PassListener {
     return new Set(taken.filter((name) => quiet.has(name)));
   }
 
-  /** Puts the address first at which a name's peers answer, or the next one if they are silent. */
+  /** Puts the address first at which a name's peers answer, or the next one after silence. */
   async #choose(resolved: Resolved, uses: readonly NameUse[], state: Joined): Promise<Resolved> {
     const chosen: Record<string, readonly Address[]> = {};
     for (const { name, heardAt, silentAt, candidates } of uses) {

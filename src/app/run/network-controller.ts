@@ -14,16 +14,11 @@ import { TransitionLogger } from './transition-logger.ts';
 export interface ControllerOptions {
   /** Seconds between two passes without another trigger, varied by up to a fifth. */
   readonly interval: number;
-  /**
-   * Milliseconds within which a change that could cut the host off is confirmed, or else rolled
-   * back.
-   */
+  /** Milliseconds within which a change that could cut the host off is confirmed, or reverted. */
   readonly confirmMs: number;
 }
 
-/**
- * Reconciles one network of this host, one pass at a time, and runs the listeners of these passes.
- */
+/** Reconciles one network, one pass at a time, and runs the listeners of these passes. */
 export class NetworkController {
   readonly link: string;
   readonly #tools: Tools;
@@ -36,7 +31,6 @@ export class NetworkController {
   readonly #health: LoopHealth;
   readonly #onPass: () => void;
 
-  /** @param onPass called after each pass */
   constructor(tools: Tools, link: string, options: ControllerOptions, onPass: () => void = () => {}) {
     this.link = link;
     this.#tools = tools;
@@ -95,10 +89,7 @@ export class NetworkController {
     this.#scheduler.triggerByEvent(isOwn || areUrgent.includes(true));
   }
 
-  /**
-   * Resets after the host slept, or a user requested a reload: observations from outside this host
-   * may be outdated.
-   */
+  /** Resets after a sleep or a user's reload: observations from outside may be outdated. */
   reset(): void {
     this.#reset('wake');
   }
@@ -133,10 +124,7 @@ export class NetworkController {
   }
 }
 
-/**
- * Returns tools that count each failed call to the control plane for the network of `link`. An
- * aborted call is no failure.
- */
+/** Returns tools that count failed calls to the control plane. An aborted call is no failure. */
 export function countCalls(tools: Tools, link: string): Tools {
   const counted =
     <Given extends unknown[], Reply>(operation: string, call: (...given: Given) => Promise<Reply>) =>

@@ -2,20 +2,14 @@ import { CpnError } from '../../core/errors/index.ts';
 import { backoffDelay } from '../../core/util/backoff.ts';
 import { CoalescingTimer, withJitter } from './coalescing-timer.ts';
 
-/**
- * Milliseconds in which host events are combined into one pass. Events of other interfaces are less
- * urgent.
- */
+/** Milliseconds in which events become one pass. Other interfaces' events are less urgent. */
 const gatherMs = 100;
 const gatherOthersMs = 2_000;
-/**
- * The shortest time in milliseconds between the end of a pass and a pass that a host event starts.
- */
+/** The least milliseconds between a pass and one that a host event starts. */
 const restMs = 500;
 
-/** What follows a pass. */
 export interface NextPass {
-  /** Why the pass failed, completely or in part; null for success. */
+  /** Why the pass failed, at least in part; null for success. */
   readonly error: unknown;
   /** Milliseconds after which a postponed repair is due; null without one. */
   readonly requeueAfter: number | null;
@@ -50,18 +44,12 @@ export class PassScheduler {
     this.trigger(Math.max(rested, isUrgent ? gatherMs : gatherOthersMs));
   }
 
-  /**
-   * Called when the state on disk changed. The change may have removed the cause of an error that
-   * no retry can fix.
-   */
+  /** Called when the state on disk changed, which may fix an error that no retry can. */
   triggerByStateChange(): void {
     if (this.#isTerminal) this.#retry();
   }
 
-  /**
-   * Schedules what follows the result of a pass: a retry with backoff, the postponed repair, or
-   * nothing before the interval.
-   */
+  /** Schedules a retry with backoff, the postponed repair, or nothing before the interval. */
   schedule({ error, requeueAfter }: NextPass): void {
     this.#endedAt = performance.now();
     this.#isTerminal = error instanceof CpnError && !error.isRetryable;

@@ -12,7 +12,7 @@ export class PendingUpdate {
   readonly trigger: (inMs?: number) => void;
   #waiting: PendingDelivery | null = null;
   #taken: PendingDelivery | null = null;
-  /** The update that a pass over a host that cannot be observed applied in part. */
+  /** The update of which a pass over an unobservable host applied a part. */
   #partial: StateUpdate | null = null;
   #last: StateUpdate = noUpdate;
   #resolved: Resolved | null = null;
@@ -43,7 +43,6 @@ export class PendingUpdate {
     this.#measured = { ...this.#measured, ...measured };
   }
 
-  /** Returns the update for a pass that starts now. */
   take(): StateUpdate {
     const update = this.#waiting?.update ?? this.#partial ?? noUpdate;
     this.#last = update;

@@ -7,23 +7,17 @@ import type { PassOutcome, Tools } from '../tools.ts';
 import type { DriftDamper } from './listeners/drift-damper.ts';
 import type { NextPass } from './pass-scheduler.ts';
 
-/** The common inputs of all passes over one network. */
 export interface ReconcileContext {
   readonly tools: Tools;
   readonly link: string;
-  /**
-   * Milliseconds within which a change that could cut the host off is confirmed, or else rolled
-   * back.
-   */
+  /** Milliseconds within which a change that could cut the host off is confirmed, or reverted. */
   readonly confirmMs: number;
   readonly damper: DriftDamper;
 }
 
 /**
- * Runs one pass over a network.
- *
- * @returns its result, and what follows; `pass` is null if it failed. Null if the network is no
- *   longer joined.
+ * Runs one pass. Returns its result (`pass` is null if it failed) and what follows; null if no
+ * longer joined.
  */
 export async function reconcile(
   { tools, link, confirmMs, damper }: ReconcileContext,

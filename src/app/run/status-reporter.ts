@@ -3,13 +3,10 @@ import type { Supervisor } from '../../host/supervisor.ts';
 import type { Tools } from '../tools.ts';
 import type { LoopStatus } from './loop-health.ts';
 
-/** The number of characters that roughly fit on a line of a terminal. */
+/** The characters that roughly fit on a line of a terminal. */
 const longestStatus = 300;
 
-/**
- * Reports to the supervisor: ready once every network had its pass, and alive only while every loop
- * runs.
- */
+/** Reports to the supervisor: ready after a pass of every network, alive while every loop runs. */
 export class StatusReporter {
   readonly #tools: Pick<Tools, 'sleep' | 'log'>;
   readonly #supervisor: Supervisor | null;
@@ -47,10 +44,7 @@ export class StatusReporter {
     await this.#supervisor?.report({ state: 'stopping', status: 'stopping; the tunnels stay up' });
   }
 
-  /**
-   * Reports twice within the supervisor's timeout that the daemon is alive, unless `findStuck`
-   * returns a stuck loop.
-   */
+  /** Reports twice per supervisor's timeout that the daemon is alive, unless a loop is stuck. */
   async beat(signal: AbortSignal, findStuck: () => string | null): Promise<void> {
     const timeout = this.#supervisor?.watchdogMs ?? null;
     if (this.#supervisor === null || timeout === null) return;

@@ -2,7 +2,6 @@ import { CpnError } from '../../core/errors/index.ts';
 import { catalogue, type Problem } from '../../core/problems/problem.ts';
 import type { Log } from '../tools.ts';
 
-/** The log messages for the begin and the end of a problem. */
 export interface TransitionMessages {
   readonly begins: string;
   readonly ends: string;
@@ -37,10 +36,7 @@ export class TransitionLogger {
   }
 }
 
-/**
- * Leaves out the message, which may contain a duration, and the status of a refusal: they may
- * differ each time.
- */
+/** Leaves out the message, which may have a duration, and the status, which may vary. */
 function nameOf(error: unknown): string {
   if (!(error instanceof CpnError)) return String(error);
   const { stderr = '', path = '', drops = '' } = error.facts;
@@ -56,7 +52,6 @@ export class ProblemLog {
     this.#log = log;
   }
 
-  /** Sets the present problems. */
   update(problems: readonly Problem[]): void {
     const before = this.#current;
     this.#current = new Map(problems.map((each) => [identify(each), each]));
@@ -69,7 +64,7 @@ export class ProblemLog {
   }
 }
 
-/** A day less until an end is no other problem. */
+/** The days until an end are left out: a day less is no other problem. */
 function identify({ code, facts }: Problem): string {
   return JSON.stringify([code, { ...facts, days: null }]);
 }

@@ -5,21 +5,21 @@ import { evaluateNetwork } from '../reconcile/evaluate-network.ts';
 import { isJoined } from '../select.ts';
 import type { Tools } from '../tools.ts';
 
-/** The state without secrets, and the secrets that the output must not have elsewhere. */
+/** The states without secrets, and the secrets to redact elsewhere. */
 export interface DescribedStates {
-  /** By interface. A secret is replaced by a note that there is one. */
+  /** By interface. A note replaces each secret. */
   readonly states: ReadonlyMap<string, object>;
   readonly secrets: ReadonlySet<string>;
-  /** The addresses of the networks' peers, some of them where they are many. */
+  /** Addresses of peers, limited per network. */
   readonly peers: readonly string[];
 }
 
-/** Of one network. */
+/** Per network. */
 const mostPeers = 32;
 
 /**
- * Reads everything that is kept of this host's networks. Returns its secrets too, so that callers
- * can redact them, with the keys of the live interfaces.
+ * Describes everything that is kept of this host's networks. Returns its secrets and the live
+ * interfaces' keys, so that callers can redact them.
  */
 export async function describeStateFiles(tools: Tools): Promise<DescribedStates> {
   const { states, unreadable } = await tools.store.list();
@@ -41,7 +41,7 @@ export async function describeStateFiles(tools: Tools): Promise<DescribedStates>
   return { states: new Map([...readable, ...failed]), secrets, peers };
 }
 
-/** Secrets of the state that are plain texts: with them another host could enrol as this one. */
+/** These strings would let another host enrol as this one. */
 function hideStrings({ enrollment, ...state }: State) {
   const { idempotencyKey, tokenHash, ...intent } = enrollment;
   return {

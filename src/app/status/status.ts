@@ -18,10 +18,7 @@ import { type Evaluation, evaluateNetwork } from '../reconcile/evaluate-network.
 import { isJoined, selectJoined } from '../select.ts';
 import { secondsNow, type Tools } from '../tools.ts';
 
-/**
- * Evaluates the networks of this host; queries no control plane and changes nothing. An unreadable
- * one hides no other.
- */
+/** Evaluates this host's networks, without a control plane. An unreadable one hides no other. */
 export async function readStatus(tools: Tools, network?: string): Promise<NetworkStatus[]> {
   const { states, unreadable } = await selectJoined(tools, network);
   const read = await Promise.all(states.map((state) => readNetwork(tools, state)));
@@ -40,7 +37,7 @@ async function readNetwork(tools: Tools, state: Joined): Promise<NetworkStatus> 
     const evaluation = await evaluateSettled(tools, state);
     const known = describeState(evaluation.state, notes);
     const described = await describeNetwork(tools, evaluation, notes);
-    // What hosts found while the tunnel was up is out of date.
+    // What hosts observed while the tunnel was up is outdated.
     const outdated = described.state === 'down' ? { reachability: null } : {};
     return { ...known, ...described, ...outdated };
   } catch (error) {
@@ -52,7 +49,7 @@ async function readNetwork(tools: Tools, state: Joined): Promise<NetworkStatus> 
   }
 }
 
-/** Describes an evaluated network, with what packet rules of other programs do to it. */
+/** Describes an evaluated network, including drops by foreign packet rules. */
 async function describeNetwork(tools: Pick<Tools, 'host' | 'store' | 'now'>, evaluation: Evaluation, notes: Notes) {
   const evaluated = describeEvaluation(evaluation, notes, secondsNow(tools), await readHostFacts(tools, evaluation));
   if (evaluated.state === 'down') return { ...evaluated, inbound: null };
@@ -61,17 +58,11 @@ async function describeNetwork(tools: Pick<Tools, 'host' | 'store' | 'now'>, eva
   return { ...evaluated, inbound, problems, state: stateOf(problems), warnings: toWarnings(problems) };
 }
 
-/**
- * Milliseconds that a pass which is at work is waited for: most of those that must be confirmed
- * take a second.
- */
+/** Milliseconds to wait for a running pass: a confirmation mostly takes a second. */
 const patience = 3_000;
 const pause = 100;
 
-/**
- * A pass has changed the host before it saves what it changed: until then the one differs from the
- * other, and there is no drift.
- */
+/** A running pass changes the host before it saves that: the difference is no drift. */
 async function evaluateSettled(tools: Tools, state: Joined): Promise<Evaluation> {
   const evaluation = await evaluateNetwork(tools, state, { acceptsUnread: true });
   if (!state.enabled || evaluation.changes.length === 0) return evaluation;
@@ -83,10 +74,7 @@ async function evaluateSettled(tools: Tools, state: Joined): Promise<Evaluation>
   return isAtWork || !sameData(settled, state) ? evaluateNetwork(tools, settled, { acceptsUnread: true }) : evaluation;
 }
 
-/**
- * Of a host that does not forward, the notes say whether there is reason to look. That the rules
- * cannot be read hides nothing else.
- */
+/** Without forwarding, the notes show whether to check. Unreadable rules hide nothing else. */
 async function describeDrops(
   tools: Pick<Tools, 'host'>,
   evaluation: Evaluation,
@@ -129,7 +117,6 @@ function describeState(state: Joined, { sync, reachability }: Notes): NetworkSta
   };
 }
 
-/** A network of which nothing is known. */
 const unknown = {
   state: 'degraded',
   ...{ network: null, address: null, publicKey: null, keySince: null, expiresAt: null, mapEnd: null, deletedAt: null },

@@ -9,38 +9,32 @@ import { observeOptionsFor } from '../reconcile/observe-options.ts';
 import { isJoined, selectStates } from '../select.ts';
 import { secondsNow, type Tools } from '../tools.ts';
 
-/** Whether a network is as it was waited for. */
 export interface Readiness {
   readonly interface: string;
-  /** What it lacks; null when it is ready. */
+  /** What is missing; null if ready. */
   readonly missing: string | null;
 }
 
-/** Seconds between two looks at the host. */
+/** Seconds between two observations. */
 const pause = 0.25;
 
-/**
- * Seconds between two datagrams to a peer. WireGuard sends an unanswered handshake again after 5 s
- * (REKEY_TIMEOUT).
- */
+/** Seconds between datagrams to a peer: WireGuard repeats a handshake after 5 s (REKEY_TIMEOUT). */
 const triggerInterval = 5;
-/** Of one network: one answer is enough. */
+/** Per network: one answer is enough. */
 const mostTriggered = 16;
 
 interface ObservedReadiness extends Readiness {
-  /** Where a handshake is missing: the peers with which a datagram starts one. */
+  /** The peers without a handshake to which a datagram starts one. */
   readonly silent?: readonly Address[];
 }
 
 /**
- * Waits until the condition holds for the networks that `network` names, and returns their
- * states. Reads the host only, and changes nothing. It also waits for a join that has begun.
- * WireGuard makes a handshake only when there is something to send: while it waits for one, it
- * sends datagrams to the peers with an endpoint.
+ * Waits until the condition holds for the networks that `network` names, including joins in
+ * progress. Returns their states, and changes nothing. WireGuard starts a handshake only to send
+ * packets, so datagrams go to peers with an endpoint while a handshake is awaited.
  *
- * @param timeout seconds, after which it returns what it saw last; 0 looks once
- * @throws NotJoined when something is named that this host has not joined, or when it has joined no
- *   network
+ * @param timeout seconds, after which it returns the last observation; 0 observes once
+ * @throws NotJoined if this host has not joined the named network, or any network
  */
 export async function waitFor(
   tools: Tools,
@@ -61,7 +55,7 @@ export async function waitFor(
     const peers = networks.flatMap(({ interface: link, silent = [] }) => silent.map((address) => ({ address, link })));
     if (peers.length > 0 && tools.monotonic() >= nextTrigger) {
       for (const { address, link } of peers) {
-        // What does not go into the tunnel would go to somewhere else.
+        // Packets that do not enter the tunnel would reach another host.
         if ((await tools.host.route(address)).link === link) await tools.host.triggerHandshake(address);
       }
       nextTrigger = tools.monotonic() + triggerInterval;
@@ -70,12 +64,10 @@ export async function waitFor(
   }
 }
 
-/** True when none of the networks lacks anything. */
 export function isReady(networks: readonly Readiness[]): boolean {
   return networks.every(({ missing }) => missing === null);
 }
 
-/** What is lacking, as one line. */
 export function describeMissing(networks: readonly Readiness[]): string {
   return networks.flatMap(({ missing }) => missing ?? []).join('; ');
 }
@@ -111,7 +103,7 @@ async function findMissing(
     const isSilent = lack !== null && condition.for === 'handshake' && actual.link?.up === true;
     return { missing: lack, silent: isSilent ? findDialled(state, actual) : [] };
   } catch (error) {
-    // While a host boots, what fails now may work at the next look.
+    // A failure during boot may be gone at the next observation.
     return { missing: expectCpnError(error).message };
   }
 }

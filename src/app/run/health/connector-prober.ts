@@ -34,10 +34,9 @@ const answerWithin = 2_000;
 const leastRest = 0.1;
 
 /**
- * Seconds in which silence does not count against a connector after this host moved or rotated its
- * key. In this time its peers receive the new endpoint or key, or a handshake is forced. Another
- * move within `betweenMoves` seconds counts as the same one, so that a flapping interface hides no
- * dead connector.
+ * Seconds after a move or a new key in which silence does not count: peers receive the endpoint or
+ * key, or a handshake is forced. Moves within `betweenMoves` seconds are one: a flapping interface
+ * hides no dead connector.
  */
 const graceAfterMove = 5;
 const betweenMoves = 15;
@@ -47,17 +46,14 @@ export class ConnectorProber {
   readonly #tools: Tools;
   readonly #link: string;
   readonly #onChange: () => void;
-  /**
-   * All connectors, also those that are not probed: their liveness counts when they are probed
-   * again.
-   */
+  /** Including those that are not probed: their liveness counts when they are probed again. */
   #connectors: readonly ProbedConnector[] = [];
   #probed: readonly ProbedConnector[] = [];
   /** The last reported value of `failed`. */
   #reported = '[]';
   /** When this host last moved, in seconds. */
   #movedAt = Number.NEGATIVE_INFINITY;
-  /** The keys of this host, as of the last pass; null before the first. */
+  /** The keys as of the last pass; null before the first. */
   #ownKeys: readonly PublicKey[] | null = null;
   #wake = () => {};
   /** The handshakes that are being forced; null without any. */
@@ -96,18 +92,14 @@ export class ConnectorProber {
     if (now - this.#movedAt >= betweenMoves) this.#movedAt = now;
   }
 
-  /**
-   * Probes the connectors of this evaluation from now on; null, for a network that is down, has
-   * none.
-   */
+  /** Probes this evaluation's connectors from now on; null (the network is down) has none. */
   follow(evaluation: Evaluation | null): void {
     const keys = evaluation && ownKeys(evaluation.state);
     if (keys !== null && this.#ownKeys !== null && !sameMembers(keys, this.#ownKeys)) this.move();
     this.#ownKeys = keys;
     const wasCutOff = this.#connectors.some(({ isCutOff }) => isCutOff);
     this.#connectors = updateConnectors(this.#connectors, evaluation, secondsNow(this.#tools));
-    // While this host was cut off, silence did not count. Another grace period therefore hides no
-    // dead connector.
+    // Silence did not count while this host was cut off, so a new grace period hides nothing.
     if (wasCutOff && !this.#connectors.some(({ isCutOff }) => isCutOff)) this.#movedAt = this.#tools.monotonic();
     this.#probed = this.#connectors.filter(({ isProbed }) => isProbed);
     this.#reported = JSON.stringify(this.failed);
@@ -140,8 +132,7 @@ export class ConnectorProber {
     if (probed.some(needsCounters)) await this.#readCounters(probed);
     const isMoving = this.#tools.monotonic() - this.#movedAt < graceAfterMove;
     for (const each of probed) {
-      // Its liveness depends on the handshake that is being forced, which may have to wait for a
-      // pass.
+      // Its liveness depends on the forced handshake, which may wait for a pass.
       if (each.begun === null) continue;
       each.hasOther = probed.some((other) => other !== each && isAnswering(other));
       // Before its first probe there is nothing to answer.
@@ -180,9 +171,7 @@ export class ConnectorProber {
     });
   }
 
-  /**
-   * Forces a handshake with these connectors now: they may not have the endpoint of this host yet.
-   */
+  /** Forces handshakes now: these connectors may not have this host's endpoint yet. */
   async #renew(overdue: readonly ProbedConnector[]): Promise<void> {
     for (const each of overdue) each.begun = null;
     const renewed = await renewPeers(this.#tools, this.#link, (known) =>
@@ -211,7 +200,7 @@ export class ConnectorProber {
     return isFresh(latestHandshake, secondsNow(this.#tools));
   }
 
-  /** A firewall may drop probes. Any other traffic from a peer proves as much as an answer. */
+  /** A firewall may drop probes, but any other traffic proves as much. */
   async #readCounters(probed: readonly ProbedConnector[]): Promise<void> {
     const traffic = await readTraffic(this.#tools, this.#link);
     for (const each of probed) {

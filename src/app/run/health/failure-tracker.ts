@@ -8,10 +8,7 @@ import type { PendingUpdate } from '../pending-update.ts';
 import { ConnectorProber } from './connector-prober.ts';
 import { RelayWatcher } from './relay-watcher.ts';
 
-/**
- * Detects the peers to avoid, from probes of connectors and from the traffic of hosts, and logs
- * each change.
- */
+/** Detects the peers to avoid, by probes of connectors and traffic of hosts; logs each change. */
 export class FailureTracker implements PassListener {
   readonly #tools: Pick<Tools, 'log'>;
   readonly #link: string;

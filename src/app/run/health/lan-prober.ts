@@ -17,10 +17,7 @@ import { CoalescingTimer } from '../coalescing-timer.ts';
 import type { PassListener } from '../pass-listener.ts';
 import { TransitionLogger } from '../transition-logger.ts';
 
-/**
- * Milliseconds between the starts of two rounds, the shortest pause after a round, and the timeout
- * of each probe.
- */
+/** Milliseconds: between starts of rounds, the least pause after one, the timeout of a probe. */
 const every = 2_000;
 const rest = 500;
 const deadline = 1_500;
@@ -54,10 +51,7 @@ export class LanProber implements PassListener {
     this.#transitions = new TransitionLogger(tools.log, { interface: link }, messages);
   }
 
-  /**
-   * At the first pass, routes that are out of service already count as dead until their LAN
-   * answers.
-   */
+  /** At the first pass, withdrawn routes count as dead until their LAN answers. */
   async onPass({ evaluation }: Pass): Promise<void> {
     this.#lan = evaluation && findLan(evaluation.state);
     if (evaluation === null) return;
@@ -79,10 +73,7 @@ export class LanProber implements PassListener {
     }
   }
 
-  /**
-   * Routes withdrawn before this process started are in the map. Those that could not be reported
-   * are in the notes.
-   */
+  /** The map has routes withdrawn before this process started; the notes have unreported ones. */
   async #begin(state: Joined): Promise<void> {
     const { dead, probed } = await this.#tools.store.readNotes(this.#link);
     this.#noted = { dead, probed };
@@ -143,16 +134,10 @@ export class LanProber implements PassListener {
   }
 }
 
-/**
- * Milliseconds. A lookup holds a thread for as long as the resolver takes; only one lookup runs at
- * a time.
- */
+/** Milliseconds. A lookup holds a thread for as long as the resolver takes, so only one runs. */
 const lookupDeadline = 10_000;
 
-/**
- * Resolves the names of probe targets apart from the probes: a resolver in a dead LAN must not
- * delay those.
- */
+/** Resolves probe targets apart from the probes, which a resolver in a dead LAN must not delay. */
 class ProbeTargetFinder {
   readonly #tools: Pick<Tools, 'host'>;
   readonly #found = new Map<string, Address | null>();
@@ -167,10 +152,7 @@ class ProbeTargetFinder {
     return address ?? this.#found.get(host);
   }
 
-  /**
-   * Resolves the names among the targets, one call at a time. A name without an address keeps its
-   * last one.
-   */
+  /** Resolves the targets' names, one call at a time. A name without an address keeps its last. */
   async lookUp(targets: readonly LanTarget[]): Promise<void> {
     const names = new Set(targets.filter(({ address }) => address === null).map(({ host }) => host));
     if (this.#isBusy) return;

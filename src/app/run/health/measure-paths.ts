@@ -6,7 +6,6 @@ import type { Evaluation } from '../../reconcile/evaluate-network.ts';
 import { measurePath } from '../../reconcile/measure-path.ts';
 import type { Tools } from '../../tools.ts';
 
-/** The most peers whose paths are measured. */
 const mostPeers = 8;
 
 /** A peer with a session. */
@@ -15,10 +14,7 @@ export interface MeasuredPeer {
   readonly observed: ActualPeer;
 }
 
-/**
- * Returns the peers with a session at `now`: first the peer that limits the MTU, then connectors,
- * then peers by their traffic.
- */
+/** Returns peers with a session: the one that limits the MTU, then connectors, then by traffic. */
 export function findCandidates({ state, desired, actual }: Evaluation, now: number): readonly MeasuredPeer[] {
   const fresh = (actual.device?.peers ?? []).filter(({ latestHandshake }) => isFresh(latestHandshake, now));
   const keys = new Set(fresh.map(({ publicKey }) => publicKey));
@@ -35,11 +31,7 @@ export function findCandidates({ state, desired, actual }: Evaluation, now: numb
     .slice(0, mostPeers);
 }
 
-/**
- * Measures the path MTU to these peers with echoes; null for a peer that does not answer.
- *
- * @throws CpnError if echoes fail
- */
+/** Measures the peers' path MTU with echoes; null for no answer. @throws CpnError if they fail */
 export async function measurePaths(
   tools: Pick<Tools, 'host'>,
   { state, desired, actual }: Evaluation,

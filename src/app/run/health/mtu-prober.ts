@@ -21,9 +21,8 @@ import { TransitionLogger } from '../transition-logger.ts';
 import { findCandidates, type MeasuredPeer, measurePaths } from './measure-paths.ts';
 
 /**
- * Measures the path MTU of the peers with echoes through the tunnel, and determines the tunnel's
- * MTU. It measures at the start, for a new session or endpoint, after the underlay changed, and
- * periodically while a path is in use.
+ * Measures the peers' path MTU with echoes through the tunnel, and determines the tunnel's MTU: at
+ * the start, for a new session, endpoint or underlay, and periodically while a path is in use.
  */
 export class MtuProber implements PassListener {
   readonly #tools: Tools;
@@ -169,10 +168,7 @@ export class MtuProber implements PassListener {
     this.#update.trigger();
   }
 
-  /**
-   * Such a path has another fault, or its peer does not answer large echoes: it does not lower the
-   * MTU.
-   */
+  /** Such a path has another fault, or the peer does not answer large echoes: the MTU stays. */
   #logFailing({ id, name }: Peer, size: number): void {
     if (size >= leastPathMtu) this.#failing.delete(id);
     if (size >= leastPathMtu || this.#failing.has(id)) return;

@@ -16,9 +16,7 @@ import { readTraffic, renewPeers } from './renew-peers.ts';
 
 /** Milliseconds for an answer to a TCP connection. A firewall may drop it. */
 const tcpMs = 1_000;
-/**
- * The number of handshake attempts. A firewall that lets the tunnel work does not drop handshakes.
- */
+/** Handshake attempts. A firewall that lets the tunnel work does not drop them. */
 const handshakes = 2;
 /**
  * Readings of WireGuard's table after each attempt, and milliseconds between them. On a busy
@@ -38,9 +36,8 @@ interface ProbedPeer {
 }
 
 /**
- * Probes peers whose connections the control plane lost, on its request, and reports whether they
- * answer. A silent peer is reported only if it answered this host recently, or has an endpoint and
- * has answered before.
+ * Probes peers whose connections the control plane lost, on its request, and reports the results.
+ * Silence is reported only of a peer that answered recently, or has an endpoint and ever answered.
  */
 export class PeerProber implements PassListener {
   readonly #tools: Tools;
@@ -48,7 +45,6 @@ export class PeerProber implements PassListener {
   readonly #onReported: (probes: readonly ProbeResult[]) => void;
   readonly #ending = new AbortController();
   #evaluation: Evaluation | null = null;
-  /** The ids of the peers to probe. */
   readonly #asked = new Set<number>();
   #probing: Promise<void> | null = null;
 

@@ -14,10 +14,7 @@ import { hasPathTo } from '../../../core/host-state/underlay.ts';
 import type { Peer, PeerFailure } from '../../../core/map/model.ts';
 import type { Evaluation } from '../../reconcile/evaluate-network.ts';
 
-/**
- * Seconds between two probes of a connector in service or without an answer yet, and of a standby
- * or dead connector.
- */
+/** Seconds between probes: in service or without an answer yet; standby or dead. */
 export const everyInService = 0.5;
 export const everyOther = 2.5;
 
@@ -65,7 +62,7 @@ export function updateConnectors(
     const same = known.get(peer.publicKey);
     const isReached = same?.isCutOff === true && !isCutOff;
     if (same?.inService === inService && same.isProbed === isProbed) {
-      // The same object, because its answer may be in transit.
+      // Its answer may be in transit to this object.
       same.peer = peer;
       same.isCutOff = isCutOff;
       if (isReached) same.probed = Number.POSITIVE_INFINITY;
@@ -99,10 +96,7 @@ export function isOverdue(connector: ProbedConnector): boolean {
   return needsHandshake(liveness, connector) || (!hasSession && begun >= renewAfter - inexact);
 }
 
-/**
- * Reading the counters costs a process. They are read immediately for a connector that may be dead,
- * and with each probe for others.
- */
+/** Counters cost a process: read at once for a possibly dead connector, else with each probe. */
 export function needsCounters(connector: ProbedConnector): boolean {
   return isUncertain(connector.liveness, connector) && (connector.liveness.answers || isDue(connector));
 }
@@ -123,9 +117,8 @@ function savedFailureOf({ id }: Peer, evaluation: Evaluation | null): PeerFailur
 }
 
 /**
- * Returns the connectors that this host exchanges packets with directly. Their liveness matters if
- * there are several. It also matters if this host is a connector itself, and relays what it cannot
- * deliver.
+ * Returns the connectors with direct packets. Liveness matters among several, and if this host is a
+ * connector that relays what it cannot deliver.
  */
 function findConnectors(
   evaluation: Evaluation | null,
@@ -137,8 +130,7 @@ function findConnectors(
     (peer) => peer.type === 'connector' && reached.has(peer.publicKey),
   );
   const isProbed = connectors.length > 1 || state.enrollment.type === 'connector';
-  // A connector in service carries, in addition to its own address, routes or the range for which
-  // it relays.
+  // In service, it carries routes or the range that it relays, in addition to its address.
   const isServing = ({ publicKey }: Peer) => (reached.get(publicKey)?.allowedIps.length ?? 0) > 1;
   const endpoints = new Map(actual.device?.peers.map(({ publicKey, endpoint }) => [publicKey, endpoint]));
   const isCutOff = ({ publicKey }: Peer) => {

@@ -10,9 +10,8 @@ import { readTraffic } from './renew-peers.ts';
 const every = 5_000;
 
 /**
- * On a connector that is not the only one: detects hosts that it no longer reaches, though another
- * may, and hosts that send again. It sends no probes: without traffic, an unreachable host is not
- * detected.
+ * On one of several connectors, detects hosts that only another one may reach, and hosts that send
+ * again. It sends no probes: without traffic, an unreachable host is not detected.
  */
 export class RelayWatcher {
   readonly #tools: Pick<Tools, 'host' | 'monotonic' | 'sleep'>;
@@ -20,7 +19,7 @@ export class RelayWatcher {
   readonly #onChange: () => void;
   #hosts: readonly Peer[] = [];
   #traffic = new Map<PublicKey, Traffic>();
-  /** Unreachable hosts, with the bytes received from them when that was detected. */
+  /** Unreachable hosts, with the bytes received by then. */
   #lost = new Map<PublicKey, number>();
   #wake = () => {};
 
@@ -36,9 +35,7 @@ export class RelayWatcher {
     return this.#hosts.filter((host) => this.#lost.has(host.publicKey)).map((host) => ({ peer: host.id, back: false }));
   }
 
-  /**
-   * Watches the hosts of this evaluation from now on; null, for a network that is down, has none.
-   */
+  /** Watches this evaluation's hosts from now on; null (the network is down) has none. */
   follow(evaluation: Evaluation | null): void {
     this.#hosts = findHosts(evaluation);
     const isKnown = new Set(this.#hosts.map((host) => host.publicKey));
@@ -85,10 +82,7 @@ export class RelayWatcher {
   }
 }
 
-/**
- * The hosts that this host reaches directly, and that may dial another connector; empty on a host
- * that is no connector.
- */
+/** Hosts with direct packets that may dial another connector; empty unless this is a connector. */
 function findHosts(evaluation: Evaluation | null): Peer[] {
   if (evaluation === null || evaluation.state.enrollment.type !== 'connector') return [];
   const { map } = evaluation.state.membership;

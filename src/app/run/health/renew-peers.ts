@@ -28,10 +28,7 @@ export async function renewPeers(
   }
 }
 
-/**
- * The peers of an interface with their counters; empty if the interface is missing, which a pass
- * repairs.
- */
+/** The peers of an interface with their counters; empty without the interface. */
 export async function readTraffic(
   { host }: Pick<Tools, 'host'>,
   link: string,

@@ -17,7 +17,7 @@ import type { PassListener } from '../pass-listener.ts';
 /** Seconds for which a repair that was rolled back is not tried again. */
 const heldFor = 600;
 
-/** Changes, and the desired state that they work towards. */
+/** Changes, and the desired state that they lead to. */
 interface PlannedChanges extends Aimed {
   readonly changes: readonly Change[];
 }
@@ -31,13 +31,13 @@ export class DriftDamper implements PassListener {
   readonly #link: string;
   #repairs: Repairs = new Map();
   #recurring: readonly string[] = [];
-  /** What the last pass worked towards. */
+  /** The last desired state. */
   #last: Aimed | null = null;
-  /** The repair that was allowed last. */
+  /** The last allowed repair. */
   #begun: PlannedChanges | null = null;
-  /** Drifts whose repair was rolled back, and until when it is not tried again. */
+  /** Rolled-back repairs, by drift, with the end of their pause. */
   readonly #heldBack = new Map<string, number>();
-  /** Why the present drift is not repaired. */
+  /** Why the drift is not repaired; null if it is. */
   #reason: string | null = null;
 
   constructor(tools: Tools, link: string) {
@@ -45,7 +45,7 @@ export class DriftDamper implements PassListener {
     this.#link = link;
   }
 
-  /** Seconds for which this repair is postponed; 0 allows it now. */
+  /** Seconds to postpone this repair; 0 allows it now. */
   pauseBefore(planned: PlannedChanges): number {
     const drift = planned.changes;
     const now = this.#tools.monotonic();
@@ -61,10 +61,7 @@ export class DriftDamper implements PassListener {
     return this.#last === null || haveSameAim(this.#last, aimed);
   }
 
-  /**
-   * Records a repair that was rolled back. Each try interrupts the tunnel, so the same repair is
-   * not tried again for a while.
-   */
+  /** Records a repair that was rolled back, and postpones it: each try interrupts the tunnel. */
   async holdBack(reason: string): Promise<void> {
     if (this.#begun === null) return;
     this.#heldBack.set(nameOf(this.#begun.changes), this.#tools.monotonic() + heldFor);
@@ -72,10 +69,7 @@ export class DriftDamper implements PassListener {
     await this.#save(this.#recurring, reason);
   }
 
-  /**
-   * Records a repair that was undone before the pass verified it: drift that recurs this fast
-   * counts too.
-   */
+  /** Records a repair that was undone before the pass verified it: such drift counts too. */
   async noteUndone(): Promise<void> {
     if (this.#begun !== null) await this.#note(this.#begun.changes, this.#begun, false);
   }
@@ -86,11 +80,10 @@ export class DriftDamper implements PassListener {
   }
 
   /**
-   * Records a repair, or that there was nothing to repair. Logs and saves when other drift recurs
-   * than before.
+   * Records a repair, or null. Logs and saves a change of the recurring drift.
    *
-   * @param aimed what the pass worked towards; null for a network that is down
-   * @param isPostponed whether some drift remains for a later pass
+   * @param aimed the desired state of the pass; null for a network that is down
+   * @param isPostponed true if drift remains for a later pass
    */
   async #note(drift: readonly Change[], aimed: Aimed | null, isPostponed: boolean): Promise<void> {
     const { host, log, monotonic } = this.#tools;

@@ -10,23 +10,19 @@ import type { Tools } from '../../tools.ts';
 import type { PassListener } from '../pass-listener.ts';
 import { ProblemLog, TransitionLogger } from '../transition-logger.ts';
 
-/** A pass may come a fifth before the interval is over, and counts all the same. */
+/** A pass may be a fifth early, and still counts. */
 const leeway = 0.75;
-/** Intervals between two checks of a host that does not forward, while nothing is dropped. */
+/** Intervals between checks of a host that does not forward, while nothing is dropped. */
 const calm = 10;
-/** Seconds between two checks because of changes. */
+/** Seconds between checks after changes. */
 const rest = 10;
-/**
- * Seconds for which another program must drop the packets to a route: one that loads its rules
- * again may drop all for a moment.
- */
+/** Seconds a drop must last: a program that loads its rules again may drop all for a moment. */
 const lasting = 5;
 
 /**
- * Checks whether packet rules of other programs drop what a connector forwards, or what other hosts
- * send to the listen port, and logs when that begins and ends. A check costs a process, so it is
- * made at intervals, and after packet rules or the ways of packets changed. A change of anything
- * else is a reason too, but not each of many.
+ * Checks whether foreign packet rules drop packets to forward, or to the listen port, and logs
+ * transitions. A check costs a process. It runs at intervals, and after packet rules or paths
+ * changed; after other changes, at most once in `rest` seconds.
  */
 export class DropListener implements PassListener {
   readonly #tools: Pick<Tools, 'host' | 'store' | 'monotonic'>;
@@ -36,17 +32,17 @@ export class DropListener implements PassListener {
   readonly #trigger: (inMs: number) => void;
   readonly #log: ProblemLog;
   readonly #unread: TransitionLogger;
-  /** What the notes contain; undefined before the first check. */
+  /** The value in the notes; undefined before the first check. */
   #noted: boolean | undefined;
-  /** What the last check was about. */
+  /** The paths of the last check. */
   #paths: PacketPaths | null = null;
-  /** What the checks found of routes, and since when. */
+  /** The dropped routes, each with its reason and its first observation. */
   #routes: ReadonlyMap<Prefix, { readonly reason: string; readonly since: number }> = new Map();
   #checkedAt = 0;
   #due = 0;
 
   /**
-   * @param interval seconds between two checks without another trigger, more or less
+   * @param interval roughly the seconds between two checks without another trigger
    * @param trigger starts a pass after so many milliseconds
    */
   constructor(tools: Tools, link: string, interval: number, trigger: (inMs: number) => void) {
@@ -59,7 +55,7 @@ export class DropListener implements PassListener {
     this.#unread = new TransitionLogger(tools.log, { interface: link }, { begins: title, ends: `over: ${title}` });
   }
 
-  /** The routes to which nothing gets through for some seconds, each with the reason. */
+  /** The routes that lost all packets for `lasting` seconds, each with the reason. */
   get routes(): ReadonlyMap<Prefix, string> {
     const lastingOnes = [...this.#routes].filter(([, { since }]) => this.#checkedAt - since >= lasting);
     return new Map(lastingOnes.map(([route, { reason }]) => [route, reason]));
@@ -70,7 +66,7 @@ export class DropListener implements PassListener {
     return false;
   }
 
-  /** Checks when a check is due. In a network that is down nothing is dropped. */
+  /** Checks if a check is due. A network that is down has no drops. */
   async onPass({ evaluation, changes }: Pass): Promise<void> {
     const paths = evaluation && findPaths(evaluation);
     if (!sameData(paths, this.#paths)) this.#due = 0;
@@ -80,7 +76,7 @@ export class DropListener implements PassListener {
     if (evaluation !== null && now < this.#due) return;
     this.#checkedAt = now;
     const soon = now + this.#pause;
-    // Before the check: an event that comes meanwhile makes another one due.
+    // First, so that an event during the check makes another one due.
     this.#due = evaluation?.desired.isConnector ? soon : now + this.#pause * calm;
     try {
       const { forward, routes, inbound } = evaluation === null ? none : await findDrops(this.#tools, evaluation);
@@ -96,7 +92,7 @@ export class DropListener implements PassListener {
     }
   }
 
-  /** A drop that was not there before counts if the next check, soon, finds it too. */
+  /** A new drop counts once the next check, `lasting` seconds later, finds it too. */
   #noteRoutes(routes: ReadonlyMap<Prefix, string>, now: number): void {
     const since = (route: Prefix) => this.#routes.get(route)?.since ?? now;
     this.#routes = new Map([...routes].map(([route, reason]) => [route, { reason, since: since(route) }]));
@@ -105,7 +101,7 @@ export class DropListener implements PassListener {
     this.#trigger(1000 * lasting);
   }
 
-  /** For `cpn status`, which checks the rules itself only when the notes give a reason. */
+  /** `cpn status` reads the rules only if this note gives a reason. */
   async #note(isDropped: boolean): Promise<void> {
     if (this.#noted === isDropped) return;
     await this.#tools.store.amendNotes(this.#link, { inboundDropped: isDropped });

@@ -7,13 +7,10 @@ import type { Pass } from '../../reconcile/pass.ts';
 import type { Tools } from '../../tools.ts';
 import type { PassListener } from '../pass-listener.ts';
 
-/**
- * Seconds for which the path to a LAN must be back before its route is served again: a flapping
- * link serves none.
- */
+/** Seconds that the path to a LAN must be back, so that a flapping link serves no route. */
 const settling = 5;
 
-/** Follows the paths from a connector to its LANs, and logs which are gone and which are back. */
+/** Follows a connector's paths to its LANs, and logs those that are gone and back. */
 export class LanRouteListener implements PassListener {
   readonly #tools: Tools;
   readonly #link: string;
@@ -24,7 +21,7 @@ export class LanRouteListener implements PassListener {
 
   /**
    * @param trigger starts a pass after so many milliseconds
-   * @param dropped the routes whose packets another program drops here, each with the reason
+   * @param dropped the routes whose packets another program drops, each with the reason
    */
   constructor(tools: Tools, link: string, trigger: (inMs: number) => void, dropped: () => ReadonlyMap<Prefix, string>) {
     this.#dropped = dropped;
@@ -33,7 +30,7 @@ export class LanRouteListener implements PassListener {
     this.#trigger = trigger;
   }
 
-  /** Urgent: a change of an interface on the path to a LAN, now or before. */
+  /** Urgent: an interface on a present or former path to a LAN changed. */
   onEvent({ link }: HostEvent): boolean {
     return link !== null && this.#links.has(link);
   }

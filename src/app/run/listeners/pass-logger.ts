@@ -2,10 +2,9 @@ import type { Pass } from '../../reconcile/pass.ts';
 import type { Log } from '../../tools.ts';
 import type { PassListener } from '../pass-listener.ts';
 
-/** Of one pass, which may change thousands of peers. */
+/** Per pass, which may change thousands of peers. */
 const mostLogged = 20;
 
-/** Logs the changes of each pass. */
 export class PassLogger implements PassListener {
   readonly #log: Log;
   readonly #link: string;

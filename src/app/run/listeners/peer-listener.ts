@@ -7,7 +7,7 @@ import type { Pass } from '../../reconcile/pass.ts';
 import { secondsNow, type Tools } from '../../tools.ts';
 import type { PassListener } from '../pass-listener.ts';
 
-/** Detects over several passes which peers do not answer, and writes them to the notes. */
+/** Detects over several passes which peers do not answer, and notes them. */
 export class PeerListener implements PassListener {
   readonly #tools: Pick<Tools, 'store' | 'now' | 'monotonic'>;
   readonly #link: string;

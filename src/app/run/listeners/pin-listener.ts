@@ -5,7 +5,6 @@ import type { Pass } from '../../reconcile/pass.ts';
 import type { Tools } from '../../tools.ts';
 import type { PassListener } from '../pass-listener.ts';
 
-/** Logs each change of a pin. */
 export class PinListener implements PassListener {
   readonly #tools: Pick<Tools, 'log'>;
   readonly #link: string;

@@ -11,10 +11,10 @@ import type { Tools } from '../../tools.ts';
 import type { PassListener } from '../pass-listener.ts';
 import { ProblemLog } from '../transition-logger.ts';
 
-/** Of one map; `cpn status` counts the others. */
+/** Per map; `cpn status` counts the others. */
 const mostSkipped = 20;
 
-/** Logs the problems and notes that follow from the network and this host alone. */
+/** Logs problems that follow from the network and this host alone. */
 export class ProblemListener implements PassListener {
   readonly #tools: Tools;
   readonly #log: ProblemLog;

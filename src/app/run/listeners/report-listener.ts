@@ -23,7 +23,7 @@ import type { PassListener } from '../pass-listener.ts';
 import { TransitionLogger } from '../transition-logger.ts';
 import { onKept, onNew, type Pauses, ReportSchedule } from './report-schedule.ts';
 
-/** Milliseconds, and attempts, of one report: a later pass sends the next one. */
+/** For one report. A later pass sends the next one. */
 const patience = { deadlineMs: 10_000, attempts: 3, connection: 'keep' } as const;
 
 /**
@@ -44,12 +44,12 @@ export class ReportListener implements PassListener {
   /** Null before the first pass. */
   #observed: HostReport | null = null;
   #problem: string | null = null;
-  /** In a row. */
+  /** Consecutive. */
   #failedPasses = 0;
   #sending: Promise<void> | null = null;
-  /** Whether the newest map cannot be read: the control plane is overloaded, or away. */
+  /** True if the newest map cannot be read: the control plane is overloaded, or down. */
   #isAway = false;
-  /** What the notes have; undefined before it is known. */
+  /** The value in the notes; undefined before the first write. */
   #noted: string | undefined;
 
   /** @param findRtts the milliseconds that the daemon's own probes of peers took */
@@ -96,26 +96,26 @@ export class ReportListener implements PassListener {
     this.#start();
   }
 
-  /** One failure alone is no problem: the retry follows within a second or two. */
+  /** Ignores a single failure: the retry follows within seconds. */
   onResult(error: unknown): void {
     this.#failedPasses = error === null ? 0 : this.#failedPasses + 1;
     if (this.#failedPasses === 1 && !(error instanceof CpnError && !error.isRetryable)) return;
     const problem = error === null ? null : error instanceof Error ? error.message : String(error);
     if (problem === this.#problem) return;
     this.#problem = problem;
-    // Before the first pass that succeeds the problem is all there is to report.
+    // Before the first successful pass, only the problem can be reported.
     const observed = this.#state === null ? (this.#observed ?? emptyReport) : this.#observed;
     if (observed === null) return;
     this.#observed = withProblem(observed, problem);
     this.#start();
   }
 
-  /** Notes results of probes that were reported: the control plane takes them for paths. */
+  /** Records probe results that the control plane received and uses as paths. */
   noteProbed(probes: readonly ProbeResult[]): void {
     this.#schedule.noteProbed(probes);
   }
 
-  /** The pause after a failure ends: the control plane may be in reach again. */
+  /** Ends the pause after a failure: the control plane may be reachable again. */
   reset(): void {
     this.#schedule.reset();
   }
@@ -205,13 +205,11 @@ export class ReportListener implements PassListener {
   async #fail(error: unknown): Promise<void> {
     const failures = this.#schedule.noteFailure(error, this.#tools.monotonic());
     const { sync } = await this.#tools.store.readNotes(this.#link);
-    // Where the request for the map fails too, the log has a message; of the first failure that is
-    // not known yet.
+    // If the map request fails too, the log has a message; after a first failure, that is unknown.
     if (failures > 1 && sync.error === null && !isOfEachRequest(error)) this.#transitions.update(error);
     await this.#note(null);
   }
 
-  /** Writes only what changes. */
   async #note(reachability: Reachability | null): Promise<void> {
     const noted = JSON.stringify(reachability);
     if (noted === this.#noted) return;
@@ -220,12 +218,12 @@ export class ReportListener implements PassListener {
   }
 }
 
-/** True of what fails the request for the map too, of which the log has a message. */
+/** True for errors that the map request has too, which the log already reports. */
 function isOfEachRequest(error: unknown): boolean {
   return error instanceof Unreachable || (error instanceof Refused && [401, 403, 404].includes(error.status));
 }
 
-/** A report takes the host's own token: a personal one is for people. */
+/** Needs the host's own token: a personal token belongs to a user. */
 function mayReport({ features, membership }: Joined): boolean {
   return (features?.includes('peer-report') ?? false) && membership.accessToken !== null && membership.map.id !== null;
 }

@@ -10,9 +10,8 @@ import { compareReports, mergeProbes, mergeReport } from '../../../core/health/r
 import { type Backoff, backoffDelay, pauseFor, type RateLimit } from '../../../core/util/backoff.ts';
 
 /**
- * Seconds between two reports of figures, and of a host that has nothing to report. The reply
- * states how others reach the host. Others may report that only after the first report, which is
- * complete.
+ * Seconds between reports of figures, and of a host with nothing to report. A reply states how
+ * others reach this host, who may report that only after its first, complete report.
  */
 export interface Pauses {
   readonly figures: number;
@@ -20,71 +19,62 @@ export interface Pauses {
   readonly idleAfterComplete: number;
 }
 
-/**
- * Those on the connection that a long poll leaves, and on a new one. Over TLS a new one takes 5 to
- * 7 KB, a report without it 1 KB.
- */
+/** On the connection that a long poll left (1 KB a report), and on a new one (TLS: 5 to 7 KB). */
 export const onKept: Pauses = { figures: 60, idle: 90, idleAfterComplete: 30 };
 export const onNew: Pauses = { figures: 180, idle: 180, idleAfterComplete: 180 };
 /**
- * Seconds after which a host that reaches another one reports again, on any connection, where the
- * reply had no witness: the other one may have reported only after it. Once after each complete
- * report.
+ * Seconds until a further report, once after each complete one, if a peer is reached and the reply
+ * had no witness: that peer may have reported only after it.
  */
 const secondReply = 20;
-/** The control plane takes 30 at once, and one more every 2 s. */
+/** The control plane accepts 30 at once, and one more every 2 s. */
 const pace: RateLimit = { most: 10, withinMs: 20_000 };
 const backoff: Backoff = { baseMs: 2_000, capMs: 120_000 };
-/** Seconds after a report that failed, and after one that the service refused. */
+/** Seconds after a failed report, and after a refused one. */
 const restAfterFailure = 1;
 const restAfterRefusal = 120;
 
-/** What a report may go by. */
 export interface ReportContext {
-  /** Seconds of the monotonic clock, as all instants here. */
+  /** Seconds of the monotonic clock, like all instants here. */
   readonly now: number;
   readonly pauses: Pauses;
-  /** Whether the newest map cannot be read: the control plane is overloaded, or away. */
+  /** True if the newest map cannot be read: the control plane is overloaded, or down. */
   readonly isAway: boolean;
-  /** Whether a peer or route is in the map. */
   readonly isListed: (name: number | string) => boolean;
 }
 
-/** Decides what of an observation is to be reported now, by what the service has of it. */
+/** Decides which part of an observation to report now, given what the service has. */
 export class ReportSchedule {
-  /** What the service has; null where that is not known. */
+  /** What the service has; null if unknown. */
   #reported: HostReport | null = null;
-  /** In a row. */
+  /** Consecutive. */
   #failures = 0;
   #restUntil = 0;
   #figuresAt = 0;
-  /** The last report that the service took. */
+  /** The last accepted report. */
   #wasComplete = false;
-  /** Whether a reply had a witness, or came late enough for one. */
+  /** True if a reply had a witness, or came late enough for one. */
   #isReplySettled = false;
-  /** When the last reports were sent, in milliseconds. */
+  /** In milliseconds. */
   #sent: readonly number[] = [];
 
-  /** The pause after a failure ends: the control plane may be in reach again. */
+  /** Ends the pause after a failure: the control plane may be reachable again. */
   reset(): void {
     this.#failures = 0;
     this.#restUntil = 0;
   }
 
-  /** What the service has is not known: the next report is complete. */
+  /** Forgets what the service has: the next report is complete. */
   forget(): void {
     this.#reported = null;
   }
 
-  /** Nothing is due before a refused request could be granted. */
+  /** Pauses: a refused request is not granted soon. */
   restAfterRefusal(now: number): void {
     this.#restUntil = now + restAfterRefusal;
   }
 
-  /**
-   * What is to be sent now; null for nothing. Figures go along with a transition, which waits for
-   * nothing.
-   */
+  /** What to send now, or null. A transition waits for nothing; figures go along with it. */
   findDue(next: HostReport, { now, pauses, isAway, isListed }: ReportContext): ReportPart | null {
     if (now < this.#restUntil || pauseFor(this.#sent, now * 1000, pace) > 0) return null;
     if (this.#reported === null) return { ...next, complete: true };
@@ -104,7 +94,7 @@ export class ReportSchedule {
     this.#sent = [...this.#sent, now * 1000].slice(-pace.most);
   }
 
-  /** Notes that the service took `part` of `next`, which was sent at `now`. */
+  /** Records that the service accepted `part` of `next`, which was sent at `now`. */
   noteTaken(part: ReportPart, next: HostReport, reply: Reachability | null, now: number): void {
     this.#failures = 0;
     this.#wasComplete = part.complete === true;
@@ -115,18 +105,12 @@ export class ReportSchedule {
     if (part.complete || now - this.#figuresAt >= onKept.figures) this.#figuresAt = now;
   }
 
-  /**
-   * Notes what the service has of peers that this host probed: a peer that answers again is then a
-   * transition.
-   */
+  /** Records probe results that the service has: a peer that answers again is a transition. */
   noteProbed(probes: readonly ProbeResult[]): void {
     if (this.#reported !== null) this.#reported = mergeProbes(this.#reported, probes);
   }
 
-  /**
-   * Notes a failure, and returns how many there were in a row. Whether the service has the report
-   * is not known: the next one is complete.
-   */
+  /** Returns the failures in a row. The next report is complete: this one may not have arrived. */
   noteFailure(error: unknown, now: number): number {
     this.forget();
     this.#failures += 1;

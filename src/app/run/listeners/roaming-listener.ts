@@ -11,26 +11,22 @@ import { secondsNow, type Tools } from '../../tools.ts';
 import { readTraffic, renewPeers } from '../health/renew-peers.ts';
 import type { PassListener, ResetCause } from '../pass-listener.ts';
 
-/** Peers that are probed; the others, where there are more, receive one packet. */
+/** The most peers that are probed; the others receive one packet. */
 const mostProbed = 64;
-/**
- * Milliseconds in which an answer arrives. Without one a handshake is forced: then peers learn the
- * new endpoint within 2 s.
- */
+/** Milliseconds for an answer. Then a handshake is forced: peers learn the endpoint within 2 s. */
 const deadline = 700;
 /**
- * Bytes of an initiation (148), a response (92) and a keepalive (32). Two handshakes that cross may
- * leave each end with a session that the other end does not have: then these arrive, and no data.
+ * Bytes of an initiation (148), a response (92) and a keepalive (32). After two crossing
+ * handshakes, each end may have a session that the other lacks: only these arrive, and no data.
  * WireGuard itself notices after 5 to 15 s.
  */
 const handshakeBytes = 148 + 92 + 32;
-/** Seconds between two info messages while the default route does not settle. */
+/** Seconds between info messages while the default route flaps. */
 const quiet = 30;
 
 /**
- * Sends a packet through each tunnel in use as soon as the underlay of this host changes: from any
- * packet that WireGuard authenticates, a peer learns the new endpoint. Where no answer arrives, a
- * handshake is forced.
+ * Sends a packet through each tunnel in use as soon as the underlay changes: any authenticated
+ * packet gives a peer the new endpoint. Without an answer, a handshake is forced.
  */
 export class RoamingListener implements PassListener {
   readonly #tools: Tools;
@@ -49,10 +45,7 @@ export class RoamingListener implements PassListener {
     this.#onMove = onMove;
   }
 
-  /**
-   * After a wake the peers may have an earlier endpoint of this host: they are probed after the
-   * next pass.
-   */
+  /** After a wake, peers may have an earlier endpoint: they are probed after the next pass. */
   reset(cause: ResetCause): void {
     if (cause === 'wake') this.#probeNext();
   }
@@ -63,8 +56,8 @@ export class RoamingListener implements PassListener {
   }
 
   /**
-   * Urgent: a change of the default route or an uplink. A new default route may be one in another
-   * place, though all addresses stay the same; one that goes may come back elsewhere.
+   * Urgent: the default route or an uplink changed. A new default route may mean another place,
+   * even with the same addresses; one that goes may come back elsewhere.
    */
   onEvent({ isDefault, kind, link, removed }: HostEvent): boolean {
     const isUplink = link !== null && this.#evaluation?.actual.underlay.uplinks.includes(link) === true;
@@ -102,8 +95,7 @@ export class RoamingListener implements PassListener {
     const before = await readTraffic(this.#tools, this.#link);
     const found = this.#findPeers(evaluation, before);
     const sources = await Promise.all(found.map(([, { endpoint }]) => endpoint && host.sourceAddress(endpoint.host)));
-    // The session of a peer without a path is kept: it is still valid when the cable is plugged in
-    // again.
+    // A peer without a path keeps its session, which is valid again when the cable is plugged in.
     const isReached = ({ endpoint }: ActualPeer) =>
       endpoint !== null && hasPathTo(endpoint.host, evaluation.actual.underlay);
     const peers = found.filter(([, peer], index) => sources[index] !== null && isReached(peer));
@@ -123,7 +115,7 @@ export class RoamingListener implements PassListener {
     log[level](facts, 'the underlay changed; the peers in use were probed');
   }
 
-  /** The peers with a session or a keepalive that are reached directly, connectors first. */
+  /** The peers with a session or a keepalive and direct packets, connectors first. */
   #findPeers({ state, desired }: Evaluation, known: ReadonlyMap<PublicKey, ActualPeer>): FoundPeer[] {
     const now = secondsNow(this.#tools);
     const wanted = new Map(desired.config.peers.map((peer) => [peer.publicKey, peer]));
@@ -137,10 +129,7 @@ export class RoamingListener implements PassListener {
       .toSorted((one, other) => rank(one) - rank(other));
   }
 
-  /**
-   * Forces a handshake with the peers that sent no data since the probe: a firewall may drop the
-   * answer of a peer that did.
-   */
+  /** Forces a handshake with peers without data since the probe: a firewall may drop its answer. */
   async #renew(
     silent: readonly FoundPeer[],
     before: ReadonlyMap<PublicKey, ActualPeer>,

@@ -8,31 +8,24 @@ import type { Tools } from '../../tools.ts';
 import type { PassListener } from '../pass-listener.ts';
 import { TransitionLogger } from '../transition-logger.ts';
 
-/**
- * Seconds after a rotation that failed, or could not be completed, until the next try: it
- * interrupts a tunnel that works.
- */
+/** Seconds until the next try after a failed rotation: each try interrupts a working tunnel. */
 const restAfterFailure = { begun: 30, new: 3_600 } as const;
 
-/**
- * The share of its lifetime by which a key may live longer, so that hosts do not all change theirs
- * at once.
- */
+/** The share by which a key may live longer, so that hosts do not all change theirs at once. */
 const mostJitter = 0.1;
 
 /**
- * Rotates a network's key when it is old enough, and completes rotations that were begun; one at a
- * time, without delaying passes. It keeps a key that devices hold in their profiles: no device
- * receives another one.
+ * Rotates a network's key when it is old enough, and completes rotations that were begun, without
+ * delaying passes. It keeps a key that devices have in their profiles: they receive no other.
  */
 export class RotationListener implements PassListener {
   readonly #tools: Tools;
   readonly #link: string;
   readonly #confirmMs: number;
   readonly #transitions: TransitionLogger;
-  /** Between 0 and 1: hosts that joined together do not rotate their keys together. */
+  /** From 0 to 1: hosts that joined together do not rotate together. */
   readonly #jitter = Math.random();
-  /** Seconds of the monotonic clock before which there is no try. */
+  /** Seconds of the monotonic clock. */
   #restUntil = { begun: 0, new: 0 };
   #next: 'begun' | 'new' | null = null;
   #wake = () => {};
@@ -108,8 +101,8 @@ export class RotationListener implements PassListener {
 }
 
 /**
- * True when a key made at `since` (ISO 8601) is due to be changed, after `every` seconds; null for
- * never. A key made by a clock that was ahead is due when its instant is so far in the future.
+ * True if a key made at `since` (ISO 8601) is `every` seconds old; null for never. A key from a
+ * clock that was ahead is due if its instant is that far in the future.
  */
 function isDue(since: string, every: number | null, now: Date, jitter: number): boolean {
   return every !== null && Math.abs(now.getTime() - Date.parse(since)) >= every * 1000 * (1 + mostJitter * jitter);

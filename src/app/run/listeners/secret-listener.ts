@@ -5,16 +5,16 @@ import type { ServiceTools } from '../../tools.ts';
 import type { PassListener } from '../pass-listener.ts';
 import { TransitionLogger } from '../transition-logger.ts';
 
-/** The last successful report, which is not repeated. */
+/** The last successful report. */
 interface SecretReport {
   readonly tag: string | null;
-  /** The map that did not contain the tag yet; the next one may. */
+  /** The map that lacked the tag; the next one may have it. */
   readonly revision: string | null;
-  /** The service has no such resource. */
+  /** True if the service has no such resource. */
   readonly isUnknown: boolean;
 }
 
-/** Reports the tag of the network secret, by which other hosts can compare it with theirs. */
+/** Reports the tag of the network secret, which other hosts compare with theirs. */
 export class SecretListener implements PassListener {
   readonly #tools: ServiceTools;
   readonly #transitions: TransitionLogger;

@@ -11,10 +11,7 @@ interface ServiceReport {
   readonly withdrawn: readonly Prefix[];
 }
 
-/**
- * Reports to the control plane the routes that this connector does not serve: drained, without a
- * LAN, or without packet rules.
- */
+/** Reports routes out of service: this connector is drained, or without a LAN or packet rules. */
 export class ServiceListener implements PassListener {
   readonly #tools: ServiceTools;
   readonly #link: string;
@@ -32,10 +29,7 @@ export class ServiceListener implements PassListener {
     this.#transitions = new TransitionLogger(tools.log, { interface: link }, messages);
   }
 
-  /**
-   * Sends without delaying the pass, one report at a time and the newest last; the next pass
-   * repeats one that fails.
-   */
+  /** Sends without delaying the pass, one by one, newest last; the next pass repeats a failure. */
   async onPass({ evaluation }: Pass): Promise<void> {
     if (evaluation?.state.enrollment.type !== 'connector') return;
     const { state } = evaluation;

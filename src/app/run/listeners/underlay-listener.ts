@@ -1,18 +1,14 @@
 import type { Pass } from '../../reconcile/pass.ts';
 import type { PassListener } from '../pass-listener.ts';
 
-/**
- * Detects that the host is in another network: names may resolve differently there, and connections
- * are dead.
- */
+/** Detects a move to another network: names may resolve differently, connections are dead. */
 export class UnderlayListener implements PassListener {
   readonly #onChange: () => void;
   #last: ObservedPaths | null = null;
 
   /**
-   * @param onChange called when subnets, gateways or resolvers of the host differ from the last
-   *   pass, or the path to the control plane,
-   *   which policy rules and other tables than the main one may change
+   * @param onChange called if subnets, gateways or resolvers differ from the last pass, or the path
+   * to the control plane, which policy rules and other tables may change
    */
   constructor(onChange: () => void) {
     this.#onChange = onChange;
@@ -33,7 +29,7 @@ interface ObservedPaths {
   readonly paths: ReadonlyMap<string, string>;
 }
 
-/** A new address of the control plane has no path to compare, and does not count. */
+/** A new address of the control plane has no earlier path, and does not count. */
 function isOther(before: ObservedPaths, now: ObservedPaths): boolean {
   return (
     before.network !== now.network ||
