@@ -6,12 +6,10 @@ const dayMs = 86_400_000;
 
 /** Warns of certificates that clients will soon not accept: at start, after reloads, and daily. */
 export interface CertificateWatch {
-  /** Checks the reloaded certificate. */
   onReload(): void;
   stop(): void;
 }
 
-/** @param everyMs the time between two checks without a reload */
 export function watchCertificate(
   certificate: () => ServedCertificate | null,
   now: () => Date,

@@ -1,10 +1,6 @@
-/** Runs a task when a slot is free, and returns its result. */
 export type Semaphore = <Result>(task: () => Promise<Result>) => Promise<Result>;
 
-/**
- * At most `width` tasks run concurrently and `queue` tasks wait. Others fail with the error of
- * `refuse`.
- */
+/** At most `width` tasks run and `queue` tasks wait. Others fail with the error of `refuse`. */
 export function createSemaphore(width: number, queue: number, refuse: () => Error): Semaphore {
   let running = 0;
   const waiting: (() => void)[] = [];
@@ -23,11 +19,9 @@ export function createSemaphore(width: number, queue: number, refuse: () => Erro
   };
 }
 
-/** A semaphore with a queue per key. */
 export type FairSemaphore = <Result>(key: string, task: () => Promise<Result>) => Promise<Result>;
 
 interface FairSemaphoreOptions {
-  /** The number of tasks that run concurrently. */
   readonly width: number;
   /** The maximum number of waiting tasks of all keys. */
   readonly queue: number;
@@ -36,9 +30,8 @@ interface FairSemaphoreOptions {
 }
 
 /**
- * Serves the queues of its keys in turn, so that a full queue delays no other. If `queue` tasks
- * wait, it refuses the newest task of the longest queue. If all are equally long, it refuses the
- * newest task of the group with the most queues.
+ * Serves the queues of its keys in turn: a full queue delays no other. If `queue` tasks wait, it
+ * refuses the newest of the longest queue; on a tie, of the group with the most queues.
  */
 export function createFairSemaphore({ width, queue, groupOf, refuse }: FairSemaphoreOptions): FairSemaphore {
   let running = 0;

@@ -4,16 +4,12 @@ import { clampInstants } from './store/clamp-instants.ts';
 import { readDatabaseTime } from './store/database.ts';
 import type { Db } from './store/tables.ts';
 
-/** Milliseconds between two readings. */
 const everyMs = 30_000;
 /** Milliseconds. Smaller differences may result from the reading. */
 const toleratedMs = 1_000;
 const reportedMs = 5_000;
 
-/**
- * The time for keys, sessions and expiry. It is the database's, so that replicas with different
- * clocks agree.
- */
+/** The time for keys, sessions and expiry: the database's, so that all replicas agree. */
 export interface DatabaseClock {
   now(): Date;
   stop(): void;
@@ -47,16 +43,14 @@ export async function followDatabaseClock(db: Db, logger: Logger): Promise<Datab
 /** Milliseconds by which a clock may run slow between two readings. */
 const slownessMs = 2_000;
 
-/** Detects that the clock was set back. */
 export interface ClockWatch {
   /** Corrects stored instants at the first call, and if the clock was set back since the last. */
   check(): Promise<void>;
 }
 
 /**
- * Compares the later of the database's clock and this process's clock with the steady clock.
- * Without a correction, rows stored while a clock was ahead would stay newer than all later rows
- * for as long.
+ * Compares the later of the database's and this process's clock with the steady clock. Otherwise
+ * rows stored while a clock was ahead would stay newer than later rows for as long.
  */
 export function createClockWatch({ db, readTime, now, steadyNow }: Context): ClockWatch {
   /** How far the clock was ahead of the steady clock; null before the first reading. */

@@ -8,7 +8,6 @@ export function failureFields(error: unknown): { readonly error: string } | { re
 /** The rules that each field of a request broke. */
 export type BrokenRules = Readonly<Record<string, readonly string[]>>;
 
-/** Fields of a request break rules. Each field is listed with its rules. */
 export class InvalidRequest extends CpnError {
   override readonly name = 'InvalidRequest';
   readonly fields: BrokenRules;
@@ -23,12 +22,10 @@ export class InvalidRequest extends CpnError {
   }
 }
 
-/** The request has no credential, or an unknown one. */
 export class Unauthenticated extends CpnError {
   override readonly name = 'Unauthenticated';
 }
 
-/** The caller is authenticated, but may not do this. */
 export class Forbidden extends CpnError {
   override readonly name = 'Forbidden';
 }
@@ -61,7 +58,6 @@ export class NetworkDeleted extends CpnError {
   }
 }
 
-/** The path exists, but does not support the method of the request. */
 export class MethodNotAllowed extends CpnError {
   override readonly name = 'MethodNotAllowed';
   readonly allowed: readonly string[];
@@ -72,7 +68,6 @@ export class MethodNotAllowed extends CpnError {
   }
 }
 
-/** The body of the request is compressed, or otherwise encoded. */
 export class UnsupportedEncoding extends CpnError {
   override readonly name = 'UnsupportedEncoding';
 
@@ -83,7 +78,6 @@ export class UnsupportedEncoding extends CpnError {
   }
 }
 
-/** The caller made too many requests, and may retry later. */
 export class TooManyRequests extends CpnError {
   override readonly name = 'TooManyRequests';
   readonly retryAfterSeconds: number;

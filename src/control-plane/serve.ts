@@ -35,10 +35,7 @@ import { type ControlPlaneStore, readDatabaseTime, type Topic } from './store/da
 import { openStore } from './store/sqlite/store.ts';
 
 export interface ServeOptions extends ListenOptions {
-  /**
-   * The folder of the SQLite database, created if missing and closed to other users. Not touched if
-   * `database` is set.
-   */
+  /** The folder of SQLite, created if missing, closed to others. Unused if `database` is set. */
   readonly dataDir: string;
   /** The URL of a PostgreSQL database to use instead, also together with other control planes. */
   readonly database?: Secret | null;
@@ -55,20 +52,13 @@ export interface ServeOptions extends ListenOptions {
   readonly presenceDays?: number;
   /** Overrides how often presence is written and judged. */
   readonly healthTimes?: Partial<typeof usualHealthTimes>;
-  /** Overrides limits. */
   readonly limits?: Partial<Limits>;
-  /** Overrides deadlines. */
   readonly deadlines?: Partial<Deadlines>;
-  /** Overrides the cost of a password hash. */
   readonly passwordCost?: PasswordCost;
-  /** Serves https; without it plain http. */
   readonly tls?: TlsFiles | null;
   /** Proxies whose X-Forwarded-For is trusted. */
   readonly proxies?: readonly Prefix[];
-  /**
-   * The address of the metrics, for all its clients. Without it, only local callers get them, at
-   * the main address.
-   */
+  /** The address of the metrics, for all clients. Else local callers get them at the main one. */
   readonly metrics?: ListenAddress | null;
   /** The folder of the built console, which is served at `/`. */
   readonly console?: string | null;
@@ -89,22 +79,15 @@ export interface ControlPlane {
   readonly url: string;
   /** The URL of the metrics, if they have a separate address. */
   readonly metricsUrl: string | null;
-  /**
-   * Reloads the TLS certificate and key for new connections, and returns the path of the
-   * certificate; null without TLS. If they are unusable, it throws and keeps the old ones.
-   */
+  /** Reloads the certificate and returns its path; null without TLS. An error changes nothing. */
   reload(): string | null;
   /**
-   * Replies to all current requests, including long polls, refuses others, and closes the database.
-   * It takes about ten seconds at most.
+   * Replies to current requests and long polls, refuses others. Takes about ten seconds at most.
    */
   close(): Promise<void>;
 }
 
-/**
- * Runs the control plane until it is closed. It serves requests when this returns. Acknowledged
- * changes survive a kill.
- */
+/** Runs the control plane, which serves when this returns. Acknowledged changes survive a kill. */
 export async function serve(options: ServeOptions): Promise<ControlPlane> {
   const { owner = null, allowPublicRoutes, logger, random = randomBytes } = options;
   const given = options.now;
@@ -231,7 +214,6 @@ const usualHealthTimes = {
 
 const usualPresenceDays = 30;
 
-/** Tracks the presence of hosts, and judges the networks whose observations change. */
 function startHealth(
   context: Context,
   messageNotifier: ChangeNotifier,

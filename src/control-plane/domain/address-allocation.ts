@@ -1,6 +1,5 @@
 import { type Address, addressAt, type Prefix, rangeOf } from '../../core/net/cidr.ts';
 
-/** The state that determines the next address of a range. */
 export interface Pool {
   readonly range: Prefix;
   /** The number of addresses that were assigned for the first time. */
@@ -22,9 +21,8 @@ export function capacityOf(range: Prefix): number {
 }
 
 /**
- * Returns the address for the next peer, or null if the range is full. Addresses are assigned in
- * order. Released addresses come last: a host with an old map could mistake the next holder of an
- * address for the last one.
+ * The address for the next peer, or null if the range is full. Released addresses come last: a host
+ * with an old map could mistake the next holder of an address for the last one.
  */
 export function allocate({ range, given, returned }: Pool): Allocation | null {
   if (given < capacityOf(range)) {

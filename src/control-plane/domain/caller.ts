@@ -1,7 +1,6 @@
 import type { Role } from '../../contract/auth.ts';
 import { Forbidden } from '../errors.ts';
 
-/** A user, authenticated by a session or a personal token. */
 export interface UserCaller {
   readonly kind: 'user';
   readonly userId: number;
@@ -9,7 +8,6 @@ export interface UserCaller {
   readonly organizationId: number;
   readonly role: Role;
   readonly credential: { readonly kind: 'session' | 'token'; readonly id: number };
-  /** The source address of the request. */
   readonly address: string;
   /** The callers that the operation permits. A change checks them again in its transaction. */
   readonly access: Exclude<AccessRule, 'anyone'>;
@@ -28,16 +26,12 @@ export interface PeerCaller {
   readonly expiresAt: string | null;
   /** The source address of the request. */
   readonly address: string;
-  /** The callers that the operation permits. A change checks them again in its transaction. */
   readonly access: Exclude<AccessRule, 'anyone'>;
 }
 
 export type Caller = UserCaller | PeerCaller;
 
-/**
- * The callers of an operation: anyone, or users with these roles. `peer` adds a peer's access to
- * itself. A personal token is accepted unless `sessionOnly` is set.
- */
+/** `peer` adds a peer's access to itself. `sessionOnly` refuses personal tokens. */
 export type AccessRule =
   | 'anyone'
   | { readonly roles: readonly Role[]; readonly peer: boolean; readonly sessionOnly?: boolean };

@@ -6,9 +6,8 @@ export type ReadField = <Value>(parse: () => Value) => Value | undefined;
 type Parsed<Fields> = { [Name in keyof Fields]: Exclude<Fields[Name], undefined> };
 
 /**
- * Reads several fields of a request, each with a parser that throws InvalidValue. It throws one
- * InvalidRequest with all broken rules. A parser must not return undefined, which stands for a
- * field that broke a rule.
+ * Throws one InvalidRequest with the InvalidValue errors of all parsers. A parser must not return
+ * undefined, which stands for a broken field.
  */
 export function readFields<Fields extends object>(fields: (read: ReadField) => Fields): Parsed<Fields> {
   const broken: Record<string, string[]> = {};

@@ -13,7 +13,6 @@ import {
 } from '../../core/net/cidr.ts';
 import { formatEndpoint, isLiteral, parseEndpoint, unusableAddress } from '../../core/net/endpoint.ts';
 
-/** The range of a network, null for none, and its routes. */
 export interface NetworkRanges {
   readonly range: Prefix | null;
   readonly routes: readonly Prefix[];
@@ -50,9 +49,8 @@ export function parseServedRoutes(texts: readonly string[], offered: readonly Pr
 }
 
 /**
- * Parses the prefixes that a connector takes out of service: routes of its network, and the
- * network's own range, which stands for relaying. They are sorted, so that equal sets have equal
- * texts.
+ * Parses the prefixes that a connector takes out of service: routes, and the network's range for
+ * relaying. Sorted, so that equal sets have equal texts.
  */
 export function parseWithdrawn(texts: readonly string[], { range, routes }: NetworkRanges): Prefix[] {
   const withdrawn = texts.map((text) => parsePrefix(text, 'withdrawn'));
@@ -64,9 +62,8 @@ export function parseWithdrawn(texts: readonly string[], { range, routes }: Netw
 }
 
 /**
- * Describes the range that contains an endpoint's address and leads into the tunnels; null for
- * none. A host would send packets for such an endpoint into its own tunnel, so it would have to do
- * without the route. The default route does not count, because hosts exclude endpoints from it.
+ * Describes the range that would lead packets for an endpoint into the tunnel; null for none. The
+ * default route does not count, because hosts exclude endpoints from it.
  */
 export function coveringRoute(endpoint: string, { range, routes }: NetworkRanges): string | null {
   const { host } = parseEndpoint(endpoint);
@@ -77,7 +74,6 @@ export function coveringRoute(endpoint: string, { range, routes }: NetworkRanges
   return route === undefined ? null : `the route ${route}`;
 }
 
-/** Refuses an endpoint within a route of the network or within its range. */
 export function checkEndpointOutside(endpoint: string, network: NetworkRanges): void {
   const covering = coveringRoute(endpoint, network);
   if (covering === null) return;

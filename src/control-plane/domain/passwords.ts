@@ -19,7 +19,6 @@ export const usualPasswordCost: PasswordCost = { N: 2 ** 14, r: 8, p: 5 };
 /** The address of a request, or the user of its session; null without a request. */
 export type Origin = string | { readonly user: number } | null;
 
-/** Hashes a password with a fresh salt. */
 export async function hashPassword(
   password: Secret,
   random: Random,

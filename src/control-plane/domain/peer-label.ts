@@ -2,9 +2,8 @@ import anyAscii from 'any-ascii';
 import { toLabel } from '../../core/names/label.ts';
 
 /**
- * The DNS label of a new name, by which hosts resolve the peer. Letters of other scripts are
- * transliterated to ASCII: 北京-web becomes `beijing-web`, Zoë's iPhone becomes `zoes-iphone`. Empty
- * if no character is left. A stored label stays the same until its peer is renamed.
+ * The DNS label of a new name: 北京-web becomes `beijing-web`, Zoë's iPhone `zoes-iphone`. Empty if
+ * no character is left. A stored label stays the same until its peer is renamed.
  */
 export function labelOf(name: string): string {
   return toLabel(anyAscii(name.normalize('NFKC')).replaceAll("'", ''));

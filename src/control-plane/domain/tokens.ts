@@ -9,7 +9,6 @@ export const tokenPrefixes = { enrollmentKey: 'cpn_', peer: 'cpp_', session: 'cp
 
 type TokenPrefix = (typeof tokenPrefixes)[keyof typeof tokenPrefixes];
 
-/** Creates a token of 256 random bits. */
 export function mintToken(prefix: TokenPrefix, random: Random): Secret {
   return new Secret(prefix + Buffer.from(random(32)).toString('base64url'));
 }
@@ -44,10 +43,9 @@ export function hashToken(token: Secret): string {
 }
 
 /**
- * The access token of a peer that enrolled with an idempotency key. It is derived, not random, so
- * that every replay of an enrolment returns the same token although only its hash is stored. No
- * late replay invalidates the token of an earlier reply. Computing it takes the salt, which never
- * leaves the database, and the enrolment key, which is not in the database.
+ * The access token of a peer that enrolled with an idempotency key. It is derived, so that every
+ * replay returns the same token although only its hash is stored: no late replay voids an earlier
+ * reply. It takes the salt, which never leaves the database, and the key, which is not in it.
  */
 export function derivePeerToken(enrollmentKey: Secret, idempotencyKey: Secret, salt: string): Secret {
   const mac = createHmac('sha256', enrollmentKey.reveal()).update(
@@ -61,10 +59,7 @@ export const freshLoginMs = 5 * 60 * 1000;
 /** How far the clock of the replica that took the login may be ahead. */
 const clockToleranceMs = 5_000;
 
-/**
- * True for a login of the last five minutes. A login in the future came from a clock that was
- * ahead. It may be old, and would count as fresh again once the clock reaches it.
- */
+/** A login in the future may be old: its clock was ahead. It would count as fresh again later. */
 export function isFreshLogin(login: string, now: Date): boolean {
   const ageMs = now.getTime() - Date.parse(login);
   return ageMs <= freshLoginMs && ageMs >= -clockToleranceMs;

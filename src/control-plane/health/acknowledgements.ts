@@ -20,9 +20,8 @@ const batch = 200;
 const maxPeers = 200_000;
 
 /**
- * Records which revisions hosts have applied. A host saves a map after it has applied it, so it has
- * applied the revision that its next request builds on. Only the first acknowledgement since a peer
- * left the map is written. All others cost no write.
+ * Records which revisions hosts have applied. A host saves a map only after applying it, so it has
+ * applied the base of its next request. Only the first record since a peer left the map is written.
  */
 export class Acknowledgements {
   readonly #context: Pick<Context, 'db'>;
@@ -48,7 +47,6 @@ export class Acknowledgements {
     void this.#settle(peer, revision).catch((error) => this.#options.failures.note('acknowledgements', error));
   }
 
-  /** Writes all pending acknowledgements. */
   stop(): Promise<void> {
     clearTimeout(this.#soon);
     return this.#flush();

@@ -27,9 +27,8 @@ const givenUpMs = 24 * 3_600_000;
 const closingMs = 2_000;
 
 /**
- * Sends pending events to the webhook until `stop`, each at least once, including events that other
- * processes stored. A rejected event is retried at growing intervals for a day. Each failed attempt
- * calls `onFailure`.
+ * Sends pending events to the webhook until `stop`, at least once each, also events of other
+ * processes. Retries a rejected event at growing intervals for a day.
  */
 export function startDeliveries(
   { db, readTime }: Pick<Context, 'db' | 'readTime'>,
@@ -115,7 +114,6 @@ function messageId({ event_id, created_at }: WebhookDelivery): string {
   return `evt_${event_id}_${Date.parse(created_at)}`;
 }
 
-/** The subject of an event for the log. */
 function subjectOf(body: string) {
   const { type, data }: { type: EventType; data: Event } = JSON.parse(body);
   return { type, network: data.network, peer: data.peer?.name, route: data.route ?? undefined };

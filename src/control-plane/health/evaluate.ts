@@ -19,7 +19,6 @@ import {
   type Transitions,
 } from './transitions.ts';
 
-/** An observation of a network and its verdicts. */
 export interface HealthEvaluation {
   readonly observation: Observation;
   readonly judged: JudgedNetwork;
@@ -45,7 +44,6 @@ interface NetworkState {
   /** The evaluation that readers wait for. */
   reading?: Promise<HealthEvaluation> | undefined;
   last?: { readonly evaluation: HealthEvaluation; readonly at: number } | undefined;
-  /** The duration of the last evaluation. */
   tookMs: number;
   isDirty: boolean;
   /** The number of times that transitions were written. */
@@ -69,10 +67,7 @@ const longestAwaitedPauseMs = 1_000;
 const readerShare = 1 / 8;
 const longestReaderPauseMs = 5_000;
 
-/**
- * Judges networks, and writes changed verdicts with their events. If several processes share a
- * database, each change is written by one of them.
- */
+/** Judges networks and writes changed verdicts with events. One process writes each change. */
 export class Evaluator {
   readonly #context: Context;
   readonly #options: EvaluatorOptions;
@@ -102,11 +97,7 @@ export class Evaluator {
     this.#timer.unref();
   }
 
-  /**
-   * Evaluates a network soon, together with other changes until then.
-   *
-   * @param isAwaited the change contains results of requested probes
-   */
+  /** Evaluates soon, batching changes. @param isAwaited true for results of requested probes */
   schedule(network: number, isAwaited = false): void {
     const state = this.#stateOf(network);
     state.isDirty = true;
@@ -268,10 +259,7 @@ export class Evaluator {
     return (subject, count) => this.#eventLimits.hasRoom(network, subject, count);
   }
 
-  /**
-   * Writes transitions. Another process may have written the same ones, from other requests, so the
-   * stored state is read again under a lock.
-   */
+  /** Reads the state again under a lock: another process may have written the same transitions. */
   async #write(network: number): Promise<Transitions | null> {
     const { db, random, announce } = this.#context;
     return transact(db, async (transaction) => {

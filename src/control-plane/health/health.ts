@@ -20,7 +20,6 @@ export function serializeHealth(evaluation: HealthEvaluation): Buffer {
   return text;
 }
 
-/** The health of a network with all its peers and routes. */
 function toHealth(evaluation: HealthEvaluation): Health {
   const { observation, judged } = evaluation;
   const { network, peers } = observation;

@@ -33,7 +33,6 @@ interface LossOptions extends LossTimes {
 
 interface FollowedNetwork {
   readonly network: number;
-  /** The number of its waiting requests. */
   waiting: number;
   /** How often it was overdue since it last waited. */
   overdue: number;
@@ -49,10 +48,7 @@ interface Loss {
   readonly tries?: number;
 }
 
-/**
- * Limits the probes of a host that returns with other requests, but is lost before it waits again.
- * A host that only polls costs other hosts no more than this.
- */
+/** Limits the probes of a host that only polls: it returns, but is lost before it waits again. */
 const mostOverdue = 2;
 /** How long a lost host may be away and still count as one that waits. */
 const rememberedMs = 10 * 60_000;
@@ -63,10 +59,7 @@ const mostTries = 20;
 /** Milliseconds of silence after which a host cannot be a witness. */
 const inTouchMs = 90_000;
 
-/**
- * Detects hosts whose waiting requests end without a new request, and has other hosts probe them.
- * Only the reports of these hosts decide: a lost connection alone is no verdict.
- */
+/** Has other hosts probe a host that made no request after its wait. Only their reports decide. */
 export class LostConnections {
   readonly #context: Context;
   readonly #presence: Pick<Presence, 'requestsOf' | 'expect'>;
@@ -127,10 +120,7 @@ export class LostConnections {
     return peers.some((peer) => this.#askedAgo(peer) < this.#options.repeatMs);
   }
 
-  /**
-   * Handles a probe request by another process for hosts of this network. Their requests to this
-   * process are stored immediately, and this process requests no probes.
-   */
+  /** Another process has requested probes: this one only writes presence immediately. */
   async noteAsked(network: number): Promise<void> {
     const { db, readTime } = this.#context;
     const lost = await listLost(db, network);
@@ -168,8 +158,7 @@ export class LostConnections {
     const forget = () => this.#following.delete(peer);
     if (following.overdue >= mostOverdue) forget();
     else setTimer(following, rememberedMs, forget);
-    // Midway, so that neither the last request nor a late one is close: it is compared across the
-    // clocks of two processes.
+    // Midway between the last request and a late one: the clocks of two processes may differ.
     this.#schedule(following.network, peer, { at: (at + this.#now()) / 2, requests });
   }
 

@@ -7,7 +7,6 @@ import {
   type RoutePath,
 } from '../../contract/health.ts';
 
-/** The merged reports of a host. */
 export interface MergedReport {
   readonly paths: readonly PeerPath[];
   readonly routes: readonly RoutePath[];
@@ -16,10 +15,7 @@ export interface MergedReport {
   readonly problem: string | null;
   /** The latest result of each peer that it was requested to probe. */
   readonly probes: readonly StoredProbe[];
-  /**
-   * The routes without a connector that answers. `since` is the time of the first such report. A
-   * route whose first such report has no time is left out.
-   */
+  /** The routes without a connector that answers, since when. Left out if that time is unknown. */
   readonly unserved: readonly UnservedRoute[];
 }
 
@@ -44,7 +40,6 @@ export function readReport(stored: string | null): MergedReport {
   return stored === null ? nothing : { ...nothing, ...(JSON.parse(stored) as Partial<MergedReport>) };
 }
 
-/** The subjects that a report may contain. */
 export interface ReportScope {
   readonly sender: number;
   readonly peers: ReadonlySet<number>;

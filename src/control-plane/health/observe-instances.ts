@@ -20,9 +20,8 @@ export interface PeerInstances {
 }
 
 /**
- * Compares the starts of daemons with the starts that all processes on the database stored, and
- * stores new ones. A host that keeps running causes no write. Emits an event when a peer begins to
- * be cloned.
+ * Compares daemon starts with the stored ones of all processes, and stores new ones; a host that
+ * keeps running causes no write. Emits an event when a peer begins to be cloned.
  *
  * @param now the current time by the clock of `found`
  * @returns since when each peer is cloned, by that clock, or null

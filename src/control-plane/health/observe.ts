@@ -16,14 +16,12 @@ import type { StoredPeer } from '../store/peers/peers.ts';
 import type { Db } from '../store/tables.ts';
 import { type MergedReport, readReport } from './merge-report.ts';
 
-/** A peer in the map, with its stored health. */
 export interface StoredObservation {
   readonly peer: StoredPeer;
   readonly health: StoredHealth | undefined;
   readonly report: MergedReport;
 }
 
-/** The stored health of a network at one moment. */
 export interface Observation {
   readonly network: StoredNetwork;
   readonly revision: Revision;
@@ -70,7 +68,6 @@ export interface AnnouncedRoute {
   readonly connector: number | null;
 }
 
-/** The state of the routes in the last events, by route. */
 export function readAnnouncedRoutes({ routes }: Pick<Observation, 'routes'>): ReadonlyMap<string, AnnouncedRoute> {
   return new Map(Object.entries(JSON.parse(routes) as Record<string, AnnouncedRoute>));
 }
@@ -143,10 +140,7 @@ interface Votes {
   readonly isUnreached: boolean;
 }
 
-/**
- * The votes of hosts on a route. If the only voter finds no connector and reaches no other host, it
- * is probably cut off, and its vote is left out.
- */
+/** Leaves out an only voter that reaches no connector and no host: it is probably cut off. */
 function readVotes(route: string, voters: readonly StoredObservation[], serving: ReadonlySet<number>): Votes {
   const votes = voters.flatMap(({ peer, report }) => {
     const vote = serving.has(peer.id) ? undefined : report.routes.find((each) => each.route === route);

@@ -44,9 +44,8 @@ interface Seen {
 }
 
 /**
- * Keeps the last request of each peer in memory, and writes it to the database once a minute. A
- * request in a later minute is written at the start of the next one at the latest. So other
- * processes see each host that makes a request per minute.
+ * Keeps each peer's last request in memory, and writes it once a minute, at the latest at the start
+ * of the next: other processes see each host that makes a request per minute.
  */
 export class Presence {
   readonly #context: Context;
@@ -56,7 +55,6 @@ export class Presence {
   readonly #returned = new Set<number>();
   #soon: NodeJS.Timeout | undefined;
   #writing: Promise<void> = Promise.resolve();
-  /** True if a write is queued. */
   #isQueued = false;
   #isStopped = false;
   #prunedAt = Number.NEGATIVE_INFINITY;
@@ -70,7 +68,6 @@ export class Presence {
     void this.flush();
   }
 
-  /** Counts a request of a peer. */
   touch(
     { peerId, networkId, address }: PeerCaller,
     { userAgent, instance }: { readonly userAgent?: string | undefined; readonly instance?: string | undefined },
@@ -84,8 +81,7 @@ export class Presence {
     if (instance !== undefined && instanceForm.test(instance)) {
       const kept = this.#options.days > 0 ? { address } : {};
       presence.instances = addInstance(presence.instances, { id: instance, since: at, ...kept });
-      // A start that is new or has returned is written immediately, because other processes may
-      // have stored it.
+      // Written immediately: other processes may have stored a start that is new or has returned.
       if (presence.instance !== null && presence.instance !== instance) this.#writeSoon(peerId);
       presence.instance = instance;
     }
@@ -100,8 +96,7 @@ export class Presence {
     if (at - last > silentMs) presence.isOnline = false;
     presence.requests += 1;
     this.#presence.set(peerId, presence);
-    // An offline peer with a recent write needs no other write, for example a suspended peer that
-    // makes requests.
+    // An offline peer with a recent write needs no other, such as a suspended peer.
     if (presence.isOnline || (presence.writtenAt !== null && at - presence.writtenAt < this.#options.flushMs)) return;
     this.#writeSoon(peerId);
   }
@@ -126,9 +121,8 @@ export class Presence {
   }
 
   /**
-   * Handles the loss of a peer's connection: its requests since `lostAt`, and its next request, are
-   * written immediately. If a request of the peer waits here, another connection was lost, and the
-   * peer counts as seen after the loss.
+   * Writes a peer's requests since `lostAt`, and its next one, immediately. If a request of the
+   * peer waits here, another connection was lost: the peer counts as seen after the loss.
    */
   expect(peer: number, lostAt: number, isWaiting = false): void {
     const presence = this.#presence.get(peer);
@@ -161,7 +155,6 @@ export class Presence {
     return this.#writing;
   }
 
-  /** Writes all pending requests. */
   stop(): Promise<void> {
     clearInterval(this.#timer);
     clearTimeout(this.#soon);

@@ -21,10 +21,7 @@ export async function readPeerTraffic(
   return { ...frameOf(now), ...toSeries(stored === null ? null : parseTraffic(stored), now) };
 }
 
-/**
- * Returns the traffic of a network in the last 24 hours: all hosts together, and the busiest.
- * @throws NotFound
- */
+/** The traffic of a network in the last 24 hours: in total, and of the busiest. @throws NotFound */
 export async function readNetworkTraffic(
   { db, readTime }: Context,
   caller: Caller,

@@ -3,7 +3,6 @@ import { lookup } from 'node:dns/promises';
 import { BlockList, isIP } from 'node:net';
 import { addressOf, familyOf, lengthOf, type Prefix } from '../../core/net/cidr.ts';
 
-/** Resolves a name to addresses. */
 export type FindAddresses = (name: string) => Promise<readonly LookupAddress[]>;
 
 export const resolveName: FindAddresses = (name) => lookup(name, { all: true });
@@ -63,7 +62,6 @@ export function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[(.*)\]$/, '$1');
 }
 
-/** The receiver has no permitted address. */
 export class RefusedAddress extends Error {
   override readonly name = 'RefusedAddress';
 }

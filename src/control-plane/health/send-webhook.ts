@@ -29,9 +29,8 @@ const inspectMs = 2_000;
 const maxRetryAfterMs = 3_600_000;
 
 /**
- * Creates a sender to the receiver of a webhook. It signs messages as specified by Standard
- * Webhooks. It connects only to the checked addresses, follows no redirects, and reads only the
- * status of a reply.
+ * Signs messages as specified by Standard Webhooks. Connects only to checked addresses, follows no
+ * redirects, and reads only the status of a reply.
  */
 export function createSend({ url: secretUrl, secrets, allow, findAddresses = resolveName }: Webhook): Send {
   const url = new URL(secretUrl.reveal());

@@ -16,10 +16,7 @@ import { transact } from '../store/transact.ts';
 import { type MergedReport, mergeReport, readReport } from './merge-report.ts';
 import { addTraffic, formatTraffic, parseTraffic, sumRates } from './traffic-history.ts';
 
-/**
- * Merges a report of a host into its earlier reports. Changes only what is stored of this host, and
- * may emit events. Returns whether the report may change verdicts.
- */
+/** Merges a report into earlier ones of this host only. True if it may change verdicts. */
 export async function storeReport(
   context: Context,
   caller: Caller,

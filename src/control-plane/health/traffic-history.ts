@@ -31,10 +31,8 @@ export function sumRates(paths: readonly Pick<PeerPath, 'rx_rate' | 'tx_rate'>[]
 }
 
 /**
- * Adds the time between two reports. The rates of the earlier report apply to it, because a host
- * reports a notable change of its rates. Null if there is nothing to add.
- *
- * @param from milliseconds, like `to`
+ * Adds the time between two reports (`from` to `to`, milliseconds) at the rates of the earlier one:
+ * a host reports a notable change of its rates. Null if there is nothing to add.
  */
 export function addTraffic(
   before: TrafficHistory | null,

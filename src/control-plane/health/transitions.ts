@@ -4,7 +4,6 @@ import { createPeerChangeLimit } from '../service/peer-change-limit.ts';
 import type { StoredHealth } from '../store/health.ts';
 import { type AnnouncedRoute, type JudgedNetwork, type Observation, readAnnouncedRoutes } from './observe.ts';
 
-/** The state of a route to store, and the event that states it. */
 interface RouteTransition {
   readonly after: AnnouncedRoute | undefined;
   readonly event?: NewEvent;
@@ -27,10 +26,7 @@ export interface Transitions {
 export type EventSubject = number | string;
 export const reportedPeers = 'reported peers';
 
-/**
- * Compares verdicts with the states in the last events. Unknown states change nothing. Neither do
- * changes about a subject whose limit is reached.
- */
+/** Compares verdicts with the last events. Unknown states and reached limits change nothing. */
 export function findTransitions(
   observation: Observation,
   judged: JudgedNetwork,
@@ -131,16 +127,13 @@ function compareRoutes(observation: Observation, judged: JudgedNetwork, mayState
 }
 
 /**
- * Rate limits of events: about the state of one peer or route, and about all peers that only other
- * hosts report. `most` events at once, and one more per interval. Any host can report states that
- * make other hosts seem to fail and return, if the control plane receives no requests from them.
+ * `most` events at once, and one more per interval: about one peer or route, and about all peers
+ * that only other hosts report, which any host can make seem to fail and return.
  */
 const stateEvents = { most: 10, refillMs: 600_000 } as const;
 const reportedEvents = { most: 60, refillMs: 60_000 } as const;
 
-/** Limits the events about each subject of each network. */
 export interface EventLimits {
-  /** True if `count` more events about the subject are within the limit. */
   readonly hasRoom: (network: number, subject: EventSubject, count?: number) => boolean;
   readonly take: (network: number, subjects: readonly EventSubject[]) => void;
 }

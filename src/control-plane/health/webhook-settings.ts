@@ -5,7 +5,6 @@ import { InvalidValue } from '../../core/errors/index.ts';
 import { type Prefix, parsePrefixOrAddress } from '../../core/net/cidr.ts';
 import { createAddressCheck, type FindAddresses, hostOf } from './receiver-addresses.ts';
 
-/** The receiver of events. */
 export interface Webhook {
   /** Secret, because its path may grant access. */
   readonly url: Secret;

@@ -39,13 +39,11 @@ declare module 'fastify' {
   }
 }
 
-/** Returns the caller, on a route that needs one. */
 export function callerOf(request: Pick<FastifyRequest, 'caller'>): Caller {
   if (!request.caller) throw new Error('a route for anyone asked who calls');
   return request.caller;
 }
 
-/** Returns the calling user, on a route that peers cannot use. */
 export function userOf(request: Pick<FastifyRequest, 'caller'>): UserCaller {
   const caller = callerOf(request);
   if (caller.kind !== 'user') throw new Error('a route for peers asked which user calls');

@@ -19,7 +19,6 @@ import {
   sessionKeyHeader,
 } from './session-cookie.ts';
 
-/** A peer as its token identifies it, independent of the request. */
 type TokenPeer = Omit<PeerCaller, 'address' | 'access'>;
 
 /** The id of the daemon's start, on requests for the map. */

@@ -12,7 +12,6 @@ import { authenticateRequest } from './authenticate.ts';
 import { baseOf, longestWait, matches, readWait } from './conditional-requests.ts';
 import { createWaiting } from './waiting.ts';
 
-/** The headers of a read that may wait for a change. */
 export const conditionalHeaders = z.looseObject({
   'if-none-match': z.string().optional().meta({ description: 'The ETag of the revision that the caller has.' }),
   prefer: z
@@ -30,10 +29,7 @@ export interface ConditionalResult {
   readonly messages: readonly PeerMessage[];
 }
 
-/**
- * Waits for a revision that the caller does not have, or for messages in the inbox. Null if the
- * reply is complete: the caller has the revision and got a 304, or has disconnected.
- */
+/** Waits for a new revision or messages. Null after a 304, or if the caller has disconnected. */
 export type ConditionalRead = (
   request: FastifyRequest,
   response: FastifyReply,

@@ -7,10 +7,7 @@ import type { Revision } from '../store/changes.ts';
 const codingSuffix = /[-;](?:gzip|br|deflate|zstd)(?="$)/;
 const jettySuffix = /--(?:gzip|br|deflate|zstd)(?="$)/;
 
-/**
- * True if an If-None-Match header matches this ETag (RFC 9110, 13.1.2: weak comparison, a list, or
- * any), also in the form of a compressing proxy.
- */
+/** Weak comparison, a list, or any (RFC 9110, 13.1.2), also in the form of a compressing proxy. */
 export function matches(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;
   return ifNoneMatch.split(',').some((part) => {
@@ -45,10 +42,7 @@ const preferences = /(?:[^",]|"(?:[^"\\]|\\.)*\\?(?:"|$))+/g;
 const waitPreference = /^\s*wait\s*(?:=\s*(?:([0-9]+)|"([0-9]+)")\s*)?(?:;.*)?$/i;
 const nameOfWait = /^\s*wait\s*(?:[=;]|$)/i;
 
-/**
- * The seconds of `wait` in a Prefer header (RFC 7240), at most {@link longestWait}. Null if it is
- * missing or malformed. The first of several counts.
- */
+/** The first `wait` of a Prefer header (RFC 7240) in seconds, capped; null if none or malformed. */
 export function readWait(prefer: string | undefined): number | null {
   const first = (prefer ?? '').match(preferences)?.find((preference) => nameOfWait.test(preference));
   const [, plain, quoted] = waitPreference.exec(first ?? '') ?? [];

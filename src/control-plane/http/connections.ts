@@ -1,7 +1,6 @@
 import type { Server as HttpServer, ServerResponse } from 'node:http';
 import { Server, type Socket } from 'node:net';
 
-/** The connections of servers, and the unfinished replies on them. */
 export class ConnectionTracker {
   readonly #servers: HttpServer[] = [];
   // Node considers a connection without a first request busy, and would wait for it. A TLS request
@@ -33,9 +32,8 @@ export class ConnectionTracker {
   }
 
   /**
-   * Refuses new connections, and drops connections without a request. Resolves when no reply is
-   * unfinished. A server must close only after that: Node drops a connection whose reply is
-   * written, even if the client has not read it yet.
+   * Refuses new connections, drops unused ones, and resolves when no reply is unfinished. Only then
+   * may a server close: Node drops a connection whose written reply the client has not read yet.
    */
   end(): Promise<void> {
     this.#ending = true;

@@ -14,7 +14,6 @@ export function findConsole(): string | null {
   return folders.find((folder) => existsSync(join(folder, 'index.html'))) ?? null;
 }
 
-/** A file of the console, plain and compressed. */
 interface ServedFile {
   readonly type: string;
   readonly etag: string;
@@ -22,10 +21,7 @@ interface ServedFile {
   readonly gzip: Buffer;
 }
 
-/**
- * Serves the console: the page at `/`, and its assets at `/assets/`. The routes are not part of the
- * API. Add them before the hooks that check and describe operations.
- */
+/** Not part of the API: add these routes before the hooks that check and describe operations. */
 export function serveConsole(app: App, folder: string, publicUrls: readonly URL[]): void {
   const page = readServed(join(folder, 'index.html'));
   const assets = new Map(

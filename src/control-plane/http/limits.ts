@@ -7,10 +7,7 @@ import { createPeerChangeLimit } from '../service/peer-change-limit.ts';
 import type { App } from './app.ts';
 import { createRateWindows } from './rate-window.ts';
 
-/**
- * Limits per address and minute. `peerChanges` and `peerReports` are the changes of itself and
- * reports that a peer may send at once.
- */
+/** Limits per address and minute; `peerChanges` (of itself) and `peerReports` per peer at once. */
 export interface Limits {
   readonly failedLogins: number;
   readonly failedEnrollments: number;
@@ -46,10 +43,9 @@ export async function limitRequests(app: App, max: number, steadyNow: () => numb
 }
 
 /**
- * Refuses changes of a user that makes too many with all its sessions and tokens together. Each
- * change causes a revision, an audit entry and a message to every host. A removal is never refused,
- * but counts while the user is below the limit. A refused request does not count. Changes of the
- * own account do not count: a thief of a token must not keep its user from a new password.
+ * Limits a user's changes over all its sessions and tokens: each causes a revision, an audit entry
+ * and a message to every host. A removal is never refused, but counts below the limit. Refused
+ * requests and changes of the own account do not count: a thief must not block a new password.
  */
 export function limitUserChanges(app: App, most: number, steadyNow: () => number): void {
   const limit = createPeerChangeLimit(most, steadyNow, 1000, 'changes of this user');
@@ -69,9 +65,8 @@ export function limitUserChanges(app: App, most: number, steadyNow: () => number
 }
 
 /**
- * Refuses requests of a caller that leaves too much of earlier replies unread, because unread
- * replies stay in memory. A caller is a user with all tokens, a peer, or an address for requests
- * without a credential.
+ * Refuses a caller that leaves too much of its replies unread: they stay in memory. A caller is a
+ * user with all tokens, a peer, or an address without a credential.
  */
 export function limitUnreadReplies(app: App, mostBytes: number): void {
   const underWay = new Map<string, Set<ServerResponse>>();
@@ -96,10 +91,7 @@ function callerKey({ caller, ip }: FastifyRequest): string {
   return caller.kind === 'user' ? `user ${caller.userId}` : `peer ${caller.peerId}`;
 }
 
-/**
- * Does the work of a request unless too many requests of its origin failed with {@link
- * isRefusedCredential}. `subject` is the credential or account that the request tries.
- */
+/** Refuses an origin with too many failures. `subject` is the tried credential or account. */
 export type FailureLimit = <Result>(
   request: FastifyRequest,
   subject: string,
@@ -115,10 +107,9 @@ interface FailureLimitOptions {
 }
 
 /**
- * Counts only the failures of each origin: the session of the request, or without one its address.
- * Requests of one origin run one at a time, so that a concurrent burst cannot make more guesses.
- * Requests for one subject share a queue, so that a flood for one account delays no other. A
- * request whose client has disconnected is skipped.
+ * Counts the failures of an origin: the request's session, else its address. Its requests run one
+ * at a time: a burst must not make more guesses. Each subject has a queue: a flood for one account
+ * delays no other. Skips requests of disconnected clients.
  */
 export function limitFailures(app: App, { max, mostWaiting, what }: FailureLimitOptions): FailureLimit {
   const count = app.createRateLimit({ max, timeWindow, keyGenerator: originOf });
@@ -140,10 +131,7 @@ export function limitFailures(app: App, { max, mostWaiting, what }: FailureLimit
     });
 }
 
-/**
- * Sessions count separately: other callers at the address, or a thief with another session of the
- * user, cannot use up its attempts.
- */
+/** Per session: others at the address, or a thief's session, cannot use up its attempts. */
 function originOf({ caller, ip }: FastifyRequest): string {
   return caller?.kind === 'user' ? `${caller.credential.kind} ${caller.credential.id}` : normalizeIP(ip);
 }

@@ -6,7 +6,6 @@ import { removeStaleSocket } from './unix-socket.ts';
 /** All connectors of a network reconnect at once after a change. Node's default backlog is 511. */
 const backlog = 4096;
 
-/** The addresses of a control plane. */
 export interface ListenOptions {
   readonly host: string;
   /** 0 selects any free port. */

@@ -18,7 +18,6 @@ export interface ServerMetrics {
   countNoRequest(status: number): void;
   /** Counts the failure of a request if the database caused it. */
   countFailure(error: unknown): void;
-  /** Counts a failed attempt to send an event to the webhook. */
   countFailedDelivery(): void;
 }
 

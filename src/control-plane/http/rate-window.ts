@@ -12,10 +12,8 @@ interface Window {
 const maxCallers = 5_000;
 
 /**
- * Counts requests in time windows like @fastify/rate-limit, but by a monotonic clock. By its own
+ * Windows like @fastify/rate-limit's, but by a monotonic clock (`now`, milliseconds). By its own
  * clock, a window would last very long after the clock was ahead.
- *
- * @param now milliseconds
  */
 export function createRateWindows(now: () => number): new () => FastifyRateLimitStore {
   return class extends RateWindows {

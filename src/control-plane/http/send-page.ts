@@ -13,10 +13,7 @@ export type SendPage = <Item extends z.ZodType>(
 
 const maxNames = 1_000;
 
-/**
- * Sends pages. Replies with the same page share one buffer, even while slow clients read it. A page
- * that is not being sent can be garbage-collected.
- */
+/** Replies with the same page share one buffer, which is collected once no reply sends it. */
 export function createPageSender(): SendPage {
   const latest = new Map<string, WeakRef<Buffer>>();
   return (response, list, item, body) => {

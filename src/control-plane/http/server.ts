@@ -37,7 +37,6 @@ import { nameAllFields, validateRequest } from './validation.ts';
 
 const bodyLimit = 64 * 1024;
 
-/** The dependencies of the server beyond the use cases. */
 export interface ServerContext {
   readonly transport: Transport;
   readonly limits: Limits;
@@ -156,10 +155,7 @@ function setSecurityHeaders(app: App): void {
   });
 }
 
-/**
- * Logs each request by its route, never by its URL, headers or body, so that the log contains no
- * credentials. Health checks are logged at debug level.
- */
+/** Logs the route, never the URL, headers or body: the log must not contain credentials. */
 function logRequests(app: App): void {
   app.addHook('onResponse', async (request, reply) => {
     const { caller, ip, method, routeOptions } = request;
@@ -216,10 +212,7 @@ function unmapAddresses(app: App): void {
   });
 }
 
-/**
- * Refuses a request of a trusted proxy without a client address: limits and audit log would use
- * unverified text as the address.
- */
+/** Without a client address from the proxy, limits and audit log would use unverified text. */
 function requireAddress(app: App): void {
   app.addHook('onRequest', async ({ ip }) => {
     if (isIP(ip) === 0) throw new InvalidRequest({ 'x-forwarded-for': ['must end in the IP address of the client'] });

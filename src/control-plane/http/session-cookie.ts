@@ -11,7 +11,6 @@ const baseName = 'cpn_session';
 /** Prefixed cookies need https, and `__Host-` the path `/` of its host (RFC 6265bis, 4.1.3). */
 const cookieNames = [`__Host-${baseName}`, `__Secure-${baseName}`, baseName];
 
-/** The parts of a browser's request that sessions depend on. */
 export interface BrowserRequest {
   readonly method: string;
   /** The host with its port as in the client's URL, also behind a trusted proxy. */
@@ -21,9 +20,8 @@ export interface BrowserRequest {
 }
 
 /**
- * The session halves in a Cookie header. There may be several, because every port of a host and
- * every path can set cookies for this one. A cookie never contains the token of a peer or a
- * personal token.
+ * There may be several: every port of a host and every path can set cookies for this one. A cookie
+ * never contains the token of a peer or a personal token.
  */
 export function readSessionCookies(header: string | undefined): Secret[] {
   return (header ?? '').split(';').flatMap((part) => {
@@ -69,10 +67,8 @@ function restrictions({ protocol }: BrowserRequest, path: string): string[] {
 }
 
 /**
- * Permits only pages of this origin, because browsers add the cookie to requests of any page. Over
- * plain http no browser sends Sec-Fetch-Site, and older browsers never do. They send Origin with
- * every change.
- *
+ * Permits only pages of this origin: browsers add the cookie to requests of any page. Without
+ * Sec-Fetch-Site (plain http, older browsers), they send Origin with every change.
  * @throws Forbidden for a request of another origin, or of an unknown one
  */
 export function requireSameOrigin({ host, headers }: BrowserRequest): void {
@@ -86,12 +82,7 @@ function isOriginOf(origin: string | undefined, host: string): boolean {
   return origin !== undefined && URL.canParse(origin) && isHostOf(host, new URL(origin));
 }
 
-/**
- * Refuses a browser request for a host that is not in the operator's URLs. Without URLs, any host
- * is permitted.
- *
- * @throws Forbidden for another host
- */
+/** @throws Forbidden for a host that is not in the operator's URLs, if there are any */
 export function requirePublicHost({ host }: { readonly host: string }, publicUrls: readonly URL[]): void {
   const [first] = publicUrls;
   if (first === undefined || publicUrls.some((url) => isHostOf(host, url))) return;

@@ -11,14 +11,12 @@ export interface TlsFiles {
   readonly key: string;
 }
 
-/** The contents of {@link TlsFiles} for a TLS server. */
 export interface TlsIdentity {
   readonly cert: Buffer;
   readonly key: Buffer;
   readonly served: ServedCertificate;
 }
 
-/** The certificates that a TLS server sends. */
 export interface ServedCertificate {
   readonly file: string;
   /** In the order of the file. */

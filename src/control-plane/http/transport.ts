@@ -14,10 +14,7 @@ export interface Deadlines {
   readonly headers: number;
   /** To send a request with its body. */
   readonly request: number;
-  /**
-   * To send the next request on a connection. Longer than load balancers keep a connection, so that
-   * they never use one that just closed.
-   */
+  /** Between requests. Load balancers keep connections for less, so none reuses a closed one. */
   readonly keepAlive: number;
   /** Without traffic on a connection. Longer than the longest long poll, which has none. */
   readonly idle: number;
@@ -47,16 +44,11 @@ export interface Transport {
   readonly scheme: 'http' | 'https';
   readonly deadlines: Deadlines;
   serverFactory(handler: RequestListener): http.Server;
-  /** The connections and unfinished replies of all its servers. */
   readonly connections: ConnectionTracker;
-  /**
-   * Reloads certificate and key for new connections, and returns the path of the certificate; null
-   * without TLS. If they are unusable, it throws and changes nothing.
-   */
+  /** Reloads the certificate and returns its path; null without TLS. An error changes nothing. */
   reload(): string | null;
   /** The certificate for new connections; null without TLS. */
   certificate(): ServedCertificate | null;
-  /** Closes every connection, with or without unfinished replies. */
   closeAllConnections(): void;
 }
 
@@ -109,9 +101,8 @@ export function createTransport(tls: TlsFiles | null, deadlines: Deadlines): Tra
 }
 
 /**
- * Makes closing wait for unfinished replies, up to their deadline. Long polls end, connections
- * without a request are dropped, and others close after their last reply. A request during that
- * time, such as a load balancer's /readyz, gets a 503.
+ * Closing waits for unfinished replies, up to their deadline. Long polls end, unused connections
+ * drop, and a request meanwhile, such as a load balancer's /readyz, gets a 503.
  */
 export function closePromptly(
   app: App,
@@ -135,10 +126,7 @@ export function closePromptly(
   app.addHook('onClose', async () => clearTimeout(deadline));
 }
 
-/**
- * Replies on the bare connection to requests that are too slow, have too large headers, or are not
- * HTTP; then drops it. Fastify runs no hook for them, so `onRefusal` gets the status.
- */
+/** Replies to requests that Fastify does not see: too slow, too large headers, or not HTTP. */
 export function createClientErrorHandler(onRefusal: (status: number) => void) {
   return (error: NodeJS.ErrnoException & { readonly rawPacket?: unknown }, socket: Socket) => {
     // The client has disconnected.
@@ -180,11 +168,9 @@ const cookiesReply = formatReply(
 const leastBytes = 12 * 1024;
 
 /**
- * True if cookies make the headers of a request too large: any server on a port of the same host
- * name can set them. False for a long URL, to which any page can link: it must not delete the
- * cookies of a browser.
- *
- * @param packet the bytes in which the headers became too large; they begin with the request line
+ * True if cookies, which any server of the host name can set, are too large. False for a long URL,
+ * to which any page can link: it must not delete the cookies of a browser.
+ * @param packet the bytes in which the headers became too large, from the request line on
  */
 function hasOversizedCookies(packet: unknown): boolean {
   if (!Buffer.isBuffer(packet)) return false;

@@ -4,7 +4,6 @@ import { connect, type Socket } from 'node:net';
 
 /**
  * Removes a Unix socket that a killed control plane of this user left behind.
- *
  * @throws NodeJS.ErrnoException if the path is not a socket, a socket of another user, or in use
  */
 export async function removeStaleSocket(path: string): Promise<void> {
@@ -38,10 +37,7 @@ async function isAnswered(path: string): Promise<boolean> {
   }
 }
 
-/**
- * Gives each client of a Unix socket the address 127.0.0.1 and a unique port. The clients are on
- * this host, limits and audit log use the address, and connections are distinguished by both.
- */
+/** Gives clients 127.0.0.1 for limits and audit log, and unique ports to identify connections. */
 export function nameSocketClients(server: Server): void {
   let count = 0;
   server.on('connection', (socket: Socket) => {

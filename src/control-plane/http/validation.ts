@@ -4,9 +4,8 @@ import { checkAll } from '../domain/field-rules.ts';
 import { InvalidRequest, NotFound } from '../errors.ts';
 
 /**
- * Checks each part of a request against its schema. A path with an impossible value is a 404,
- * everything else a 422. A null in an optional field of the body counts as absent, unless the field
- * permits null.
+ * An impossible value in a path is a 404, everything else a 422. A null in an optional field of the
+ * body counts as absent, unless the field permits null.
  */
 export const validateRequest: FastifySchemaCompiler<z.ZodType> = ({ schema, httpPart }) => {
   return (data) => {

@@ -3,7 +3,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../domain/caller.ts';
 import { callerOf } from './app.ts';
 
-/** The wait of a request. */
 export interface RequestWait {
   /** Ends the wait. A request without a wait has an aborted signal. */
   readonly signal: AbortSignal;
@@ -64,9 +63,8 @@ function startWait(response: ServerResponse, seconds: number) {
 export const maxWaits = { peer: 8, user: 200 } as const;
 
 /**
- * Limits the long polls of each caller, because each takes a connection. The function adds a wait.
- * If the caller is at its limit, it calls `end` of the oldest one. It returns a function that
- * removes the wait.
+ * Limits each caller's long polls, because each takes a connection. The function adds a wait, calls
+ * `end` of the oldest one beyond the limit, and returns a function that removes the wait.
  */
 export function createWaitLimit(most: Readonly<Record<Caller['kind'], number>> = maxWaits) {
   /** The `end` functions of each caller, oldest first. */

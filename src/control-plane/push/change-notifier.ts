@@ -1,7 +1,4 @@
-/**
- * Holds the requests that wait for a change of a network. The process that commits a change, or
- * receives one, calls {@link ChangeNotifier.notify}.
- */
+/** Ends waits for a network's change. The process that commits or receives it calls `notify`. */
 export class ChangeNotifier {
   readonly #waits = new Map<number, Set<() => void>>();
   readonly #listeners: ((network: number) => void)[] = [];
@@ -12,10 +9,7 @@ export class ChangeNotifier {
   readonly #again = new Set<number>();
   #closed = false;
 
-  /**
-   * @param intervalMs the time between two ends of the waits for a network; changes in between
-   * count as one
-   */
+  /** @param intervalMs between two ends of a network's waits; changes meanwhile count as one */
   constructor(intervalMs = 0) {
     this.#intervalMs = intervalMs;
   }
@@ -26,9 +20,8 @@ export class ChangeNotifier {
   }
 
   /**
-   * Resolves with true after a change of the network, or false when the signal aborts or the
-   * notifier closes. The wait begins with the call, so a caller that reads the revision afterwards
-   * misses no change.
+   * True after a change; false when the signal aborts or the notifier closes. The wait begins with
+   * the call: a caller that reads the revision afterwards misses no change.
    */
   wait(network: number, signal: AbortSignal): Promise<boolean> {
     if (this.#closed || signal.aborted) return Promise.resolve(false);
@@ -65,7 +58,6 @@ export class ChangeNotifier {
     this.notifyAll();
   }
 
-  /** The number of waits for this network, or for all. */
   count(network?: number): number {
     if (network !== undefined) return this.#waits.get(network)?.size ?? 0;
     return [...this.#waits.values()].reduce((sum, { size }) => sum + size, 0);

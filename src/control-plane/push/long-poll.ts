@@ -21,18 +21,12 @@ export interface PollResult {
   readonly isUnchanged: boolean;
 }
 
-/**
- * Waits for a revision that the client does not have, or for the end of the wait. Null if the
- * client has disconnected.
- */
+/** Waits for a new revision or the end of the wait. Null if the client has disconnected. */
 export type LongPoll = (caller: Caller, id: number, request: PollRequest) => Promise<PollResult | null>;
 
 /**
- * Creates a long poll. A wait holds no database connection, and all waits that one change ends
- * share a snapshot.
- *
- * @param readRevision reads the awaited revision if it is not the network's own; the notifier must
- * notify of it
+ * A wait holds no database connection, and all waits that one change ends share a snapshot.
+ * @param readRevision for another revision than the network's; the notifier must notify of it
  */
 export function createLongPoll(
   { db, notifier }: { db: Db; notifier: ChangeNotifier },
@@ -47,8 +41,7 @@ export function createLongPoll(
       const snapshot = await readSnapshot(caller.organizationId, id);
       if (caller.kind === 'peer') {
         if (snapshot.network || isFirst) await checkPeer(snapshot, caller, id, authenticate);
-        // A peer's token becomes void with its network. A waiting peer gets the reason: the
-        // deletion, or a 404.
+        // A waiting peer whose token became void with its network gets the deletion, or a 404.
         else await authenticate().catch(unlessVoid);
       } else if (!isFirst) {
         caller = await authenticate();
@@ -67,10 +60,7 @@ function unlessVoid(error: unknown): void {
   if (!(error instanceof Unauthenticated)) throw error;
 }
 
-/**
- * Checks a peer against the list of its network's peers, without a query per peer. A peer that is
- * not in the list is authenticated, which refuses it with the reason unless it has returned.
- */
+/** Saves a query per peer. A peer outside the list has returned, or is refused with the reason. */
 async function checkPeer(
   snapshot: Snapshot,
   caller: PeerCaller,

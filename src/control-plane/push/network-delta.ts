@@ -38,9 +38,8 @@ export async function readDeltaOrAll(db: Db, id: number, base: Revision | null):
 }
 
 /**
- * The ids of peers that changed since `base` and are not in the map of revision `at`. Empty if the
- * changes are not recorded. Peers that changed again after `at` are left out, because the next
- * delta has them.
+ * The peers that changed since `base` and are not in the map of `at`; empty if not recorded. Leaves
+ * out peers that changed again after `at`, because the next delta has them.
  */
 export async function listRemoved(db: Db, id: number, base: Revision, at: Revision): Promise<number[]> {
   return readSnapshot(db, async (snapshot) => {

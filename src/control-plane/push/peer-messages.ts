@@ -8,7 +8,6 @@ import { transact } from '../store/transact.ts';
 /** Milliseconds after which a message that its host has not fetched is void. */
 const lifetimeMs = 15_000;
 
-/** The dependencies of message storage. */
 interface MessageContext extends Pick<ControlPlaneStore, 'db' | 'announce'> {
   readonly readTime: (db: Db) => Promise<Date>;
 }
@@ -22,9 +21,8 @@ export interface Inbox {
 }
 
 /**
- * Messages for single hosts, which end the hosts' waits for a map. They are stored in the database:
- * any process can send, and the process that holds the host's request delivers. A message is
- * delivered at most once.
+ * Messages that end single hosts' waits for a map, delivered at most once. The database stores
+ * them: any process sends, and the process that holds the host's request delivers.
  */
 export class PeerMessages {
   readonly #context: MessageContext;
@@ -37,7 +35,6 @@ export class PeerMessages {
     this.#context = context;
   }
 
-  /** Sends messages to peers of a network, by peer id. */
   async send(network: number, messages: ReadonlyMap<number, PeerMessage>): Promise<void> {
     if (messages.size === 0) return;
     const { db, announce } = this.#context;

@@ -11,10 +11,7 @@ interface Chunk {
   bytes: Buffer | null;
 }
 
-/**
- * The JSON of a network as the body of a reply, `{"data":…}`, with the peers in the order of their
- * addition. An update costs the serialization of the changed peers and a copy of all others.
- */
+/** The JSON `{"data":…}` of a network, peers by addition. Updates serialize only changed peers. */
 export class SerializedNetwork {
   readonly #chunks: Chunk[] = [];
   readonly #chunkOf = new Map<number, Chunk>();
@@ -76,12 +73,10 @@ export class SerializedNetwork {
 /** Closes the network and the envelope. */
 const end = '}}';
 
-/** The bytes of a serialized network with the ids of removed peers. */
 export function addRemoved(bytes: Buffer, removed: readonly number[]): Buffer {
   return addField(bytes, 'removed', removed);
 }
 
-/** The bytes of a serialized delta with the messages for one host. */
 export function addMessages(bytes: Buffer, messages: readonly PeerMessage[]): Buffer {
   return messages.length === 0 ? bytes : addField(bytes, 'messages', messages);
 }
@@ -95,10 +90,7 @@ function bytesOf(chunk: Chunk): Buffer {
   return chunk.bytes;
 }
 
-/**
- * The bytes of a text for a cache. Buffer.from() allocates short texts in a shared pool of 64 KiB,
- * which a cached text would keep alive.
- */
+/** For caches: a short text of Buffer.from() would keep alive its shared pool of 64 KiB. */
 export function unpooledBuffer(text: string): Buffer {
   const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
   bytes.write(text);

@@ -6,9 +6,8 @@ import { listTokenMarks } from '../store/peers/peer-lists.ts';
 import type { Db } from '../store/tables.ts';
 
 /**
- * A revision of a network, and the logical time at which its read ended. After a restore, the
- * database has another history. Revisions of two histories have no order, but the reads of this
- * process have one.
+ * A revision, and the logical time at which its read ended. After a restore, revisions of two
+ * histories have no order, but the reads of this process have.
  */
 export interface ObservedRevision extends Revision {
   readonly at: number;
@@ -45,16 +44,12 @@ export interface Snapshot {
   readonly peers: () => Promise<TokenMarks>;
 }
 
-/** Reads the awaited revision of a network. */
 export type ReadRevision = (network: StoredNetwork) => Promise<Revision>;
 
 /** Reads a network of an organization, with everything committed before the call. */
 export type ReadSnapshot = (organization: number, network: number) => Promise<Snapshot>;
 
-/**
- * Calls that arrive before a read begins share it. All long polls that one change ends do so: a
- * change costs one read, independent of the number of connectors.
- */
+/** Calls before a read begins share it: a change costs one read for any number of connectors. */
 export function createSnapshots(db: Db, readRevision?: ReadRevision): ReadSnapshot {
   const readPeers = createPeerReader(db);
   const pending = new Map<string, Promise<Snapshot>>();

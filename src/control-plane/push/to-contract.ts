@@ -29,9 +29,8 @@ export function toNetwork(network: StoredNetwork, peers: readonly StoredPeer[]):
 }
 
 /**
- * A peer as in the map. The routes of a connector are its assigned routes without the withdrawn
- * ones. Both lists contain only current routes of the network. Other stored routes stay in the
- * database, as does the route limit of a peer that was a connector.
+ * A peer as in the map. Its routes are the assigned ones without the withdrawn ones. Routes that
+ * the network lacks now, and the route limit of a former connector, stay in the database.
  */
 export function toPeer(network: StoredNetwork, peer: StoredPeer): Peer {
   const { id, name, peer_type, public_key, address, endpoint, created_at } = peer;
@@ -55,7 +54,6 @@ function toFields(peer: StoredPeer): Pick<Peer, FieldColumn> {
   return fields;
 }
 
-/** True if a connector has a route in service. */
 export function isServing(network: StoredNetwork, peer: Pick<StoredPeer, 'routes' | 'withdrawn'>): boolean {
   const { assigned, withdrawn } = readService(network, peer);
   return assigned.some((route) => !withdrawn.includes(route));

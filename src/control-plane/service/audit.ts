@@ -6,7 +6,6 @@ import { mapPage, type Slice, type StoredPage } from '../store/page.ts';
 import type { Db } from '../store/tables.ts';
 import type { Context } from './context.ts';
 
-/** The actor of an action, and the source address. */
 export interface Author {
   /** Null if the organization is unknown. */
   readonly organizationId: number | null;
@@ -37,7 +36,7 @@ type Action =
   | 'login.refused'
   | 'logout';
 
-/** Records an action. It must run in the action's transaction, so that both commit or neither. */
+/** In the action's transaction, so that both commit or neither. */
 export async function record(db: Db, author: Author, { action, target, details = {} }: AuditedAction): Promise<void> {
   const entry = {
     organization_id: author.organizationId,
@@ -61,9 +60,9 @@ export async function record(db: Db, author: Author, { action, target, details =
 const mostOfPeer = 100;
 
 /**
- * Limits the entries of a peer. Consecutive withdrawals of routes, by a connector whose LAN comes
- * and goes, are merged into one entry. A change of the public key is always recorded, so that other
- * changes cannot hide it. {@link Context.peerChangeLimit} limits their number.
+ * Limits a peer's entries, and merges consecutive withdrawals by a connector whose LAN comes and
+ * goes. A key change is always recorded, so that other changes cannot hide it.
+ * {@link Context.peerChangeLimit} limits the number of key changes.
  */
 async function recordOfPeer(
   db: Db,
@@ -96,7 +95,6 @@ function readWithdrawal(action: string, details: Readonly<Record<string, unknown
   return typeof times === 'number' ? { times } : {};
 }
 
-/** The fields of `after` that differ, with their new values. */
 export function changedFields(before: object, after: object): Record<string, unknown> {
   const old = new Map(Object.entries(before));
   return Object.fromEntries(Object.entries(after).filter(([name, value]) => !isDeepStrictEqual(old.get(name), value)));

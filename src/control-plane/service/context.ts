@@ -6,7 +6,6 @@ import type { ControlPlaneStore } from '../store/database.ts';
 import type { Db } from '../store/tables.ts';
 import type { PeerChangeLimit } from './peer-change-limit.ts';
 
-/** The dependencies of every use case, and the operator's settings. */
 export interface Context {
   readonly db: Db;
   readonly now: () => Date;
@@ -24,13 +23,11 @@ export interface Context {
   readonly isListening: ControlPlaneStore['isListening'];
   /** The events that the webhook receives; empty without a webhook. */
   readonly webhookTypes: ReadonlySet<EventType>;
-  /** How often peers may change themselves. */
   readonly peerChangeLimit: PeerChangeLimit;
   /** How often all new peers of a network together may change themselves, by network. */
   readonly newPeerLimit: PeerChangeLimit;
   /** How many peers may enrol, by network. */
   readonly enrollmentLimit: PeerChangeLimit;
-  /** How often peers may report. */
   readonly reportLimit: PeerChangeLimit;
   /** How many events the reports of peers may cause. */
   readonly reportEventLimit: PeerChangeLimit;

@@ -10,10 +10,8 @@ export type DeletionRequest = 'follow' | 'applied';
 
 /**
  * Refuses the token of a deleted network's peer with a statement of the deletion, for a host that
- * then takes its tunnel down. Records the state of the host that the request shows. Does nothing
- * for other tokens and for hosts of earlier versions: the caller refuses them as usual.
- *
- * @throws NetworkDeleted
+ * then takes its tunnel down, and records that host's state. Does nothing for other tokens and for
+ * hosts of earlier versions: the caller refuses them as usual. @throws NetworkDeleted
  */
 export async function refuseDeleted(
   { db, readTime }: Pick<Context, 'db' | 'readTime'>,

@@ -34,7 +34,6 @@ async function expireIn(context: Context, network: number, now: string): Promise
   });
 }
 
-/** Removes peers from their maps when they expire. */
 export interface ExpiryTimer {
   /** Runs now. Must be called when a peer may expire earlier than any other. */
   reschedule(): void;
@@ -45,8 +44,7 @@ export interface ExpiryTimer {
 const maxDelayMs = 60_000;
 
 /**
- * Calls `expire` (as {@link expirePeers}) now and whenever the next peer expires. Failures go to
- * `onFailure`, and the next run retries.
+ * Runs `expire` now and whenever a peer expires. Failures go to `onFailure`; the next run retries.
  */
 export function startExpiry(
   expire: () => Promise<string | null>,

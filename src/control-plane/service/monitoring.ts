@@ -5,18 +5,14 @@ import { countDeliveries } from '../store/deliveries.ts';
 import { countAnnounced } from '../store/health.ts';
 import type { Context } from './context.ts';
 
-/**
- * A successful write is not repeated within this time, because anyone may call the check and each
- * write is synced to disk.
- */
+/** A successful write counts this long: anyone may call the check, and each write is synced. */
 const writeGrainMs = 1_000;
 
 type Checked = Pick<Context, 'db' | 'now' | 'isListening'>;
 
 /**
- * Creates a readiness check. Within `deadlineMs` the database must reply and accept a write, and
- * changes by other processes must arrive. Concurrent checks share one query. The check throws
- * Unavailable with the reason.
+ * Within `deadlineMs` the database must reply and accept a write, and changes by other processes
+ * must arrive, else Unavailable is thrown. Concurrent checks share one query.
  */
 export function createReadinessCheck({ db, now, isListening }: Checked, deadlineMs = 2_000) {
   let pending: Promise<unknown> | undefined;
@@ -48,7 +44,6 @@ export function createReadinessCheck({ db, now, isListening }: Checked, deadline
   };
 }
 
-/** Reads the metrics that come from the database, for all networks together. */
 export async function measure({ db, readTime }: Pick<Context, 'db' | 'readTime'>) {
   const states = await countAnnounced(db);
   const { count, oldest } = await countDeliveries(db);

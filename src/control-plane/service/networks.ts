@@ -57,10 +57,7 @@ export function readNewNetwork({ allowPublicRoutes }: Context, asked: Partial<Cr
   });
 }
 
-/**
- * Sets the given fields. Unchanged values create no revision and no conflict, so a repeated request
- * gets the same reply.
- */
+/** Unchanged values create no revision and no conflict: a repeated request gets the same reply. */
 export async function changeNetwork(
   context: Context,
   caller: Caller,
@@ -95,10 +92,7 @@ function readChange({ allowPublicRoutes }: Context, network: store.StoredNetwork
   return readFields((read) => ({ routes: readRoutes(read, network, asked, allowPublicRoutes) }));
 }
 
-/**
- * Refuses new routes that cover the endpoint of a peer. Hosts would have to do without that
- * endpoint, and all of them may depend on it to reach the network.
- */
+/** Hosts would have to do without a covered endpoint, and may reach the network only by it. */
 async function checkEndpointsOutside(
   db: Db,
   network: store.StoredNetwork,
@@ -147,10 +141,7 @@ export async function requireNetwork(db: Db, caller: Caller, id: number): Promis
   return requireOwn(store.findNetwork, db, caller, id);
 }
 
-/**
- * Like {@link requireNetwork}, for a transaction that changes the network or its contents. Other
- * such transactions wait until it ends, so that decisions based on the network's state stay valid.
- */
+/** Other such transactions wait: decisions based on the network's state stay valid. */
 export async function lockNetwork(db: Db, caller: Caller, id: number): Promise<store.StoredNetwork> {
   return requireOwn(store.lockNetwork, db, caller, id);
 }

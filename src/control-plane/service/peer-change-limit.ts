@@ -1,24 +1,17 @@
 import { TooManyRequests } from '../errors.ts';
 
-/** A rate limit for actions of peers, such as changes of themselves. */
 export interface PeerChangeLimit<Key = number> {
   /**
-   * Counts a change, or several at once. Returns a function that undoes the count, for a change
-   * that fails. A number above the limit counts as the limit.
-   *
+   * Counts changes; a number above the limit counts as the limit. Returns an undo function.
    * @throws TooManyRequests beyond the limit, unless `always` is set
    */
   take(peer: Key, always: boolean, changes?: number): () => void;
   /** Checks without counting. @throws TooManyRequests if another change is beyond the limit */
   check(peer: Key): void;
-  /** True if that many more changes are within the limit. */
   hasRoom(peer: Key, changes?: number): boolean;
 }
 
-/**
- * What a transaction counted that may run again: each attempt begins without the counts of the one
- * before.
- */
+/** The counts of a transaction that may run again: each attempt begins without earlier counts. */
 export interface AttemptCounts {
   /** Undoes what was counted so far; to be called first in each attempt. */
   restart(): void;
@@ -37,10 +30,8 @@ export function createAttemptCounts(): AttemptCounts {
 }
 
 /**
- * Allows each peer `most` changes at once, and by default one more per minute, because a change
- * notifies every host of its network. A change with `always` is never refused, and counts while the
- * peer is below the limit.
- *
+ * Allows each peer `most` changes at once, and one more per `refillMs`, because a change notifies
+ * every host. `always` is never refused, and counts below the limit.
  * @param now milliseconds of a monotonic clock
  */
 export function createPeerChangeLimit<Key = number>(

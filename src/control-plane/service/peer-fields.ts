@@ -13,7 +13,6 @@ import type { Db } from '../store/tables.ts';
 import type { Context } from './context.ts';
 import { readSuspension } from './suspension.ts';
 
-/** The fields of a peer and its label after a change. */
 export async function checkPeerChange(
   context: Context,
   db: Db,
@@ -31,10 +30,7 @@ export async function checkPeerChange(
   );
 }
 
-/**
- * Refuses a public key that another peer of the network has or had before its last change. A peer
- * whose new key gets no handshake returns to its previous key.
- */
+/** Refuses previous keys too: a peer whose new key gets no handshake returns to them. */
 export async function checkKeyFree(db: Db, network: number, publicKey: string, except?: number): Promise<void> {
   const use = await store.findKeyUse(db, network, publicKey, except);
   if (use === null) return;

@@ -49,10 +49,9 @@ export async function readPeer({ db }: Context, caller: Caller, networkId: numbe
 }
 
 /**
- * Sets the given fields. Unchanged values create no revision and count for no limit. A peer may
- * change itself within a limit, but not its routes and priority. It may only withdraw routes and
- * put them back in service. A connector whose first route returns to service counts as a newcomer,
- * except at the end of a drain. A drain withdraws relaying too.
+ * Unchanged values create no revision and count for no limit. A peer may change itself within a
+ * limit, but not its priority, and its routes only by withdrawing and restoring them. A connector
+ * whose first route returns is a newcomer, except after a drain, which withdraws relaying too.
  */
 export async function changePeer(
   context: Context,
@@ -110,10 +109,7 @@ export async function changePeer(
 
 const newPeerMs = 3_600_000;
 
-/**
- * Counts a self-change of a peer. Peers in their first hour share one limit per network, because
- * one key can enrol several peers, each with its own limit.
- */
+/** New peers (one hour) share a limit per network: one key can enrol several, each with its own. */
 function limitSelfChange(
   { peerChangeLimit, newPeerLimit, now }: Context,
   counts: AttemptCounts,
@@ -126,7 +122,6 @@ function limitSelfChange(
   if (isNew) counts.add(newPeerLimit.take(network_id, always));
 }
 
-/** Refuses fields that peers may not change themselves. */
 function refuseForPeers(asked: ChangePeer): void {
   const fields = Object.keys(asked) as (keyof ChangePeer)[];
   const refused = fields.find((field) => asked[field] !== undefined && !changeableByPeer.includes(field));

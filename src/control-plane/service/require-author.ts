@@ -10,7 +10,6 @@ import type { Author } from './audit.ts';
 import type { Context } from './context.ts';
 import { refuseUnlisted } from './suspension.ts';
 
-/** A user in its current state, as the author of a change. */
 export interface UserAuthor {
   readonly author: Author;
   readonly role: Role;
@@ -19,13 +18,10 @@ export interface UserAuthor {
 }
 
 /**
- * Returns the author of a change, in the transaction of the change. The credential was checked
- * before the request's body arrived. Since then it may have been revoked, or the user's role
- * lowered. Other changes by the user, and revocations, wait until this transaction ends. A
+ * Checks the author again in the transaction of the change: the credential may have been revoked
+ * or the role lowered since. Other changes by the user, and revocations, wait until it ends. A
  * transaction that locks a network or an organization does so before this call.
- *
- * @throws Unauthenticated for a credential that is now void, Forbidden for a role without access or
- * a suspended peer
+ * @throws Unauthenticated for a void credential, Forbidden without access or for a suspended peer
  */
 export async function requireAuthor(context: Context, db: Db, caller: Caller): Promise<Author> {
   if (caller.kind === 'user') return (await requireUser(context, db, caller)).author;

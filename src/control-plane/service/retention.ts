@@ -17,7 +17,6 @@ const repeatable: readonly string[] = [
 /** A host that was offline for longer gets a 401, and keeps its tunnel. */
 const deletionDays = 90;
 
-/** Limits of the audit log. */
 export interface Retention {
   readonly days: number;
   /** The maximum number of entries per action that can be repeated without limit. */
@@ -30,10 +29,7 @@ export interface Retention {
   readonly signal?: AbortSignal;
 }
 
-/**
- * Deletes audit entries older than `days`, and surplus entries of repeatable actions, in batches.
- * Identities of removed peers are kept for as long, and deleted networks for 90 days.
- */
+/** Works in batches. Keeps identities of removed peers for `days`, deleted networks for 90 days. */
 export async function pruneAudit(
   { db, readTime }: Pick<Context, 'db' | 'readTime'>,
   retention: Retention,
@@ -69,10 +65,7 @@ function findSurplus(entries: readonly EntryAge[], counts: Map<string, number>, 
   return surplus;
 }
 
-/**
- * Days that events are kept, their maximum per network, and days that a delivery without a running
- * webhook is kept.
- */
+/** `deliveryDays` applies without a running webhook. */
 const kept = { eventDays: 30, eventsOfNetwork: 10_000, deliveryDays: 7 } as const;
 
 /** Deletes old events, surplus events of each network, and stale deliveries, in batches. */

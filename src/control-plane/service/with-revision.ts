@@ -16,7 +16,6 @@ export type RecordPeerChange = (peer: number) => Promise<void>;
 /** Stores an event with the change. */
 export type AppendEvent = (network: number, event: NewEvent) => void;
 
-/** An event of a peer, with its current name. */
 export function peerEvent(
   type: NewEvent['type'],
   { id, name }: { readonly id: number; readonly name: string },
@@ -26,8 +25,7 @@ export function peerEvent(
 }
 
 /**
- * Runs `work` in one transaction. After the commit, ends the waits for the changed networks in this
- * process and in the others. It may run `work` more than once, as {@link transact} does.
+ * After the commit, ends waits for the networks in all processes. May run `work` more than once.
  */
 export async function withRevision<Result>(
   context: Context,

@@ -15,7 +15,6 @@ export async function insertEntry(db: Db, entry: NewEntry): Promise<void> {
 
 type Actor = Pick<NewEntry, 'actor_kind' | 'actor_id'>;
 
-/** The newest entry of an actor on a day (UTC). */
 export async function findLastOfActor(
   db: Db,
   actor: Actor,
@@ -34,7 +33,6 @@ export async function countEntriesOfActor(db: Db, actor: Actor, day: string, wit
   return countRows(entriesOfActor(db, actor, day).where('details', 'not like', `%"${without}":%`));
 }
 
-/** Counts the entries of an actor on a day (UTC) with an action. */
 export async function countActionsOfActor(db: Db, actor: Actor, day: string, action: string): Promise<number> {
   return countRows(entriesOfActor(db, actor, day).where('action', '=', action));
 }
@@ -150,7 +148,6 @@ async function searchPage(
 
 const escapeLike = (text: string) => text.replace(/[!%_]/g, '!$&');
 
-/** The fields that decide whether retention keeps an entry. */
 export type EntryAge = Pick<StoredEntry, 'id' | 'at' | 'action'>;
 
 /** Lists the newest entries of all organizations, or the entries before the id `before`. */

@@ -1,10 +1,7 @@
 import type { Random } from '../domain/tokens.ts';
 import type { Db } from './tables.ts';
 
-/**
- * A revision of a network in one history of the database. After a restore, the same number denotes
- * another revision; `nonce` differs.
- */
+/** After a restore, the same number denotes another revision, with another `nonce`. */
 export interface Revision {
   readonly revision: number;
   readonly nonce: string;
@@ -37,10 +34,7 @@ export async function insertChange(db: Db, network: number, { revision, nonce, p
     .execute();
 }
 
-/**
- * Lists the recorded changes of a network after a revision. Null if the revision belongs to another
- * history or is no longer recorded.
- */
+/** Null if the revision belongs to another history or is no longer recorded. */
 export async function listChanges(db: Db, network: number, after: Revision): Promise<PeerRevision[] | null> {
   const rows = await db
     .selectFrom('changes')

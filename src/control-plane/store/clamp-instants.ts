@@ -6,9 +6,8 @@ import { transact } from './transact.ts';
 const longestDeliveryMs = 3_600_000;
 
 /**
- * Corrects instants that were stored while the clock was ahead: an instant later than `now` becomes
- * `now`. Expiring rows keep their lifetime. Sessions count as too old to prove a password, because
- * their true age is unknown. Audit entries and events keep their instants.
+ * Sets later instants than `now`, from when the clock was ahead, to `now`; expiring rows keep their
+ * lifetime. Sessions count as too old to prove a password: their true age is unknown.
  */
 export async function clampInstants(db: Db, now: Date): Promise<void> {
   const at = now.toISOString();

@@ -13,7 +13,6 @@ export interface ControlPlaneStore {
   isListening(): boolean;
 }
 
-/** The events of a store, caused by other processes on its database. */
 export interface StoreEvents {
   /** A change of the network was committed, and can be read. */
   notify(network: number, topic: Topic): void;
@@ -45,7 +44,6 @@ export async function readDatabaseTime(db: Db): Promise<Date> {
   return new Date(Number(at));
 }
 
-/** Counts the rows of a query without columns. */
 export async function countRows<All, Name extends keyof All>(
   rows: SelectQueryBuilder<All, Name, object>,
 ): Promise<number> {

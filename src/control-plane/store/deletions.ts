@@ -14,10 +14,7 @@ export interface DeletedPeer extends StoredDeletion {
   readonly outcome: DeletionOutcome | null;
 }
 
-/**
- * Records a network before its deletion, with the tokens of its peers. A network without
- * `lastingNonce` is not recorded.
- */
+/** With the tokens of its peers. Does not record a network without `lastingNonce`. */
 export async function insertDeletion(
   db: Db,
   organization_id: number,
@@ -65,7 +62,6 @@ export async function findDeletion(db: Db, organization: number, network: number
     .executeTakeFirst();
 }
 
-/** A host of a deleted network whose tunnel may still be up. */
 export interface UnconfirmedHost {
   readonly id: number;
   readonly name: string;
@@ -74,10 +70,7 @@ export interface UnconfirmedHost {
   readonly deletion: DeletionOutcome | null;
 }
 
-/**
- * Lists the hosts of a deleted network that have not confirmed the deletion. A peer that never made
- * a request is left out.
- */
+/** Lists the hosts that have not confirmed the deletion, except peers that never made a request. */
 export async function listUnconfirmed(db: Db, network: number): Promise<UnconfirmedHost[]> {
   return db
     .selectFrom('deleted_peers')
@@ -89,7 +82,6 @@ export async function listUnconfirmed(db: Db, network: number): Promise<Unconfir
     .execute();
 }
 
-/** Deletes the records of networks that were deleted before an instant. */
 export async function deleteDeletions(db: Db, before: string): Promise<void> {
   await db.deleteFrom('deleted_networks').where('deleted_at', '<', before).execute();
 }

@@ -5,10 +5,7 @@ import type { Db, Tables } from './tables.ts';
 
 export type StoredKey = Selectable<Tables['enrollment_keys']>;
 
-/**
- * Lists the keys of a network that are not revoked. With `usableAt`, keys that are used up or
- * expired at that instant are left out.
- */
+/** Lists keys that are not revoked, with `usableAt` only keys that are usable at that instant. */
 export async function listKeys(
   db: Db,
   networkId: number,
@@ -29,8 +26,7 @@ export async function insertKey(db: Db, key: Insertable<Tables['enrollment_keys'
 }
 
 /**
- * Revokes a key and returns it; undefined if there is no such key. The row stays, so that a refused
- * enrolment gets the reason.
+ * Keeps the row, so that a refused enrolment gets the reason. Undefined if there is no such key.
  */
 export async function revokeKey(db: Db, networkId: number, id: number, now: string): Promise<StoredKey | undefined> {
   return db
@@ -44,9 +40,8 @@ export async function revokeKey(db: Db, networkId: number, id: number, now: stri
 }
 
 /**
- * Finds a key by its token. Until the transaction ends, other enrolments to the same network and
- * changes of the network or the key wait. The network is locked before its key, in the same order
- * as a deletion of the network with its keys.
+ * Until the transaction ends, other enrolments and changes of the network or key wait. Locks the
+ * network before its key, in the order of a deletion of the network with its keys.
  */
 export async function lockKey(db: Db, tokenHash: string): Promise<StoredKey | undefined> {
   const withToken = db.selectFrom('enrollment_keys').where('token_hash', '=', tokenHash);
@@ -65,10 +60,7 @@ export function hasUse({ uses, max_uses, expires_at, revoked_at }: StoredKey, no
   return uses < max_uses && expires_at > now && revoked_at === null;
 }
 
-/**
- * Takes one use of a key. The statement checks all conditions, so that concurrent enrolments cannot
- * exceed the limit. False if the key has no use left.
- */
+/** Checks all conditions in one statement: concurrent enrolments cannot exceed the limit. */
 export async function takeUse(db: Db, id: number, now: string): Promise<boolean> {
   const row = await db
     .updateTable('enrollment_keys')

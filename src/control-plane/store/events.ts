@@ -43,7 +43,6 @@ type Surplus =
   | { readonly before: string }
   | { readonly network: number; readonly type: EventType; readonly to: number };
 
-/** Deletes at most `limit` events and returns how many were deleted. */
 export async function deleteEvents(db: Db, which: Surplus, limit: number): Promise<number> {
   const events = db.selectFrom('events').select('id').limit(limit);
   const those =
@@ -59,9 +58,8 @@ export async function deleteEvents(db: Db, which: Surplus, limit: number): Promi
 }
 
 /**
- * Returns the surplus of each network with more than `most` events: the oldest events of its most
- * frequent types. A host can cause events of some types again and again; they must not displace
- * events of other types.
+ * Lists the oldest events of the most frequent types of each network with more than `most`: a host
+ * can cause some types at will, which must not displace other types.
  */
 export async function listSurplus(db: Db, most: number): Promise<Surplus[]> {
   const events = db.selectFrom('events');

@@ -32,10 +32,7 @@ export async function findPeerHealth(db: Db, peer: number): Promise<StoredHealth
   return db.selectFrom('peer_health').selectAll().where('peer_id', '=', peer).executeTakeFirst();
 }
 
-/**
- * Lists the peers that are online by the last event, but have made no stored request since their
- * connection was lost.
- */
+/** Lists the peers that were last announced online, without a request since their loss. */
 export async function listLost(
   db: Db,
   network: number,
@@ -69,10 +66,7 @@ export async function listInstances(db: Db, peers: readonly number[]): Promise<R
   return new Map(rows.map(({ peer_id, instances }) => [peer_id, JSON.parse(instances ?? 'null') as Instances]));
 }
 
-/**
- * Sets fields of a peer's health. Does nothing if the peer was removed in the meantime, or with
- * `unlessOffline` if it is offline by the last event.
- */
+/** Does nothing for a removed peer, or with `unlessOffline` for a peer last announced offline. */
 export async function savePeerHealth(
   db: Db,
   peer: number,
@@ -96,10 +90,7 @@ export async function savePeerHealth(
     .execute();
 }
 
-/**
- * Deletes presence and reports before an instant. For null, deletes everything except `last_seen`
- * and the reports of online peers.
- */
+/** For null, deletes everything except `last_seen` and the reports of online peers. */
 export async function prunePresence(db: Db, before: string | null): Promise<void> {
   const facts = { version: null, platform: null, address: null, instances: null };
   const [presence, reports] = [

@@ -92,9 +92,8 @@ export async function insertNetwork(
 }
 
 /**
- * Increments the revision with a new nonce, sets the given fields, and returns the new revision.
- * Undefined if there is no such network. In a transaction, this comes before every other change in
- * the network, because it makes concurrent changes of the same network wait.
+ * Comes before every other change in the network: concurrent changes of it wait. Sets the fields
+ * and a new nonce, and returns the new revision; undefined if there is no such network.
  */
 export async function reviseNetwork(
   db: Db,
@@ -149,12 +148,10 @@ export async function countAddress(db: Db, id: number): Promise<void> {
     .execute();
 }
 
-/** Records a released address. */
 export async function returnAddress(db: Db, id: number, address: string): Promise<void> {
   await db.insertInto('returned_addresses').values({ network_id: id, address }).execute();
 }
 
-/** Records that a released address was assigned again. */
 export async function reuseAddress(db: Db, id: number, address: string): Promise<void> {
   await db.deleteFrom('returned_addresses').where('network_id', '=', id).where('address', '=', address).execute();
 }

@@ -22,9 +22,8 @@ export interface StoredPage<Entry> {
 export const maxCounted = 10_000;
 
 /**
- * Reads a part of a list in the order of ids, newest first for `desc`. A part begins after an id,
- * so that insertions and deletions elsewhere shift nothing. Entries are counted only when the
- * beginning is read.
+ * A part begins after an id, so that insertions and deletions elsewhere shift nothing. Only a read
+ * of the beginning counts entries. `desc` is newest first.
  */
 export async function readPage<Tables, Name extends keyof Tables, Entry extends { readonly id: number }>(
   db: Db,

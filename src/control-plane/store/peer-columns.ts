@@ -12,9 +12,8 @@ type KindOf<Value> = Value extends string
       : never;
 
 /**
- * The columns of `peers` with the name and the value of a field of the contract. The field is
- * absent if its column is null, or 0 for a number. The type of a row, the queries, the replies and
- * the changes of a peer derive from this table.
+ * Columns named and valued as a field of the contract, which is absent for null, or 0 for a number.
+ * The row type, queries, replies and changes of a peer derive from this table.
  */
 export const fieldColumns = {
   identity_key: 'text',

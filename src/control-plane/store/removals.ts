@@ -15,7 +15,6 @@ export async function findLastRemoval(db: Db, network: number): Promise<number |
   return row?.revision ?? null;
 }
 
-/** A peer in the map, with the stored facts of its requests. */
 export interface StoredPending {
   readonly id: number;
   readonly name: string;
@@ -24,11 +23,9 @@ export interface StoredPending {
 }
 
 /**
- * Lists the hosts in the map of a network that have not acknowledged a revision. A report counts as
- * a request: it is stored immediately, but `last_seen` only a moment after the first request.
- *
- * Of the peers that never made a request, only those with an identity are hosts with cpn: one that
- * joined without a daemon still has the map of its enrolment. The others are left out.
+ * A report counts as a request: it is stored at once, `last_seen` a moment later. Of peers that
+ * never made a request, only those with an identity are hosts with cpn: a host that joined without
+ * a daemon still has the map of its enrolment.
  */
 export async function listPending(db: Db, network: number, revision: number): Promise<StoredPending[]> {
   return db

@@ -55,15 +55,11 @@ export interface Tables {
     created_at: string;
     /** Null for no limit. */
     map_max_age_seconds: number | null;
-    /**
-     * A random value that stays with the network. Null in a network that an earlier version
-     * created, until its next revision.
-     */
+    /** Stays with the network. Null in a network of an earlier version until its next revision. */
     lasting_nonce: string | null;
   };
   /** Deleted networks. Their hosts receive a statement of it with the id and this nonce. */
   deleted_networks: { network_id: number; organization_id: number; name: string; nonce: string; deleted_at: string };
-  /** The peers of deleted networks, by their tokens. */
   deleted_peers: {
     id: Generated<number>;
     network_id: number;
@@ -117,10 +113,7 @@ export interface Tables {
   };
   /** The peer that a revision changed; null for the network. Only recent revisions are kept. */
   changes: { network_id: number; revision: number; peer_id: number | null; nonce: string | null };
-  /**
-   * Recognises the replay of an enrolment. The row is deleted with its peer, so that a replay
-   * cannot bring a removed peer back.
-   */
+  /** Recognises replays. Deleted with its peer: a replay cannot bring a removed peer back. */
   enrollments: {
     peer_id: number;
     enrollment_key_id: number;
@@ -154,7 +147,6 @@ export interface Tables {
     /** The state of the routes in the last events, in JSON. */
     routes: string;
   };
-  /** Presence and the last report of a peer. */
   peer_health: {
     peer_id: number;
     network_id: number;
@@ -177,7 +169,6 @@ export interface Tables {
   };
   /** The traffic that a peer received and sent in the last 24 hours. */
   peer_traffic: { peer_id: number; history: string; updated_at: string };
-  /** Messages that hosts have not received yet. */
   peer_messages: {
     id: Generated<number>;
     network_id: number;
@@ -201,7 +192,6 @@ export interface Tables {
   deliveries: {
     id: Generated<number>;
     event_id: number;
-    /** The JSON of the event. */
     body: string;
     created_at: string;
     attempts: number;

@@ -1,12 +1,10 @@
 import type { Db } from './tables.ts';
 
-/** Returns the JSON of a peer's traffic; null without any. */
 export async function findTraffic(db: Db, peer: number): Promise<string | null> {
   const query = db.selectFrom('peer_traffic').select('history').where('peer_id', '=', peer);
   return (await query.executeTakeFirst())?.history ?? null;
 }
 
-/** The JSON of the traffic of each peer in the map of a network. */
 export async function listTraffic(
   db: Db,
   network: number,

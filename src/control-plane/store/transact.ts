@@ -5,16 +5,12 @@ import type { Db } from './tables.ts';
 
 const attempts = 6;
 
-/**
- * Changes of one network wait for each other. The limit is below the number of connections, so that
- * reads always find one.
- */
+/** Changes of one network wait for each other. Below the number of connections: reads find one. */
 const semaphore = createSemaphore(6, 1000, () => new Unavailable('too many changes at once'));
 
 /**
- * Runs `work` in one transaction, and again after a conflict with another one, so `work` must
- * change only the database. Transactions run concurrently: `work` must lock rows that it reads in
- * order to change.
+ * Runs `work` again after a conflict: it must change only the database. Transactions run
+ * concurrently: `work` must lock rows that it reads in order to change.
  */
 export async function transact<Result>(db: Db, work: (db: Db) => Promise<Result>): Promise<Result> {
   return semaphore(() => tryRepeatedly(db, work));

@@ -9,10 +9,8 @@ import { matches } from '../conditional-requests.ts';
 import { type Description, descriptionPagePolicy, renderDescription } from './description-page.ts';
 import { cleanUpDescription } from './openapi-cleanup.ts';
 
-/** The served description of all routes. */
 export interface Served {
   readonly document: Record<string, unknown>;
-  /** The description as HTML. */
   readonly page: string;
   /** The ETag of both forms. */
   readonly etag: string;

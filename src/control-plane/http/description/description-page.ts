@@ -34,10 +34,7 @@ interface DescribedResponse {
 
 type MediaTypes = Readonly<Record<string, { readonly schema: Schema }>>;
 
-/**
- * Renders the description as a page without scripts. The scripts of a library's viewer would run at
- * the origin of the console, with access to the sessions of its users.
- */
+/** No scripts: a library's viewer would run at the console's origin, with its users' sessions. */
 export function renderDescription({ info, paths, components }: Description): string {
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),

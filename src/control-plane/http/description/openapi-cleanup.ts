@@ -1,9 +1,8 @@
 type Json = { [name: string]: unknown };
 
 /**
- * Corrects the generated OpenAPI document: each schema twice (for input and output), header names
- * in lower case, replies without a description, and objects closed to additional properties, which
- * the contract leaves open.
+ * Corrects the generated document: schemas twice (input, output), lower-case header names, replies
+ * without description, and closed objects, which the contract leaves open.
  */
 export function cleanUpDescription(document: Json): Json {
   const opened = JSON.parse(JSON.stringify(document, (name, value) => (isClosure(name, value) ? undefined : value)));

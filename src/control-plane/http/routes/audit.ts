@@ -56,5 +56,4 @@ export function addAuditRoute(app: App, context: Context): void {
   });
 }
 
-/** Converts to the stored form of instants. */
 const toUtc = (instant: string | undefined) => (instant === undefined ? undefined : new Date(instant).toISOString());

@@ -33,7 +33,6 @@ const headers = z.looseObject({
     }),
 });
 
-/** Adds the route that reads the events of a network, with long polls. */
 export function addEventRoute(app: App, context: Context): void {
   const wait = createWaiting();
 

@@ -48,9 +48,8 @@ export function addMetricsRoute(app: App, metrics: ServerMetrics, elsewhere: Els
 }
 
 /**
- * True for a program on this host that connects directly. A proxy on this host would admit every
- * client. A page in a local browser would admit its author, with a name that resolves to loopback.
- * So the requested host must be loopback too.
+ * True for a program on this host without a proxy, which would admit every client. The requested
+ * host must be loopback too: a page in a local browser may use a name that resolves to loopback.
  */
 function isDirect({ socket, hostname, headers }: FastifyRequest): boolean {
   const forwarded = ['forwarded', 'via', 'x-forwarded-for', 'x-real-ip'].some((name) => headers[name] !== undefined);

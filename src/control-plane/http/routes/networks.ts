@@ -16,7 +16,6 @@ import { PageQuery, paging, readSlice, toPageReply } from './paging.ts';
 import { done, NetworkPath, Nothing } from './parts.ts';
 import { addReadNetworkRoute, type MapReads } from './read-network.ts';
 
-/** The dependencies that the routes of networks share with other routes. */
 interface NetworkRoutesContext extends MapReads {
   readonly sendPage: SendPage;
 }

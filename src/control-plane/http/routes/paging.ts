@@ -12,7 +12,6 @@ const maxSkipped = 100_000;
 
 const positive = digits(z.int().min(1)).optional();
 
-/** The paging parameters of a query. */
 export const PageQuery = z.object({
   page: positive.meta({
     description: `The number of a page. It counts the entries as they are now, up to ${maxSkipped} entries; links.next has no such end.`,
@@ -35,7 +34,6 @@ interface PageRequest {
   readonly after?: number | undefined;
 }
 
-/** The part of a list that a query selects. */
 export function readSlice({ page, per_page, after }: PageRequest): Slice {
   const limit = per_page ?? (page === undefined ? maxEntries : defaultEntries);
   const skip = ((page ?? 1) - 1) * limit;

@@ -20,7 +20,6 @@ import { accepts, baseOf, readWait } from '../conditional-requests.ts';
 import { maxWaits } from '../waiting.ts';
 import { NetworkPath } from './parts.ts';
 
-/** The existing kinds of messages. */
 const kinds: readonly PeerMessageKind[] = ['probe'];
 
 const headers = conditionalHeaders.extend({
@@ -48,7 +47,6 @@ const headers = conditionalHeaders.extend({
     }),
 });
 
-/** The dependencies of map reads. */
 export interface MapReads {
   readonly maps: MapCache;
   readonly acknowledgements: Pick<Acknowledgements, 'note'>;
@@ -56,16 +54,12 @@ export interface MapReads {
   readonly losses: Pick<LostConnections, 'watch'>;
 }
 
-/** Adds the route that reads a network, with long polls. */
 export function addReadNetworkRoute(
   app: App,
   context: Context,
   { maps, acknowledgements, messages, losses }: MapReads,
 ): void {
-  /**
-   * Records an acknowledgement. A host that requests the changes since a revision has applied it. A
-   * host that only names a revision may have refused it.
-   */
+  /** Only a delta request proves that the host applied the revision: a host may refuse a map. */
   const acknowledge = (request: FastifyRequest, revision: Revision) => {
     const caller = callerOf(request);
     const isApplied = accepts([request.headers['a-im']].flat().join(), deltaManipulation);

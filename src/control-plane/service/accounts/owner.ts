@@ -71,10 +71,8 @@ export async function isForeignOwner({ db }: Pick<Context, 'db'>, owner: OwnerCr
   return !(await listOwners(db)).includes(owner.email.toLowerCase());
 }
 
-/** The dependencies of commands of a control plane that is not serving. */
 type OwnerTools = Pick<Context, 'db' | 'readTime' | 'random' | 'passwordCost'>;
 
-/** The effects of the reset of an owner's password. */
 export interface OwnerReset {
   readonly email: string;
   readonly sessionsEnded: number;

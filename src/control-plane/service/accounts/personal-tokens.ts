@@ -18,7 +18,6 @@ const maxTokens = 100;
 /** Tokens that a user may create per day (UTC), also revoked ones: each has two audit entries. */
 const mostADay = 200;
 
-/** Lists the personal tokens of the caller, without their values. */
 export async function listTokens(
   { db }: Context,
   caller: UserCaller,
@@ -28,10 +27,8 @@ export async function listTokens(
 }
 
 /**
- * Creates a personal token. The caller must give the password or have logged in recently: a stolen
- * session cannot create a token that outlives it. The value is returned only here: only its hash is
- * stored.
- *
+ * Needs the password or a recent login: a stolen session must not create a token that outlives it.
+ * Only the hash of the value is stored.
  * @throws Forbidden for a wrong password, InvalidRequest for a missing one
  */
 export async function createToken(

@@ -11,10 +11,8 @@ import type { Context } from '../context.ts';
 import { requireAuthor } from '../require-author.ts';
 
 /**
- * Checks the password of the caller, and returns the matching hash. A transaction that relies on it
- * must lock the user with this hash, because the password may change meanwhile. A wrong password is
- * recorded in the audit log.
- *
+ * Returns the hash that the password matches. A transaction must lock the user with this hash: the
+ * password may change meanwhile. The audit log records a wrong password.
  * @throws Forbidden for a wrong password
  */
 export async function provePassword(context: Context, caller: UserCaller, password: Secret): Promise<string> {
@@ -53,12 +51,9 @@ interface Proof {
 }
 
 /**
- * Protects changes whose result outlives the credential of the request, such as a new token or
- * user. They need a session, and the password or a recent login. So neither a token nor a stolen
- * session suffices. Runs in the transaction of the change.
- *
- * @throws Forbidden for a personal token or a password that changed meanwhile, InvalidRequest if
- * the password is required
+ * For changes whose result outlives the credential of the request, such as a new token or user:
+ * neither a token nor a stolen session suffices. Runs in the transaction of the change.
+ * @throws Forbidden for a personal token or a changed password, InvalidRequest for a missing one
  */
 export async function requireProof({ now }: Context, db: Db, { caller, login, proof, field }: Proof): Promise<void> {
   if (login === null) {

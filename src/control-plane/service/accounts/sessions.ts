@@ -71,7 +71,6 @@ export async function login(context: Context, attempt: LoginAttempt): Promise<Op
   });
 }
 
-/** A session with its token, which is returned only here. */
 export interface OpenedSession {
   readonly token: Secret;
   readonly expiresAt: string;
@@ -80,16 +79,11 @@ export interface OpenedSession {
 interface NewSession {
   readonly userId: number;
   readonly name: string;
-  /** The source address of the request. */
   readonly address: string;
-  /** True for a browser, whose cookie is one half of the token. */
   readonly isSplit: boolean;
 }
 
-/**
- * Opens a session for a user. The transaction has locked the user, and the password was proven.
- * Ends the user's oldest sessions beyond the maximum.
- */
+/** The caller has locked the user and checked the password. Ends the oldest surplus sessions. */
 export async function openSession(
   { now, random }: Context,
   transaction: Db,
@@ -136,10 +130,7 @@ async function recordRefusal(
   });
 }
 
-/**
- * Identifies the caller by a bearer token. Refuses an unknown or expired token, and the token of a
- * suspended peer. It does not check the caller's access to the operation.
- */
+/** Refuses unknown and expired tokens, and suspended peers. Does not check access. */
 export async function identify(
   context: Context,
   token: Secret,
@@ -184,7 +175,6 @@ export async function logout(context: Context, caller: UserCaller): Promise<void
   });
 }
 
-/** Lists the sessions of the caller, without their tokens. */
 export async function listSessions({ db, now }: Context, caller: UserCaller): Promise<OpenSession[]> {
   const { kind, id: own } = caller.credential;
   const sessions = await listStored(db, caller.userId, now().toISOString());

@@ -17,16 +17,13 @@ import { briefly, listMadeBy, revokeMadeBy } from './made-by-user.ts';
 import { proveIfGiven, provePassword, requireProof, wrongPassword } from './prove-password.ts';
 import { type OpenedSession, openSession } from './sessions.ts';
 
-/** Lists the users of the caller's organization. */
 export async function listUsers({ db }: Context, caller: UserCaller, slice: Slice): Promise<StoredPage<User>> {
   return store.listUsers(db, caller.organizationId, slice);
 }
 
 /**
- * Creates a user in the caller's organization. The caller must give the own password or have logged
- * in recently: a stolen session cannot create a user that outlives it. Only an owner may create an
- * owner.
- *
+ * Needs the caller's password or a recent login: a stolen session must not create a user that
+ * outlives it. Only an owner may create an owner.
  * @throws Forbidden for a wrong password, InvalidRequest for a missing one
  */
 export async function createUser(
@@ -57,7 +54,6 @@ export async function createUser(
   });
 }
 
-/** Refuses an e-mail address that is in use. */
 export async function checkEmailFree({ db }: Context, { email }: Partial<CreateUser>): Promise<void> {
   if (email !== undefined && (await store.findUserByEmail(db, email.toLowerCase()))) throw emailInUse();
 }
@@ -81,9 +77,8 @@ export async function lowersRole(
 const ownPassword = 'current_password';
 
 /**
- * Changes the role of a user, effective from its next request; for owners. Raising a role requires
- * the same proof as creating a user. An organization always keeps an owner. If the user becomes a
- * viewer, its usable enrolment keys are revoked, unless `keep_keys` is set.
+ * For owners. Effective from the user's next request. A higher role needs the same proof as a new
+ * user. An owner always remains. Revokes a new viewer's enrolment keys, unless `keep_keys`.
  */
 export async function changeUser(
   context: Context,
@@ -125,9 +120,8 @@ interface NewPassword {
 }
 
 /**
- * Changes the password of the caller, who proves the current one. All its sessions end, and its
- * personal tokens are revoked unless `keepsTokens` is set: a holder of the former password may have
- * created them. A new session replaces the session of the request, which a thief may have copied.
+ * Ends the caller's sessions, and revokes its tokens unless `keepsTokens`: a holder of the former
+ * password may have made them. A new session replaces the request's, which may have been copied.
  */
 export async function changePassword(
   context: Context,
@@ -159,9 +153,8 @@ export async function changePassword(
 }
 
 /**
- * Removes a user. Its sessions and tokens become void, and its usable enrolment keys are revoked
- * unless `keepsKeys` is set. Only an owner may remove an owner, and no user may remove itself, so
- * that an organization always has an owner.
+ * Voids a user's sessions and tokens, and revokes its enrolment keys unless `keepsKeys`. Only an
+ * owner may remove an owner, and no user may remove itself: an organization always has an owner.
  */
 export async function deleteUser(
   context: Context,
@@ -190,9 +183,8 @@ export async function deleteUser(
 }
 
 /**
- * Locks the organization, so that changes of its users run one after another, and reads the caller
- * again. If two users remove each other at the same time, the second change finds its author
- * removed, without a deadlock.
+ * Serializes changes of an organization's users, and reads the caller again: if two users remove
+ * each other, the second change finds its author removed, without a deadlock.
  */
 async function lockUsers(context: Context, transaction: Db, caller: UserCaller): Promise<UserAuthor> {
   await store.lockOrganization(transaction, caller.organizationId);

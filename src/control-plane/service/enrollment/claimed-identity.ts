@@ -26,7 +26,6 @@ export interface ClaimedIdentity {
   readonly keyProof: KeyProof | null;
 }
 
-/** The header with the proof of the public key. */
 export const keyProofHeader = 'peer-key-proof';
 
 /** Reads the identity of an enrolment. Refuses an invalid key and a proof that does not hold. */

@@ -11,9 +11,7 @@ import { isUnlisted } from '../suspension.ts';
 type ProfileRequest = Pick<EnrollRequest, 'profile' | 'peer_type' | 'endpoint'>;
 
 /**
- * Returns the profile of an enrolling device as JSON: its connector with key and endpoint, and its
- * routes. Null for other peers.
- *
+ * The connector with key and endpoint, and the routes, as JSON; null for other peers.
  * @throws InvalidRequest if the network cannot serve such a profile
  */
 export async function makeProfile(db: Db, networkId: number, asked: ProfileRequest): Promise<string | null> {

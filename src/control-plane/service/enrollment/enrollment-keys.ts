@@ -54,7 +54,6 @@ export async function createKey(
   });
 }
 
-/** Refuses fields of a new key that break a rule of the network. */
 export async function checkNewKey(
   { db }: Context,
   caller: Caller,

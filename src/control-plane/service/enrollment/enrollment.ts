@@ -35,7 +35,6 @@ export interface Enrolled {
   readonly token: Secret;
 }
 
-/** The headers of an enrolment. */
 interface EnrollOptions {
   readonly idempotencyKey: Secret | null;
   readonly identity: IdentityHeaders;
@@ -47,10 +46,9 @@ interface EnrollOptions {
 }
 
 /**
- * Enrols a host into the network of its enrolment key, for one use of the key. With an idempotency
- * key, a replay gets the same peer, address and token. It takes no use, even if the key is used up
- * or expired. A revoked key is always refused. A refusal takes no use. A host that proves the
- * identity of a peer replaces that peer, even if the network is among its current networks.
+ * With an idempotency key, a replay gets the same peer, address and token, and takes no use, even
+ * if the key is used up or expired. A revoked key is always refused. A refusal takes no use. A host
+ * that proves a peer's identity replaces that peer, even if the host is in the network.
  */
 export async function enroll(
   context: Context,
@@ -176,10 +174,7 @@ function toEnrolled(network: networks.StoredNetwork, peer: StoredPeer, token: Se
   return { peer: toPeer(network, peer), network, token };
 }
 
-/**
- * Refuses a host that is already in the network through another URL of this control plane. It must
- * not become a second peer.
- */
+/** Refuses a host that is in the network through another URL, so that it is not a second peer. */
 async function refuseListed(db: Db, network: number, digests: ReadonlySet<string>): Promise<void> {
   const listed = (await listKeys(db, network)).find(({ public_key, address }) =>
     digests.has(digestPeer({ publicKey: public_key as PublicKey, address: address as Address })),

@@ -14,7 +14,6 @@ import type { Revise } from '../with-revision.ts';
 import type { Added } from './add-peer.ts';
 import { keyProofHeader } from './claimed-identity.ts';
 
-/** The fields of an enrolment that replaces a peer. */
 export interface Replacement
   extends Pick<
     NewPeer,
@@ -29,9 +28,8 @@ export interface Replacement
 }
 
 /**
- * Gives a peer to the host that proved its identity, with other keys. Properties that the network
- * assigned stay. Properties of the host are replaced. Its earlier token and enrolment become void.
- * A replayed recording of an earlier enrolment fails, because its key proof is not newer.
+ * Gives a peer to the host that proved its identity. Properties that the network assigned stay; the
+ * earlier token and enrolment become void. A replayed recording fails: its proof is not newer.
  */
 export async function replacePeer(
   db: Db,

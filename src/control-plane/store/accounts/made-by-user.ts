@@ -10,10 +10,7 @@ interface Which {
   readonly userId: number;
 }
 
-/**
- * Lists the users that a user created, or whose role the user changed, newest first. The list goes
- * back as far as the audit log.
- */
+/** Newest first, with users whose role the user changed, as far back as the audit log goes. */
 export async function listUsersMadeBy(db: Db, { organizationId, userId }: Which): Promise<StoredUser[]> {
   return db
     .selectFrom('users')
@@ -26,10 +23,7 @@ export async function listUsersMadeBy(db: Db, { organizationId, userId }: Which)
     .execute();
 }
 
-/**
- * Lists the enrolment keys that a user created and that are usable at `now`, newest first. The list
- * goes back as far as the audit log.
- */
+/** Lists the keys that are usable at `now`, newest first, as far back as the audit log goes. */
 export async function listKeysMadeBy(
   db: Db,
   { organizationId, userId }: Which,
@@ -64,7 +58,6 @@ export async function revokeKeysMadeBy(db: Db, { organizationId, userId }: Which
     .execute();
 }
 
-/** The ids of the targets of a user's actions. */
 function targetsOf(db: Db, userId: number, actions: readonly string[]) {
   return db
     .selectFrom('audit_entries')

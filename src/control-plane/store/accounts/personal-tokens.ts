@@ -41,7 +41,6 @@ export async function deleteTokens(db: Db, userId: number, now: string): Promise
     .toSorted((left, right) => left.id - right.id);
 }
 
-/** Deletes the tokens of a user that have expired by `now`. */
 export async function deleteExpiredTokens(db: Db, userId: number, now: string): Promise<void> {
   await db.deleteFrom('personal_tokens').where('user_id', '=', userId).where('expires_at', '<=', now).execute();
 }
@@ -61,7 +60,6 @@ export async function findTokenHolder(db: Db, tokenHash: string, now: string): P
   return { caller: { kind: 'user', ...user, credential: { kind: 'token', id } }, lastUsedAt };
 }
 
-/** True if a user has this personal token and it is valid at `now`. */
 export async function isTokenValid(db: Db, userId: number, id: number, now: string): Promise<boolean> {
   const row = await db
     .selectFrom('personal_tokens')

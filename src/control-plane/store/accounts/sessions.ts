@@ -2,7 +2,6 @@ import type { Insertable, Selectable } from 'kysely';
 import type { UserCaller } from '../../domain/caller.ts';
 import type { Db, Tables } from '../tables.ts';
 
-/** A caller without the fields that come from the request. */
 type Identified = Omit<UserCaller, 'address' | 'access'>;
 
 export async function insertSession(db: Db, session: Insertable<Tables['sessions']>): Promise<number> {
@@ -10,7 +9,6 @@ export async function insertSession(db: Db, session: Insertable<Tables['sessions
   return id;
 }
 
-/** Finds the holder of a session token that is valid at `now`. */
 export async function findSessionCaller(db: Db, tokenHash: string, now: string): Promise<Identified | undefined> {
   const row = await db
     .selectFrom('sessions')
@@ -27,7 +25,6 @@ export async function findSessionCaller(db: Db, tokenHash: string, now: string):
 
 export type StoredSession = Omit<Selectable<Tables['sessions']>, 'user_id' | 'token_hash'>;
 
-/** Lists the sessions of a user that are valid at `now`. */
 export async function listSessions(db: Db, userId: number, now: string): Promise<StoredSession[]> {
   return db
     .selectFrom('sessions')
@@ -60,12 +57,10 @@ export async function deleteSession(db: Db, userId: number, id: number): Promise
     .executeTakeFirst();
 }
 
-/** Ends all sessions of a user and returns how many. */
 export async function endSessions(db: Db, userId: number): Promise<number> {
   return (await db.deleteFrom('sessions').where('user_id', '=', userId).returning('id').execute()).length;
 }
 
-/** Ends all but the `kept` newest sessions of a user. */
 export async function endOldestSessions(db: Db, userId: number, kept: number): Promise<void> {
   const newestToGo = await db
     .selectFrom('sessions')

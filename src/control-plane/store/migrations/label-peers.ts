@@ -3,9 +3,8 @@ import { toLabel } from '../../../core/names/label.ts';
 import type { Db } from '../tables.ts';
 
 /**
- * Gives each peer the label of its name, for the migration that made names unique. Among peers with
- * the same label in a network, the oldest keeps its name. The others get a suffix, which is
- * recorded in the audit log.
+ * For the migration that made names unique in a network. The oldest of peers with one label keeps
+ * its name; the others get a suffix, which the audit log records.
  */
 export async function labelPeers(db: Db): Promise<void> {
   const rows = await db

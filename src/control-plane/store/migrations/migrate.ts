@@ -15,10 +15,8 @@ interface Records {
 }
 
 /**
- * Migrates the database to this version's tables, in one transaction. If several processes start at
- * the same time, the first one migrates and the others wait. Unknown optional steps of a newer
- * version are left in place.
- *
+ * In one transaction. If several processes start at once, the first migrates and the others wait.
+ * Unknown optional steps of a newer version stay.
  * @throws NewerDatabase if a required step is unknown to this version; then nothing is changed
  */
 export async function migrate(

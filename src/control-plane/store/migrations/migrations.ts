@@ -7,9 +7,8 @@ import { labelPeers } from './label-peers.ts';
 export type Migration = (db: Kysely<unknown>) => Promise<void>;
 
 /**
- * The last step that a version must have to use the database after all of these. Later steps only
- * add, so a version without them works on the same database, also after a downgrade. A step that
- * removes something that versions up to step N use must set this to step N + 1.
+ * The last step that a version needs to use this database. Later steps only add: older versions
+ * still work. A step that removes something that versions up to step N use must set this to N + 1.
  */
 export const neededMigration = '0011-previous-keys';
 

@@ -59,7 +59,6 @@ export async function wasIdentityRemoved(db: Db, networkId: number, identity: st
   return row !== undefined;
 }
 
-/** Deletes the identities of peers that were removed before an instant. */
 export async function deleteFormerIdentities(db: Db, before: string): Promise<void> {
   await db.deleteFrom('former_identities').where('removed_at', '<', before).execute();
 }

@@ -32,10 +32,7 @@ export async function listPeerPage(
   return readPage(db, list, slice);
 }
 
-/**
- * Lists peers in a network's map with these ids. With `withOwnRoutes`, also peers that do not serve
- * exactly all routes of the network.
- */
+/** With `withOwnRoutes`, also peers that do not serve exactly all routes of the network. */
 export async function listPeersAmong(
   db: Db,
   networkId: number,
@@ -78,7 +75,6 @@ export async function listKeys(
     .execute();
 }
 
-/** Lists the peers of a network with an endpoint. */
 export async function listEndpoints(
   db: Db,
   networkId: number,
@@ -88,13 +84,11 @@ export async function listEndpoints(
   return rows.flatMap(({ endpoint, ...peer }) => (endpoint === null ? [] : [{ ...peer, endpoint }]));
 }
 
-/** Lists the networks whose maps contain a peer that expired by `now`. */
 export async function listNetworksWithExpired(db: Db, now: string): Promise<number[]> {
   const rows = await selectExpiring(db).select('network_id').distinct().where('expires_at', '<=', now).execute();
   return rows.map(({ network_id }) => network_id);
 }
 
-/** Lists the peers in the map of a network that expired by `now`. */
 export async function listExpired(db: Db, networkId: number, now: string): Promise<Pick<StoredPeer, 'id' | 'name'>[]> {
   return selectExpiring(db)
     .select(['id', 'name'])

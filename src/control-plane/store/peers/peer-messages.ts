@@ -35,10 +35,7 @@ export async function listAddressees(db: Db, network: number, since: string): Pr
   return rows.map(({ peer_id }) => peer_id);
 }
 
-/**
- * Deletes a peer's messages of these kinds, and returns the ones since an instant, oldest first. A
- * message is returned to only one caller.
- */
+/** Returns messages since an instant, oldest first, to one caller only, and deletes all. */
 export async function takeMessages(
   db: Db,
   peer: number,

@@ -51,10 +51,7 @@ export async function findByIdentity(db: Db, networkId: number, identity: string
     .executeTakeFirst();
 }
 
-/**
- * Finds out whether a peer other than `except` has this public key now or had it before its last
- * change. Null if none.
- */
+/** Includes keys from before a peer's last change. Null if no peer but `except` has it. */
 export async function findKeyUse(
   db: Db,
   networkId: number,
@@ -96,7 +93,7 @@ export async function countSuffixed(db: Db, networkId: number, label: string): P
   return countRows(peers.where('label', 'like', `${label}-%`));
 }
 
-/** Adds a peer; undefined if another peer has its address. */
+/** Undefined if another peer has its address. */
 export async function insertPeer(db: Db, peer: NewPeer): Promise<StoredPeer | undefined> {
   return db
     .insertInto('peers')

@@ -48,9 +48,8 @@ const pauseAfterFailureMs = 1_000;
 const share = 1 / 4;
 
 /**
- * Finds out which announced changes are real. Any role that may connect to the database can send
- * announcements, so each is only a hint to read. Hints accumulate during a read. All of them
- * together cost one read of each topic at a time.
+ * Any role that may connect to the database can send announcements, so each is only a hint to read.
+ * Hints accumulate during a read, and all cost one read of each topic at a time.
  */
 export class AnnouncedChanges {
   readonly #db: Db;
@@ -70,10 +69,7 @@ export class AnnouncedChanges {
     this.#known = { map: cache(), health: cache(), messages: cache() };
   }
 
-  /**
-   * Takes a hint that a network changed. Drops hints of networks for which no request waits here,
-   * except hints of messages: their hosts may have made requests here without waiting.
-   */
+  /** Drops hints without a waiting request here, except of messages: their hosts may not wait. */
   note(network: number, topic: Topic): void {
     const hints = this.#hints[topic];
     if (topic === 'messages' && hints.size >= mostNamed) this.#hasMoreMessages ||= !hints.has(network);

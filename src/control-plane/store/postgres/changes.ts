@@ -31,7 +31,6 @@ interface ListenOptions {
 /** What a listener reports. Any role that can connect to the database may send notifications. */
 export type ListenerEvents = Pick<StoreEvents, 'notify' | 'notifyAll' | 'lost'>;
 
-/** Receives the changes that other processes commit. */
 export interface ChangeListener {
   /** The sender in the announcements of this process. The listener ignores them. */
   readonly name: string;
@@ -55,9 +54,8 @@ export const notifyBy =
 const notDelivered = 'notifications do not arrive (LISTEN, NOTIFY), as behind a pooler in transaction mode';
 
 /**
- * Listens on a dedicated connection, and reconnects when it is lost. After a reconnection it
- * reports all networks as changed, because it may have missed changes. It returns after the first
- * notification has arrived. The first connection is not retried.
+ * Reconnects its dedicated connection when lost, and then reports all networks as changed: changes
+ * may have been missed. Returns after the first notification. The first connection is not retried.
  */
 export async function listen(
   target: DatabaseTarget,
@@ -139,10 +137,7 @@ async function connect(listening: ListenOptions): Promise<Client> {
   }
 }
 
-/**
- * Resolves with the reason when notifications no longer arrive, or when the signal aborts. The
- * connection is closed by then.
- */
+/** Resolves with the reason for the loss, or on abort, after it has closed the connection. */
 async function untilLost(client: Client, listening: ListenOptions): Promise<string> {
   const { keepalive, signal } = listening;
   const ended = new AbortController();
@@ -167,19 +162,15 @@ async function untilLost(client: Client, listening: ListenOptions): Promise<stri
 
 const connectionEnded = 'the connection ended';
 
-/**
- * The factor by which a notification may take longer while it is queued behind others. On a new
- * connection it is queued behind all of them.
- */
+/** How much longer a queued notification may take. On a new connection it is behind all others. */
 const queuePatience = 4;
 
 /** Only this process listens to this channel. */
 const ownChannel = (name: string) => `cpn_listener_${name.replaceAll('-', '')}`;
 
 /**
- * Sends this process a nonce through the pool. Meanwhile nothing is sent on the listener's
- * connection: behind a pooler, a query on it could flush notifications that would not arrive
- * otherwise.
+ * Sends a nonce through the pool. Nothing is sent on the listener's connection meanwhile: behind a
+ * pooler, a query could flush notifications that would not arrive otherwise.
  */
 async function notifyOwn(client: Client, { name, notify }: ListenOptions, patienceMs: number, signal: AbortSignal) {
   const [channel, nonce] = [ownChannel(name), randomUUID()];

@@ -2,10 +2,7 @@ import { OutcomeUnknown, Unavailable, UnusableDatabase } from '../../errors.ts';
 import { isConflict, sqlStateOf } from '../transact.ts';
 import type { DatabaseTarget } from './database-url.ts';
 
-/**
- * Translates the failure of a statement for its caller. A `decisive` statement may have been
- * executed although its reply was lost.
- */
+/** A `decisive` statement may have been executed although its reply was lost. */
 export function translate(error: unknown, decisive: boolean): unknown {
   if (isConflict(error) || error instanceof TypeError || !(error instanceof Error)) return error;
   const state = sqlStateOf(error);
@@ -48,10 +45,7 @@ function isLasting(error: unknown): boolean {
 
 /** The connection ended before the reply: a server shutdown, or an administrator ended it. */
 const isLoss = /^(08|57P)/;
-/**
- * Failures that pass, if need be with an administrator's help: lost connections, exhausted
- * resources, timeouts, a standby.
- */
+/** Failures that pass: lost connections, exhausted resources, timeouts, a standby. */
 const isPassing = /^(08|53|57P|57014|55P03|25006|54000)/;
 
 const password =

@@ -48,7 +48,6 @@ export function connectionConfig(target: DatabaseTarget): pg.ClientConfig {
   };
 }
 
-/** A connection of the pool or of the listener. */
 export class Client extends pg.Client {
   constructor(config?: pg.ClientConfig) {
     super(config);
@@ -92,17 +91,13 @@ export class Client extends pg.Client {
   }
 }
 
-/** The connections for requests. */
 export function createPool(target: DatabaseTarget, trust: Trust = usualTrust): PostgresPool {
   const onConnect = (client: pg.ClientBase) => settle(client, impatience);
   const limits = { ...patience, max: connections, idleTimeoutMillis: 30_000 };
   return adapt(new pg.Pool({ Client, ...connectionConfig(target), ...limits, onConnect }), trust);
 }
 
-/**
- * A single connection without time limits: for the wait until another process has migrated, and for
- * migrations of this process.
- */
+/** A single connection without time limits: to wait for another process's migration, or migrate. */
 export function createPatientPool(target: DatabaseTarget): PostgresPool {
   const onConnect = (client: pg.ClientBase) => settle(client, {});
   return adapt(new pg.Pool({ Client, ...connectionConfig(target), max: 1, onConnect }), usualTrust);
@@ -119,10 +114,7 @@ function adapt(pool: pg.Pool, { forMs, patienceMs }: Trust): PostgresPool {
     .on('release', (_error, client) => idle.set(client, performance.now()))
     .on('remove', (client) => idle.delete(client));
   const dropped = new WeakSet<pg.PoolClient>();
-  /**
-   * If one idle connection is dead, drops all that were idle by then: the same cause has cut them,
-   * and checking each would take long.
-   */
+  /** If one is dead, drops all that were idle: the same cause cut them, and checks take long. */
   const isAlive = async (client: pg.PoolClient): Promise<boolean> => {
     const heard = idle.get(client);
     idle.delete(client);
@@ -163,10 +155,7 @@ function asOurs(client: pg.PoolClient): Client {
   return client as unknown as Client;
 }
 
-/**
- * Overrides database settings with which a commit can be lost, or with which transactions see an
- * isolation they are not written for.
- */
+/** Overrides settings that can lose a commit, or that change the isolation of transactions. */
 async function settle(client: pg.ClientBase, settings: Settings): Promise<void> {
   const given = Object.entries({ default_transaction_isolation: 'read committed', ...settings });
   await client.query(

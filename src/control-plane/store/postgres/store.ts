@@ -54,11 +54,7 @@ export async function openPostgres(url: Secret, events: StoreEvents): Promise<Co
   };
 }
 
-/**
- * Runs `work` on a PostgreSQL database without migrating its tables.
- *
- * @throws UnusableDatabase if no control plane has served from it yet
- */
+/** Does not migrate. @throws UnusableDatabase if no control plane has served from it yet */
 export async function withExistingPostgres<Result>(url: Secret, work: (db: Db) => Promise<Result>): Promise<Result> {
   const target = parseDatabaseUrl(url);
   return withPatience(target, async (db) => {
@@ -74,9 +70,8 @@ async function hasTables(db: Db): Promise<boolean> {
 }
 
 /**
- * Checks that the database is usable, and migrates it. If several processes start at the same time,
- * one migrates and the others wait. Returns whether roles without any right in the database may
- * connect to it.
+ * Checks and migrates the database. If several processes start at once, one migrates and the others
+ * wait. True if roles without any right in the database may connect to it.
  */
 async function prepare(target: DatabaseTarget): Promise<boolean> {
   return withPatience(target, async (db) => {
@@ -109,7 +104,6 @@ async function withPatience<Result>(target: DatabaseTarget, work: (db: Db) => Pr
   }
 }
 
-/** The properties of a server that decide whether it is usable. */
 export interface ServerFacts {
   /** PostgreSQL's version number: 150012 is 15.12. */
   readonly version: number;

@@ -18,10 +18,9 @@ import { requireDatabaseIn } from './data-folder.ts';
 import { isOfDisk } from './errors.ts';
 
 /**
- * Writes a consistent copy of a folder's database to a new file that only its owner can read.
- * Returns its size in bytes. A control plane may serve and write meanwhile. The copy contains
- * everything acknowledged before, and no partial change. The file gets its name only after it was
- * checked and synced to disk.
+ * Writes a consistent copy, readable only by its owner, while a control plane may write. It has
+ * everything acknowledged before, and no partial change. Returns its size in bytes. The file gets
+ * its name only after it was checked and synced to disk.
  */
 export function backUp(folder: string, path: string): number {
   const database = requireDatabaseIn(folder);
@@ -75,10 +74,7 @@ function check(path: string): void {
   }
 }
 
-/**
- * Unlike a rename, a link does not replace a file that appeared under the name meanwhile. Not every
- * file system supports links.
- */
+/** A link does not replace a file that appeared meanwhile. Not every file system supports links. */
 function publish(draft: string, path: string): void {
   try {
     linkSync(draft, path);

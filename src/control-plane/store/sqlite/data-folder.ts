@@ -30,10 +30,7 @@ function databaseIn(folder: string): string {
   return join(folder, 'control-plane.db');
 }
 
-/**
- * Returns the file of a folder's database. @throws WrongUsage if missing, UnusableFile if
- * unreadable
- */
+/** @throws WrongUsage if the database is missing, UnusableFile if unreadable */
 export function requireDatabaseIn(folder: string): string {
   const database = databaseIn(folder);
   try {
@@ -55,9 +52,8 @@ export function requireDatabaseIn(folder: string): string {
 }
 
 /**
- * Creates the folder, closed to other users, and locks it for this process. The kernel holds the
- * lock on a separate file. The lock ends with the process, however it ends, and `sqlite3` and a
- * backup can still open the database.
+ * Creates the folder, closed to other users, and locks it by a separate file: `sqlite3` and a
+ * backup can still open the database. The kernel releases the lock however the process ends.
  */
 export function takeDataFolder(path: string): DataFolder {
   try {

@@ -1,6 +1,5 @@
 import { OutcomeUnknown, Unavailable } from '../../errors.ts';
 
-/** True for a statement that failed because of another connection's lock. */
 export function isBusy(error: unknown): boolean {
   return codeOf(error) === busy;
 }
@@ -18,10 +17,7 @@ export function isPassing(error: unknown): boolean {
 
 const passing = ['EDQUOT', 'EIO', 'EMFILE', 'ENFILE', 'ENOMEM', 'ENOSPC'];
 
-/**
- * Translates the failure of a statement for its caller. A disk failure is `Unavailable`: it passes
- * when an operator repairs it.
- */
+/** A disk failure is `Unavailable`: it passes when an operator repairs it. */
 export function translateSqlite(error: unknown, isCommit: boolean): unknown {
   const code = codeOf(error);
   const problem = code === null ? undefined : problems[code];

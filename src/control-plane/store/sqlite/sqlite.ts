@@ -29,7 +29,6 @@ export function openSqlite(path: string, pragmas: readonly string[]): DatabaseSy
   return database;
 }
 
-/** Kysely's SQLite dialect over node:sqlite. */
 export function sqliteDialect(database: DatabaseSync): SqliteDialect {
   return new CrashSafeSqliteDialect({ database: adapt(database) });
 }
@@ -49,9 +48,8 @@ function createPrivately(path: string): void {
 const keptStatements = 256;
 
 /**
- * Adapts node:sqlite to the interface of better-sqlite3 that Kysely expects. They differ in
- * parameters, and in how they distinguish reads from writes. Statements are prepared only once,
- * because preparing takes as long as running most of them.
+ * Adapts node:sqlite to the interface of better-sqlite3 that Kysely expects. Prepares statements
+ * only once, because preparing takes as long as running most of them.
  */
 function adapt(database: DatabaseSync): SqliteDatabase {
   const prepared = new Map<string, SqliteStatement>();
