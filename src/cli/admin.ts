@@ -39,10 +39,7 @@ export async function openAdminAt(
   return { admin: await connectAdmin(service, token, { ...options, remedies }), address: service };
 }
 
-/**
- * As {@link openAdmin}, for any operation, with a deadline in milliseconds per call. Without a
- * login, sends an operation without a token if the service describes it as public.
- */
+/** As {@link openAdmin}, for any operation. Without a login, calls only public operations. */
 export async function openRaw(
   input: Input,
   operation: Pick<RawRequest, 'method' | 'path'>,
@@ -122,9 +119,7 @@ export async function readPeerHealth(
 }
 
 /**
- * Finds an item by id or name. An id takes precedence: peers choose their names, and two peers that
- * are named by each other's id could not be removed otherwise.
- *
+ * An id takes precedence: peers choose names, and two named by each other's id must be removable.
  * @throws WrongUsage without a match, or if several have the name
  */
 export function findNamed<Thing extends NamedNetwork>(list: readonly Thing[], named: string, what: string): Thing {
@@ -151,7 +146,6 @@ function notLoggedIn({ url }: ServiceAddress): WrongUsage {
   return new WrongUsage(`not logged in at ${url}; run "cpn login --api ${url} --email EMAIL"`);
 }
 
-/** The selected control plane, with the token for it, or null. */
 async function findService(input: Input): Promise<AdminAccess> {
   const { readLogin } = await import('../store/login-file.ts');
   const login = await readLogin(loginFolder(input), warn);

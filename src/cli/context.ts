@@ -30,8 +30,7 @@ export async function openTools(input: Input, mode: Mode = 'command'): Promise<T
   const log = await openLog(input, mode === 'daemon' ? 'info' : 'silent');
   const reporter = mode === 'daemon' ? reportToLog(log) : { progress, remark: printRemark, warn };
   const reportUnusedProxy = createProxyReport(input.environment, reporter);
-  // Identifies this daemon. If two daemons share an identity, an old id returns, which no restart
-  // causes.
+  // If two daemons share an identity, an old id returns, which no restart causes.
   const instance = mode === 'daemon' ? Buffer.from(random(8)).toString('hex') : null;
   const untested = describeUntested(driver);
   if (untested !== null) reporter.warn(untested);
@@ -68,10 +67,7 @@ export async function findListeningUser(address: ServiceAddress, before?: number
   return find(address, before);
 }
 
-/**
- * Warns if the daemon may reject a certificate that this command accepts only through an
- * environment variable.
- */
+/** Without the command's environment variable, the daemon may reject the service's certificate. */
 export async function warnOfTrust({ interface: link, service }: Joined, { environment }: Input): Promise<void> {
   const { findTrustVariable } = await import('../api/http/environment-trust.ts');
   const variable = await findTrustVariable(service, environment);
@@ -82,7 +78,6 @@ export async function warnOfTrust({ interface: link, service }: Joined, { enviro
   warn(`${found}; save the CA for both: cpn set ${link} --ca-file ${file}`);
 }
 
-/** Creates the tools of `cpn doctor`. */
 export async function openDoctor(input: Input): Promise<DoctorTools> {
   const [tools, { chooseDriver, openInspector }, { probeService }] = await Promise.all([
     openTools(input),
@@ -147,17 +142,13 @@ export async function openSupervisor(input: Input, log: Pick<Log, 'warn'>): Prom
   return systemdSupervisor(input.environment, onTrouble);
 }
 
-/**
- * The daemon as a unit of this host. Null without one, and for a host whose files are elsewhere,
- * which the unit does not manage.
- */
+/** Null without a unit, and for a host whose files are elsewhere, which no unit manages. */
 export async function openUnit({ environment }: Input): Promise<DaemonUnit | null> {
   if (folderVariables.some((name) => environment[name] !== undefined)) return null;
   const { findUnit } = await import('../host/systemd/unit.ts');
   return findUnit();
 }
 
-/** Receives progress and warnings of a use case. */
 interface ProgressReporter extends Pick<Tools, 'progress' | 'warn'> {
   /** Reports an event within a step. */
   remark(text: string): void;
@@ -196,9 +187,8 @@ async function openStore(folders: Folders, mode: Mode, { warn }: ProgressReporte
 }
 
 /**
- * Warns, once per service, about a proxy in the environment that is not saved. A joined network
- * uses only the saved proxy: the guard, `status` and the daemon share it, but have different
- * environments.
+ * Warns, once per service, of an unsaved proxy in the environment. A joined network uses only the
+ * saved proxy, which guard, `status` and daemon share; their environments differ.
  */
 function createProxyReport(environment: Environment, { warn }: ProgressReporter): (service: ServiceAddress) => void {
   const reported = new Set<string>();

@@ -42,7 +42,6 @@ export async function gatherBundle(tools: DoctorTools): Promise<Bundle> {
   return new Map([...files].map(([name, text]) => [name, redact(text, secrets)]));
 }
 
-/** Packs a bundle into a compressed archive. */
 export function packBundle(bundle: Bundle, now: Date): Promise<Uint8Array> {
   const entries = [...bundle].map(([name, text]) => ({ path: `cpn-debug/${name}`, content: Buffer.from(text) }));
   return promisify(gzip)(packTar(entries, Math.floor(now.getTime() / 1000)));

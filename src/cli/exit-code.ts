@@ -10,10 +10,7 @@ export function exitCodeOf(error: unknown): number {
   return byName[error.name] ?? exitCodes.failed;
 }
 
-/**
- * Start failures of `cpn control-plane serve`. After `failed`, its unit restarts it. After `usage`,
- * a person must act first.
- */
+/** After `failed`, the unit of the control plane restarts it. After `usage`, a person must act. */
 const startFailures = ['CannotListen', 'UnusableDatabase', 'UnusableFile'];
 
 const byName: Readonly<Record<string, number>> = {

@@ -13,7 +13,6 @@ interface PassCommand extends Pick<Command, 'name' | 'summary' | 'examples'>, Om
   perform(tools: Tools, network: string | undefined, input: Input): Promise<PassReport[]>;
 }
 
-/** A command that runs or plans a pass, and shows the actual or planned changes. */
 export function passCommand({ name, summary, flags, examples, perform, ...showing }: PassCommand): Command {
   return {
     name,

@@ -6,7 +6,6 @@ import { showGroup, showHelp, showStart } from './output/start-screen.ts';
 import { type Command, groups } from './parse/command.ts';
 import { loadCommands, loadNamed } from './parse/commands.ts';
 
-/** Runs the command in `argv` and returns the exit code. */
 export async function runProgram(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   let exitCode: number = exitCodes.done;
   const perform: Perform = async (command, input) => {

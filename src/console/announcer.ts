@@ -5,7 +5,6 @@ export const announcement = signal('');
 
 let timer: ReturnType<typeof setTimeout> | undefined;
 
-/** Reports a change that the user caused. */
 export function announce(text: string): void {
   clearTimeout(timer);
   announcement.value = text;

@@ -10,10 +10,7 @@ let unstored: string | null = null;
 
 const nameInStorage = () => `cpn session ${ownPath()}`;
 
-/**
- * Returns the half of the session that the page keeps, or null. All windows of this origin share
- * it. Pages of other ports get the cookie, but not this half.
- */
+/** All windows of this origin share this half of the session. Other ports get only the cookie. */
 function readSessionKey(): string | null {
   try {
     return localStorage.getItem(nameInStorage()) ?? unstored;
@@ -64,10 +61,7 @@ export interface RequestOptions {
   readonly signal?: AbortSignal;
 }
 
-/**
- * Sends a request. The path has no leading slash, so that it works below any path of a proxy.
- * @throws ApiError
- */
+/** The path has no leading slash, so that it works below any path of a proxy. @throws ApiError */
 export async function send(method: string, path: string, options: RequestOptions = {}): Promise<Response> {
   const { body, headers = {}, signal: aborted } = options;
   const key = readSessionKey();

@@ -47,10 +47,7 @@ export class OutcomeUnknown extends Error {
   }
 }
 
-/**
- * Creates a key pair in this page, and enrols its public key. @throws ApiError, OutcomeUnknown, or
- * Error if no file can hold the tunnel
- */
+/** Enrols a key pair of this page. @throws ApiError, OutcomeUnknown, or Error if no file fits */
 export async function enrollPhone(request: PhoneRequest): Promise<Phone> {
   const { network, name, expiresInHours, connector } = request;
   refuseSecret(network, connector, name);

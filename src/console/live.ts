@@ -8,7 +8,6 @@ import { mergeEvents, mostEvents, readNetwork } from './logic/network/apply-repl
 import { backoff } from './logic/page/backoff.ts';
 import { announceChange, takeTurn, watchChanges } from './shared-waits.ts';
 
-/** A resource in its latest known state. */
 export interface Live<Data> {
   /** Null before the first reply. */
   readonly data: Data | null;
@@ -22,14 +21,10 @@ export interface LiveSource<Data> {
   readonly headers?: Readonly<Record<string, string>>;
   /** For a resource without an ETag: the path of the entries after the known ones. */
   after?(before: Data): string;
-  /**
-   * Returns the resource after a reply other than a 304. Null if changes do not apply; then the
-   * whole resource is read again.
-   */
+  /** Reads a reply other than a 304. Null if changes do not apply: then the whole is read again. */
   read(response: Response, before: Data | null): Promise<Data | null>;
 }
 
-/** The network with its peers, followed by its changes. */
 export const networkSource = (id: number): LiveSource<Network> => ({
   path: `api/networks/${id}`,
   headers: { 'a-im': 'cpn-delta' },
@@ -38,7 +33,6 @@ export const networkSource = (id: number): LiveSource<Network> => ({
   },
 });
 
-/** How the hosts of a network reach each other. */
 export const healthSource = (id: number): LiveSource<Health> => ({
   path: `api/networks/${id}/health`,
   read: async (response) => (await response.json()).data,
@@ -101,10 +95,7 @@ function start<Data>(source: LiveSource<Data>): Followed {
   return entry;
 }
 
-/**
- * Follows a resource until it is stopped. One window of this browser waits for a change and
- * announces it. The other windows read the resource then, or every few seconds.
- */
+/** One window of this browser waits for changes and announces them; the others read then. */
 async function follow<Data>(source: LiveSource<Data>, state: Signal<Live<Data>>, stopped: AbortSignal): Promise<void> {
   const { path, headers = {} } = source;
   const changes = watchChanges(path, stopped);

@@ -4,10 +4,7 @@ import { printableLines } from '../core/errors/printable.ts';
 /** Attributes that a browser shows or reads aloud. Input values are sent again, so they stay. */
 const shown = ['title', 'alt', 'placeholder', 'aria-label', 'aria-description', 'aria-roledescription', 'label'];
 
-/**
- * Shows control, bidirectional and invisible characters of every text as U+FFFD. A peer chooses its
- * name, which could otherwise reverse or hide parts of the line around it.
- */
+/** Shows control and invisible characters as U+FFFD: a peer's name could hide or reverse a line. */
 export function neutralizeTexts(): void {
   const next = options.vnode;
   options.vnode = (vnode) => {

@@ -1,7 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { isOutage, isOutOfReach, readList } from './client.ts';
 
-/** A list that is read again every few seconds. */
 export interface Polled<Item> {
   /** Null before the first reply. */
   readonly items: readonly Item[] | null;

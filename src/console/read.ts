@@ -1,7 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { ApiError, call } from './client.ts';
 
-/** A resource in the state of its last read. */
 export interface PolledResource<Data> {
   /** Null before the first reply, and if the resource does not exist. */
   readonly data: Data | null;
@@ -10,10 +9,7 @@ export interface PolledResource<Data> {
   readonly problem: string | null;
 }
 
-/**
- * Reads a resource, and again when `version` changes. A control plane of an earlier version may not
- * have it: then `data` is null.
- */
+/** Reads again when `version` changes. `data` stays null if an earlier control plane lacks it. */
 export function useReading<Data>(path: string, version: unknown): PolledResource<Data> {
   const [reading, setReading] = useState<PolledResource<Data>>({ data: null, isRead: false, problem: null });
   useEffect(() => {

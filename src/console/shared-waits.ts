@@ -4,11 +4,9 @@ import { ownPath } from './client.ts';
 const mostWaits = 3;
 
 /**
- * Takes the right to wait for a resource. Null if another window of this browser waits for it, or
- * if the maximum of waits is reached. Null also if the browser has no locks (http to another host).
+ * Takes the right to wait for a resource, and returns the function that releases it. Null if
+ * another window waits for it, at the maximum of waits, or without locks (http to another host).
  * The browser releases the locks of a closed or discarded window.
- *
- * @returns the function that releases it
  */
 export async function takeTurn(path: string): Promise<(() => Promise<void>) | null> {
   const release = await takeLock(`cpn wait ${ownPath()}${path}`);
@@ -49,10 +47,8 @@ changes.onmessage = ({ data }) => {
   for (const listener of onChange) listener(data);
 };
 
-/** Announces to the other windows that a resource changed. */
 export const announceChange = (path: string) => changes.postMessage(path);
 
-/** Follows the announcements of a resource until it is stopped. */
 export function watchChanges(path: string, stopped: AbortSignal): { next(ms: number): Promise<void> } {
   let isAnnounced = false;
   let wake = () => {};

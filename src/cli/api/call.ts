@@ -10,7 +10,6 @@ import { type ApiRequest, readRequest } from './request.ts';
 import { headToText, replyToBytes } from './show-reply.ts';
 import { transferMeter } from './transfer-meter.ts';
 
-/** Runs `cpn api`, and returns its exit code. */
 export async function callApi(input: Input): Promise<number> {
   const { request, fileBytes } = await readRequest(input);
   const output = input.text('output');
@@ -44,7 +43,6 @@ export async function callApi(input: Input): Promise<number> {
 /** Seconds. */
 const patience = { usual: 30, withFiles: 600, longest: 86_400 };
 
-/** Returns the exit code of a successful reply. */
 async function show(reply: RawReply, input: Input, put: (bytes: Uint8Array) => unknown = write): Promise<number> {
   const shown = replyToBytes(reply, { include: input.switch('include'), terminal: process.stdout.isTTY });
   if (shown === null) {
@@ -112,9 +110,8 @@ async function* counted(body: AsyncIterable<Uint8Array>, count: (bytes: number) 
 }
 
 /**
- * Merges replies whose bodies are lists into one at the end, as `gh api --paginate` does. Passes
- * other replies on as they arrive. Keeps the bytes of entries: numbers may exceed those of
- * JavaScript.
+ * Merges list bodies into one at the end, as `gh api --paginate` does; passes on other replies.
+ * Keeps the bytes of entries: numbers may exceed those of JavaScript.
  */
 async function* mergeLists(pages: AsyncIterable<RawReply>): AsyncGenerator<RawReply> {
   const lists: { readonly reply: RawReply; readonly entries: string }[] = [];

@@ -7,9 +7,7 @@ import { note } from '../output/output.ts';
 type Peer = Network['peers'][number];
 
 /**
- * Chooses the only connector that a new device dials: the preferred one that hosts observe online.
- * Null if the device dials all peers with an endpoint.
- *
+ * The preferred connector that is online; null if the device dials all peers with an endpoint.
  * @throws WrongUsage if the device would reach no peer
  */
 export async function findConnector(input: Input, admin: AdminService, network: Network): Promise<Peer | null> {

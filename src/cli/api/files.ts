@@ -62,9 +62,7 @@ export async function checkPlace(path: string): Promise<void> {
 }
 
 /**
- * Writes a body to a file atomically, through a temporary file in the same folder. Writes directly
- * to other targets, such as /dev/null or a pipe.
- *
+ * Replaces a file atomically. Writes directly to other targets, such as /dev/null or a pipe.
  * @throws DiskFailed, and any error of the body
  */
 export async function saveReply(path: string, body: AsyncIterable<Uint8Array>): Promise<void> {

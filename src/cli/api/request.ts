@@ -9,7 +9,6 @@ import { readBytes, readText, sizeOfFile } from './files.ts';
 
 type Method = (typeof apiMethods)[number];
 
-/** The request of `cpn api`, and the number of bytes of its files. */
 export interface ApiRequest {
   readonly request: Pick<RawRequest, 'method' | 'path' | 'query' | 'headers' | 'body' | 'secrets'>;
   readonly fileBytes: number;

@@ -57,7 +57,6 @@ async function describeSessions(tools: HostTools, network: string | undefined): 
   return describeSessionsAtStake(tools, connectors);
 }
 
-/** Describes what stops working. */
 function describeLast(last: readonly LastConnector[]): string {
   const losses = last.map(({ interface: link, network, routes, relayed, dialling }) => {
     const peers = `${relayed.length} peers without an endpoint (${listNames(relayed)}) no longer reach each other`;

@@ -91,7 +91,6 @@ export const exportTunnel: Command = {
   },
 };
 
-/** Exports the tunnel of this host. */
 async function exportOwn(input: Input, format: Format, recipient: Recipient): Promise<void> {
   for (const flag of Object.keys(deviceFlags)) {
     if (input.isTyped(flag))
@@ -136,7 +135,6 @@ async function exportDevice(input: Input, format: Format, recipient: Recipient):
   });
 }
 
-/** Describes which later changes reach the device. */
 function describeUpdates(connector: Network['peers'][number] | null): string {
   if (connector === null) return '; it does not receive later changes of the network';
   return `; it reaches the network through ${printable(connector.name)} alone; "cpn peer list" shows when its profile is outdated`;

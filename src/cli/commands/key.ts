@@ -79,10 +79,7 @@ export const createKey: Command = {
   },
 };
 
-/**
- * The command to copy. It prompts for the key or reads a file, so that the key is in no process
- * list and no shell history.
- */
+/** Prompts for the key or reads a file: the key stays out of process lists and shell histories. */
 function describeJoin({ url, insecureHttp }: ServiceAddress, types: readonly PeerType[]): string {
   const isShown = process.stdout.isTTY && process.stderr.isTTY;
   const isLocal = isLoopbackUrl(url);
@@ -95,10 +92,7 @@ function describeJoin({ url, insecureHttp }: ServiceAddress, types: readonly Pee
     : `cpn join - ${api}${type} <key`;
 }
 
-/**
- * The peer types for which a key is valid. Connectors are excluded by default: a connector serves
- * routes, and is trusted with their traffic.
- */
+/** Excludes connectors by default: a connector serves routes, and is trusted with their traffic. */
 function readLimits(input: Input) {
   const types = input.list('type').map((text) => parseChoice('--type', text, peerTypes));
   const routes = input.list('route').map((text) => parsePrefix(text, '--route'));

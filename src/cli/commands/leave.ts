@@ -94,7 +94,6 @@ function namesOf(states: readonly State[]): [string, ...string[]] {
   return membership === null ? [link] : [membership.map.name, link, String(membership.map.id)];
 }
 
-/** Names the devices that lose a network, in a sentence. */
 async function describeDialling(tools: Pick<Tools, 'connect'>, state: State): Promise<string> {
   const names = await findDiallingDevices(tools, state);
   return names.length === 0

@@ -65,10 +65,7 @@ async function confirmAddress(service: ServiceAddress, before: Login | null): Pr
   return confirmListener({ findListeningUser, warn }, service, known?.listener);
 }
 
-/**
- * Stores the token after the service accepted it. Stores only the proxy of `--proxy`, because the
- * environment may change.
- */
+/** Stores an accepted token, and only the proxy of `--proxy`: the environment may change. */
 async function keepLogin(
   input: Input,
   service: ServiceAddress,

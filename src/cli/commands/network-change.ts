@@ -104,7 +104,6 @@ export const deleteNetwork: Command = {
 
 const mostNames = 20;
 
-/** Names the hosts that are cut off. */
 function describeCut({ name, private_cidr, peers }: Pick<Network, 'name' | 'private_cidr' | 'peers'>): string {
   const names = peers.slice(0, mostNames).map((peer) => printable(peer.name));
   const more = peers.length > names.length ? ` and ${peers.length - names.length} more` : '';

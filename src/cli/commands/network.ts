@@ -101,10 +101,7 @@ function describeSeconds(seconds: number): string {
   return unit === undefined ? `${seconds} s` : `${seconds / unit[0]} ${unit[1]}`;
 }
 
-/**
- * Refuses a name that another network has, because commands could not distinguish them by name. A
- * service may allow it.
- */
+/** Commands could not distinguish two networks of one name, which a service may allow. */
 export async function refuseTakenName(
   service: Pick<AdminService, 'listNetworks'>,
   name: string,

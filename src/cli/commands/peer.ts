@@ -140,10 +140,7 @@ function readServed(input: Input): string[] | null | undefined {
   return all ? null : [];
 }
 
-/**
- * Prints how many enrolment keys of a network are usable, because a removed peer can join again
- * with one. Prints nothing for 0.
- */
+/** Prints the number of usable keys, with which a removed peer can join again; nothing for 0. */
 export async function noteKeys(service: AdminService, network: Id): Promise<void> {
   const count = await countKeys(service, network);
   if (count === 0) return;

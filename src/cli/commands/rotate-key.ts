@@ -33,7 +33,6 @@ export const rotateKey: Command = {
   },
 };
 
-/** Names the devices that lose the network, as a question. */
 function describeHeld(held: readonly HeldKey[]): string {
   const losses = held.map(({ interface: link, dialling }) => {
     return `${link}: devices that dial this connector alone (${listNames(dialling)}) lose the network, and need a new profile`;

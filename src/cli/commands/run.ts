@@ -64,7 +64,6 @@ async function openMetrics(input: Input) {
   const file = path === null ? null : await openTextFile(path);
   return {
     meter: metrics.meter,
-    /** Runs until `signal` aborts. */
     publish: (tools: Tools, signal: AbortSignal) => publishMetrics(tools, metrics, { listen, file }, signal),
   };
 }
@@ -72,8 +71,7 @@ async function openMetrics(input: Input) {
 function readAddress(input: Input): ListenAddress | null {
   const text = input.text('metrics');
   if (text === undefined) return null;
-  // Names and addresses of peers are private: other hosts can read them only after an explicit
-  // address.
+  // Names and addresses of peers are private: only an explicit address opens them to others.
   return parseListenAddress(input.nameOf('metrics'), /^\d+$/.test(text) ? `127.0.0.1:${text}` : text);
 }
 

@@ -45,9 +45,8 @@ export const logout: Command = {
 };
 
 /**
- * Stores a session that the control plane opened in place of the stored login's. With CPN_API_TOKEN
- * it cannot be stored, so it is ended. Failures are warnings, because the password is already
- * changed.
+ * Stores the session that replaces the stored login's. With CPN_API_TOKEN it cannot be stored, so
+ * it is ended. Failures are warnings: the password is already changed.
  */
 export async function keepSession(input: Input, service: ServiceAddress, { token }: Session): Promise<void> {
   try {

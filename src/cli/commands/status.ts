@@ -40,10 +40,7 @@ async function readFormer(tools: StateTools) {
   return memberships;
 }
 
-/**
- * The networks, with a warning if the daemon was killed: a stopped daemon removes its pid file. The
- * service's replies to a daemon's reports are current only while it runs.
- */
+/** Warns if the daemon was killed: its pid file remains. Reachability needs a running daemon. */
 export async function readNetworks(tools: Tools, input: Input): Promise<NetworkStatus[]> {
   const { readStatus } = await import('../../app/status/status.ts');
   const [read, daemon] = await Promise.all([readStatus(tools, input.argument('network')), readDaemon(input)]);
@@ -100,10 +97,7 @@ interface CounterReading {
   readonly txBytes: number;
 }
 
-/**
- * Returns a function that computes the rate of each peer's counters since its last call. It takes
- * the networks and the time in seconds of a monotonic clock.
- */
+/** The function computes each peer's rates since its last call. `at` is monotonic, in seconds. */
 export function rateMeter() {
   let last: { readonly at: number; readonly readings: ReadonlyMap<string, CounterReading> } | null = null;
   return (networks: readonly Pick<NetworkStatus, 'interface' | 'peers'>[], at: number) => {

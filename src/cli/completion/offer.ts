@@ -27,7 +27,6 @@ export function offerFlags({ flags }: Command): OfferedFlag[] {
   });
 }
 
-/** The completions of each word of a command's argument, in order. */
 export function offerArguments({ argument }: Command): { readonly name: string; readonly offer: Offer }[] {
   const words = argument?.usage.match(/[[<][a-z-]+/g) ?? [];
   return words.map((word) => {

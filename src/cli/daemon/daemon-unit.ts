@@ -7,10 +7,7 @@ import type { Input } from '../input/input.ts';
 import { usualJoinFile } from '../input/join-file.ts';
 import { note, warn } from '../output/output.ts';
 
-/**
- * Starts the daemon, and enables it at boot, if it is installed as a unit. Prints the result. A
- * failure does not fail the join. Returns true if the daemon now reconciles the network.
- */
+/** Starts the unit, if any, now and at boot. A failure does not fail the join: returns false. */
 export async function enableDaemon(input: Input, open = openUnit): Promise<boolean> {
   return withUnit(
     () => open(input),

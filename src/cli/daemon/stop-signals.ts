@@ -35,10 +35,7 @@ export async function deferSignals<T>(work: (interrupted: AbortSignal) => Promis
   }
 }
 
-/**
- * Runs `work`. A signal ends the program as usual, after it printed what to do next. If the work
- * defers signals, leaves them to it.
- */
+/** A signal during `work` prints `next` and ends the program, unless the work defers signals. */
 export async function explainEnding<T>(next: string, work: () => Promise<T>): Promise<T> {
   const end = (signal: NodeJS.Signals) => {
     if (process.listenerCount(signal) > 1) return;

@@ -4,22 +4,13 @@ import type { Input } from './input.ts';
 import { hasTerminal } from './password.ts';
 import { prompt } from './prompt.ts';
 
-/**
- * Prompts for y or n. With `--yes`, returns true without a prompt.
- *
- * @throws WrongUsage without a terminal and without `--yes`
- */
+/** True without a prompt for `--yes`. @throws WrongUsage with neither `--yes` nor a terminal */
 export function confirm(question: string, input: Input): Promise<boolean> {
   const validate = (answer: string) => (/^(y|yes|n|no)$/i.test(answer) ? undefined : 'type y or n');
   return ask({ question, hint: 'y/n', validate, isYes: (answer) => /^y/i.test(answer) }, input);
 }
 
-/**
- * Prompts for the name of the object that the command destroys. Accepts any of `names`, and shows
- * the first. With `--yes`, returns true without a prompt.
- *
- * @throws WrongUsage without a terminal and without `--yes`
- */
+/** As {@link confirm}, but the user types a name of the object: any of `names`. Shows the first. */
 export function confirmByName(question: string, names: readonly [string, ...string[]], input: Input): Promise<boolean> {
   const expected = `type ${printable(names[0].trim())} to confirm`;
   // The answer is trimmed.
@@ -43,8 +34,7 @@ async function ask({ question, hint, validate, isYes }: YesNoQuestion, input: In
     throw new WrongUsage(
       `${printable(question)} There is no terminal to confirm on, and nothing was done; to confirm, add --yes`,
     );
-  // The library's confirm prompt interprets single letters, such as h, j, k and l, as navigation
-  // keys.
+  // The library's confirm prompt takes letters such as h, j, k and l as navigation keys.
   const answer = await prompt('text', {
     message: `${printable(question)} (${hint})`,
     validate: (typed = '') => validate(typed.trim()),

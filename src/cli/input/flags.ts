@@ -20,12 +20,10 @@ export const jsonFlag: Flags = {
   json: { kind: 'switch', summary: 'print one JSON document on stdout, and nothing else' },
 };
 
-/** The flag of tables that adapt to the terminal's width. */
 export const wideFlag: Flags = {
   wide: { kind: 'switch', summary: 'show whole rows, also on a narrow terminal' },
 };
 
-/** The flags of every command that destroys. */
 export const yesFlag: Flags = {
   yes: {
     kind: 'switch',
@@ -38,10 +36,8 @@ export const allFlag: Flags = {
   all: { kind: 'switch', summary: 'every network that this host has joined' },
 };
 
-/** The methods that `cpn api` accepts. */
 export const apiMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 
-/** The flags of commands that select a control plane. */
 export const apiFlags: Flags = {
   api: { kind: 'text', value: 'URL', summary: 'URL of the control plane, or unix:PATH' },
   proxy: {

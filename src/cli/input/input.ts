@@ -1,7 +1,6 @@
 import { InvalidValue, WrongUsage } from '../../core/errors/index.ts';
 import type { Flags } from './flags.ts';
 
-/** The environment variables of a process. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** A command's argument and flags. Each value is from the command line, else from a variable. */
@@ -29,7 +28,6 @@ export class Input {
     return new Input(this.#given, this.#flags, this.#process, variables);
   }
 
-  /** The positional argument. Undefined if it was omitted. */
   argument(name: string): string | undefined {
     const value = this.#given[name];
     return value === undefined ? undefined : String(value);
@@ -48,7 +46,6 @@ export class Input {
     return this.#given[flag] !== undefined;
   }
 
-  /** The value of a required flag. */
   need(flag: string, remedy = ''): string {
     const value = this.text(flag);
     if (value === undefined) throw new WrongUsage(`--${flag} is missing${remedy ? `; ${remedy}` : ''}`);
@@ -134,7 +131,6 @@ export class Input {
   }
 }
 
-/** Parses one of `choices`. @throws InvalidValue */
 export function parseChoice<Choice extends string>(name: string, text: string, choices: readonly Choice[]): Choice {
   const choice = choices.find((each) => each === text);
   if (choice !== undefined) return choice;

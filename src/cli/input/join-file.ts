@@ -21,10 +21,9 @@ export async function readJoinFile(path: string, flags: Flags): Promise<Environm
 }
 
 /**
- * Parses a join file into variables. Each line is a flag of `join` without its dashes, `=` and its
- * value, as in `type = connector`. A repeatable flag may have several lines. `key` is the enrolment
- * key, as `file:PATH`. A line that starts with # is a comment.
- *
+ * Each line is a flag of `join` without its dashes, `=` and its value, as in `type = connector`. A
+ * repeatable flag may have several lines. `key` is the enrolment key, as `file:PATH`. `#` starts a
+ * comment line.
  * @throws WrongUsage with the line number, and never with a value
  */
 export function parseJoinFile(text: string, path: string, flags: Flags): Environment {

@@ -7,10 +7,7 @@ export interface ListenAddress {
   readonly port: number;
 }
 
-/**
- * As {@link parseListenAddress}, but also accepts `unix:PATH`, which sets `socketPath`. Its host
- * and port then only mark it as local.
- */
+/** Also accepts `unix:PATH`, which sets `socketPath`; host and port then only mark it as local. */
 export function parseListenAddressOrSocket(
   name: string,
   text: string,
@@ -19,10 +16,7 @@ export function parseListenAddressOrSocket(
   return { host: 'localhost', port: 0, socketPath: parseSocketAddress(name, text) };
 }
 
-/**
- * Parses `HOST:PORT`, with an IPv6 address in brackets. Port 0 selects any free port. @param name
- * the name in messages
- */
+/** Parses `HOST:PORT`, with an IPv6 address in brackets. @param name the name in messages */
 export function parseListenAddress(name: string, text: string): ListenAddress {
   const [, bracketed, plain, port] = /^(?:\[([0-9a-fA-F:]+)\]|([^:[\]]+)):(0|[1-9][0-9]{0,4})$/.exec(text) ?? [];
   const host = bracketed ?? plain;

@@ -6,12 +6,10 @@ import type { Input } from './input.ts';
 import { prompt } from './prompt.ts';
 import { readSecretFile } from './secrets.ts';
 
-/** True if a prompt is possible. */
 export function hasTerminal(): boolean {
   return process.stdin.isTTY === true && process.stderr.isTTY === true;
 }
 
-/** A password prompt, and the flag of the password's file. */
 interface PasswordQuestion {
   readonly flag?: string;
   readonly message?: string;
@@ -19,7 +17,6 @@ interface PasswordQuestion {
   readonly isNew?: boolean;
 }
 
-/** Reads a password from the file of a flag, or prompts for it. */
 export async function obtainPassword(input: Input, question: PasswordQuestion = {}): Promise<Secret> {
   const { flag = 'password-file', message = 'Password', isNew = false } = question;
   const file = input.text(flag);
@@ -40,7 +37,6 @@ export async function askSecret(message: string, missing: string): Promise<strin
   return answer;
 }
 
-/** The flag of commands that set a password. */
 export const keepTokensFlag = {
   'keep-tokens': { kind: 'switch', summary: 'keep the personal tokens valid; without it they are revoked' },
 } satisfies Readonly<Record<string, Flag>>;

@@ -1,16 +1,11 @@
 import { columnsOf } from '../output/terminal/fit.ts';
 
-/** A prompt, and its check of an answer. */
 interface Prompt {
   readonly message: string;
   readonly validate?: (typed: string | undefined) => string | undefined;
 }
 
-/**
- * Prompts on stderr, and reads a line from the terminal. A password is not echoed.
- *
- * @returns null if the prompt is cancelled by Ctrl-C or Ctrl-D, or if the terminal is lost
- */
+/** Prompts on stderr. @returns null after Ctrl-C or Ctrl-D, or if the terminal is lost */
 export async function prompt(kind: 'text' | 'password', { message, validate }: Prompt): Promise<string | null> {
   const prompts = await import('@clack/prompts');
   const { stdin, stderr } = process;
@@ -22,8 +17,7 @@ export async function prompt(kind: 'text' | 'password', { message, validate }: P
     if (data.toString().includes('\x04')) gone.abort();
   };
   const onEnd = () => gone.abort();
-  // Enter typed before the prompt arrives as a line feed. The library then drops the line and
-  // waits.
+  // Enter typed before the prompt arrives as a line feed, for which the library drops the line.
   const onKey = (_text: unknown, key: { name?: string }) => {
     if (key.name === 'enter') key.name = 'return';
   };

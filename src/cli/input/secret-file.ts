@@ -7,7 +7,6 @@ export interface SecretFile {
   readonly path: string;
   /** Resolves once the content survives a power cut. @throws DiskFailed after removing the file */
   write(content: string | Uint8Array): Promise<void>;
-  /** Removes the file. */
   discard(): Promise<void>;
 }
 

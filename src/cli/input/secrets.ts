@@ -72,10 +72,7 @@ async function readShort(source: AsyncIterable<Buffer>, what: string): Promise<B
   return Buffer.concat(chunks);
 }
 
-/**
- * As {@link readSecret}, for one key or token. Refuses typical copy errors with the specific
- * problem: a control plane could only report that the key is wrong.
- */
+/** As {@link readSecret}. Names typical copy errors: a control plane reports only a wrong key. */
 export async function readToken(given: string, what: string): Promise<Secret> {
   return checkToken(await readSecret(given, what), what);
 }

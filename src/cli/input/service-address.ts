@@ -4,10 +4,7 @@ import { parseServiceAddress, type ServiceAddress, withAuthorities } from '../..
 import type { Environment, Input } from './input.ts';
 import { readFileOnce, readSecretFile } from './secrets.ts';
 
-/**
- * The control plane of `--api`, CPN_API or CPN_API_URL, with the proxy of `--proxy` and the CAs of
- * `--ca-file`. Undefined if no address is given.
- */
+/** From `--api`, CPN_API or CPN_API_URL, with `--proxy` and `--ca-file`. Undefined if not given. */
 export async function readServiceAddress(input: Input): Promise<ServiceAddress | undefined> {
   const given = input.text('api') ?? input.environment.CPN_API_URL;
   if (given === undefined) return undefined;
@@ -32,12 +29,7 @@ export async function needServiceAddress(
 /** Bytes, enough for some 40 certificates. */
 const mostBytes = 64 * 1024;
 
-/**
- * Reads the CAs of `--ca-file` or CPN_CA_FILE, each in PEM. Null for `none`, undefined if neither
- * is given.
- *
- * @throws InvalidValue unless the file contains CAs
- */
+/** CAs in PEM. Null for `none`, undefined if not given. @throws InvalidValue without any CA */
 export async function readCaFile(input: Input): Promise<readonly string[] | null | undefined> {
   const path = input.text('ca-file');
   if (path === undefined) return undefined;

@@ -1,7 +1,4 @@
-/**
- * The details of an event or an audit entry as text, such as
- * `network: 1; routes: 10.1.0.0/16, 10.2.0.0/16`.
- */
+/** The details as text, such as `network: 1; routes: 10.1.0.0/16, 10.2.0.0/16`. */
 export function describeDetails(details: Readonly<Record<string, unknown>>): string {
   return Object.entries(details)
     .map(([field, value]) => `${field.replaceAll('_', ' ')}: ${describeValue(value)}`)

@@ -15,10 +15,7 @@ interface MadeByUser {
 
 const mostNamed = 20;
 
-/**
- * Lists the users and enrolment keys that a user created, with the commands that remove them. A
- * stolen credential may have created them.
- */
+/** Lists what a stolen credential may have created, with the commands that remove it. */
 export function describeMade({ users, keys }: MadeByUser, maker: 'you' | 'the owner'): string[] {
   const userNames = (users ?? []).map(({ id, email, role }) => `${printable(email)} (${id}), ${role}`);
   return [

@@ -5,7 +5,6 @@ import { makeSecretFile, type SecretFile } from '../input/secret-file.ts';
 import { note, printAll, warnReadable } from './output.ts';
 import { columnsOf } from './terminal/fit.ts';
 
-/** The target of an exported tunnel. */
 export interface Recipient {
   /** @throws WrongUsage if such files do not fit; nothing is written */
   check(files: ExportedFiles): void;

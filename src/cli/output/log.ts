@@ -74,10 +74,7 @@ function openStderr() {
   return stderr;
 }
 
-/**
- * Node makes pipes and sockets non-blocking. A stopped terminal (Ctrl-S) needs a separate file
- * description for that.
- */
+/** Node makes pipes and sockets non-blocking. A stopped terminal needs its own file description. */
 function openWithoutWaiting(): number {
   if (!process.stderr.isTTY) return 2;
   try {

@@ -3,11 +3,7 @@ import { findLosses, type ServingPeer, servesRoute } from '../../core/export/fin
 import { listNames } from '../../core/util/list-names.ts';
 import { warn } from './output.ts';
 
-/**
- * Warns about each route that loses its last connector once the peer serves only the wanted routes.
- *
- * @param wanted null for all routes of the network
- */
+/** Warns of routes without another connector. @param wanted the peer's new routes; null for all */
 export function warnOfLostRoutes(
   network: Pick<ListedNetwork<ServingPeer>, 'peers' | 'routes'>,
   peer: ServingPeer,

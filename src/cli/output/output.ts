@@ -5,7 +5,6 @@ import { cut, fitColumns, fold, type Narrowing, terminalColumns, widthOf } from 
 import { deliver } from './terminal/stdout.ts';
 import { type StepEnding, StepLine } from './terminal/step-line.ts';
 
-/** The message of a command for all networks, if none is joined. */
 export const noNetwork = 'no network is joined; join one with "cpn join"';
 
 /** Prints one JSON document to stdout for scripts. It is also safe for a terminal. */
@@ -13,12 +12,10 @@ export function printJson(document: unknown): void {
   print(toJson(document));
 }
 
-/** Formats a JSON document. */
 export function toJson(document: unknown): string {
   return escapeUnshapely(JSON.stringify(document, null, 2));
 }
 
-/** Formats a JSON document on one line, for a command that prints several. */
 export function toJsonLine(document: unknown): string {
   return escapeUnshapely(JSON.stringify(document));
 }
@@ -117,9 +114,8 @@ export function printError(error: unknown): void {
 export type Cell = string | readonly [text: string, paint: (text: string) => string];
 
 /**
- * Formats a table with two spaces between columns, and the first row as header. Sanitizes all
- * cells. With `narrowing`, fits the terminal: cells without room move to a second line, as
- * `endpoint 203.0.113.1:51820`.
+ * Sanitizes all cells. With `narrowing`, fits the terminal: cells without room move to a second
+ * line, as `endpoint 203.0.113.1:51820`.
  */
 export function table(
   header: readonly string[],
@@ -197,10 +193,7 @@ function showCell(cell: Cell, most = Number.POSITIVE_INFINITY): string {
   return typeof cell === 'string' ? text : cell[1](text);
 }
 
-/**
- * Removes characters that control a terminal, and repeated spaces, with which a foreign name could
- * imitate a separate row.
- */
+/** Also removes repeated spaces, with which a foreign name could imitate a separate row. */
 export function printableCell(text: string): string {
   return printable(text).replace(/ {2,}/g, ' ');
 }

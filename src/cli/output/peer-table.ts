@@ -10,17 +10,13 @@ import { type Cell, green, red, table, warn, yellow } from './output.ts';
 /** Observations of each peer, by its id as text. Null if the control plane collects none. */
 type HealthByPeer = ReadonlyMap<string, PeerHealth> | null;
 
-/** A column, and whether it is visible. */
 interface PeerColumn {
   readonly title: string;
   readonly isShown: boolean;
   readonly cell: (peer: NetworkPeer) => Cell;
 }
 
-/**
- * A table of a network's peers for an administrator. Shows observations of hosts, priorities,
- * suspensions and expiry only if there are any.
- */
+/** Shows observations of hosts, priorities, suspensions and expiry only if there are any. */
 export function peerTable(
   peers: readonly NetworkPeer[],
   health: HealthByPeer,
@@ -73,10 +69,7 @@ export function peerTable(
 /** On a narrow terminal, names and keys keep only their beginning. `--wide` shows them whole. */
 const narrowing = { cut: { 'public key': 12, name: 16 } };
 
-/**
- * The JSON of the peers with observations of hosts, a contract for scripts. Each of these fields is
- * null if they are not collected.
- */
+/** A contract for scripts. Observations are null if they are not collected. */
 export function peersToJson(
   peers: readonly NetworkPeer[],
   health: HealthByPeer,
@@ -126,10 +119,7 @@ function describePath(path: PathState | undefined, observed: PeerHealth | undefi
   return [...(path === undefined ? [] : [path]), ...count].join(', ') || '-';
 }
 
-/**
- * The reasons why profiles of devices no longer fit their network, as clauses, by peer id. Leaves
- * out profiles that fit.
- */
+/** Why profiles of devices no longer fit their network, as clauses, by peer id. */
 export type OutdatedProfiles = ReadonlyMap<NetworkPeer['id'], readonly string[]>;
 
 export function findOutdatedProfiles(network: Pick<Network, 'private_cidr' | 'routes' | 'peers'>): OutdatedProfiles {
@@ -137,7 +127,6 @@ export function findOutdatedProfiles(network: Pick<Network, 'private_cidr' | 'ro
   return new Map(found.filter(([, reasons]) => reasons.length > 0));
 }
 
-/** Names each device with an outdated profile, and the remedy. */
 export function warnOutdated({ id, peers }: Pick<Network, 'id' | 'peers'>, outdated: OutdatedProfiles): void {
   for (const peer of peers) {
     const reasons = outdated.get(peer.id);

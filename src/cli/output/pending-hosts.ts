@@ -11,7 +11,6 @@ const usualSeconds = 10;
 /** The maximum wait of the contract. */
 const maxSeconds = 60;
 
-/** The flag for the time in which hosts apply a removal. */
 export const pendingFlags: Flags = {
   wait: {
     kind: 'text',
@@ -21,7 +20,6 @@ export const pendingFlags: Flags = {
   },
 };
 
-/** The seconds of `--wait`. @throws WrongUsage */
 export function readPatience(input: Input): number {
   return input.number('wait', 0, maxSeconds) ?? usualSeconds;
 }

@@ -17,10 +17,7 @@ export function diagnosesToJson(diagnoses: readonly Diagnosis[]) {
   };
 }
 
-/**
- * Formats a check-up: problems and notes with their remedies, and the number of passed checks. With
- * `all`, includes passed checks.
- */
+/** Problems and notes with remedies, and the number of passed checks; `all` lists those too. */
 export function diagnosesToText(diagnoses: readonly Diagnosis[], all: boolean): string {
   const shown = diagnoses.filter(({ verdict }) => all || verdict !== 'ok');
   const count = (wanted: Diagnosis['verdict']) => diagnoses.filter(({ verdict }) => verdict === wanted).length;

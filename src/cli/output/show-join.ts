@@ -7,7 +7,6 @@ import { readDaemon } from '../context.ts';
 import type { Input } from '../input/input.ts';
 import { bold, dim, green, note, print, printJson, warn, yellow } from './output.ts';
 
-/** Shows the joined network, and whether a peer replied. */
 export function showJoin(report: JoinReport, json: boolean): void {
   const { state, handshake } = report;
   if (json) {
@@ -32,7 +31,6 @@ function warnOfEndpoint(state: Joined): void {
   warn(`this connector has no endpoint, so hosts behind NAT cannot dial it: cpn set ${link} --endpoint HOST:PORT`);
 }
 
-/** Shows a network that was joined before. */
 export function showEarlier(state: Joined, json: boolean): void {
   if (json) printJson(toJson(state, false));
   else print(`${green('already joined')} ${describeMembership(state)}`);

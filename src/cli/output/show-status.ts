@@ -106,10 +106,7 @@ function inboundToJson({ port, author, family, table, reason, command }: Inbound
   return { state: 'dropped', port, by: author, table: `${family} ${table}`, reason, remedy: command };
 }
 
-/**
- * The JSON of networks that were left while their control planes were unreachable, a contract for
- * scripts. Adds no field without any.
- */
+/** A contract for scripts. Adds no field without former networks. */
 export function formerToJson(memberships: readonly FormerMembership[]) {
   if (memberships.length === 0) return {};
   const former = memberships.map(({ interface: link, network, peer, service, leftAt }) => ({
@@ -122,11 +119,7 @@ export function formerToJson(memberships: readonly FormerMembership[]) {
   return { former };
 }
 
-/**
- * Formats the status of a network.
- *
- * @param columns of the terminal that the text must fit; null for whole rows
- */
+/** @param columns of the terminal that the text must fit; null for whole rows */
 export function statusToText(
   status: NetworkStatus,
   now: Date,

@@ -16,7 +16,6 @@ type ScreenRow = readonly [left: string, right: string];
 
 const joinExample = 'cpn join file:key --api https://cp.example.net';
 
-/** The examples at the end of {@link showHelp}. */
 export const programExamples: readonly ScreenRow[] = [
   [joinExample, 'join a network with the key in a file'],
   ['cpn status', 'peers, routes and drift'],
@@ -32,10 +31,7 @@ export async function showStart(environment: NodeJS.ProcessEnv): Promise<void> {
   note([describeBeginning(links), lists.join('\n'), help].join('\n\n'));
 }
 
-/**
- * Shows the screen of `cpn --help`: every command and group with its summary, by topic. Avoids
- * yargs, which doubles the time.
- */
+/** Shows the screen of `cpn --help` without yargs, which would double the time. */
 export function showHelp(commands: readonly Command[]): void {
   const columns = helpColumns();
   const rowOf = (name: string): ScreenRow => {
@@ -61,7 +57,6 @@ const commonFlags: readonly ScreenRow[] = [
   ['--version', 'Show the version'],
 ];
 
-/** Shows the screen of a group: its commands. */
 export function showGroup(group: string, commands: readonly Command[]): void {
   const members = commands.filter(({ name }) => name.startsWith(`${group} `));
   note(
@@ -98,7 +93,6 @@ function wrap(text: string, room: number): string[] {
   return [...lines, line];
 }
 
-/** The first line of both screens. */
 const describeProgram = () => `${bold('cpn')} joins this host to a private network over WireGuard.`;
 
 function describeBeginning(links: readonly string[] | null): string {

@@ -1,10 +1,7 @@
 import type { Flags } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
 
-/**
- * A command as data. Help, completion and manual pages derive from it, and `run` executes it. `run`
- * imports heavy modules dynamically, so that help stays fast.
- */
+/** Help, completion and manual derive from it. `run` imports late, so that help stays fast. */
 export interface Command {
   /** `join`, or `network create` for a member of a group. */
   readonly name: string;
@@ -23,7 +20,6 @@ export interface Command {
   run(input: Input): Promise<number>;
 }
 
-/** Joins the summaries of all words of an argument. */
 export function summarize({ summary }: NonNullable<Command['argument']>): string {
   if (typeof summary === 'string') return summary;
   return Object.entries(summary)
@@ -42,7 +38,6 @@ export const oneNetworkArgument = {
   summary: 'interface, or id or name of a network; default: the only one',
 } as const;
 
-/** The network of an administrator's command. */
 export const theNetwork = { usage: '<network>', summary: 'id or name of a network' } as const;
 
 /** The first words of two-word commands, with their help text. */

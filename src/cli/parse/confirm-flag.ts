@@ -1,7 +1,6 @@
 import type { Flags } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
 
-/** The flag of commands that may interrupt a network on this host. */
 export const confirmFlag: Flags = {
   'confirm-within': {
     kind: 'text',

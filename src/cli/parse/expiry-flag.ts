@@ -3,7 +3,6 @@ import { InvalidValue, WrongUsage } from '../../core/errors/index.ts';
 import type { Flags } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
 
-/** The expiry of a peer. */
 export const expiresFlag: Flags = {
   expires: {
     kind: 'text',

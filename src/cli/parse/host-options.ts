@@ -8,11 +8,10 @@ import type { Flag } from '../input/flags.ts';
 import { type Input, parseChoice } from '../input/input.ts';
 import { readSecretBytes } from '../input/secrets.ts';
 
-/** The flag of an option. */
 interface OptionFlag extends Flag {
-  /** The option in `core/map/options.ts`, or the network secret, which is kept next to them. */
+  /** The option in `core/map/options.ts`, or the network secret, which is stored next to them. */
   readonly option: keyof Options | 'networkSecret';
-  /** The word of `cpn set` for no value of one's own. */
+  /** The word of `cpn set` for the default value. */
   readonly reset?: string;
 }
 
@@ -108,16 +107,15 @@ export const optionFlags = {
   },
 } as const satisfies Readonly<Record<string, OptionFlag>>;
 
-/** The flags as a list, each with its name. */
 export const listedOptions: readonly (readonly [flag: string, OptionFlag])[] = Object.entries(optionFlags);
 
-/** The options that the flags say, with the usual ones where they say nothing. */
+/** The options of the flags, and the defaults of the others. */
 export async function readOptions(input: Input, type: PeerType): Promise<Options> {
   const allowRoutes = await readAllowedRoutes(input);
   return { ...defaultOptions, ...readGivenOptions(input), allowRoutes, probes: await readProbes(input, type) };
 }
 
-/** The options of one value that the flags say; null for a reset word of `cpn set`. */
+/** The options with a single value that the flags set; null for a reset word of `cpn set`. */
 export function readGivenOptions(input: Input, resets = false): Partial<Options> {
   const given = listedOptions.flatMap(([flag, { option, reset }]) => {
     if (option === 'networkSecret') return [];

@@ -3,7 +3,6 @@ import { InvalidValue, WrongUsage } from '../../core/errors/index.ts';
 import type { Flags } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
 
-/** The time for which connectors may use a map without confirmation by the control plane. */
 export const maxAgeFlag: Flags = {
   'max-age': {
     kind: 'text',

@@ -4,7 +4,6 @@ import type { Flags } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
 import { parseListenAddress } from '../input/listen-address.ts';
 
-/** The control plane's TLS, proxies, metrics and limits. */
 export const operationFlags: Flags = {
   'tls-cert': {
     kind: 'text',
@@ -49,7 +48,6 @@ export const operationFlags: Flags = {
   'limit-requests': { kind: 'text', value: 'N', summary: 'requests per address and minute', byDefault: '6000' },
 };
 
-/** Reads {@link operationFlags}. */
 export function readOperation(input: Input) {
   const metrics = input.text('metrics');
   return {

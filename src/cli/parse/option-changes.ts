@@ -22,7 +22,6 @@ function again([name, { option, reset: word, ...flag }]: (typeof listedOptions)[
   return [name, { ...flag, summary, byDefault: 'unchanged', ...(word !== undefined && { choices: [word] }) }];
 }
 
-/** The options that can change in a joined network. */
 export const changeFlags: Flags = {
   name: { kind: 'text', value: 'NAME', summary: 'name of this host in the network', byDefault: 'unchanged' },
   endpoint: {

@@ -29,9 +29,8 @@ export function readRouteFlags(input: Input): RouteFlags | null {
 }
 
 /**
- * The request that changes the routes of a network. A replacement of all routes expects that the
- * current ones are those shown. If it removes routes, it needs confirmation. Null if the user
- * declines.
+ * A replacement of all routes expects the current ones to be those shown, and needs confirmation if
+ * it removes any. Null if the user declines.
  */
 export async function prepareRoutes(
   service: AdminService,

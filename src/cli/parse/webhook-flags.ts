@@ -3,7 +3,6 @@ import type { Flags } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
 import { readPrivateFile, readSecret } from '../input/secrets.ts';
 
-/** The destination of the control plane's events. */
 export const webhookFlags: Flags = {
   webhook: { kind: 'text', value: 'URL', summary: 'send events here, or file:PATH of a file that holds the URL' },
   'webhook-secret-file': {

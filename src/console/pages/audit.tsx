@@ -201,7 +201,6 @@ async function readEntries(filter: string, limit: number, before?: number): Prom
   return data;
 }
 
-/** All entries of a filter, up to {@link mostExported}. */
 async function readAll(filter: string, onProgress: (count: number) => void): Promise<readonly AuditEntry[]> {
   const entries: AuditEntry[] = [];
   for (;;) {

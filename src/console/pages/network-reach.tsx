@@ -20,7 +20,6 @@ interface ReachProps {
 /** With more peers than this, a summary by type is shown first. */
 const fewPeers = 30;
 
-/** The reachability matrix with its filters. */
 export function NetworkReach({ network, reach }: ReachProps): JSX.Element {
   const [filter, setFilter] = useState<MatrixFilter>(noFilter);
   const [opened, setOpened] = useState<readonly [number, number] | null>(null);

@@ -18,7 +18,6 @@ interface RoutesProps {
   readonly health: Health | null;
 }
 
-/** The routes with their connector, their standby connectors and the reason. */
 export function NetworkRoutes({ network, health }: RoutesProps): JSX.Element {
   const { id, routes, peers } = network;
   const verdicts = useMemo(() => new Map(health?.routes.map((each) => [each.route, each])), [health]);
@@ -80,7 +79,6 @@ export function NetworkRoutes({ network, health }: RoutesProps): JSX.Element {
 
 const mostListed = 5;
 
-/** The last failovers, as a time line and in words. */
 export function NetworkFailovers({
   network: { id, peers },
   events,

@@ -65,7 +65,6 @@ interface TrafficNowProps extends Omit<TrafficProps, 'reach'> {
   readonly link: (id: number) => JSX.Element;
 }
 
-/** The reported rates since the page was loaded. */
 function TrafficNow({ network, health, link }: TrafficNowProps): JSX.Element {
   const rates = useRates(network, health);
   const busiest = useMemo(() => findBusiest(rates, mostHosts), [rates]);

@@ -140,8 +140,7 @@ function DeleteNetwork({ network, onClose }: NetworkDialogProps): JSX.Element {
     announce(`The network ${network.name} is deleted.`);
     if (!isShown()) return;
     onClose();
-    // The network's events are deleted with it. Its overview then shows which hosts have taken
-    // their tunnel down.
+    // Events are deleted too; the overview shows which hosts have taken their tunnel down.
     go({ page: 'network', network: network.id });
   };
   return (

@@ -156,10 +156,7 @@ function PhoneResult({ phone }: { readonly phone: Phone }): JSX.Element {
   );
 }
 
-/**
- * A text as a QR code, dark on white in every theme and never scaled down, because cameras need
- * that. The text must fit.
- */
+/** Dark on white in every theme and never scaled down, as cameras need it. The text must fit. */
 function QrCode({ label, text }: { readonly label: string; readonly text: string }): JSX.Element {
   const { data, size } = encode(text, { border: codeBorder });
   const path = data.flatMap((row, y) => row.map((isDark, x) => (isDark ? `M${x} ${y}h1v1h-1z` : ''))).join('');

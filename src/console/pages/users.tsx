@@ -125,7 +125,6 @@ const proofOf = (own: string) => (own === '' ? {} : { current_password: own });
 
 const keepsKeysLabel = 'Keep the enrolment keys that this user made';
 
-/** Lists the keys that were revoked with the right to create keys. */
 function describeRevoked(keys: UserRemoval['keys_revoked'] = []): string {
   return keys.length === 0 ? '' : ` Revoked enrolment keys: ${keys.map(({ name }) => name).join(', ')}.`;
 }

@@ -11,10 +11,7 @@ interface DeletionProps {
   readonly onDeleted: () => void;
 }
 
-/**
- * The hosts of a deleted network whose tunnels may still be up, until all are down. Shows nothing
- * for an existing network.
- */
+/** Hosts of a deleted network whose tunnels may be up. Shows nothing for an existing network. */
 export function Deletion({ id, onDeleted }: DeletionProps): JSX.Element | null {
   const [status, setStatus] = useState<RemovalStatus | null>(null);
   useEffect(() => {

@@ -16,7 +16,6 @@ interface NetworkFrameProps {
   readonly children: (network: Network) => ComponentChildren;
 }
 
-/** The frame of a network's pages: its name, the tabs, and connection problems. */
 export function NetworkFrame({ id, title, children }: NetworkFrameProps): JSX.Element {
   const { data, problem } = useLive(networkSource(id));
   const [deleted, setDeleted] = useState<number | null>(null);

@@ -5,10 +5,7 @@ import { printable } from '../../core/errors/printable.ts';
 /** True until the first page was shown. Only later pages take the focus. */
 let isFirst = true;
 
-/**
- * The heading of a page, and the title of the document. It takes the focus when the page opens, so
- * that a screen reader reads it.
- */
+/** Also sets the document's title. Takes the focus on opening: a screen reader reads it. */
 export function PageTitle({ children }: { readonly children: string }): JSX.Element {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {

@@ -12,7 +12,6 @@ interface LossesProps {
   readonly leaving: readonly Peer[];
 }
 
-/** Warns of the consequences of removing peers. */
 export function Losses({ network, leaving }: LossesProps): JSX.Element {
   return (
     <>

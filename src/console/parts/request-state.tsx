@@ -15,7 +15,6 @@ export function Loading({ what = 'Loading' }: { readonly what?: string }): JSX.E
   );
 }
 
-/** The placeholder of a value that is loading. */
 export const Pending = () => <span class="waiting">…</span>;
 
 /** A problem, which a screen reader reads immediately. */

@@ -20,7 +20,6 @@ interface SummaryProps {
 const mostTroubles = 6;
 const mostEvents = 5;
 
-/** The problems of a network, its peers by state, and the last events. */
 export function Summary({ network, health, events }: SummaryProps): JSX.Element {
   const { counts, routes, troubles } = useMemo(() => summarizeNetwork(network, health), [network, health]);
   const last = useMemo(() => findLastEvents(events ?? [], mostEvents), [events]);

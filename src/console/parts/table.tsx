@@ -13,7 +13,6 @@ export interface Column<Row> {
   readonly width?: number;
 }
 
-/** The order of the rows, and the handler of a click on a title. */
 export interface Sorting {
   readonly by: string;
   readonly isDescending: boolean;

@@ -17,7 +17,6 @@ interface WhyProps {
   readonly onClose: () => void;
 }
 
-/** Explains why a peer reaches another or does not, with commands that help. */
 export function Why({ network, reach, from, to, onClose }: WhyProps): JSX.Element {
   const isSelf = from.id === to.id;
   const explanation = isSelf ? null : explainPath(network, reach, from, to);
@@ -62,7 +61,6 @@ export function Facts({ facts }: { readonly facts: readonly Fact[] }): JSX.Eleme
   );
 }
 
-/** The commands that help, each with its host. */
 export function Remedies({ remedies }: { readonly remedies: readonly Remedy[] }): JSX.Element | null {
   if (remedies.length === 0) return null;
   return (

@@ -5,20 +5,14 @@ import { version } from '../../../core/util/version.ts';
 import { setNetworkMetrics } from './network-metrics.ts';
 import { setPeerMetrics } from './peer-metrics.ts';
 
-/** The metrics of a daemon. */
 export interface DaemonMetrics {
   readonly meter: Meter;
-  /**
-   * Formats all metrics for Prometheus. The file for node_exporter has no process metrics, because
-   * node_exporter has its own under the same names.
-   */
+  /** A file has no process metrics: node_exporter has its own under the same names. */
   format(networks: readonly NetworkStatus[], to: 'scrape' | 'file'): Promise<string>;
 }
 
-/** The media type of the result of {@link DaemonMetrics.format}. */
 export const contentType = Registry.PROMETHEUS_CONTENT_TYPE;
 
-/** Creates the metrics of one daemon, with all counters at 0. */
 export function createMetrics(): DaemonMetrics {
   const counts = new Registry();
   return {
@@ -39,10 +33,7 @@ export function createMetrics(): DaemonMetrics {
   };
 }
 
-/**
- * Sets the process metrics under their usual names. prom-client's own keep a 10 ms timer running,
- * which drains a laptop's battery. Some have names that promtool rejects.
- */
+/** prom-client's own run a 10 ms timer, which drains batteries, and some fail promtool. */
 function setProcessMetrics(registry: Registry): void {
   const registers = [registry];
   const { user, system } = process.cpuUsage();
@@ -57,7 +48,6 @@ function setProcessMetrics(registry: Registry): void {
 /** Seconds since the epoch. Read once, because the clock may be set later. */
 const startedAt = Date.now() / 1000 - process.uptime();
 
-/** Counts the daemon's activity since its start. */
 function countIn(registry: Registry): Meter {
   const registers = [registry];
   const counter = <Label extends string>(name: string, help: string, ...labels: Label[]) =>

@@ -2,10 +2,7 @@ import { Gauge, type Registry } from 'prom-client';
 import type { NetworkStatus } from '../../../app/problems/network-status.ts';
 import { printable } from '../../../core/errors/index.ts';
 
-/**
- * The maximum number of peers, and of routes, with separate metrics per network: each costs the
- * metrics store memory.
- */
+/** The maximum of peers, and of routes, with own metrics: each costs the metrics store memory. */
 export const maxReported = 500;
 
 const longestName = 64;
@@ -29,7 +26,6 @@ const networkStates = ['up', 'degraded', 'down'] as const satisfies readonly Net
 const refusals = ['token', 'forbidden', 'gone'] as const satisfies readonly NetworkStatus['sync']['refused'][];
 const syncModes = ['push', 'poll', 'local'] as const satisfies readonly NetworkStatus['sync']['mode'][];
 
-/** Sets the metrics of each network as a whole. */
 export function setNetworkMetrics(registry: Registry, networks: readonly NetworkStatus[]): void {
   const gauge = <Label extends string>(name: string, help: string, ...labels: Label[]) =>
     new Gauge({ name, help, labelNames: ['interface', ...labels], registers: [registry] });

@@ -6,7 +6,6 @@ import type { ListenAddress } from '../../input/listen-address.ts';
 import { contentType, type DaemonMetrics } from './metrics.ts';
 import { type MetricsServer, serveMetrics } from './serve.ts';
 
-/** The outputs of a daemon's metrics. */
 export interface Outlets {
   readonly listen: ListenAddress | null;
   readonly file: TextFile | null;
@@ -91,12 +90,7 @@ function aborted(signal: AbortSignal): Promise<void> {
 /** Seconds for which a snapshot is reused, so that frequent scrapes start no more processes. */
 const snapshotSeconds = 2;
 
-/**
- * Shares one snapshot between concurrent callers.
- *
- * @param observe takes a snapshot
- * @param monotonic seconds of a monotonic clock
- */
+/** Shares one snapshot between concurrent callers. @param monotonic seconds */
 export function coalesceSnapshots(observe: () => Promise<NetworkStatus[]>, monotonic: () => number): typeof observe {
   let shared: Promise<NetworkStatus[]> | null = null;
   let until = 0;

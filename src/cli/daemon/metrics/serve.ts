@@ -15,7 +15,6 @@ export interface MetricsServer {
   close(): Promise<void>;
 }
 
-/** The served page: its media type, and its current text. */
 interface ServedPage {
   readonly contentType: string;
   format(): Promise<string>;
@@ -49,8 +48,7 @@ async function answer(
   const say = (status: number, text: string, type = 'text/plain; charset=utf-8') => {
     response.writeHead(status, { 'content-type': type, 'x-content-type-options': 'nosniff' }).end(text);
   };
-  // Rejects foreign names: a web page on this host could resolve its own name to this address (DNS
-  // rebinding).
+  // A web page could resolve its own name to this loopback address (DNS rebinding).
   if (isLoopback(at.host) && !isOwnName(request.headers.host))
     return say(403, 'request the address itself, or localhost\n');
   if (request.url?.split('?')[0] !== '/metrics') return say(404, 'metrics are at /metrics\n');

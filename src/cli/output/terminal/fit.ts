@@ -1,17 +1,11 @@
 import { stripVTControlCharacters } from 'node:util';
 
-/**
- * The columns of the terminal on stdout. Null for a pipe or a file, which receive whole rows, as in
- * docker, kubectl and systemctl.
- */
+/** Null for a pipe or a file, which gets whole rows, as in docker, kubectl and systemctl. */
 export function terminalColumns(): number | null {
   return process.stdout.isTTY && process.stdout.columns > 0 ? process.stdout.columns : null;
 }
 
-/**
- * The columns of a terminal's stream. A serial console and `docker exec -it` may report none, and
- * then 80 is the default.
- */
+/** A serial console and `docker exec -it` may report no columns: then 80. */
 export const columnsOf = ({ columns }: { readonly columns: number }): number => (columns > 0 ? columns : 80);
 
 /** Characters of names that are two columns wide on a terminal (UAX #11). */
@@ -81,10 +75,7 @@ export interface Fitted {
 
 const gap = 2;
 
-/**
- * Fits columns of these widths to a terminal. First truncates columns, then hides some, and then
- * moves the last ones to a second line.
- */
+/** First truncates columns, then hides some, and then moves the last ones to a second line. */
 export function fitColumns(
   header: readonly string[],
   widths: readonly number[],

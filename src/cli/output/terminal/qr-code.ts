@@ -8,11 +8,7 @@ const mostBytes = 2953;
 /** Light modules around a code, which a camera needs to find it. */
 const border = 2;
 
-/**
- * Draws a text as a QR code of half blocks, dark on light, for this number of columns.
- *
- * @throws WrongUsage if it does not fit
- */
+/** Draws half blocks, dark on light. @throws WrongUsage if the code does not fit the columns */
 export function drawCode(text: string, columns: number): string {
   const bytes = Buffer.byteLength(text);
   if (bytes > mostBytes) {

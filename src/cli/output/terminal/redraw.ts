@@ -5,10 +5,7 @@ const pause = 2_000;
 /** The rows of a terminal that does not report its size. */
 const usualRows = 24;
 
-/**
- * Draws the result of `draw` repeatedly until SIGINT, SIGTERM or a closed stdout. Redraws in place
- * on a terminal, and separates the texts by an empty line elsewhere.
- */
+/** Draws until SIGINT, SIGTERM or a closed stdout; in place on a terminal, else consecutively. */
 export async function redraw(draw: () => Promise<string>): Promise<void> {
   await untilInterrupted(async (ended) => {
     for (let first = true; !ended.aborted; first = false) {
@@ -22,10 +19,7 @@ export async function redraw(draw: () => Promise<string>): Promise<void> {
   });
 }
 
-/**
- * Formats the text as one write that replaces a terminal's rows line by line, without flicker. The
- * terminal cuts long lines, because wrapping is off during the frame, and on again after it.
- */
+/** One write replaces the rows without flicker. With wrapping off, the terminal cuts long lines. */
 export function frame(text: string, rows: number): string {
   const lines = text.split('\n');
   // The cursor is below the text, for output after the last frame.

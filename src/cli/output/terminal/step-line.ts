@@ -22,9 +22,8 @@ const marks: Readonly<Record<StepEnding, string>> = { done: '✓', failed: '✗'
 const pause = 1_000;
 
 /**
- * The current step, as the last line on a terminal. Redrawn each second, and with a mark at its
- * end. The cursor is below it, so that an interrupted program leaves a clean prompt. Elsewhere a
- * step is one line, printed at its start.
+ * The last line on a terminal, redrawn each second. The cursor is below it, so that an interrupted
+ * program leaves a clean prompt. Elsewhere a step is one line, printed at its start.
  */
 export class StepLine {
   readonly #screen: Screen;
@@ -52,7 +51,6 @@ export class StepLine {
     this.#screen.write(this.#draw());
   }
 
-  /** Marks the current step, if any. */
   end(ending: StepEnding): void {
     if (this.#running === null) return;
     const { step, timer } = this.#running;

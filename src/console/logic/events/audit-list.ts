@@ -8,7 +8,6 @@ export interface AuditList {
   readonly isComplete: boolean;
 }
 
-/** Reads the newest entries, or the entries before an id, up to a limit. */
 type ReadEntries = (limit: number, before?: number) => Promise<readonly AuditEntry[]>;
 
 /** Entries per request that fills the page. */
@@ -24,17 +23,13 @@ export async function readNewer({ entries }: AuditList, read: ReadEntries): Prom
   return few.some(({ id }) => id === known.id) ? few : read(pageSize);
 }
 
-/**
- * Adds entries from {@link readNewer}. The list starts again if entries in between are missing, or
- * after a restore of the database.
- */
+/** The list starts again if entries in between are missing, or after a restore of the database. */
 export function addNewer(list: AuditList, came: readonly AuditEntry[]): AuditList {
   const at = came.findIndex(({ id }) => id === list.entries[0]?.id);
   if (at === -1) return { entries: came, isComplete: came.length < pageSize };
   return at === 0 ? list : { ...list, entries: [...came.slice(0, at), ...list.entries] };
 }
 
-/** Reads the entries before the last of the list. */
 export const readOlder = ({ entries }: AuditList, read: ReadEntries): Promise<readonly AuditEntry[]> =>
   read(pageSize, entries.at(-1)?.id);
 

@@ -3,7 +3,6 @@ import { printableLines } from '../../../core/errors/printable.ts';
 import type { Query } from '../page/route.ts';
 import { describeDetails, type NetworkNames } from './describe-audit.ts';
 
-/** The filter of the audit page: words, a group of actions, and a period in hours. */
 export interface AuditView {
   readonly search: string;
   readonly action: string;
@@ -44,7 +43,6 @@ export function readAuditView({ q = '', action = '', hours = '' }: Query): Audit
 
 export const writeAuditView = ({ search, action, hours }: AuditView): Query => ({ q: search, action, hours });
 
-/** The API's filter for a view. */
 export function toAuditQuery({ search, action, hours }: AuditView, now: number): string {
   const query = new URLSearchParams();
   if (search.trim() !== '') query.set('search', search.trim());

@@ -1,7 +1,6 @@
 import type { AuditEntry } from '../../../contract/audit.ts';
 import { formatExact } from '../text/format.ts';
 
-/** The text for a kind of actor or target. */
 const wordOf = (kind: string) => (kind === 'enrollment_key' ? 'enrolment key' : kind.replaceAll('_', ' '));
 
 /** The actor, such as `user me@example.net`. */
@@ -15,7 +14,6 @@ export function describeTarget({ target: { kind, id, name } }: Pick<AuditEntry, 
   return [wordOf(kind), name, id === null ? null : `(${id})`].filter(Boolean).join(' ');
 }
 
-/** The names of networks by id. */
 export type NetworkNames = ReadonlyMap<number, string>;
 
 /** The names of networks, including deleted ones. */

@@ -2,10 +2,7 @@ import type { Event } from '../../../contract/event.ts';
 import type { Peer } from '../../../contract/peer.ts';
 import { nameOf } from '../../../core/events/describe-event.ts';
 
-/**
- * A period in which one connector served a route, or none did. `start` and `end` are fractions of
- * the time line, from 0 to 1.
- */
+/** `start` and `end` are fractions of the time line, from 0 to 1. */
 export interface Segment {
   readonly start: number;
   readonly end: number;
@@ -32,7 +29,6 @@ const shortestMs = 60_000;
 /** Keeps a segment that begins now visible. */
 const latest = 0.94;
 
-/** The events about the connector of a route. */
 export function findFailovers(events: readonly Event[]): readonly Event[] {
   return events.filter(({ type }) => types.includes(type));
 }

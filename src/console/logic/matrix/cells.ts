@@ -11,7 +11,6 @@ export const cellShapes: Readonly<Record<CellState, string>> = {
   unknown: 'M6.5 6.5H9.5V9.5H6.5Z',
 };
 
-/** A cell in words. */
 export function nameCell(from: string, to: string, state: string): string {
   return `${from} to ${to}: ${state}`;
 }

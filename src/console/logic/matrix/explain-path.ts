@@ -6,14 +6,12 @@ import { describeDevice, isDevice } from '../peers/device.ts';
 import { formatExact, formatSeconds, toSentence } from '../text/format.ts';
 import { type CellState, type Reach, stateOf } from './reach.ts';
 
-/** A command and its host. */
 export interface Remedy {
   readonly at: string;
   readonly command: string;
   readonly purpose: string;
 }
 
-/** Why a peer reaches another, or does not. */
 export interface PathExplanation {
   readonly state: CellState;
   readonly summary: string;
@@ -21,7 +19,6 @@ export interface PathExplanation {
   readonly remedies: readonly Remedy[];
 }
 
-/** Explains a cell of the matrix from the reports of all hosts. */
 export function explainPath(network: Pick<Network, 'peers'>, reach: Reach, from: Peer, to: Peer): PathExplanation {
   const state = stateOf(reach, from.id, to.id);
   const path = reach.pathOf(from.id, to.id);
@@ -78,7 +75,6 @@ function summarize(state: CellState, from: string, to: string, relay: string | n
   }
 }
 
-/** The hosts that report whether a peer answers, by name. */
 function listWitnesses({ peers }: Pick<Network, 'peers'>, reach: Reach, to: Peer): string | null {
   const names = (...states: readonly CellState[]) =>
     peers.filter(({ id }) => id !== to.id && states.includes(stateOf(reach, id, to.id))).map(({ name }) => name);

@@ -2,7 +2,6 @@ import type { Peer, PeerType } from '../../../contract/peer.ts';
 import { searchPeers } from '../peers/peer-text.ts';
 import { type CellState, type Reach, stateOf } from './reach.ts';
 
-/** Selects rows and columns of the matrix. */
 export interface MatrixFilter {
   /** Words to find in the peer of a row or of a column. */
   readonly from: string;
@@ -17,7 +16,6 @@ export const noFilter: MatrixFilter = { from: '', to: '', state: null, group: nu
 export const isFiltered = ({ from, to, state, group }: MatrixFilter) =>
   from.trim() !== '' || to.trim() !== '' || state !== null || group !== null;
 
-/** The rows and columns that pass a filter. */
 export function filterMatrix(
   reach: Reach,
   { from, to, state, group }: MatrixFilter,

@@ -11,7 +11,6 @@ export const groupOrder: readonly PeerType[] = ['connector', 'origin', 'admin_de
 
 export type Counts = Readonly<Record<CellState, number>>;
 
-/** The reports of a network's hosts about each other. */
 export interface Reach {
   /** Peers that report paths, and peers with a reported path to them, each by type and name. */
   readonly rows: readonly Peer[];
@@ -87,7 +86,6 @@ function compare(one: Peer, other: Peer): number {
   return rank(one) - rank(other) || collator.compare(one.name, other.name) || one.id - other.id;
 }
 
-/** Adds the pairs without a report to the counts of each group. */
 function countUnknown(
   rows: readonly Peer[],
   columns: readonly Peer[],
@@ -110,14 +108,12 @@ function countUnknown(
   );
 }
 
-/** The sum of the counts of all groups. */
 export function sumCounts(groups: ReadonlyMap<string, Counts>): Counts {
   const sum = { direct: 0, relayed: 0, stale: 0, down: 0, never: 0, unknown: 0 };
   for (const counts of groups.values()) for (const state of cellStates) sum[state] += counts[state];
   return sum;
 }
 
-/** How two peers reach each other. */
 export interface PeerPair {
   readonly other: Peer;
   readonly from: PeerPath | undefined;

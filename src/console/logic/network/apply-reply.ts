@@ -1,16 +1,14 @@
 import type { Event } from '../../../contract/event.ts';
 import type { Network, NetworkDelta, NetworkReading } from '../../../contract/network.ts';
 
-/** The parts of a reply that readNetwork needs in addition to the body. */
 interface Reply {
   readonly status: number;
   readonly headers: Pick<Headers, 'has'>;
 }
 
 /**
- * Returns the network after a reply with all of it or with its changes. Changes have a `base`,
- * because a proxy may turn a 226 into a 200. Null if the whole network must be read: the changes
- * are for another revision, or the reply may be partial.
+ * Changes have a `base`, because a proxy may turn a 226 into a 200. Null if the whole network must
+ * be read: the changes are for another revision, or the reply may be partial.
  */
 export function readNetwork(
   { status, headers }: Reply,
@@ -34,7 +32,6 @@ function isPartial({ peers }: Network, removed: readonly number[] | undefined, b
   return !before.peers.every(({ id }) => stated.has(id));
 }
 
-/** Applies the changes of a reply to a network. */
 function applyDelta(
   before: Network,
   { base: _, removed, peers: changed, messages: __, ...summary }: Omit<NetworkDelta, 'base'> & { base?: string },
@@ -49,7 +46,6 @@ function applyDelta(
 /** The maximum on a page. The control plane keeps more. */
 export const mostEvents = 1000;
 
-/** Adds later events to the events of a page. */
 export function mergeEvents(before: readonly Event[], came: readonly Event[]): readonly Event[] {
   const [first] = came;
   if (first === undefined) return before;

@@ -43,7 +43,6 @@ function isSame(last: Sample | undefined, next: Sample): boolean {
   return next.reportedAt !== null || (last.received === next.received && last.sent === next.sent);
 }
 
-/** The hosts with the most traffic now. */
 export function findBusiest(rates: RateSamples, most: number): readonly (readonly [number, readonly Sample[]])[] {
   const now = (samples: readonly Sample[]) => (samples.at(-1)?.received ?? 0) + (samples.at(-1)?.sent ?? 0);
   return [...rates].toSorted(([, one], [, other]) => now(other) - now(one)).slice(0, most);
@@ -87,6 +86,5 @@ export function layOutRates(rates: readonly number[], most: number, width: numbe
 
 export const highestOf = (...lists: readonly (readonly number[])[]) => Math.max(1, ...lists.flat());
 
-/** True if there is any traffic to show. */
 export const hasTraffic = (...lists: readonly (readonly number[])[]) =>
   lists.some((rates) => rates.some((rate) => rate > 0));

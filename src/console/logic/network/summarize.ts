@@ -4,14 +4,12 @@ import type { Network } from '../../../contract/network.ts';
 import type { Peer } from '../../../contract/peer.ts';
 import { findConnectors } from '../peers/connectors.ts';
 
-/** A failure or an outage. */
 export type Trouble =
   | { readonly kind: 'dead-route' | 'unknown-route'; readonly route: string; readonly why: string }
   | { readonly kind: 'offline' | 'failing'; readonly peer: Peer; readonly why: string }
   | { readonly kind: 'silent-connector'; readonly peer: Peer; readonly routes: readonly string[] }
   | { readonly kind: 'no-standby'; readonly route: string; readonly connector: Peer };
 
-/** The facts of a network that an administrator needs first. */
 export interface Summary {
   readonly counts: Readonly<Record<PeerState, number>>;
   readonly routes: Readonly<Record<'up' | 'dead' | 'unknown', number>>;

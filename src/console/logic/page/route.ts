@@ -1,4 +1,3 @@
-/** A page of the console with its network. */
 export type ConsoleRoute =
   | { readonly page: 'networks' | 'audit' | 'users' | 'account' | 'unknown' }
   | { readonly page: NetworkPage; readonly network: number }
@@ -9,7 +8,6 @@ export type NetworkPage = 'network' | 'peers' | 'events' | 'add-host' | 'keys';
 /** The view of a page: names and non-default values. */
 export type Query = Readonly<Record<string, string>>;
 
-/** Parses the part of the URL after `#`. */
 export function parseRoute(hash: string): ConsoleRoute {
   const [path = ''] = hash.split('?');
   const [first = '', id = '', page = '', ...rest] = path.replace(/^#?\/?/, '').split('/');
@@ -29,13 +27,11 @@ export function parseRoute(hash: string): ConsoleRoute {
 
 const isId = (text = '') => /^[1-9]\d{0,14}$/.test(text);
 
-/** Parses the part after `?` within the part of the URL after `#`. */
 export function readQuery(hash: string): Query {
   const at = hash.indexOf('?');
   return at === -1 ? {} : Object.fromEntries(new URLSearchParams(hash.slice(at)));
 }
 
-/** The link to a page with a view. */
 export function linkTo(route: ConsoleRoute, query: Query = {}): string {
   const asked = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== '')).toString();
   return `${linkToPage(route)}${asked === '' ? '' : `?${asked}`}`;

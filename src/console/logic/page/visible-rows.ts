@@ -1,4 +1,3 @@
-/** The part of a long table that is on the screen, with a few rows around it. */
 export interface VisibleRows {
   readonly first: number;
   /** The row after the last one. */

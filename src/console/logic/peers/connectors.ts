@@ -18,10 +18,7 @@ export function findRelays(peers: readonly Peer[], range: string): Peer[] {
 /** What a phone dials: a connector, all peers with an endpoint, or a connector that is gone. */
 export type Dialled = Peer | 'all' | 'gone';
 
-/**
- * Resolves the user's choice: a connector's id, `all`, or null for the first connector. A connector
- * is gone if another admin removed it meanwhile, or if phones can no longer dial it.
- */
+/** Null chooses the first. A connector is gone if removed, or if phones can no longer dial it. */
 export function findDialled(chosen: string | null, connectors: readonly Peer[]): Dialled {
   const [first] = connectors;
   if (chosen === 'all') return 'all';
@@ -30,9 +27,8 @@ export function findDialled(chosen: string | null, connectors: readonly Peer[]):
 }
 
 /**
- * The fields that set a connector's routes, null for all; none if nothing changes. They include the
- * routes that the user saw, so that the control plane refuses the change if another admin changed
- * them meanwhile.
+ * Null for all routes; no fields if nothing changes. Includes the routes that the user saw: the
+ * control plane refuses the change if another admin changed them meanwhile.
  */
 export function changeRoutes(
   { routes, withdrawn = [] }: Peer,

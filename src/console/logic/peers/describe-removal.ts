@@ -2,13 +2,11 @@ import type { RemovalStatus } from '../../../contract/removal.ts';
 
 const mostNames = 10;
 
-/** The consequences of deleting a network. */
 export function describeLoss(peers: number): string {
   if (peers === 0) return 'It has no peers.';
   return peers === 1 ? 'Its peer loses the network.' : `All ${peers} peers lose the network and each other.`;
 }
 
-/** Lists the hosts that have not applied the last removal. */
 export function describePending({ revision, pending }: RemovalStatus): string {
   return `Hosts that have not applied the last removal (revision ${revision}), and may still reach the peer: ${list(pending)}.`;
 }

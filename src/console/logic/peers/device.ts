@@ -70,7 +70,6 @@ function summarize(
   return `${name} is not connected at the moment. The device is off, asleep, or sends nothing.`;
 }
 
-/** The latest handshake that a host reports, or null. */
 function findLastHandshake(reach: Reach, { id }: Peer): LastHandshake | null {
   let last: LastHandshake | null = null;
   for (const host of reach.byId.values()) {

@@ -9,7 +9,6 @@ export interface JoinFields {
   readonly endpoint?: string;
 }
 
-/** The command that enrols one kind of host. */
 export interface JoinCommand {
   readonly id: 'debian' | 'container' | 'cloud-init';
   readonly title: string;

@@ -25,7 +25,6 @@ export interface PathSummary {
 const sortNames = ['name', 'state', 'last_seen', 'type', 'address', 'path', 'version'] as const;
 export type SortName = (typeof sortNames)[number];
 
-/** The filter and order of the list. */
 export interface PeerListView {
   readonly search: string;
   readonly state: ListedState | '';
@@ -72,7 +71,6 @@ function readState({ suspended_at, expires_at }: Peer, health: PeerHealth | unde
 
 const order: readonly PathState[] = ['direct', 'relayed', 'stale', 'never', 'down'];
 
-/** Counts the reported paths to each peer. */
 export function summarizePaths(health: Iterable<PeerHealth>): ReadonlyMap<number, PathSummary> {
   const counts = new Map<number, Map<PathState, number>>();
   for (const { state, paths } of health) {
@@ -94,7 +92,6 @@ export function summarizePaths(health: Iterable<PeerHealth>): ReadonlyMap<number
   );
 }
 
-/** The rows that match a view, in its order. */
 export function viewPeers(rows: readonly PeerRow[], view: PeerListView): readonly PeerRow[] {
   const found = new Set(
     searchPeers(

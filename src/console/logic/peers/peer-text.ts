@@ -13,7 +13,6 @@ function toNamed({ id, name, dns_label }: NamedPeer) {
   return { id, name, ...(dns_label !== undefined && { label: dns_label }) };
 }
 
-/** The texts for peer types. */
 export const peerTypes: Readonly<Record<PeerType, string>> = {
   origin: 'server',
   connector: 'connector',

@@ -18,10 +18,7 @@ export function renderPhoneConfig(network: Network, self: Peer, privateKey: stri
   return renderProfile({ privateKey, address, range: network.private_cidr, profile });
 }
 
-/**
- * A text as long as the one of a newly enrolled phone. @throws Error if a value does not fit in a
- * wg-quick file
- */
+/** A text of a new phone's length. @throws Error if a value does not fit in a wg-quick file */
 export function draftPhoneConfig(network: Network, connector: Peer | null): string {
   const key = `${'A'.repeat(43)}=`;
   const self: Peer = {
@@ -45,9 +42,8 @@ export function renderKeyAlone({ address }: Pick<Peer, 'address'>, privateKey: s
 }
 
 /**
- * The wg-quick text of a phone that dials all peers with an endpoint, and reaches the others and
- * the routes through connectors. The default route is left out: the phone keeps its own internet
- * access.
+ * Dials all peers with an endpoint, and reaches the others and the routes through connectors.
+ * Leaves out the default route: the phone keeps its own internet access.
  */
 function renderAll(network: Network, self: Peer, privateKey: string): string {
   const dialled = network.peers.filter(({ id, endpoint }) => id !== self.id && endpoint !== null);
@@ -82,10 +78,7 @@ const longestName = 15;
 /** Windows reserves these device names in every folder. */
 const device = /^(con|prn|aux|nul|(com|lpt)[0-9])$/;
 
-/**
- * The file name of a peer: its label, which is unique in the network. A label that must be changed
- * ends with the peer's id.
- */
+/** The label is unique in the network. A label that must be changed ends with the peer's id. */
 export function nameFile({ id, name, dns_label }: Pick<Peer, 'id' | 'name' | 'dns_label'>): string {
   const label = dns_label ?? toPlain(name);
   if (label !== '' && label.length <= longestName && !device.test(label)) return `${label}.conf`;
@@ -110,7 +103,6 @@ export function findModulePixels(modules: number): number {
   return modules <= 73 ? 5 : 4;
 }
 
-/** True if a text fits in a code that a camera reads. */
 export function fitsCode(text: string): boolean {
   try {
     return encode(text, { border: 0 }).size <= mostModules;

@@ -7,10 +7,7 @@ export function formatExact(instant: string, locale?: string, timeZone?: string)
 
 const [minute, hour, day] = [60, 3600, 86_400];
 
-/**
- * The time since an instant, or until a later one. `now` is in milliseconds. A clock that is ahead
- * by some seconds does not produce a future time.
- */
+/** `now` is in milliseconds. A clock that is ahead by some seconds produces no future time. */
 export function formatAgo(instant: string, now: number): string {
   const seconds = Math.round((now - Date.parse(instant)) / 1000);
   const distance = Math.abs(seconds);

@@ -25,10 +25,7 @@ interface MatrixView {
   readonly columns: VisibleRows;
 }
 
-/**
- * The reachability matrix: a row per reporting peer, and a column per reported peer. It is a
- * keyboard grid with one active cell. Only the cells on the screen are rendered.
- */
+/** Rows report, columns are reported. A keyboard grid that renders only the visible cells. */
 export function Matrix({ network, reach, rows, columns, onOpen }: MatrixProps): JSX.Element {
   const place = useRef<HTMLDivElement>(null);
   const cells = useRef<HTMLDivElement>(null);
@@ -223,7 +220,6 @@ function Row({ id, reach, from, columns, row, rowIndex, firstColumn, active, siz
 
 const selfShape = 'M0 0L16 16';
 
-/** Lines between the peer types. */
 function Separators({ rows, columns, size }: Pick<MatrixProps, 'rows' | 'columns'> & Pick<RowProps, 'size'>) {
   const [width, height] = [columns.length * size, rows.length * size];
   const breaks = (peers: readonly Peer[]) =>

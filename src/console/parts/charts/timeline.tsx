@@ -4,7 +4,6 @@ import { Time } from '../time.tsx';
 
 const [laneHeight, barHeight] = [46, 22];
 
-/** The connector of each route over time, with a lane per route. */
 export function Timeline({ line }: { readonly line: TimeLine }): JSX.Element {
   const height = line.lanes.length * laneHeight;
   return (

@@ -5,7 +5,6 @@ import { formatRate } from '../../logic/text/format.ts';
 
 const [width, height] = [480, 96];
 
-/** The traffic of the last 24 hours as two lines, and in words. */
 export function TrafficChart({ received, sent }: TrafficSeries): JSX.Element {
   const most = highestOf(received, sent);
   const lines = [

@@ -18,7 +18,6 @@ interface BulkActionsProps {
   readonly onClear: () => void;
 }
 
-/** The actions for the selected peers. */
 export function BulkActions({ peers, onOpen, onClear }: BulkActionsProps): JSX.Element {
   const hasListed = peers.some(({ suspended_at }) => suspended_at === undefined);
   const hasSuspended = peers.some(({ suspended_at }) => suspended_at !== undefined);

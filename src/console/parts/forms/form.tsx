@@ -89,7 +89,6 @@ const usualChars: Readonly<Record<NonNullable<FieldProps['type']>, number | unde
   ...{ text: 28, email: 32, password: 28, number: 6, search: undefined },
 };
 
-/** An input with its label, its hint and its problems. */
 export function Field(props: FieldProps): JSX.Element {
   const { label, name, value, onChange, hint, type = 'text', isMultiline = false, isRequired = false } = props;
   const id = useId();

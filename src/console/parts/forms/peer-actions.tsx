@@ -11,7 +11,6 @@ import { Time } from '../time.tsx';
 import { Confirm, Dialog } from './dialog.tsx';
 import { Check, Field, Form, useIsShown } from './form.tsx';
 
-/** The action that the user has opened for a peer. */
 export interface OpenedPeer {
   readonly action: 'change' | 'suspend' | 'remove';
   readonly peer: Peer;
@@ -22,7 +21,6 @@ interface PeerActionsProps {
   readonly onOpen: (opened: OpenedPeer) => void;
 }
 
-/** The buttons of a peer. */
 export function PeerActions({ peer, onOpen }: PeerActionsProps): JSX.Element {
   const button = (action: OpenedPeer['action'], text: string) => (
     <button type="button" class={action === 'remove' ? 'danger' : ''} onClick={() => onOpen({ action, peer })}>
@@ -46,7 +44,6 @@ interface PeerDialogProps extends OpenedPeer {
   readonly onDone: () => unknown;
 }
 
-/** The dialog of an action. */
 export function PeerDialog({ network, peer, action, onClose, onDone }: PeerDialogProps): JSX.Element {
   const isShown = useIsShown();
   // The button stays busy until the page shows the change.
