@@ -48,32 +48,21 @@ type Result<Of> =
   | (Of extends { readonly reply: (...reply: never[]) => infer Reply } ? Reply : undefined)
   | (Of extends { readonly otherwise: null } ? null : never);
 
-/** Which part of the audit: the newest entries, or those before the one with the id `before`. */
+/** The newest entries of the audit, or those before the id `before`. */
 type AuditPage = { readonly before?: Id; readonly limit?: number };
-/**
- * Which events, oldest first: the newest ones, or those after the one with the id `after`, for
- * which the service may wait.
- */
+/** Oldest first: the newest, or those after the id `after`, for which the service may wait. */
 export type EventPage = { readonly after?: Id; readonly limit?: number; readonly wait?: Wait };
 
-/**
- * The operations of an administrator on the service, as {@link operations} lists them. All but
- * `login` need its token.
- */
+/** The operations in {@link operations}. All but `login` need an administrator's token. */
 export type AdminService = {
   readonly [Name in keyof Omit<Operations, 'readAudit' | 'readEvents' | 'readRemovals'>]: (
     ...input: [...Ids<Operations[Name]['path']>, ...Input<Operations[Name]>]
   ) => Promise<Result<Operations[Name]>>;
 } & {
   login(email: string, password: Secret, device: string): Promise<Session>;
-  /**
-   * Whether the service describes an extension; what it does not describe it must not be asked for.
-   */
+  /** True if the service describes an extension. Others must not be called. */
   describes(feature: AdminFeature): Promise<boolean>;
-  /**
-   * What was done in the organization, newest first: up to `limit` entries, or as many as the
-   * service gives.
-   */
+  /** The newest entries first; without `limit`, as many as the service gives. */
   readAudit(page?: AuditPage): Promise<AuditEntry[]>;
   /**
    * Returns the hosts of a network that have not applied the last removal of a peer. Waits up to
@@ -81,14 +70,13 @@ export type AdminService = {
    */
   readRemovals(network: Id, waitSeconds: number): Promise<PendingHost[] | null>;
   /**
-   * A page of the events of a network. A call that waits makes one attempt, and its caller goes on.
+   * A page of a network's events. A waiting call makes one attempt; the caller repeats it.
    *
-   * `waited`: the service supports waiting; else it is to be polled.
+   * `waited`: the service supports waiting; else the caller polls.
    */
   readEvents(network: Id, page?: EventPage): Promise<{ readonly events: Event[]; readonly waited: boolean }>;
 };
 
-/** The entries of the audit that a service gives in one reply. */
 const auditPage = 200;
 
 /** Matches a refusal that mentions a second factor; other services have none. */
@@ -104,8 +92,8 @@ const loginRemedies = {
 const goneRemedies = { 404: '"cpn network list" lists the ids' };
 
 /**
- * The operations of an administrator on the control plane at `address`; `token` is null before the
- * login. Throws InvalidValue for an address that nothing may be sent to.
+ * An administrator's operations at `address`; `token` is null before the login. Throws InvalidValue
+ * for an address that must receive no request.
  */
 export function connectAdminService(
   address: ServiceAddress,
@@ -173,7 +161,7 @@ export function connectAdminService(
   } as AdminService;
 }
 
-/** The call of an operation with these ids and, after them, its request or its query. */
+/** Composes the call with these ids and, after them, its request or query. */
 function composeCall(operation: Operation, input: readonly unknown[]) {
   const names = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
   const fill = (template: string, encode: (id: string) => string) =>
@@ -193,8 +181,7 @@ function composeCall(operation: Operation, input: readonly unknown[]) {
     path: `${fill(operation.path, encodeURIComponent)}${query.size > 0 ? `?${query}` : ''}`,
     ...(json && { json }),
     secrets,
-    // A second POST makes a second token, network or key; a second PUT gives a password that is no
-    // longer the current one.
+    // A second POST creates a second object; a second PUT has a password that is no longer current.
     repeatable: method !== 'POST' && method !== 'PUT',
     answered: reply !== undefined,
     ...(receive && { receive }),

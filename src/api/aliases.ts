@@ -1,14 +1,13 @@
 /**
- * The names under which each field is understood, ours first. The public contract names no field of
- * a reply; what stands behind our own name is what a service without our extensions may call the
- * same thing. They occur nowhere else in the program, but for the fields of a peer that have one
- * name: core/map/peer-fields.ts has these.
+ * The names of each field, ours first. The public contract names no field of a reply: a service
+ * without our extensions may use the other names. Only this file has them, except the peer fields
+ * with one name in core/map/peer-fields.ts.
  */
 export const aliases = {
   network: {
     id: ['id', 'network_id'],
     name: ['name', 'network_name'],
-    /** Where network and peer are one object, whose `id` and `name` are the peer's. */
+    /** If network and peer are one object, whose `id` and `name` are the peer's. */
     flatId: ['network_id', 'networkId'],
     flatName: ['network_name', 'networkName'],
     description: ['description'],
@@ -69,7 +68,7 @@ export const aliases = {
     expiresAt: ['expires_at', 'expiresAt'],
   },
   profile: {
-    /** Where it is not the reply itself. */
+    /** If the user is not the reply itself. */
     user: ['user', 'profile'],
     email: ['email'],
     role: ['role'],
@@ -77,7 +76,7 @@ export const aliases = {
     id: ['id'],
     name: ['name'],
   },
-  /** The pages of a list, next to its entries. */
+  /** The page links of a list, next to its entries. */
   page: {
     links: ['links', '_links'],
     next: ['next'],

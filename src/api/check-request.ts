@@ -1,20 +1,14 @@
 import type * as z from 'zod';
 import { InvalidValue } from '../core/errors/index.ts';
 
-/**
- * Checks what is to be sent by the contract's schema; the first rule that is broken is an
- * InvalidValue.
- */
+/** Checks a request by the contract's schema. @throws InvalidValue for the first broken rule */
 export function checkRequest<Schema extends z.ZodType>(schema: Schema, request: z.input<Schema>): z.output<Schema> {
   const { data, error } = schema.safeParse(request);
   if (error) throw invalidValue(error, request);
   return data;
 }
 
-/**
- * The first thing zod complains of, as field, value and rule; of a secret only what may be seen of
- * it.
- */
+/** The first issue of zod: field, value and rule. Of a secret, only its safe part. */
 function invalidValue(error: z.ZodError, request: unknown): InvalidValue {
   const [issue] = error.issues;
   const path = issue?.path ?? [];
@@ -26,11 +20,11 @@ function invalidValue(error: z.ZodError, request: unknown): InvalidValue {
 function visible(field: string, value: unknown): unknown {
   if (/(^|_)password$/.test(field)) return undefined;
   if (field === 'enrollment_token') return `${String(value).slice(0, 4)}...`;
-  // InvalidValue hides what is undefined; a value that is missing should be seen to be.
+  // InvalidValue hides undefined; a missing value should be visible.
   return value ?? null;
 }
 
-/** The contract's own words where it has some, else ours for zod's. */
+/** The contract's rule if it has one, else ours for zod's. */
 function ruleOf(issue: z.core.$ZodIssue): string {
   if (issue.message.startsWith('must ')) return issue.message;
   switch (issue.code) {

@@ -6,14 +6,13 @@ import type { ClientOptions } from './http/client-options.ts';
 import type { ServiceDescription } from './service.ts';
 
 const path = '/docs/api/openapi.json';
-/** A host does not wait for long for it, and holds no more of it than this. */
+/** A host waits only shortly for it, and holds no more of it. */
 const bounds = { deadlineMs: 5_000, attempts: 2, maxBodyBytes: 4 * 1024 * 1024 };
 
 /**
- * Reads which features the service at `address` describes; null where the description is still the
- * one with the ETag `known`. No credential is sent.
+ * Reads the features of a service, without credentials; null if unchanged since the ETag `known`.
  *
- * @throws Unreachable, Refused or BadReply where it cannot be read
+ * @throws Unreachable, Refused or BadReply if it cannot be read
  */
 export async function readDescription(
   address: ServiceAddress,
@@ -25,7 +24,7 @@ export async function readDescription(
   const features = findFeatures(body, basePathOf(address));
   if (features === null)
     throw new BadReply(reading.url, 'is not an OpenAPI description', 'only the public contract is used');
-  // Only an entity tag that can be sent back as it came; a weak one does for a description.
+  // Only a tag that can be sent back unchanged; a weak one is sufficient.
   const isUsable = etag !== null && /^(W\/)?"[\x21\x23-\x7e]{0,128}"$/.test(etag);
   return { features, etag: isUsable ? etag : null };
 }

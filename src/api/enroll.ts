@@ -15,10 +15,7 @@ const enrollRemedies = (token: Secret) => ({
   403: newKey,
   404: 'check that --api names the control plane',
 });
-/**
- * As our control plane makes keys. Those of another service may be shorter, and so only a refusal
- * mentions it.
- */
+/** The length of our keys. Other services' may be shorter, so only a refusal mentions it. */
 const keyLength = 'cpn_'.length + 43;
 
 function describeLength(token: Secret): string | null {
@@ -31,10 +28,7 @@ function describeLength(token: Secret): string | null {
 const outcomeUnknown =
   'one use of the enrolment key may be spent, and cpn does not retry: the service describes no Idempotency-Key. To continue, type the same "cpn join" again, which takes a further use of the key; or type "cpn leave" and join with a new key; "cpn peer list" shows whether this host is listed already';
 
-/**
- * Checks what is to be sent. What the contract certainly accepts needs none of its schemas, which
- * take 20 ms to load.
- */
+/** Certainly valid requests need none of the contract's schemas, which take 20 ms to load. */
 async function checkEnrollment(request: EnrollRequest): Promise<EnrollRequest> {
   const { enrollment_token: token, name, peer_type: type, public_key: key, endpoint = '', profile } = request;
   const isPlain =
@@ -49,7 +43,7 @@ async function checkEnrollment(request: EnrollRequest): Promise<EnrollRequest> {
   return checkRequest(EnrollRequest, request);
 }
 
-/** Enrols this host. Headers that the service does not describe are left out. */
+/** Enrols this host, without headers that the service does not describe. */
 export async function enroll(http: HttpClient, request: EnrollmentRequest, has: (feature: Feature) => boolean) {
   const isIdempotent = has('enroll-idempotently');
   const json = await checkEnrollment({
@@ -86,7 +80,7 @@ export async function enroll(http: HttpClient, request: EnrollmentRequest, has: 
     },
     json,
     secrets: [request.token, new Secret(request.idempotencyKey)],
-    // With the same Idempotency-Key a retry gets the same peer and does not use the key again.
+    // With the same Idempotency-Key, a retry gets the same peer without a further use of the key.
     repeatable: isIdempotent,
     unconfirmed: outcomeUnknown,
     answered: true,

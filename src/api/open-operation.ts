@@ -8,8 +8,7 @@ import type { RawRequest } from './raw-service.ts';
 const description = '/docs/api/openapi.json';
 
 /**
- * True if the service's OpenAPI description has an operation without a token. False without a
- * description, or if it has no such operation.
+ * True if the OpenAPI description has an operation without a token. False without a description.
  *
  * @throws Unreachable
  */
@@ -24,8 +23,7 @@ export async function needsNoToken(
   const item = findPath(member(document, 'paths'), [below, `${http.url.pathname.replace(/\/$/, '')}${below}`]);
   const operation = member(item, method.toLowerCase()) ?? (method === 'HEAD' ? member(item, 'get') : undefined);
   if (operation === undefined) return false;
-  // Each entry is one way in, and an empty one takes nothing (OpenAPI 3.1, Security Requirement
-  // Object). Without entries all may enter.
+  // Each entry is one way in, an empty one without a token (OpenAPI 3.1). No entries: open to all.
   const requirements = member(operation, 'security') ?? member(document, 'security') ?? [];
   return (
     Array.isArray(requirements) &&
@@ -47,9 +45,7 @@ async function read(http: HttpClient): Promise<unknown> {
   }
 }
 
-/**
- * What is described for one of these paths; a path without parameters goes before one with them.
- */
+/** The description of these paths; one without parameters takes precedence. */
 function findPath(paths: unknown, wanted: readonly string[]): unknown {
   if (typeof paths !== 'object' || paths === null) return undefined;
   const templates = Object.keys(paths).filter((template) => wanted.some((path) => matches(template, path)));

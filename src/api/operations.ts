@@ -33,33 +33,27 @@ import type { Call } from './http/attempt.ts';
 import { readIfJson, readOptional } from './http/body.ts';
 import type { Remedies } from './http/error-reply.ts';
 
-/**
- * An operation of an administrator. Its ids stand in braces in `what` and `path`, in the order of
- * its arguments.
- */
+/** An administrator's operation. Ids are in braces in `what` and `path`, in argument order. */
 export interface Operation {
   /** The subject of "was refused". */
   readonly what: string;
   readonly method: Call['method'];
   readonly path: string;
   readonly query?: readonly string[];
-  /** Of the request; a password in it is given as a Secret. */
+  /** The request; passwords are Secrets. */
   readonly body?: z.ZodObject;
-  /** Absent where nothing of the reply is read. The request comes as it was sent. */
+  /** Absent if no reply is read. `request` is the one sent. */
   readonly reply?: (body: unknown, source: Source, request: never) => unknown;
-  /** The reply is a page of a list, and all its pages are read. */
+  /** The reply is one page of a list; all pages are read. */
   readonly isList?: true;
-  /** Services without our extensions have it. */
+  /** True if services without our extensions have it. */
   readonly isInContract?: true;
   readonly receive?: Call['receive'];
-  /** The extension of the contract that must be described; without it there is no request. */
+  /** The extension that the service must describe; else no request is sent. */
   readonly feature?: AdminFeature;
-  /**
-   * In place of the reply of a service without the operation, as its description or a 404 or 405
-   * shows.
-   */
+  /** The result for a service without the operation, by its description or a 404 or 405. */
   readonly otherwise?: null | readonly never[];
-  /** In place of what a 404 of a network means. */
+  /** Replaces the usual hint for a 404 of a network. */
   readonly remedies?: Remedies;
 }
 
@@ -78,7 +72,7 @@ const absent = (what: string) => ({
   404: `the service offers no ${what}; ask its operator`,
   405: `the service offers no ${what}; ask its operator`,
 });
-/** What is not there may be the operation. */
+/** A 404 may also mean that the service lacks the operation. */
 const unlessAbsent = (list: string, what: string, things = 'what exists') => ({
   404: `see "${list}" for ${things}; if it is there, this service cannot ${what}`,
   405: `this service cannot ${what}; ask its operator`,
@@ -88,10 +82,7 @@ const outdated = 'nothing was changed; run it again, or use --add-route and --re
 const noUsers = absent('administration of users');
 const noTokens = absent('personal tokens');
 
-/**
- * The operations of an administrator: the one place for the path, the schemas and the remedies of
- * each.
- */
+/** The one place for the path, schemas and remedies of each operation of an administrator. */
 export const operations = {
   logout: post('/api/auth/logout', 'the logout'),
   profile: get('/api/auth/me', 'reading the profile', { reply: decodeProfile, receive: readIfJson }),
@@ -103,7 +94,7 @@ export const operations = {
   }),
   readNetwork: get(network, 'reading network {network}', { reply: decodeWholeNetwork, isInContract: true }),
   createNetwork: post('/api/networks', 'making the network', { body: CreateNetwork, reply: decodeWholeNetwork }),
-  /** Sets the fields given; the others stay as they are. */
+  /** Omitted fields stay. */
   updateNetwork: patch(network, 'changing network {network}', {
     body: ChangeNetwork,
     reply: decodeWholeNetwork,
@@ -112,44 +103,35 @@ export const operations = {
   deleteNetwork: remove(network, 'deleting network {network}'),
 
   createKey: post(keys, 'making a key for network {network}', { body: CreateEnrollmentKey, reply: decodeNewKey }),
-  /**
-   * The keys that were not revoked, without their tokens; a service may leave out those of no use,
-   * unless all are asked for.
-   */
+  /** Unrevoked keys, without tokens. Without `all`, a service may leave out useless ones. */
   listKeys: get(keys, 'listing the keys of network {network}', {
     query: ['all'],
     reply: decodeKeys,
     isList: true,
     remedies: unlessAbsent('cpn network list', 'list keys'),
   }),
-  /** Makes a key useless from now on; hosts that joined with it stay. */
+  /** Hosts that joined with the key stay. */
   revokeKey: remove(`${keys}/{key}`, 'revoking key {key} of network {network}', {
     remedies: unlessAbsent('cpn key list', 'revoke keys'),
   }),
 
-  /**
-   * The suspended and expired peers of a network; none from a service that does not describe that
-   * there may be some.
-   */
+  /** The suspended and expired peers; none if the service does not describe such peers. */
   listPeersOut: get(`${peers}?suspended=true`, 'listing the suspended peers of network {network}', {
     reply: decodePeersOut,
     isList: true,
     feature: 'peer-suspension',
     otherwise: [],
   }),
-  /** Sets the fields given; null takes the endpoint, or the limit on routes, away. */
+  /** Omitted fields stay; null removes the endpoint, or the limit on routes. */
   updatePeer: patch(`${peers}/{peer}`, 'changing peer {peer} of network {network}', {
     body: ChangePeer,
     reply: decodeChangedPeer,
     remedies: unlessAbsent('cpn peer list', 'change peers'),
   }),
-  /** A peer that is not there is a Refused 404: the id may have been a slip. */
+  /** A missing peer is a Refused 404: the id may be a slip. */
   removePeer: remove(`${peers}/{peer}`, 'removing peer {peer} of network {network}'),
 
-  /**
-   * What hosts observe of each other; null from a service that does not describe that it collects
-   * it.
-   */
+  /** What hosts observe of each other; null if the service does not describe that. */
   readHealth: get(`${network}/health`, 'reading the health of network {network}', {
     reply: decodeHealth,
     feature: 'network-health',
@@ -166,21 +148,15 @@ export const operations = {
   }),
 
   listUsers: get('/api/users', 'listing the users', { reply: decodeUsers, isList: true, remedies: noUsers }),
-  /** `current_password` is the caller's, which proves the caller where its login is not recent. */
+  /** `current_password` proves the caller, if its login is not recent. */
   createUser: post('/api/users', 'making the user', { body: CreateUser, reply: decodeUser, remedies: noUsers }),
-  /**
-   * Sets the fields given; the others stay as they are. To raise a role takes `current_password`
-   * too.
-   */
+  /** Omitted fields stay. Raising a role needs `current_password` too. */
   updateUser: patch('/api/users/{user}', 'changing user {user}', {
     body: ChangeUser,
     reply: decodeChangedUser,
     remedies: unlessAbsent('cpn user list', 'change users', 'the users'),
   }),
-  /**
-   * Removes a user with all its sessions and tokens, and without `keep_keys` with the usable
-   * enrolment keys that it made.
-   */
+  /** Removes a user with its sessions, tokens and, without `keep_keys`, usable enrolment keys. */
   deleteUser: remove('/api/users/{user}', 'removing user {user}', {
     query: ['keep_keys'],
     reply: decodeUserRemoval,
@@ -188,24 +164,20 @@ export const operations = {
     remedies: seeList('cpn user list'),
   }),
 
-  /**
-   * Changes the caller's own password, and ends its sessions. A service of before `keep_tokens`
-   * keeps the tokens in any case.
-   */
+  /** Also ends the caller's sessions. Services older than `keep_tokens` keep tokens anyway. */
   changePassword: put('/api/auth/password', 'changing the password', {
     body: ChangePassword,
     reply: decodePasswordChange,
     receive: readOptional,
     remedies: { ...absent('change of passwords'), 403: 'correct it, and try again' },
   }),
-  /** The sessions of the caller; null from a service that does not list them. */
+  /** Null if the service does not list them. */
   listSessions: get('/api/auth/sessions', 'listing the sessions', { reply: decodeSessions, otherwise: null }),
   deleteSession: remove('/api/auth/sessions/{session}', 'ending session {session}', {
     remedies: { 404: '"cpn token list" lists the sessions' },
   }),
-  /** The personal tokens of the caller. */
   listTokens: get('/api/auth/tokens', 'listing the tokens', { reply: decodeTokens, isList: true, remedies: noTokens }),
-  /** `password` proves the caller where its login is not recent. */
+  /** `password` proves the caller, if its login is not recent. */
   createToken: post('/api/auth/tokens', 'making the token', {
     body: CreatePersonalToken,
     reply: decodeNewToken,

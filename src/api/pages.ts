@@ -6,24 +6,20 @@ import { parseJson, readWhole } from './http/body.ts';
 import type { ReplyLimits } from './http/connection.ts';
 import { sanitizeForMessage } from './http/sanitize-for-message.ts';
 
-/** One page of a list, and the link to the next one. */
 export interface ListPage {
-  /** The JSON of its body. */
   readonly body: unknown;
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   /** The bytes of its body. */
   readonly size: number;
 }
 
-/** The service that has the list. */
 interface Lister {
-  /** Its base address. */
   readonly base: URL;
-  /** What must not be shown in a message, should the service repeat it. */
+  /** Not to be shown if the service repeats it. */
   readonly secrets: readonly Secret[];
 }
 
-/** How much of a list is read at most. */
+/** The limits of a list. */
 interface PageLimits {
   readonly pages: number;
   readonly bytes: number;
@@ -34,13 +30,12 @@ const longestAddress = 4_096;
 const remedy = 'the list is not complete; ask the operator of the service';
 
 /**
- * Reads a list page by page, until the service names no next page: in `links.next`, in a `Link`
- * header (RFC 8288), or by `last_page`. `first` is the path of the first page, perhaps with a
- * query; `read` gets one page. Paths are below the base address: no page is read from another host,
- * so no token goes there.
+ * Reads a list page by page, by `links.next`, a `Link` header (RFC 8288), or `last_page`. `first`
+ * is the first path, perhaps with a query; `read` gets one page. Paths are below the base address,
+ * so no other host receives a token.
  *
- * @throws BadReply when the next page is elsewhere or was read before, and when the list is longer
- *   than the limits
+ * @throws BadReply if the next page is elsewhere or was read before, or if the list exceeds the
+ * limits
  */
 export async function* readPages<One extends ListPage>(
   service: Lister,
@@ -67,13 +62,13 @@ export async function* readPages<One extends ListPage>(
   }
 }
 
-/** The entries of all pages of a list; the request is for its first page. */
+/** The entries of all pages; the request is for the first one. */
 export type List = <Entry>(
   request: Call,
   decode: (body: unknown, reading: ReplyLimits) => readonly Entry[],
 ) => Promise<Entry[]>;
 
-/** Lists of a service, of which `call` reads one page. */
+/** Creates a list reader; `call` reads one page. */
 export function createList(service: Lister, call: (request: Call) => Promise<Reply>): List {
   return async (request, decode) => {
     const read = async (path: string) => {
@@ -91,7 +86,7 @@ export function createList(service: Lister, call: (request: Call) => Promise<Rep
   };
 }
 
-/** Where the next page is, relative to this one; null after the last page. */
+/** The relative address of the next page; null after the last. */
 function findNext({ body, headers }: ListPage, url: URL): string | null {
   const links = property(body, aliases.page.links);
   const next = property(links, aliases.page.next) ?? property(body, aliases.page.nextAddress);
@@ -110,7 +105,7 @@ function findNextLink(header: string | readonly string[] | undefined): string | 
   return null;
 }
 
-/** The page after the one that the service calls the current one, or that was asked for. */
+/** The page after the current one, by the service's number or the request's. */
 function findNextNumber(body: unknown, url: URL): string | null {
   const meta = property(body, aliases.page.meta) ?? body;
   const last = property(meta, aliases.page.last);
@@ -123,8 +118,8 @@ function findNextNumber(body: unknown, url: URL): string | null {
 }
 
 /**
- * The path of a next page below the base address. The scheme is ours: behind a proxy a service may
- * not know its own.
+ * The path of a next page below the base address, with our scheme: behind a proxy, services may not
+ * have theirs.
  */
 function pathBelow({ base, secrets }: Lister, url: URL, next: string, wrong: (problem: string) => BadReply): string {
   const target = next.length > longestAddress ? null : URL.parse(next, url.href);
@@ -137,7 +132,7 @@ function pathBelow({ base, secrets }: Lister, url: URL, next: string, wrong: (pr
   return `${target.pathname.slice(basePath.length)}${target.search}`;
 }
 
-/** The first property of these names that is there and not null. */
+/** The first of these properties that is present and not null. */
 function property(value: unknown, names: Aliases): unknown {
   if (typeof value !== 'object' || value === null) return null;
   const entries = new Map(Object.entries(value));

@@ -21,7 +21,7 @@ const ownRemedies = {
   404: 'the tunnel stays as it is; ask an admin whether the network or this host was removed',
   410: 'a tunnel goes down once its own control plane has stated the deletion twice; it comes up automatically after a restore',
 };
-/** For a host that leaves: it removes the tunnel in any case. */
+/** A host that leaves removes the tunnel anyway. */
 const removalRemedies = {
   401: 'ask an admin whether the peer is still in the network',
   403: 'ask an admin to remove the peer',
@@ -54,17 +54,17 @@ const noOperation: readonly number[] = [404, 405];
 const unknownToService: readonly number[] = [403, 404, 405, 422];
 
 interface PeerClientOptions extends ClientOptions {
-  /** Called where an operation that the service describes is answered as if it were not there. */
+  /** Called if a described operation is answered as if it did not exist. */
   readonly onAbsent?: () => void;
   /** The id of this start of the daemon; null for a command. */
   readonly instance?: string | null;
-  /** The tunnel is down because the network was deleted. */
+  /** True if the tunnel is down because the network was deleted. */
   readonly isDeleted?: boolean;
 }
 
 /**
- * The operations of a host on the service at `address`. Of the extensions of the public contract it
- * uses only these features. Throws InvalidValue for an address that nothing may be sent to.
+ * A host's operations on a service, with only these extensions of the public contract. Throws
+ * InvalidValue for an address that must receive no request.
  */
 export function connectPeerService(
   address: ServiceAddress,
@@ -73,7 +73,7 @@ export function connectPeerService(
 ): PeerService {
   const http = new HttpClient(address, options);
   const has = (feature: Feature) => features.includes(feature);
-  /** Of an extension: a change of a peer, or its removal. */
+  /** A change of a peer, or its removal, by an extension. */
   const change = async (call: Call): Promise<Reply> => {
     try {
       const answer = await http.call(call);
@@ -97,7 +97,7 @@ export function connectPeerService(
         instance: has('map-instance') ? instance : null,
         deletion: has('map-deletion') ? (isDeleted ? 'applied' : 'follow') : null,
         takesMessages: has('map-messages') && instance !== null,
-        // The signal of a wait holds for any call.
+        // A wait's signal applies to any call.
         wait: has('map-revision') && has('map-wait') ? wait : wait?.signal && { seconds: null, signal: wait.signal },
         onRefused: ({ message }) => options.onRetry?.({ attempt: 1, delayMs: 0, problem: message }),
       }),
@@ -117,7 +117,7 @@ export function connectPeerService(
         answered: true,
         remedies: withdrawRemedies,
       });
-      // A service ignores fields that it does not support.
+      // Services ignore fields that they do not support.
       const isApplied = Field.ofReply(body, reading).find(aliases.peer.withdrawn) !== null;
       if (!isApplied && prefixes.length > 0) throw new CannotWithdraw(reading.url, 'it ignores "withdrawn"');
     },
@@ -156,7 +156,7 @@ export function connectPeerService(
           answered: true,
           remedies: ownRemedies,
         });
-        // A service ignores fields that it does not support.
+        // Services ignore fields that they do not support.
         return Field.ofReply(body, reading).find(aliases.peer.publicKey)?.value === publicKey;
       } catch (error) {
         if (error instanceof Refused && noOperation.includes(error.status)) return false;
@@ -181,7 +181,7 @@ export function connectPeerService(
         answered: true,
         remedies: describeRemedies,
       });
-      // A service ignores fields that it does not support.
+      // Services ignore fields that they do not support.
       const reply = Field.ofReply(body, reading);
       const ignored = [
         ...(name === undefined || reply.find(aliases.peer.name)?.value === name ? [] : ['name']),
@@ -203,15 +203,13 @@ export function connectPeerService(
         receive: readIfJson,
         remedies: removalRemedies,
       });
-      // Our own control plane's reply to what it removed; another body, or none, may be a captive
-      // portal's.
+      // Our control plane's reply to a removal. Another body, or none, may be a captive portal's.
       return (body as { data?: unknown } | null)?.data === null;
     },
 
     async report(network, peer, token, report, signal) {
       if (!has('peer-report')) return null;
-      // Not checked by the contract's schema: a daemon would have to load all of them, for what it
-      // composes itself.
+      // Unchecked: for what it composes itself, the daemon would load all the contract's schemas.
       const { body, reading } = await change({
         what: `the report of peer ${peer} of network ${network}`,
         method: 'POST',
@@ -232,9 +230,7 @@ export function connectPeerService(
   };
 }
 
-/**
- * The contract's schemas take longer to load than all else here, and most commands change no peer.
- */
+/** These schemas take longer to load than all else, and most commands change no peer. */
 async function checkChange(change: ChangePeer): Promise<ChangePeer> {
   const { ChangePeer } = await import('../contract/peer.ts');
   return checkRequest(ChangePeer, change);

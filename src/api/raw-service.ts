@@ -12,45 +12,39 @@ import { openContent, type RawBody } from './http/raw-body.ts';
 import { resolvePath } from './http/target.ts';
 import { readPages } from './pages.ts';
 
-/** Any operation of the service, as a person wrote it. */
+/** Any operation, as a user wrote it. */
 export interface RawRequest {
   readonly method: HttpMessage['method'];
   /** Below the base address, perhaps with a query. */
   readonly path: string;
-  /** What is added to the query. */
+  /** Added to the query. */
   readonly query: readonly [string, string][];
-  /** By their names in small letters; they stand before ours. */
+  /** By name in lower case. They override ours. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: RawBody | null;
-  /** What must not be shown in a message, should the service say it again. */
+  /** Not to be shown if the service repeats it. */
   readonly secrets: readonly Secret[];
-  /**
-   * Takes the body of a 2xx as it comes, instead of memory; called again, from the beginning, by
-   * each further attempt.
-   */
+  /** Receives the body of a 2xx unbuffered; called again for each further attempt. */
   readonly sink?: (body: AsyncIterable<Uint8Array>) => Promise<void>;
-  /** Is shown the body of a 4xx, before the Refused. */
+  /** Receives the body of a 4xx, before the Refused. */
   readonly onRefusal?: (reply: RawReply) => void;
-  /** Called with the number of bytes of the body that were sent. */
+  /** Receives the number of sent bytes of the body. */
   readonly onSent?: (bytes: number) => void;
 }
 
 export interface RawReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
-  /** True if the content type is JSON. */
   readonly json: boolean;
-  /** As it came, but for gzip; empty where a sink took it. */
+  /** Unmodified except for gzip; empty if a sink received it. */
   readonly bytes: Uint8Array;
 }
 
-/** A service with raw replies. */
 export interface RawService {
-  /** Only GET and HEAD are sent again after a failure in which they may have been carried out. */
+  /** Only GET and HEAD are repeated if they may have been executed. */
   send(request: RawRequest): Promise<RawReply>;
   /**
-   * The pages of a list, each as it came, as far as the service names a next one at its own
-   * address.
+   * The unmodified pages of a list, while the service names a next one at its own address.
    *
    * @throws BadReply for a next page elsewhere, and for a list without an end
    */
@@ -58,8 +52,8 @@ export interface RawService {
 }
 
 /**
- * The service at `address`, with a token that goes there alone, or without one. Throws InvalidValue
- * for an address that nothing may be sent to.
+ * The service at `address`, which alone gets the token, if any. Throws InvalidValue for an address
+ * that must receive no request.
  */
 export function connectRawService(
   address: ServiceAddress,
@@ -143,7 +137,7 @@ async function* chunks({ body }: ReplyHead): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** undici reports sent bytes on a diagnostics channel; this client sends one request at a time. */
+/** undici reports sent bytes on a diagnostics channel; only one request is sent at a time. */
 async function counting<T>(onSent: RawRequest['onSent'], work: () => Promise<T>): Promise<T> {
   const count = (message: unknown) => onSent?.((message as { chunk: Uint8Array }).chunk.length);
   subscribe(sent, count);

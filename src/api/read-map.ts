@@ -11,7 +11,7 @@ import type { HttpClient } from './http/client.ts';
 import { type MapRequest, requestAtOnce, requestMap } from './request-map.ts';
 import type { MapReading } from './service.ts';
 
-/** Reads a map: by a delta where the service sends a usable one, else whole. */
+/** Reads a map by a delta if the service sends a usable one, else whole. */
 export async function readMap(http: HttpClient, request: MapRequest): Promise<MapReading> {
   const { known } = request;
   const base = request.changes && known !== null && typeof known !== 'string' && isBase(known) ? known : null;
@@ -33,7 +33,7 @@ export async function readMap(http: HttpClient, request: MapRequest): Promise<Ma
     const map = decodeWhole(answer, request);
     if (base !== null && isPerhapsDelta(answer, map, base)) return readWhole(describePartial(answer));
     const isRepeated = revision !== null && isSameMap(map, known, revision);
-    // Without a revision in the request the list would be about any other map.
+    // Without a revision in the request, the list refers to an unknown map.
     const isStated = request.listsRemoved && revision !== null;
     return {
       map,
@@ -52,10 +52,7 @@ export async function readMap(http: HttpClient, request: MapRequest): Promise<Ma
   }
 }
 
-/**
- * When, which user's program, and the address that answered; IPv4 in IPv6 clothing (RFC 4291,
- * section 2.5.5.2) is read as what it stands for.
- */
+/** The time, user and address of a reply, with IPv4-mapped IPv6 as IPv4 (RFC 4291, 2.5.5.2). */
 function readFrom({ from, headers, listener }: Reply): Pick<MapReading, 'from' | 'listener' | 'servedAt'> {
   const address = tryParseAddress(from?.replace(/^::ffff:(?=[\d.]+$)|%.*$/g, '') ?? '');
   const servedAt = Date.parse([headers.date].flat().join());
@@ -66,13 +63,13 @@ function readFrom({ from, headers, listener }: Reply): Pick<MapReading, 'from' |
   };
 }
 
-/** A header that is not a time is ignored. */
+/** Ignores a header that is no time. */
 function readCloned({ headers }: Reply): Pick<MapReading, 'clonedSince'> {
   const at = Date.parse([headers['peer-cloned-since']].flat()[0] ?? '');
   return Number.isNaN(at) ? {} : { clonedSince: new Date(at).toISOString() };
 }
 
-/** True of a map that the request named, which would be a 304 if the ETag had come through. */
+/** True for the named map, which would be a 304 if the ETag had got through. */
 function isSameMap(map: NetworkMap, known: MapRequest['known'], revision: string): boolean {
   if (map.revision === revision) return true;
   if (known === null || typeof known === 'string') return false;
@@ -81,7 +78,7 @@ function isSameMap(map: NetworkMap, known: MapRequest['known'], revision: string
 
 function decodeWhole(answer: Reply, { network, hasOwnTag }: MapRequest): NetworkMap {
   const { body, etag, reading } = answer;
-  // Taken for a map it would take away every peer that did not change.
+  // As a map, it would remove every unchanged peer.
   if (isDelta(answer)) throw new BadReply(reading.url, 'has only changes, which were not requested', wrongService);
   return decodeMap(body, reading, { network, etag, hasOwnTag });
 }

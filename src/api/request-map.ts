@@ -9,38 +9,35 @@ import type { MapReading, Wait } from './service.ts';
 export interface MapRequest {
   readonly network: Id;
   readonly token: Secret;
-  /** The map that the host has, or only the revision of one; null for neither. */
+  /** The host's map, or only its revision; null for neither. */
   readonly known: NetworkMap | string | null;
-  /** The service supports deltas. */
+  /** True if the service supports deltas. */
   readonly changes: boolean;
-  /** The service lists in whole maps which peers are gone since a revision. */
+  /** True if whole maps list removed peers. */
   readonly listsRemoved: boolean;
-  /** The service has the ETag in the body too. */
+  /** True if the ETag is in the body too. */
   readonly hasOwnTag: boolean;
-  /** The id of this start of the daemon; null for a command, and where the service takes none. */
+  /** The id of this daemon start; null for a command, or if the service takes none. */
   readonly instance?: string | null;
-  /** The host takes messages, and the service sends them. */
+  /** True if the service sends messages, and the host takes them. */
   readonly takesMessages: boolean;
-  /**
-   * What the host does where its network was deleted; null where the service does not state
-   * deletions.
-   */
+  /** The host's reaction to a deletion; null if the service does not state deletions. */
   readonly deletion?: 'follow' | 'applied' | null;
   readonly wait?: Wait | undefined;
-  /** At most; absent for as many as the client makes. */
+  /** By default, the client's maximum. */
   readonly attempts?: number;
   readonly remedies: Remedies;
-  /** Called with the refusal of a delta, before the whole map is read. */
+  /** Called if a delta is refused, before the whole map is read. */
   readonly onRefused: (refusal: CpnError) => void;
 }
 
-/** The headers that ask for changes alone. */
+/** The headers that request only changes. */
 const deltaHeaders: readonly string[] = ['a-im', 'peer-messages'];
 
 /**
- * Requests a map. A gateway may refuse the status 226 of changes: after two failures of a gateway,
- * and after a reply that cannot be read, the request goes without A-IM. If that brings a map, one
- * more request finds out whether changes are refused.
+ * Requests a map. A gateway may refuse status 226: after two gateway failures, or an unreadable
+ * reply, the request omits A-IM. If that yields a map, one more request shows if changes are
+ * refused.
  */
 export async function requestMap(
   http: HttpClient,
@@ -58,7 +55,7 @@ export async function requestMap(
   return { answer, ...((await isRefused(http, request, headers)) && { refusesDeltas: true }) };
 }
 
-/** Requests a map, without a wait. */
+/** Without a wait. */
 export function requestAtOnce(http: HttpClient, request: MapRequest, headers: Call['headers'] = {}): Promise<Reply> {
   const { signal } = request.wait ?? {};
   return send(http, request, { headers, ...(signal && { wait: { seconds: null, signal } }) });
@@ -69,10 +66,7 @@ async function sendWhole(http: HttpClient, request: MapRequest, headers: Readonl
   return { ...(await requestAtOnce(http, request, Object.fromEntries(kept))), isReduced: true } as const;
 }
 
-/**
- * Whether a request for changes fails, right after one for the whole map succeeded: the service
- * itself works.
- */
+/** True if a request for changes fails just after one for the whole map, so the service works. */
 async function isRefused(http: HttpClient, request: MapRequest, headers: Call['headers']): Promise<boolean> {
   try {
     await requestAtOnce(http, { ...request, attempts: 1 }, headers);

@@ -8,26 +8,19 @@ import type { PortState } from '../core/host-state/receipt.ts';
 import type { Address, Prefix } from '../core/net/cidr.ts';
 import type { Step } from '../core/reconcile/step.ts';
 
-/**
- * The boundary between the program and an operating system: everything above it is data. Only Linux
- * has the optional methods. On other platforms, a caller skips what needs them.
- */
+/** Above this boundary is only data. Optional methods are Linux only: callers skip elsewhere. */
 export interface Host extends Observer, Applier, Prober, Watcher {}
 
 /** Reads the state of the host. Changes nothing and sends nothing. */
 export interface Observer {
   /** @throws CommandFailed, MissingTool */
   observe(options: ObserveOptions): Promise<Actual>;
-  /** The SSH sessions to this host. On platforms other than Linux, only our own session. */
+  /** The SSH sessions to this host. Elsewhere than on Linux, only our own session. */
   sshClients(): Promise<readonly SshClient[]>;
   /** Only the WireGuard state. Null without the interface. @throws CommandFailed, MissingTool */
   device(link: string): Promise<Device | null>;
-  /** The names of all network interfaces. */
   links(): Promise<ReadonlySet<string>>;
-  /**
-   * The route of a packet to `destination`, optionally from `source`, an address of this host, and
-   * with `mark`. Platforms other than Linux ignore both.
-   */
+  /** The route of a packet. `source` is an address of this host. Only Linux uses `packet`. */
   route(destination: Address, packet?: PacketOrigin): Promise<KernelRoute>;
   /** The address from which this host sends to `destination`. Null without a route. */
   sourceAddress(destination: Address): Promise<Address | null>;
@@ -48,7 +41,6 @@ export interface Observer {
   conflictingProcesses?(): Promise<readonly string[]>;
 }
 
-/** Changes the host. */
 export interface Applier {
   /** @throws MissingPrivilege, MissingTool, or Unsupported on this platform */
   check(requirements: Requirements): Promise<void>;
@@ -72,8 +64,7 @@ export interface Prober {
   /** As {@link isTcpReachable}, for a connector, which may also reply that it serves nothing. */
   probeConnector(address: Address, deadlineMs: number): Promise<ConnectorAnswer>;
   /**
-   * True if the port accepts a TCP connection or, without a port, if the address replies to an ICMP
-   * echo. False if the connection is refused.
+   * True if the port accepts TCP, not if it refuses. Without a port: if an ICMP echo has a reply.
    *
    * @throws MissingTool
    * @throws CommandFailed
@@ -87,9 +78,8 @@ export interface Prober {
    */
   probeSize?(address: Address, request: EchoRequest, deadlineMs: number): Promise<boolean>;
   /**
-   * Lets {@link probeSize} send packets of up to `mtu` bytes to these addresses, whatever the MTU
-   * of `link`. Other packets keep that MTU. Ends when the caller calls the returned function, or
-   * when the interface is removed. @throws CommandFailed
+   * Lets {@link probeSize} send packets of up to `mtu` bytes to these addresses. Other packets keep
+   * the MTU of `link`. Ends by the returned function, or with the interface. @throws CommandFailed
    */
   raiseProbeMtu?(link: string, addresses: readonly Address[], mtu: number): Promise<() => Promise<void>>;
 }
@@ -121,7 +111,6 @@ export interface Watcher {
   watchDevices(listener: (event: HostEvent) => void, everyMs?: number): Promise<Watch>;
 }
 
-/** Inputs of a route lookup in addition to the destination. */
 export interface PacketOrigin {
   readonly source?: Address | undefined;
   readonly mark?: number | undefined;
@@ -143,12 +132,10 @@ export interface ObserveOptions {
   /** Addresses of the control plane or its proxy, for {@link Underlay.paths}. */
   readonly destinations?: readonly Address[];
   /**
-   * The prefixes whose routes matter, even those of other programs: the network's own prefixes,
-   * served prefixes, and prefixes that the network must not take over. On a host with large routing
-   * tables, other routes are neither looked up nor reported as events.
+   * The prefixes whose routes matter, even those of other programs: of the network, served, and not
+   * to be taken over. With large routing tables, other routes are neither looked up nor reported.
    */
   readonly concerns?: readonly Prefix[];
-  /** True to read the hosts file. */
   readonly hosts: boolean;
   /** A recent observation. While the interface exists, only WireGuard is read again. */
   readonly previous?: Actual | null;
@@ -156,7 +143,6 @@ export interface ObserveOptions {
   readonly acceptsUnread?: boolean;
 }
 
-/** Requirements of a host beyond a plain tunnel. */
 export interface Requirements {
   /** Reads or writes packet rules. */
   readonly firewall: boolean;
@@ -166,24 +152,19 @@ export interface Requirements {
   readonly fullTunnel?: boolean;
 }
 
-/** A probe target whose address is resolved. */
 export interface ResolvedTarget {
   readonly address: Address;
   readonly port: number | null;
 }
 
 /**
- * A hint that the host changed, never the state itself. Events may be missing. The kernel does not
- * report an IPv4 route that is removed with its interface or its source address. It does not report
- * the alias of an interface that is down. After the rename of an interface, events of its addresses
- * and routes may still have the old name.
+ * A hint that the host changed, never the state itself. Events may be missing: the kernel reports
+ * no IPv4 route that goes with its interface or source address, and no alias of an interface that
+ * is down. After a rename, events of addresses and routes may have the old name.
  */
 export interface HostEvent {
   readonly kind: 'link' | 'address' | 'route' | 'rule' | 'firewall' | 'sysctl' | 'device';
-  /**
-   * Null if the event belongs to no single interface: rules, some routes, global forwarding, and
-   * {@link eventsLost}.
-   */
+  /** Null for rules, some routes, global forwarding, and {@link eventsLost}. */
   readonly link: string | null;
   readonly removed: boolean;
   /** Set for a default route of any table: the host may have moved to another network. */

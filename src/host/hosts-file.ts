@@ -30,9 +30,8 @@ export async function readHosts(link: string, path = defaultPath): Promise<Hosts
 }
 
 /**
- * Writes our block into the hosts file, or removes it if `block` is null. Keeps every other byte,
- * the mode and the owner. Replaces the file atomically. If the file itself is a mount, writes in
- * place.
+ * Writes our block into the hosts file, or removes it if `block` is null. Keeps all other bytes,
+ * the mode and the owner. Atomic, except in place if the file itself is a mount.
  *
  * @throws DiskFailed
  * @throws CommandFailed if our block is damaged, or if another program keeps changing the file

@@ -23,9 +23,7 @@ export async function readDiskSpace(path: string): Promise<Space> {
   return { path, bytes: found.bavail * found.bsize, files: found.files === 0 ? null : found.ffree };
 }
 
-/**
- * Finds a tool. Its version is the first line of its output with `flag`, or null without a flag.
- */
+/** Finds a tool. Its version is the first line of output with `flag`; null without a flag. */
 export async function inspectTool(run: Run, tool: Tool, flag: string | null): Promise<ToolFound> {
   const remedy = remedies[tool];
   const path = await findTool(tool).catch(() => null);

@@ -22,11 +22,7 @@ export function untestedWarning(driver: Driver): string | null {
     : null;
 }
 
-/**
- * Returns the driver of that name. Without a name, returns the default of the platform.
- *
- * @throws InvalidValue for an unknown name
- */
+/** The driver of that name, or the platform's. @throws InvalidValue for an unknown name */
 export function chooseDriver(name: string | undefined, platform: NodeJS.Platform = process.platform): Driver {
   if (name === undefined) return platform === 'linux' ? 'linux' : platform === 'win32' ? 'windows' : 'wg-quick';
   const driver = drivers.find((each) => each === name);
@@ -37,8 +33,7 @@ export function chooseDriver(name: string | undefined, platform: NodeJS.Platform
 /** macOS and the BSDs have no /run, but empty /var/run at boot. */
 export function defaultFolders(platform: NodeJS.Platform = process.platform): DefaultFolders {
   if (platform === 'win32') {
-    // WireGuard restricts this folder to administrators. On Windows, file modes do not protect
-    // private keys.
+    // WireGuard restricts this folder to administrators. File modes protect no keys on Windows.
     const folder = 'C:\\Program Files\\WireGuard\\Data\\cpn';
     return { config: `${folder}\\config`, state: `${folder}\\state`, runtime: `${folder}\\run` };
   }

@@ -124,9 +124,7 @@ export async function probe(run: Run, { address, port }: ResolvedTarget, deadlin
 /** Milliseconds added to the deadline of `ping` itself. */
 const pingGraceMs = 500;
 
-/**
- * `ping` exits with 1 without a reply, and with 2 after other errors, such as no route (ping(8)).
- */
+/** `ping` exits with 1 without a reply, and with 2 after other errors (ping(8)). */
 function isUnanswered(error: CommandFailed): boolean {
   const { exitCode } = error.facts;
   return exitCode === 1 || exitCode === null || /unreachable|no route/i.test(stderrOf(error));

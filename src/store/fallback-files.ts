@@ -33,13 +33,9 @@ export interface Disk<T> {
   format(value: T): string;
 }
 
-/** Content that could not be written. */
 interface Unsaved<T> {
   readonly value: T;
-  /**
-   * The content of the disk at the failed write. If the disk holds another text now, another
-   * process has written since, and its content is newer.
-   */
+  /** The disk's content at the failed write. If it differs now, another process wrote since. */
   readonly base: string | null;
   readonly triedAt: number;
 }
@@ -88,10 +84,7 @@ export class FallbackFiles<T> {
     return this.#unsaved.get(link)?.value ?? this.#last.get(link) ?? null;
   }
 
-  /**
-   * Returns the last content, for a caller whose read failed. Null if no content is in memory, or
-   * if the error is not DiskFailed.
-   */
+  /** Returns the last content after a failed read; null without one, or if not a DiskFailed. */
   recall(link: string, error: unknown): T | null {
     const value = this.#unsaved.get(link)?.value ?? this.#last.get(link) ?? null;
     if (!(error instanceof DiskFailed) || value === null) return null;

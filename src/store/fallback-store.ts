@@ -10,9 +10,8 @@ import type { HostStore, StoredNetworks } from './store.ts';
  * - Content that cannot be written stays in memory, and takes precedence over the disk.
  * - Later reads and writes retry it under the lock, unless another process writes first: its
  *   content is newer.
- * - Content that can no longer be read stays as it was last read.
- * - If the disk cannot hold a lock, work runs without it: no other process can hold the lock
- *   either.
+ * - Content that can no longer be read stays as last read.
+ * - If the disk cannot hold a lock, work runs without: no other process can hold it either.
  *
  * @param report called when the disk starts to fail, and when everything is on disk again
  * @param now milliseconds of a monotonic clock

@@ -39,7 +39,6 @@ export function fileStore(
   const damaged = new Set<string>();
   /** Networks with a file that was open to other users when it was last read. */
   const exposed = new Set<string>();
-  /** Notes that could not be written. */
   const unwritten = new Map<string, Notes>();
   /** The end of the last change of notes. */
   let turn: Promise<void> = Promise.resolve();
@@ -226,9 +225,8 @@ function pathsIn({ config, state, runtime }: Folders) {
 }
 
 /**
- * Calls back after a file was replaced or removed, until `signal` aborts. Watches the folder,
- * because a replaced file has another inode. Never calls back if the system has no inotify watch
- * left.
+ * Calls back after a file was replaced or removed, until `signal` aborts. Watches the folder, as a
+ * new file has another inode. Never calls back without a free inotify watch.
  */
 function watchFile(path: string, signal: AbortSignal, onChange: () => void): void {
   if (signal.aborted) return;

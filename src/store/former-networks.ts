@@ -38,7 +38,6 @@ export interface FormerMembership {
   readonly accessToken: Secret | null;
 }
 
-/** The record of networks that this host left. */
 export interface Former {
   /** The most recently left network comes first. */
   readonly memberships: readonly FormerMembership[];
@@ -48,10 +47,7 @@ export interface Former {
 
 const noFormer: Former = { memberships: [], folders: [] };
 
-/**
- * The file, in the folder of the states. Its name has no .json, because earlier versions treat
- * every .json file as a state.
- */
+/** In the folder of the states. No .json: earlier versions treat every .json file as a state. */
 export const formerName = 'former-memberships';
 
 const formerVersion = 1;

@@ -28,8 +28,7 @@ const pause = 100;
 
 /**
  * Runs `work` while no other process of this host holds the same lock. Node has no file locks, so
- * the lock is SQLite's. The kernel drops it with the process that holds it, so a lock is never
- * stale.
+ * it is SQLite's. The kernel drops it with its process, so it is never stale.
  *
  * @throws Locked if another process holds it beyond the wait of its kind
  * @throws DiskFailed if the folder cannot hold a lock; `work` does not start

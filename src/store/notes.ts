@@ -21,10 +21,7 @@ export interface Sync {
   readonly refusal?: string | undefined;
   /** The address at which the last reply of the service arrived. */
   readonly reached?: Address | undefined;
-  /**
-   * ISO 8601. The time since which another host uses this host's identity, from the last reply.
-   * Absent if no other host does.
-   */
+  /** ISO 8601, by the last reply: since when another host has this identity; absent if none has. */
   readonly clonedSince?: string | undefined;
   /** True if the service replied to the last long polls immediately, without a change. */
   readonly repliesEarly?: true | undefined;
@@ -42,9 +39,7 @@ export interface DaemonFailure {
   readonly lastSuccess: string | null;
 }
 
-/**
- * Data for later passes and `cpn status`. Lost at a reboot. No note is the only copy of its data.
- */
+/** For later passes and `cpn status`. Lost at a reboot: no note is the only copy of its data. */
 export interface Notes {
   readonly sync: Sync;
   /** The daemon's failures since its last success, or null. Commands do not change it. */
@@ -54,9 +49,7 @@ export interface Notes {
    * confirms it. `since` is when it arrived, in seconds since boot.
    */
   readonly held: { readonly since: number; readonly isDeletion?: true | undefined } | null;
-  /**
-   * Peers that do not reply despite a fresh handshake, by key, with the bytes received until then.
-   */
+  /** Peers that are silent despite a fresh handshake, by key, with the bytes received by then. */
   readonly silent: Readonly<Record<string, number>>;
   /** Problems to report to the operator, such as recurring drift. */
   readonly troubles: readonly string[];
@@ -138,9 +131,8 @@ const schema = v.object({
 });
 
 /**
- * Formats the notes as the text of their file. Omits the time of the last success if the file's
- * modification time can represent it, so that a pass without changes writes nothing. The same notes
- * always give the same text.
+ * Omits the time of the last success if the file's modification time can represent it: a pass
+ * without changes writes nothing. The same notes always give the same text.
  */
 export function formatNotes({ sync, silent, probed, ways, reachability, alternating, ...plain }: Notes): string {
   const { lastSuccess, ...others } = sync;

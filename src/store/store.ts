@@ -36,28 +36,20 @@ export interface HostStore {
   watch(link: string, signal: AbortSignal, onWrite: () => void): void;
   /** Replaces the state of a network, and keeps the replaced state as the previous copy. */
   write(state: State): Promise<void>;
-  /**
-   * The interfaces whose state came from the previous copy, or was open to other users, at the last
-   * read. {@link lock} repairs both.
-   */
+  /** Interfaces whose state was a previous copy, or exposed, when read; {@link lock} repairs it. */
   readonly damaged: ReadonlySet<string>;
   /** False if the disk failed, and the newest content is only in this process's memory. */
   isOnDisk(link: string): boolean;
   readConfig(link: string): Promise<string | null>;
   writeConfig(link: string, text: string): Promise<void>;
-  /**
-   * Renames the wg-quick file, so that nothing brings up the tunnel with it. The next
-   * {@link writeConfig} removes the renamed file.
-   */
+  /** Renames the wg-quick file, so that nothing uses it. {@link writeConfig} removes it later. */
   setConfigAside(link: string): Promise<void>;
   configPath(link: string): string;
   /** The notes of the last passes. Empty if the disk has none. Never throws. */
   readNotes(link: string): Promise<Notes>;
   /** Keeps notes in memory if they cannot be written. Never throws. */
   writeNotes(link: string, notes: Notes): Promise<void>;
-  /**
-   * Changes a part of the notes. Concurrent changes within this process all apply. Never throws.
-   */
+  /** Changes a part. Concurrent changes within this process all apply. Never throws. */
   amendNotes(link: string, part: Partial<Notes>): Promise<void>;
   /** The record of networks that this host left. @throws UnreadableFile */
   readFormer(): Promise<Former>;
@@ -87,11 +79,6 @@ export interface HostStore {
    * @throws Locked if another process holds the lock for too long; immediately if `waits` is false
    */
   change<T>(work: () => Promise<T>, waits?: boolean): Promise<T>;
-  /**
-   * Runs `work`, the whole life of a daemon, while no other daemon runs. Independent of
-   * {@link lock}.
-   *
-   * @throws Locked immediately if another daemon runs
-   */
+  /** Runs `work` as the only daemon, apart from {@link lock}. @throws Locked at once for others */
   lockDaemon<T>(work: () => Promise<T>): Promise<T>;
 }

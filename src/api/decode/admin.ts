@@ -13,16 +13,13 @@ import { decodeToken } from './map.ts';
 import { decodeNetwork, decodePeer, decodePeers, maxPeers } from './network.ts';
 import { findProfile } from './profile.ts';
 
-/** `Whole`, with null for the fields in `Gaps` that a service leaves out. */
+/** `Whole`, with null for fields in `Gaps` that a service omits. */
 type WithGaps<Whole, Gaps extends keyof Whole> = Omit<Whole, Gaps> & { readonly [Gap in Gaps]: Whole[Gap] | null };
 
-/** `Whole`, by whatever id the service gave. */
+/** `Whole`, with the id in the service's form. */
 type Named<Whole extends { readonly id: unknown }> = Omit<Whole, 'id'> & { readonly id: Id };
 
-/**
- * The contract's resources as an administrator gets them, in the contract's names whatever the
- * service calls them.
- */
+/** The contract's resources as an administrator gets them, in the contract's names. */
 export type NetworkSummary = WithGaps<Named<NetworkSummaryReply>, 'revision'>;
 export type NetworkPeer = WithGaps<Omit<PeerReply, 'id' | 'profile'>, 'created_at'> & {
   readonly id: PeerId;
@@ -30,15 +27,13 @@ export type NetworkPeer = WithGaps<Omit<PeerReply, 'id' | 'profile'>, 'created_a
 };
 export type Network = NetworkSummary & {
   readonly peers: NetworkPeer[];
-  /** The entries of its list that are no peers, and why; not there where all are. */
+  /** List entries that are no peers, and why; absent if all are. */
   readonly skipped_peers?: { readonly id: PeerId | null; readonly name: string | null; readonly reason: string }[];
 };
 export type NewKey = WithGaps<Named<NewEnrollmentKey>, 'id' | 'expires_at'>;
 export type Key = WithGaps<Named<EnrollmentKey>, 'max_uses' | 'uses' | 'expires_at'>;
 export type Session = { readonly token: Secret; readonly expiresAt: string | null };
-/**
- * The user of a token, as far as the service states it. Any answer proves that the token is valid.
- */
+/** The user of a token, as far as stated. Any reply proves that the token is valid. */
 export interface Profile {
   readonly email: string | null;
   readonly role: string | null;
@@ -48,7 +43,7 @@ export interface Profile {
 const maxNetworks = 10_000;
 const maxKeys = 100_000;
 
-/** What a login gives: the token must be there, and be a bearer. */
+/** Requires the token, as a bearer. */
 export function decodeSession(body: unknown, source: Source): Session {
   const session = Field.ofReply(body, source);
   const type = session.find(aliases.session.type);
@@ -59,7 +54,6 @@ export function decodeSession(body: unknown, source: Source): Session {
   };
 }
 
-/** Reads the user of a token, as far as a reply states it. */
 export function decodeProfile(body: unknown, source: Source): Profile {
   const reply = Field.ofReply(body, source);
   const profile = reply.tryFind(aliases.profile.user, (user) => user) ?? reply;
@@ -78,10 +72,7 @@ export function decodeNetworks(body: unknown, source: Source): NetworkSummary[] 
   return Field.ofReply(body, source).as('networks').items(maxNetworks).map(decodeSummary);
 }
 
-/**
- * A network with its peers, under the same checks as a host's map; one that lists no peers, as just
- * made, has none.
- */
+/** A network, with its peers checked as in a host's map; none for a new network. */
 export function decodeWholeNetwork(body: unknown, source: Source): Network {
   const network = Field.ofReply(body, source).as('network');
   const summary = decodeSummary(network);
@@ -95,19 +86,18 @@ export function decodeWholeNetwork(body: unknown, source: Source): Network {
   };
 }
 
-/** A peer as it is after a change. */
 export function decodeChangedPeer(body: unknown, source: Source): NetworkPeer {
   const peer = Field.ofReply(body, source).as('peer');
   return present(decodePeer(peer), peer);
 }
 
-/** The suspended and expired peers of a network, which its map does not have. */
+/** The suspended and expired peers, which the network's map lacks. */
 export function decodePeersOut(body: unknown, source: Source): NetworkPeer[] {
   const peers = Field.ofReply(body, source).as('peers').items(maxPeers);
   return peers.map((peer) => present(decodePeer(peer), peer));
 }
 
-/** The keys of a network; their ids must be there, for a key is revoked by its id. */
+/** Requires ids, because a key is revoked by its id. */
 export function decodeKeys(body: unknown, source: Source): Key[] {
   const keys = Field.ofReply(body, source).as('keys').items(maxKeys);
   return keys.map((key) => ({
@@ -121,8 +111,8 @@ export function decodeKeys(body: unknown, source: Source): Key[] {
 }
 
 /**
- * What enrolments with a key are limited to; empty where the service names no limit. A field that
- * cannot be read is ignored: the service shows a key once, and another field must not lose it.
+ * A key's limits; empty for none. An unreadable limit is ignored: the service shows a key once, and
+ * another field must not lose it.
  */
 function decodeLimits(key: Field): Pick<Key, 'peer_types' | 'routes' | 'peer_expires_in_hours'> {
   const types = z.array(PeerType).safeParse(key.find(aliases.key.peerTypes)?.value);
@@ -135,10 +125,7 @@ function decodeLimits(key: Field): Pick<Key, 'peer_types' | 'routes' | 'peer_exp
   };
 }
 
-/**
- * A key just made. Only the token is required, because the service shows it once; limits that the
- * reply lacks are those of the request.
- */
+/** Requires only the token, which the service shows once. Limits default to the request's. */
 export function decodeNewKey(body: unknown, source: Source, asked: CreateEnrollmentKey): NewKey {
   const key = Field.ofReply(body, source);
   return {
@@ -152,7 +139,6 @@ export function decodeNewKey(body: unknown, source: Source, asked: CreateEnrollm
   };
 }
 
-/** @param field what was read of it */
 function present(peer: Peer, field: Field | null): NetworkPeer {
   const profile = field && findProfile(field);
   const suspended = field?.find(aliases.peer.suspendedAt)?.instant() ?? null;
@@ -172,7 +158,7 @@ function present(peer: Peer, field: Field | null): NetworkPeer {
   };
 }
 
-/** Leaves out keys and proofs, which are for hosts. */
+/** Leaves out keys and proofs, which only hosts need. */
 function showFields(peer: Peer): Partial<NetworkPeer> {
   const shown: Record<string, unknown> = {};
   for (const [name, { name: contractName, kind }] of listedPeerFields) {

@@ -18,22 +18,19 @@ import type { ProvidedPeer } from '../../core/wg-quick/provided-peer.ts';
 import type { Field } from './field.ts';
 import { maxPeers, maxRoutes } from './network.ts';
 
-/** Longer than a text with every peer that a network may have. */
+/** Exceeds a text with the most peers of a network. */
 const maxText = 8 * 1024 * 1024;
 
-/** The address names the right service, where its text is wrong. */
+/** The service is the right one, but its text is wrong. */
 const remedy = 'have the operator of the service correct the text';
 
-/** A ready wg-quick text, read; and its field, for what else is wrong with it. */
+/** A parsed wg-quick text, and its field for further errors. */
 export interface DecodedConfig {
   readonly field: Field;
   readonly text: ProvidedConfig;
 }
 
-/**
- * Reads a ready wg-quick text; what is wrong with it is a BadReply that names line and key, never a
- * value.
- */
+/** Reads a wg-quick text. A BadReply for a wrong one names line and key, never a value. */
 export function decodeConfig(given: Field, publicKey: PublicKey): DecodedConfig {
   const text = given.text(maxText);
   const field = given.withRemedy(remedy);
@@ -48,17 +45,14 @@ export function decodeConfig(given: Field, publicKey: PublicKey): DecodedConfig 
   }
 }
 
-/** Where the text puts this host. */
+/** This host's address in the text. */
 export interface OwnAddress {
   readonly address: Address;
-  /** The range of the network; the address alone where the text has no range. */
+  /** The network's range; the address alone without one. */
   readonly cidr: Prefix;
 }
 
-/**
- * The peers of a text, named by their addresses, and the routes that they carry: what they are
- * given beyond the network's range.
- */
+/** A text's peers, named by address, and their routes: prefixes outside the network's range. */
 export function readGivenPeers(
   field: Field,
   config: ProvidedConfig,
@@ -97,13 +91,13 @@ function skippedOf({ peers, skipped }: ProvidedConfig): SkippedPeer[] {
   return [...without, ...skipped].map((peer) => ({ id: null, name: null, address: null, ...peer }));
 }
 
-/** What of a text is kept as data or not used, for this host's own reports. */
+/** The parts of a text that are kept as data or not used, for this host's reports. */
 export function readRemarks({ dns, isTableOff, remarks }: ProvidedConfig): ProvidedRemarks {
   const table = 'Table = off: only routes to the addresses of the network are used';
   return { dns, remarks: [...(isTableOff ? [table] : []), ...remarks] };
 }
 
-/** The range of the interface's address in the text, for a service that states no range. */
+/** The range of the interface's address, for a service that states none. */
 export function rangeOfConfig({ address }: ProvidedConfig): Prefix | null {
   return address === null || address.length === 32 ? null : maskPrefix(formatInterfaceAddress(address));
 }
@@ -116,7 +110,7 @@ function toPeer(
   return {
     id: publicKey,
     name,
-    // Who carries routes is what others call a connector.
+    // Other services call a peer with routes a connector.
     type: routes.length > 0 ? 'connector' : 'origin',
     publicKey,
     address,
@@ -127,7 +121,7 @@ function toPeer(
   };
 }
 
-/** The first single address that a peer is given, in the network's range where that is known. */
+/** A peer's first single address, in the network's range if known. */
 function ownAddress({ allowedIps }: ProvidedPeer, { cidr }: OwnAddress): Address | null {
   const single = allowedIps.find(
     (prefix) => /\.\d+\/32$/.test(prefix) && (lengthOf(cidr) === 32 || covers(cidr, prefix)),
@@ -136,9 +130,8 @@ function ownAddress({ allowedIps }: ProvidedPeer, { cidr }: OwnAddress): Address
 }
 
 /**
- * The address of a gateway that has ranges and no address of its own: the first of its range that
- * no other peer has, as is customary. It only names the gateway; no packet goes to it that its
- * AllowedIPs would not carry.
+ * The address of a gateway that has only ranges: by custom, the first free one of its range. It
+ * only names the gateway, and carries no packet beyond its AllowedIPs.
  */
 function presumeAddress(
   field: Field,
@@ -148,7 +141,7 @@ function presumeAddress(
 ): Address {
   const range = allowedIps.find((prefix) => !prefix.includes(':'));
   if (range === undefined) throw field.wrong('has a peer without an IPv4 address in its AllowedIPs');
-  // Of a range that covers the network's, the gateway is in the network.
+  // A gateway whose range covers the network's is inside the network.
   const within = covers(range, cidr) && lengthOf(cidr) < 32 ? cidr : range;
   const { first, last } = rangeOf(within);
   for (

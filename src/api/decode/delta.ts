@@ -7,38 +7,28 @@ import { decodeId, Field, sameId } from './field.ts';
 import { decodeRevision, entityTag } from './map.ts';
 import { decodeNetwork, decodePeers, maxPeers } from './network.ts';
 
-/**
- * True of a map to which a delta applies: all of it came from the service, under a strong ETag (RFC
- * 3229, 10.5.2).
- */
+/** A delta applies if the map is all from the service, with a strong ETag (RFC 3229, 10.5.2). */
 export function isBase(map: NetworkMap): map is NetworkMap & { readonly revision: string } {
   const isExact = map.revision !== null && !map.revision.startsWith('W/');
   return isExact && map.skipped === undefined && !map.peers.some((peer) => peer.given || peer.unlisted);
 }
 
-/**
- * True of a reply with changes alone: a proxy may turn its 226 into a 200 and remove its headers,
- * and no whole map has `base` in its body.
- */
+/** True for a delta: a proxy may turn 226 into 200 without headers, but only deltas have `base`. */
 export function isDelta(answer: Reply): boolean {
   const { status, headers } = answer;
   const isMarked = [headers.im, headers['delta-base']].some((header) => header !== undefined);
   return status === 226 || isMarked || readBase(answer) !== null;
 }
 
-/**
- * The ETag that the body of a delta applies to; null where it has none, as from a service of an
- * earlier version.
- */
+/** The ETag to which a delta applies; null if absent, as from an earlier version. */
 function readBase({ body, reading }: Reply): string | null {
   const network = Field.ofReply(body, reading).as('network');
   return network.tryFind(aliases.network.base, (found) => entityTag(found.text(140))) ?? null;
 }
 
 /**
- * True of a reply to A-IM that may be a delta of a service of an earlier version, behind a proxy
- * that hides that. Such a delta always lists which peers are gone; a whole map that does so lists
- * each other peer of the base.
+ * True if a reply to A-IM may be a delta of an earlier version behind a proxy that hides that. Such
+ * a delta lists removed peers; a whole map that does so lists all others of the base.
  *
  * @param map the reply, read as a whole map
  */
@@ -50,7 +40,6 @@ export function isPerhapsDelta({ body, reading }: Reply, map: NetworkMap, base: 
   return !base.peers.every(({ id }) => stated.has(id));
 }
 
-/** The refusal of a reply that may be a delta. */
 export function describePartial({ reading }: Reply): BadReply {
   return refuseDelta(reading, 'leaves out peers that it does not list as removed');
 }
@@ -58,16 +47,15 @@ export function describePartial({ reading }: Reply): BadReply {
 const refuseDelta = ({ url }: Reply['reading'], problem: string) =>
   new BadReply(url, problem, 'cpn requests the whole map instead');
 
-/** A map, and the peers that the service states to be gone from the one before. */
+/** A map, and the peers that the service states as removed. */
 export interface ChangedMap {
   readonly map: NetworkMap;
   readonly removed: readonly PeerId[];
 }
 
 /**
- * Applies a delta (RFC 3229) to the map that the host has. Refuses a delta to another map, and one
- * that breaks a rule of maps, alone or with what the map has. A delta applies as a whole or not at
- * all.
+ * Applies a delta (RFC 3229) to the host's map, completely or not at all. Refuses a delta to
+ * another map, and one that breaks a rule of maps, alone or with the map.
  */
 export function decodeDelta(answer: Reply, base: NetworkMap, hasOwnTag = false): ChangedMap {
   const { headers, body, etag, reading } = answer;
@@ -75,7 +63,7 @@ export function decodeDelta(answer: Reply, base: NetworkMap, hasOwnTag = false):
   const ownBase = readBase(answer);
   const isKnownForm = headers.im === deltaManipulation || (headers.im === undefined && ownBase !== null);
   if (!isKnownForm) throw refuse('is in a form that was not requested');
-  // The header has the ETag as the request named it, perhaps with a suffix of a proxy.
+  // The header has the request's ETag, perhaps with a proxy's suffix.
   if (![ownBase, headers['delta-base']].includes(base.revision))
     throw refuse('has changes to a map other than the stored one');
   const network = Field.ofReply(body, reading).as('network');

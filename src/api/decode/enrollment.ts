@@ -29,15 +29,14 @@ import {
 
 const names = aliases.enrollment;
 
-/** What was sent, in whose light the reply is read. */
+/** The request, by which the reply is read. */
 type RequestedPeer = Pick<EnrollmentRequest, 'publicKey' | 'name' | 'type' | 'endpoint'>;
 
 /**
- * The reply to an enrolment. It needs this host's address, and the network's peers or a ready
- * wg-quick text; what else it lacks is taken from the request, or unknown. The peer and the network
- * may be fields of the reply or the reply itself; the peers and the text may be in the network or
- * next to it. An address that is another's or outside the range, or a key that is not the one sent,
- * is a BadReply.
+ * The reply to an enrolment. Required: this host's address, and the network's peers or a wg-quick
+ * text. The request supplies the rest, or it is unknown. Peer and network may be fields or the
+ * reply itself; peers and text may be in the network or next to it. A foreign or outside address,
+ * or another key than the one sent, is a BadReply.
  */
 export function decodeEnrollment(body: unknown, source: Source, asked: RequestedPeer): Enrolled {
   const reply = Field.ofReply(body, source);
@@ -61,8 +60,7 @@ export function decodeEnrollment(body: unknown, source: Source, asked: Requested
     name: name ?? (id === null ? 'network' : `network-${id}`),
     cidr: place.cidr,
     routes: [...new Set([...advertised, ...routes])],
-    // By its ETag the first read of the map can already ask for what changed since; older services
-    // have the number alone in it.
+    // With this ETag, the first read can request a delta. Older services only have the number.
     revision: entityTag(typeof etag === 'string' ? etag : null) ?? (revision === undefined ? null : `"${revision}"`),
     ...decodeNonce(network),
     peers,
@@ -80,13 +78,12 @@ export function decodeEnrollment(body: unknown, source: Source, asked: Requested
   };
 }
 
-/** The parts of a reply, wherever they stand. */
 interface Parts {
   readonly reply: Field;
   readonly network: Field;
-  /** Null where there is no peer to be seen, and a text may tell the address. */
+  /** Null without a peer; a text may then have the address. */
   readonly peer: Field | null;
-  /** Null where the peers are listed, or nothing else is there. */
+  /** Null if peers are listed, or nothing is. */
   readonly list: Field | null;
   readonly config: DecodedConfig | null;
 }
@@ -130,7 +127,7 @@ function decodeOwnPeer(at: Field, own: Field | null, peers: readonly Peer[], pla
   const given = own?.find(aliases.peer.id);
   const id = given ? decodeId(given) : (listed?.id ?? asked.publicKey);
   const where = own?.find(aliases.peer.address) ?? at;
-  // Listed without an id it goes by its key there.
+  // Without an id, it is listed by its key.
   const isOther = listed !== undefined && listed.id !== id && listed.id !== listed.publicKey;
   if (listed && (listed.address !== place.address || isOther)) {
     throw where.wrong('or its id is not what the network lists for this key');
@@ -141,14 +138,14 @@ function decodeOwnPeer(at: Field, own: Field | null, peers: readonly Peer[], pla
   return { id, name: own?.find(aliases.peer.name)?.text(maxName) ?? asked.name, address: place.address };
 }
 
-/** An entry of the list that is this host's is to be right as the host itself is. */
+/** A list entry of this host must be as valid as the host's own. */
 function refuseOwnSkipped(map: NetworkMap, peer: Enrolled['peer'], { publicKey }: RequestedPeer, at: Field): void {
   const keyPair = { publicKey } as KeyPair;
   const bad = findOwnSkipped(map, { keyPair, rotation: null, membership: { peer } });
   if (bad) throw at.wrong(`is in a network whose entry for this host cannot be used: ${bad.reason}`);
 }
 
-/** The map with this host in it, which a service may leave out of its list. */
+/** Adds this host, which a service may leave out of its list. */
 function withSelf(map: NetworkMap, own: Enrolled['peer'], asked: RequestedPeer, routes: Prefix[] | null): NetworkMap {
   const { publicKey, type, endpoint } = asked;
   if (map.peers.some((peer) => peer.publicKey === publicKey)) return map;

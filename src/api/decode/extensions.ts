@@ -10,28 +10,24 @@ import { identifier } from '../../contract/text.ts';
 import { PasswordChange as PasswordChangeReply, User as UserReply } from '../../contract/user.ts';
 import { type Decoder, listOf, optionalResource, type Received, resource } from './resource.ts';
 
-// The extensions of the contract as a client reads them: what it uses of each, and what earlier and
-// later versions may leave out or put otherwise.
+// The extensions of the contract as a client reads them: the parts that it uses, and the
+// differences of earlier and later versions.
 
 const KeyOfNetwork = EnrollmentKeyOfNetwork.pick({ id: true, name: true, network: true });
-/** An enrolment key in a list of several networks. */
 export type KeyOfNetwork = Received<z.output<typeof KeyOfNetwork>>;
 
 export type User = Received<UserReply>;
 export const decodeUser = resource(UserReply);
 export const decodeUsers = listOf(UserReply, 'users');
 
-/** With the enrolment keys that the change revoked; absent where none were to be revoked. */
+/** With the revoked enrolment keys; absent if none were to be revoked. */
 export const decodeChangedUser = resource(UserReply.extend({ keys_revoked: z.array(KeyOfNetwork).optional() }));
 
 /** Null where the service does not report the keys. */
 export const decodeUserRemoval = optionalResource(z.object({ keys_revoked: z.array(KeyOfNetwork).nullable() }));
 
 const { sessions_ended, access_token, expires_at } = PasswordChangeReply.shape;
-/**
- * Null for what the service does not report. The session is one in place of that of the call, which
- * ended.
- */
+/** Null for unreported parts. The session replaces the one of the call, which ended. */
 export const decodePasswordChange = optionalResource(
   z.object({
     sessions_ended: sessions_ended.nullable(),
@@ -52,7 +48,7 @@ export const decodeSessions = listOf(OpenSession, 'sessions');
 
 export type Token = Received<PersonalToken>;
 export const decodeTokens = listOf(PersonalToken, 'tokens');
-/** Its value must be there: the service shows it once. */
+/** The service shows the value once, so it must be there. */
 export const decodeNewToken = resource(NewPersonalToken);
 
 const details = z.record(z.string(), z.unknown()).default({});
@@ -83,7 +79,7 @@ export const decodeRemovals = resource(z.object({ pending: z.array(PendingHost) 
 
 const { state, reachable_by, witnesses, last_seen, version } = PeerHealthReply.shape;
 const Path = PeerPath.pick({ peer: true, path: true });
-/** What a later version reports in other words is unknown. */
+/** Words of a later version become unknown. */
 const PeerHealth = z.object({
   id: identifier,
   state: state.catch('unknown'),

@@ -4,11 +4,11 @@ import type { Id } from '../../core/map/model.ts';
 import type { Aliases } from '../aliases.ts';
 import { sanitizeForMessage } from '../http/sanitize-for-message.ts';
 
-/** Where a reply came from, and what must not be shown of it. */
+/** A reply's origin, and the secrets that must not be shown. */
 export interface Source {
   readonly url: string;
   readonly secrets: readonly Secret[];
-  /** What to do about a value that cannot be used, where that is not the usual. */
+  /** The remedy for an unusable value, if it is not the usual one. */
   readonly remedy?: string;
 }
 
@@ -29,18 +29,13 @@ export class Field {
     this.#source = source;
   }
 
-  /**
-   * The resource of a reply: what stands in its `data`, or without that envelope the whole body.
-   */
+  /** The resource of a reply: its `data`, or without that envelope the whole body. */
   static ofReply(body: unknown, source: Source): Field {
     const enveloped = isRecord(body) && Object.hasOwn(body, 'data') && typeof body.data === 'object';
     return new Field(enveloped ? body.data : body, '', source);
   }
 
-  /**
-   * What `read` makes of it; what keeps it from doing so goes to `onWrong`, without the way to this
-   * field.
-   */
+  /** Returns the result of `read`. `onWrong` gets the reason of a failure, without the path. */
   attempt<T>(read: (field: Field) => T, onWrong: (reason: string) => T): T {
     try {
       return read(this.as(''));
@@ -50,17 +45,16 @@ export class Field {
     }
   }
 
-  /** The same value under another name, for the messages. */
+  /** Renames the field in messages. */
   as(path: string): Field {
     return new Field(this.value, path, this.#source);
   }
 
-  /** The same value, with another remedy for what is wrong with it. */
   withRemedy(remedy: string): Field {
     return new Field(this.value, this.path, { ...this.#source, remedy });
   }
 
-  /** The first property of these names that is there and not null. */
+  /** The first of these properties that is present and not null. */
   find(names: Aliases): Field | null {
     const record = this.#record();
     const name = names.find((one) => Object.hasOwn(record, one) && record[one] !== null);
@@ -77,10 +71,7 @@ export class Field {
     throw this.#bad(`lacks ${this.#below(names[0])} (it has: ${listed.join(', ') || 'nothing'}${more})`);
   }
 
-  /**
-   * Reads the property with `read`. Null if it is missing, or if `read` cannot use it: another
-   * service may mean something else by this name.
-   */
+  /** Reads a property; null if it is missing or unusable: it may mean something else elsewhere. */
   tryFind<T>(names: Aliases, read: (found: Field) => T): T | null {
     return this.attempt<T | null>(
       (at) => {
@@ -100,7 +91,7 @@ export class Field {
   /** A string of at most `max` characters, counted in code points. */
   text(max: number): string {
     if (typeof this.value !== 'string') throw this.wrong('is not a string');
-    // A code point has at most two units: what is longer than that need not be counted.
+    // A code point has at most two units, so a longer value is not counted.
     if (this.value.length > 2 * max || [...this.value].length > max)
       throw this.wrong(`is longer than ${max} characters`);
     return this.value;
@@ -111,17 +102,13 @@ export class Field {
     return this.value as number;
   }
 
-  /**
-   * An instant in ISO 8601 and UTC, however it is written: as a date, or as seconds or milliseconds
-   * since 1970.
-   */
+  /** Returns ISO 8601 in UTC, from a date, or from seconds or milliseconds since 1970. */
   instant(): string {
     const instant = readInstant(typeof this.value === 'number' ? this.value : this.text(64));
     if (instant === null) throw this.wrong('is not a timestamp');
     return instant;
   }
 
-  /** One of these words. */
   oneOf<Word extends string>(words: readonly Word[]): Word {
     const word = words.find((each) => each === this.value);
     if (word === undefined) throw this.wrong(`must be one of ${words.join(', ')}`);
@@ -137,12 +124,12 @@ export class Field {
     return isRecord(this.value);
   }
 
-  /** An object, whatever its properties. */
+  /** An object with any properties. */
   record(): Readonly<Record<string, unknown>> {
     return this.#record();
   }
 
-  /** A string read by a parser of core, whose InvalidValue becomes a BadReply without the value. */
+  /** A string for a parser of core. Its InvalidValue becomes a BadReply without the value. */
   parse<T>(parser: (text: string) => T): T {
     const text = this.text(maxParsed);
     try {
@@ -153,7 +140,6 @@ export class Field {
     }
   }
 
-  /** The error that this field breaks a rule. */
   wrong(rule: string): BadReply {
     return this.#bad(`cannot be used: ${this.path || 'its resource'} ${rule}`);
   }
@@ -172,36 +158,32 @@ export class Field {
   }
 }
 
-/** Longer than any address, key or endpoint. */
+/** Exceeds any address, key or endpoint. */
 const maxParsed = 300;
 
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/**
- * A number, or a word of at most 255 characters: whatever it is, it is only ever compared, shown
- * and sent back.
- */
+/** A number, or a word of at most 255 characters: it is only compared, shown and sent back. */
 export function decodeId(field: Field): Id {
   const { value } = field;
-  // A whole number that is not safe was read as another one.
+  // JSON.parse rounds an unsafe whole number to another one.
   const isExact = Number.isSafeInteger(value) || (Number.isFinite(value) && !Number.isInteger(value));
   if (typeof value === 'number' && isExact) return value;
-  // It becomes a segment of a path, where dots would climb.
+  // It becomes a path segment, in which dots would climb.
   if (typeof value === 'string' && /^(?!\.{1,2}$)[\x21-\x7e]{1,255}$/.test(value)) return value;
   throw field.wrong('is neither a number nor a word of at most 255 characters');
 }
 
-/** True of one id in either of the forms that a service may write it in. */
+/** Compares ids, which a service may write in either form. */
 export function sameId(one: Id, other: Id | null): boolean {
   return String(one) === String(other);
 }
 
 /**
- * Writes an instant in ISO 8601 and UTC, whatever form a service gives it in; null for what is
- * none. A date without an offset is in UTC: it comes from a database, and it does not depend on
- * this host's time zone.
+ * Converts an instant to ISO 8601 in UTC; null for none. A date without offset is UTC: it comes
+ * from a database, and must not depend on this host's time zone.
  */
 export function readInstant(given: string | number): string | null {
   const isSeconds = typeof given === 'number' && Math.abs(given) < mostSeconds;
@@ -209,18 +191,13 @@ export function readInstant(given: string | number): string | null {
   return Number.isNaN(time) || Math.abs(time) > mostMs ? null : new Date(time).toISOString();
 }
 
-/**
- * A count below this is of seconds, else of milliseconds: it stands for the year 5138 or for 1973.
- */
+/** Below: seconds, above: milliseconds. It is the year 5138, or 1973. */
 const mostSeconds = 1e11;
 
-/** ECMA-262, 21.4.1.1: what a Date can hold. */
+/** The range of a Date (ECMA-262, 21.4.1.1). */
 const mostMs = 8.64e15;
 
-/**
- * `2030-01-31 12:00:00`, as SQL writes it, and ISO 8601 without an offset, are local time to
- * Date.parse.
- */
+/** Adds UTC to SQL's and ISO's dates without offset, which Date.parse takes as local time. */
 function withOffset(text: string): string {
   const [, day, time] = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?)$/i.exec(text) ?? [];
   return day === undefined || time === undefined ? text : `${day}T${time.replace(',', '.')}Z`;

@@ -4,16 +4,15 @@ import { aliases } from '../aliases.ts';
 import { decodeId, Field, type Source, sameId } from './field.ts';
 import { decodeNetwork, decodePeers, maxPeers, withSkipped } from './network.ts';
 
-/** What a map is decoded with. */
 export interface MapDecoding {
   readonly network: Id;
   /** The ETag header. */
   readonly etag: string | null;
-  /** The service describes `etag` in the body, which no proxy changes. */
+  /** True if the service describes `etag` in the body, which no proxy changes. */
   readonly hasOwnTag?: boolean;
 }
 
-/** The map of the network asked for, under its ETag; a peer that cannot be used is skipped. */
+/** The requested network's map, under its ETag. Unusable peers are skipped. */
 export function decodeMap(body: unknown, source: Source, asked: MapDecoding): NetworkMap {
   const network = Field.ofReply(body, source).as('network');
   const head = decodeNetwork(network);
@@ -24,8 +23,8 @@ export function decodeMap(body: unknown, source: Source, asked: MapDecoding): Ne
 }
 
 /**
- * The peers that a whole map states to be gone since the revision of the request. None where the
- * field means something else, and no peer that the map lists all the same.
+ * The peers that a whole map states as removed since the request's revision. Ignores a field with
+ * another meaning, and peers that the map lists.
  */
 export function decodeRemoved(body: unknown, source: Source, { peers }: NetworkMap): readonly PeerId[] {
   const network = Field.ofReply(body, source).as('network');
@@ -34,14 +33,14 @@ export function decodeRemoved(body: unknown, source: Source, { peers }: NetworkM
   return removed.filter((id) => !listed.has(id));
 }
 
-/** A bearer token: what an Authorization header can carry. */
+/** A bearer token, as an Authorization header can carry it. */
 export function decodeToken(field: Field): Secret {
   const token = field.text(4096);
   if (!/^[\x21-\x7e]+$/.test(token)) throw field.wrong('is not a token');
   return new Secret(token);
 }
 
-/** The ETag of a map: that of its body where the service has one there, else that of the header. */
+/** The map's ETag: from its body if the service has one there, else from the header. */
 export function decodeRevision(network: Field, { etag, hasOwnTag }: Omit<MapDecoding, 'network'>): string | null {
   const own = hasOwnTag ? network.tryFind(aliases.network.etag, (found) => entityTag(found.text(140))) : null;
   return own ?? entityTag(etag);

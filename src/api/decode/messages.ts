@@ -3,10 +3,7 @@ import { aliases } from '../aliases.ts';
 import type { Reply } from '../http/attempt.ts';
 import { Field } from './field.ts';
 
-/**
- * The messages for this host in a 226 without changes; none in one that has changes, which count
- * first.
- */
+/** The messages in a 226 without changes; changes take precedence. */
 export function decodeMessages({ body, reading }: Reply): readonly PeerMessage[] {
   const network = Field.ofReply(body, reading).as('network');
   const isEmpty = [aliases.network.peers, aliases.network.removed].every((field) => {
@@ -16,17 +13,13 @@ export function decodeMessages({ body, reading }: Reply): readonly PeerMessage[]
   return isEmpty ? readMessages(network.find(aliases.network.messages)?.value) : [];
 }
 
-/** The kinds of messages that a host accepts. */
 export const messageKinds: readonly PeerMessageKind[] = ['probe'];
 
-/** The contract's limits. Its own constants are in the schemas, which are slow to load. */
+/** Copies of the contract's limits, whose schemas are slow to load. */
 const mostMessages = 8;
 const mostProbed = 32;
 
-/**
- * Returns the messages in a reply. Messages of another kind or form are left out: they are for a
- * later version.
- */
+/** Leaves out messages of another kind or form: they are for a later version. */
 export function readMessages(given: unknown): readonly PeerMessage[] {
   if (!Array.isArray(given)) return [];
   return given.slice(0, mostMessages).flatMap((each): PeerMessage[] => {

@@ -20,12 +20,12 @@ import { decodePeerFields } from './peer-fields.ts';
 const names = aliases.network;
 export const maxName = 120;
 export const maxPeers = 16_384;
-/** Five times what the contract lets anybody advertise. */
+/** Five times the contract's limit. */
 export const maxRoutes = 256;
 
 /**
- * What a network is apart from its peers. The range must be canonical; routes have their host bits
- * cleared, and may be left out.
+ * A network without its peers. The range must be canonical; routes may be absent, and lose their
+ * host bits.
  */
 export function decodeNetwork(
   network: Field,
@@ -41,34 +41,33 @@ export function decodeNetwork(
   };
 }
 
-/** Another service may mean something else by the word. */
+/** Ignores other values: another service may use the word differently. */
 export function decodeNonce(network: Field): Pick<NetworkMap, 'nonce'> {
   const nonce = network.tryFind(names.nonce, (found) => found.text(128));
   return nonce !== null && /^[\x21-\x7e]+$/.test(nonce) ? { nonce } : {};
 }
 
-/** Ten years: a longer age is as good as none. */
+/** Ten years; a longer age is no limit. */
 const longestAge = 315_360_000;
 
-/** A value that is no number of seconds means something else, or is beyond all bounds. */
+/** Ignores values with another meaning, and those beyond all bounds. */
 function decodeMaxAge(network: Field): Pick<NetworkMap, 'maxAge'> {
   const seconds = network.tryFind(names.maxAge, (age) => age.integer());
   return seconds === null || seconds === 0 || seconds > longestAge ? {} : { maxAge: seconds };
 }
 
-/** The routes that a network advertises; one that names none has none. */
 export function decodeNetworkRoutes(network: Field): Prefix[] {
   const routes = network.find(names.routes);
   return routes ? decodeRoutes(routes) : [];
 }
 
-/** Throws where a network is said to be of another kind than WireGuard. */
+/** Throws if the service states another kind of tunnel than WireGuard. */
 export function refuseOtherTunnels(network: Field): void {
   const vpn = network.find(names.vpnType);
   if (vpn && vpn.value !== 'wireguard') throw vpn.wrong('is not wireguard');
 }
 
-/** The peers of a list, with the field of each, and what of the list is none. */
+/** The peers of a list with their fields, and the entries that are none. */
 export interface PeerList {
   readonly peers: Peer[];
   readonly fields: Field[];
@@ -76,9 +75,9 @@ export interface PeerList {
 }
 
 /**
- * The peers of a network. Skips peers that cannot be used, peers outside the range, and all peers
- * that share an address, a key or an id: which of them is meant is unclear. A range of one address
- * does not count as the network's range.
+ * The peers of a network. Skips unusable peers, peers outside the range, and all that share an
+ * address, a key or an id, because it is unclear which is meant. A range of one address is no range
+ * of a network.
  */
 export function decodePeers(list: Field, cidr: Prefix): PeerList {
   const range = new BlockList();
@@ -104,7 +103,7 @@ export function decodePeers(list: Field, cidr: Prefix): PeerList {
   return { peers: good.map(({ peer }) => peer), fields: good.map(({ field }) => field), skipped };
 }
 
-/** Why peers cannot stand side by side, of each that cannot. */
+/** Why peers exclude each other, for each of them. */
 function findClashes(peers: readonly Peer[]): ReadonlyMap<Peer, string> {
   const clashes = new Map<Peer, string>();
   const note = (what: string, of: (peer: Peer) => string) => {
@@ -121,7 +120,7 @@ function findClashes(peers: readonly Peer[]): ReadonlyMap<Peer, string> {
   return clashes;
 }
 
-/** What can be read of an entry that is no peer. */
+/** The readable parts of an entry that is no peer. */
 function describeSkipped(field: Field, reason: string): SkippedPeer {
   return {
     id: field.tryFind(aliases.peer.id, decodeId),
@@ -132,19 +131,18 @@ function describeSkipped(field: Field, reason: string): SkippedPeer {
   };
 }
 
-/** The part of a map that is about what was skipped: none where nothing was. */
 export function withSkipped(skipped: readonly SkippedPeer[]): Pick<NetworkMap, 'skipped'> {
   return skipped.length === 0 ? {} : { skipped };
 }
 
-/** An IPv4 address, alone or as the prefix that holds nothing else. */
+/** An IPv4 address, alone or as its host prefix. */
 function decodeAddress(field: Field): Address {
   const { address, range } = decodePlace(field);
   if (range !== null) throw field.wrong('is a range of addresses');
   return address;
 }
 
-/** An IPv4 address, and the range that it is written with, if it is with one. */
+/** An IPv4 address, and the range that it is written with. */
 export function decodePlace(field: Field): { readonly address: Address; readonly range: Prefix | null } {
   const range = field.parse((text) => (/\/(?!32$)/.test(text) ? parseRange(text) : null));
   const address = field.parse((text) => parseAddress(text.replace(/\/\d+$/, '')));
@@ -152,15 +150,13 @@ export function decodePlace(field: Field): { readonly address: Address; readonly
   return { address, range };
 }
 
-/** The error that an address is none of the network's. */
 export function outside(address: Field) {
   return address.wrong('is outside the range of the network');
 }
 
 /**
- * One peer, whatever network it is in. Only its key and its address must be there: without an id it
- * goes by its key, without a name by its address, and without a type it is a connector if it has
- * routes.
+ * One peer of any network. Only key and address are required: the id defaults to the key, the name
+ * to the address, and the type to connector if there are routes.
  */
 export function decodePeer(field: Field): Peer {
   const id = field.find(aliases.peer.id);

@@ -4,7 +4,7 @@ import { listedPeerFields, type PeerField } from '../../core/map/peer-fields.ts'
 import { aliases } from '../aliases.ts';
 import { decodeId, type Field, readInstant } from './field.ts';
 
-/** Reads the fields of a peer that a service may leave out. */
+/** Reads the optional fields of a peer. */
 export function decodePeerFields(peer: Field): PeerFields {
   const fields: Record<string, unknown> = {};
   for (const [name, field] of listedPeerFields) {
@@ -15,7 +15,7 @@ export function decodePeerFields(peer: Field): PeerFields {
   return fields;
 }
 
-/** Null for a value that means something else at another service. */
+/** Null for a value with another meaning at another service. */
 function decodeValue(field: PeerField, found: Field, peer: Field): unknown {
   const { value } = found;
   switch (field.kind) {
@@ -49,14 +49,14 @@ function decodeMoment(value: unknown): number | null {
   return Number.isSafeInteger(at) ? at : null;
 }
 
-/** Whether it proves anything is judged where it counts. */
+/** Does not verify it: its user does. */
 function decodeProof(field: Field): KeyProof {
   const signature = field.need(aliases.peer.signature);
   if (!/^[A-Za-z0-9+/]{86}==$/.test(signature.text(88))) throw signature.wrong('is not 64 bytes in base64');
   return { serial: field.need(aliases.peer.serial).integer(), signature: signature.text(88) };
 }
 
-/** The connector that the profile of a peer names; null where it cannot be read. */
+/** The connector in a peer's profile; null if unreadable. */
 function findConnector(peer: Field): PeerId | null {
   return peer.find(aliases.peer.profile)?.tryFind(aliases.peer.connector, decodeId) ?? null;
 }

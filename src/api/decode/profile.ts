@@ -9,10 +9,7 @@ import { decodeId, type Field } from './field.ts';
 const names = aliases.peer;
 const mostRoutes = 256;
 
-/**
- * Decodes the profile of a peer that dials one connector. Returns null if it is absent or
- * malformed.
- */
+/** The profile of a peer that dials one connector; null if absent or malformed. */
 export function findProfile(peer: Field): ConnectorProfile | null {
   if (peer.find([peerFields.via.name])?.value !== 'connectors') return null;
   return peer.tryFind(names.profile, decodeProfile);

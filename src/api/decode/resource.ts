@@ -7,9 +7,7 @@ import { decodeId, Field, type Source } from './field.ts';
 import { decodeToken } from './map.ts';
 import { maxPeers } from './network.ts';
 
-/**
- * A resource of the contract as a client gets it: its ids may be words, and its tokens are secrets.
- */
+/** A resource as a client gets it: its ids may be words, its tokens are secrets. */
 export type Received<Value> = Value extends readonly (infer Item)[]
   ? Received<Item>[]
   : Value extends object
@@ -26,19 +24,18 @@ type ReceivedToken<Value> = Value extends string ? Secret : Value;
 /** Decodes the body of a reply. @throws BadReply */
 export type Decoder<Value> = (body: unknown, source: Source) => Value;
 
-/** Of a string whose schema has no `maxLength`: addresses, prefixes and words. */
+/** For strings without `maxLength` in their schema: addresses, prefixes and words. */
 const usualLength = 64;
 
 /**
- * A decoder of one resource by its schema of the contract. It drops unknown properties, and takes
- * null for a property that is absent and may be null. Its errors name the property, never a value.
- * `name` is what they call the resource.
+ * A decoder by the contract's schema. It drops unknown properties, and accepts null for absent
+ * nullable ones. Errors name the property, never a value, and the resource by `name`.
  */
 export function resource<Schema extends z.ZodType>(schema: Schema, name = ''): Decoder<Received<z.output<Schema>>> {
   return (body, source) => decodeField(schema, Field.ofReply(body, source).as(name));
 }
 
-/** Like {@link resource}; a reply without an object counts as an empty one. */
+/** Like {@link resource}; a reply without an object is an empty one. */
 export function optionalResource<Schema extends z.ZodType>(schema: Schema): Decoder<Received<z.output<Schema>>> {
   return (body, source) => {
     const field = Field.ofReply(body, source);
@@ -46,7 +43,7 @@ export function optionalResource<Schema extends z.ZodType>(schema: Schema): Deco
   };
 }
 
-/** A decoder of a list of resources, or of one page of it. */
+/** A decoder of a list, or of one page of it. */
 export function listOf<Schema extends z.ZodType>(schema: Schema, name: string): Decoder<Received<z.output<Schema>>[]> {
   return resource(z.array(schema), name) as Decoder<Received<z.output<Schema>>[]>;
 }
@@ -55,7 +52,7 @@ function decodeField<Schema extends z.ZodType>(schema: Schema, field: Field): Re
   return decode(schema, field, () => field) as Received<z.output<Schema>>;
 }
 
-/** @param need throws where the field is absent */
+/** @param need throws if the field is absent */
 function decode(schema: z.core.$ZodType, found: Field | null, need: () => Field): unknown {
   if (schema instanceof z.ZodCatch) {
     try {

@@ -2,13 +2,12 @@ import type { Foreignness } from '../../core/errors/index.ts';
 import { describeClosedHandshake, describeTlsFailure, type TlsServer } from '../../core/tls/describe-failure.ts';
 import { codeOf, isLateAlert, isTlsCode } from '../../core/tls/failure-code.ts';
 
-/** The facts about an attempt without a usable reply. */
 export interface AttemptOutcome {
   /** True if another attempt may succeed. */
   readonly retry: boolean;
   /** True if at least one byte of the request may have left this host. */
   readonly sent: boolean;
-  /** True if the service may have executed the request. */
+  /** True if the request may have been executed. */
   readonly perhapsDone: boolean;
   /** True if something replied at the address: a status, a reset, or bytes that are not HTTP. */
   readonly heard: boolean;
@@ -33,9 +32,8 @@ export interface AttemptOutcome {
 }
 
 /**
- * An attempt failed. This error never leaves the folder: the call retries or ends with Unreachable.
- * It contains only our own text and no cause, because undici's errors contain what they were
- * reading, such as the bytes of a reply in HTTPParserError.
+ * A failed attempt: the call retries or ends with Unreachable. It has only our own text and no
+ * cause: undici's errors contain what they read, such as a reply's bytes in HTTPParserError.
  */
 export class AttemptFailed extends Error {
   override readonly name = 'AttemptFailed';

@@ -14,7 +14,6 @@ import { sanitizeForMessage } from './sanitize-for-message.ts';
 /** A control plane reads the version and platform of its hosts from it. */
 export const userAgent = `cpn/${version} (${platform} ${arch})`;
 
-/** An operation of the service. */
 export interface Call {
   /** Its name, as the subject of "was refused". */
   readonly what: string;
@@ -74,7 +73,6 @@ export interface Reply {
   readonly reading: ReplyLimits;
 }
 
-/** The state of an attempt, in addition to its call. */
 export interface Attempt {
   readonly message: HttpMessage;
   readonly reading: ReplyLimits;

@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Resolved } from '../../core/names/resolved-names.ts';
 import type { Remedies } from './error-reply.ts';
 
-/** A failed attempt that is followed by another one. */
 interface Retry {
   /** The number of the failed attempt, from 1. */
   readonly attempt: number;

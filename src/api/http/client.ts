@@ -32,17 +32,15 @@ export function isTimeoutLike({ status = 0, closed = false, busy = false }: Atte
 }
 
 /**
- * Sends requests to one control plane. A call returns a 2xx, or a 304 to `If-None-Match`.
- * Everything else is an error of the catalogue, including an expired deadline, which covers all
- * attempts, pauses and the body.
+ * Sends requests to one control plane. A call returns a 2xx, or a 304 to `If-None-Match`. All else
+ * is an error of the catalogue, also an expired deadline over all attempts, pauses and the body.
  *
- * undici's retry interceptor has no jitter and no deadline over all attempts. It retries POST
- * always or never, independent of an Idempotency-Key. This client retries after a 429, a 5xx, a
- * failed connection and a truncated reply. A call that is not `repeatable` is retried only if it
- * cannot have been executed: not connected, 429 or 503.
+ * undici's retry interceptor has no jitter, no overall deadline, and no regard to an
+ * Idempotency-Key of a POST. This client retries after a 429, a 5xx, a failed connection or a
+ * truncated reply. A call that is not `repeatable` is retried only if it cannot have been executed:
+ * not connected, 429 or 503.
  */
 export class HttpClient {
-  /** The base URL of requests. */
   readonly url: URL;
   /** The base address in messages. */
   readonly #shown: string;

@@ -26,7 +26,6 @@ export interface ReplyLimits {
   readonly secrets: readonly Secret[];
 }
 
-/** The request of one attempt. */
 export interface HttpMessage {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: string;
@@ -41,9 +40,8 @@ const connectTimeoutMs = 10_000;
 /** A server must not delay an error that is already certain. */
 const inspectTimeoutMs = 2_000;
 /**
- * Milliseconds per address of a name, except the last one (RFC 8305). Node aborts an attempt after
- * this time. With its default of 250, a service behind a slow link is unreachable if its last
- * address is dead.
+ * Milliseconds per address except the last (RFC 8305), after which Node aborts an attempt. With its
+ * default of 250, a slow service is unreachable if its last address is dead.
  */
 const attemptTimeoutMs = 1_000;
 /**
@@ -55,11 +53,10 @@ const probes = { afterMs: 5_000, everyMs: 1_000, count: 5 };
 const spareMs = 4_000;
 
 /**
- * The connection of one call to one origin, perhaps through a proxy. The call's attempts reuse it.
- * Another call reuses it only if both agree, see {@link Spare}. An undici `Client` is bound to its
- * origin, so no mistake in a caller can send a token elsewhere. No socket is idle between other
- * calls, so a request that must not be sent twice never uses a connection that the server has just
- * closed.
+ * One call's connection to one origin, perhaps by a proxy, for all its attempts. Another call
+ * reuses it only if both agree, see {@link Spare}. An undici `Client` is bound to its origin, so no
+ * caller can send a token elsewhere by mistake. No socket is idle between other calls, so no
+ * unrepeatable request uses one that the server has just closed.
  */
 export class Connection {
   readonly target: ConnectionTarget;
@@ -148,17 +145,12 @@ export class Connection {
     return check === null ? connect : withListenerCheck(connect, check, note);
   }
 
-  /**
-   * The remote address of the last connection in the kernel's form: the proxy's, if there is one.
-   * Null without a connection.
-   */
+  /** The last connection's remote address (the proxy's, if any) in the kernel's form, or null. */
   get peer(): string | null {
     return this.#peer;
   }
 
-  /**
-   * The user whose program accepted the last loopback connection; null if invisible or unchecked.
-   */
+  /** The user whose program accepted on loopback; null if invisible or unchecked. */
   get listener(): number | null {
     return this.#listener;
   }
@@ -183,9 +175,7 @@ export class Connection {
     }
   }
 
-  /**
-   * Aborts immediately, also during a TCP or TLS handshake. undici's `signal` would not end these.
-   */
+  /** Aborts at once, also in a TCP or TLS handshake, which undici's `signal` would not end. */
   abort(): void {
     this.#end.abort();
   }

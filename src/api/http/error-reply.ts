@@ -24,7 +24,6 @@ const maxRefusalBytes = 64 * 1024;
 /** The statuses with which a captive portal or a proxy demands a login. */
 const loginStatuses: readonly number[] = [401, 403, 407];
 
-/** The refused request. */
 export interface FailedRequest {
   readonly what: string;
   readonly remedies?: Remedies;
@@ -34,17 +33,13 @@ export interface FailedRequest {
   readonly alwaysThere?: boolean;
 }
 
-/** The body of a refusal. */
 export interface RefusedBody {
   readonly status: number;
   readonly headers: ReplyHead['headers'];
   readonly bytes: Buffer;
 }
 
-/**
- * Converts a 4xx into an error with the refused operation, the server's reason and a hint. A page
- * that demands a login is an interception.
- */
+/** Converts a 4xx into an error: operation, reason, hint. A login page is an interception. */
 export async function refusedReply(
   response: ReplyHead,
   asked: FailedRequest,
@@ -93,10 +88,7 @@ function usualRemedy(status: number, reason: string | null, url: string): string
 
 const maxBriefBytes = 4_096;
 
-/**
- * Returns a service's own reason for being busy; null without a short JSON reason. Proxies and load
- * balancers use other formats.
- */
+/** Returns a service's short JSON reason for being busy, or null: proxies use other formats. */
 export async function readBriefReason(response: ReplyHead, reading: ReplyLimits): Promise<string | null> {
   if (!/^application\/json\b/.test(header(response, 'content-type') ?? '')) {
     discard(response);

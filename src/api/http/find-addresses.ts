@@ -9,10 +9,9 @@ import { addressesOf, type Resolved } from '../../core/names/resolved-names.ts';
 const patienceMs = 3_000;
 
 /**
- * Creates the lookup function of a connection, with previous addresses as a fallback if the
- * resolver fails. TLS verifies the name at any address. Without TLS, the fallback applies only if
- * no resolver answers: if a resolver of another network does not have the name, another host may
- * have the address.
+ * Creates a connection's lookup function, with previous addresses as a fallback if the resolver
+ * fails. TLS verifies the name anyway. Without TLS, the fallback applies only if no resolver
+ * answers: if another network's resolver lacks the name, another host may have the address.
  *
  * @param resolved the previous addresses
  * @param isPlain true without TLS

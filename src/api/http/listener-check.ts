@@ -63,8 +63,7 @@ function judge(socket: Socket, before: readonly TcpSocket[], expected: number | 
 }
 
 /**
- * Finds the user whose program listens at a loopback address without TLS. Null for other addresses,
- * or if not visible.
+ * The user who listens at a loopback address without TLS; else null, also if not visible.
  *
  * @param before the stored user
  */

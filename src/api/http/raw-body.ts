@@ -3,7 +3,6 @@ import { basename } from 'node:path';
 import { FormData } from 'undici';
 import type { RequestBody } from './attempt.ts';
 
-/** The body of a request. */
 export type RawBody =
   | { readonly kind: 'json'; readonly value: object }
   | { readonly kind: 'bytes'; readonly bytes: Buffer }

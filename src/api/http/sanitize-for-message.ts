@@ -5,9 +5,8 @@ import { printable } from '../../core/errors/index.ts';
 const withheld = '[withheld: has a secret]';
 
 /**
- * Makes a text of a reply safe for a message. Removes the secrets that we sent (a server may echo
- * them), texts in the form of keys or tokens, and control characters for terminals. Limits its
- * length.
+ * Makes a text of a reply safe for a message: without our secrets (a server may echo them), texts
+ * like keys or tokens, and control characters; limited in length.
  */
 export function sanitizeForMessage(text: string, secrets: readonly Secret[], max: number): string {
   const known = secrets.map((secret) => secret.reveal()).filter((value) => value !== '');

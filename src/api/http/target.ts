@@ -38,9 +38,8 @@ export function isSameTarget(one: ConnectionTarget, other: ConnectionTarget): bo
 }
 
 /**
- * Resolves a user's path relative to the base address of a service. Returns it with its query and
- * without the base. Throws InvalidValue for a path to another origin, or one that leaves the base
- * with dots.
+ * Resolves a path below a service's base address, and returns it with its query. Throws
+ * InvalidValue for another origin, or a path that leaves the base by dots.
  */
 export function resolvePath(base: URL, given: string): string {
   const wrong = (rule: string) =>

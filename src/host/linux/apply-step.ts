@@ -45,7 +45,7 @@ export async function applyStep(run: Run, step: Step): Promise<void> {
   }
 }
 
-/** Falls back to a userspace WireGuard if the kernel has no module. */
+/** Falls back to userspace if the kernel has no module. */
 async function createLink(run: Run, link: string): Promise<void> {
   try {
     await run('ip', ['link', 'add', 'dev', link, 'type', 'wireguard']);

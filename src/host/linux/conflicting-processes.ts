@@ -10,10 +10,8 @@ export interface Process {
   readonly args: readonly string[];
 }
 
-/** The maximum number of names in the result. */
 const maxNames = 20;
 
-/** The number of processes that are read in parallel. */
 const batchSize = 64;
 
 /** {@link Host.conflictingProcesses}, from proc(5). */
@@ -39,10 +37,7 @@ export async function findConflictingProcesses(): Promise<string[]> {
 /** A process that may change networks. A tool has the process that started it in `startedBy`. */
 export type ConflictingProcess = Process & { readonly startedBy?: Process };
 
-/**
- * Selects network daemons, and running tools that may change networks. Leaves out the process
- * `self` and its descendants, and pid 1 as a parent.
- */
+/** Selects network daemons and tools, without `self`, its descendants, and pid 1 as a parent. */
 export function selectConflictingProcesses(processes: readonly Process[], self: number): ConflictingProcess[] {
   const all = new Map(processes.map((each) => [each.pid, each]));
   return processes.flatMap((each): ConflictingProcess[] => {
@@ -81,10 +76,7 @@ async function readProcess(pid: string): Promise<Process | null> {
   }
 }
 
-/**
- * Parses /proc/PID/stat and /proc/PID/cmdline (proc_pid_stat(5)). The name in `stat` may contain
- * spaces and brackets.
- */
+/** Parses /proc/PID/stat and cmdline (proc_pid_stat(5)). A name may have spaces and brackets. */
 export function parseProcess(status: string, line: string): Process | null {
   const [, pid, comm = '', parent] = /^(\d+) \((.*)\) \S (\d+) /s.exec(status) ?? [];
   const args = line.replace(/\0$/, '').split('\0');
@@ -115,12 +107,10 @@ async function namespaceOf(pid: string): Promise<number | null> {
   );
 }
 
-/** True for a daemon that manages interfaces, routes, packet rules or WireGuard peers. */
 function isNetworkDaemon(name: string): boolean {
   return daemons.has(name) || wireguardDaemon.test(name);
 }
 
-/** True for a command that changes networks. */
 function isNetworkTool(name: string): boolean {
   return tools.has(name) || /^ip6?tables/.test(name);
 }

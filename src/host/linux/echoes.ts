@@ -6,18 +6,15 @@ import type { Run } from '../process/run.ts';
 import { batchArgs } from './ip/batch.ts';
 
 /**
- * The type of service of our echoes and of their routes. It is one of the three bits that select a
- * route (IPTOS_RT_MASK in include/uapi/linux/in_route.h). No DSCP in use consists of that bit (RFC
- * 4594).
+ * One of the three bits of the type of service that select a route (IPTOS_RT_MASK in
+ * include/uapi/linux/in_route.h). No DSCP in use consists of that bit (RFC 4594).
  */
 const echoTos = '0x04';
 
 /** The minimum that ping(8) allows without privileges. */
 const intervalSeconds = 0.2;
 
-/**
- * ping of iputils: `-M do` forbids fragments, `-s` excludes headers, one reply gives exit code 0.
- */
+/** ping of iputils: `-M do` forbids fragments, `-s` excludes headers, exit code 0 is a reply. */
 export async function probeSize(
   run: Run,
   address: Address,

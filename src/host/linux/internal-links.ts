@@ -15,8 +15,7 @@ export function findInternalLinks(
   const byName = new Map(links.map((link) => [link.name, link]));
   const members = Map.groupBy(links, ({ master }) => master);
   const uppers = Map.groupBy(links, ({ lower }) => lower);
-  // A container has no network card. Its veth devices lead to the host outside, so they are not
-  // internal.
+  // A container has no network card. Its veth devices lead outside, so they are not internal.
   const hasCards = links.some((link) => link.kind === null && !isOfHypervisor(link));
   const podLinks = hasCards ? new Set<string>() : findPodLinks(routes);
   const known = new Map<string, boolean>();
@@ -73,9 +72,8 @@ function isOfHypervisor({ kind, name }: ShownLink): boolean {
 }
 
 /**
- * Finds the interfaces to pods, as Calico creates them: their routes lead to single addresses and
- * have no gateway. A network card that waits for DHCP has no such route. IPv6 routes do not count,
- * because a neighbour can announce any prefix.
+ * Finds pod interfaces of Calico: their routes lead to single addresses without a gateway. A card
+ * that waits for DHCP has no such route. IPv6 does not count: a neighbour can announce any prefix.
  */
 function findPodLinks(routes: readonly ShownRoute[]): ReadonlySet<string> {
   const isToPod = ({ prefix, gateways }: ShownRoute) =>

@@ -115,8 +115,7 @@ async function observe(run: Run, options: ObserveOptions, caches: ObservationCac
   ]);
   cache.settle();
   if (device === null) caches.forget(link);
-  // Without forwarding, the kernel refuses every packet from the tunnel, so its replies describe no
-  // routes.
+  // Without forwarding, the kernel refuses every packet from the tunnel: its replies prove nothing.
   const isForwarding = values[forwardingKey(link)] === '1';
   const resolvers = readResolvers(view.underlay.addresses, caches.stubOwners);
   const { forwarded, ...connected } = view.underlay;
@@ -151,10 +150,7 @@ const emptyView: LinkView = {
   },
 };
 
-/**
- * Reads everything that `ip` shows in one run. On a host with large tables, reads only the routes
- * that matter: routing daemons may have installed a million routes.
- */
+/** Runs `ip` once. With large tables, reads only routes that matter: daemons may have a million. */
 async function readView(
   run: Run,
   { readView: read, large }: LinkCache,
@@ -183,10 +179,7 @@ async function readView(
   return { ...view, underlay: { ...view.underlay, refusing, isSampled: true } };
 }
 
-/**
- * Adds the kernel's route lookups: `answers` has those for packets of this host first, then those
- * for packets from the tunnel.
- */
+/** Adds route lookups. `answers` has those from this host first, then those from the tunnel. */
 function withAnswers(
   view: LinkView,
   { link, forwarding, destinations = [] }: ObserveOptions,

@@ -15,7 +15,6 @@ import { gatherUnderlay } from './underlay.ts';
  * their last output. With 10,000 peers this saves most of the time of a pass.
  */
 export class ObservationCache {
-  /** Output of `ip`. */
   readonly shown = new OutputCache();
   /** Output of `nft` for all rules. */
   readonly ruleset = new OutputCache();
@@ -26,17 +25,13 @@ export class ObservationCache {
   readonly #readShown = shownReader();
   readonly #links = new Map<string, LinkCache>();
 
-  /** Returns the cache of one interface. */
   of(link: string): LinkCache {
     const known = this.#links.get(link) ?? new LinkCache(link, this.#readShown);
     this.#links.set(link, known);
     return known;
   }
 
-  /**
-   * Returns the digest of an interface's WireGuard dump, if an observation read it since the last
-   * call. Returns undefined otherwise.
-   */
+  /** Returns the digest of a WireGuard dump that was observed since the last call, or undefined. */
   takeSeen(link: string): string | undefined {
     const cache = this.#links.get(link);
     const text = cache?.previous ?? null;
@@ -72,7 +67,6 @@ class LinkCache {
     this.previous = this.last;
   }
 
-  /** Parses the output of `ip`. */
   readonly readView: (text: string) => LinkView;
 
   constructor(name: string, readShown: (text: string) => ShownByIp) {

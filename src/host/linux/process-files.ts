@@ -46,9 +46,7 @@ function canRead(path: string): boolean {
   }
 }
 
-/**
- * The real and effective user of a process, and its parent (proc_pid_status(5)). Null if it ended.
- */
+/** A process's real and effective user, and parent (proc_pid_status(5)). Null if it ended. */
 export function readOwner(
   pid: string,
 ): { readonly user: number; readonly acts: number; readonly parent: string } | null {

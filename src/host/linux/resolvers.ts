@@ -20,10 +20,7 @@ const dnsPorts: ReadonlySet<number> = new Set([53, 853]);
 /** The maximum number of stubs to follow: a stub may forward to another stub on this host. */
 const mostStubs = 8;
 
-/**
- * The maximum number of servers per stub. A stub with servers for single domains has more than the
- * three of resolv.conf(5).
- */
+/** Servers per stub: one with servers for single domains has more than resolv.conf(5)'s three. */
 const mostServers = 16;
 
 /** The process that owns a socket, by inode. Cached because searching all processes is slow. */
@@ -40,7 +37,7 @@ export interface ResolverFiles {
   readonly settings: SettingsFiles;
 }
 
-/** The cache entry for a socket whose process is not visible. */
+/** For a socket whose process is not visible. */
 const hidden = '';
 
 const mostOwners = 64;

@@ -5,15 +5,12 @@ import type { ListedRoutes } from './ip/large-tables.ts';
 
 /** Milliseconds for which a listing is reused while the host's events are followed. */
 const listingMs = 60_000;
-/**
- * Milliseconds until a host with large tables is read completely, in case they are small by then.
- */
+/** Milliseconds until a complete read, in case the large tables are small by then. */
 const largeMs = 600_000;
 
 /**
- * Caches the routes of a host with large tables, and decides which route changes matter. Each
- * observation queries the kernel for the relevant routes. A listing is reused for one minute, or
- * until an event shows that it may be outdated.
+ * Caches the routes of a host with large tables, and filters route changes. Each observation
+ * queries the relevant routes; a listing lasts for a minute, or until an event may outdate it.
  */
 export class RouteCache {
   #listings = new Map<string, { readonly listing: ListedRoutes; readonly at: number }>();

@@ -18,9 +18,8 @@ const established =
 const listening = /^ *\d+: [0-9A-F]+:([0-9A-F]{4}) [0-9A-F]+:[0-9A-F]{4} 0A(?: |$)/gm;
 
 /**
- * Reads the SSH sessions to this host. Inspects processes only if a client may be connected. On a
- * machine with much memory, reading the tables takes milliseconds, and inspecting all processes
- * takes as long again.
+ * Reads the SSH sessions to this host. Inspects processes only if a client may be connected: with
+ * much memory, the tables take milliseconds, and the processes as long again.
  */
 export async function readSshClients(sshConnection: string | undefined): Promise<SshClient[]> {
   const tables = ['/proc/net/tcp', '/proc/net/tcp6'].map(readIfThere).join('\n');
@@ -39,10 +38,7 @@ function isConnectedTo(tables: string): boolean {
 
 export interface SshOptions {
   readonly connections?: SshConnections;
-  /**
-   * Returns the sockets that no process of root has open, but a process of another user has. Called
-   * with sockets that belong to no SSH server.
-   */
+  /** Returns sockets that only non-root processes have open, among those of no SSH server. */
   readonly findOthersSockets?: (inodes: ReadonlySet<string>) => ReadonlySet<string>;
   readonly order?: 'LE' | 'BE';
 }

@@ -65,8 +65,7 @@ export function judgeConnections(processes: readonly SshProcess[]): SshConnectio
 
 /**
  * True if the process can own an authenticated connection of root's server. OpenSSH's monitor stays
- * root's while a child serves the user. Newer versions of Dropbear change to the user, under a
- * server that is root's.
+ * root's. Newer Dropbear changes to the user, under a server that is root's.
  */
 function isOfRoot(process: SshCandidate, byPid: ReadonlyMap<string, SshCandidate>): boolean {
   return process.isRoot || (isDropbear(process) && byPid.get(process.parent)?.isRoot === true);

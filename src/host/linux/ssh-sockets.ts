@@ -2,10 +2,7 @@ import { listProcesses, noFiles, readOpenFiles, readOwner, readProgram } from '.
 import { judgeConnections, type SshCandidate, type SshConnections, selectServers, sshPrograms } from './ssh-servers.ts';
 import { readIfThere } from './underlay.ts';
 
-/**
- * Inspects the processes of SSH servers. The sockets of a server in another network namespace are
- * in none of our tables.
- */
+/** Inspects SSH servers. Those in another network namespace have no socket in our tables. */
 export function readSshConnections(): SshConnections {
   const servers = selectServers(listProcesses().flatMap(readCandidate));
   return judgeConnections(
@@ -22,9 +19,7 @@ export function readSshConnections(): SshConnections {
  */
 const mostOfUser = 1024;
 
-/**
- * Filters by name first, which is cheap. Any process may choose its name; the executable decides.
- */
+/** Filters by name first, which is cheap but can be faked; the executable decides. */
 function readCandidate(pid: string): SshCandidate[] {
   if (!sshPrograms.has(readIfThere(`/proc/${pid}/comm`).trim())) return [];
   const program = readProgram(pid);
@@ -34,10 +29,7 @@ function readCandidate(pid: string): SshCandidate[] {
   return [{ pid, parent: owner.parent, isRoot: owner.user === 0 && owner.acts === 0, program }];
 }
 
-/**
- * Returns the sockets that processes of other users have open, but no process of root. Leaves out
- * sockets without a visible process.
- */
+/** Returns sockets open in other users' visible processes, and in none of root's. */
 export function findOthersSockets(inodes: ReadonlySet<string>): ReadonlySet<string> {
   if (inodes.size === 0) return inodes;
   const roots = new Set<string>();

@@ -19,9 +19,7 @@ export function areSysctlsSealed(): boolean {
   }
 }
 
-/**
- * Also succeeds on a read-only /proc/sys if the key has the value already. @throws CommandFailed
- */
+/** Also succeeds on a read-only /proc/sys if the value is there. @throws CommandFailed */
 export async function writeSysctl(key: string, value: string): Promise<void> {
   const path = pathOf(key);
   if (readOrNull(path) === value) return;
@@ -32,10 +30,7 @@ export async function writeSysctl(key: string, value: string): Promise<void> {
   }
 }
 
-/**
- * Disables forwarding on a new interface, which starts with the host's default. If /proc/sys is
- * read-only, only the packet rules restrict forwarding.
- */
+/** New interfaces forward by the host's default. If /proc/sys is sealed, packet rules restrict. */
 export async function disableForwarding(link: string): Promise<void> {
   await writeSysctl(forwardingKey(link), '0').catch(() => undefined);
 }
@@ -48,10 +43,7 @@ export async function promoteSecondaries(link: string): Promise<void> {
   await writeFile(`/proc/sys/net/ipv4/conf/${link}/promote_secondaries`, '1', { flag: 'r+' }).catch(() => undefined);
 }
 
-/**
- * Accepts only keys of the network stack, so that a path cannot leave /proc/sys. As in sysctl(8), a
- * slash in the key is a dot in an interface name.
- */
+/** Only network keys: no path leaves /proc/sys. A slash is an interface name's dot (sysctl(8)). */
 function pathOf(key: string): string {
   if (!/^net(\.[a-zA-Z0-9_][a-zA-Z0-9_/-]*)+$/.test(key)) {
     throw new InvalidValue('sysctl', key, 'is not a sysctl of the network', 'write it like net.ipv4.ip_forward');

@@ -15,25 +15,19 @@ import { join } from 'node:path';
 import { platform } from 'node:process';
 import { CommandFailed, DiskFailed } from '../../core/errors/index.ts';
 
-/**
- * Folders in memory first (file-hierarchy(7)): /run belongs to root, so no other user can fill it.
- * /dev/shm is open to all users.
- */
+/** Memory first (file-hierarchy(7)): only root can fill /run; /dev/shm is open to all users. */
 const folders = ['/run', '/dev/shm', '/run', '/tmp'];
 
 /** The type of a file system in memory: TMPFS_MAGIC of include/uapi/linux/magic.h. */
 const tmpfs = 0x01021994;
 
-/**
- * The smallest block of a file system (mkfs.ext4(8), mkfs.xfs(8)). A full file system stores only
- * whole blocks of a write.
- */
+/** The least block of a file system (mkfs.ext4(8), mkfs.xfs(8)). A full one stores whole ones. */
 const leastBlock = 512;
 
 /** O_TMPFILE of include/uapi/asm-generic/fcntl.h, which Node does not export. */
 const tmpfileFlag = 0o20000000 | constants.O_DIRECTORY;
 
-/** A file without a name. It is in memory if possible, so that no call waits for a disk. */
+/** A file without a name, in memory if possible: no call waits for a disk. */
 export interface AnonymousFile {
   readonly fd: number;
   /** The folder in which it was opened, for messages. */
@@ -69,9 +63,8 @@ export function writeAnonymousFile({ fd, folder }: OpenedFile, text: string): vo
   const bytes = Buffer.from(text);
   try {
     ftruncateSync(fd);
-    // Writes at explicit positions, because the tool shares the offset, which must stay 0. No tool
-    // may read truncated input: a full file system stores a part without an error, and then the
-    // next write fails.
+    // At explicit positions: the tool shares the offset, which must stay 0. No tool may read
+    // truncated input: a full file system stores a part without an error, and the next write fails.
     for (let written = 0; written < bytes.length; ) written += writeSync(fd, bytes, written, undefined, written);
   } catch (error) {
     throw new DiskFailed('write to', folder, error as NodeJS.ErrnoException);

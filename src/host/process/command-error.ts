@@ -47,10 +47,7 @@ export function summarizeStderr(stderr: string, input: string | Secret | undefin
   return messages.join('; ').slice(0, 2000);
 }
 
-/**
- * `wg` quotes what it cannot parse, which may be the beginning of a key. Words shorter than 20
- * characters are no keys.
- */
+/** `wg` quotes what it cannot parse, such as part of a key. Words below 20 characters are none. */
 function redact(text: string, input: string | Secret | undefined): string {
   if (!(input instanceof Secret)) return text;
   const words = input.reveal().match(/[^\s,]{20,}/g) ?? [];
@@ -69,7 +66,7 @@ export function parseOutput<T>(tool: Tool, text: string, parse: (text: string) =
   }
 }
 
-/** The stderr of a failed tool. Empty for any other error. */
+/** The stderr of a failed tool; empty for other errors. */
 export function stderrOf(error: unknown): string {
   return error instanceof CommandFailed ? String(error.facts.stderr) : '';
 }

@@ -37,10 +37,7 @@ export const remedies = {
 
 export type Tool = keyof typeof remedies;
 
-/**
- * The path of a tool: the first regular file of its name that is executable and not world-writable.
- * @throws MissingTool
- */
+/** The first executable regular file of its name that is not world-writable. @throws MissingTool */
 export async function findTool(tool: Tool, folders: readonly string[] = toolFolders): Promise<string> {
   for (const folder of folders) {
     const path = join(folder, platform === 'win32' ? `${tool}.exe` : tool);

@@ -1,9 +1,7 @@
 import { fstatSync, readSync } from 'node:fs';
 import type { AnonymousFile } from './anonymous-file.ts';
 
-/**
- * Bytes per decoder call. Texts beyond 1 MB are outside V8's heap, and trigger full collections.
- */
+/** Bytes per decoder call. Texts over 1 MB are outside V8's heap, and cause full collections. */
 const pieceBytes = 256 * 1024;
 
 /**

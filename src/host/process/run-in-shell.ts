@@ -62,10 +62,7 @@ function signalOf(exitCode: number): string | undefined {
   return Object.entries(constants.signals).find(([, number]) => exitCode === 128 + number)?.[0];
 }
 
-/**
- * Reads the output of a tool from its file. @throws CommandFailed if it is too long @throws
- * DiskFailed if it may be truncated
- */
+/** Reads a tool's output file. @throws CommandFailed if too long @throws DiskFailed if truncated */
 export async function readOutput(
   file: AnonymousFile,
   known: OutputCache,

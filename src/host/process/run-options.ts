@@ -15,10 +15,7 @@ export interface ToolOptions {
    * tool gets none, and its output is not returned.
    */
   readonly daemon?: boolean;
-  /**
-   * For an observing tool, which runs every few seconds with much output. Its stdout is a file, so
-   * that Node does not wake up for every 4 KiB.
-   */
+  /** For a frequent tool with much output: stdout is a file, as Node would wake for every 4 KiB. */
   readonly outputCache?: OutputCache;
   /**
    * The limit of stdout in bytes, {@link maxOutput} if absent. A tool that exceeds it is ended soon
@@ -39,9 +36,7 @@ export const maxAnswers = 8 * 1024 * 1024;
 
 const checkpoints = channel('cpn:checkpoint');
 
-/**
- * Lets tests crash the process before and after a tool. src/store/files/disk.ts shares the channel.
- */
+/** Lets tests crash the process around a tool. src/store/files/disk.ts shares the channel. */
 export function publishCheckpoint(tool: Tool): void {
   if (checkpoints.hasSubscribers) checkpoints.publish({ point: 'spawn', what: tool });
 }

@@ -42,8 +42,7 @@ const spawnOptions = {
   env: { PATH: toolFolders.join(':'), LC_ALL: 'C' },
   extendEnv: false,
   cwd: '/',
-  // A separate session: Ctrl-C in our terminal must not interrupt a step, a userspace tunnel or a
-  // watch.
+  // A separate session: Ctrl-C must not interrupt a step, a userspace tunnel or a watch.
   detached: true,
   forceKillAfterDelay: graceMs,
   reject: false,
@@ -150,17 +149,15 @@ async function startShell(script: string, files: readonly AnonymousFile[]): Prom
 }
 
 /**
- * Replaces itself with the tool, and leaves a background shell that waits for the end of its input.
- * That input ends with this process, and then the shell kills both. Group 0 is its own group
- * (kill(2)), so no other process can be hit. PR_SET_PDEATHSIG would need setpriv(1), which not
- * every Linux has.
+ * Becomes the tool, and leaves a background shell that waits for the end of its input. That input
+ * ends with this process; then the shell kills both. Group 0 is its own (kill(2)), so no other
+ * process can be hit. PR_SET_PDEATHSIG would need setpriv(1), which not every Linux has.
  */
 const endWithParentScript = `unset PWD
 exec 3<&0
 { read -r _; kill -KILL 0; } <&3 3<&- >/dev/null 2>&1 &
 exec "$@" </dev/null 3<&-`;
 
-/** Returns a Start that finds its tools in `folders`. */
 export function startFrom(folders: readonly string[]): Start {
   return async (tool, args, onLine) => {
     const path = await findTool(tool, folders);

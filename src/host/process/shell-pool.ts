@@ -14,10 +14,9 @@ export interface Shell {
 export type StartShell = (script: string, files: readonly AnonymousFile[]) => Promise<Shell>;
 
 /**
- * Reads the number of words of a command, its output limit, and then one word per line. The words
- * are data, which the shell does not parse. Reopening the files sets the tool's offsets to 0. PWD
- * is unset, because it would be the shell's own. A tool beyond its limit ends with SIGXFSZ
- * (ulimit(1p), in units of 512 bytes).
+ * Reads the number of words, the output limit, and then one word per line: data that the shell does
+ * not parse. Reopened files have offset 0. PWD is unset, because it would be the shell's own.
+ * Beyond its limit a tool ends with SIGXFSZ (ulimit(1p), in units of 512 bytes).
  */
 const loop = `unset PWD
 ulimit -f ${maxOutput / 512}
@@ -142,8 +141,7 @@ export class StandingShell {
   }
 
   /**
-   * Runs a command, whose path comes first. Null if the shell ended meanwhile. Then it is unknown
-   * whether the command ran.
+   * Runs a command, whose path comes first. Null if the shell ended: the command may have run.
    *
    * @throws DiskFailed if the disk has no room for the input; the command does not run
    */

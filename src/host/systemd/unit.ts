@@ -18,8 +18,7 @@ export async function findUnit(run: Run = runHere, folder = systemdFolder): Prom
   return {
     name,
     isEnabled: state.startsWith('enabled'),
-    // Does not wait, to avoid a deadlock: at boot, the unit may be ordered after the unit that runs
-    // this join.
+    // No wait, which could deadlock at boot: the unit may be ordered after the unit of this join.
     enable: () => systemctl('--no-block', '--now', 'enable'),
     disable: () => systemctl('--now', 'disable'),
   };

@@ -16,10 +16,9 @@ export interface TunnelState {
 const defaultMtu = 1420;
 
 /**
- * Returns the file with which the tunnel is brought up after the commands. The peers are those of
- * the device, so that learned endpoints survive the restart. Allowed IPs without a route are left
- * out, because wg-quick would add one. Only the commands decide about routes, so a peer that a
- * later step removes gets none.
+ * Returns the file with which the tunnel is brought up afterwards. Its peers are the device's, so
+ * that learned endpoints survive. It omits allowed IPs without a route, for which wg-quick would
+ * add one: only the commands decide about routes, and a peer that a later step removes gets none.
  */
 export function applyCommands({ file, device, addresses }: TunnelState, commands: readonly LinkCommand[]): TunnelFile {
   let alias = file?.alias ?? null;

@@ -15,7 +15,6 @@ import { routesOf, type TunnelFile, type TunnelFiles } from './tunnel-files.ts';
 import type { TunnelManager } from './tunnel-manager.ts';
 import { addressesOf, type Interfaces, readUnderlay } from './underlay.ts';
 
-/** The dependencies of the portable drivers. */
 export interface PortableContext {
   readonly run: Run;
   readonly manager: TunnelManager;

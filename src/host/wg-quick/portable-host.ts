@@ -103,10 +103,7 @@ async function probeTarget(context: PortableContext, target: ResolvedTarget, dea
 /** Short, because a poll starts no process. */
 const defaultIntervalMs = 2000;
 
-/**
- * {@link Host.watch} by polling interfaces and their addresses. It reports no route changes. The
- * daemon finds those in its periodic passes.
- */
+/** {@link Host.watch} by polling interfaces and addresses. Periodic passes find route changes. */
 export async function watchLinks(
   listener: (event: HostEvent) => void,
   everyMs = defaultIntervalMs,

@@ -48,10 +48,9 @@ export function isOnLink(prefix: Prefix, address: InterfaceAddress): boolean {
 }
 
 /**
- * Adds a placeholder peer for the subnet of the address, for platforms without a route to that
- * subnet (macOS). wg-quick adds its route. The peer is then removed immediately, and the route
- * stays. A peer that is added later then needs no new route, and so no restart. Null if no such
- * peer is needed.
+ * Adds a placeholder peer for the address's subnet, on platforms without a route to it (macOS):
+ * wg-quick adds the route. The peer is removed immediately, and the route stays, so later peers
+ * need no restart. Null if no such peer is needed.
  *
  * @param random 32 bytes
  */
@@ -70,10 +69,7 @@ export interface TunnelFiles {
   path(link: string): string;
   /** Null if cpn wrote no such file. @throws DiskFailed */
   read(link: string): Promise<TunnelFile | null>;
-  /**
-   * Replaces the file atomically, with mode 0600. @throws DiskFailed @throws NotOurs if others can
-   * write to the folder
-   */
+  /** Replaces it atomically, mode 0600. @throws DiskFailed @throws NotOurs if others can write */
   write(link: string, file: TunnelFile): Promise<void>;
   /** Removes the file. Removes the folder with its last file. */
   remove(link: string): Promise<void>;
@@ -113,9 +109,7 @@ export function tunnelFiles(folder: string): TunnelFiles {
   };
 }
 
-/**
- * wg-quick runs commands from these files, so only our user may write here. Windows has no modes.
- */
+/** wg-quick runs commands from these files: only our user may write. Windows has no modes. */
 async function checkFolder(folder: string): Promise<void> {
   const user = process.geteuid?.();
   if (user === undefined) return;

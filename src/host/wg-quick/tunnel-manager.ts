@@ -18,10 +18,7 @@ export interface TunnelManager {
   readonly lacksSubnetRoute: boolean;
   /** Creates the interface with its addresses, MTU and routes, or nothing. @throws CommandFailed */
   up(link: string, path: string): Promise<void>;
-  /**
-   * Removes all of that, and waits for its end. @throws CommandFailed if it is no WireGuard
-   * interface
-   */
+  /** Removes all of that, and waits. @throws CommandFailed if it is no WireGuard interface */
   down(link: string, path: string): Promise<void>;
   /** Changes the device. `link` of the step is the kernel's name. @throws CommandFailed */
   change(step: DeviceStep): Promise<void>;
@@ -36,17 +33,15 @@ const deadlineMs = 180_000;
 const defaultNameFolder = '/var/run/wireguard';
 
 /**
- * `wg-quick` on `platform`. On Linux and FreeBSD, an interface has the name of its file. On macOS,
- * its name is utunN, which wg-quick writes into NAME.name. On OpenBSD, its name is wgN, and its key
- * identifies it.
+ * On Linux and FreeBSD, an interface has the name of its file. On macOS it is utunN, which wg-quick
+ * writes into NAME.name. On OpenBSD it is wgN, identified by its key.
  */
 export function wgQuickManager(run: Run, platform: NodeJS.Platform, names = defaultNameFolder): TunnelManager {
   return {
     name: 'wg-quick',
     tools: ['wg', 'wg-quick'],
     lacksSubnetRoute: platform === 'darwin',
-    // wg-quick leaves processes behind: a userspace WireGuard, and on some platforms a route
-    // monitor.
+    // It leaves processes behind: a userspace WireGuard, and on some platforms a route monitor.
     up: (_, path) => runWgQuick(run, 'up', path),
     async down(link, path) {
       await runWgQuick(run, 'down', path);

@@ -23,16 +23,14 @@ function parseHeading(line: string): Omit<Device, 'peers'> {
 }
 
 /**
- * Parses successive dumps of one interface. Parses only the lines that the last dump did not have.
- * If only the order changed, keeps the last order, because wireguard-go prints peers in random
- * order.
+ * Parses successive dumps of an interface, only lines that the last one lacks. Keeps the order of
+ * equal lines: wireguard-go prints peers at random.
  */
 export function dumpReader(): (text: string) => Device {
   let known: ReadonlyMap<string, ActualPeer> = new Map();
   return memoizeLast((text) => {
     const [heading = '', ...lines] = text.split('\n').filter((line) => line !== '');
-    // Each peer has one line. If all lines are cached, and the counts are equal, the peers are the
-    // same.
+    // Each peer has one line: with all lines cached and equal counts, the peers are the same.
     const isSame = lines.length === known.size && lines.every((line) => known.has(line));
     const observed = isSame ? known : new Map(lines.map((line) => [line, known.get(line) ?? parsePeer(line)]));
     const device = { ...parseHeading(heading), peers: [...observed.values()] };

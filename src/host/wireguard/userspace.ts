@@ -44,10 +44,7 @@ export async function waitForExit(link: string): Promise<void> {
   }
 }
 
-/**
- * A socket that accepts connections belongs to an interface in another network namespace. Any other
- * socket belongs to a killed process.
- */
+/** A socket that accepts belongs to another network namespace, any other to a killed process. */
 async function removeStaleSocket(link: string): Promise<void> {
   if (!(await exists(link))) return;
   if (await isAnswering(link)) {

@@ -125,10 +125,7 @@ export function digestDevices(text: string): Digests {
 
 /** Link, private key, public key, listen port, fwmark. */
 const linkFields = 5;
-/**
- * Link, public key, preshared key, endpoint, allowed IPs, handshake, bytes in, bytes out,
- * keepalive.
- */
+/** Link, key, preshared key, endpoint, allowed IPs, handshake, bytes in, bytes out, keepalive. */
 const peerFields = 9;
 
 function describePeer([, publicKey, presharedKey, , allowedIps = '', , , , keepalive]: readonly string[]): string {

@@ -25,8 +25,7 @@ async function configureDevice(run: Run, step: ConfigureDevice): Promise<void> {
   } catch (error) {
     if (error instanceof CommandFailed && /Address already in use/.test(stderrOf(error)))
       throw new PortTaken(step.link, step.listenPort ?? null, { cause: error });
-    // Without a control socket, wg falls back to netlink, whose error misleads on a kernel without
-    // WireGuard.
+    // Without a socket, wg uses netlink, whose error misleads on a kernel without WireGuard.
     if (!(error instanceof CommandFailed) || !/Protocol not supported/.test(stderrOf(error))) throw error;
     const ended = `the userspace process of ${step.link} exited; wireguard-go exits if its user has no inotify instances left (sysctl fs.inotify.max_user_instances)`;
     throw new CommandFailed('wg addconf', error.facts.exitCode as number | null, `${stderrOf(error).trim()}; ${ended}`);
@@ -58,10 +57,7 @@ export function removalArgs({ link, publicKeys }: RemovePeers): string[][] {
   return calls;
 }
 
-/**
- * The calls that remove and re-add peers: one for all peers without a preshared key, and one for
- * each other peer. `wg set` reads only one stdin.
- */
+/** One call for all peers without preshared key, one for each other: `wg set` reads one stdin. */
 export function renewalCalls({ link, peers }: RenewPeers): { readonly args: string[]; readonly input?: Secret }[] {
   const open = peers.filter((peer) => peer.presharedKey === null);
   return [

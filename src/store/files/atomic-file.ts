@@ -27,12 +27,11 @@ export interface Replacing {
 }
 
 /**
- * Replaces a whole file, by default readable only for its owner. After this returns, the new
- * content survives a power cut. If it throws, the old content remains. Replaces a link and does not
- * follow it.
+ * Replaces a whole file, by default readable only for its owner. Afterwards, the new content
+ * survives a power cut; after an error, the old one remains. Replaces a link instead of following
+ * it.
  *
- * Implemented here, because the libraries for it do not fsync the folder, without which the rename
- * may be lost.
+ * Libraries for it do not fsync the folder, without which the rename may be lost.
  *
  * @throws DiskFailed
  */
@@ -102,10 +101,7 @@ export async function removeFile(path: string): Promise<void> {
   await syncFolder(dirname(path), ['ENOENT']);
 }
 
-/**
- * Removes the leftovers of interrupted {@link replaceFile} calls. The caller must ensure that no
- * other process writes the file. @throws DiskFailed
- */
+/** Removes leftovers of {@link replaceFile}. No other process may write it. @throws DiskFailed */
 export async function removeLeftovers(path: string): Promise<void> {
   const folder = dirname(path);
   const left = (await listFolder(folder)).filter((name) => isTemporary(name, basename(path)));

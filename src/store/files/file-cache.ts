@@ -11,7 +11,6 @@ interface Stamp {
   readonly ctimeMs: number;
 }
 
-/** A file as it was last read or written. */
 export interface CachedFile<T> {
   readonly text: string;
   readonly value: T;
@@ -25,16 +24,12 @@ interface CacheEntry<T> extends CachedFile<T> {
   readonly bytes: Buffer;
 }
 
-/**
- * Milliseconds. Two changes within the clock granularity of a file system have the same time. The
- * coarsest is 2 s, that of FAT.
- */
+/** Milliseconds: changes within a file system's granularity (FAT: 2 s) have the same time. */
 const granularityMs = 3000;
 
 /**
- * Caches files with their parsed values. Each read opens the file and checks its stamp, and skips
- * reading and parsing if it did not change. With 10,000 peers the state has 4 MB, and parsing it
- * takes 0.1 s.
+ * Caches files with their parsed values. A read opens the file, and skips reading and parsing if
+ * the stamp is the same. With 10,000 peers the state has 4 MB, and parsing takes 0.1 s.
  */
 export class FileCache<T> {
   readonly #parse: (path: string, text: string) => T;

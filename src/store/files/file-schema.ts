@@ -6,9 +6,8 @@ import { parseProxy, revealProxy } from '../../core/net/proxy.ts';
 import type { ServiceAddress } from '../../core/net/service-address.ts';
 
 /**
- * Values that several of our files share. The schemas use valibot, unlike the contract's, which use
- * zod. Each command reads these files, and zod takes ten times as long to load and to build the
- * schemas.
+ * Values that several of our files share. The schemas use valibot, because each command reads these
+ * files: the contract's zod takes ten times as long to load and to build them.
  *
  * @module
  */
@@ -37,10 +36,7 @@ export const features = v.pipe(
   v.transform((names) => knownFeatures(names)),
 );
 
-/**
- * Formats a service, with the credentials of its proxy in clear text. Older versions ignore proxy,
- * listener and authorities.
- */
+/** Has the proxy's credentials in clear. Older versions ignore proxy, listener and authorities. */
 export function formatServiceAddress({ proxy, ...service }: ServiceAddress) {
   if (proxy === undefined || proxy === 'none') return { ...service, proxy };
   return { ...service, proxy: { url: revealProxy(proxy), from: proxy.from } };

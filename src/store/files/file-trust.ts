@@ -1,14 +1,12 @@
 /**
  * The rules for other users' access to our files:
  *
- * - A folder or file of a user other than root and ours is refused: that user can change it at any
- *   time.
+ * - A folder or file of a user other than root and ours is refused: that user can change it.
  * - A state or login that others can write is refused, because another user may have written it. An
  *   operator must check it.
  * - A file that others can only read is closed, with a warning: they may have read its secrets.
  * - A folder of state or locks that others can write in is closed, with a warning. Its files of
- *   other users are refused by their owner. A folder with the sticky bit is shared on purpose, and
- *   unchanged.
+ *   other users are refused by their owner. A sticky folder is shared on purpose, and unchanged.
  * - Other programs use the folder of wg-quick files too, so its mode stays, with a warning. A file
  *   in it is never trusted, only replaced if it differs.
  *
@@ -36,8 +34,7 @@ export function refuseForeign(path: string, { mode, uid }: Stats): void {
 }
 
 /**
- * Refuses a folder, or a link to it, of another user. Closes a folder of ours that others can write
- * in.
+ * Refuses another user's folder, or a link to it. Closes our folder if others can write in it.
  *
  * @param isShared true if other programs keep files there; then its mode stays, with a warning
  * @throws NotOurs

@@ -21,9 +21,8 @@ export async function listLinks(folder: string): Promise<string[]> {
 }
 
 /**
- * Creates a folder that only its owner can enter, durably. Returns the folders that did not exist
- * before, outermost first. Does not use Node's recursive mkdir, which reports ENOENT on a read-only
- * disk.
+ * Creates a folder for its owner alone, durably. Returns the new folders, outermost first. Not by
+ * Node's recursive mkdir, which reports ENOENT on a read-only disk.
  *
  * @throws DiskFailed
  */
@@ -50,10 +49,7 @@ export async function removeFolder(path: string): Promise<void> {
 /** fsync(2), which waits for the disk, and so is asynchronous: other work may run meanwhile. */
 export const syncFile = promisify(fsync);
 
-/**
- * Syncs a folder, so that its renames, links and removals survive a power cut. @throws DiskFailed
- * except for the codes in `allow`
- */
+/** Makes renames, links and removals survive a power cut. @throws DiskFailed except for `allow` */
 export async function syncFolder(path: string, allow: readonly string[] = []): Promise<void> {
   const sync = async () => {
     const folder = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY);

@@ -7,11 +7,9 @@ const mostBytes = 64 * 1024 * 1024;
 
 /**
  * Calls `work` with the file at `path`, open for reading. Follows no link, does not block on a
- * pipe, and reads no device. Checks the type of the open file, so that no other file can replace it
- * in between.
+ * pipe, and reads no device. Checks the open file, which no other file can replace in between.
  *
- * Synchronous, like all reads and checks of small files in a pass: Node's thread pool takes ten
- * times as long as the call itself.
+ * Synchronous, like all small reads in a pass: Node's thread pool takes ten times as long.
  *
  * @param allow codes of the operating system that the caller handles
  * @throws UnreadableFile if it is not a regular file

@@ -45,16 +45,13 @@ export function formatState({ keyPair, identity, rotation, networkSecret, ...sta
   return `${withRows(withPins, 'labels', labels.map(formatLabels))}\n`;
 }
 
-/**
- * Inserts rows into the empty list of this name. It is unique: quotes within a text are escaped.
- */
+/** Inserts rows into the empty list of this name, which is unique: texts escape their quotes. */
 function withRows(text: string, name: string, rows: readonly string[]): string {
   if (rows.length === 0) return text;
   return text.replace(`"${name}": []`, () => `"${name}": [\n${rows.join(',\n')}\n]`);
 }
 
-// The fields of rows have a list in file order, because sorting the fields of 10,000 peers takes
-// longer than formatting them.
+// Rows list their fields in file order: sorting 10,000 peers takes longer than formatting them.
 
 function formatPeer(peer: Peer): string {
   const { endpoint, given, proof } = peer;

@@ -194,8 +194,7 @@ export const stateSchema = v.object({
   options,
   enabled: v.boolean(),
   deletion: v.exactOptional(v.object({ at: instant, resumes: v.boolean() })),
-  // Versions before `cpn run` stored one address per name. Fields with a default were added after
-  // the first version.
+  // Versions before `cpn run` stored one address per name. Fields with a default are newer.
   resolved: v.record(
     v.string(),
     v.union([

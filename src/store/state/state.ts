@@ -22,20 +22,13 @@ export interface State {
   /** When the join started. If two networks overlap, the earlier one takes precedence. */
   readonly createdAt: string;
   readonly keyPair: KeyPair;
-  /**
-   * When the key pair was created, and the serial of this host's proof for it. The serial is 0 for
-   * the key pair of the enrolment.
-   */
+  /** When the key pair was created, and the serial of its proof: 0 for the enrolment's. */
   readonly keySince: string;
   readonly keySerial: number;
   /** Null in a network that was joined before identities existed. */
   readonly identity: Identity | null;
-  /** A key rotation in progress. */
   readonly rotation: Rotation | null;
-  /**
-   * The network secret in base64, from which each pair of peers derives its preshared key. Null
-   * without a network secret.
-   */
+  /** In base64. Each pair of peers derives its preshared key from it. Null without one. */
   readonly networkSecret: Secret | null;
   readonly service: ServiceAddress;
   /** The features of the service, from its last description. Null before the first one. */
@@ -49,9 +42,8 @@ export interface State {
   /** False after `cpn down`: the network stays joined, but down until `cpn up`. */
   readonly enabled: boolean;
   /**
-   * Set after the control plane reported the network's deletion. `at` is when this host received
-   * that, in ISO 8601. `resumes` is true if the network comes up once the control plane has it
-   * again. While it is set, `enabled` is false.
+   * Set after the network's deletion: `at` is when this host received it (ISO 8601), `resumes` if
+   * it comes up once it exists again. `enabled` is false meanwhile.
    */
   readonly deletion?: { readonly at: string; readonly resumes: boolean };
   readonly resolved: Resolved;
@@ -71,8 +63,7 @@ export interface State {
   /** Pins of listed peers, sorted by id. Then those of peers that left, most recent first. */
   readonly pins: readonly Pin[];
   /**
-   * Addresses in accepted routes that the last pass kept outside the tunnel. A resolver there does
-   * not count as a resolver in the network.
+   * Addresses in accepted routes kept outside the tunnel; a resolver there is not the network's.
    */
   readonly keptOutside: readonly KeptOutside[];
   /** Resolvers of this host that are, or were, the destination of accepted routes. */
@@ -84,14 +75,12 @@ export interface State {
   readonly openPorts: readonly OpenPort[];
 }
 
-/** The phases of a key rotation. */
 export const rotationPhases = ['announcing', 'confirming', 'returning'] as const;
 
 /**
  * A key rotation:
- * - `announcing`: the current pair is in use, and `keyPair` is new. The control plane may list
- *   either.
- * - `confirming`: the new pair is in use, and `keyPair` is the old one, kept for a rollback.
+ * - `announcing`: the current pair is in use, `keyPair` is new. The control plane may list either.
+ * - `confirming`: the new pair is in use, `keyPair` is the old one, for a rollback.
  * - `returning`: the rollback is being announced. The control plane may list either, and the new
  *   pair stays in use until the control plane lists the old one.
  */

@@ -5,10 +5,7 @@ import { type Address, familyOf, formatInterfaceAddress, type Prefix } from '../
 import type { ConfigureLink, LinkCommand } from '../../../core/reconcile/step.ts';
 import { usualMetric } from '../../../core/routing/place-route.ts';
 
-/**
- * `-force` continues after a failed line, so that one route never stops the others. The exit code
- * reports the failure.
- */
+/** `-force` continues after a failed line, so no route stops the others; the exit code shows it. */
 export const batchArgs = ['-force', '-batch', '-'];
 
 /** Renders the commands of a step for `ip -batch -` (ip(8)), which detects IPv4 and IPv6. */
@@ -72,10 +69,7 @@ interface RouteFields {
   readonly tos?: string;
 }
 
-/**
- * Leaves out metric 0, the default of IPv4: it matches any metric, and the kernel then deletes the
- * route with the lowest.
- */
+/** Omits metric 0, the IPv4 default: it matches any, and the kernel deletes the lowest. */
 function renderRoute(verb: string, link: string, route: RouteFields, protocol: string) {
   const { prefix, table = 'main', metric = 0, tos } = route;
   const words = [`route ${verb} ${prefix} dev ${link}`];

@@ -36,10 +36,7 @@ function addressesOf(destinations: ForwardedPackets['destinations']): readonly A
 
 type ForwardVerdict = { readonly leaves: string } | { readonly why: string };
 
-/**
- * Null if the reply does not apply to other addresses: the address is one of this host, or the
- * kernel rejected the source.
- */
+/** Null for one of this host's addresses, or a rejected source: it proves nothing about others. */
 function readVerdict(link: string, answer: LookupResult | undefined): ForwardVerdict | null {
   if (answer === undefined) return null;
   if ('refusal' in answer) {

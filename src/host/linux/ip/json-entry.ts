@@ -2,7 +2,6 @@ import { InvalidValue } from '../../../core/errors/index.ts';
 import type { Address } from '../../../core/net/cidr.ts';
 import { readAddress } from '../../read-address.ts';
 
-/** A JSON object in the output of `ip` or `nft`. */
 export type JsonEntry = Readonly<Record<string, unknown>>;
 
 export function isEntry(value: unknown): value is JsonEntry {

@@ -29,17 +29,11 @@ export interface ListedRoutes {
   readonly isWhole: boolean;
 }
 
-/**
- * Protocols by which an administrator, a DHCP client or a router advertisement adds routes, as
- * numbers of rtnetlink.h.
- */
+/** Protocols of administrators, DHCP clients and router advertisements (numbers of rtnetlink.h). */
 const listedProtocols = ['3', '4', '9', '16'];
 const kernelsProtocol = '2';
 
-/**
- * Lists the routes of a host with large tables that lead into `link`, and those that no routing
- * daemon created.
- */
+/** On a host with large tables, lists the routes into `link`, and those of no routing daemon. */
 export async function listRoutes(run: Run, link: string): Promise<ListedRoutes> {
   const [four, six] = await Promise.all([listFamily(run, '-4', link), listFamily(run, '-6', link)]);
   return { four: four.entries, six: six.entries, isWhole: four.isWhole && six.isWhole };

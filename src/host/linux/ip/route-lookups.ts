@@ -15,10 +15,7 @@ import type { Run } from '../../process/run.ts';
 import { invalidIpOutput } from './json-entry.ts';
 import { showArgs } from './show.ts';
 
-/**
- * The maximum bytes of JSON for links, addresses, routes and rules in one read: some 15,000 routes,
- * or 2,000 interfaces. A full routing table of the internet takes 100 MB.
- */
+/** Bytes of JSON in one read: 15,000 routes or 2,000 interfaces. The internet's table: 100 MB. */
 export const mostAtOnce = 2 * 1024 * 1024;
 
 /** The kernel's reply to one line of a batch: JSON, or the rtnetlink error as in strerror(3). */
@@ -68,8 +65,7 @@ export function readAnswers(lines: readonly string[], stdout: string, stderr: st
 }
 
 /**
- * Runs a batch whose first lines must succeed. An error of a line in `more` is the reply to that
- * line.
+ * Runs a batch whose first lines must succeed. An error of a line in `more` is its reply.
  *
  * @returns the output of the first lines, and the replies to `more`
  */

@@ -43,9 +43,7 @@ export interface ShownLink {
   readonly lower: string | null;
   /** True for an Ethernet device of a program, such as a virtual machine monitor. */
   readonly isTap: boolean;
-  /**
-   * True if packets may have incomplete checksums, as those of virtual machines, but not of VPNs.
-   */
+  /** True if packets may have incomplete checksums: of virtual machines, not of VPNs. */
   readonly hasVirtioHeader: boolean;
   readonly addresses: readonly ShownAddress[];
 }
@@ -85,15 +83,12 @@ route show table all type unicast root ::/0
 rule show
 `;
 
-/**
- * Parses the output for {@link showInput}: four lines, each a JSON array (ip-address(8),
- * ip-route(8), ip-rule(8)).
- */
+/** Parses {@link showInput}'s output: 4 lines of JSON (ip-address(8), ip-route(8), ip-rule(8)). */
 export function parseShown(text: string): ShownByIp {
   return shownReader()(text);
 }
 
-/** Parses successive outputs. Parses only the lines that differ from the last output. */
+/** Parses successive outputs, only the lines that differ from the last one. */
 export function shownReader(): (text: string) => ShownByIp {
   const readLinks = memoizeLast((line) =>
     parseList(line)
@@ -157,10 +152,7 @@ function isUnicast({ type, dst }: JsonEntry): boolean {
   return (type === undefined || type === '1' || type === 'unicast') && typeof dst === 'string';
 }
 
-/**
- * Blackhole, unreachable and prohibit end the route lookup. A `throw` continues with the next rule.
- * The numbers are from linux/rtnetlink.h.
- */
+/** These end the lookup (linux/rtnetlink.h). A `throw` continues with the next rule. */
 function isRefusing({ type, table, dst }: JsonEntry): boolean {
   const kinds = ['6', '7', '8', 'blackhole', 'unreachable', 'prohibit'];
   return kinds.includes(String(type)) && tableName(table ?? 'main') === 'main' && typeof dst === 'string';
@@ -221,10 +213,7 @@ function readRule(entry: JsonEntry): Rule {
   };
 }
 
-/**
- * All other keys are returned in `more`. `unresolved` marks a `goto` whose target does not exist,
- * which the rules themselves show.
- */
+/** Other keys are in `more`. `unresolved` marks a `goto` without a target, which rules show. */
 const knownKeys = new Set(
   'priority not src srclen dst dstlen fwmark fwmask table goto unresolved nop suppress_prefixlen protocol'.split(' '),
 );

@@ -6,9 +6,8 @@ import { type Monitor, runMonitor } from './monitor.ts';
 import { isLossReport, parseEvent } from './parse-event.ts';
 
 /**
- * Prints one line for each event. `netconf` reports forwarding. The format is text, because
- * `ip -json monitor` prints text too (6.1) or invalid JSON, depending on the version. Details are
- * off, because the alias of an interface may contain a newline.
+ * Prints one line per event; `netconf` is forwarding. As text: `ip -json monitor` prints text too
+ * (6.1) or invalid JSON, by version. Without details, because an alias may contain a newline.
  */
 const ipMonitor: Monitor = {
   tool: 'ip',

@@ -21,9 +21,8 @@ const minDelayMs = 100;
 const defaultBackoff: Backoff = { baseMs: 500, capMs: 60_000 };
 
 /**
- * Calls `listener` with the events of one child of `monitor`. Restarts a child that ends or has
- * lost messages, and then reports {@link eventsLost}. Retries later failures until the watch is
- * closed. @throws MissingTool if the first start fails
+ * Calls `listener` with the events of one child. Restarts a child that ended or lost messages, and
+ * then reports {@link eventsLost}, until closed. @throws MissingTool if the first start fails
  */
 export async function runMonitor(
   monitor: Monitor,
@@ -72,10 +71,7 @@ export async function runMonitor(
   };
 }
 
-/**
- * 100 checks of 10 ms, enough for any tool to start. After that the watch starts regardless,
- * because events are only hints.
- */
+/** 100 checks of 10 ms, enough for any tool. Then the watch starts: events are only hints. */
 const maxChecks = 100;
 const checkIntervalMs = 10;
 

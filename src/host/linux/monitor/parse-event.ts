@@ -2,12 +2,10 @@ import { printable } from '../../../core/errors/index.ts';
 import type { HostEvent } from '../../host.ts';
 
 /**
- * Parses a line of `ip -oneline monitor link address route rule netconf` (iproute2 6.1). Null for a
- * line without a relevant change. From netconf, only forwarding, and the source filter of one
- * interface, are relevant.
+ * Parses a line of `ip -oneline monitor link address route rule netconf` (iproute2 6.1). Null
+ * without a relevant change; of netconf, only forwarding and one interface's source filter matter.
  *
- * The kernel allows no space and no colon in an interface name. For a name with `@`, only the part
- * before it is returned.
+ * An interface name has no space and no colon. Of a name with `@`, the part before it is returned.
  */
 export function parseEvent(line: string): HostEvent | null {
   const deleted = line.startsWith(deletedMark);
@@ -16,8 +14,7 @@ export function parseEvent(line: string): HostEvent | null {
   // netconf comes first, because `inet default forwarding on` matches a route too.
   if (netconfLine.test(text)) return readForwarding(text);
   const link = linkLine.exec(text)?.[1];
-  // A port that leaves a bridge is also reported as a deleted link, but without a queueing
-  // discipline.
+  // A port that leaves a bridge is reported as a deleted link too, but without a qdisc.
   if (link) return { kind: 'link', link: printable(link), removed: deleted && text.includes(' qdisc ') };
   const owner = addressLine.exec(text)?.[1];
   if (owner) return { kind: 'address', link: printable(owner), removed: deleted };

@@ -7,7 +7,6 @@ import { readRuleStatements } from './rule-statements.ts';
 /** Omits elements of named sets, often 100,000 or more. Anonymous sets are part of a rule. */
 export const rulesetArgs = ['--json', '--terse', 'list', 'ruleset'];
 
-/** Lists a set with its elements. */
 export function setArgs({ kind, family, table, name }: NamedSet): string[] {
   return ['--json', 'list', kind, family, table, name];
 }

@@ -93,10 +93,7 @@ async function readZone(run: Run, link: string): Promise<string> {
   return zone === 'no zone' ? '' : zone;
 }
 
-/**
- * Opens or closes a UDP port. Closing a closed port succeeds. A ufw rule without our comment
- * belongs to an operator, and stays.
- */
+/** Opens or closes a UDP port. Closing twice succeeds. A ufw rule without our comment stays. */
 export async function setPortOpen(run: Run, link: string, at: OpenPort, isOpen: boolean): Promise<void> {
   const port = `${at.port}/udp`;
   if (at.by === 'ufw') {

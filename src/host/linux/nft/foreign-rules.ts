@@ -46,10 +46,7 @@ export async function readForeignDrops(
   }
 }
 
-/**
- * Null if the set cannot be read in time. Names with special characters are refused, because they
- * become part of an nft command.
- */
+/** Null if too slow. Refuses names with special characters: they become part of an nft command. */
 async function readSet(run: Run, set: NamedSet, deadlineMs: number): Promise<string | null> {
   if (deadlineMs < 1 || ![set.table, set.name].every((name) => /^[a-zA-Z_][\w.-]*$/.test(name))) return null;
   try {

@@ -81,8 +81,7 @@ function readTarget(target: string, isGoto: boolean): RuleVerdict | null {
   for (const does of ['accept', 'drop', 'reject', 'return'] as const)
     if (target === does.toUpperCase()) return { does };
   if (nonTerminalTargets.has(target)) return null;
-  // The target is an extension or a user's chain. Both may have names in capitals. A missing chain
-  // has an unknown verdict.
+  // An extension or a user's chain; both may be capitals. A missing chain has an unknown verdict.
   return { does: 'jump', chain: target };
 }
 

@@ -20,10 +20,7 @@ export function renderFirewall({ link, rules }: Firewall, now: number | null = n
   return `${renderRemoval(link)}table inet ${tableOf(link)} {\n${sets.join('')}${bodies.join('')}}\n`;
 }
 
-/**
- * Renders the transaction that removes our table. It adds the table first, because deleting a
- * missing table is an error.
- */
+/** Removes our table. Adds it first: deleting a missing table is an error. */
 export function renderRemoval(link: string): string {
   const table = tableOf(link);
   return `add table inet ${table}\ndelete table inet ${table}\n`;
@@ -35,8 +32,7 @@ export function listArgs(link: string): string[] {
 
 /**
  * Parses `nft --json list table` (libnftables-json(5)) into the sorted `chain comment` of each
- * rule. Also lists settings that disable correct rules: a dormant table, and a chain with a policy
- * other than accept.
+ * rule, and settings that disable rules: a dormant table, a chain with a policy other than accept.
  */
 export function parseRules(text: string): string[] {
   const objects = readObjects(text);
@@ -53,9 +49,8 @@ export function parseRules(text: string): string[] {
 }
 
 /**
- * Parses the remaining seconds of each element with a timeout, by `set element`. The element is the
- * address, or the first address of a range. An element without a timeout, in a set with timeouts,
- * has infinite seconds.
+ * Parses the remaining seconds of each element, by `set element` with the first address of a range.
+ * In a set with timeouts, an element without one has infinite seconds.
  */
 export function parseTimeouts(text: string): Readonly<Record<string, number>> {
   const sets = readObjects(text).flatMap(({ set }) => (isEntry(set) ? [set] : []));
@@ -79,9 +74,7 @@ function firstOf(value: unknown): string {
   return isEntry(prefix) ? String(prefix.addr) : String(asList(range)[0]);
 }
 
-/**
- * Parses `nft --json` into objects with one key, such as `chain` or `rule`. @throws InvalidValue
- */
+/** Parses `nft --json` into objects with one key, such as `chain`. @throws InvalidValue */
 export function readObjects(text: string): JsonEntry[] {
   try {
     const { nftables } = JSON.parse(text);

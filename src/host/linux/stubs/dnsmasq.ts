@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { mostFiles, readForwarder, readNameservers, type SettingsFiles, type StubSettings } from './settings.ts';
 
-/** An option from the command line or a file. */
 type DnsmasqSetting = readonly [name: string, value: string];
 
 /** The relevant options, by their letters on the command line. */

@@ -1,7 +1,6 @@
 import type { Address } from '../../../core/net/cidr.ts';
 import { readAddress } from '../../read-address.ts';
 
-/** A server to which a stub forwards queries. */
 export interface Forwarder {
   readonly address: Address;
   readonly port: number;
@@ -31,7 +30,6 @@ export function readForwarder(text: string, mark: '#' | '@'): Forwarder | null {
   return address === null || !/^\d{1,5}$/.test(port) ? null : { address, port: Number(port) };
 }
 
-/** Reads the servers of a resolv.conf(5). */
 export function readNameservers(text: string): Forwarder[] {
   return parseResolvers(text, mostOfStub).map((address) => ({ address, port: 53 }));
 }
