@@ -140,7 +140,7 @@ interface Votes {
   readonly isUnreached: boolean;
 }
 
-/** Leaves out an only voter that reaches no connector and no host: it is probably cut off. */
+/** Leaves out the only voter if it reaches no connector and no host: it is probably cut off. */
 function readVotes(route: string, voters: readonly StoredObservation[], serving: ReadonlySet<number>): Votes {
   const votes = voters.flatMap(({ peer, report }) => {
     const vote = serving.has(peer.id) ? undefined : report.routes.find((each) => each.route === route);

@@ -81,7 +81,7 @@ export class Presence {
     if (instance !== undefined && instanceForm.test(instance)) {
       const kept = this.#options.days > 0 ? { address } : {};
       presence.instances = addInstance(presence.instances, { id: instance, since: at, ...kept });
-      // Written immediately: other processes may have stored a start that is new or has returned.
+      // A new or returned start is written immediately: other processes may have stored it.
       if (presence.instance !== null && presence.instance !== instance) this.#writeSoon(peerId);
       presence.instance = instance;
     }

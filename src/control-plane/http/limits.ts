@@ -91,7 +91,7 @@ function callerKey({ caller, ip }: FastifyRequest): string {
   return caller.kind === 'user' ? `user ${caller.userId}` : `peer ${caller.peerId}`;
 }
 
-/** Refuses an origin with too many failures. `subject` is the tried credential or account. */
+/** Refuses an origin after too many refused credentials. `subject`: a credential or an account. */
 export type FailureLimit = <Result>(
   request: FastifyRequest,
   subject: string,
@@ -131,7 +131,7 @@ export function limitFailures(app: App, { max, mostWaiting, what }: FailureLimit
     });
 }
 
-/** Per session: others at the address, or a thief's session, cannot use up its attempts. */
+/** Per session, so that other callers or a thief's session cannot use up the user's attempts. */
 function originOf({ caller, ip }: FastifyRequest): string {
   return caller?.kind === 'user' ? `${caller.credential.kind} ${caller.credential.id}` : normalizeIP(ip);
 }

@@ -11,7 +11,7 @@ interface Chunk {
   bytes: Buffer | null;
 }
 
-/** The JSON `{"data":…}` of a network, peers by addition. Updates serialize only changed peers. */
+/** The JSON `{"data":…}`, peers in order of addition. Updates serialize only changed peers. */
 export class SerializedNetwork {
   readonly #chunks: Chunk[] = [];
   readonly #chunkOf = new Map<number, Chunk>();

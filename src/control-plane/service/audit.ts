@@ -36,7 +36,7 @@ type Action =
   | 'login.refused'
   | 'logout';
 
-/** In the action's transaction, so that both commit or neither. */
+/** Must run in the action's transaction, so that both commit or neither. */
 export async function record(db: Db, author: Author, { action, target, details = {} }: AuditedAction): Promise<void> {
   const entry = {
     organization_id: author.organizationId,

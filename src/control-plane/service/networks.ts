@@ -92,7 +92,7 @@ function readChange({ allowPublicRoutes }: Context, network: store.StoredNetwork
   return readFields((read) => ({ routes: readRoutes(read, network, asked, allowPublicRoutes) }));
 }
 
-/** Hosts would have to do without a covered endpoint, and may reach the network only by it. */
+/** Hosts would have to do without a covered endpoint, on which all of them may depend. */
 async function checkEndpointsOutside(
   db: Db,
   network: store.StoredNetwork,

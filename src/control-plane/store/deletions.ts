@@ -14,7 +14,7 @@ export interface DeletedPeer extends StoredDeletion {
   readonly outcome: DeletionOutcome | null;
 }
 
-/** With the tokens of its peers. Does not record a network without `lastingNonce`. */
+/** Also records the tokens of the peers. Skips a network without `lastingNonce`. */
 export async function insertDeletion(
   db: Db,
   organization_id: number,

@@ -113,7 +113,7 @@ export interface Tables {
   };
   /** The peer that a revision changed; null for the network. Only recent revisions are kept. */
   changes: { network_id: number; revision: number; peer_id: number | null; nonce: string | null };
-  /** Recognises replays. Deleted with its peer: a replay cannot bring a removed peer back. */
+  /** Recognises replays. Deleted with the peer, so that a replay cannot bring the peer back. */
   enrollments: {
     peer_id: number;
     enrollment_key_id: number;

@@ -5,7 +5,7 @@ import type { Db } from './tables.ts';
 
 const attempts = 6;
 
-/** Changes of one network wait for each other. Below the number of connections: reads find one. */
+/** Changes of a network wait for each other. Fewer than connections, so that reads find one. */
 const semaphore = createSemaphore(6, 1000, () => new Unavailable('too many changes at once'));
 
 /**

@@ -35,7 +35,7 @@ export async function listAddressees(db: Db, network: number, since: string): Pr
   return rows.map(({ peer_id }) => peer_id);
 }
 
-/** Returns messages since an instant, oldest first, to one caller only, and deletes all. */
+/** Returns messages since an instant, oldest first, to one caller only. Deletes older ones too. */
 export async function takeMessages(
   db: Db,
   peer: number,

@@ -51,7 +51,7 @@ export async function findByIdentity(db: Db, networkId: number, identity: string
     .executeTakeFirst();
 }
 
-/** Includes keys from before a peer's last change. Null if no peer but `except` has it. */
+/** Null if no peer but `except` has this key, or had it before its last change of keys. */
 export async function findKeyUse(
   db: Db,
   networkId: number,

@@ -69,7 +69,7 @@ export class AnnouncedChanges {
     this.#known = { map: cache(), health: cache(), messages: cache() };
   }
 
-  /** Drops hints without a waiting request here, except of messages: their hosts may not wait. */
+  /** Drops hints without a waiting request here, except of messages: their hosts need not wait. */
   note(network: number, topic: Topic): void {
     const hints = this.#hints[topic];
     if (topic === 'messages' && hints.size >= mostNamed) this.#hasMoreMessages ||= !hints.has(network);

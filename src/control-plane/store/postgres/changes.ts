@@ -162,7 +162,7 @@ async function untilLost(client: Client, listening: ListenOptions): Promise<stri
 
 const connectionEnded = 'the connection ended';
 
-/** How much longer a queued notification may take. On a new connection it is behind all others. */
+/** The factor by which a queued notification may be late. On a new connection it comes last. */
 const queuePatience = 4;
 
 /** Only this process listens to this channel. */

@@ -74,7 +74,7 @@ function check(path: string): void {
   }
 }
 
-/** A link does not replace a file that appeared meanwhile. Not every file system supports links. */
+/** Unlike a rename, a link replaces no new file. Not all file systems have links. */
 function publish(draft: string, path: string): void {
   try {
     linkSync(draft, path);
