@@ -30,7 +30,7 @@ import type { NetworkCheck } from './examination.ts';
 export const networkChecks: readonly NetworkCheck[] = [
   {
     subject: 'ports',
-    examine: async ({ inspector }, evaluation) => checkPorts(sceneOf(evaluation), await inspector.udpPorts()),
+    examine: async ({ inspector }, evaluation) => checkPorts(mappedNetworkOf(evaluation), await inspector.udpPorts()),
   },
   {
     subject: 'ports',
@@ -38,20 +38,20 @@ export const networkChecks: readonly NetworkCheck[] = [
       const isDialled = findOwnPeer(evaluation.state.membership.map, evaluation.state)?.endpoint != null;
       if (evaluation.actual.link === null || !isDialled) return [];
       const drops = await findDrops(tools, evaluation).catch(expectCpnError);
-      if (drops instanceof CpnError) return checkInboundDrop(sceneOf(evaluation), drops);
+      if (drops instanceof CpnError) return checkInboundDrop(mappedNetworkOf(evaluation), drops);
       const [inbound = null] = findDropProblems(evaluation.desired.link, [], drops.inbound);
-      return checkInboundDrop(sceneOf(evaluation), inbound, drops.unread.inbound);
+      return checkInboundDrop(mappedNetworkOf(evaluation), inbound, drops.unread.inbound);
     },
   },
   {
     subject: 'forwarding',
     async examine(tools, evaluation) {
       if (!evaluation.state.enabled) return [];
-      const rules = evaluation.actual.link === null ? [] : checkRules(sceneOf(evaluation));
+      const rules = evaluation.actual.link === null ? [] : checkRules(mappedNetworkOf(evaluation));
       if (!evaluation.desired.forwards) return rules;
       const drops = evaluation.actual.link === null ? null : await findDrops(tools, evaluation);
       const forward = findDropProblems(evaluation.desired.link, drops?.forward ?? [], null);
-      const checks = checkForwarding(sceneOf(evaluation), forward, drops?.unread.forward);
+      const checks = checkForwarding(mappedNetworkOf(evaluation), forward, drops?.unread.forward);
       return [...rules, ...checks];
     },
   },
@@ -60,12 +60,12 @@ export const networkChecks: readonly NetworkCheck[] = [
     subject: 'network',
     examine: async (tools, evaluation) => [
       ...(await examineEndpoints(tools, evaluation)),
-      ...checkConflicts(sceneOf(evaluation)),
-      ...checkOutside(sceneOf(evaluation)),
+      ...checkConflicts(mappedNetworkOf(evaluation)),
+      ...checkOutside(mappedNetworkOf(evaluation)),
       ...checkAnswers(await readReturnPaths(tools.host, evaluation, anyClient), evaluation.desired, evaluation.actual),
     ],
   },
-  { subject: 'dns', examine: async (_, evaluation) => checkStubs(sceneOf(evaluation)) },
+  { subject: 'dns', examine: async (_, evaluation) => checkStubs(mappedNetworkOf(evaluation)) },
   { subject: 'dns', examine: examineKeptResolvers },
   { subject: 'key', examine: async (_, { state }) => examineKey(state) },
 ];
@@ -73,7 +73,7 @@ export const networkChecks: readonly NetworkCheck[] = [
 /** Stands for all clients outside: only a default route leads there (RFC 7526, out of use). */
 const anyClient = parseAddress('192.88.99.1');
 
-function sceneOf({ state, desired, actual }: Evaluation): MappedNetwork {
+function mappedNetworkOf({ state, desired, actual }: Evaluation): MappedNetwork {
   const { self } = findSelf(state);
   return { map: state.membership.map, self, enabled: state.enabled, desired, actual };
 }
@@ -119,10 +119,10 @@ const mostEndpoints = 1_000;
 
 async function examineEndpoints({ host }: Pick<Tools, 'host'>, evaluation: Evaluation): Promise<Finding[]> {
   if (!evaluation.state.enabled) return [];
-  const scene = sceneOf(evaluation);
-  const addresses = new Set(findUsedEndpoints(scene).map(({ used }) => used.host));
+  const mapped = mappedNetworkOf(evaluation);
+  const addresses = new Set(findUsedEndpoints(mapped).map(({ used }) => used.host));
   const unreachable = await withoutRoute(host, evaluation.state, [...addresses].slice(0, mostEndpoints));
-  return checkEndpoints(scene, new Set(unreachable));
+  return checkEndpoints(mapped, new Set(unreachable));
 }
 
 function examineKey(state: Evaluation['state']): Finding[] {

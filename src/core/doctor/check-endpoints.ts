@@ -30,10 +30,10 @@ const mostNamed = 5;
  * Peers at `unreachable` addresses, without a route outside the tunnel, are a note: they may dial
  * this host. If such a peer answered before, the status has the problem.
  */
-export function checkEndpoints(scene: MappedNetwork, unreachable: ReadonlySet<Address>): Finding[] {
-  const { map, desired } = scene;
+export function checkEndpoints(mapped: MappedNetwork, unreachable: ReadonlySet<Address>): Finding[] {
+  const { map, desired } = mapped;
   const checked = `the path to the endpoints of ${desired.link}`;
-  const endpoints = findUsedEndpoints(scene);
+  const endpoints = findUsedEndpoints(mapped);
   if (endpoints.length === 0) return [];
   const cutOff = endpoints.filter(({ used }) => unreachable.has(used.host));
   if (cutOff.length === 0) return [okFinding('network', checked, 'there is a route to each')];

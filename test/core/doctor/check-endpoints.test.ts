@@ -13,8 +13,8 @@ const map = network([
   peer(4),
 ]);
 const desired = desireFor(self, map, { resolved: { 'edge.example.net': [six] } });
-const scene = { map, self, enabled: true, desired, actual: bare };
-const judge = (...unreachable: Address[]) => checkEndpoints(scene, new Set(unreachable));
+const mapped = { map, self, enabled: true, desired, actual: bare };
+const judge = (...unreachable: Address[]) => checkEndpoints(mapped, new Set(unreachable));
 
 it('a route to each endpoint is fine', () => {
   expect(judge()).toMatchObject([{ verdict: 'ok', found: 'there is a route to each' }]);
@@ -34,6 +34,6 @@ it('endpoints without a route are a note, with the name and the address that is 
 
 it('a host without peers to dial has none', () => {
   const alone = network([self, peer(4)]);
-  const lonely = { ...scene, map: alone, desired: desireFor(self, alone) };
+  const lonely = { ...mapped, map: alone, desired: desireFor(self, alone) };
   expect(checkEndpoints(lonely, new Set())).toEqual([]);
 });

@@ -243,7 +243,7 @@ describe('the MTU', () => {
 });
 
 /** This host, number 1, with its interface up on port 51820. */
-function scene(
+function makeMapped(
   self: Partial<Peer> = {},
   changes: Partial<MappedNetwork> = {},
   listenPort: number | null = 51820,
@@ -263,30 +263,30 @@ describe('ports', () => {
     ['at its own address', { host: address('203.0.113.22'), port: 51820 }, 'ok'],
     ['at the address of a router', { host: address('198.51.100.7'), port: 1 }, 'note'],
   ])('of a host that is dialled %s', (_, endpoint, verdict) => {
-    const found = checkPorts(scene({ endpoint }), open);
+    const found = checkPorts(makeMapped({ endpoint }), open);
     expect(found.map((each) => each.verdict)).toEqual(['ok', verdict]);
   });
 
   it('other than the endpoint at an own address are left to the problems of the status', () => {
-    const found = checkPorts(scene({ endpoint: { host: address('203.0.113.22'), port: 1 } }), open);
+    const found = checkPorts(makeMapped({ endpoint: { host: address('203.0.113.22'), port: 1 } }), open);
     expect(found.map(({ checked }) => checked)).toEqual(['the UDP port of cpn0']);
   });
 
   it('without a listener, or without an interface', () => {
-    expect(checkPorts(scene(), new Set())[0]?.verdict).toBe('problem');
-    expect(checkPorts(scene({}, { actual: bare }), open)).toEqual([]);
+    expect(checkPorts(makeMapped(), new Set())[0]?.verdict).toBe('problem');
+    expect(checkPorts(makeMapped({}, { actual: bare }), open)).toEqual([]);
   });
 });
 
 describe('forwarding', () => {
   it('is checked on a connector only: it must be on, and no rule may drop its packets', () => {
-    const connector = scene({ type: 'connector', endpoint: dialled(1) });
+    const connector = makeMapped({ type: 'connector', endpoint: dialled(1) });
     const sysctls = { 'net.ipv4.conf.cpn0.forwarding': '1', 'net.ipv4.conf.eth0.forwarding': '1' };
     const firewall = connector.desired.firewall && firewallMarks(connector.desired.firewall);
     const on = { ...connector, actual: { ...connector.actual, firewall, sysctls } };
     const dropped = problem('packets-dropped', { interface: 'cpn0', drop: 'docker drops all', command: 'allow it' });
     const verdicts = (found: ReturnType<typeof checkForwarding>) => found.map(({ verdict }) => verdict);
-    expect(checkForwarding(scene(), [])).toEqual([]);
+    expect(checkForwarding(makeMapped(), [])).toEqual([]);
     expect(verdicts(checkForwarding(connector, []))).toEqual(['problem', 'problem', 'ok']);
     expect(verdicts(checkForwarding(on, []))).toEqual(['ok', 'ok']);
     expect(verdicts(checkForwarding(on, [dropped]))).toEqual(['ok', 'problem']);
@@ -296,7 +296,7 @@ describe('forwarding', () => {
   });
 
   it('needs no packet rules on another host; the status notes an address that is open to its neighbours', () => {
-    const open = scene();
+    const open = makeMapped();
     expect(checkRules(open)).toEqual([]);
     const closed = { ...open, desired: { ...open.desired, firewall: { link: 'cpn0', rules: [] } } };
     const found = expect.stringContaining('neighbours reach the tunnel address until');
@@ -306,7 +306,7 @@ describe('forwarding', () => {
 
 describe('networks', () => {
   it('that claim the same addresses are reported', () => {
-    const { desired, ...rest } = scene();
+    const { desired, ...rest } = makeMapped();
     const refused = { prefix: prefix('192.168.50.0/24'), via: null, state: 'refused' as const };
     const report = [
       { ...refused, reason: 'covers a resolver (192.168.50.1)' },
@@ -316,6 +316,6 @@ describe('networks', () => {
     expect(checkConflicts(seen)).toMatchObject([
       { verdict: 'note', remedy: 'cpn set cpn0 --allow-route 192.168.50.0/24, if this is intended' },
     ]);
-    expect(checkConflicts(scene({}, { desired: { ...desired, report: [] } }))).toMatchObject([{ verdict: 'ok' }]);
+    expect(checkConflicts(makeMapped({}, { desired: { ...desired, report: [] } }))).toMatchObject([{ verdict: 'ok' }]);
   });
 });

@@ -9,8 +9,8 @@ import { linkTo } from '../../logic/page/route.ts';
 import { findVisibleRows, type VisibleRows } from '../../logic/page/visible-rows.ts';
 import { peerTypes } from '../../logic/peers/peer-text.ts';
 
-/** Rendered cells around the screen. */
-const around = 6;
+/** Cells that are rendered beyond each edge of the screen. */
+const margin = 6;
 
 interface MatrixProps {
   readonly network: number;
@@ -251,8 +251,8 @@ function seeAll(
   height: number,
 ): MatrixView {
   return {
-    rows: findVisibleRows(rows, size, top, height, around),
-    columns: findVisibleRows(columns, size, left, width, around),
+    rows: findVisibleRows(rows, size, top, height, margin),
+    columns: findVisibleRows(columns, size, left, width, margin),
   };
 }
 
