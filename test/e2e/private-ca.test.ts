@@ -116,7 +116,7 @@ describe('a host', () => {
     const file = path(edge.homeDir, 'ca.pem');
     expect([exitCode, stderr]).toEqual([
       0,
-      expect.stringContaining('by NODE_EXTRA_CA_CERTS, a variable that cpn.service'),
+      expect.stringContaining('because of NODE_EXTRA_CA_CERTS, a variable that cpn.service'),
     ]);
     expect(stderr).toContain(`save the CA for both: cpn set cpn0 --ca-file ${file}`);
   });

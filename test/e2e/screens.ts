@@ -73,7 +73,7 @@ export function essenceOf(text: string): string {
         .replaceAll(/\b(port|pid) \d+/g, '$1 N')
         .replaceAll(/(203\.0\.113\.33):\d+/g, '$1:N')
         .replaceAll(/\d{4}-\d\d-\d\d/g, 'DAY')
-        .replaceAll(/\b\d+ (that are well|findings)/g, 'N $1')
+        .replaceAll(/\b\d+ (that passed|findings)/g, 'N $1')
         .replaceAll(/ {2,}/g, '  ')
         .trimEnd(),
     )

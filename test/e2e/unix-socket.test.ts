@@ -138,7 +138,7 @@ describe('a socket of another user', () => {
   it('gets no secret, neither in a folder that is open to others nor in a sticky one', async () => {
     for (const [mode, problem] of [
       ['777', /they can write in \/run\/cp \(mode 0777\).*chmod go-w \/run\/cp/],
-      ['1777', /the socket belongs to user 1234, and to user 990 before; nothing was sent.*cpn set --api/],
+      ['1777', /the socket belongs to user 1234; before, it belonged to user 990; nothing was sent.*cpn set --api/],
     ] as const) {
       await host.exec(['chmod', mode, '/run/cp']);
       const thief = host.spawn([...as(stranger), 'node', '-e', listen]);
@@ -158,7 +158,7 @@ describe('a socket of another user', () => {
   it('is trusted once "cpn set --api" and "cpn login" confirm it', async () => {
     await host.exec(['chown', String(reinstalled), '/run/cp']);
     controlPlane = await serve(reinstalled, api);
-    expect((await run('reconcile')).stderr).toMatch(/the socket belongs to user 991, and to user 990/);
+    expect((await run('reconcile')).stderr).toMatch(/the socket belongs to user 991; before, it belonged to user 990/);
     expect((await run('set', '--api', api)).exitCode).toBe(0);
     expect(await readService()).toMatchObject({ url: api, listener: reinstalled });
     await host.cpn(['login', '--api', api, '--email', email, '--password-file', '/run/cp/password']);
