@@ -124,7 +124,7 @@ test('a connector that fails is named with the phones that have no other', { tim
   const warning = `${dialled.name} does not answer here, and is the only connector of phone; export a new profile through another connector for each of them`;
   await eventually('the warning', async () => (await status(origin)).warnings?.includes(warning));
   const { stdout } = await origin.cpn(['explain', address, '--json'], { allowFailure: true });
-  expect(stdout).toContain(`as it dials ${dialled.name} alone, which does not answer this host`);
+  expect(stdout).toContain(`it dials only ${dialled.name}, which does not answer this host`);
   await dialled.uplink.restore();
 });
 

@@ -32,7 +32,7 @@ describe('what a release changes', () => {
 
   it.each([
     ['no section', head + older, /no section "## \[Unreleased\]"/],
-    ['nothing in it', `${head}## [Unreleased]\n\n### Added\n\n${older}`, /nothing under \[Unreleased\]/],
+    ['nothing in it', `${head}## [Unreleased]\n\n### Added\n\n${older}`, /lists no change under \[Unreleased\]/],
     ['the version there', head + unreleased + older.replace('0.1.0', '0.2.0'), /an entry of 0\.2\.0 already/],
   ])('refuses a changelog with %s', (_, changelog, message) => {
     expect(() => releaseChanges(changelog, '0.2.0', '2026-12-01')).toThrow(message);

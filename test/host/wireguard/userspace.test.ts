@@ -61,7 +61,7 @@ describe('WireGuard in user space', () => {
     await expect(machine.host.apply(configure({ listenPort: 51820 }))).rejects.toMatchObject({
       name: 'CommandFailed',
       message: expect.stringMatching(
-        /Protocol not supported; the userspace process of cpn0 has ended.*max_user_instances/,
+        /Protocol not supported; the userspace process of cpn0 exited.*max_user_instances/,
       ),
     });
   });
