@@ -91,8 +91,8 @@ export const serveControlPlane: Command = {
     if (!isLoopback(address.host) && operation.tls === null && operation.proxies.length === 0) warn(plainHttp);
     await stopped;
     stopReports();
-    void supervisor?.report({ state: 'stopping' });
-    await server.close();
+    // The end of the process would overtake a report that is not delivered yet.
+    await Promise.all([supervisor?.report({ state: 'stopping' }), server.close()]);
     return exitCodes.done;
   },
 };
