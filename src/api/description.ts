@@ -6,7 +6,7 @@ import type { ClientOptions } from './http/client-options.ts';
 import type { ServiceDescription } from './service.ts';
 
 const path = '/docs/api/openapi.json';
-/** A host waits only shortly for it, and holds no more of it. */
+/** A host waits only briefly for it, and stores no more of it. */
 const bounds = { deadlineMs: 5_000, attempts: 2, maxBodyBytes: 4 * 1024 * 1024 };
 
 /**

@@ -35,7 +35,7 @@ const remedy = 'the list is not complete; ask the operator of the service';
  * so no other host receives a token.
  *
  * @throws BadReply if the next page is elsewhere or was read before, or if the list exceeds the
- * limits
+ *   limits
  */
 export async function* readPages<One extends ListPage>(
   service: Lister,

@@ -24,7 +24,7 @@ export function isMisreported(state: Joined): boolean {
  * Reports the tag of the network secret if the newest map lacks it, and this host has a token.
  *
  * @returns why it failed; `unknown` if the service has no such operation, and null if it lists the
- * tag
+ *   tag
  */
 export async function reportSecret(tools: ServiceTools, state: Joined): Promise<CpnError | 'unknown' | null> {
   const access = accessOf(state);

@@ -38,7 +38,7 @@ export async function selectStates(store: HostStore, network: string | undefined
  *
  * @param all true for every network
  * @throws WrongUsage if no name is given, and this host has joined several networks; or if both are
- * given
+ *   given
  */
 export async function selectMeant(
   store: HostStore,

@@ -22,7 +22,7 @@ export function untestedWarning(driver: Driver): string | null {
     : null;
 }
 
-/** The driver of that name, or the platform's. @throws InvalidValue for an unknown name */
+/** The driver of that name, or the platform's default. @throws InvalidValue for an unknown name */
 export function chooseDriver(name: string | undefined, platform: NodeJS.Platform = process.platform): Driver {
   if (name === undefined) return platform === 'linux' ? 'linux' : platform === 'win32' ? 'windows' : 'wg-quick';
   const driver = drivers.find((each) => each === name);

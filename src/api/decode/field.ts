@@ -191,7 +191,7 @@ export function readInstant(given: string | number): string | null {
   return Number.isNaN(time) || Math.abs(time) > mostMs ? null : new Date(time).toISOString();
 }
 
-/** Below: seconds, above: milliseconds. It is the year 5138, or 1973. */
+/** Smaller numbers are seconds, others milliseconds: the limit is the year 5138, or 1973. */
 const mostSeconds = 1e11;
 
 /** The range of a Date (ECMA-262, 21.4.1.1). */

@@ -49,7 +49,7 @@ function decodeMoment(value: unknown): number | null {
   return Number.isSafeInteger(at) ? at : null;
 }
 
-/** Does not verify it: its user does. */
+/** Reads it unverified: its users verify it. */
 function decodeProof(field: Field): KeyProof {
   const signature = field.need(aliases.peer.signature);
   if (!/^[A-Za-z0-9+/]{86}==$/.test(signature.text(88))) throw signature.wrong('is not 64 bytes in base64');

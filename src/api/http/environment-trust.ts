@@ -16,7 +16,7 @@ const deadline = 5_000;
  * The daemon does not inherit the variables of a shell.
  *
  * @returns null if the CAs of Node, the host or `--ca-file` are sufficient, or if the control plane
- * does not answer
+ *   does not answer
  */
 export async function findTrustVariable(
   service: ServiceAddress,

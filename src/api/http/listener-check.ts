@@ -19,9 +19,9 @@ export type SocketConnector = ReturnType<typeof buildConnector>;
  * process are always trusted, because they can read the secrets anyway.
  *
  * @param expected the user whose program listened before; null if none is stored, and any is
- * trusted
+ *   trusted
  * @param onUser receives the user whose program accepted; null if not visible, as behind a DNAT
- * rule
+ *   rule
  */
 export function withListenerCheck(
   dial: SocketConnector,

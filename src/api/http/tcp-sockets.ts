@@ -6,7 +6,7 @@ const tables = ['/proc/net/tcp', '/proc/net/tcp6'];
 /** A row in a state other than TCP_LISTEN (0A). The kernel prints listening sockets first. */
 const otherRow = /^ *\d+: [0-9A-F]+:[0-9A-F]{4} [0-9A-F]+:[0-9A-F]{4} (?!0A)[0-9A-F]{2} /m;
 
-/** Reads listening sockets of this network namespace only: a busy host has thousands of others. */
+/** Reads this network namespace's listening sockets, and skips the thousands of others. */
 export function readListeningSockets(): TcpSocket[] {
   return readSockets((text) => otherRow.test(text)).filter(({ isListening }) => isListening);
 }

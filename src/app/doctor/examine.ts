@@ -73,7 +73,7 @@ async function guarded(
   }
 }
 
-/** Errors end with "; " and their remedy. */
+/** Messages of the catalogue end with "; " and the next action. */
 function splitRemedy(message: string): [string, string] {
   const at = message.lastIndexOf('; ');
   return at < 0 ? [message, 'correct that, and try again'] : [message.slice(0, at), message.slice(at + 2)];

@@ -113,7 +113,7 @@ export async function undoDrain(tools: Tools, network: string | undefined): Prom
     throw new WrongUsage(`${down.interface} is down; "cpn up ${down.interface}" brings it up, and back into service`);
   const reports: DrainReport[] = [...failed];
   for (const state of states) {
-    // First: otherwise a pass of the daemon reports a path that is only settling as gone.
+    // First: otherwise a pass of the daemon in between reports a path that only settles as gone.
     await renewLanRoutes(tools, state);
     await setDrained(tools, state.interface, false);
     const known = await tools.store.readNotes(state.interface);

@@ -37,7 +37,7 @@ export async function createState(tools: Tools, request: JoinRequest, states: re
     rotation: null,
     networkSecret,
     service,
-    // If it is unreadable, earlier features show whether a request can be proved and repeated.
+    // Without a readable description, earlier features decide if a request is proved and repeated.
     features: states.find((other) => other.service.url === service.url && other.features !== null)?.features ?? null,
     perhapsEnrolled: false,
     enrollment: { idempotencyKey, tokenHash: hashToken(request), name, type, endpoint },

@@ -165,7 +165,7 @@ function mayBeEnrolled(error: unknown): boolean {
   return !(error instanceof Refused || error instanceof InvalidValue);
 }
 
-/** True if the service has no peer with these keys, even by an earlier attempt. */
+/** True if the service certainly has no peer with these keys, also from an earlier attempt. */
 function isNotEnrolled(error: unknown): boolean {
   if (error instanceof Refused) return !error.repeated;
   return error instanceof InvalidValue || (error instanceof Unreachable && !error.delivered);

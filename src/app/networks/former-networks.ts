@@ -109,7 +109,7 @@ async function removeLeft(
   }
 }
 
-/** Drops a former network whose peer is this host again. Returns the state; needs the lock. */
+/** Drops a former network whose peer is this host again; returns the state. The lock is held. */
 export async function deleteReplaced(tools: StateTools, joined: Joined): Promise<Joined> {
   const { service, membership } = joined;
   const { map, peer } = membership;

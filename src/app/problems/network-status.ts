@@ -21,7 +21,7 @@ export interface NetworkStatus {
   readonly publicKey: string | null;
   /** In ISO 8601, like the other instants of this interface. */
   readonly keySince: string | null;
-  /** When this host leaves its network; null if it does not expire. */
+  /** When this host's membership expires; null for never. */
   readonly expiresAt: string | null;
   /** When this host learned that the network was deleted; null if it was not. */
   readonly deletedAt: string | null;

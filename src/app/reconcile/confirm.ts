@@ -57,8 +57,8 @@ function beginsIpv6Rejection({ desired, actual }: Evaluation): boolean {
 const believed = { isMapRepeated: true };
 
 /**
- * Applies an evaluation of the known map, or of a user's request. {@link applyTentatively} confirms
- * it if it takes away the network itself, or starts to reject IPv6 outside a full tunnel.
+ * Applies an evaluation of the known map, or of a user's request: by {@link applyTentatively} if it
+ * takes away the network itself, for any reason, or starts to reject IPv6 outside a full tunnel.
  *
  * @throws NotConfirmed if it was reverted, and all errors of {@link applyEvaluation}
  */

@@ -67,7 +67,7 @@ export function planInputs(
   return { wanted, steps };
 }
 
-/** Returns peers whose learned endpoint is outdated by the network, or unreachable. */
+/** Returns peers without their learned endpoint: the network has another, or it is unreachable. */
 function findMoved(
   { moved, desired }: DesiredNetwork,
   { unreachable, silent }: DesireInputs,

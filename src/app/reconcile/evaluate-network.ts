@@ -57,7 +57,7 @@ export interface EvaluationOptions {
  * Observes the host and plans a pass, without requests to a control plane or resolver.
  *
  * @throws HostUnread if the host cannot be observed, and there is no interface of ours to evaluate
- * without that
+ *   without that
  */
 export async function evaluateNetwork(
   tools: Tools,
@@ -118,7 +118,7 @@ export async function evaluateNetwork(
   };
 }
 
-/** Records addresses outside and resolvers inside; returns `state` itself if nothing changed. */
+/** Records kept-outside addresses and tunnelled resolvers; returns `state` itself if unchanged. */
 function withResolvers(state: Joined, { desired, tunnelledResolvers }: DesiredNetwork): Joined {
   const found = { keptOutside: desired.keptOutside, tunnelledResolvers };
   const { keptOutside, tunnelledResolvers: before } = state;

@@ -29,7 +29,7 @@ const mapDeadline = 10_000;
 /** Few attempts report an outage early, and survive a lost packet; a follower retries anyway. */
 const followerAttempts = 3;
 
-/** Least seconds between a reply that empties the tunnel or moves its range, and the next one. */
+/** Least seconds until a second reply may confirm that the tunnel is emptied or its range moves. */
 export const defaultHoldSeconds = 30;
 
 /** The result of a request to a network's control plane, before it is saved. */

@@ -20,7 +20,7 @@ export interface RotationResult {
   readonly answered: Peer | null;
 }
 
-/** Milliseconds from the control plane's reply to the change here: hosts receive the new key. */
+/** Milliseconds between the control plane's reply and the change here: others receive the key. */
 const propagationMs = 100;
 /** Milliseconds to search for the old sessions during a rollback. */
 const recoveryMs = 5_000;
@@ -32,14 +32,14 @@ const mostConfirmingPeers = 64;
  * separately: passes continue meanwhile, because awaited peers may rotate too.
  *
  * @param begin returns the rotation, under the lock, and whether it is new, so that no other host
- * has received it; null for none
+ *   has received it; null for none
  * @returns null without a rotation, and if the network is down or no longer joined. Null also if
- * `signal` aborted without a signal to this process: the rotation then continues later
+ *   `signal` aborted without a signal to this process: the rotation then continues later
  * @throws NotRotated if no peer answered, and the old key is in use again
  * @throws Interrupted if a signal arrived before that
  * @throws RotationPending if the control plane is unreachable now; the rotation continues later
  * @throws CannotRotate and Refused if the control plane does not accept the new key, and nothing
- * changed
+ *   changed
  */
 export async function advanceRotation(
   tools: Tools,

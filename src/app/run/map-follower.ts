@@ -73,7 +73,7 @@ export class MapFollower implements PassListener {
 
   /**
    * @param onIdle called between two long polls, whose connection it may use; the second one begins
-   * when it is done
+   *   when it is done
    * @param onMessages receives the service's messages; it does not delay the next request
    */
   constructor(

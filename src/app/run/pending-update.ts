@@ -12,7 +12,7 @@ export class PendingUpdate {
   readonly trigger: (inMs?: number) => void;
   #waiting: PendingDelivery | null = null;
   #taken: PendingDelivery | null = null;
-  /** The update of which a pass over an unobservable host applied a part. */
+  /** The update that a pass over an unobservable host applied in part. */
   #partial: StateUpdate | null = null;
   #last: StateUpdate = noUpdate;
   #resolved: Resolved | null = null;

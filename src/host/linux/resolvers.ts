@@ -47,7 +47,7 @@ const mostOwners = 64;
  * stub's settings, and those to which its process has a socket.
  *
  * @param own the addresses of this host outside its tunnels: a socket with a tunnel address does
- * not count
+ *   not count
  */
 export function readResolvers(
   own: readonly Address[],

@@ -21,7 +21,7 @@ const folders = ['/run', '/dev/shm', '/run', '/tmp'];
 /** The type of a file system in memory: TMPFS_MAGIC of include/uapi/linux/magic.h. */
 const tmpfs = 0x01021994;
 
-/** The least block of a file system (mkfs.ext4(8), mkfs.xfs(8)). A full one stores whole ones. */
+/** The least block of a file system (mkfs.ext4(8), mkfs.xfs(8)). A full disk stores whole ones. */
 const leastBlock = 512;
 
 /** O_TMPFILE of include/uapi/asm-generic/fcntl.h, which Node does not export. */

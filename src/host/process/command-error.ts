@@ -47,7 +47,7 @@ export function summarizeStderr(stderr: string, input: string | Secret | undefin
   return messages.join('; ').slice(0, 2000);
 }
 
-/** `wg` quotes what it cannot parse, such as part of a key. Words below 20 characters are none. */
+/** `wg` quotes unparsable input, such as part of a key. Words below 20 characters are no keys. */
 function redact(text: string, input: string | Secret | undefined): string {
   if (!(input instanceof Secret)) return text;
   const words = input.reveal().match(/[^\s,]{20,}/g) ?? [];

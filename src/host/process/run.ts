@@ -56,7 +56,7 @@ export const start: Start = startFrom(toolFolders);
  * Returns a Run that finds its tools in `folders`.
  *
  * @param environment additional variables, without secrets: other processes of this user can read
- * them
+ *   them
  */
 export function runFrom(folders: readonly string[], environment: Readonly<Record<string, string>> = {}): Run {
   const shells = new ShellPool(startShell);

@@ -59,7 +59,7 @@ export class ShellPool {
    * shell can run this command, whose path comes first.
    *
    * @param isBounded true if even the first tools need a shell, because only a shell enforces the
-   * output limit
+   *   output limit
    */
   async use<T>(
     command: readonly string[],

@@ -24,7 +24,7 @@ type CopyVerdict = { readonly state: State } | { readonly damage: UnreadableFile
  * Reads the state at `path`. If it is damaged, reads its previous copy. Null if neither exists.
  *
  * @throws UnreadableFile if no copy is good, or if the file has a later version, because an earlier
- * copy would be outdated
+ *   copy would be outdated
  */
 export async function readState(path: string): Promise<StateReading | null> {
   const file = await readOwn(path);

@@ -62,9 +62,7 @@ export interface State {
   readonly confirmed?: number;
   /** Pins of listed peers, sorted by id. Then those of peers that left, most recent first. */
   readonly pins: readonly Pin[];
-  /**
-   * Addresses in accepted routes kept outside the tunnel; a resolver there is not the network's.
-   */
+  /** Addresses in accepted routes kept outside; a resolver there is not the network's. */
   readonly keptOutside: readonly KeptOutside[];
   /** Resolvers of this host that are, or were, the destination of accepted routes. */
   readonly tunnelledResolvers: readonly TunnelledResolver[];

@@ -62,7 +62,7 @@ export function updateConnectors(
     const same = known.get(peer.publicKey);
     const isReached = same?.isCutOff === true && !isCutOff;
     if (same?.inService === inService && same.isProbed === isProbed) {
-      // Its answer may be in transit to this object.
+      // Keeps the object: its answer may be in transit.
       same.peer = peer;
       same.isCutOff = isCutOff;
       if (isReached) same.probed = Number.POSITIVE_INFINITY;

@@ -80,7 +80,7 @@ export class DriftDamper implements PassListener {
   }
 
   /**
-   * Records a repair, or null. Logs and saves a change of the recurring drift.
+   * Records a repair, or that there was none. Logs and saves a change of the recurring drift.
    *
    * @param aimed the desired state of the pass; null for a network that is down
    * @param isPostponed true if drift remains for a later pass

@@ -11,7 +11,7 @@ import { type Backoff, backoffDelay, pauseFor, type RateLimit } from '../../../c
 
 /**
  * Seconds between reports of figures, and of a host with nothing to report. A reply states how
- * others reach this host, who may report that only after its first, complete report.
+ * others reach this host; they may report that only after its first, complete report.
  */
 export interface Pauses {
   readonly figures: number;

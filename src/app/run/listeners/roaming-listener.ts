@@ -95,7 +95,7 @@ export class RoamingListener implements PassListener {
     const before = await readTraffic(this.#tools, this.#link);
     const found = this.#findPeers(evaluation, before);
     const sources = await Promise.all(found.map(([, { endpoint }]) => endpoint && host.sourceAddress(endpoint.host)));
-    // A peer without a path keeps its session, which is valid again when the cable is plugged in.
+    // A peer without a path keeps its session, which is still valid when the cable is back.
     const isReached = ({ endpoint }: ActualPeer) =>
       endpoint !== null && hasPathTo(endpoint.host, evaluation.actual.underlay);
     const peers = found.filter(([, peer], index) => sources[index] !== null && isReached(peer));
@@ -129,7 +129,7 @@ export class RoamingListener implements PassListener {
       .toSorted((one, other) => rank(one) - rank(other));
   }
 
-  /** Forces a handshake with peers without data since the probe: a firewall may drop its answer. */
+  /** Forces a handshake with peers that sent no data either: a firewall may drop probe answers. */
   async #renew(
     silent: readonly FoundPeer[],
     before: ReadonlyMap<PublicKey, ActualPeer>,

@@ -15,8 +15,8 @@ const restAfterFailure = { begun: 30, new: 3_600 } as const;
 const mostJitter = 0.1;
 
 /**
- * Rotates a network's key when it is old enough, and completes rotations that were begun, without
- * delaying passes. It keeps a key that devices have in their profiles: they receive no other.
+ * Rotates a network's key when it is old enough, and completes rotations that were begun, one at a
+ * time, without delaying passes. Keeps a key in profiles of devices, which receive no other.
  */
 export class RotationListener implements PassListener {
   readonly #tools: Tools;

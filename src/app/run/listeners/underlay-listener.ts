@@ -8,7 +8,7 @@ export class UnderlayListener implements PassListener {
 
   /**
    * @param onChange called if subnets, gateways or resolvers differ from the last pass, or the path
-   * to the control plane, which policy rules and other tables may change
+   *   to the control plane, which policy rules and other tables may change
    */
   constructor(onChange: () => void) {
     this.#onChange = onChange;

@@ -88,7 +88,7 @@ export function parseShown(text: string): ShownByIp {
   return shownReader()(text);
 }
 
-/** Parses successive outputs, only the lines that differ from the last one. */
+/** Parses successive outputs: only the lines that differ from the last one. */
 export function shownReader(): (text: string) => ShownByIp {
   const readLinks = memoizeLast((line) =>
     parseList(line)

@@ -8,7 +8,7 @@ import { asList, isEntry, type JsonEntry } from '../ip/json-entry.ts';
  * Renders the transaction for `nft -f -` (nft(8)) that replaces our table.
  *
  * @param now milliseconds since 1970 by the clock of the service; null closes every range that has
- * a deadline
+ *   a deadline
  */
 export function renderFirewall({ link, rules }: Firewall, now: number | null = null): string {
   const sets = writeSets(link, rules, now);
