@@ -12,9 +12,11 @@ import { passNetwork } from '../../../src/app/reconcile/pass.ts';
 import { noUpdate } from '../../../src/app/reconcile/state-update.ts';
 import { Secret } from '../../../src/core/crypto/secret.ts';
 import { Interrupted } from '../../../src/core/errors/index.ts';
+import { ipv6Key } from '../../../src/core/host-state/sysctl-keys.ts';
 import { parseEndpoint } from '../../../src/core/net/endpoint.ts';
+import { markedSourceKey } from '../../../src/core/routing/tunnel-rules.ts';
 import type { Joined } from '../../../src/store/state/state.ts';
-import { dialled, keyPair, options, peer, prefix } from '../../core/samples.ts';
+import { bare, dialled, keyPair, options, peer, prefix } from '../../core/samples.ts';
 import { joinedTo, mapAt } from '../joined-state.ts';
 import { SimulatedHost } from '../simulated-host.ts';
 import { answerWith } from '../simulated-service.ts';
@@ -97,6 +99,27 @@ describe('after a signal that comes before a change is confirmed, everything is 
     await expect(bringUp(simulated.tools)).rejects.toBeInstanceOf(Interrupted);
     expect(simulated.steps.length).toBeGreaterThan(1);
     expect(await look(simulated)).toEqual(before);
+  });
+
+  it('cpn up of a full tunnel that was down, of which nothing stays', async () => {
+    const everything = prefix('0.0.0.0/0');
+    const full = mapAt('"1"', [relay], { routes: [everything] });
+    const changes = { enabled: false, options: { ...options, allowRoutes: [everything], hosts: true } };
+    const simulated = await SimulatedHost.with(joinedTo(full, changes));
+    const sysctls = { [ipv6Key]: '0', [markedSourceKey]: '0' };
+    simulated.actual = { ...bare, sysctls, hosts: { block: null, trouble: null } };
+    simulated.service.mapReplies = [answerWith(full)];
+    const before = simulated.actual;
+    const made = new Set<string>();
+    simulated.refusesStep = ({ do: kind }) => {
+      made.add(kind);
+      simulated.interrupting.abort(new Interrupted('SIGINT'));
+      return false;
+    };
+    await expect(bringUp(simulated.tools)).rejects.toBeInstanceOf(Interrupted);
+    expect([...made]).toEqual(expect.arrayContaining(['create-link', 'set-firewall', 'set-sysctl', 'set-hosts']));
+    expect(simulated.actual).toEqual(before);
+    expect(await simulated.state()).toMatchObject({ enabled: false, receipt: [] });
   });
 
   it('cpn join with the same key', async () => {

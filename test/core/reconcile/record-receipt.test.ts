@@ -78,6 +78,13 @@ describe('what is recorded of a sysctl', () => {
     expect(recordSteps(first, [set(key, '1')], was('2'))).toBe(first);
   });
 
+  it('stays its value before the first change where a later pass makes something new, in any order', () => {
+    const kept = [entry('0', '1'), tunnel];
+    const steps = [set(key, '1'), configure({ add: 'route', prefix: lan, table: '8350' })];
+    for (const each of [steps, steps.toReversed()])
+      expect(recordSteps(kept, each, was('2'))).toEqual([...kept, table('8350')]);
+  });
+
   it('is nothing where the kernel has no such key, or another step reverts it', () => {
     expect(recordSteps([], [set(key, '1')], bare)).toEqual([]);
     for (const receipt of ['none', 'remove'] as const)

@@ -409,6 +409,23 @@ describe('a real Linux host', () => {
     expect((await look()).unread).toBeUndefined();
   });
 
+  test('says that rules of iptables-legacy are unread where its tool fails or is missing, and finds all others', async () => {
+    await using machine = await Machine.start();
+    const [from, to] = [parsePrefix('10.77.0.0/24'), parsePrefix('192.168.50.0/24')];
+    const path = { iif: 'cpn0', oif: 'eth1', from, to, state: 'new' } as const;
+    const inbound = { ...path, iif: 'eth0', oif: '', from: parsePrefix('0.0.0.0/0'), port: 51820 };
+    await machine.sh(`iptables-legacy -P FORWARD DROP; iptables-legacy -P INPUT DROP
+      nft 'table ip a { chain f { type filter hook forward priority 0; policy drop; }; }'
+      printf '#!/bin/sh\nexit 1\n' >/run/failing; chmod +x /run/failing`);
+    const legacy = [{ kind: 'legacy' }];
+    for (const by of ['/run/failing', '/dev/null']) {
+      await machine.sh(hide('iptables-legacy-save', by));
+      const found = await machine.host.foreignDrops('cpn0', { forward: [path], inbound: [inbound] });
+      expect(found.forward.map(({ table }) => table)).toEqual(['a']);
+      expect([found.inbound, found.unread]).toEqual([null, { forward: legacy, inbound: legacy }]);
+    }
+  });
+
   test('is observed when nft fails, and reads packet rules only where they are needed', async () => {
     const seeing = ({ host }: Machine) => {
       return async (firewall: ObserveOptions['firewall']) =>

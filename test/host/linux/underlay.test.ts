@@ -67,6 +67,18 @@ describe('parseSshClients', () => {
     ]);
   });
 
+  test('are one for each pair of addresses, whichever end they have in common', () => {
+    const ends: Record<string, string> = { a: '167100CB', b: '177100CB', first: '0A0200C0', second: '0B0200C0' };
+    const sessions = (...pairs: readonly (readonly [client: string, local: string])[]) =>
+      pairs.map(([client, local], index) => `${index}: ${ends[local]}:0016 ${ends[client]}:D43${index} 01`).join('\n');
+    const lines = sessions(['a', 'first'], ['a', 'second'], ['a', 'first'], ['b', 'first'], ['b', 'second']);
+    const all = ['203.0.113.22', '203.0.113.23'].flatMap((client) => [at(client), at(client, '192.0.2.11')]);
+    expect(parseSshClients(lines, '', { order: 'LE' })).toEqual(all);
+    expect(parseSshClients(lines, '203.0.113.22 50000 192.0.2.11 22', { order: 'LE' })).toEqual(all);
+    const own = at('203.0.113.22', '192.0.2.12');
+    expect(parseSshClients(lines, '203.0.113.22 50000 192.0.2.12 22', { order: 'LE' })).toEqual([...all, own]);
+  });
+
   test('adds our own session, and those on its port', () => {
     expect(parseSshClients(tcp, '198.51.100.7 50000 192.0.2.10 2222', { order: 'LE' })).toEqual([
       at('203.0.113.22'),
