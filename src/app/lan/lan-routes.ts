@@ -16,7 +16,10 @@ import { findLan } from './lan.ts';
 export interface LanRouteContext {
   /** The routes whose packets another program drops, each with the reason. */
   readonly dropped: ReadonlyMap<Prefix, string>;
-  /** Seconds a path must be back before its route is served; `since` has the settling paths. */
+  /**
+   * Seconds for which a path must be back before its route is served again. `since` has the times
+   * at which such paths came back.
+   */
   readonly settling: number;
   readonly since: ReadonlyMap<string, number>;
 }
@@ -64,9 +67,12 @@ export async function checkLanRoutes(
   await updateLanRoutes(tools, evaluation, { settling: 0, since: new Map(), dropped });
 }
 
-/** Returns routes withdrawn before a reboot for a lost path: those without another reason. */
+/**
+ * Returns the routes that were withdrawn before a reboot because their path was lost. Notes about
+ * lost paths do not survive a reboot, so these are the routes without another reason.
+ */
 function withdrawnBefore(state: Joined, withdrawn: readonly Prefix[], { dead, unloaded }: Notes): readonly Prefix[] {
-  // A host that is drained, or has no packet rules, also withdraws its relaying.
+  // If the network's range is withdrawn too, the host was drained or had no packet rules.
   const isWhole = state.drained || unloaded !== null || withdrawn.includes(state.membership.map.cidr);
   if (isWhole || findLan(state) !== null) return [];
   return withdrawn.filter((route) => !dead.includes(route));

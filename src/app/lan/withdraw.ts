@@ -37,8 +37,8 @@ export function withdrawnBy(
 }
 
 /**
- * Makes the control plane withdraw exactly `wanted`, unless its newest map has that.
- *
+ * Makes the control plane withdraw exactly `wanted`. Sends nothing if the newest received map has
+ * that.
  * @returns the error, or null
  */
 export async function reportWithdrawn(
@@ -51,8 +51,8 @@ export async function reportWithdrawn(
 }
 
 /**
- * Reports what a connector has out of service after its packet rules failed to load, or loaded
- * again. A failure is a warning: the daemon, or the next `reconcile`, retries.
+ * Reports what a connector has out of service, after its packet rules failed to load or loaded
+ * again. If the report fails, this warns, and the daemon or the next `reconcile` repeats it.
  */
 export async function reportLoading(tools: Tools, state: Joined): Promise<void> {
   const self = findOwnPeer(state.membership.map, state);

@@ -26,7 +26,8 @@ export type LongPoll = (caller: Caller, id: number, request: PollRequest) => Pro
 
 /**
  * A wait holds no database connection, and all waits that one change ends share a snapshot.
- * @param readRevision for another revision than the network's; the notifier must notify of it
+ * @param readRevision reads the revision of something other than the network; the notifier must
+ * announce its changes
  */
 export function createLongPoll(
   { db, notifier }: { db: Db; notifier: ChangeNotifier },
@@ -41,7 +42,8 @@ export function createLongPoll(
       const snapshot = await readSnapshot(caller.organizationId, id);
       if (caller.kind === 'peer') {
         if (snapshot.network || isFirst) await checkPeer(snapshot, caller, id, authenticate);
-        // A waiting peer whose token became void with its network gets the deletion, or a 404.
+        // A deleted network has no tokens. A peer that waited then gets the record of the deletion,
+        // or a 404 without one.
         else await authenticate().catch(unlessVoid);
       } else if (!isFirst) {
         caller = await authenticate();
@@ -60,7 +62,11 @@ function unlessVoid(error: unknown): void {
   if (!(error instanceof Unauthenticated)) throw error;
 }
 
-/** Saves a query per peer. A peer outside the list has returned, or is refused with the reason. */
+/**
+ * Compares the peer's token with those in the snapshot, which saves a query for each peer. Only a
+ * peer whose token differs is authenticated again: it has a new token, or is refused with the
+ * reason.
+ */
 async function checkPeer(
   snapshot: Snapshot,
   caller: PeerCaller,

@@ -7,7 +7,7 @@ import { readSnapshot } from '../store/transact.ts';
 import { toNetworkHead, toPeer } from './to-contract.ts';
 
 export interface NetworkChanges {
-  /** Null for the whole network, which removes nothing. */
+  /** Null for the whole network, which lists no removed peers. */
   readonly base: Revision | null;
   readonly at: Revision;
   readonly delta: Changes;

@@ -28,7 +28,7 @@ export class PeerMessages {
   readonly #context: MessageContext;
   /** The callbacks that end the waits of each peer in this process. */
   readonly #waits = new Map<number, Set<() => void>>();
-  /** Peers that may have messages, with the end of that period by this process's clock. */
+  /** Peers that may have messages, and until when, by this process's clock. */
   readonly #addressees = new Map<number, number>();
 
   constructor(context: MessageContext) {

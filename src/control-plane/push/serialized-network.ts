@@ -11,7 +11,10 @@ interface Chunk {
   bytes: Buffer | null;
 }
 
-/** The JSON `{"data":…}`, peers in order of addition. Updates serialize only changed peers. */
+/**
+ * The JSON `{"data":…}`, peers in the order in which they were added. An update encodes only
+ * changed peers, and joins only their chunks again.
+ */
 export class SerializedNetwork {
   readonly #chunks: Chunk[] = [];
   readonly #chunkOf = new Map<number, Chunk>();
@@ -70,7 +73,7 @@ export class SerializedNetwork {
   }
 }
 
-/** Closes the network and the envelope. */
+/** The brackets that end the network and the envelope. */
 const end = '}}';
 
 export function addRemoved(bytes: Buffer, removed: readonly number[]): Buffer {

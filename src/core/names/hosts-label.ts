@@ -5,7 +5,7 @@ import { cutLabel, longestLabel, toLabel } from './label.ts';
 export interface NamedPeer {
   readonly id: PeerId;
   readonly name: string;
-  /** The label from the service. Absent if it derives from the name. */
+  /** The label that the service gave. Absent if the label is made of the name. */
   readonly label?: string;
 }
 
@@ -66,7 +66,7 @@ export type LabelRule = (name: string) => string;
 
 /**
  * Returns the name with the first suffix, from `first` on, whose label is free, such as `web-2`. If
- * the name would be too long or have another label, returns the label.
+ * that name is too long, or its label was cut, returns the label itself.
  */
 export function nameOnce(
   name: string,

@@ -13,9 +13,9 @@ const most = 16;
 
 /**
  * Merges the reply of a resolver into the known addresses of a name. The address in use stays first
- * while the reply contains it, and known addresses follow those of the reply. Returns `known`
- * itself if nothing changed, as for an empty reply. With `isSorted`, after this host moved, the
- * address in use stays only if the reply lists it first.
+ * if the reply contains it; with `isSorted`, set after this host moved, only if the reply lists it
+ * first. Other known addresses follow those of the reply. Returns `known` itself if nothing
+ * changed, as for an empty reply.
  */
 export function mergeAddresses(
   known: readonly Address[],
@@ -43,9 +43,9 @@ export function withoutExpired(
 }
 
 /**
- * Drops addresses that the tunnel itself carries (`carried`), if another address is known. An
- * endpoint inside a route removes the route, so packets would leave the tunnel in clear text. A
- * resolver's reply is not sufficient for that.
+ * Drops from a reply the addresses that lie in a route of the tunnel (`carried`), unless only such
+ * addresses are known. The guard refuses a route that contains an endpoint, and its packets then
+ * bypass the tunnel: a resolver alone must not cause that.
  */
 export function withoutCarried(
   known: readonly Address[],
