@@ -142,9 +142,8 @@ export function fileStore(
 
   /** Runs `work` under a lock other than that of passes, and then removes its file. */
   async function hold<T>(kind: LockKind, work: () => Promise<T>): Promise<T> {
-    await ensure(folders.runtime);
     const release = () => removeLock(folders.runtime, kind);
-    const held = () => withLock(folders.runtime, () => finallyDo(work, release), kind);
+    const held = () => withLock(folders.runtime, () => finallyDo(work, release), kind, ensure);
     // The lock's own file keeps the folder until then, so the folder is removed last.
     const clear = () => withLock(folders.runtime, clearTraces, { ...passLock, patienceMs: 0 }).catch(expectedError);
     return finallyDo(held, clear);
@@ -201,12 +200,11 @@ export function fileStore(
       for (const folder of others) known.add(folder);
     },
     async lock(work) {
-      await ensure(folders.runtime);
       const mendFirst = async () => {
         await mend();
         return work();
       };
-      return withLock(folders.runtime, () => finallyDo(mendFirst, clearTraces));
+      return withLock(folders.runtime, () => finallyDo(mendFirst, clearTraces), passLock, ensure);
     },
     isLocked: () => isLocked(folders.runtime),
     change: (work, waits = true) => hold(waits ? changeLock : { ...changeLock, patienceMs: 0 }, work),

@@ -30,13 +30,18 @@ const pause = 100;
  * Runs `work` while no other process of this host holds the same lock. Node has no file locks, so
  * it is SQLite's. The kernel drops it with its process, so it is never stale.
  *
+ * @param make creates the folder before each attempt: a former holder may have removed it
  * @throws Locked if another process holds it beyond the wait of its kind
  * @throws DiskFailed if the folder cannot hold a lock; `work` does not start
  */
-export async function withLock<T>(folder: string, work: () => Promise<T>, kind: LockKind = passLock): Promise<T> {
-  await makeFolder(folder);
+export async function withLock<T>(
+  folder: string,
+  work: () => Promise<T>,
+  kind: LockKind = passLock,
+  make: (folder: string) => Promise<unknown> = makeFolder,
+): Promise<T> {
   const path = join(folder, kind.file);
-  const held = await acquire(path, kind);
+  const held = await acquire(path, kind, () => make(folder));
   try {
     // Only messages use the holder's id, so a full disk must not stop the work.
     await writeHolder(path).catch(() => {});
@@ -79,10 +84,15 @@ export async function removeStale(folder: string, kind: LockKind): Promise<void>
   }
 }
 
-async function acquire(path: string, { patienceMs, program }: LockKind): Promise<DatabaseSync> {
+async function acquire(
+  path: string,
+  { patienceMs, program }: LockKind,
+  makeRoom: () => Promise<unknown>,
+): Promise<DatabaseSync> {
   const { DatabaseSync } = await import('node:sqlite');
   for (let waited = 0; waited <= patienceMs; waited += pause) {
     if (waited > 0) await sleep(pause);
+    await makeRoom();
     await createLock(path);
     const before = inodeOf(path);
     const database = tryLock(path, () => new DatabaseSync(path));
