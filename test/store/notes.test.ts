@@ -66,6 +66,32 @@ describe('notes', () => {
     expect(await fileStore(folders).readNotes('cpn0')).toEqual(written);
   });
 
+  it.each<[string, Partial<Notes['sync']>]>([
+    ['the access token is not known', { refused: 'token', refusal: 'reading was refused (401): no; join again' }],
+    ['access is forbidden', { refused: 'forbidden' }],
+    ['the address of the last reply', { reached: parseAddress('2001:db8::1') }],
+    ['early replies', { repliesEarly: true }],
+    ['refused deltas', { refusesDeltas: true }],
+    ['the clock of the service', { clock: { service: 1_700_000_000_000.5, uptime: 12.25 } }],
+  ])('of a sync keep %s', async (_, changes) => {
+    const written = { ...notes, sync: { ...noNotes.sync, ...changes }, held: { since: 1, isDeletion: true } as const };
+    await store.writeNotes('cpn0', written);
+    expect(await fileStore(folders).readNotes('cpn0')).toEqual(written);
+  });
+
+  it.each(['daemonFailure', 'dead', 'ways', 'unloaded', 'inboundDropped', 'probed', 'reachability', 'alternating'])(
+    'of a version without %s can be read',
+    async (field) => {
+      const written = { ...notes, daemonFailure: { error: 'x', since: '2026-11-20T12:00:00.000Z', lastSuccess: null } };
+      await store.writeNotes('cpn0', written);
+      const { [field]: removed, ...older } = JSON.parse(await readFile(path, 'utf8'));
+      expect(removed).toBeDefined();
+      await writeFile(path, JSON.stringify(older));
+      const { sync, ...read } = await store.readNotes('cpn0');
+      expect(read).toEqual({ ...written, [field]: noNotes[field as keyof Notes], sync: undefined });
+    },
+  );
+
   it('keep times to the millisecond', async () => {
     for (const millisecond of [1, 29, 57, 113, 559, 999]) {
       const at = new Date(Date.UTC(2026, 10, 20, 12, 0, 0, millisecond)).toISOString();
@@ -98,17 +124,13 @@ describe('notes', () => {
     expect(await fileStore(folders).readNotes('cpn0')).toEqual(notes);
   });
 
-  it('of a version without LAN probing can be read', async () => {
-    const { dead, probed, ...before } = notes;
-    await store.writeNotes('cpn0', notes);
-    await writeFile(path, JSON.stringify(before));
-    expect(await store.readNotes('cpn0')).toMatchObject({ troubles: notes.troubles, dead: [], probed: {} });
-  });
-
   it('that are empty make no file', async () => {
     expect(await store.readNotes('cpn0')).toEqual(noNotes);
     await store.writeNotes('cpn0', noNotes);
     expect(await readdir(folders.runtime)).toEqual([]);
+    await store.writeNotes('cpn0', notes);
+    await store.writeNotes('cpn0', noNotes);
+    expect(await fileStore(folders).readNotes('cpn0')).toEqual(noNotes);
   });
 
   it('that are damaged count as none', async () => {
@@ -127,7 +149,10 @@ describe('notes', () => {
     expect(await store.readNotes('cpn0')).toEqual(notes);
     await rm(folders.runtime);
     await store.writeNotes('cpn0', notes);
-    expect(await fileStore(folders).readNotes('cpn0')).toEqual(notes);
+    const other = fileStore(folders);
+    expect(await other.readNotes('cpn0')).toEqual(notes);
+    await other.amendNotes('cpn0', { troubles: [] });
+    expect((await store.readNotes('cpn0')).troubles).toEqual([]);
   });
 
   it('are readable only for the owner, and removed when the network is left', async () => {
