@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest';
-import { describeFailures, describeLosses, namePeers } from '../../src/console/logic/peers/bulk.ts';
+import {
+  type BulkAction,
+  describeFailures,
+  describeLosses,
+  isAlreadyDone,
+  namePeers,
+} from '../../src/console/logic/peers/bulk.ts';
 import { changeRoutes } from '../../src/console/logic/peers/connectors.ts';
 import {
   makeRows,
@@ -122,6 +128,15 @@ test('a peer whose change may have been carried out did not stay as before', () 
     '1 peer may be suspended or as before: try again. web-2: The control plane does not answer.',
   );
   expect(describeFailures([lost, refused, lost], 'removed')).toMatch(/^1 peer stayed .* 2 peers may be removed or /);
+});
+
+test('of all actions and refusals, only the removal of a peer that is not there is already done', () => {
+  const actions: readonly BulkAction[] = ['suspend', 'resume', 'expire', 'remove'];
+  const statuses = [0, 400, 401, 403, 404, 409, 410, 422, 429, 500, 503];
+  const done = actions.flatMap((action) => {
+    return statuses.filter((status) => isAlreadyDone(action, status)).map((status) => `${action} ${status}`);
+  });
+  expect(done).toEqual(['remove 404']);
 });
 
 test('other routes of a connector are sent with those that the user saw, and the same ones are not sent', () => {

@@ -189,6 +189,7 @@ describe('a hosts file that another program changes', () => {
     replaceCall('rename', () => async () => Promise.reject(isMount));
     replaceCall('open', (original) => async (...given) => {
       const file = (await original(...given)) as FileHandle;
+      seen.push(await readFile(path, 'latin1'));
       for (const name of ['writeFile', 'truncate', 'sync'] as const) {
         const work = file[name].bind(file) as (...given: unknown[]) => Promise<void>;
         Object.assign(file, {

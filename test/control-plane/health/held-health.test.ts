@@ -285,6 +285,27 @@ describe('acknowledgements', () => {
       await acknowledgements.stop();
     }));
 
+  test('many of which the first ones could not be written are all written with the next requests', () =>
+    withHosts(async ({ db, context, network, one, two }) => {
+      const { revision } = await remove(db, network);
+      const failed = Promise.withResolvers<unknown>();
+      const note = (_part: unknown, error: unknown) => error !== null && failed.resolve(error);
+      const acknowledgements = new Acknowledgements(context, { settleMs: 1, failures: { note } });
+      const stop = statements.observe((sql) => {
+        if (/^insert into "peer_health"/.test(sql)) throw new Error('the database is away');
+      });
+      // Written before the two hosts: these are in a later transaction.
+      for (let id = 1; id <= 1_000; id += 1) acknowledgements.note({ ...one, peerId: -id }, revision);
+      for (const host of [one, two]) acknowledgements.note(host, revision);
+      expect(String(await failed.promise)).toContain('away');
+      stop();
+      for (const host of [one, two]) acknowledgements.note(host, revision);
+      await eventually('both are stored', async () => {
+        return (await acknowledged(one)) === revision && (await acknowledged(two)) === revision;
+      });
+      await acknowledgements.stop();
+    }));
+
   test('a removal that is newer than the last one that was read is acknowledged', () =>
     withHosts(async ({ db, context, network, one }) => {
       const acknowledgements = new Acknowledgements(context, { settleMs: 1, failures });

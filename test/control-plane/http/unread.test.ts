@@ -1,10 +1,13 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, onTestFinished, test } from 'vitest';
 import { eventually } from '../../lab/eventually.ts';
-import { makeNetwork, type Plane, startPlane, withDatabase } from '../harness.ts';
+import { closePlane, makeNetwork, type Plane, startPlane, withDatabase } from '../harness.ts';
+import { openWaiting, untilWaiting } from '../push/long-poll.ts';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage: () => void = runInNewContext('gc');
@@ -42,6 +45,36 @@ test('a caller who does not read its replies gets no other until it does; others
   socket.resume();
   await eventually('it is answered again', async () => {
     return (await plane.call('GET', '/api/auth/me', { token: slow })).status === 200;
+  });
+});
+
+test('of requests whose clients left while they waited, nothing stays in memory', async () => {
+  const waiting = await openWaiting();
+  const { plane, token } = waiting;
+  onTestFinished(() => closePlane(plane));
+  const network = await makeNetwork(plane, token);
+  const path = `/api/networks/${network}`;
+  const etag = (await plane.call('GET', path, { token })).headers.get('etag');
+  const replies: WeakRef<ServerResponse>[] = [];
+  const note = (message: unknown) => {
+    const { request, response } = message as { request: IncomingMessage; response: ServerResponse };
+    if (request.url === path) replies.push(new WeakRef(response));
+  };
+  subscribe('http.server.request.start', note);
+  onTestFinished(() => void unsubscribe('http.server.request.start', note));
+  const { hostname, port } = new URL(plane.url);
+  for (let count = 0; count < 3; count += 1) {
+    const socket = connect(Number(port), hostname);
+    const headers = [`Authorization: Bearer ${token}`, `If-None-Match: ${etag}`, 'Prefer: wait=60'];
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n${headers.join('\r\n')}\r\n\r\n`);
+    await untilWaiting(waiting, network);
+    socket.destroy();
+    await untilWaiting(waiting, network, 0);
+  }
+  expect(replies).toHaveLength(3);
+  await eventually('all are garbage', () => {
+    collectGarbage();
+    return replies.every((reply) => reply.deref() === undefined);
   });
 });
 

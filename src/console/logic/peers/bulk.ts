@@ -22,6 +22,9 @@ export interface Failure {
   readonly isUnknown: boolean;
 }
 
+/** True if this status means that the action is already done: the peer to remove is gone. */
+export const isAlreadyDone = (action: BulkAction, status: number) => action === 'remove' && status === 404;
+
 /** Describes failed changes; null without any. `done` is the wanted state, such as `suspended`. */
 export function describeFailures(failures: readonly Failure[], done: string): string | null {
   const unknown = failures.filter(({ isUnknown }) => isUnknown);

@@ -4,7 +4,14 @@ import type { Network } from '../../../contract/network.ts';
 import type { ChangePeer, Peer } from '../../../contract/peer.ts';
 import { announce } from '../../announcer.ts';
 import { ApiError, call, isOutcomeUnknown } from '../../client.ts';
-import { type BulkAction, countPeers, describeFailures, type Failure, namePeers } from '../../logic/peers/bulk.ts';
+import {
+  type BulkAction,
+  countPeers,
+  describeFailures,
+  type Failure,
+  isAlreadyDone,
+  namePeers,
+} from '../../logic/peers/bulk.ts';
 import { inDays } from '../../logic/text/format.ts';
 import { Losses } from '../removal.tsx';
 import { Dialog } from './dialog.tsx';
@@ -94,8 +101,7 @@ export function BulkDialog({ network, peers: selected, action, onClose, onDone }
         setCount(at);
         const path = `api/networks/${network.id}/peers/${peer.id}`;
         await (fields === null ? call('DELETE', path) : call('PATCH', path, fields)).catch((error: unknown) => {
-          // The peer is already gone.
-          if (fields === null && error instanceof ApiError && error.status === 404) return;
+          if (error instanceof ApiError && isAlreadyDone(action, error.status)) return;
           if (error instanceof ApiError && error.status === 401) throw error;
           left.push(peer.id);
           const message = error instanceof Error ? error.message : String(error);

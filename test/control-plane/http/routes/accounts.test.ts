@@ -288,6 +288,18 @@ describe('sessions', () => {
     expect(await status(session)).toBe(200);
   });
 
+  test('none of them is the current one for a personal token, whatever its number', async () => {
+    const { session } = await makeUser('member');
+    const [{ id }] = (await listSessions(session)).body.data;
+    const made = await plane.call('POST', '/api/auth/tokens', { token: session, body: { name: 'ci' } });
+    const { access_token: personal, id: number } = made.body.data;
+    await withDatabase(plane.dataDir, (db) =>
+      db.updateTable('personal_tokens').set({ id }).where('id', '=', number).execute(),
+    );
+    expect((await listSessions(personal)).body.data).toMatchObject([{ id, is_current: false }]);
+    expect((await listSessions(session)).body.data).toMatchObject([{ id, is_current: true }]);
+  });
+
   test('have names of any length, of which the beginning is kept', async () => {
     const { email } = await makeUser('member');
     const name = `\u{1f4bb}\0${'x'.repeat(40_000)}`;

@@ -264,6 +264,16 @@ describe('announced changes', () => {
       await eventually('it is read', () => notified.length === 1);
       expect(reads()).toBe(2);
     }));
+
+  test('of messages are found in all messages also where the first read of all fails', () =>
+    withChanges(async ({ changes, db, network, other, notified, reads, failNext }) => {
+      await addMessage(db, network);
+      await addMessage(db, other);
+      failNext();
+      for (let id = 1000; id < 50_000; id += 1) changes.note(id, 'messages');
+      await eventually('they are found', () => notified.length === 2);
+      expect([new Set(notified.map(([id]) => id)), reads()]).toEqual([new Set([network, other]), 2]);
+    }));
 });
 
 test.each([
