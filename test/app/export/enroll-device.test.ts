@@ -191,6 +191,63 @@ describe('enrolling a device', () => {
     ]);
   });
 
+  it('leaves to a person what became of an enrolment while nothing can be read, and hides no bug', async () => {
+    const lost = new Unreachable('https://cp.example.net', 'timeout', { delivered: true, heard: false } as never);
+    const { tools, request, warnings } = await startService(around, lost);
+    const admin = { ...request.admin, readNetwork: () => Promise.reject(refusal) };
+    await expect(enrollDevice(tools, { ...request, admin }, ignore)).rejects.toBe(lost);
+    expect(warnings.at(-1)).toContain('"cpn peer list 7" shows whether phone is enrolled');
+    const faulty = { ...request.admin, readNetwork: () => Promise.reject(new TypeError('a bug')) };
+    await expect(enrollDevice(tools, { ...request, admin: faulty }, ignore)).rejects.toThrow('a bug');
+  });
+
+  it('has the routes that the control plane was sent, though the network has others by then', async () => {
+    const later = (self: Peer) => mapAt('1', [connector, self], { routes: [prefix('192.168.99.0/24')] });
+    const { tools, request } = await startService(later);
+    const asked = { ...request.network, routes: ['192.168.50.0/24'] };
+    const accepted: string[][] = [];
+    const keep = deliverTo(async ({ config }) => void accepted.push([...(config.peers[0]?.allowedIps ?? [])]));
+    await enrollDevice(tools, { ...request, network: asked, connector: toListed(connector) }, keep);
+    await enrollDevice(tools, { ...request, network: asked }, keep);
+    expect(accepted[0]).toEqual(['10.77.0.0/24', '192.168.50.0/24']);
+    expect(accepted[1]).toContain('192.168.99.0/24');
+  });
+
+  it.each([
+    ['10.77.0.0/24', '10.77.0.254'],
+    ['10.77.0.0/30', '10.77.0.2'],
+    ['10.77.0.0/31', '10.77.0.1'],
+    ['10.77.0.9/32', '10.77.0.9'],
+  ])('drafts in the range %s the address %s', async (cidr, drafted) => {
+    const { tools, request } = await startService(around);
+    const seen: string[] = [];
+    const check = async ({ config }: EnrolledDevice) => {
+      seen.push(config.address.address);
+      throw refusal;
+    };
+    const network = { ...request.network, private_cidr: cidr };
+    const delivery = { check, handOver: async () => {} };
+    await expect(enrollDevice(tools, { ...request, network }, delivery)).rejects.toBe(refusal);
+    expect(seen).toEqual([drafted]);
+  });
+
+  it.each([
+    ['the same one', 'https://cp.example.net', ['map-wait']],
+    ['another one', 'https://other.example.net', null],
+  ])('uses the features that this host knows of %s while they cannot be read', async (_, url, known) => {
+    const { simulated, tools, request } = await startService(around);
+    const service = { url, insecureHttp: false };
+    await tools.store.write({ ...(await simulated.state()), service, features: ['map-wait'] });
+    const used: unknown[] = [];
+    const connect: Tools['connect'] = (to, ...rest) => {
+      used.push(to.features);
+      return tools.connect(to, ...rest);
+    };
+    const silent = new Unreachable(url, 'timeout', { delivered: false, heard: false, retryAfterMs: null });
+    await enrollDevice({ ...tools, connect, describe: () => Promise.reject(silent) }, request, ignore);
+    expect(used).toEqual([known]);
+  });
+
   it('dials one connector alone, whatever peers there are, and tells the control plane', async () => {
     const map = (self: Peer) =>
       mapAt('1', [connector, named, self], { routes: [prefix('192.168.50.0/24'), prefix('0.0.0.0/0')] });

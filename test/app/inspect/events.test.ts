@@ -49,6 +49,8 @@ describe('reading events', () => {
     asked.length = 0;
     expect(ids(await readEvents(plane, 1, { limit: 3, types: [] }))).toEqual([2498, 2499, 2500]);
     expect(asked).toEqual([{ limit: 3 }]);
+    expect(await readEvents(plane, 1, { limit: 1000, types: [] })).toHaveLength(1000);
+    expect(asked).toEqual([{ limit: 3 }, { limit: 1000 }]);
   });
 
   it('takes as many as are needed for more, for a type, and after one', async () => {
@@ -185,6 +187,29 @@ describe('following events', () => {
     expect(found).toEqual([1, 2, 3, 2, 3]);
     const restored = Object.assign(new Plane(), { events: [event(1), event(2)] });
     expect(await follow(restored, { id: 9, at: event(9).at }, [])).toMatchObject({ found: [], sleeps: [1000] });
+  });
+
+  it('goes on after events whose ids are no numbers', async () => {
+    const named = (id: string): Event => ({ ...event(1), id });
+    const pages = [[named('b')], [named('b10'), named('a')]];
+    const end = new AbortController();
+    const readEvents = async () => {
+      const events = pages.shift();
+      if (events === undefined) throw new Refused(403, 'reading', 'the end', null);
+      return { events, waited: true };
+    };
+    const found: unknown[] = [];
+    const following = {
+      last: { id: 'c' },
+      signal: end.signal,
+      random: () => 0.5,
+      sleep: async () => {},
+      onOutage: () => {},
+    };
+    await expect(async () => {
+      for await (const { id } of followEvents({ readEvents }, 1, following)) found.push(id);
+    }).rejects.toThrow('the end');
+    expect(found).toEqual(['b', 'b10', 'a']);
   });
 
   it('ends with a refusal', async () => {
