@@ -24,7 +24,7 @@ export async function readDescription(
   const features = findFeatures(body, basePathOf(address));
   if (features === null)
     throw new BadReply(reading.url, 'is not an OpenAPI description', 'only the public contract is used');
-  // Only a tag that can be sent back unchanged; a weak one is sufficient.
+  // A tag with other characters cannot be sent back unchanged. A weak tag is sufficient.
   const isUsable = etag !== null && /^(W\/)?"[\x21\x23-\x7e]{0,128}"$/.test(etag);
   return { features, etag: isUsable ? etag : null };
 }

@@ -62,7 +62,7 @@ export interface PeerStatus {
   readonly publicKey: string;
   readonly address: string;
   readonly endpoint: string | null;
-  /** Why its endpoint is not used; null if it is used, or if there is none. */
+  /** The reason why the peer's endpoint is not used; null for a used or missing endpoint. */
   readonly endpointRefused: string | null;
   /** The endpoint's name and addresses, the one in use first; null without a choice. */
   readonly endpointChoice: { readonly name: string; readonly addresses: readonly string[] } | null;

@@ -61,7 +61,7 @@ export async function syncPorts(
   }
 }
 
-/** Closes a network's ports. Returns those that could not be closed, after a warning. */
+/** Closes a network's ports. Warns about each port that stays open, and returns these ports. */
 export async function closePorts(
   tools: Pick<Tools, 'host' | 'warn'>,
   { interface: link, openPorts }: State,

@@ -25,7 +25,7 @@ export interface PollResult {
 export type LongPoll = (caller: Caller, id: number, request: PollRequest) => Promise<PollResult | null>;
 
 /**
- * A wait holds no database connection, and all waits that one change ends share a snapshot.
+ * Waits for changes without a database connection. Waits that end by one change share a snapshot.
  * @param readRevision reads the revision of something other than the network; the notifier must
  * announce its changes
  */

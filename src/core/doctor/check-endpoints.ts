@@ -12,7 +12,7 @@ interface UsedEndpoint {
   readonly used: SocketEndpoint;
 }
 
-/** Returns the endpoints that WireGuard uses, or else those that it is configured with. */
+/** Returns each peer's learned endpoint, or the configured one if WireGuard has none. */
 export function findUsedEndpoints({ map, desired, actual }: MappedNetwork): readonly UsedEndpoint[] {
   const learned = new Map(actual.device?.peers.map((peer) => [peer.publicKey, peer.endpoint]));
   const peers = new Map(map.peers.map((peer) => [peer.publicKey, peer]));

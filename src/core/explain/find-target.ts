@@ -97,7 +97,7 @@ function explainException(address: Address, { prefix, state }: RouteReport, view
   return subnet ? `it is in ${within}, and stays local: this host is in ${subnet.prefix} (${subnet.link})` : null;
 }
 
-/** Returns the routes that contain the address: those that carry it first, narrowest first. */
+/** Returns the routes that contain the address. Routes in use come first, then the narrowest. */
 function findReports(address: Address, { map, listed, desired }: NetworkOnHost): RouteReport[] {
   const unlisted = (prefix: Prefix): RouteReport => ({ prefix, via: null, state: 'missing', reason: null });
   const reports = listed ? desired.report : map.routes.map(unlisted);

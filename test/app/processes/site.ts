@@ -149,7 +149,10 @@ export class Site {
     if (missing !== undefined) throw new Error(`${step.do} makes ${missing}, which is in no receipt yet`);
   }
 
-  /** What was opened for our networks forwards only while the packet rules of one of them close it, and a tunnel only by its own. */
+  /**
+   * An interface that was opened for our networks forwards only while packet rules of one of them
+   * limit it. A tunnel forwards only while its own rules do.
+   */
   async #checkForwarding(step: Step): Promise<void> {
     const { states } = await fileStore(this.#folders).list();
     const receipts = states.flatMap(({ receipt }) => receipt);

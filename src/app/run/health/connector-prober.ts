@@ -46,7 +46,7 @@ export class ConnectorProber {
   readonly #tools: Tools;
   readonly #link: string;
   readonly #onChange: () => void;
-  /** Including those that are not probed: their liveness counts when they are probed again. */
+  /** All connectors. One that is not probed now keeps its liveness for its next probe. */
   #connectors: readonly ProbedConnector[] = [];
   #probed: readonly ProbedConnector[] = [];
   /** The last reported value of `failed`. */

@@ -14,7 +14,10 @@ export interface MeasuredPeer {
   readonly observed: ActualPeer;
 }
 
-/** Returns peers with a session: the one that limits the MTU, then connectors, then by traffic. */
+/**
+ * Returns the peers with a session. The peer that limits the MTU comes first, then connectors,
+ * then the others by traffic.
+ */
 export function findCandidates({ state, desired, actual }: Evaluation, now: number): readonly MeasuredPeer[] {
   const fresh = (actual.device?.peers ?? []).filter(({ latestHandshake }) => isFresh(latestHandshake, now));
   const keys = new Set(fresh.map(({ publicKey }) => publicKey));

@@ -10,7 +10,7 @@ import type { PassListener } from '../pass-listener.ts';
 /** Seconds that the path to a LAN must be back, so that a flapping link serves no route. */
 const settling = 5;
 
-/** Follows a connector's paths to its LANs, and logs those that are gone and back. */
+/** Follows a connector's paths to its LANs. Logs each loss and each return. */
 export class LanRouteListener implements PassListener {
   readonly #tools: Tools;
   readonly #link: string;

@@ -114,7 +114,10 @@ function adapt(pool: pg.Pool, { forMs, patienceMs }: Trust): PostgresPool {
     .on('release', (_error, client) => idle.set(client, performance.now()))
     .on('remove', (client) => idle.delete(client));
   const dropped = new WeakSet<pg.PoolClient>();
-  /** If one is dead, drops all that were idle: the same cause cut them, and checks take long. */
+  /**
+   * If one connection is dead, drops all idle ones: one cause cut them all, and each check is
+   * slow.
+   */
   const isAlive = async (client: pg.PoolClient): Promise<boolean> => {
     const heard = idle.get(client);
     idle.delete(client);
