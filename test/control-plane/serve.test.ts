@@ -118,6 +118,19 @@ describe('every reply', () => {
     expect((await plane.call('OPTIONS', '/api/nowhere')).status).toBe(404);
   });
 
+  test('to a method that a path does not take is a 405, also where the path is one of a parameter too', async () => {
+    const plane = await startPlane();
+    for (const [method, path, allow] of [
+      ['GET', '/api/networks/enroll', 'OPTIONS, POST'],
+      ['PATCH', '/api/networks/enroll', 'OPTIONS, POST'],
+      ['PUT', '/api/networks/1', 'DELETE, GET, HEAD, OPTIONS, PATCH'],
+      ['POST', '/readyz', 'GET, HEAD, OPTIONS'],
+    ] as const) {
+      const { status, headers } = await plane.call(method, path);
+      expect([method, path, status, headers.get('allow')]).toEqual([method, path, 405, allow]);
+    }
+  });
+
   test.each(['gzip', 'identity, br'])('to a body with Content-Encoding %s is a 415 that says so', async (encoding) => {
     const plane = await startPlane();
     const request = { body: owner, headers: { 'content-encoding': encoding } };

@@ -1,8 +1,12 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { fastify } from 'fastify';
+import { expect, onTestFinished, test } from 'vitest';
+import type { Caller } from '../../../src/control-plane/domain/caller.ts';
 import { verifyPassword } from '../../../src/control-plane/domain/passwords.ts';
+import type { App } from '../../../src/control-plane/http/app.ts';
+import { limitUserChanges } from '../../../src/control-plane/http/limits.ts';
 import { Secret } from '../../../src/core/crypto/secret.ts';
 import { parsePrefix } from '../../../src/core/net/cidr.ts';
 import {
@@ -136,6 +140,23 @@ test('what is refused is no change, and suspending, withdrawing and lowering a r
   expect(await patch(`${path}/peers/${peer}`, { suspended: false })).toBe(429);
   expect(await patch(`/api/users/${admin}`, { role: 'admin' })).toBe(429);
   expect(await patch(`/api/users/${admin}`, { role: 'viewer' })).toBe(200);
+});
+
+test.each([
+  ...[200, 201, 500, 503, 504].map((status) => [status, 'counts', 500] as const),
+  ...[400, 404, 409, 422].map((status) => [status, 'does not count', status] as const),
+])('a change that gets a %i %s: only what was refused certainly changed nothing', async (status, _counts, next) => {
+  const app = fastify();
+  onTestFinished(() => app.close());
+  app.decorateRequest('caller', null);
+  app.addHook('onRequest', async (request) => {
+    request.caller = { kind: 'user', userId: 1 } as Caller;
+  });
+  limitUserChanges(app as unknown as App, 1, () => 0);
+  app.post('/', async (_request, reply) => reply.code(status).send());
+  const send = async () => (await app.inject({ method: 'POST', url: '/' })).statusCode;
+  // Without a handler for its errors, fastify replies to one beyond the limit with a 500.
+  expect([await send(), await send()]).toEqual([status, next]);
 });
 
 test('a key counts as its uses, a network takes so many enrolments at once, and its new peers share their changes', async () => {

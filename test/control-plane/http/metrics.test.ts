@@ -1,4 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { InvalidRequest, OutcomeUnknown, Unavailable } from '../../../src/control-plane/errors.ts';
+import { createMetrics } from '../../../src/control-plane/http/metrics.ts';
+import type { ServedCertificate } from '../../../src/control-plane/http/tls-files.ts';
+import { ChangeNotifier } from '../../../src/control-plane/push/change-notifier.ts';
+import type { Context } from '../../../src/control-plane/service/context.ts';
 import { parsePrefix } from '../../../src/core/net/cidr.ts';
 import { eventually } from '../../lab/eventually.ts';
 import {
@@ -68,10 +73,15 @@ describe('what is counted', () => {
       token,
       headers: { 'if-none-match': await tagged(plane, network, '"4"') },
     });
+    const known = { 'if-none-match': await tagged(plane, network, '"2"'), 'a-im': 'cpn-delta' };
+    const changes = await plane.call('GET', `/api/networks/${network}`, { token, headers: known });
+    expect(changes.status).toBe(226);
     const after = await scrape(plane);
     const grown = (name: string) => (after.get(name) ?? 0) - (before.get(name) ?? 0);
     expect(grown('cpn_enrollments_total')).toBe(3);
-    expect(grown('cpn_map_bytes_total')).toBe(JSON.stringify(body).length);
+    expect(grown('cpn_map_bytes_total')).toBe(
+      JSON.stringify(body).length + Number(changes.headers.get('content-length')),
+    );
   });
 
   test('is each login that was refused, and each request that came too often', async () => {
@@ -135,6 +145,35 @@ test('a database that fails is counted', async () => {
   expect((await scrape(plane)).get('cpn_database_errors_total')).toBe(1);
 });
 
+test.each<[string, unknown, number]>([
+  ['SQLite', Object.assign(new Error('disk I/O error'), { code: 'ERR_SQLITE_ERROR' }), 1],
+  ['PostgreSQL', Object.assign(new Error('no such column'), { code: '42703', severity: 'ERROR' }), 1],
+  ['a database that does not answer', new Unavailable('the database does not answer', 1, new Error('reset')), 1],
+  ['a commit without a reply', new OutcomeUnknown(new Error('reset')), 1],
+  ['a control plane that shuts down', new Unavailable('the control plane is shutting down'), 0],
+  ['a refused request', new InvalidRequest({ name: ['is required'] }), 0],
+  ['a fault of ours', new TypeError('x is not a function'), 0],
+  ['nothing', undefined, 0],
+])('a failure of %s counts as one of the database, or not', async (_of, error, count) => {
+  const metrics = createMetrics({ notifier: new ChangeNotifier() } as unknown as Context, () => null);
+  metrics.countFailure(error);
+  expect(samplesOf(await metrics.format()).get('cpn_database_errors_total')).toBe(count);
+});
+
+test.each<[readonly number[] | null, number | undefined]>([
+  [null, undefined],
+  [[], undefined],
+  [[3_000, 2_000, 4_000], 2],
+])('of a chain that ends at %j, the first end is the one of the certificate', async (ends, seconds) => {
+  const chain = ends?.map((validTo) => ({ validTo }));
+  const served = { file: 'cert.pem', chain } as unknown as ServedCertificate;
+  const metrics = createMetrics({ notifier: new ChangeNotifier() } as unknown as Context, () =>
+    chain ? served : null,
+  );
+  const name = 'cpn_tls_certificate_expires_timestamp_seconds{file="cert.pem"}';
+  expect(samplesOf(await metrics.format()).get(name)).toBe(seconds);
+});
+
 test('hosts are counted by the state that the last event stated', async () => {
   const office = await startOffice();
   const states = async () => {
@@ -181,10 +220,14 @@ test('attempts that the receiver of the webhook does not accept are counted', as
 
 test('without an answer of the database only those of it are missing', async () => {
   const plane = await startPlane();
+  const stored = (samples: ReadonlyMap<string, number>) =>
+    [...samples.keys()].filter((name) => /^cpn_(hosts|webhook_(events|oldest))/.test(name));
+  // What was read before is not what there is now.
+  expect(stored(await scrape(plane))).toHaveLength(4);
   await withDatabase(plane.dataDir, (db) => db.schema.alterTable('deliveries').renameTo('hidden').execute());
   const samples = await scrape(plane);
   expect(samples.get('cpn_waiting_connectors')).toBe(0);
-  expect([...samples.keys()].filter((name) => /^cpn_(hosts|webhook_(events|oldest))/.test(name))).toEqual([]);
+  expect(stored(samples)).toEqual([]);
 });
 
 describe('the metrics are for', () => {

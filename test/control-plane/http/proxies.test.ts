@@ -175,6 +175,8 @@ describe('a listener of each family, or of both', () => {
     const [entry] = (await call(url, 'GET', '/api/audit?limit=1', { token })).body.data;
     const [session] = (await call(url, 'GET', '/api/auth/sessions', { token })).body.data;
     const { status } = await call(url, 'GET', '/metrics');
+    const warnings = linesOf(on.log()).filter(({ msg }) => msg.includes('X-Forwarded'));
+    expect(warnings.map((line) => line.address)).toEqual(['127.0.0.1', '::1'].includes(address) ? [address] : []);
     // A proxy on this machine would show the metrics to its clients.
     expect([entry.address, session.address, status]).toEqual([address, address, trusted.length > 0 ? 403 : 200]);
     expect([(await login('wrong')).status, (await login('wrong')).status]).toEqual([401, 429]);

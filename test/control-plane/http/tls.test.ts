@@ -1,17 +1,18 @@
 import { once } from 'node:events';
 import { chmodSync, chownSync, unlinkSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
+import { syncBuiltinESMExports } from 'node:module';
 import { connect as connectPlain } from 'node:net';
 import { join } from 'node:path';
-import { connect, type TLSSocket } from 'node:tls';
+import tls, { connect, type TLSSocket } from 'node:tls';
 import type { Logger } from 'pino';
-import { describe, expect, it, onTestFinished, test } from 'vitest';
+import { describe, expect, it, onTestFinished, test, vi } from 'vitest';
 import { watchCertificate } from '../../../src/control-plane/certificate-watch.ts';
 import { UnusableFile } from '../../../src/control-plane/errors.ts';
 import { readTlsFiles, type TlsFiles } from '../../../src/control-plane/http/tls-files.ts';
 import { WrongUsage } from '../../../src/core/errors/index.ts';
 import { makeCertificate } from '../../api/certificate.ts';
-import { openAuthority } from '../../api/certificate-authority.ts';
+import { ofAuthority, openAuthority } from '../../api/certificate-authority.ts';
 import { eventually } from '../../lab/eventually.ts';
 import { hour, makeFolder, openPlane, type Plane, startPlane } from '../harness.ts';
 
@@ -186,6 +187,23 @@ describe('the watch of the certificate', () => {
   });
 });
 
+test.each([
+  ['Node', 'default', true],
+  ['this machine', 'system', true],
+  ['neither', 'none', false],
+])('the issuer of a certificate is trusted as a root by %s', (_by, store, isTrusted) => {
+  const { issue } = openAuthority();
+  const root = issue({ name: 'Root', extensions: ofAuthority });
+  const files = writePair(issue({ name: 'localhost', issuer: root }));
+  const read = vi.spyOn(tls, 'getCACertificates').mockImplementation((type) => (type === store ? [root.cert] : []));
+  syncBuiltinESMExports();
+  onTestFinished(() => {
+    read.mockRestore();
+    syncBuiltinESMExports();
+  });
+  expect(readTlsFiles(files).served.isIssuerTrusted).toBe(isTrusted);
+});
+
 describe('files that are refused, before anything is opened:', () => {
   async function refusal(
     spoil: (files: TlsFiles) => void,
@@ -212,8 +230,17 @@ describe('files that are refused, before anything is opened:', () => {
   test("a key of root's that everybody can read; one that its group can read is as Debian has them", async () => {
     expect((await refusal(({ key }) => chmodSync(key, 0o644))).message).toContain('chmod 600');
     const files = writePair(makeCertificate());
-    chmodSync(files.key, 0o640);
-    await startPlane({ tls: files });
+    const isRefused = (mode: number) => {
+      chmodSync(files.key, mode);
+      try {
+        return readTlsFiles(files) === null;
+      } catch (error) {
+        return error instanceof UnusableFile;
+      }
+    };
+    expect([0o600, 0o400, 0o640, 0o440].filter(isRefused)).toEqual([]);
+    const open = [0o660, 0o620, 0o604, 0o602, 0o601];
+    expect(open.filter(isRefused)).toEqual(open);
   });
 
   test.each([

@@ -4,7 +4,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { expect, onTestFinished, test } from 'vitest';
+import { fastify } from 'fastify';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { Caller } from '../../../src/control-plane/domain/caller.ts';
+import type { App } from '../../../src/control-plane/http/app.ts';
+import { limitUnreadReplies } from '../../../src/control-plane/http/limits.ts';
 import { eventually } from '../../lab/eventually.ts';
 import { closePlane, makeNetwork, type Plane, startPlane, withDatabase } from '../harness.ts';
 import { openWaiting, untilWaiting } from '../push/long-poll.ts';
@@ -45,6 +49,56 @@ test('a caller who does not read its replies gets no other until it does; others
   socket.resume();
   await eventually('it is answered again', async () => {
     return (await plane.call('GET', '/api/auth/me', { token: slow })).status === 200;
+  });
+});
+
+describe('of an unread reply,', () => {
+  const user = (userId: number, id: number) => ({ kind: 'user', userId, credential: { kind: 'token', id } }) as Caller;
+  const peer = (peerId: number) => ({ kind: 'peer', peerId }) as Caller;
+
+  /** Requests of these callers, of which the first does not read its reply; whether the second is answered. */
+  async function isAnswered(path: string, ...callers: (Caller | string)[]): Promise<boolean[]> {
+    const app = fastify();
+    onTestFinished(() => app.close());
+    app.decorateRequest('caller', null);
+    app.addHook('onRequest', async (request) => {
+      const caller = callers[Number(request.headers.caller)];
+      request.caller = typeof caller === 'object' ? caller : null;
+    });
+    limitUnreadReplies(app as unknown as App, 10);
+    const unread = Promise.withResolvers<ServerResponse>();
+    app.get('/unread', (_request, reply) => {
+      Object.defineProperty(reply.hijack().raw, 'writableLength', { value: 11 });
+      unread.resolve(reply.raw);
+    });
+    app.get('/', async () => 'read');
+    app.get('/healthz', { config: { access: 'anyone', isHealthCheck: true } }, async () => 'ok');
+    const send = async (url: string, caller: 0 | 1) => {
+      const remoteAddress = String(callers[caller]);
+      return (await app.inject({ url, headers: { caller: `${caller}` }, remoteAddress })).statusCode === 200;
+    };
+    // The injection of a reply that is never sent fails.
+    send('/unread', 0).catch(() => undefined);
+    const reply = await unread.promise;
+    const during = await send(path, 1);
+    reply.emit('close');
+    return [during, await send(path, 1)];
+  }
+
+  test.each<[string, Caller | string, Caller | string, string, boolean]>([
+    ['its caller', user(1, 1), user(1, 1), '/', false],
+    ['its user with another token', user(1, 1), user(1, 2), '/', false],
+    ['another user with a token of the same id', user(1, 1), user(2, 1), '/', true],
+    ['its peer', peer(1), peer(1), '/', false],
+    ['another peer', peer(1), peer(2), '/', true],
+    ['a peer with the id of its user', user(1, 1), peer(1), '/', true],
+    ['a user at its address', '203.0.113.7', user(1, 1), '/', true],
+    ['its address', '203.0.113.7', '203.0.113.7', '/', false],
+    ['its customer of IPv6', '2001:db8:0:1::7', '2001:db8:0:1::8', '/', false],
+    ['another address', '203.0.113.7', '203.0.113.8', '/', true],
+    ['a health check', '203.0.113.7', '203.0.113.7', '/healthz', true],
+  ])('%s is answered meanwhile, or not, and afterwards', async (_who, first, second, path, meanwhile) => {
+    expect(await isAnswered(path, first, second)).toEqual([meanwhile, true]);
   });
 });
 

@@ -1,8 +1,8 @@
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Caller } from '../../../src/control-plane/domain/caller.ts';
-import { createWaitLimit, maxWaits } from '../../../src/control-plane/http/waiting.ts';
+import { createWaiting, createWaitLimit, maxWaits } from '../../../src/control-plane/http/waiting.ts';
 import { closePlane, enroll, startPlane } from '../harness.ts';
 import { connectRaw } from '../raw.ts';
 import {
@@ -115,6 +115,57 @@ test('a user may have more waits than a peer with the same id, and not any numbe
   expect(ended).toEqual([]);
   hold('user', 'fourth');
   expect(ended).toEqual(['first']);
+});
+
+describe('the waits of a peer', () => {
+  const caller = { kind: 'peer', peerId: 1 } as Caller;
+
+  /** Runs a request of the peer; its reply, its headers, and whether its wait has ended. */
+  function request(wait: ReturnType<typeof createWaiting>, seconds: number | null, work: () => Promise<string>) {
+    const raw = Object.assign(new EventEmitter(), { destroyed: false });
+    const headers: Record<string, unknown> = {};
+    const header = (name: string, value: unknown) => {
+      headers[name] = value;
+    };
+    const state = { isOver: false };
+    const reply = wait({ caller }, { raw, header } as never, seconds, async ({ signal }) => {
+      state.isOver = signal.aborted;
+      signal.addEventListener('abort', () => {
+        state.isOver = true;
+      });
+      return work();
+    });
+    return { reply, headers, state, listeners: () => raw.listenerCount('close') };
+  }
+
+  const most = Array.from({ length: maxWaits.peer });
+
+  test('do not end by requests that do not wait', async () => {
+    const wait = createWaiting();
+    const end = Promise.withResolvers<string>();
+    const waiting = most.map(() => request(wait, 30, () => end.promise));
+    for (const seconds of [null, 0]) expect(await request(wait, seconds, async () => 'now').reply).toBe('now');
+    expect(waiting.map(({ state }) => state.isOver)).toEqual(most.map(() => false));
+    end.resolve('later');
+    await Promise.all(waiting.map(({ reply }) => reply));
+    expect(waiting.map(({ headers, listeners }) => [headers['preference-applied'], listeners()])).toEqual(
+      most.map(() => ['wait=30', 0]),
+    );
+  });
+
+  test('that fail count no longer', async () => {
+    const wait = createWaiting();
+    for (const _ of most) {
+      const failing = request(wait, 30, () => Promise.reject(new Error('no database')));
+      await expect(failing.reply).rejects.toThrow('no database');
+      expect([failing.state.isOver, failing.listeners()]).toEqual([true, 0]);
+    }
+    const end = Promise.withResolvers<string>();
+    const waiting = most.map(() => request(wait, 30, () => end.promise));
+    expect(waiting.map(({ state }) => state.isOver)).toEqual(most.map(() => false));
+    end.resolve('later');
+    await Promise.all(waiting.map(({ reply }) => reply));
+  });
 });
 
 describe('closing the control plane', { timeout: 20_000 }, () => {

@@ -159,6 +159,52 @@ describe.each(names)('the list of %s', (name) => {
   );
 });
 
+describe('the next page keeps', () => {
+  beforeAll(() =>
+    work(async (db) => {
+      for (const [name, at] of [
+        ['R&D +1', '2029-12-31T23:00:00.000Z'],
+        ['R&D +2', '2029-12-31T23:30:00.000Z'],
+        ['R&D +3', created_at],
+      ] as const) {
+        const target = { target_name: name, at, action: 'network.create' };
+        await db
+          .insertInto('audit_entries')
+          .values({ ...entryRow(++made), ...target })
+          .execute();
+      }
+      const suspended = db.selectFrom('peers').select('id').where('network_id', '=', network).orderBy('id').limit(3);
+      await db.updateTable('peers').set({ suspended_at: created_at }).where('id', 'in', suspended).execute();
+      const used = db.selectFrom('enrollment_keys').select('id').where('network_id', '=', network).limit(3);
+      await db.updateTable('enrollment_keys').set({ uses: 1 }).where('id', 'in', used).execute();
+    }),
+  );
+
+  test.each<[string, () => string, number]>([
+    ['used-up keys among all', () => `/api/networks/${network}/enrollment-keys?all=true`, 7],
+    ['only suspended peers', () => `/api/networks/${network}/peers?suspended=true`, 3],
+    ['a search with signs of a URL', () => `/api/audit?search=${encodeURIComponent('r&d +')}`, 3],
+    ['an action', () => '/api/audit?action=network.create', 4],
+    ['the first instant', () => '/api/audit?search=r%26d&since=2029-12-31T23:30:00%2B00:00', 2],
+    ['the last instant', () => '/api/audit?search=r%26d&until=2030-01-01T01:00:00%2B01:00', 2],
+  ])('%s', async (_what, path, count) => {
+    const ids = idsOf(await read(path()));
+    expect(ids).toHaveLength(count);
+    expect(await walk(`${path()}&per_page=1`)).toEqual(ids.map((id) => [id]));
+  });
+});
+
+test('the health of all networks comes in pages of them', async () => {
+  const networks = idsOf(await read('/api/networks'));
+  const found: number[][] = [];
+  for (let next: string | null = '?per_page=3'; next !== null; ) {
+    const body = await read(`/api/health${next}`);
+    found.push(body.data.map((each: { network: number }) => each.network));
+    next = body.links.next;
+  }
+  expect([found[0]?.length, found.flat()]).toEqual([3, networks]);
+});
+
 test('a page by its number has 25 entries, as a page of files; the next page keeps what was asked', async () => {
   await work((db) => lists.keys?.add(db, 30) as Promise<unknown>);
   const path = `/api/networks/${network}/enrollment-keys`;

@@ -65,6 +65,16 @@ test('a wrong password and an unknown address are refused in the same words', as
   expect([unknown.status, unknown.body]).toEqual([wrong.status, wrong.body]);
 });
 
+test('whole tokens in cookies, as version 0.1 set them, end their sessions: of each port of the host, up to three', async () => {
+  const tokens: string[] = [];
+  for (let count = 0; count < 4; count += 1) tokens.push((await login(owner)).body.data.access_token);
+  const cookie = tokens.map((token) => `cpn_session=${token}`).join('; ');
+  expect((await plane.call('GET', '/api/auth/me', { headers: { cookie } })).status).toBe(401);
+  const statuses: number[] = [];
+  for (const token of tokens) statuses.push((await me(token)).status);
+  expect(statuses).toEqual([401, 401, 401, 200]);
+});
+
 test('a session ends at its end', async () => {
   const { body } = await login(owner);
   plane.clock.advance(7 * 24 * hour - 1);
