@@ -4,6 +4,7 @@ import {
   createFairSemaphore,
   createKeyedMutex,
   createSemaphore,
+  createTurns,
 } from '../../src/control-plane/concurrency.ts';
 
 /** A task that the test ends, and that logs its start. */
@@ -34,6 +35,21 @@ test('a semaphore runs so many tasks at once, in order, and refuses those beyond
   c.end();
   expect(await Promise.all(running.slice(1))).toEqual(['b', 'c']);
   expect(await semaphore(async () => 'e')).toBe('e');
+});
+
+test('a semaphore hands a place to the task that waits longest, and a newer task waits', async () => {
+  const semaphore = createSemaphore(1, 2, () => new Error('full'));
+  const log: string[] = [];
+  const tasks = ['a', 'b', 'c', 'd'].map((name) => controlled(log, name));
+  const add = (at: number) => semaphore((tasks[at] as (typeof tasks)[number]).task);
+  const running = [add(0), add(1), add(2)];
+  for (const [at, { end }] of tasks.entries()) {
+    end();
+    await running[at];
+    await settle();
+    if (at === 0) running.push(add(3));
+    expect(log).toEqual(['a', 'b', 'c', 'd'].slice(0, at + 2));
+  }
 });
 
 describe('a fair semaphore', () => {
@@ -70,6 +86,16 @@ describe('a fair semaphore', () => {
     const results = await settled;
     expect(log).toEqual(['!', 'a', 'b', 'Z']);
     expect(results.map(({ status }) => status === 'rejected')).toEqual([0, 0, 0, 1, 0, 1].map(Boolean));
+  });
+
+  test('has its whole queue again after tasks were refused', async () => {
+    const semaphore = createFairSemaphore({ width: 1, queue: 2, groupOf, refuse: () => new Error('full') });
+    for (let times = 0; times < 3; times += 1) {
+      // The last one evicts the newest of the first key.
+      const works = ['a', 'a', 'a', 'b'].map((key) => semaphore(key, settle));
+      const statuses = (await Promise.allSettled(works)).map(({ status }) => status === 'fulfilled');
+      expect(statuses).toEqual([true, true, false, true]);
+    }
   });
 
   test('has free places after a failure, and after all tasks are done', async () => {
@@ -118,4 +144,50 @@ test('a fair mutex runs one task of a key at once, serves its queues in turn, an
   }
   expect((await settled).map(({ status }) => status === 'fulfilled')).toEqual([true, true, true, false, true, true]);
   expect(log).toEqual(['a', 'elsewhere', 'b', 'other', 'c']);
+});
+
+describe('turns', () => {
+  /** Turns whose work the test ends, and the keys in the order of their turns. */
+  function open(most?: number) {
+    const log: string[] = [];
+    let end = Promise.withResolvers<void>();
+    const add = createTurns(async (key: string) => {
+      log.push(key);
+      await end.promise;
+    }, most);
+    const next = async () => {
+      end.resolve();
+      end = Promise.withResolvers();
+      await settle();
+    };
+    return { add, next, log };
+  }
+
+  test('are of one key at a time, once for what was added before its turn', async () => {
+    const { add, next, log } = open();
+    for (const key of ['a', 'b', 'c', 'b', 'c']) add(key);
+    expect(log).toEqual(['a']);
+    await next();
+    expect(log).toEqual(['a', 'b']);
+    for (let times = 0; times < 3; times += 1) await next();
+    expect(log).toEqual(['a', 'b', 'c']);
+  });
+
+  test('come again for a key that is added during its turn, and after all were over', async () => {
+    const { add, next, log } = open();
+    add('a');
+    add('a');
+    await next();
+    expect(log).toEqual(['a', 'a']);
+    await next();
+    add('a');
+    expect(log).toEqual(['a', 'a', 'a']);
+  });
+
+  test('drop keys beyond those that may wait', async () => {
+    const { add, next, log } = open(2);
+    for (const key of ['a', 'b', 'c', 'd']) add(key);
+    for (let times = 0; times < 4; times += 1) await next();
+    expect(log).toEqual(['a', 'b', 'c']);
+  });
 });
