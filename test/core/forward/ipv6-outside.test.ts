@@ -75,6 +75,42 @@ describe('IPv6 that a full tunnel does not reject', () => {
     expect(excepted(changes).toSorted()).toEqual([...expected].toSorted());
   });
 
+  it.each([48, 56, 64])('is a subnet of this host of a /%d, which is not wider than a site', (length) => {
+    const subnet = `2001:db8:9::/${length}`;
+    expect(excepted({ connected: [...host.connected, { prefix: prefix(subnet), link: 'eth0' }] })).toContain(subnet);
+    const wider = `2001:db8:8::/${47}`;
+    expect(excepted({ connected: [{ prefix: prefix(wider), link: 'eth0' }] })).not.toContain(wider);
+  });
+
+  it('is an announced on-link route with an address of this host only up to a /64', () => {
+    expect(excepted({ connected: [], routed: [routed('2001:db8:7::/64', 'ra')] })).toContain('2001:db8:7::/64');
+    expect(excepted({ connected: [], routed: [routed('2001:db8:7::/56', 'ra')] })).not.toContain('2001:db8:7::/56');
+    expect(excepted({ connected: [], routed: [routed('2001:db8:7::/64', 'ra', 'fe80::1')] })).not.toContain(
+      '2001:db8:7::/64',
+    );
+  });
+
+  it.each(['ra', 'dhcp'])(
+    'does not leave by an interface of another kind with a route of %s: it leads outside',
+    (protocol) => {
+      const subnet = { prefix: prefix('2001:db8:6::/64'), link: 'tailscale0' };
+      const announced = { ...routed('2001:db8:5::/64', protocol, 'fe80::1'), link: 'tailscale0' };
+      const links = (...more: (typeof announced)[]) =>
+        findIpv6Exceptions({ ...inputs, underlay: { ...host, connected: [subnet], routed: more } }).links;
+      expect(links()).toContain('tailscale0');
+      expect(links(announced)).not.toContain('tailscale0');
+    },
+  );
+
+  it('has the first of several reasons: subnet, route, control plane, resolver', () => {
+    const api = [address('2001:db8:53::1')];
+    const { prefixes } = findIpv6Exceptions({ ...inputs, api });
+    expect(prefixes.map(({ prefix: each, why }) => [each, why])).toContainEqual([
+      '2001:db8:53::1/128',
+      'the control plane',
+    ]);
+  });
+
   it('is no static route where the tunnel is strict', () => {
     expect(excepted({ routed: [routed('2001:db8:5::/48', 'static', '2001:db8:7::1')] }, true)).not.toContain(
       '2001:db8:5::/48',

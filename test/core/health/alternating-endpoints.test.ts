@@ -74,6 +74,23 @@ describe('endpoints that alternate', () => {
     expect(observe([one, two, one, two, one])).toEqual(['192.0.2.1:51820', '192.0.2.2:51820']);
   });
 
+  it('are found by the last four changes of more', () => {
+    for (const samples of [
+      [one, two, one, two, one, two],
+      [one, two, one, two, one, two, one],
+      [three, one, two, one, two, one],
+    ])
+      expect(observe(samples)).toEqual(['192.0.2.1:51820', '192.0.2.2:51820']);
+    expect(observe([one, two, one, three, one])).toBeNull();
+  });
+
+  it('are no longer found ten minutes after the first of four changes, also without another observation', () => {
+    const seen = [one, two, one, two, one].map((endpoint, index) => ({ endpoint, at: index * 30 }));
+    const history = new Map([[publicKey, seen]]);
+    expect(findAlternating(history, 629).size).toBe(1);
+    expect(findAlternating(history, 630).size).toBe(0);
+  });
+
   it('end with the last change, and a peer that is gone is forgotten', () => {
     expect(observe([one, two, one, two, one, ...Array.from({ length: 21 }, () => one)])).toBeNull();
     expect(trackEndpoints(new Map([[publicKey, [{ endpoint: 'x', at: 0 }]]]), [], epoch, 1).size).toBe(0);

@@ -59,6 +59,13 @@ describe('a change of a map', () => {
   });
 });
 
+it('a change removes a peer that it also lists', () => {
+  const again = peer(2, { name: 'again' });
+  expect(applyDelta(network([peer(1), peer(2)]), { ...network([]), peers: [again], removed: [2] }).peers).toEqual([
+    peer(1),
+  ]);
+});
+
 describe('the flaw of a map', () => {
   const flawOf = (...peers: Peer[]) => findInvalid(network(peers), 3);
 

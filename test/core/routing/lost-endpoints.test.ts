@@ -129,6 +129,87 @@ describe('a route in which all its connectors are reached', () => {
     expect(endpointOf(desired, 1)).toEqual({ host: '192.168.50.1', port: 51820 });
     expect([...desired.lostEndpoints]).toEqual([[4, '192.168.50.99:51820 lies in the route 192.168.50.0/24 of dc']]);
   });
+
+  it('is refused also if an allowed prefix contains it: only the same prefix allows a route', () => {
+    const wider = { ...usualConstraints, allowed: [prefix('192.168.0.0/16')] };
+    expect(desireFor(laptop, tunnelled, {}, wider).report[0]).toMatchObject({ prefix: route, state: 'refused' });
+  });
+
+  it('is taken if any of them may be elsewhere: one whose name has no address', () => {
+    const second = peer(5, { name: 'dc-2', type: 'connector', endpoint: parseEndpoint('dc-2.example:51820') });
+    const desired = desireFor(laptop, network([inside, laptop, web, second]));
+    expect(desired.report[0]).toMatchObject({ prefix: route, state: 'taken' });
+    expect([...desired.lostEndpoints]).toEqual([[1, '192.168.50.1:51820 lies in the route 192.168.50.0/24 of dc-2']]);
+  });
+
+  it('is refused also if another connector outside does not serve it', () => {
+    const rest = { type: 'connector', endpoint: dialled(5), name: 'dc-2' } as const;
+    for (const other of [
+      peer(5, { ...rest, routes: [prefix('192.168.60.0/24')] }),
+      peer(5, { ...rest, withdrawn: [route] }),
+      peer(5, { ...rest, type: 'origin' }),
+    ])
+      expect(
+        desireFor(laptop, { ...tunnelled, peers: [...tunnelled.peers, other] }).report[0],
+        other.type,
+      ).toMatchObject({
+        prefix: route,
+        state: 'refused',
+      });
+  });
+});
+
+describe('of the addresses of a name, the first stays first', () => {
+  const [far, inLan, subnet] = ['198.51.100.7', '192.168.50.99', { prefix: route, link: 'eth1' }];
+  const named = network([dc, web, laptop, peer(4, { endpoint: parseEndpoint('named.example:51820') })]);
+  const firstOf = (
+    first: string,
+    { map = named, self = laptop, on = usualConstraints, changes = {} }: Partial<NamedCase> = {},
+  ) => {
+    const resolved = { 'named.example': [address(first), address(far)] };
+    const desired = desireFor(self, map, { resolved, ...changes }, on);
+    const isFirst = desired.resolved['named.example']?.[0] === first;
+    expect(desired.avoided.has(address(first))).toBe(!isFirst);
+    return isFirst;
+  };
+  interface NamedCase {
+    readonly map: typeof named;
+    readonly self: typeof laptop;
+    readonly on: typeof usualConstraints;
+    readonly changes: Parameters<typeof desireFor>[2];
+  }
+  const declining = { options: { ...options, acceptRoutes: false } };
+  const withConnected = (...connected: (typeof subnet)[]) => ({
+    ...usualConstraints,
+    underlay: { ...underlay, connected },
+  });
+
+  it.each<[string, string, Partial<NamedCase>]>([
+    ['outside', '198.51.100.9', {}],
+    ['in a route that is not accepted', inLan, { changes: declining }],
+    ['in a route that the guard refuses', inLan, { on: withConnected(subnet) }],
+    ['in a route that this host serves', inLan, { self: dc }],
+    [
+      'in a narrower subnet of this host',
+      inLan,
+      { on: withConnected({ ...subnet, prefix: prefix('192.168.50.0/25') }) },
+    ],
+    ['in the default route', inLan, { map: { ...named, routes: [prefix('0.0.0.0/0')] }, on: allowing('0.0.0.0/0') }],
+    ['in the range, which is refused', '10.77.0.200', { on: withConnected({ ...subnet, prefix: named.cidr }) }],
+  ])('if it is %s', (_, first, given) => expect(firstOf(first, given)).toBe(true));
+
+  it.each<[string, string, Partial<NamedCase>]>([
+    ['in the range', '10.77.0.200', {}],
+    ['that of a peer, and the range is unknown', '10.77.0.2', { map: { ...named, cidr: prefix('10.77.0.3/32') } }],
+    ['in an accepted route', inLan, {}],
+    ['in the second of the accepted routes', inLan, { map: { ...named, routes: [prefix('172.20.0.0/16'), route] } }],
+    ['one at which no peer can listen', '0.0.0.0', {}],
+    ['one to which no route leads outside', '198.51.100.9', { changes: { unreachable: [address('198.51.100.9')] } }],
+  ])('but not if it is %s', (_, first, given) => expect(firstOf(first, given)).toBe(false));
+
+  function allowing(text: string) {
+    return { ...usualConstraints, allowed: [prefix(text)] };
+  }
 });
 
 describe('an endpoint in the range of the network', () => {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { SshClient } from '../../../src/core/host-state/actual.ts';
 import { plan } from '../../../src/core/reconcile/plan.ts';
-import { findTunnelledSessions } from '../../../src/core/routing/tunnelled-connections.ts';
+import { findServiceRoute, findTunnelledSessions } from '../../../src/core/routing/tunnelled-connections.ts';
 import { address, bare, desireFor, dialled, network, peer, prefix, underlay, usualConstraints } from '../samples.ts';
 import { simulate } from '../simulate.ts';
 
@@ -34,4 +34,18 @@ it('a client does not count that a subnet of this host or a throw route leads el
   expect(find(up)).toEqual([session]);
   expect(find({ ...up, underlay: { ...underlay, connected } })).toEqual([]);
   expect(find({ ...up, throwRoutes: [{ prefix: prefix('192.168.50.7/32'), table: '8350' }] })).toEqual([]);
+});
+
+it.each<[string, addresses: readonly string[], allowed: readonly string[], route: string | null]>([
+  ['in an accepted route', ['192.168.50.1'], [], '192.168.50.0/24'],
+  ['in two accepted routes', ['192.168.60.1', '192.168.50.1'], [], '192.168.60.0/24'],
+  ['with an address outside, which stays reachable', ['192.168.50.1', '198.51.100.9'], [], null],
+  ['with an address outside that is tried first', ['198.51.100.9', '192.168.50.1'], [], null],
+  ['in an allowed route', ['192.168.50.1'], ['192.168.50.0/24'], null],
+  ['in an accepted and an allowed route', ['192.168.50.1', '192.168.60.1'], ['192.168.60.0/24'], null],
+  ['in a full tunnel, whose rules keep it outside', ['198.51.100.9'], [], null],
+  ['whose name has no address', [], [], null],
+])('the control plane %s needs a route of the network, or none', (_, addresses, allowed, route) => {
+  const routes = ['192.168.50.0/24', '192.168.60.0/24', '0.0.0.0/0'].map(prefix);
+  expect(findServiceRoute({ routes, allowed: allowed.map(prefix) }, addresses.map(address))).toBe(route);
 });

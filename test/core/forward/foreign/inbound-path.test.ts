@@ -45,6 +45,20 @@ describe('the inbound paths of a session', () => {
     expect(ways('198.51.100.9:51820', { underlay: island }).map(([iif]) => iif)).toEqual(['eth0', 'eth1']);
   });
 
+  it('lead to the chosen listen port while the interface still has another one', () => {
+    expect(ways('203.0.113.5:51820', { device: { listenPort: 40000 } })).toEqual([
+      ['eth0', '203.0.113.5/32', 51820, false],
+    ]);
+  });
+
+  it('are one for each interface in the subnet of the address, and for each default route', () => {
+    const wifi = { prefix: prefix('203.0.113.0/24'), link: 'wlan0' };
+    const twice = { ...underlay, connected: [...underlay.connected, wifi, wifi], uplinks: ['eth0', 'wlan0'] };
+    const interfaces = (endpoint: string) => ways(endpoint, { underlay: twice }).map(([iif]) => iif);
+    expect(interfaces('203.0.113.5:51820')).toEqual(['eth0', 'wlan0']);
+    expect(interfaces('edge.example.net:51820')).toEqual(['eth0', 'wlan0']);
+  });
+
   it('lead to the listen port, also where a router or a rule maps another one to it', () => {
     expect(ways('203.0.113.5:443')).toEqual([['eth0', '203.0.113.5/32', 51820, undefined]]);
     expect(ways('203.0.113.5:51820', { listenPort: null, device: { listenPort: 40000 } })).toEqual([
