@@ -6,7 +6,7 @@ import { joinNetwork } from '../../../src/app/join/join.ts';
 import type { JoinRequest } from '../../../src/app/join/join-request.ts';
 import { deleteFormer } from '../../../src/app/leave/forget-former.ts';
 import { leaveNetworks, verifyLeft } from '../../../src/app/leave/leave.ts';
-import { finishLeaving } from '../../../src/app/networks/former-networks.ts';
+import { deleteReplaced, dropFormer, finishLeaving } from '../../../src/app/networks/former-networks.ts';
 import { reconcileNetworks } from '../../../src/app/networks/reconcile.ts';
 import { passNetwork } from '../../../src/app/reconcile/pass.ts';
 import { noUpdate } from '../../../src/app/reconcile/state-update.ts';
@@ -16,8 +16,9 @@ import { Secret } from '../../../src/core/crypto/secret.ts';
 import { Refused, Unreachable } from '../../../src/core/errors/index.ts';
 import { type Feature, features } from '../../../src/core/map/features.ts';
 import type { NetworkMap } from '../../../src/core/map/model.ts';
+import type { FormerMembership } from '../../../src/store/former-networks.ts';
 import type { Joined } from '../../../src/store/state/state.ts';
-import { dialled, options, peer } from '../../core/samples.ts';
+import { dialled, keyPair, options, peer } from '../../core/samples.ts';
 import { joinedTo, mapAt } from '../joined-state.ts';
 import { SimulatedHost } from '../simulated-host.ts';
 import { answerWith } from '../simulated-service.ts';
@@ -174,6 +175,121 @@ describe('a host that leaves while its control plane is away', () => {
     await chmod(tools.store.formerPath, 0o666);
     await expect(tools.store.readFormer()).rejects.toThrow('can be written by others');
   });
+});
+
+describe('several networks that were left', () => {
+  /** Keeps copies of the left network, each with these changes. */
+  async function keep(...changes: readonly Partial<FormerMembership>[]): Promise<readonly FormerMembership[]> {
+    await leaveNetworks(tools);
+    const [office] = await former();
+    if (office === undefined) throw new Error('nothing is kept');
+    const memberships = changes.map((each) => ({ ...office, ...each }));
+    await tools.store.writeFormer({ memberships, folders: [] });
+    return memberships;
+  }
+  const named = (id: number) => ({ network: { id, name: `lab-${id}` } });
+  const ids = async () => (await former()).map(({ network }) => network.id);
+  const elsewhere = { service: { url: 'https://other.example.net', insecureHttp: false } };
+
+  it('are at most 100, of which the oldest is dropped, and each peer is stored once', async () => {
+    await keep(...Array.from({ length: 100 }, (_, at) => named(100 + at)));
+    await tools.store.write(joinedTo(map, { identity }));
+    await leaveNetworks(tools);
+    expect(await ids()).toEqual([7, ...Array.from({ length: 99 }, (_, at) => 100 + at)]);
+    await tools.store.write(joinedTo(map, { identity }));
+    await leaveNetworks(tools);
+    expect((await ids()).slice(0, 3)).toEqual([7, 100, 101]);
+  });
+
+  it('have the folders of all of them', async () => {
+    await leaveNetworks(tools);
+    const { folders } = await tools.store.readFormer();
+    await tools.store.write(joinedTo({ ...map, id: 8 }, { identity, receipt: [{ made: 'folder', path: '/x' }] }));
+    await leaveNetworks(tools);
+    expect(folders.length).toBeGreaterThan(0);
+    expect((await tools.store.readFormer()).folders).toEqual([...folders, '/x']);
+  });
+
+  it('are asked for once at a control plane that is away, and each elsewhere', async () => {
+    await keep(named(8), named(9), { ...named(10), ...elsewhere });
+    const asked: string[] = [];
+    const connect: Tools['connect'] = (known, patience) => {
+      asked.push(known.service.url);
+      return simulated.tools.connect(known, patience);
+    };
+    await finishLeaving({ ...tools, connect });
+    expect(asked).toEqual(['https://203.0.113.99', 'https://other.example.net']);
+  });
+
+  it('are removed where one of them is refused, and only those that are gone are dropped', async () => {
+    const kept = await keep(named(8), named(9), named(10));
+    let count = 0;
+    simulated.service.onRemovePeer = () => {
+      count += 1;
+      return count === 1 ? refuse(403) : count === 2;
+    };
+    simulated.service.mapReplies = [answerWith(map)];
+    await finishLeaving(tools, kept);
+    expect([count, await ids()]).toEqual([3, [8, 10]]);
+  });
+
+  it('are asked for only with a token of their own', async () => {
+    await keep({ accessToken: null });
+    simulated.service.onRemovePeer = () => true;
+    await finishLeaving(tools);
+    expect(await ids()).toEqual([7]);
+  });
+
+  it.each<[string, NetworkMap | null, number]>([
+    ['sends no map', null, 1],
+    ['lists the key under another id', { ...map, peers: [peer(9, { publicKey: keyPair(1).publicKey })] }, 1],
+    ['lists the id with another key', { ...map, peers: [peer(1, { publicKey: keyPair(9).publicKey })] }, 1],
+    ['lists neither', { ...map, peers: [two] }, 0],
+  ])('are kept while the service %s', async (_, listed, count) => {
+    await keep({});
+    simulated.service.onRemovePeer = () => false;
+    simulated.service.mapReplies = [() => ({ map: listed, waited: false })];
+    await finishLeaving(tools);
+    expect(await former()).toHaveLength(count);
+  });
+
+  it('are kept if this host joined as another peer, at another service, or into another network', async () => {
+    await keep({}, { peer: { id: 9, name: 'peer-9' } }, named(8), elsewhere);
+    await deleteReplaced(tools, joinedTo(map));
+    expect((await former()).map(({ service, network, peer: { id } }) => [service.url, network.id, id])).toEqual([
+      ['https://203.0.113.99', 7, 9],
+      ['https://203.0.113.99', 8, 1],
+      ['https://other.example.net', 7, 1],
+    ]);
+  });
+
+  it('hand their folders to a joined network with the last of them, whose state then has them', async () => {
+    await keep({}, named(8));
+    const joined = joinedTo(map, { interface: 'cpn1' });
+    await tools.store.write(joined);
+    const { memberships } = await tools.store.readFormer();
+    await tools.store.writeFormer({ memberships, folders: ['/x'] });
+    expect(await deleteReplaced(tools, joined)).toMatchObject({ receipt: [] });
+    expect(await tools.store.read('cpn1')).toMatchObject({ receipt: [] });
+    const last = joinedTo({ ...map, id: 8 }, { interface: 'cpn1' });
+    expect(await deleteReplaced(tools, last)).toMatchObject({ receipt: [{ made: 'folder', path: '/x' }] });
+    expect([await former(), (await tools.store.read('cpn1'))?.receipt]).toEqual([[], [{ made: 'folder', path: '/x' }]]);
+  });
+
+  it('stay if they were left again since', async () => {
+    const [first] = await keep({});
+    if (first === undefined) throw new Error('nothing is kept');
+    const again = { ...first, leftAt: '2026-02-02T00:00:00.000Z' };
+    await tools.store.writeFormer({ memberships: [again], folders: [] });
+    await dropFormer(tools, [first]);
+    expect(await former()).toEqual([again]);
+  });
+});
+
+it('a host stores what it can remove later of a service whose description it never read', async () => {
+  await start({ features: null });
+  await leaveNetworks(tools);
+  expect(await former()).toMatchObject([{ features: null, network: { id: 7 } }]);
 });
 
 it('a host leaves the interface that was confirmed, whatever its networks are called by then', async () => {
