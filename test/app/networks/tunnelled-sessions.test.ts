@@ -3,7 +3,7 @@ import { describeSessionsAtStake } from '../../../src/app/networks/tunnelled-ses
 import { passNetwork } from '../../../src/app/reconcile/pass.ts';
 import { noUpdate } from '../../../src/app/reconcile/state-update.ts';
 import { CommandFailed } from '../../../src/core/errors/index.ts';
-import { address, dialled, peer } from '../../core/samples.ts';
+import { address, dialled, peer, prefix } from '../../core/samples.ts';
 import { joinedTo, mapAt, self } from '../joined-state.ts';
 import { SimulatedHost } from '../simulated-host.ts';
 import { answerWith } from '../simulated-service.ts';
@@ -48,4 +48,24 @@ it('names a session from the range of the network where the host cannot be obser
   expect(await describe({ ...simulated.tools, host: { ...simulated.tools.host, observe } })).toMatch(
     /session from 10\.77\.0\.2 /,
   );
+});
+
+it('names a session by its own end in the tunnel where only WireGuard can be observed', async () => {
+  const { simulated, describe } = await start();
+  simulated.sshClients = [
+    { address: address('198.51.100.7'), local: self.address },
+    { address: address('198.51.100.8'), local: address('203.0.113.22') },
+    { address: address('10.77.0.2'), local: null },
+  ];
+  simulated.actual = { ...simulated.actual, unread: 'no', routes: [], link: null };
+  expect(await describe()).toMatch(/^SSH sessions from 198\.51\.100\.7, 10\.77\.0\.2 go through/);
+});
+
+it('names the sessions of each network that goes down', async () => {
+  const { simulated } = await start();
+  const { tools } = simulated;
+  tools.host.observe = () => Promise.reject(new CommandFailed('ip link show', 1, 'no'));
+  simulated.sshClients = [{ address: address('10.88.0.2'), local: null }];
+  const other = joinedTo({ ...map, cidr: prefix('10.88.0.0/24') }, { interface: 'cpn1' });
+  expect(await describeSessionsAtStake(tools, [await simulated.state(), other])).toMatch(/session from 10\.88\.0\.2 /);
 });

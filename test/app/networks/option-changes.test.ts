@@ -1,0 +1,69 @@
+import { expect, it } from 'vitest';
+import {
+  findDisallowed,
+  type OptionChanges,
+  type ResolvedChanges,
+  resolveEndpoint,
+  withChanges,
+} from '../../../src/app/networks/option-changes.ts';
+import { Secret } from '../../../src/core/crypto/secret.ts';
+import { WrongUsage } from '../../../src/core/errors/index.ts';
+import { mostProbes, type ProbeTarget } from '../../../src/core/map/probe-target.ts';
+import { address, dialled, keyPair, options, peer, prefix } from '../../core/samples.ts';
+import { joinedTo, mapAt } from '../joined-state.ts';
+import { one, serving, two } from '../serving.ts';
+import { SimulatedHost } from '../simulated-host.ts';
+
+const none: OptionChanges = { options: {}, allowRoutes: [], refuseRoutes: [], addProbes: [], dropProbes: [] };
+const asked = (changes: Partial<ResolvedChanges>): ResolvedChanges => ({ ...(none as ResolvedChanges), ...changes });
+const probe = (number: number): ProbeTarget => ({ host: `192.168.50.${number}`, port: null });
+const probes = (count: number) => Array.from({ length: count }, (_, at) => probe(at + 1));
+
+it('each prefix that is no longer allowed was removed', () => {
+  const allowing = (...allowRoutes: ReturnType<typeof prefix>[]) => ({ options: { ...options, allowRoutes } });
+  const third = prefix('10.1.0.0/16');
+  expect(findDisallowed(allowing(one, two, third), allowing(two))).toEqual([one, third]);
+});
+
+it('the endpoint `auto` has the port that the same command gives', async () => {
+  const { tools } = await SimulatedHost.empty();
+  const changes = { ...none, options: { listenPort: 40_000 }, endpoint: 'auto' as const };
+  expect(await resolveEndpoint(tools, joinedTo(mapAt('"1"', [])), changes)).toMatchObject({
+    endpoint: { host: '192.0.2.254', port: 40_000 },
+  });
+});
+
+it('a probe that is added again is stored once, and at most so many are', () => {
+  const state = serving({ options: { ...options, probes: probes(2) } });
+  expect(withChanges(state, asked({ addProbes: [probe(1)] })).options.probes).toEqual([probe(2), probe(1)]);
+  const most = withChanges(state, asked({ addProbes: probes(mostProbes) }));
+  expect(most.options.probes).toHaveLength(mostProbes);
+  expect(() => withChanges(most, asked({ addProbes: [probe(mostProbes + 1)] }))).toThrow(
+    `${mostProbes + 1} hosts would be probed; at most ${mostProbes} can be`,
+  );
+});
+
+it('the network secret is replaced, removed or kept', () => {
+  const [before, after] = [new Secret('one'), new Secret('two')];
+  const state = joinedTo(mapAt('"1"', []), { networkSecret: before });
+  expect(withChanges(state, asked({})).networkSecret).toBe(before);
+  expect(withChanges(state, asked({ networkSecret: after })).networkSecret).toBe(after);
+  expect(withChanges(state, asked({ networkSecret: null })).networkSecret).toBeNull();
+});
+
+it('a port is opened only if it is chosen', () => {
+  const state = joinedTo(mapAt('"1"', []));
+  const opened = asked({ options: { openFirewall: true } });
+  expect(() => withChanges(state, opened)).toThrow(WrongUsage);
+  expect(withChanges(state, { ...opened, endpoint: dialled(1) }).options).toMatchObject({ listenPort: 51_820 });
+});
+
+it('a new name and a new rule for pins apply together', () => {
+  const known = { peer: 2, address: address('10.77.0.2'), publicKey: keyPair(2).publicKey, identity: null, serial: 0 };
+  const claimed = { ...known, publicKey: keyPair(22).publicKey };
+  const state = joinedTo(mapAt('"1"', [peer(2, { publicKey: keyPair(22).publicKey })]), {
+    pins: [{ ...known, claimed }],
+  });
+  const { membership } = withChanges(state, asked({ name: 'edge', options: { pin: 'strict' } }));
+  expect([membership.peer.name, membership.map.peers[1]?.publicKey]).toEqual(['edge', known.publicKey]);
+});
