@@ -83,7 +83,7 @@ async function start(first: Partial<Joined> = {}, others: readonly Joined[] = []
   for (const state of others) await tools.store.write(state);
   const warnings: string[] = [];
   tools.warn = (text) => void warnings.push(text);
-  const lookups: { readonly to: string; readonly source?: string; readonly mark?: number }[] = [];
+  const lookups: { readonly to: string; readonly source?: string | undefined; readonly mark?: number | undefined }[] = [];
   tools.host.route = async (to, packet) => {
     lookups.push({ to, ...packet });
     return into('10.77.0.0/24', { source: self.address });
@@ -201,7 +201,7 @@ describe('the lookups of an explanation', () => {
     expect(lookups.filter(({ source }) => source !== undefined)).toEqual([]);
   });
 
-  it('read the reverse path filter anew, for every host', async () => {
+  it('read the reverse path filter again, for every host', async () => {
     const { tools, checkOf } = await start();
     const { observe } = tools.host;
     tools.host.observe = async (wanted) => {

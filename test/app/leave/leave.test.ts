@@ -32,7 +32,7 @@ async function start(others: readonly string[] = []) {
 }
 
 describe('leaving', () => {
-  it('asks the control plane to remove the peer before the tunnel is removed', async () => {
+  it('removes the peer from the network before the tunnel is removed', async () => {
     const { simulated, tools, service } = await start();
     const seen: unknown[] = [];
     service.onRemovePeer = () => seen.push(simulated.actual.link?.name) > 0;

@@ -165,7 +165,7 @@ describe('cpn up', () => {
   });
 });
 
-it('cpn down reads each network anew, as the one before may have handed it resources', async () => {
+it('cpn down reads each network when its turn comes: the one before may have handed it resources', async () => {
   const { tools } = await start(joinedTo(map));
   const state = joinedTo(map, { interface: 'cpn1' });
   await tools.store.write(state);
