@@ -83,7 +83,8 @@ async function start(first: Partial<Joined> = {}, others: readonly Joined[] = []
   for (const state of others) await tools.store.write(state);
   const warnings: string[] = [];
   tools.warn = (text) => void warnings.push(text);
-  const lookups: { readonly to: string; readonly source?: string | undefined; readonly mark?: number | undefined }[] = [];
+  const lookups: { readonly to: string; readonly source?: string | undefined; readonly mark?: number | undefined }[] =
+    [];
   tools.host.route = async (to, packet) => {
     lookups.push({ to, ...packet });
     return into('10.77.0.0/24', { source: self.address });

@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { OptionChanges } from '../../../src/app/networks/option-changes.ts';
 import { reconcileNetworks } from '../../../src/app/networks/reconcile.ts';
+import { describeMove, withMove } from '../../../src/app/options/move-service.ts';
 import { planOptions, setOptions } from '../../../src/app/options/set-options.ts';
 import { type CpnError, Interrupted, Refused, Unreachable } from '../../../src/core/errors/index.ts';
 import type { NetworkMap } from '../../../src/core/map/model.ts';
 import { parseAddress } from '../../../src/core/net/cidr.ts';
+import { parseProxy } from '../../../src/core/net/proxy.ts';
 import type { Joined } from '../../../src/store/state/state.ts';
 import { dialled, keyPair, peer, prefix } from '../../core/samples.ts';
 import { joinedTo, mapAt } from '../joined-state.ts';
@@ -173,5 +175,84 @@ describe('nothing changes where the address', () => {
     expect(await set(simulated)).toBeInstanceOf(Interrupted);
     expect({ ...(await simulated.state()), receipt: [] }).toEqual({ ...known, receipt: [] });
     expect(simulated.actual.device?.peers).toHaveLength(1);
+  });
+});
+
+describe('what a move keeps, forgets and reports', () => {
+  const proxy = parseProxy('http://proxy.example.net:3128', '--proxy');
+  const known = { url: before, insecureHttp: false, proxy, authorities: ['PEM'], listener: 7 };
+  const down = (changes: Partial<Joined> = {}) =>
+    startDesk([answerWith(moved)], { enabled: false, service: known, ...changes });
+
+  it('keeps proxy and CAs of a control plane at https', async () => {
+    const simulated = await down();
+    await setOptions(simulated.tools, undefined, move);
+    expect((await simulated.state()).service).toEqual({ ...service, proxy, authorities: ['PEM'] });
+  });
+
+  it('drops the CAs with TLS', async () => {
+    const simulated = await down();
+    const plain = { url: 'http://203.0.113.98', insecureHttp: true };
+    simulated.service.mapReplies = [answerWith(moved)];
+    await setOptions(simulated.tools, undefined, { ...move, service: plain });
+    expect((await simulated.state()).service).toEqual({ ...plain, proxy });
+  });
+
+  it.each([
+    ['another address', service.url, undefined],
+    ['the same address', before, 7],
+  ])('takes the recorded user of a listening program only at %s', async (_, url, expected) => {
+    const simulated = await down();
+    simulated.service.mapReplies = [answerWith(moved)];
+    const asked: unknown[] = [];
+    simulated.onFindListeningUser = async (_, user) => {
+      asked.push(user);
+      return null;
+    };
+    await setOptions(simulated.tools, undefined, { ...move, service: { ...service, url } });
+    expect(asked).toEqual([expected]);
+  });
+
+  it('forgets a refused map, and the map that was held back', async () => {
+    const simulated = await down({ refused: '"9"' });
+    await simulated.tools.store.amendNotes('cpn0', { held: { since: 7 } });
+    await setOptions(simulated.tools, undefined, move);
+    expect((await simulated.state()).refused).toBeNull();
+    expect((await simulated.tools.store.readNotes('cpn0')).held).toBeNull();
+  });
+
+  it('resolves the name of the new proxy', async () => {
+    const simulated = await down();
+    simulated.dnsRecords = { 'other.example.net': [parseAddress('198.51.100.9')] };
+    await setOptions(simulated.tools, undefined, { ...move, proxy: parseProxy('http://other.example.net:3128', 'x') });
+    expect((await simulated.state()).resolved).toEqual({ 'other.example.net': ['198.51.100.9'] });
+  });
+
+  it('uses the description at the new address from the first request on', async () => {
+    const simulated = await down({ features: ['map-wait'] });
+    const used: unknown[] = [];
+    simulated.service.onDescribe = async () => ({ features: ['peer-key'], etag: null });
+    simulated.service.mapReplies = [
+      () => {
+        used.push(simulated.service.knownService?.features);
+        return { map: moved, waited: false };
+      },
+    ];
+    await setOptions(simulated.tools, undefined, move);
+    expect([used, (await simulated.state()).features]).toEqual([[['peer-key']], ['peer-key']]);
+  });
+
+  it('lists a listening user only for the same address', () => {
+    const at = (url: string, listener: number) => joinedTo(map, { service: { ...service, url, listener } });
+    const rows = (from: Joined, to: Joined) => describeMove(from, to).map(({ after }) => after);
+    expect(rows(at(before, 7), at(before, 8))).toEqual([{ 'listening user': 8 }]);
+    expect(rows(at(before, 7), at(service.url, 8))).toEqual([service.url]);
+  });
+
+  it('holds back a map that lacks most peers until it comes twice', () => {
+    const peers = [2, 3, 4, 5].map((number) => peer(number, { endpoint: dialled(number) }));
+    const state = joinedTo(mapAt('"1"', peers), { refused: '"9"' });
+    const found = (count: number) => ({ service, features: null, map: mapAt('"2"', peers.slice(0, count)) });
+    expect([1, 2, 3].map((count) => withMove(state, found(count)).membership.map.peers.length)).toEqual([5, 3, 4]);
   });
 });

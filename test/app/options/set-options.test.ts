@@ -1,9 +1,20 @@
+import { writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { OptionChanges } from '../../../src/app/networks/option-changes.ts';
 import { reconcileNetworks } from '../../../src/app/networks/reconcile.ts';
 import { planOptions, setOptions } from '../../../src/app/options/set-options.ts';
 import { readStatus } from '../../../src/app/status/status.ts';
-import { CannotReport, NotKept, Refused, Unreachable, WrongUsage } from '../../../src/core/errors/index.ts';
+import { tagOf } from '../../../src/core/crypto/network-secret.ts';
+import { Secret } from '../../../src/core/crypto/secret.ts';
+import {
+  CannotReport,
+  Interrupted,
+  NotKept,
+  Refused,
+  Unreachable,
+  WrongUsage,
+} from '../../../src/core/errors/index.ts';
 import { features } from '../../../src/core/map/features.ts';
 import { parsePrefix } from '../../../src/core/net/cidr.ts';
 import { parseEndpoint } from '../../../src/core/net/endpoint.ts';
@@ -280,5 +291,106 @@ describe('setting the description of this host', () => {
     const { membership, ...state } = before;
     await simulated.tools.store.write({ ...state, membership: { ...membership, accessToken: null } });
     await expect(setOptions(simulated.tools, undefined, changes)).rejects.toBeInstanceOf(CannotReport);
+  });
+});
+
+describe('setting one option', () => {
+  it('leaves the port alone that the kernel chose', async () => {
+    const simulated = await startDesk();
+    const { device } = simulated.actual;
+    simulated.service.mapReplies = [answerWith(map)];
+    await setOptions(simulated.tools, undefined, { ...none, options: { mtu: 1300 } });
+    expect([device?.listenPort, simulated.actual.device?.listenPort]).toEqual([40_000, 40_000]);
+    expect(simulated.steps).not.toContainEqual(expect.objectContaining({ listenPort: expect.anything() }));
+  });
+
+  it('opens the port that is chosen now, and a plan of another option opens none', async () => {
+    const opening = { ...options, listenPort: 51_820, openFirewall: true };
+    const simulated = await SimulatedHost.with(joinedTo(map, { options: opening }));
+    simulated.service.mapReplies = [answerWith(map)];
+    await settle(simulated);
+    simulated.ports = [40_123, 51_820].map((port) => ({
+      at: { by: 'ufw', port, zone: null, permanent: true },
+      is: 'closed',
+    }));
+    const { tools } = simulated;
+    const planned = await planOptions(tools, undefined, { ...none, options: { mtu: 1300 } });
+    expect(planned.changes.filter(({ kind }) => kind === 'firewall')).toEqual([]);
+    await setOptions(tools, undefined, { ...none, options: { listenPort: 40_123 } });
+    expect((await simulated.state()).openPorts).toMatchObject([{ port: 40_123 }]);
+  });
+
+  it('reports the tag of a network secret that was removed', async () => {
+    const networkSecret = new Secret(Buffer.alloc(32, 7).toString('base64'));
+    const tagged = { ...map, peers: map.peers.map((each) => ({ ...each, secretTag: tagOf(networkSecret) })) };
+    const simulated = await SimulatedHost.with(joinedTo(tagged, { networkSecret }));
+    simulated.service.mapReplies = [answerWith(tagged)];
+    await settle(simulated);
+    await setOptions(simulated.tools, undefined, { ...none, networkSecret: null });
+    expect(simulated.service.announcedTags).toEqual([null]);
+  });
+
+  it('records again whether other packet rules drop what peers send', async () => {
+    const simulated = await startDesk();
+    await simulated.tools.store.amendNotes('cpn0', { inboundDropped: true });
+    await setOptions(simulated.tools, undefined, { ...none, options: { mtu: 1300 } });
+    expect((await simulated.tools.store.readNotes('cpn0')).inboundDropped).toBe(false);
+  });
+
+  it('of a network that is down requests no map, though the control plane got another name', async () => {
+    const simulated = await SimulatedHost.with(joinedTo(map, { enabled: false }));
+    await setOptions(simulated.tools, undefined, { ...none, name: 'edge' });
+    expect([simulated.service.descriptions, simulated.service.mapRequests]).toEqual([[{ name: 'edge' }], []]);
+  });
+
+  it('needs the name of its network if another one is joined, also if that cannot be read', async () => {
+    const simulated = await startDesk();
+    const { tools } = simulated;
+    await writeFile(join(dirname(tools.store.formerPath), 'cpn1.json'), '{', { mode: 0o600 });
+    const changes = { ...none, options: { mtu: 1300 } };
+    await expect(setOptions(tools, undefined, changes)).rejects.toThrow('name one network; joined: cpn0, cpn1');
+    expect(await setOptions(tools, 'cpn0', changes)).toMatchObject({ interface: 'cpn0', failure: null });
+  });
+});
+
+describe('a description of this host that does not last', () => {
+  const endpoint = parseEndpoint('203.0.113.1:51999');
+  const former = parseEndpoint('203.0.113.1:51820');
+
+  it('is taken back at the control plane, each field of it', async () => {
+    const { enrollment } = joinedTo(map);
+    const simulated = await SimulatedHost.with(joinedTo(map, { enrollment: { ...enrollment, endpoint: former } }));
+    simulated.service.mapReplies = [answerWith(map)];
+    await settle(simulated);
+    simulated.refusesStep = () => true;
+    for (const changes of [{ name: 'edge' }, { endpoint }, { endpoint, name: 'edge' }]) {
+      simulated.service.descriptions.length = 0;
+      await expect(
+        setOptions(simulated.tools, undefined, { ...none, ...changes, options: { mtu: 1300 } }),
+      ).rejects.toThrow('exited with 1');
+      const back = { ...('name' in changes && { name: 'peer-1' }), ...('endpoint' in changes && { endpoint: former }) };
+      expect(simulated.service.descriptions).toEqual([changes, back]);
+    }
+  });
+
+  it('warns if the control plane keeps it, and fails as the change did', async () => {
+    const simulated = await startDesk();
+    const warnings: string[] = [];
+    simulated.tools.warn = (text) => void warnings.push(text);
+    simulated.refusesStep = () => true;
+    simulated.service.onDescribePeer = ({ name }) => {
+      if (name === 'peer-1') throw gone;
+    };
+    const changes = { ...none, name: 'edge', options: { mtu: 1300 } };
+    await expect(setOptions(simulated.tools, undefined, changes)).rejects.toThrow('exited with 1');
+    expect(warnings).toEqual([expect.stringMatching(/^the control plane still has the new name or endpoint.*refused/)]);
+  });
+
+  it('is taken back after a signal, also where nothing on the host needs a confirmation', async () => {
+    const simulated = await startDesk();
+    simulated.service.onDescribePeer = () => simulated.interrupting.abort(new Interrupted('SIGINT'));
+    await expect(setOptions(simulated.tools, undefined, { ...none, name: 'edge' })).rejects.toBeInstanceOf(Interrupted);
+    expect(simulated.service.descriptions).toEqual([{ name: 'edge' }, { name: 'peer-1' }]);
+    expect((await simulated.state()).membership.peer.name).toBe('peer-1');
   });
 });
