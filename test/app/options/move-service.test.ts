@@ -254,5 +254,8 @@ describe('what a move keeps, forgets and reports', () => {
     const state = joinedTo(mapAt('"1"', peers), { refused: '"9"' });
     const found = (count: number) => ({ service, features: null, map: mapAt('"2"', peers.slice(0, count)) });
     expect([1, 2, 3].map((count) => withMove(state, found(count)).membership.map.peers.length)).toEqual([5, 3, 4]);
+    // A revision that the former address sent means nothing at the new one.
+    const { refused, membership } = withMove(state, found(1));
+    expect([refused, membership.map.revision]).toEqual([null, null]);
   });
 });
