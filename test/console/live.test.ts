@@ -315,7 +315,7 @@ describe('components of one resource', () => {
     ]);
   });
 
-  test('of an ended session wait no more, and those of the next one read it anew', async () => {
+  test('of an ended session wait no more, and those of the next one read it again', async () => {
     const shown = await openHealth();
     const [, waiting] = requests;
     client.sessionsEnded.value += 1;

@@ -118,7 +118,7 @@ describe('cpn set', () => {
     expect((await run({ 'dry-run': true }, passOf({ changes: [changed] }))).exitCode).toBe(3);
   });
 
-  it('asks before another network secret cuts peers off, and only warns of it in a dry run', async () => {
+  it('prompts before another network secret cuts peers off, and only warns of it in a dry run', async () => {
     const asked = await run({}, passOf(), loss);
     expect([asked.error, asked.made]).toEqual([expect.any(WrongUsage), []]);
     expect(asked.error?.message).toContain(
@@ -197,7 +197,7 @@ describe('cpn drain', () => {
     expect(lower.stderr).toBe('cpn0 is out of service and down; "cpn up cpn0" brings it back\n');
   });
 
-  it('asks before a network loses its last connector, and never to undo it', async () => {
+  it('prompts before a network loses its last connector, and never to undo it', async () => {
     const { error, drained } = await run({}, [reportOf()], [last]);
     expect([error?.message, drained]).toEqual([
       expect.stringContaining(
@@ -210,7 +210,7 @@ describe('cpn drain', () => {
     expect([undo.error, undo.sought, undo.drained, undo.undone]).toEqual([null, [], [], 1]);
   });
 
-  it('asks before an SSH session through a connector ends with the interface', async () => {
+  it('prompts before an SSH session through a connector ends with the interface', async () => {
     const { links, sessionReads } = await run({ down: true }, [reportOf()], [], true);
     expect([links, sessionReads]).toEqual([['cpn0'], 1]);
     for (const given of [{}, { down: true, yes: true }]) {
@@ -308,7 +308,7 @@ describe('cpn rotate-key', () => {
     expect((await run({}, [{ ...report, state }])).stderr).toContain('no connected peer could confirm it');
   });
 
-  it('asks before devices lose a connector, and passes on which ones were confirmed', async () => {
+  it('prompts before devices lose a connector, and passes on which ones were confirmed', async () => {
     const held = [{ interface: 'cpn0', dialling: ['phone'] }];
     const { error, made } = await run({}, [], held);
     expect([error?.message, made]).toEqual([
@@ -332,7 +332,7 @@ describe('cpn accept', () => {
     return { ...outcome, made: made.mock.calls };
   };
 
-  it('shows both values, asks, and accepts exactly the mismatch that it showed', async () => {
+  it('shows both values, prompts, and accepts exactly the mismatch that it showed', async () => {
     const { error, stderr, made } = await run({}, []);
     expect([error?.message, made]).toEqual([
       expect.stringContaining('Accept the new key and address of edge-1 in cpn0?'),
@@ -365,7 +365,7 @@ describe('cpn down', () => {
     return host;
   };
 
-  it('asks before an SSH session through the tunnel ends, and only then', async () => {
+  it('prompts before an SSH session through the tunnel ends, and only then', async () => {
     const host = await prepare();
     const { error } = await runCommand(down, {}, { tools: host.tools });
     expect(error?.message).toContain(

@@ -32,7 +32,7 @@ export async function runCommand(
   }
   if (tools !== undefined) {
     const warn = (text: string) => void process.stderr.write(`warning: ${text}\n`);
-    vi.spyOn(context, 'openTools').mockResolvedValue({ warn, ...tools } as Tools);
+    vi.spyOn(context, 'openTools').mockResolvedValue({ ...tools, warn } as Tools);
   }
   const input = new Input(given, command.flags, { XDG_CONFIG_HOME: '/nonexistent', ...environment });
   try {
