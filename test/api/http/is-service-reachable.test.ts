@@ -1,8 +1,18 @@
 import { X509Certificate } from 'node:crypto';
+import dns, { type LookupOptions } from 'node:dns';
+import { once } from 'node:events';
+import { chownSync, mkdtempSync, rmSync } from 'node:fs';
+import { createServer as createHttp } from 'node:http';
 import { createServer as createHttps } from 'node:https';
+import { syncBuiltinESMExports } from 'node:module';
 import { createServer } from 'node:net';
-import { describe, expect, test } from 'vitest';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { probeService } from '../../../src/api/http/is-service-reachable.ts';
+import { describeUser } from '../../../src/api/http/listener-check.ts';
+import type { Resolved } from '../../../src/core/names/resolved-names.ts';
+import { parseProxy } from '../../../src/core/net/proxy.ts';
+import { memory } from '../../lab/memory.ts';
 import { ofAuthority, openAuthority } from '../certificate-authority.ts';
 import { failureOf } from '../samples.ts';
 import { json, listen, serve, silent, trust } from '../server.ts';
@@ -58,5 +68,72 @@ describe('lookAtService', () => {
       name: 'Unreachable',
       remedy: 'check its address and port, and that it runs',
     });
+  });
+
+  test.each([
+    ['', '/'],
+    ['/', '/'],
+    ['/vpn', '/vpn'],
+    ['/vpn/cpn/', '/vpn/cpn'],
+  ])('requests a base address that ends in %j by the path %s', async (end, path) => {
+    const { url, asked } = await serve(json(200, {}));
+    await probeService({ url: `${url}${end}`, insecureHttp: false }, 5_000);
+    expect(asked.map((each) => each.path)).toEqual([path]);
+  });
+
+  test('has the user whose program answers on this host, and none over TLS', async () => {
+    const { address } = await serve(json(200, {}));
+    expect(await probeService(address, 5_000)).toMatchObject({ listener: describeUser(process.geteuid?.() ?? 0) });
+    const { issue } = openAuthority();
+    const own = issue({ name: 'localhost' });
+    trust(own.cert);
+    const { port } = await listen(createHttps(own, (_, response) => response.end()));
+    const secure = await probeService({ url: `https://localhost:${port}`, insecureHttp: false }, 5_000);
+    expect(secure).not.toHaveProperty('listener');
+  });
+
+  test('fails where the program of another user than before listens', async () => {
+    const folder = mkdtempSync(join(memory, 'cpn-probe-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const path = join(folder, 'control-plane');
+    const requests: unknown[] = [];
+    const server = createHttp((request) => void requests.push(request.url)).listen(path);
+    onTestFinished(() => void server.close());
+    await once(server, 'listening');
+    chownSync(path, 65_534, 65_534);
+    const address = { url: `unix:${path}`, insecureHttp: false, listener: 65_533 };
+    expect(await failureOf(probeService(address, 5_000))).toMatchObject({ name: 'ForeignListener' });
+    expect(requests).toEqual([]);
+  });
+
+  test('fails where another server has the name, and where the proxy fails', async () => {
+    const { issue } = openAuthority();
+    const other = issue({ name: 'portal', extensions: ['subjectAltName=DNS:portal'] });
+    trust(other.cert);
+    const { port } = await listen(createHttps(other));
+    const portal = { url: `https://localhost:${port}`, insecureHttp: false };
+    expect(await failureOf(probeService(portal, 5_000))).toMatchObject({ name: 'Intercepted' });
+    const proxy = parseProxy('http://127.0.0.1:1', '--proxy');
+    const behind = { url: 'https://cp.invalid', insecureHttp: false, proxy };
+    expect(await failureOf(probeService(behind as never, 5_000))).toMatchObject({ name: 'ProxyFailed' });
+  });
+
+  test('uses the addresses that its name had before where the resolver fails', async () => {
+    const { issue } = openAuthority();
+    const own = issue({ name: 'cp.invalid', extensions: ['subjectAltName=DNS:cp.invalid'] });
+    trust(own.cert);
+    const { port } = await listen(createHttps(own, (_, response) => response.end()));
+    const fail = (_name: string, _options: LookupOptions, done: (error: Error) => void) =>
+      done(Object.assign(new Error('no resolver'), { code: 'ENOTFOUND' }));
+    const lookup = vi.spyOn(dns, 'lookup').mockImplementation(fail as never);
+    syncBuiltinESMExports();
+    onTestFinished(() => {
+      lookup.mockRestore();
+      syncBuiltinESMExports();
+    });
+    const address = { url: `https://cp.invalid:${port}`, insecureHttp: false };
+    expect(await failureOf(probeService(address, 5_000))).toMatchObject({ name: 'Unreachable' });
+    const resolved = { 'cp.invalid': ['127.0.0.1'] } as unknown as Resolved;
+    expect(await probeService(address, 5_000, resolved)).toMatchObject({ certificates: [{ subject: 'cp.invalid' }] });
   });
 });
