@@ -1,6 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { hashPassword, usualPasswordCost, verifyPassword } from '../../../src/control-plane/domain/passwords.ts';
+import {
+  hashPassword,
+  type Origin,
+  usualPasswordCost,
+  verifyPassword,
+} from '../../../src/control-plane/domain/passwords.ts';
 import { Secret } from '../../../src/core/crypto/secret.ts';
 
 describe('passwords', () => {
@@ -30,9 +35,9 @@ describe('passwords', () => {
   });
 });
 
-describe('the passwords of one prefix wait in one queue, and those of another prefix not behind them', () => {
-  const cost = { N: 2 ** 12, r: 8, p: 1 };
-  const families = {
+describe('the passwords of one prefix, or of one user, wait in one queue, and others not behind them', () => {
+  const cost = { N: 2 ** 10, r: 8, p: 1 };
+  const families: Record<string, { of: (host: number) => Origin; other: Origin; near: Origin }> = {
     IPv4: { of: (host: number) => `203.0.113.${host + 1}`, other: '203.0.114.1', near: '203.0.113.200' },
     IPv6: {
       of: (host: number) => `2001:db8:0:1::${host + 1}`,
@@ -44,16 +49,19 @@ describe('the passwords of one prefix wait in one queue, and those of another pr
       other: '::ffff:203.0.114.1',
       near: '203.0.113.200',
     },
+    'a user with a session': { of: () => ({ user: 1 }), other: { user: 2 }, near: { user: 1 } },
+    'an address, and a user with a session': { of: () => '203.0.113.7', other: { user: 1 }, near: '203.0.113.7' },
+    'a user with a session, and an address': { of: () => ({ user: 1 }), other: '203.0.113.7', near: { user: 1 } },
   };
 
   test.each(Object.entries(families))('%s', async (_, { of, other, near }) => {
     const ended: string[] = [];
-    const verify = (address: string) =>
-      verifyPassword(new Secret('x'), null, cost, address).then(() => ended.push(address));
-    const flood = Array.from({ length: 12 }, (_address, host) => verify(of(host)));
-    await Promise.all([...flood, verify(near), verify(other)]);
+    const verify = (origin: Origin, name: string) =>
+      verifyPassword(new Secret('x'), null, cost, origin).then(() => ended.push(name));
+    const flood = Array.from({ length: 12 }, (_address, host) => verify(of(host), `${host}`));
+    await Promise.all([...flood, verify(near, 'near'), verify(other, 'other')]);
     // Two run, and then each queue has its turn.
-    expect(ended.indexOf(other)).toBeLessThan(6);
-    expect(ended.indexOf(near)).toBeGreaterThan(9);
+    expect(ended.indexOf('other')).toBeLessThan(6);
+    expect(ended.indexOf('near')).toBeGreaterThan(9);
   });
 });

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Kysely } from 'kysely';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { PeerMessage } from '../../../src/contract/network.ts';
 import { type PeerCaller, peerOnly } from '../../../src/control-plane/domain/caller.ts';
 import { Acknowledgements } from '../../../src/control-plane/health/acknowledgements.ts';
@@ -48,6 +48,7 @@ async function withHosts(
     network: number;
     one: PeerCaller;
     two: PeerCaller;
+    add: () => Promise<PeerCaller>;
   }) => Promise<void>,
 ) {
   const network = await makeNetwork(plane, token);
@@ -59,7 +60,7 @@ async function withHosts(
   };
   const [one, two] = [await add(), await add()];
   await withDatabase(plane.dataDir, (db) => {
-    return work({ db, context: contextOver(db, plane), network, one, two });
+    return work({ db, context: contextOver(db, plane), network, one, two, add });
   });
 }
 
@@ -160,6 +161,91 @@ describe('presence', () => {
         await presence.stop();
       }),
   );
+});
+
+describe('what presence writes', () => {
+  const open = (context: Context) =>
+    new Presence(context, {
+      ...{ days: 30, flushMs: 1e9, settleMs: 1e9, failures },
+      onReturn: () => {},
+    });
+
+  test('is of all hosts, also where they are more than one transaction has', () =>
+    withHosts(async ({ db, context, network, one }) => {
+      const { id: _, ...row } = await db
+        .selectFrom('peers')
+        .selectAll()
+        .where('id', '=', one.peerId)
+        .executeTakeFirstOrThrow();
+      const others = Array.from({ length: 220 }, (_row, index) => ({
+        ...{ ...row, address: `10.99.0.${index}`, public_key: `${index}` },
+        ...{ token_hash: `${network} ${index}`, label: null },
+      }));
+      await db.insertInto('peers').values(others).execute();
+      const peers = await db.selectFrom('peers').select('id').where('network_id', '=', network).execute();
+      const presence = open(context);
+      for (const { id } of peers) presence.touch({ ...one, peerId: id }, {});
+      await presence.stop();
+      const stored = await db.selectFrom('peer_health').select('last_seen').where('network_id', '=', network).execute();
+      expect(stored).toEqual(peers.map(() => ({ last_seen: nowText() })));
+    }));
+
+  test('has the version and the platform of the last request that had them', () =>
+    withHosts(async ({ context, one }) => {
+      const presence = open(context);
+      presence.touch(one, { userAgent: 'cpn/1.2.3 (linux x64)' });
+      presence.touch({ ...one, address: '192.0.2.9' }, {});
+      await presence.flush();
+      const facts = { platform: 'linux x64', address: '192.0.2.9' };
+      expect(await readRow(one)).toMatchObject({ version: '1.2.3', ...facts });
+      plane.clock.advance(120_000);
+      presence.touch({ ...one, address: '192.0.2.9' }, { userAgent: 'cpn/1.2.4' });
+      await presence.stop();
+      expect(await readRow(one)).toMatchObject({ version: '1.2.4', ...facts });
+    }));
+
+  test.each([
+    ['waits here, after the loss: another connection was lost', true],
+    ['waits nowhere, as it was', false],
+  ])('of a host whose connection was lost and that %s', (_how, isWaiting) =>
+    withHosts(async ({ context, one }) => {
+      const presence = open(context);
+      presence.touch(one, {});
+      await presence.flush();
+      const seen = nowText();
+      presence.setOnline(one.peerId, true);
+      plane.clock.advance(1_000);
+      presence.expect(one.peerId, plane.clock.steadyNow(), isWaiting);
+      const lost = nowText();
+      await presence.stop();
+      const stored = (await lastSeen(one)) ?? '';
+      expect([stored === seen, stored > lost]).toEqual(isWaiting ? [false, true] : [true, false]);
+    }),
+  );
+
+  test('is pruned once a day, and again after a failure', () =>
+    withHosts(async ({ context }) => {
+      let prunings = 0;
+      const stop = statements.observe((sql) => {
+        if (!sql.startsWith('delete from "peer_traffic"')) return;
+        prunings += 1;
+        if (prunings === 1) throw new Error('the database is away');
+      });
+      onTestFinished(stop);
+      let steady = 0;
+      const presence = open({ ...context, steadyNow: () => steady });
+      for (const [advanceMs, count] of [
+        [0, 1],
+        [0, 2],
+        [0, 2],
+        [24 * 3600 * 1000, 3],
+      ] as const) {
+        steady += advanceMs;
+        await presence.flush();
+        expect(prunings).toBe(count);
+      }
+      await presence.stop();
+    }));
 });
 
 describe('while the database does not answer', () => {
@@ -306,6 +392,23 @@ describe('acknowledgements', () => {
       await acknowledgements.stop();
     }));
 
+  test('one whose network could not be read is written with the next request of its host', () =>
+    withHosts(async ({ db, context, network, one }) => {
+      const { revision } = await remove(db, network);
+      const failed = Promise.withResolvers<unknown>();
+      const note = (_part: unknown, error: unknown) => error !== null && failed.resolve(error);
+      const acknowledgements = new Acknowledgements(context, { settleMs: 1, failures: { note } });
+      const stop = statements.observe((sql) => {
+        if (sql.includes('max("changes"."revision")')) throw new Error('the database is away');
+      });
+      acknowledgements.note(one, revision);
+      expect(String(await failed.promise)).toContain('away');
+      stop();
+      acknowledgements.note(one, revision);
+      await eventually('it is stored', async () => (await acknowledged(one)) === revision);
+      await acknowledgements.stop();
+    }));
+
   test('a removal that is newer than the last one that was read is acknowledged', () =>
     withHosts(async ({ db, context, network, one }) => {
       const acknowledgements = new Acknowledgements(context, { settleMs: 1, failures });
@@ -378,6 +481,111 @@ describe('a lost connection', () => {
       await lose(db, one, two, () => losses);
       expect([await asked.promise, expected]).toEqual([expect.any(String), [one.peerId]]);
       await losses.stop();
+    }));
+
+  /** Other hosts that are asked about lost ones; each time, by host, and then the end of the attempt. */
+  function openLosses(context: Context, presence = { requestsOf: () => 1, expect: () => {} }, retryMs = 5) {
+    const sent: [number, unknown][][] = [];
+    const send = async (_network: number, messages: ReadonlyMap<number, PeerMessage>) => {
+      sent.push([...messages].map(([host, { data }]) => [host, data.peers]));
+    };
+    let attempts = 0;
+    const note = () => {
+      attempts += 1;
+    };
+    const losses = new LostConnections(context, presence, { send }, { ...times, retryMs, failures: { note } });
+    const attempted = (count: number) => eventually(`attempt ${count} is over`, () => attempts >= count);
+    return { losses, sent, attempted };
+  }
+
+  const online = (paths: readonly object[] = []) => ({
+    ...{ last_seen: nowText(), announced: 'online' as const },
+    report: JSON.stringify({ paths, routes: [], drift: null, pin_mismatches: [], problem: null }),
+  });
+
+  test('that is stored keeps its time when it is asked about again: a later reply counts since then', () =>
+    withHosts(async ({ db, context, network, one, two }) => {
+      const { losses, sent, attempted } = openLosses(context);
+      const lost = { ...online(), lost_at: nowText() };
+      await savePeerHealth(db, one.peerId, lost);
+      await savePeerHealth(db, two.peerId, online());
+      plane.clock.advance(1_000);
+      losses.ask(network, [one.peerId]);
+      await attempted(1);
+      expect([sent, (await readRow(one))?.lost_at]).toEqual([[[[two.peerId, [one.peerId]]]], lost.lost_at]);
+      await losses.stop();
+    }));
+
+  test.each(['lost_at', 'silent', 'offline'] as const)(
+    'is no matter for a host that is %s itself, or for one that is',
+    (how) =>
+      withHosts(async ({ db, context, network, one, two }) => {
+        const { losses, sent, attempted } = openLosses(context);
+        const seen = new Date(plane.clock.now().getTime() - 91_000).toISOString();
+        const states = {
+          lost_at: [online(), { ...online(), lost_at: nowText() }],
+          silent: [online(), { ...online(), last_seen: seen }],
+          offline: [{ ...online(), announced: 'offline' as const }, online()],
+        } as const;
+        const [first, second] = states[how];
+        await savePeerHealth(db, one.peerId, first);
+        await savePeerHealth(db, two.peerId, second);
+        losses.ask(network, [one.peerId]);
+        await attempted(1);
+        expect([sent, losses.isAwaited([one.peerId])]).toEqual([[], false]);
+        await losses.stop();
+      }),
+  );
+
+  test('for which no host could be asked is asked about later, also where hosts were asked about others', () =>
+    withHosts(async ({ db, context, one, two, add }) => {
+      const three = await add();
+      const { losses, sent } = openLosses(context);
+      const see = (path: string) =>
+        savePeerHealth(
+          db,
+          three.peerId,
+          online([
+            { peer: one.peerId, path: 'direct' },
+            { peer: two.peerId, path },
+          ]),
+        );
+      await savePeerHealth(db, one.peerId, online());
+      await savePeerHealth(db, two.peerId, online());
+      // It never reached the second one.
+      await see('never');
+      const responses = [one, two].map((host) => {
+        const response = Object.assign(new EventEmitter(), { destroyed: false, writableFinished: false });
+        losses.watch(host, response as unknown as ServerResponse);
+        return response;
+      });
+      for (const response of responses) response.emit('close');
+      await eventually('it is asked about the first', () => sent.length === 1);
+      await see('direct');
+      await eventually('it is asked about the second', () => sent.length === 2);
+      expect(sent).toEqual([[[three.peerId, [one.peerId]]], [[three.peerId, [two.peerId]]]]);
+      await losses.stop();
+    }));
+
+  test('of a host that is back stays none where its network is judged meanwhile', () =>
+    withHosts(async ({ db, context, network, one, two }) => {
+      let requests = 1;
+      const { losses, sent } = openLosses(context, { requestsOf: () => requests, expect: () => {} });
+      for (const { peerId } of [one, two]) await savePeerHealth(db, peerId, online());
+      const response = Object.assign(new EventEmitter(), { destroyed: false, writableFinished: false });
+      losses.watch(one, response as unknown as ServerResponse);
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+      try {
+        response.emit('close');
+        vi.advanceTimersByTime(times.closedMs);
+        losses.ask(network, [one.peerId]);
+        requests += 1;
+        vi.advanceTimersByTime(times.settleMs);
+      } finally {
+        vi.useRealTimers();
+      }
+      await losses.stop();
+      expect(sent).toEqual([]);
     }));
 
   test('of a host that makes a request while the network is read is none', () =>

@@ -1,7 +1,12 @@
+import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
+import { observeInstances } from '../../../src/control-plane/health/observe-instances.ts';
+import { ChangeNotifier } from '../../../src/control-plane/push/change-notifier.ts';
+import type { Context } from '../../../src/control-plane/service/context.ts';
 import { eventually } from '../../lab/eventually.ts';
 import { postgres } from '../databases.ts';
 import { type Plane, startPlane, withDatabase } from '../harness.ts';
+import { now, readTime, withRows } from '../store/stored-rows.ts';
 import { type Office, type OfficePeer, soon, startOffice } from './office.ts';
 
 const [a, b, c] = ['a'.repeat(16), 'b'.repeat(16), 'c'.repeat(16)];
@@ -51,6 +56,34 @@ test('a start that comes back is a clone: one event with the addresses, and both
   await ask(office, office.one, a);
   expect(await ask(office, office.one, a)).toBeNull();
 });
+
+test('starts that alternate between two writes are a clone: one event, of which readers are notified', () =>
+  withRows(async ({ db, network, addPeer }) => {
+    const peer = await addPeer({ name: 'one' });
+    const healthNotifier = new ChangeNotifier();
+    const notified: number[] = [];
+    healthNotifier.subscribe((changed) => notified.push(changed));
+    const context = {
+      db,
+      readTime,
+      random: randomBytes,
+      announce: async () => {},
+      webhookTypes: new Set(),
+      healthNotifier,
+    };
+    const instances = [a, b, a, b].map((id, at) => ({
+      ...{ id, since: now - 240_000 + 60_000 * at },
+      address: id === a ? '192.0.2.1' : '192.0.2.2',
+    }));
+    const observe = () =>
+      observeInstances(context as unknown as Context, [{ peer, network, instances: instances.splice(0) }], now);
+    expect((await observe()).get(peer)).toBe(now - 120_000);
+    const events = await db.selectFrom('events').select(['type', 'peer_id', 'peer_name', 'details']).execute();
+    expect(events).toEqual([
+      { type: 'peer.cloned', peer_id: peer, peer_name: 'one', details: '{"addresses":["192.0.2.2","192.0.2.1"]}' },
+    ]);
+    expect(notified).toEqual([network]);
+  }));
 
 test('a header that is no such id, and a command without one, change nothing', async () => {
   const office = await startOffice();

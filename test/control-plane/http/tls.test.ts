@@ -9,7 +9,7 @@ import type { Logger } from 'pino';
 import { describe, expect, it, onTestFinished, test, vi } from 'vitest';
 import { watchCertificate } from '../../../src/control-plane/certificate-watch.ts';
 import { UnusableFile } from '../../../src/control-plane/errors.ts';
-import { readTlsFiles, type TlsFiles } from '../../../src/control-plane/http/tls-files.ts';
+import { readTlsFiles, type ServedCertificate, type TlsFiles } from '../../../src/control-plane/http/tls-files.ts';
 import { WrongUsage } from '../../../src/core/errors/index.ts';
 import { makeCertificate } from '../../api/certificate.ts';
 import { ofAuthority, openAuthority } from '../../api/certificate-authority.ts';
@@ -202,6 +202,72 @@ test.each([
     syncBuiltinESMExports();
   });
   expect(readTlsFiles(files).served.isIssuerTrusted).toBe(isTrusted);
+});
+
+describe('the warnings of a certificate', () => {
+  const day = 24 * hour;
+  const at = Date.parse('2030-01-01T00:00:00.000Z');
+
+  /** The messages of the watch, and their remedies. */
+  function watch(days: number, { isIssuerTrusted = false, file = '/nowhere/cert.pem' } = {}) {
+    vi.useFakeTimers({ now: at });
+    onTestFinished(() => void vi.useRealTimers());
+    const validity = { validFrom: at - 90 * day, validTo: at + days * day };
+    const chain = [{ subject: 'localhost', issuer: 'CA', isSelfIssued: false, ...validity }];
+    const served = { file, chain, isIssuerTrusted } as unknown as ServedCertificate;
+    const logged: string[] = [];
+    const warn = ({ remedy }: { remedy: string }, message: string) =>
+      void logged.push(message.replace(/^TLS certificate /, ''), remedy);
+    const watching = watchCertificate(
+      () => served,
+      () => new Date(),
+      { warn } as unknown as Pick<Logger, 'warn'>,
+    );
+    onTestFinished(watching.stop);
+    return { watching, remedies: logged, taken: () => logged.splice(0).filter((_, index) => index % 2 === 0) };
+  }
+
+  test('come at the start and after a reload; those of its end daily too, until the stop', () => {
+    const { watching, taken } = watch(10);
+    const all = ['expires soon', 'lacks its intermediate certificate'];
+    expect(taken()).toEqual(all);
+    vi.advanceTimersByTime(day - 1);
+    expect(taken()).toEqual([]);
+    vi.advanceTimersByTime(1);
+    expect(taken()).toEqual(['expires soon']);
+    watching.onReload();
+    expect(taken()).toEqual(all);
+    watching.stop();
+    vi.advanceTimersByTime(3 * day);
+    expect(taken()).toEqual([]);
+  });
+
+  test.each([
+    [60, true, []],
+    [60, false, ['lacks its intermediate certificate']],
+    [10, true, ['expires soon']],
+    [-1, true, ['has expired']],
+  ])('of one that ends in %i days, whose issuer is a root here (%s), are %j', (days, isIssuerTrusted, messages) => {
+    expect(watch(days, { isIssuerTrusted }).taken()).toEqual(messages);
+  });
+
+  test.each([
+    ['ends later', 20, /^the file has a certificate that ends later/],
+    ['ends earlier', 5, /^replace the files of --tls-cert/],
+  ])('name the remedy where the one in the file %s', (_when, days, remedy) => {
+    const daysFromNow = Math.round((at - Date.now()) / day) + days;
+    const { certificate: file } = writePair(openAuthority().issue({ name: 'localhost', days: [-1, daysFromNow] }));
+    expect(watch(10, { isIssuerTrusted: true, file }).remedies[1]).toMatch(remedy);
+  });
+
+  test('after a reload are those of the certificate that is served then', async () => {
+    const files = writePair(makeCertificate());
+    const plane = await startPlane({ tls: files, now: () => new Date() });
+    writePair(openAuthority().issue({ name: 'localhost', days: [-60, 2] }), files);
+    expect(plane.log()).not.toContain('TLS certificate expires soon');
+    plane.server.reload();
+    expect(plane.log()).toContain('TLS certificate expires soon');
+  });
 });
 
 describe('files that are refused, before anything is opened:', () => {

@@ -15,6 +15,7 @@ import { rememberedRevisions } from '../../../src/control-plane/store/changes.ts
 import { listTokenMarks } from '../../../src/control-plane/store/peers/peer-lists.ts';
 import type { Tables } from '../../../src/control-plane/store/tables.ts';
 import { enroll, makeKey, makeNetwork, publicKey, startPlane, withDatabase } from '../harness.ts';
+import { withRows } from '../store/stored-rows.ts';
 import { makeOffice } from './long-poll.ts';
 
 /** Counts the statements that a database runs, and the rows that they return. */
@@ -210,3 +211,14 @@ test('a network that is not requested leaves the full cache, and is read again',
     }
   });
 });
+
+test('a network of one organization is none of another, also when both ask at once', () =>
+  withRows(async ({ db, network, organization, addOrganization }) => {
+    const readSnapshot = createSnapshots(db);
+    const other = await addOrganization();
+    const found = await Promise.all([organization, other, organization].map((each) => readSnapshot(each, network)));
+    expect(found.map((each) => each.network?.id)).toEqual([network, undefined, network]);
+    expect(found.map((each) => each.revision?.revision)).toEqual([1, undefined, 1]);
+    // Those of one organization share a read.
+    expect(found[0]).toBe(found[2]);
+  }));

@@ -1,6 +1,9 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { createClockWatch } from '../../../src/control-plane/database-clock.ts';
 import { freshLoginMs } from '../../../src/control-plane/domain/tokens.ts';
+import type { Context } from '../../../src/control-plane/service/context.ts';
 import { clampInstants } from '../../../src/control-plane/store/clamp-instants.ts';
+import { findPeerHealth } from '../../../src/control-plane/store/health.ts';
 import { ago, day, now, type Rows, withRows } from './stored-rows.ts';
 
 const hour = 3600 * 1000;
@@ -97,3 +100,72 @@ test('a message of the future is dropped, and an event for the webhook is due no
     const due = await db.selectFrom('deliveries').select('next_at').orderBy('id').execute();
     expect(due.map(({ next_at }) => next_at)).toEqual(deliveries.map(([, , after]) => after));
   }));
+
+describe('the watch of the clock', () => {
+  /** A watch over hosts that were last seen a minute after now, by clocks that the test moves. */
+  async function withWatch(
+    work: (on: {
+      readonly clocks: { database: number; own: number; steady: number; isAway: boolean };
+      readonly check: () => Promise<void>;
+      /** How far the last request of a host is after now. */
+      readonly lastSeen: () => Promise<number>;
+    }) => Promise<void>,
+  ) {
+    await withRows(async ({ db, addPeer }) => {
+      const peer = await addPeer({}, { last_seen: ago(-60_000) });
+      const clocks = { database: 0, own: 0, steady: 0, isAway: false };
+      const failing = db.withPlugin({
+        transformQuery: ({ node }) => {
+          if (clocks.isAway) throw new Error('the database is away');
+          return node;
+        },
+        transformResult: async ({ result }) => result,
+      });
+      const { check } = createClockWatch({
+        ...{ db: failing, readTime: async () => new Date(now + clocks.database) },
+        ...{ now: () => new Date(now + clocks.own), steadyNow: () => clocks.steady },
+      } as unknown as Context);
+      const lastSeen = async () => Date.parse((await findPeerHealth(db, peer))?.last_seen ?? '') - now;
+      await work({ clocks, check, lastSeen });
+    });
+  }
+
+  test.each([
+    ['the clocks of both', 0, 0, 0],
+    ['the clock of the database, if that is later', 30_000, 0, 30_000],
+    ['the clock of this process, if that is later', 0, 30_000, 30_000],
+    ['clocks that are after all of it', 90_000, 0, 60_000],
+  ])('corrects what is stored at the first check, by %s', (_by, database, own, expected) =>
+    withWatch(async ({ clocks, check, lastSeen }) => {
+      Object.assign(clocks, { database, own });
+      await check();
+      expect(await lastSeen()).toBe(expected);
+    }),
+  );
+
+  test.each([
+    [60_000, false],
+    [0, false],
+    [-1_900, false],
+    [-2_100, true],
+    [-60_000, true],
+  ])('corrects what is stored after the clock was moved by %i ms: %s', (movedMs, isCorrected) =>
+    withWatch(async ({ clocks, check, lastSeen }) => {
+      Object.assign(clocks, { database: 60_000, own: 60_000 });
+      await check();
+      const at = 60_000 + 10_000 + movedMs;
+      Object.assign(clocks, { database: at, own: at, steady: 10_000 });
+      await check();
+      expect(await lastSeen()).toBe(isCorrected ? Math.min(at, 60_000) : 60_000);
+    }),
+  );
+
+  test('corrects it at the next check after a failure', () =>
+    withWatch(async ({ clocks, check, lastSeen }) => {
+      clocks.isAway = true;
+      await expect(check()).rejects.toThrow('away');
+      clocks.isAway = false;
+      await check();
+      expect(await lastSeen()).toBe(0);
+    }));
+});
