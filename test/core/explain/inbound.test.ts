@@ -63,6 +63,17 @@ describe('packet rules of others that drop what peers send to the listen port', 
     });
   });
 
+  it('block also if other rules could not be read', () => {
+    const unread = { forward: [], inbound: [{ kind: 'legacy' } as const] };
+    expect(check(laptop.address, { ...dropped, unread }, silent)).toMatchObject({ ok: false, remedy });
+  });
+
+  it('block a peer whose session the daemon found silent', () => {
+    const { publicKey } = laptop;
+    expect(check(laptop.address, dropped, { ...view, silent: { [publicKey]: 500 } })).toMatchObject({ ok: false });
+    expect(check(laptop.address, dropped, { ...view, silent: { [publicKey]: 499 } })).toMatchObject({ ok: null });
+  });
+
   it('do not matter to a host that others do not dial', () => {
     const checks = explain(laptop.address, viewOf(office), into('10.77.0.0/24'), { drops: dropped });
     expect(checks.map((each) => each.check)).not.toContain('firewall');

@@ -49,6 +49,30 @@ describe('the rules for arriving packets', () => {
     expect(textsOf().join()).not.toContain('ct ');
   });
 
+  it('of a connector name each LAN of an interface once, without what a wider one contains', () => {
+    const wide = prefix('192.168.0.0/16');
+    const serving = peer(1, { type: 'connector', routes: [wide, lan, annex] });
+    const nested = { ...map, routes: [wide, lan, annex], peers: [serving, server] };
+    const connected = [wide, lan, annex].map((each) => ({ prefix: each, link: 'eth1' }));
+    const texts = textsOf({ self: serving, map: nested, underlay: { ...covering, connected } });
+    expect(texts.filter((text) => text.startsWith('iifname "eth1"'))).toEqual([
+      'iifname "eth1" ip daddr 10.77.0.1 ip saddr != 192.168.0.0/16 drop',
+    ]);
+  });
+
+  it('of a connector in a VRF name its other addresses, if it has any', () => {
+    const inVrf = (addresses: readonly string[]) =>
+      textsOf({ self: connector, vrf: 'red', underlay: { ...covering, addresses: addresses.map(address) } });
+    const local = 'ip daddr != { 10.77.0.1/32, 192.168.50.0/24 }';
+    expect(inVrf(['203.0.113.22', '2001:db8::22'])).toContain(
+      `iifname "cpn0" ct direction original ${local} ip daddr 203.0.113.22/32 drop`,
+    );
+    for (const none of [[], ['2001:db8::22']]) {
+      expect(inVrf(none).filter((text) => text.includes(local) && !text.startsWith('redirected'))).toEqual([]);
+      expect(inVrf(none)[0]).toContain('"red"');
+    }
+  });
+
   it('refuse source routes where the kernel takes them, before all others', () => {
     expect(textsOf({ takesSourceRoutes: true }).slice(0, 2)).toEqual([
       'ip option lsrr exists drop',

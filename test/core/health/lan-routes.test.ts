@@ -192,3 +192,15 @@ describe('what the kernel does with packets of the network', () => {
     expect(follow({}, down).lanRoutes[lan]).toBeUndefined();
   });
 });
+
+it('the path to a LAN keeps the first reason for which it is gone', () => {
+  const first = follow(begun, around([onLan], { links: links('eth1') })).lanRoutes;
+  expect(follow(first, around([], { links: links() })).lanRoutes[lan]?.gone).toBe('eth1 is down, or has no carrier');
+});
+
+it('a default route by an interface without carrier is no path to a LAN', () => {
+  const byDefault = (...down: readonly string[]) =>
+    follow({}, around([], { uplinks: ['eth0'], links: links(...down) })).lanRoutes[lan];
+  expect(byDefault()).toEqual({ isOwn: false, links: [], gone: null });
+  expect(byDefault('eth0')).toBeUndefined();
+});

@@ -308,3 +308,12 @@ describe('the liveness of a connector', () => {
     );
   });
 });
+
+it('a connector that became silent must prove anew that it answers probes: a firewall may have been added', () => {
+  const used = look(trusted, 20, true);
+  expect(used.answers).toBe(true);
+  const silent = look(used, 5, false);
+  expect(silent).toMatchObject({ state: 'silent', answers: false, answered: null });
+  expect(recordAnswer(silent, 'answer').answers).toBe(false);
+  expect(look(silent, 3, true).answers).toBe(true);
+});

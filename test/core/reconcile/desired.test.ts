@@ -2,9 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { presharedKeyOf } from '../../../src/core/crypto/network-secret.ts';
 import { Secret } from '../../../src/core/crypto/secret.ts';
 import { noForwarding } from '../../../src/core/forward/ingress.ts';
-import { allForwardingKey } from '../../../src/core/host-state/sysctl-keys.ts';
+import { nameUnderlay } from '../../../src/core/health/path-mtu.ts';
+import { allForwardingKey, ipv6Key } from '../../../src/core/host-state/sysctl-keys.ts';
 import { parseEndpoint } from '../../../src/core/net/endpoint.ts';
-import type { DesiredInputs } from '../../../src/core/reconcile/desired.ts';
+import { aliasOf, type DesiredInputs, withoutIpv6Rejection } from '../../../src/core/reconcile/desired.ts';
+import type { RouteConstraints } from '../../../src/core/routing/guard.ts';
 import {
   address,
   desireFor,
@@ -137,6 +139,132 @@ describe('what a host should be', () => {
   it('uses the MTU and the port that a person chose', () => {
     const chosen = { ...options, mtu: 1300, listenPort: 51821 };
     expect(desireFor(laptop, office, { options: chosen }).config).toMatchObject({ mtu: 1300, listenPort: 51821 });
+  });
+});
+
+describe('a full tunnel', () => {
+  const everything = prefix('0.0.0.0/0');
+  const exit = network([connector, laptop], { routes: [everything, prefix('192.168.50.0/24')] });
+  const nft = { ...noForwarding, hasNft: true, sysctls: { [ipv6Key]: '0' } };
+  const desireFull = (
+    changes: Partial<DesiredInputs> = {},
+    on: Partial<RouteConstraints> = {},
+    resolvers = underlay.resolvers,
+  ) =>
+    desireFor(laptop, exit, changes, {
+      ...{ ...usualConstraints, allowed: [everything], underlay: { ...underlay, resolvers } },
+      ...on,
+    });
+  const reasonWith = (resolvers: readonly string[], on: Partial<RouteConstraints> = {}) =>
+    desireFull({}, on, resolvers.map(address)).report.find((each) => each.prefix === everything)?.reason;
+
+  it('reaches outside the control planes, endpoints and ports of all networks', () => {
+    const [own, other] = [address('2001:db8:a::1'), address('2001:db8:b::1')];
+    const endpoints = [{ host: address('2001:db8:e::1'), port: 51820 }];
+    const reached = { api: [other], endpoints, ports: [51821] };
+    const { ipv6 } = desireFull({ forwarding: { ...nft, reached } }, { api: [own] });
+    expect(ipv6?.exceptions?.prefixes.map((each) => each.prefix)).toEqual([`${own}/128`, `${other}/128`]);
+    expect(ipv6?.exceptions).toMatchObject({ endpoints, ports: [51821] });
+  });
+
+  it('rejects IPv6 if the kernel has it and rules can be loaded, unless it is allowed outside', () => {
+    const rejects = (changes: Partial<DesiredInputs>) => (desireFull(changes).ipv6?.exceptions ?? null) !== null;
+    expect(rejects({ forwarding: nft })).toBe(true);
+    expect(rejects({ forwarding: { ...nft, sysctls: {} } })).toBe(false);
+    expect(rejects({ forwarding: { ...nft, hasNft: false } })).toBe(false);
+    expect(rejects({ forwarding: nft, options: { ...options, allowIpv6Outside: true } })).toBe(false);
+  });
+
+  it('has neither rules nor exceptions of IPv6 once their rejection is given up', () => {
+    const open = withoutIpv6Rejection(desireFull({ forwarding: nft }));
+    expect(open.ipv6).toMatchObject({ exceptions: null, isThere: true });
+    expect(open.firewall?.rules.some(({ chain }) => chain === 'outgoing' || chain === 'passing')).toBe(false);
+    expect(open.firewall?.rules.length).toBeGreaterThan(0);
+  });
+
+  it.each<[string, resolvers: readonly string[], isOutside: boolean, on?: Partial<RouteConstraints>]>([
+    ['outside', ['198.51.100.53'], true],
+    ['in the range', ['10.77.0.53'], false],
+    ['in an accepted route', ['192.168.50.53'], false, { tunnelPrefixes: inside('192.168.50.0/24') }],
+    ['in an accepted route, and kept outside', ['192.168.50.53'], true, { isSeparate: () => true }],
+    ['in the range, behind a local one', ['127.0.0.53', '10.77.0.53'], false],
+    ['in the range, and another outside', ['10.77.0.53', '198.51.100.53'], true],
+    ['unknown behind a local one', ['127.0.0.53'], true],
+  ])('tells where DNS queries go: a resolver %s', (_, resolvers, isOutside, on) => {
+    const outside = 'IPv6 and DNS queries to the resolver go outside the tunnel';
+    expect(reasonWith(resolvers, on)).toBe(isOutside ? outside : 'IPv6 goes outside the tunnel');
+  });
+
+  it('has rules for the resolvers outside alone', () => {
+    const resolvers = ['10.77.0.53', '198.51.100.53'].map(address);
+    const exempted = desireFull({}, {}, resolvers).rules.flatMap(({ to }) => to ?? []);
+    expect(exempted).toEqual(['198.51.100.53/32']);
+  });
+
+  function inside(text: string) {
+    return { ...usualConstraints.tunnelPrefixes, present: [prefix(text)] };
+  }
+});
+
+describe('a host', () => {
+  it('keeps outside the resolvers in each of its routes, and reports them with the failure of a connector', () => {
+    const routes = [prefix('192.168.50.0/24'), prefix('192.168.60.0/24')];
+    const resolvers = ['192.168.50.53', '192.168.60.53'].map(address);
+    const desired = desireFor(
+      laptop,
+      network([connector, laptop], { routes }),
+      { failed: [{ peer: 1, back: true }], routeTable: '8350' },
+      { ...usualConstraints, underlay: { ...underlay, resolvers }, isSeparate: () => true },
+    );
+    expect(desired.keptOutside.map((each) => each.address)).toEqual(resolvers);
+    const trust = 'answers again, but is not trusted yet';
+    expect(desired.report.map(({ reason }) => reason)).toEqual([
+      `${trust}; 192.168.50.53 stays outside: a resolver`,
+      `${trust}; 192.168.60.53 stays outside: a resolver`,
+    ]);
+  });
+
+  it('forwards only from the interfaces to served routes of the family of the network', () => {
+    const six = prefix('fd00:50::/64');
+    const connected = [
+      { prefix: prefix('192.168.50.0/24'), link: 'eth1' },
+      { prefix: six, link: 'eth9' },
+    ];
+    const map = network([connector, laptop], { routes: [prefix('192.168.50.0/24'), six] });
+    const on = { ...usualConstraints, underlay: { ...underlay, connected } };
+    expect(desireFor(connector, map, {}, on).ingress.map(({ link }) => link)).toEqual(['eth1']);
+  });
+
+  it('uses the measured MTU of a path unless a person chose one', () => {
+    const pathMtu = { mtu: 1300, peer: 1, underlay: nameUnderlay(underlay), measuredAt: '2030-01-01T00:00:00.000Z' };
+    expect(desireFor(laptop, office, { pathMtu })).toMatchObject({ pathMtu, config: { mtu: 1300 } });
+    const chosen = { ...options, mtu: 1400 };
+    expect(desireFor(laptop, office, { pathMtu, options: chosen })).toMatchObject({
+      pathMtu: null,
+      config: { mtu: 1400 },
+    });
+  });
+
+  it('takes no refused prefix of a wg-quick text, if the range is unknown', () => {
+    const allowedIps = [prefix('10.77.0.0/24'), prefix('172.20.0.0/16')];
+    const hub = peer(1, { endpoint: dialled(1), given: { allowedIps, presharedKey: null, keepalive: null } });
+    const map = network([hub, laptop], { cidr: prefix('10.77.0.3/32'), routes: [] });
+    const connected = [{ prefix: prefix('10.77.0.0/24'), link: 'eth1' }];
+    const on = { ...usualConstraints, underlay: { ...underlay, connected } };
+    expect(desireFor(laptop, map, {}, on).config.peers[0]?.allowedIps).toEqual(['172.20.0.0/16']);
+  });
+
+  it('writes the names that peers had before to the hosts file, and none without a label of the network', () => {
+    const labels = [{ peer: 1, labels: ['former'] }];
+    expect(desireFor(laptop, office, { label: 'office', labels }).hosts).toContain(
+      '10.77.0.1 peer-1.office.cpn.internal former.office.cpn.internal',
+    );
+    expect(desireFor(laptop, office, { labels }).hosts).toBeNull();
+  });
+
+  it('marks its interface with the id of the network, in characters of an alias', () => {
+    const aliases = [7, 'net-7.a:b', 'a b/c', null].map((id) => aliasOf({ ...office, id }));
+    expect(aliases).toEqual(['cpn:7', 'cpn:net-7.a:b', 'cpn:a_b_c', 'cpn:network']);
   });
 });
 

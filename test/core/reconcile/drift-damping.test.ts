@@ -47,6 +47,14 @@ describe('repairs of the same', () => {
     expect(pauseBefore(repairs, [...route, ...other], 10)).toBe(0);
   });
 
+  it('of one pass count once for each change, also of the same object', () => {
+    const twice = noteRepairs(new Map(), [...route, ...route, ...other], 0);
+    expect(noteRepairs(twice, route, 700).get('route 192.168.50.0/24')).toEqual([700]);
+    expect(findRecurringDrift(noteRepairs(twice, route, 1), 1)).toEqual([
+      { what: 'route 192.168.50.0/24', repairs: 3, pause: 1 },
+    ]);
+  });
+
   it('never wait where they protect the host: packet rules, and forwarding that is turned off', () => {
     const rules = [added('firewall', 'inet cpn_cpn0', [], 'a connector forwards packets')];
     const shut = [updated('sysctl', 'net.ipv4.conf.cpn0.forwarding', '1', '0', 'nothing is forwarded here')];

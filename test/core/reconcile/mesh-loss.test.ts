@@ -150,3 +150,12 @@ it('a map drops most peers that lists less than half of the others, under the sa
   expect(dropsMost(three, network([self, hub]), [self.publicKey])).toBe(true);
   expect(dropsMost(network([self, hub, peer(3)]), network([hub]), [self.publicKey])).toBe(false);
 });
+
+it('a peer that only the newest map lists is not lost, with its key or with another of its id', () => {
+  const { peers } = before;
+  const known = { ...office, peers: [self, hub] };
+  const fresh = network([self, hub, peer(3), peer(4), peer(5)]);
+  const toRelay = { ...before, peers: peers.map((each) => ({ ...each, allowedIps: [] })) };
+  expect(findMeshLoss(before, toRelay, listing(fresh, true, known))).toBe('4 of 4 peers');
+  expect(findMeshLoss(before, toRelay, listing({ ...fresh, peers: [self, hub] }, true, known))).toBe('1 of 1 peers');
+});

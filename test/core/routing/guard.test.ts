@@ -258,3 +258,23 @@ describe('a route within the network itself', () => {
     expect(findRangeOverlap(prefix('10.78.0.0/24'), network([]))).toBeNull();
   });
 });
+
+describe('of default routes,', () => {
+  const judge = (text: string, taken: readonly string[], ...allowed: string[]) =>
+    findRefusal(prefix(text), {
+      ...usualConstraints,
+      taken: taken.map((each) => ({ prefix: prefix(each), by: 'network lab' })),
+      allowed: allowed.map(prefix),
+    });
+
+  it('one of IPv6 is refused also if it is allowed', () => {
+    expect(judge('::/0', [], '::/0')).toMatch(/^is a default route of IPv6/);
+    expect(judge('0.0.0.0/0', [], '0.0.0.0/0')).toBeNull();
+  });
+
+  it('another network takes no other route away', () => {
+    expect(judge('192.168.50.0/24', ['0.0.0.0/0'])).toBeNull();
+    expect(judge('192.168.50.0/24', ['0.0.0.0/0', '192.168.0.0/16'])).toBe('overlaps 192.168.0.0/16 of network lab');
+    expect(judge('0.0.0.0/0', ['192.168.0.0/16', '0.0.0.0/0'], '0.0.0.0/0')).toBe('overlaps 0.0.0.0/0 of network lab');
+  });
+});

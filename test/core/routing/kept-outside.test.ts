@@ -10,7 +10,7 @@ import { planCleanup } from '../../../src/core/reconcile/plan-cleanup.ts';
 import { recordSteps } from '../../../src/core/reconcile/record-receipt.ts';
 import { explainBypassRoute } from '../../../src/core/routing/bypass-route.ts';
 import { judgeRoutes, type RouteConstraints } from '../../../src/core/routing/guard.ts';
-import { thrownFrom } from '../../../src/core/routing/kept-outside.ts';
+import { findStubResolvers, staysLocal, thrownFrom } from '../../../src/core/routing/kept-outside.ts';
 import { placeRoutes } from '../../../src/core/routing/place-route.ts';
 import { address, bare, desireFor, dialled, network, peer, prefix, underlay, usualConstraints } from '../samples.ts';
 import { simulate } from '../simulate.ts';
@@ -201,5 +201,34 @@ describe('a local subnet within an accepted route', () => {
     const within = peer(1, { name: 'dc', type: 'connector', endpoint: parseEndpoint('172.20.0.5:51820') });
     const tunnelled = desire(on({ underlay: around }), { ...map, peers: [within, laptop] });
     expect(tunnelled.report).toMatchObject([{ state: 'taken' }]);
+  });
+});
+
+describe('servers of local resolvers', () => {
+  const stub = { address: address('127.0.0.53'), isListening: true, program: null, isStated: false, stated: [] };
+  const remembered = [
+    { address: resolver, what: 'a resolver' },
+    { address: client, what: 'an SSH client' },
+  ];
+
+  it('are those observed and, until all are known, those kept outside before, and no SSH client', () => {
+    const seen = { ...stub, observed: [address('192.168.50.54')] };
+    const stated = { ...seen, isStated: true };
+    const local = [stub.address];
+    expect(findStubResolvers({ stubs: [seen], resolvers: local }, remembered)).toEqual(['192.168.50.54', resolver]);
+    expect(findStubResolvers({ stubs: [stated, seen], resolvers: local }, remembered)).toContain(resolver);
+    expect(findStubResolvers({ stubs: [stated], resolvers: local }, remembered)).toEqual(['192.168.50.54']);
+    expect(findStubResolvers({ stubs: [], resolvers: [] }, remembered)).toEqual([resolver]);
+    expect(findStubResolvers({ resolvers: [resolver] }, remembered)).toEqual([]);
+  });
+
+  it('stay local only in a subnet that is narrower than the route', () => {
+    const local = (text: string) => staysLocal(lan, resolver, [{ prefix: prefix(text), link: 'eth1' }]);
+    expect(['192.168.0.0/16', '192.168.50.0/24', '192.168.50.0/25', '192.168.50.128/25'].map(local)).toEqual([
+      false,
+      false,
+      true,
+      false,
+    ]);
   });
 });

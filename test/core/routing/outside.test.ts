@@ -274,3 +274,28 @@ it('a report has a public route first, however many private or special ones a DH
   );
   expect(entries[0]?.prefix).toBe('198.41.0.4/32');
 });
+
+describe('routes of a link', () => {
+  const routesOf = (host: Underlay) =>
+    listOutside(host).map(({ prefix: each, gateway, isExpected }) => [each, gateway, isExpected]);
+
+  it('to its own subnet count once, unless they have a gateway', () => {
+    expect(routesOf(laptop([onLink('192.168.1.0/24', 'kernel'), by('192.168.1.0/24')]))).toEqual([
+      ['192.168.1.0/24', null, true],
+      ['192.168.1.0/24', rogue, false],
+    ]);
+  });
+
+  it('to nested ranges count their addresses once', () => {
+    const nested = ['20.0.0.0/9', '20.0.0.0/10', '20.64.0.0/10'].map((text) => by(text, { protocol: 'static' }));
+    expect(hollowing(laptop(nested))).toEqual([]);
+    expect(hollowing(laptop([...nested, by('20.128.0.0/9', { protocol: 'static' })]))).toHaveLength(4);
+  });
+
+  it('are unexpected if they are more than 256, however narrow', () => {
+    const many = (count: number) =>
+      laptop(Array.from({ length: count }, (_, at) => onLink(`10.9.${at >> 6}.${(at & 63) * 4}/30`)));
+    const expected = (count: number) => listOutside(many(count)).filter(({ isExpected }) => isExpected).length;
+    expect([expected(256), expected(257)]).toEqual([257, 1]);
+  });
+});

@@ -22,6 +22,8 @@ it.each([
   ['a way by another interface', [drop([out('eth1'), back('eth1')])], false],
   ['a way to some addresses', [drop(paths, { some: [{ first: 1n, last: 2n }] })], false],
   ['a way to published ports', [drop(paths, { letsPublished: true })], false],
+  ['a way out, closed in the state of answers', [drop([{ ...out('eth1'), state: 'established' }, out('eth2')])], false],
+  ['a way out from elsewhere closed', [drop([{ ...out('eth1'), from: prefix('10.0.0.0/8') }, out('eth2')])], false],
   ['only its relaying closed', [drop([relayed])], false],
   ['nothing closed', [], false],
 ])('a route is dropped, or not, with %s', (_, drops, expected) => {
