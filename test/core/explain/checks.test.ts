@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type Check, findStop } from '../../../src/core/explain/check.ts';
+import { checkAnswers } from '../../../src/core/explain/check-reverse-path.ts';
+import { checkForeign } from '../../../src/core/explain/check-route.ts';
 import type { NetworkOnHost } from '../../../src/core/explain/view.ts';
 import type { ActualPeer } from '../../../src/core/host-state/actual.ts';
 import type { KernelRoute } from '../../../src/core/host-state/kernel-route.ts';
@@ -8,7 +10,7 @@ import type { NetworkMap } from '../../../src/core/map/model.ts';
 import type { Prefix } from '../../../src/core/net/cidr.ts';
 import { problem } from '../../../src/core/problems/problem.ts';
 import { tunnelRule } from '../../../src/core/routing/tunnel-rules.ts';
-import { address, dialled, keyPair, network, peer, prefix } from '../samples.ts';
+import { address, desireFor, dialled, keyPair, network, peer, prefix } from '../samples.ts';
 import { away, check, connector, explain, heard, into, now, office, viewOf, withFilter } from './samples.ts';
 
 describe('the route', () => {
@@ -303,4 +305,120 @@ it('a peer that dials a connector alone is relayed by it, and the check names it
     ok: false,
     detail: expect.stringContaining('it dials only a connector, and this host reaches no connector that relays to it'),
   });
+});
+
+describe('the network', () => {
+  const networkOf = (to: string, view: NetworkOnHost, there = into('10.77.0.0/24')) =>
+    check(explain(to, view, there), 'network');
+  const refused = { by: 'token', error: 'refused (401)' } as const;
+  const lan = '192.168.50.9';
+
+  it('stops a packet also while the service refuses this host the map', () => {
+    expect(networkOf('10.77.0.99', viewOf(office, { refused }))).toMatchObject({
+      ok: false,
+      detail: expect.stringMatching(/no peer has this address$/),
+    });
+  });
+
+  it('carries packets to a peer that expires later', () => {
+    const map = network([connector, peer(3), { ...peer(4), expiresAt: 1_900_000_000_000 }]);
+    expect(networkOf('10.77.0.4', viewOf(map, { expired: [9] }))?.ok).toBe(true);
+  });
+
+  it('separates standbys from connectors that never answered', () => {
+    const view = viewOf(office);
+    const { device } = view.actual;
+    const peers = (device?.peers ?? []).map((each) =>
+      each.publicKey === keyPair(2).publicKey ? { ...each, latestHandshake: null } : each,
+    );
+    const seen = { ...view, actual: { ...view.actual, device: device && { ...device, peers } } };
+    const by = 'behind 192.168.50.0/24 of network office, by edge-1 (active)';
+    expect(networkOf(lan, seen)?.detail).toBe(`${by}; never answered: edge-2`);
+    expect(networkOf(lan, { ...seen, failures: [{ peer: 2, back: true }] })?.detail).toBe(`${by}; standby: edge-2`);
+  });
+
+  it('names the relay by which an active connector without an endpoint is reached', () => {
+    const hidden = { ...connector, endpoint: null };
+    const relay = peer(2, { type: 'connector', name: 'edge-2', endpoint: dialled(12), routes: [] });
+    expect(networkOf(lan, viewOf(network([hidden, relay, peer(3)])))?.detail).toMatch(
+      /by edge-1 \(active\); reached through edge-2$/,
+    );
+  });
+
+  it('reports the failure of the connector that a peer dials, and of no other', () => {
+    const edge2 = peer(2, { type: 'connector', name: 'edge-2', endpoint: dialled(12) });
+    const map = network([connector, edge2, peer(3), peer(5, { via: { connector: 2 } })]);
+    expect(networkOf('10.77.0.5', viewOf(map, { failed: [1] }))?.detail).toMatch(/dials only edge-2$/);
+  });
+
+  it('is refused for a peer only if the range is, whatever route is', () => {
+    // This connector serves a route, and does not relay.
+    const edge = { ...connector, withdrawn: [prefix('10.77.0.0/24')] };
+    const alone = network([edge, peer(3), peer(4)], { routes: [prefix('172.20.0.0/16')] });
+    const taken = (text: string) => ({ taken: [{ prefix: prefix(text), by: 'network lab' }] });
+    expect(networkOf('10.77.0.4', viewOf(alone, {}, taken('172.20.0.0/16')))?.detail).toMatch(
+      /neither it nor this host has an endpoint, and no connector relays$/,
+    );
+    expect(networkOf('10.77.0.4', viewOf(alone, {}, taken('10.77.0.0/24')))?.detail).toMatch(
+      /it is refused here: 10\.77\.0\.0\/24 overlaps 10\.77\.0\.0\/24 of network lab$/,
+    );
+  });
+});
+
+it('a peer is stale if it failed, and not because another did', () => {
+  const view = viewOf(office, { failed: [2] });
+  const handshake = (to: string) => check(explain(to, view, into('10.77.0.0/24')), 'handshake')?.ok;
+  expect([handshake('10.77.0.1'), handshake('10.77.0.2')]).toEqual([true, false]);
+});
+
+it('a route that this connector serves is no path if the kernel does not forward to it', () => {
+  const edge = viewOf(network([connector, peer(3)]), {}, {}, {}, connector);
+  const forwarded = { [prefix('192.168.50.0/24')]: { links: [], why: 'a blackhole route refuses it' } };
+  const seen = { ...edge, actual: { ...edge.actual, underlay: { ...edge.actual.underlay, forwarded } } };
+  const routeOf = (view: NetworkOnHost) =>
+    check(explain('192.168.50.9', view, away('192.168.50.0/24', { link: 'eth1' })), 'route');
+  expect(routeOf(seen)).toEqual({
+    check: 'route',
+    ok: false,
+    detail: 'packets from cpn0 are not forwarded: a blackhole route refuses it',
+    remedy: 'give this connector a route to its LAN',
+  });
+  expect(routeOf(edge)?.ok).toBe(true);
+});
+
+describe('a route of another table', () => {
+  it('into the tunnel is foreign only in the table that the kernel used', () => {
+    const view = viewOf(office);
+    const stray = {
+      ...{ prefix: prefix('10.99.0.0/16'), table: '100', protocol: 'static', metric: 0 },
+    };
+    const views = [{ ...view, actual: { ...view.actual, routes: [...view.actual.routes, stray] } }];
+    const found = (table: string) => checkForeign(views, into('10.99.0.0/16', { table, protocol: 'static' }));
+    expect(found('100')).toMatchObject({
+      ok: false,
+      remedy: '"ip route del 10.99.0.0/16 dev cpn0 table 100" removes that route',
+    });
+    expect(found('101')).toBeNull();
+    expect(checkForeign(views, into('10.99.0.0/16', { table: '100', local: true }))).toBeNull();
+    expect(checkForeign(views, into('10.99.0.0/16', { table: '100', link: 'cpn1' }))).toBeNull();
+  });
+
+  it('takes the packets of an accepted route if it is in the main table, however wide it is', () => {
+    const desired = desireFor(peer(3), office, { routeTable: '8350' });
+    const view = { ...viewOf(office), desired };
+    const remedy = (range: string, table = 'main') =>
+      check(explain('192.168.50.9', view, away(range, { table })), 'route')?.remedy;
+    expect(remedy('192.168.0.0/16')).toBe('remove the route to 192.168.0.0/16 by eth0, or narrow it');
+    expect(remedy('0.0.0.0/0')).toMatch(/cpn reconcile/);
+    expect(remedy('192.168.50.0/24', '8350')).toMatch(/^remove the route/);
+  });
+});
+
+it('one of several answers that the full tunnel takes is enough for a remark', () => {
+  const view = viewOf(office);
+  const outside = away('0.0.0.0/0');
+  const path = (from: string, route: KernelRoute) => ({ from: address(from), route, outside });
+  const [found] = checkAnswers([path('203.0.113.22', outside), path('203.0.113.23', into('0.0.0.0/0'))], view);
+  expect(found).toMatchObject({ check: 'answers', ok: null, remedy: expect.stringContaining('cpn doctor') });
+  expect(found?.detail).toMatch(/^from 203\.0\.113\.22: leaves by eth0.*; from 203\.0\.113\.23: leaves by cpn0/);
 });

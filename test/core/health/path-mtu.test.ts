@@ -142,6 +142,11 @@ describe('a measured MTU', () => {
     const docker = { prefix: prefix('172.17.0.0/16'), link: 'docker0' };
     const more = on({ connected: [docker, ...underlay.connected], resolvers: [] });
     expect(nameUnderlay(more)).toBe(nameUnderlay(underlay));
+    const second = { prefix: prefix('198.51.100.0/24'), link: 'wlan0' };
+    const both = { uplinks: ['eth0', 'wlan0'], gateways: [address('203.0.113.254'), address('198.51.100.254')] };
+    expect(nameUnderlay(on({ ...both, connected: [...underlay.connected, second] }))).toBe(
+      nameUnderlay(on({ ...both, gateways: both.gateways.toReversed(), connected: [second, ...underlay.connected] })),
+    );
     expect(nameUnderlay(on({ uplinks: [], gateways: [] }))).toBe('203.0.113.0/24 eth0, 1500');
   });
 });
@@ -190,6 +195,14 @@ describe('a path', () => {
   ])('is used, or unanswered, by what came back (%d bytes) for what was sent (%d bytes)', (rx, tx, use) => {
     const idle = trackPath(recordMeasurement(fresh, 1420, 0), at(0, 0), 1420);
     expect(trackPath(idle, at(rx, tx), 1420).use).toBe(use);
+  });
+
+  it('is not used by the echoes of its own measurement', () => {
+    const measuredBefore = recordMeasurement(used(1420, 50_000, 50_000), 1420, 600);
+    expect(measuredBefore).toMatchObject({ counters: null, use: 'none', triedAt: 600 });
+    // The first counters after it are the base.
+    expect(trackPath(measuredBefore, at(90_000, 90_000), 1420).use).toBe('none');
+    expect(trackPath(trackPath(measuredBefore, at(90_000, 90_000), 1420), at(99_000, 99_000), 1420).use).toBe('used');
   });
 
   it('has no failures any more once a measurement came to something', () => {

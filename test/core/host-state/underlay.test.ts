@@ -14,6 +14,18 @@ test.each([
   ['neither a default route nor a subnet', without, far, false],
   ['a subnet that has it', { ...without, connected: [{ prefix: prefix('198.51.100.0/24'), link: 'eth0' }] }, far, true],
   ['a route to it', { ...without, routed: [{ prefix: prefix('198.51.100.0/24'), link: 'eth1' }] }, far, true],
+  [
+    'a route that only the kernel reports',
+    { ...without, reached: [{ prefix: prefix('198.51.100.0/24'), link: 'eth1' }] },
+    far,
+    true,
+  ],
+  [
+    'such a route by a link that is down',
+    { ...down, uplinks: [], reached: [{ prefix: prefix('198.51.100.0/24'), link: 'eth1' }] },
+    far,
+    false,
+  ],
   ['other subnets', { ...without, connected: [{ prefix: prefix('10.1.0.0/16'), link: 'eth0' }] }, far, false],
   ['a default route in another table', { ...without, paths: { [far]: 'eth1 192.0.2.1 192.0.2.7' } }, far, true],
   ['a control plane of its own', { ...without, paths: { [far]: 'lo - 127.0.0.1' } }, far, true],

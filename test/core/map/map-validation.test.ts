@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { emptiesTunnel, identifyMap, withoutRemoved, withoutUnlisted } from '../../../src/core/map/map-validation.ts';
-import type { NetworkMap } from '../../../src/core/map/model.ts';
-import { dialled, network, peer } from '../samples.ts';
+import type { NetworkMap, Peer } from '../../../src/core/map/model.ts';
+import { dialled, keyPair, network, peer, prefix } from '../samples.ts';
 
 const self = peer(1);
 const full = network([self, peer(2), peer(3)]);
@@ -60,6 +60,44 @@ describe('the name of a map', () => {
       unnamed,
     );
     expect(identifyMap(turned)).toBe(identifyMap(one));
+  });
+
+  it.each<[string, Partial<Peer>]>([
+    ['name', { name: 'db' }],
+    ['kind', { type: 'connector' }],
+    ['key', { publicKey: peer(9).publicKey }],
+    ['address', { address: peer(9).address }],
+    ['endpoint', { endpoint: dialled(9) }],
+    ['routes', { routes: [] }],
+    ['routes out of service', { withdrawn: [prefix('192.168.50.0/24')] }],
+    ['time in service', { servingSince: 1 }],
+    ['priority', { priority: 1 }],
+    ['connector', { via: { connector: 1 } }],
+    ['prefixes of a wg-quick text', { given: { allowedIps: [], presharedKey: null, keepalive: null } }],
+  ])('without a revision is another for another %s of a peer', (_, changes) => {
+    const nameWith = (more: Partial<Peer>) => identifyMap(network([peer(1), peer(2, more)], unnamed));
+    expect(nameWith(changes)).not.toBe(nameWith({}));
+    const skipped = { id: 3, name: null, publicKey: null, address: null, reason: 'key' };
+    expect(identifyMap(network([peer(1)], { ...unnamed, skipped: [skipped] }))).not.toBe(
+      identifyMap(network([peer(1)], unnamed)),
+    );
+  });
+
+  it('without a revision tells apart connectors, keys and keepalives of peers', () => {
+    const given = (keepalive: number | null, key: number | null) => ({
+      given: { allowedIps: [], presharedKey: key === null ? null : keyPair(key).privateKey, keepalive },
+    });
+    const variants: Partial<Peer>[] = [
+      { via: { connector: 1 } },
+      { via: { connector: 3 } },
+      { via: { connector: null } },
+      given(null, null),
+      given(25, null),
+      given(null, 8),
+      given(null, 9),
+    ];
+    const names = variants.map((changes) => identifyMap(network([peer(1), peer(2, changes)], unnamed)));
+    expect(new Set(names).size).toBe(names.length);
   });
 
   it('without a revision is another for other content', () => {

@@ -40,3 +40,9 @@ describe('a resolver that gives its addresses in another order', () => {
     expect(mergeAddresses(all, [], true)).toBe(all);
   });
 });
+
+it('the only address of a name is used, and never avoided', () => {
+  const [only, ...two] = ['198.51.100.1', '198.51.100.2', '198.51.100.3'].map(address);
+  const known = { one: only === undefined ? [] : [only], two, none: [] };
+  expect(usableFirst(known, () => false)).toEqual({ resolved: known, avoided: new Set(two) });
+});

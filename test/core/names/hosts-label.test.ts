@@ -146,3 +146,14 @@ it('a name that is taken keeps its spelling before the suffix, where that is sti
   expect(nameSecond(padded(118))).toBe(`${padded(118)}-2`);
   expect(nameSecond(padded(119))).toBe('x-2');
 });
+
+it('a label with the id appended that is taken too gets a number', () => {
+  const named = [
+    { id: 1, name: 'web' },
+    { id: 2, name: 'web-4' },
+    { id: 3, name: 'web-4-2' },
+    { id: 4, name: 'web' },
+    { id: '4!', name: 'web' },
+  ];
+  expect(chooseLabels(named, 'peer')).toEqual(['web', 'web-4', 'web-4-2', 'web-4-3', 'web-4-4']);
+});

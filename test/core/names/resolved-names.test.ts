@@ -56,6 +56,9 @@ describe('the addresses of a name', () => {
     expect(sameResolved({ x: [a] }, { x: [a, b] })).toBe(false);
     expect(sameResolved({ x: [a] }, { y: [a] })).toBe(false);
     expect(sameResolved({ x: [a] }, {})).toBe(false);
+    expect(sameResolved({}, { x: [a] })).toBe(false);
+    expect(sameResolved({ x: [a] }, { x: [a], y: [b] })).toBe(false);
+    expect(sameResolved({ x: [a], y: [b] }, { y: [b], x: [a] })).toBe(true);
   });
 });
 
