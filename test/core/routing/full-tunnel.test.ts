@@ -10,7 +10,14 @@ import type { Step } from '../../../src/core/reconcile/step.ts';
 import type { RouteConstraints } from '../../../src/core/routing/guard.ts';
 import { reportOutside } from '../../../src/core/routing/outside-report.ts';
 import { isOfPair } from '../../../src/core/routing/route-table.ts';
-import { findOurRules, mainRule, tunnelRule, tunnelRules } from '../../../src/core/routing/tunnel-rules.ts';
+import {
+  findOurRules,
+  findPairs,
+  mainRule,
+  rulesBehind,
+  tunnelRule,
+  tunnelRules,
+} from '../../../src/core/routing/tunnel-rules.ts';
 import { address, bare, desireFor, dialled, network, peer, prefix, underlay, usualConstraints } from '../samples.ts';
 import { simulate } from '../simulate.ts';
 
@@ -325,5 +332,65 @@ describe('the receipt of a full tunnel', () => {
       'interface',
       'sysctl',
     ]);
+  });
+});
+
+describe('the policy rules of a full tunnel', () => {
+  const on = {
+    ...usualConstraints,
+    api: ['198.51.100.9', '127.0.0.1', '198.51.100.8', '2001:db8::9'].map(address),
+    underlay: {
+      ...underlay,
+      addresses: ['203.0.113.23', '203.0.113.22', '2001:db8::22'].map(address),
+      resolvers: ['127.0.0.53', '198.51.100.54', '198.51.100.53', '198.51.100.54'].map(address),
+    },
+  };
+  const written = (rules: readonly Rule[]) => rules.map((rule) => `${rule.priority}: ${formatRule(rule)}`);
+  const exceptions = (end: number) => [
+    `31570: from all fwmark 0x10000000/0x10000000 goto ${end}`,
+    ...['203.0.113.22', '203.0.113.23'].map((each) => `31570: from ${each}/32 goto ${end}`),
+    ...['198.51.100.8', '198.51.100.9'].map((each) => `31571: from all to ${each}/32 goto ${end}`),
+    ...['198.51.100.53', '198.51.100.54'].map((each) => `31572: from all to ${each}/32 goto ${end}`),
+  ];
+  const last = '2147483647: not from all fwmark 0x209d lookup 8349';
+
+  it('except each address of the host, each control plane and each resolver, of IPv4 and not on loopback', () => {
+    expect(written(tunnelRules(on, true))).toEqual([
+      '31575: from all nop',
+      ...exceptions(31_575),
+      '31573: from all lookup main suppress_prefixlength 0',
+      '31574: not from all fwmark 0x209d lookup 8349',
+      last,
+    ]);
+    expect(written(tunnelRules(on, false)).join()).not.toContain('fwmark 0x10000000');
+  });
+
+  it('continue behind wg-quick’s pair, each of them', () => {
+    const [tunnel, main] = [by(tunnelRule, 32_763), by(mainRule, 32_762)];
+    expect(written(rulesBehind([tunnel, main], tunnelRules(on, true)))).toEqual([
+      '32764: from all nop',
+      ...exceptions(32_764),
+      last,
+    ]);
+  });
+
+  it('pair up with wg-quick’s only where one comes directly before the other, and neither is ours', () => {
+    const pairsOf = (main: Rule, tunnel: Rule) => findPairs([main, tunnel]).length;
+    expect(pairsOf(by(mainRule, 99), by(tunnelRule, 100))).toBe(1);
+    expect(pairsOf(by(mainRule, 98), by(tunnelRule, 100))).toBe(0);
+    expect(pairsOf(by(mainRule, 100), by(tunnelRule, 99))).toBe(0);
+    expect(pairsOf(mainRule, tunnelRule)).toBe(0);
+    expect(pairsOf(by(mainRule, 99, '157'), by(tunnelRule, 100))).toBe(0);
+  });
+
+  it('are removed from the last to the first, and the targets of others after them', () => {
+    const foreign = by(mainRule, 5000);
+    const quickPair = [by(mainRule, 99), by(tunnelRule, 100)];
+    const found = findOurRules([foreign, ...quickPair, ...tunnelRules(on, false).toReversed()]);
+    expect(found.map(({ priority }) => priority)).toEqual([
+      ...[2_147_483_647, 31_574, 31_573, 31_572, 31_572, 31_571, 31_571, 31_570, 31_570, 100, 99],
+      31_575,
+    ]);
+    expect(findOurRules([foreign, by(mainRule, 99)])).toEqual([]);
   });
 });

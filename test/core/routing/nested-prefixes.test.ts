@@ -109,6 +109,43 @@ describe('the resolvers behind the tunnel', () => {
   });
 });
 
+describe('the resolvers behind the tunnel, with local ones,', () => {
+  const stub = { address: address('127.0.0.53'), isListening: true, program: null, stated: [], observed: [] };
+  const known = { ...usual, present: [lan] };
+  const find = (...stubs: { readonly isStated: boolean; readonly tunnelled: (typeof server)[] }[]) =>
+    findTunnelledResolvers(
+      { ...host, resolvers: [stub.address], stubs: stubs.map((each) => ({ ...stub, ...each })) },
+      [],
+      known,
+    ).map((each) => each.address);
+
+  it('are those of their sockets in the tunnel, unless their settings name all', () => {
+    expect(find({ isStated: false, tunnelled: [server] })).toEqual([server]);
+    expect(find({ isStated: true, tunnelled: [server] })).toEqual([]);
+    expect(find({ isStated: true, tunnelled: [] }, { isStated: false, tunnelled: [server] })).toEqual([server]);
+  });
+
+  it('are at most 64, the ones known before first', () => {
+    const many = Array.from({ length: 80 }, (_, at) => address(`192.168.50.${at + 10}`));
+    const all = find({ isStated: false, tunnelled: many });
+    expect(all).toEqual(many.slice(0, 64));
+    const later = findTunnelledResolvers(
+      { ...host, resolvers: [], stubs: [{ ...stub, isStated: false, tunnelled: many }] },
+      [],
+      { ...known, tunnelled: [{ address: address('192.168.50.99'), route: lan }] },
+    ).map((each) => each.address);
+    expect(later).toHaveLength(64);
+    expect(later).toContain('192.168.50.99');
+  });
+
+  it('are no longer those that are kept outside meanwhile, also while no resolver is known', () => {
+    const tunnelled = [{ address: server, route: lan }];
+    expect(findTunnelledResolvers({ ...host, resolvers: [] }, [], { ...known, tunnelled, outside: [server] })).toEqual(
+      [],
+    );
+  });
+});
+
 it.each([
   ['no route', [], [], true],
   ['a route to it', ['192.168.50.0/24'], [], false],

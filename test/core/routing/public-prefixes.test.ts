@@ -58,3 +58,11 @@ describe('public ranges that are the default route in pieces', () => {
     expect(findRefusal(prefix('64.1.2.3/32'), on({ advertised: [range], tunnelPrefixes: inside }))).toBeNull();
   });
 });
+
+it('a wide public range is refused also if the network does not advertise it, and a narrow one counts alone', () => {
+  const blocks = Array.from({ length: 14 }, (_, index) => prefix(`${20 + index}.0.0.0/8`));
+  const judge = (text: string) => findRefusal(prefix(text), on({ advertised: blocks }));
+  expect(judge('16.0.0.0/4')).toMatch(/are 8 % of the IPv4 internet/);
+  expect(judge('40.0.0.0/8')).toBeNull();
+  expect(judge('20.0.0.0/8')).toMatch(/are 7 % of the IPv4 internet/);
+});

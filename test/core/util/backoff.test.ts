@@ -82,3 +82,8 @@ it('lets so many pass within a time, and puts the next one off until the oldest 
   expect(pauseFor([0, 10, 20], 1500, pace)).toBe(0);
   expect(pauseFor([0, 10, 20, 500], 600, pace)).toBe(410);
 });
+
+test('an endless outage without a base delay has no delay, and no NaN', () => {
+  expect(backoffDelay(5000, { baseMs: 0, capMs: 8_000 }, 0)).toBe(0);
+  expect(backoffDelay(5000, { baseMs: 0, capMs: 8_000 }, 0.5)).toBe(0);
+});
