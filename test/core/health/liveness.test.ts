@@ -309,7 +309,7 @@ describe('the liveness of a connector', () => {
   });
 });
 
-it('a connector that became silent must prove anew that it answers probes: a firewall may have been added', () => {
+it('a connector that became silent must prove again that it answers probes: a firewall may have been added', () => {
   const used = look(trusted, 20, true);
   expect(used.answers).toBe(true);
   const silent = look(used, 5, false);
