@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { CoalescingTimer } from '../../../src/app/run/coalescing-timer.ts';
 
@@ -26,6 +27,18 @@ describe('a coalescing timer', () => {
       await vi.advanceTimersByTimeAsync(1000);
       expect(counted.wakes).toBe(turn);
     }
+  });
+
+  it('leaves no listener at the signal, which lives as long as the daemon', async () => {
+    const timer = new CoalescingTimer();
+    const { signal } = new AbortController();
+    for (let turn = 0; turn < 3; turn += 1) {
+      timer.schedule();
+      const next = timer.next(signal);
+      await vi.advanceTimersByTimeAsync(0);
+      await next;
+    }
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
   it('that expired often since the last call of next() resolves once', async () => {

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import type { PeerService } from '../../../src/api/service.ts';
 import { evaluateNetwork } from '../../../src/app/reconcile/evaluate-network.ts';
 import { refresh } from '../../../src/app/reconcile/refresh.ts';
 import { FailoverCounter } from '../../../src/app/run/listeners/failover-counter.ts';
@@ -38,6 +39,25 @@ describe('what is counted for a network', () => {
     await refresh(tools, state);
     await expect(refresh(tools, state)).rejects.toThrow();
     expect(calls).toEqual([['callFailed', 'cpn0', 'read_map', 'Unreachable']]);
+  });
+
+  it.each<[string, keyof PeerService]>([
+    ['read_map', 'readMap'],
+    ['withdraw', 'withdraw'],
+    ['announce_secret', 'announceSecret'],
+    ['change_key', 'changeKey'],
+    ['report', 'report'],
+  ])('is a failed %s, by that name', async (operation, method) => {
+    const simulated = await SimulatedHost.empty();
+    const { calls, meter } = recordingMeter();
+    const down = new Unreachable('https://x', 'refused', { delivered: false, heard: false, retryAfterMs: null });
+    const failing = async () => {
+      throw down;
+    };
+    const connect = async () => ({ ...simulated.service.connect(), [method]: failing });
+    const service = await countCalls({ ...simulated.tools, connect, meter }, 'cpn0').connect(joinedTo(map).service);
+    await expect((service[method] as () => Promise<unknown>)()).rejects.toBe(down);
+    expect(calls).toEqual([['callFailed', 'cpn0', operation, 'Unreachable']]);
   });
 
   it('is a failover to another connector, once for all prefixes that move, and also after a time without a connector', async () => {

@@ -1,8 +1,9 @@
 import { chmod, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { runDaemon } from '../../../src/app/run/daemon.ts';
+import { LoopHealth } from '../../../src/app/run/loop-health.ts';
 import type { Tools } from '../../../src/app/tools.ts';
 import { CommandFailed, Unreachable } from '../../../src/core/errors/index.ts';
 import type { HostEvent, Watch } from '../../../src/host/host.ts';
@@ -17,13 +18,17 @@ const map = mapAt('"1"', [peer(2, { type: 'connector', endpoint: dialled(2) })])
 const link: HostEvent = { kind: 'link', link: 'eth9', removed: false };
 const eventually = (what: string, probe: () => unknown) => waitFor(what, probe as () => boolean, { everyMs: 5 });
 
+afterEach(() => void vi.restoreAllMocks());
+
 /** A daemon whose next search for networks comes with an event or a reload only, until the test ends. */
 async function startDaemon({
   states = [],
   onOpen = () => {},
+  onReport = async () => {},
 }: {
   states?: readonly Joined[];
-  onOpen?: (name: string) => void;
+  onOpen?: (name: string) => unknown;
+  onReport?: (report: SupervisorReport) => Promise<void>;
 }) {
   const simulated = await SimulatedHost.empty();
   for (const state of states) await simulated.tools.store.write(state);
@@ -36,7 +41,7 @@ async function startDaemon({
   const listeners: ((event: HostEvent) => void)[] = [];
   const watch = (name: string) => async (listener: (event: HostEvent) => void) => {
     opened.push(name);
-    onOpen(name);
+    await onOpen(name);
     listeners.push(listener);
     return { close: async () => void opened.push(`${name} closed`) } satisfies Watch;
   };
@@ -63,7 +68,13 @@ async function startDaemon({
     onRequest(handler) {
       reload = handler;
     },
-    supervisor: { watchdogMs: 1_000, report: async (report) => void reports.push(report) },
+    supervisor: {
+      watchdogMs: 1_000,
+      report: async (report) => {
+        reports.push(report);
+        await onReport(report);
+      },
+    },
   });
   const end = async () => {
     stop.abort();
@@ -97,6 +108,7 @@ describe('the networks of a daemon', () => {
       await tools.store.lock(() => tools.store.forget('cpn0', []));
       emit({ ...link, kind: 'address', link: 'cpn0' });
       await eventually('the end', () => linesOf('stopped reconciling the network').length === round);
+      expect(statusOf()).toBe('no network is joined');
       simulated.actual = { ...simulated.actual, link: null, device: null, routes: [] };
     }
   });
@@ -176,6 +188,31 @@ describe('the supervisor of a daemon', () => {
     expect(reports[1]).toEqual({ state: 'ready', status: 'reconciling cpn0' });
   });
 
+  it('does not receive that a reload is over while only the search is missing', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    let opens = 0;
+    const { reload, reports } = await startDaemon({
+      states: [joinedTo(map)],
+      onOpen: async (name) => {
+        if (name !== 'devices') return;
+        opens += 1;
+        if (opens === 1) throw new CommandFailed('wg', 1, 'no');
+        await promise;
+      },
+    });
+    onTestFinished(() => resolve());
+    await eventually('a pass', () => reports.some(({ status }) => status?.startsWith('reconciling cpn0; wg')));
+    const passed = vi.spyOn(LoopHealth.prototype, 'end');
+    reports.length = 0;
+    reload();
+    await eventually('the next pass', () => passed.mock.calls.length > 0);
+    await setImmediate();
+    expect(reports).toEqual([{ state: 'reloading' }]);
+    resolve();
+    await eventually('the end', () => reports.length > 1);
+    expect(reports[1]).toMatchObject({ state: 'ready' });
+  });
+
   it('receives that it is alive while its next search is due within the interval and its jitter', async () => {
     const { simulated, beat, reports, linesOf } = await startDaemon({});
     const alive = () => reports.filter(({ isAlive }) => isAlive).length;
@@ -192,16 +229,10 @@ describe('the supervisor of a daemon', () => {
   });
 });
 
-it('a daemon tries to remove the peers of networks that were left at each search', async () => {
-  const { simulated, tools, reload } = await startDaemon({ states: [joinedTo(map)] });
-  let tries = 0;
-  simulated.service.onRemovePeer = () => {
-    tries += 1;
-    if (tries < 3) throw new Unreachable('https://x', 'no', { delivered: false, heard: false, retryAfterMs: null });
-    return true;
-  };
+/** A network that was left while its control plane was unreachable. */
+async function leaveFormer({ store }: Tools): Promise<void> {
   const { service, features, keyPair, membership } = joinedTo(map);
-  await tools.store.writeFormer({
+  await store.writeFormer({
     folders: [],
     memberships: [
       {
@@ -211,6 +242,17 @@ it('a daemon tries to remove the peers of networks that were left at each search
       },
     ],
   });
+}
+
+it('a daemon tries to remove the peers of networks that were left at each search', async () => {
+  const { simulated, tools, reload } = await startDaemon({ states: [joinedTo(map)] });
+  let tries = 0;
+  simulated.service.onRemovePeer = () => {
+    tries += 1;
+    if (tries < 3) throw new Unreachable('https://x', 'no', { delivered: false, heard: false, retryAfterMs: null });
+    return true;
+  };
+  await leaveFormer(tools);
   for (const round of [1, 2, 3]) {
     reload();
     await eventually('a try', () => tries === round);
@@ -218,3 +260,41 @@ it('a daemon tries to remove the peers of networks that were left at each search
   }
   await eventually('the end', async () => (await tools.store.readFormer()).memberships.length === 0);
 });
+
+describe('the end of a daemon', () => {
+  it('waits for the report that it stops', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const onReport = async ({ state }: SupervisorReport) => {
+      if (state === 'stopping') await promise;
+    };
+    const { end, reports } = await startDaemon({ onReport });
+    onTestFinished(() => resolve());
+    expect(await isWaiting(end())).toBe(true);
+    expect(reports.at(-1)).toMatchObject({ state: 'stopping' });
+    resolve();
+    await end();
+  });
+
+  it('waits for the removal of a former peer that is on its way', async () => {
+    const { simulated, tools, reload, end } = await startDaemon({});
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const connect = vi.spyOn(tools, 'connect').mockImplementation(async () => {
+      await promise;
+      throw new Unreachable('https://x', 'no', { delivered: false, heard: false, retryAfterMs: null });
+    });
+    onTestFinished(() => resolve());
+    await leaveFormer(simulated.tools);
+    reload();
+    await eventually('a try', () => connect.mock.calls.length > 0);
+    expect(await isWaiting(end())).toBe(true);
+    resolve();
+    await end();
+  });
+});
+
+/** True if the work does not end although all else went on. */
+async function isWaiting(work: Promise<void>): Promise<boolean> {
+  const ended = work.then(() => false);
+  for (let turn = 0; turn < 50; turn += 1) await setImmediate();
+  return Promise.race([ended, Promise.resolve(true)]);
+}

@@ -1,11 +1,12 @@
 import { setTimeout as delay, setImmediate } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { StateUpdate } from '../../../src/app/reconcile/state-update.ts';
 import { MapFollower } from '../../../src/app/run/map-follower.ts';
 import { Secret } from '../../../src/core/crypto/secret.ts';
 import { Refused, Unreachable } from '../../../src/core/errors/index.ts';
 import { features } from '../../../src/core/map/features.ts';
 import type { NetworkMap } from '../../../src/core/map/model.ts';
+import type { Notes } from '../../../src/store/notes.ts';
 import { dialled, peer } from '../../core/samples.ts';
 import { eventually } from '../../lab/eventually.ts';
 import { joinedTo, mapAt, nonceOfMaps, self } from '../joined-state.ts';
@@ -35,11 +36,23 @@ interface Following {
 async function follow(
   answers: readonly MapReply[],
   most: number,
-  { state = joinedTo(first), takes = true, holdsFor = 60, onIdle = async (_: SimulatedHost): Promise<void> => {} } = {},
+  {
+    state = joinedTo(first),
+    takes = true,
+    holdsFor = 60,
+    onIdle = async (_: SimulatedHost): Promise<void> => {},
+    onNotes = (_: Partial<Notes>): void => {},
+  } = {},
 ): Promise<Following> {
   const simulated = await SimulatedHost.with(state);
   const stop = new AbortController();
   const times: number[] = [];
+  const { store } = simulated.tools;
+  const { amendNotes } = store;
+  store.amendNotes = async (link, part) => {
+    onNotes(part);
+    await amendNotes(link, part);
+  };
   simulated.service.mapReplies = answers.map(
     (answer): MapReply =>
       async (revision, wait) => {
@@ -398,6 +411,54 @@ describe('a failure of the control plane', () => {
     expect(simulated.service.connectOptions).toEqual({ deadlineMs: 10_000, attempts: 3 });
   });
 
+  it('is noted with the time of its first failure and of the last success before that', async () => {
+    const refused = fail(new Refused(403, 'reading', 'no', 'look'));
+    const failures: unknown[] = [];
+    const { times } = await follow([fail(gone(60_000)), refused, answerWith(first), fail(gone()), refused], 6, {
+      onNotes: ({ daemonFailure }) => failures.push(daemonFailure),
+    });
+    const [failed, , succeeded, again] = times.map((at) => new Date(1_700_000_000_000 + at * 1000).toISOString());
+    const error = expect.any(String);
+    expect(failures).toEqual([
+      { error, since: failed, lastSuccess: null },
+      { error, since: failed, lastSuccess: null },
+      null,
+      { error, since: again, lastSuccess: succeeded },
+      { error, since: again, lastSuccess: succeeded },
+    ]);
+  });
+
+  it('is followed by a request without a wait, and then by long polls again', async () => {
+    const held = answerWith(first, true);
+    const { simulated } = await follow([held, fail(gone()), held, held], 4);
+    expect(simulated.service.mapRequests.map(({ wait }) => holdOf(wait?.seconds))).toEqual([0, 'hold', 0, 'hold']);
+  });
+
+  it('that follows a success is followed by the pause after a first one', async () => {
+    vi.spyOn(Math, 'random').mockReturnValue(0.999);
+    const failing = fail(gone());
+    const following = await follow([failing, failing, failing, answerWith(first, true), failing], 6);
+    vi.restoreAllMocks();
+    const [once = 0, twice = 0, , , again = 0] = pauses(following);
+    expect(twice).toBeGreaterThan(1.5 * once);
+    expect(again).toBeCloseTo(once);
+  });
+
+  it('that is a bug leaves the pause alone when a pass then finds another revision', async () => {
+    const simulated = await SimulatedHost.with(joinedTo(first));
+    const stop = new AbortController();
+    simulated.service.mapReplies = [fail(new TypeError('undefined is not a function'))];
+    const sleep = async (_: number, signal?: AbortSignal) => {
+      // The first pause finds the identity of the request alone.
+      follower.onPass(passOf({ state: joinedTo(second) }));
+      expect(signal?.aborted).toBe(false);
+      stop.abort();
+    };
+    const follower = new MapFollower({ ...simulated.tools, sleep }, 'cpn0', 30, async () => true);
+    await follower.run(stop.signal);
+    expect(simulated.service.mapRequests).toHaveLength(1);
+  });
+
   it('is followed by pauses up to the interval', async () => {
     const following = await follow([fail(gone())], 40);
     expect(Math.max(...pauses(following))).toBeLessThanOrEqual(31);
@@ -445,6 +506,15 @@ describe('an answer that would empty the tunnel', () => {
     expect(following.updatedAt).toEqual([following.times[0]]);
     expect(revisions(following)).toEqual(['"3"']);
     expect(await notes(following)).toMatchObject({ held: null, sync: { error: null } });
+  });
+
+  it('that comes again after such a map is held like the first one', async () => {
+    const empty = answerWith(mapAt('"2"', []), true);
+    const third: MapReply = () => ({ map: mapAt('"3"', [other]), waited: true });
+    const unchanged: MapReply = () => ({ map: null, waited: true });
+    const following = await follow([empty, third, unchanged, empty], 4);
+    expect(revisions(following)).toEqual(['"3"']);
+    expect((await notes(following)).held).not.toBeNull();
   });
 
   it('is not applied sooner when the service ends long polls early', async () => {
@@ -613,6 +683,14 @@ describe('a deleted network', () => {
     expect((await notes(done)).sync.refused).toBe('gone');
   });
 
+  it('is requested again after a growing pause where its pass failed', async () => {
+    vi.spyOn(Math, 'random').mockReturnValue(0.999);
+    const done = await follow([stated()], 5, { takes: false });
+    vi.restoreAllMocks();
+    expect(deletions(done).length).toBeGreaterThan(1);
+    expect(pauses(done)[1]).toBeGreaterThan(1);
+  });
+
   it('is confirmed at once by a request after the tunnel is down', async () => {
     const done = await follow([stated()], 3);
     expect(pauses(done)[1]).toBeLessThan(1);
@@ -629,6 +707,11 @@ describe('a deleted network', () => {
 
   it('is one where the second statement comes after other failures', async () => {
     expect(deletions(await follow([stated(), fail(gone()), stated()], 12))).toContain(true);
+  });
+
+  it('is one where another refusal came before, which is logged as the same failure', async () => {
+    const refused = fail(new Refused(404, 'reading', 'no', 'look'));
+    expect(deletions(await follow([refused, stated()], 8))).toContain(true);
   });
 
   it('is requested whole from then on, and is back with the first map', async () => {

@@ -1,14 +1,25 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { passNetwork } from '../../../src/app/reconcile/pass.ts';
+import { noUpdate } from '../../../src/app/reconcile/state-update.ts';
+import { DriftDamper } from '../../../src/app/run/listeners/drift-damper.ts';
+import { DropListener } from '../../../src/app/run/listeners/drop-listener.ts';
+import { LanRouteListener } from '../../../src/app/run/listeners/lan-route-listener.ts';
+import { ReportListener } from '../../../src/app/run/listeners/report-listener.ts';
 import { NetworkController } from '../../../src/app/run/network-controller.ts';
+import { PassScheduler } from '../../../src/app/run/pass-scheduler.ts';
 import { Secret } from '../../../src/core/crypto/secret.ts';
 import { DiskFailed, MissingTool } from '../../../src/core/errors/index.ts';
-import { dialled, peer } from '../../core/samples.ts';
+import type { HostEvent } from '../../../src/host/host.ts';
+import { bare, dialled, peer } from '../../core/samples.ts';
 import { eventually } from '../../lab/eventually.ts';
 import { joinedTo, mapAt } from '../joined-state.ts';
 import { SimulatedHost } from '../simulated-host.ts';
 import { answerWith } from '../simulated-service.ts';
 
+afterEach(() => void vi.restoreAllMocks());
+
+const options = { interval: 3600, confirmMs: 0 };
 const first = mapAt('"1"', [peer(2, { endpoint: dialled(2) })]);
 const second = mapAt('"2"', [peer(3, { endpoint: dialled(3) })]);
 
@@ -110,5 +121,81 @@ it('ends when the network is no longer joined, and leaves no timer that delays t
   expect(pending.size).toBeGreaterThan(0);
   for (const [timer] of clear.mock.calls) pending.delete(timer);
   expect(pending.size).toBe(0);
-  vi.restoreAllMocks();
+});
+
+it('removes what the network removed from a host that cannot be observed, and does not restore it in the next pass', async () => {
+  const removed = peer(5, { endpoint: dialled(5) });
+  const relay = peer(2, { type: 'connector', endpoint: dialled(2) });
+  const others = [peer(3, { endpoint: dialled(3) }), peer(4, { endpoint: dialled(4) })];
+  const after = mapAt('"2"', [relay, ...others]);
+  const simulated = await SimulatedHost.with(joinedTo(mapAt('"1"', [relay, ...others, removed])));
+  await passNetwork(simulated.tools, 'cpn0', noUpdate, { withinMs: 20_000 });
+  const observed = simulated.actual;
+  simulated.actual = { ...bare, device: observed.device, unread: 'ip did not finish' };
+  simulated.service.mapReplies = [
+    answerWith(after),
+    // Confirms the removal.
+    answerWith(after),
+    (_, wait) => new Promise((_, reject) => wait?.signal?.addEventListener('abort', () => reject(new Error('ended')))),
+  ];
+  const stop = new AbortController();
+  const controller = new NetworkController(simulated.tools, 'cpn0', { ...options, confirmMs: 20_000 });
+  const ended = controller.run(stop.signal);
+  const peers = () => simulated.actual.device?.peers.map(({ publicKey }) => publicKey);
+  await eventually('the removal', () => peers()?.length === 3);
+  simulated.actual = { ...observed, device: simulated.actual.device };
+  controller.reset();
+  await eventually('the next pass', () => controller.status.isSettled && controller.status.problem === null);
+  expect(peers()).not.toContain(removed.publicKey);
+  stop.abort();
+  await ended;
+});
+
+it('keeps the problem of a failed pass while its repair is postponed', async () => {
+  const simulated = await SimulatedHost.with(joinedTo(first));
+  simulated.service.mapReplies = [answerWith(first)];
+  simulated.refusesStep = () => true;
+  const results = vi.spyOn(ReportListener.prototype, 'onResult');
+  const stop = new AbortController();
+  const controller = new NetworkController(simulated.tools, 'cpn0', options);
+  const ended = controller.run(stop.signal);
+  await eventually('a failure', () => controller.status.problem !== null);
+  const { problem } = controller.status;
+  simulated.refusesStep = () => false;
+  const pause = vi.spyOn(DriftDamper.prototype, 'pauseBefore').mockReturnValue(3600);
+  controller.reset();
+  expect(controller.status.isSettled).toBe(false);
+  await eventually('a postponed repair', () => pause.mock.calls.length > 0 && controller.status.isSettled);
+  expect(controller.status.problem).toBe(problem);
+  expect(results.mock.calls).not.toContainEqual([null]);
+  pause.mockRestore();
+  controller.reset();
+  await eventually('a repair', () => controller.status.problem === null);
+  expect(results.mock.lastCall).toEqual([null]);
+  stop.abort();
+  await ended;
+});
+
+describe('an event of the host', () => {
+  it.each<[string, HostEvent, boolean]>([
+    ['of its own interface is urgent', { kind: 'address', link: 'cpn0', removed: false }, true],
+    ['without an interface is urgent', { kind: 'rule', link: null, removed: false }, true],
+    ['of another interface is not urgent', { kind: 'address', link: 'eth7', removed: false }, false],
+    ['of an uplink is urgent', { kind: 'link', link: 'eth0', removed: false }, true],
+  ])('%s, and each listener receives it', async (_, event, isUrgent) => {
+    const simulated = await SimulatedHost.with(joinedTo(first));
+    simulated.actual = { ...bare, underlay: { ...bare.underlay, uplinks: ['eth0'] } };
+    simulated.service.mapReplies = [answerWith(first)];
+    const urgency = vi.spyOn(PassScheduler.prototype, 'triggerByEvent');
+    const received = [DropListener, LanRouteListener].map((each) => vi.spyOn(each.prototype, 'onEvent'));
+    const stop = new AbortController();
+    const controller = new NetworkController(simulated.tools, 'cpn0', options);
+    const ended = controller.run(stop.signal);
+    await eventually('a pass', () => controller.status.isSettled);
+    controller.onEvent(event);
+    expect(urgency.mock.lastCall).toEqual([isUrgent]);
+    for (const spy of received) expect(spy).toHaveBeenCalledWith(event);
+    stop.abort();
+    await ended;
+  });
 });

@@ -97,6 +97,37 @@ describe('after an error that a retry may fix', () => {
   });
 });
 
+describe('the backoff', () => {
+  const failed = { error: new CommandFailed('wg set', 1, 'failed'), requeueAfter: null };
+
+  /** The milliseconds after each pass until the next one. */
+  async function pausesAfter(results: readonly NextPass[]): Promise<number[]> {
+    vi.spyOn(Math, 'random').mockReturnValue(0.999);
+    const scheduler = new PassScheduler(1_000);
+    const pauses: number[] = [];
+    for (const result of results) {
+      const ended = performance.now();
+      scheduler.schedule(result);
+      scheduler.trigger(60_000);
+      const next = scheduler.next(new AbortController().signal);
+      await vi.advanceTimersToNextTimerAsync();
+      await next;
+      pauses.push(Math.round(performance.now() - ended));
+    }
+    vi.restoreAllMocks();
+    return pauses;
+  }
+
+  it.each<[string, NextPass, number]>([
+    ['grows further after a postponed repair, which is no success', { error: null, requeueAfter: 5_000 }, 2],
+    ['starts over after a pass that succeeded', { error: null, requeueAfter: null }, 0],
+  ])('%s', async (_, between, as) => {
+    const pauses = await pausesAfter([failed, failed, failed]);
+    expect(pauses.toSorted((one, other) => one - other)).toEqual(pauses);
+    expect((await pausesAfter([failed, failed, between, failed])).at(-1)).toBe(pauses[as]);
+  });
+});
+
 describe('after an error that no retry can fix', () => {
   it('only the interval starts a pass', async () => {
     const { counted } = start(terminal);

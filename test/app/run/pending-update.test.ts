@@ -54,3 +54,26 @@ it('after the last pass no map is applied', async () => {
   expect(await Promise.all([taken, waiting, update.addMap({ ...noUpdate, map })])).toEqual([false, false, false]);
   expect(triggers).toHaveLength(2);
 });
+
+it('the map of a pass over an unobservable host is input of the next pass too, until there is a newer one', () => {
+  const { update } = start();
+  const newer = mapAt('"2"', []);
+  void update.addMap({ ...noUpdate, map });
+  update.take();
+  update.settle(false, true);
+  expect(update.take().map).toBe(map);
+  update.settle(false, true);
+  void update.addMap({ ...noUpdate, map: newer });
+  expect(update.take().map).toBe(newer);
+  update.settle(true);
+  expect(update.take().map).toBeNull();
+});
+
+it('a newer address of a name replaces that of the map', () => {
+  const { update } = start();
+  const older = { 'edge.example.net': [address('198.51.100.9')], 'other.example.net': [address('198.51.100.8')] };
+  void update.addMap({ ...noUpdate, map, resolved: older });
+  update.addResolved(resolved);
+  expect(update.take().resolved).toEqual({ ...older, ...resolved });
+  expect(update.take().resolved).toEqual({});
+});
