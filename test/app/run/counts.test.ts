@@ -55,7 +55,7 @@ describe('what is counted for a network', () => {
       throw down;
     };
     const connect = async () => ({ ...simulated.service.connect(), [method]: failing });
-    const service = await countCalls({ ...simulated.tools, connect, meter }, 'cpn0').connect(joinedTo(map).service);
+    const service = await countCalls({ ...simulated.tools, connect, meter }, 'cpn0').connect(joinedTo(map));
     await expect((service[method] as () => Promise<unknown>)()).rejects.toBe(down);
     expect(calls).toEqual([['callFailed', 'cpn0', operation, 'Unreachable']]);
   });

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { evaluateNetwork } from '../../../../src/app/reconcile/evaluate-network.ts';
 import { passNetwork } from '../../../../src/app/reconcile/pass.ts';
@@ -30,7 +31,7 @@ async function watch(
     ...simulated.tools,
     sleep: async (milliseconds) => {
       // Answers that are on the way arrive before the sleep ends.
-      await new Promise((resolve) => setImmediate(resolve));
+      await setImmediate();
       await passing;
       await simulated.tools.sleep(milliseconds);
       for (const [at, event] of due) if (simulated.seconds - begun >= at && due.delete(at)) await event(health);
@@ -101,6 +102,20 @@ describe('a connector that is probed', () => {
     expect(reported[0]?.at).toBeLessThanOrEqual(17);
   });
 
+  it('is to be avoided soon although the interface of this host flaps all the time', async () => {
+    const simulated = await up(member);
+    simulated.reachable.add('10.77.0.2').add('10.77.0.3');
+    const flaps = Array.from({ length: 9 }, (_, at) => [11 + at, (health: FailureTracker) => health.move()] as const);
+    const reported = await watch(simulated, 20, {
+      10: (health) => {
+        simulated.reachable.delete('10.77.0.2');
+        health.move();
+      },
+      ...Object.fromEntries(flaps),
+    });
+    expect(reported[0]?.at).toBeLessThanOrEqual(17);
+  });
+
   it('is not avoided for its silence while it learns a new key of this host', async () => {
     const simulated = await up(member);
     simulated.reachable.add('10.77.0.2').add('10.77.0.3');
@@ -113,38 +128,42 @@ describe('a connector that is probed', () => {
     expect(await watch(simulated, 20, { 10: rotate, 14: back })).toEqual([]);
   });
 
-  it('is not judged while this host has no path to it, and is probed at once when there is one again', async () => {
-    const simulated = await up(member);
-    simulated.reachable.add('10.77.0.2').add('10.77.0.3');
-    const asked: [string, number][] = [];
-    const { isTcpReachable } = simulated.tools.host;
-    simulated.tools.host.isTcpReachable = (address, deadlineMs) => {
-      asked.push([address, simulated.seconds]);
-      return isTcpReachable(address, deadlineMs);
-    };
-    const { underlay } = simulated.actual;
-    const cutOff = { ...underlay, uplinks: [], connected: [], routed: [], gateways: [] };
-    const pass = async (health: FailureTracker, around: typeof underlay) => {
-      simulated.actual = { ...simulated.actual, underlay: around };
-      await take(simulated, health, member.membership.map);
-    };
-    let returned = 0;
-    const reported = await watch(simulated, 60, {
-      10: async (health) => {
-        simulated.reachable.clear();
-        health.move();
-        await pass(health, cutOff);
-      },
-      40: async (health) => {
-        simulated.reachable.add('10.77.0.2').add('10.77.0.3');
-        returned = simulated.seconds;
-        await pass(health, underlay);
-      },
-    });
-    expect(reported).toEqual([]);
-    const first = (address: string) => asked.find(([each, at]) => each === address && at >= returned)?.[1] ?? Infinity;
-    for (const address of ['10.77.0.2', '10.77.0.3']) expect(first(address) - returned).toBeLessThanOrEqual(0.6);
-  });
+  it.each([40, 40.5, 41, 41.5, 42])(
+    'is not judged while this host has no path to it, and is probed at once when there is one again after %d s',
+    async (back) => {
+      const simulated = await up(member);
+      simulated.reachable.add('10.77.0.2').add('10.77.0.3');
+      const asked: [string, number][] = [];
+      const { isTcpReachable } = simulated.tools.host;
+      simulated.tools.host.isTcpReachable = (address, deadlineMs) => {
+        asked.push([address, simulated.seconds]);
+        return isTcpReachable(address, deadlineMs);
+      };
+      const { underlay } = simulated.actual;
+      const cutOff = { ...underlay, uplinks: [], connected: [], routed: [], gateways: [] };
+      const pass = async (health: FailureTracker, around: typeof underlay) => {
+        simulated.actual = { ...simulated.actual, underlay: around };
+        await take(simulated, health, member.membership.map);
+      };
+      let returned = 0;
+      const reported = await watch(simulated, 60, {
+        10: async (health) => {
+          simulated.reachable.clear();
+          health.move();
+          await pass(health, cutOff);
+        },
+        [back]: async (health) => {
+          simulated.reachable.add('10.77.0.2').add('10.77.0.3');
+          returned = simulated.seconds;
+          await pass(health, underlay);
+        },
+      });
+      expect(reported).toEqual([]);
+      const first = (address: string) =>
+        asked.find(([each, at]) => each === address && at >= returned)?.[1] ?? Infinity;
+      for (const address of ['10.77.0.2', '10.77.0.3']) expect(first(address) - returned).toBeLessThanOrEqual(0.6);
+    },
+  );
 
   it('that is heard last keeps the routes where all are silent, before one that never answered', async () => {
     const simulated = await up({ ...member, failed: [{ peer: 2, back: false }] });
@@ -320,6 +339,28 @@ describe('a connector that is probed', () => {
     expect(reported[0]?.at).toBeLessThan(6);
   });
 
+  it('loses its place among silent ones when it answers that it serves nothing', async () => {
+    const simulated = await up(member);
+    simulated.reachable.add('10.77.0.2').add('10.77.0.3');
+    const reported = await watch(simulated, 20, {
+      5: () => simulated.reachable.delete('10.77.0.2'),
+      10: () => simulated.closed.add('10.77.0.2'),
+    });
+    expect(reported.map(({ failed }) => failed)).toEqual([
+      [{ peer: 2, back: false, heard: 1 }],
+      [{ peer: 2, back: false }],
+    ]);
+  });
+
+  it('has a round-trip time as long as it answers', async () => {
+    const simulated = await up(member);
+    simulated.reachable.add('10.77.0.2').add('10.77.0.3');
+    const known: unknown[] = [];
+    const note = (health: FailureTracker) => known.push([...health.rtts.keys()]);
+    await watch(simulated, 20, { 9: note, 10: () => simulated.reachable.delete('10.77.0.2'), 19: note });
+    expect(known).toEqual([[edge(2).publicKey, edge(3).publicKey], [edge(3).publicKey]]);
+  });
+
   it('is not to be avoided soon while this host may be cut off itself', async () => {
     const simulated = await up(member);
     const reported = await watch(simulated, 20, { 10: () => simulated.reachable.add('10.77.0.2').add('10.77.0.3') });
@@ -388,6 +429,47 @@ describe('a connector that is probed', () => {
     const simulated = await up({ ...member, failed: [{ peer: 2, back: false }] });
     simulated.reachable.add('10.77.0.3');
     expect(await watch(simulated, 30)).toEqual([]);
+  });
+
+  it('that a pass took for another state on disk triggers the next pass, and the same state none', async () => {
+    const simulated = await up(member);
+    const evaluation = await evaluateNetwork(simulated.tools, await simulated.state());
+    let triggers = 0;
+    const update = new PendingUpdate(() => {
+      triggers += 1;
+    });
+    const health = new FailureTracker(simulated.tools, 'cpn0', update);
+    health.onPass(passOf(evaluation));
+    expect(triggers).toBe(0);
+    health.onPass(passOf({ ...evaluation, state: { ...evaluation.state, failed: [{ peer: 9, back: false }] } }));
+    expect(triggers).toBe(1);
+    health.onPass(passOf(null));
+    // A network that is down keeps the failures on disk.
+    expect([triggers, update.take().failed]).toEqual([1, null]);
+  });
+
+  it('has its forced handshake completed before the daemon ends', async () => {
+    const simulated = await up(member);
+    simulated.reachable.add('10.77.0.3');
+    const begun = Promise.withResolvers<void>();
+    const free = Promise.withResolvers<void>();
+    simulated.tools.store.lock = async (work) => {
+      begun.resolve();
+      await free.promise;
+      return work();
+    };
+    const health = new FailureTracker(simulated.tools, 'cpn0', new PendingUpdate(() => {}));
+    health.onPass(passOf(await evaluateNetwork(simulated.tools, await simulated.state())));
+    const stop = new AbortController();
+    const order: string[] = [];
+    const ended = health.run(stop.signal).then(() => order.push('ended'));
+    await begun.promise;
+    stop.abort();
+    for (let turn = 0; turn < 20; turn += 1) await setImmediate();
+    order.push('free');
+    free.resolve();
+    await ended;
+    expect(order).toEqual(['free', 'ended']);
   });
 
   it('is not probed without another connector', async () => {

@@ -134,6 +134,36 @@ describe('a target', () => {
     expect((await notes()).dead).toEqual([office, depot]);
   });
 
+  it('is probed although the resolver of another one hangs', async () => {
+    const { simulated, notes, go } = await watchOver(connectorOf(['nas.example:80', '192.168.60.1']));
+    simulated.tools.host.resolve = () => new Promise(() => {});
+    await go(false, false, false);
+    expect((await notes()).dead).toEqual([depot]);
+  });
+
+  it('is resolved again after the resolver failed, and is probed in the next round after a bug', async () => {
+    const { simulated, watch } = await watchOver(connectorOf(['nas.example:80', '192.168.60.1']));
+    const stop = new AbortController();
+    let lookups = 0;
+    simulated.tools.host.resolve = async () => {
+      lookups += 1;
+      if (lookups === 1) throw new TypeError('undefined is not a function');
+      return [address('192.168.50.20')];
+    };
+    let rounds = 0;
+    simulated.onLanProbe = async ({ address }) => {
+      if (address === '192.168.50.20') stop.abort();
+      else rounds += 1;
+      if (rounds === 2) throw new TypeError('null is not an object');
+      return true;
+    };
+    const watching = watch.run(stop.signal);
+    await watch.onPass(passOf({ state: await simulated.state() }));
+    await watching;
+    expect([lookups > 1, rounds > 1]).toEqual([true, true]);
+    expect(said(simulated)[0]).toBe('error: this should not happen, please report it');
+  });
+
   it('that cannot be probed proves nothing, and is logged once', async () => {
     const { simulated, watch, notes, seen } = await watchOver(connectorOf(['192.168.50.20']));
     const stop = new AbortController();

@@ -147,6 +147,34 @@ it('lowers the MTU no further than the floor, and ignores a peer that answers no
   await end();
 });
 
+it('logs each time that not even packets of the smallest MTU pass any more', async () => {
+  const { limits, watch, pass, logged, end } = await start();
+  for (const limit of [1100, 1420, 1100, 1100]) {
+    limits[hub.address] = limit;
+    watch.reset();
+    await pass(700);
+  }
+  const messages = logged().map(({ message }) => message);
+  expect(messages).toEqual(Array(2).fill('packets of the smallest MTU to a peer are lost; the MTU is unchanged'));
+  await end();
+});
+
+it('leaves the MTU for echoes as it was after a measurement that failed', async () => {
+  const { simulated, limits, pass, logged, end } = await start();
+  limits[edge.address] = 1300;
+  await pass();
+  const raised: number[] = [];
+  simulated.onEcho = () => {
+    raised.push(simulated.widePaths.size);
+    throw new MissingTool('ping', 'install it');
+  };
+  await pass(700);
+  expect(Math.max(...raised)).toBeGreaterThan(0);
+  expect(simulated.widePaths.size).toBe(0);
+  expect(logged().at(-1)?.message).toBe('the path MTU cannot be measured');
+  await end();
+});
+
 it('uses the state on disk after a restart, and raises the MTU when larger packets pass again', async () => {
   const { simulated, limits, pass, end } = await start();
   limits[hub.address] = 1300;

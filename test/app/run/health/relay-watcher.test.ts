@@ -71,3 +71,18 @@ it('a host that left the network and came back starts without its former traffic
   });
   expect(reported).toEqual([]);
 });
+
+it('a host that failed according to the disk stays unreachable until it sends', async () => {
+  const simulated = await up();
+  const evaluation = await evaluateNetwork(simulated.tools, { ...connector, failed: [{ peer: 4, back: false }] });
+  const before: unknown[] = [];
+  const reported = await watch(simulated, 60, {
+    5: (watcher) => {
+      watcher.follow(evaluation);
+      before.push(watcher.failed);
+    },
+    40: () => simulated.updatePeer(4, { rxBytes: 132 }),
+  });
+  expect(before).toEqual([[{ peer: 4, back: false }]]);
+  expect(reported).toEqual([{ at: 40, lost: [] }]);
+});
