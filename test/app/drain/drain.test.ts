@@ -1,14 +1,21 @@
+import { writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { drainNetworks, undoDrain } from '../../../src/app/drain/drain.ts';
+import { awaitIdle, describeInflow } from '../../../src/app/drain/await-idle.ts';
+import { drainNetworks, findLastConnectors, undoDrain } from '../../../src/app/drain/drain.ts';
 import { withdrawnBy } from '../../../src/app/lan/withdraw.ts';
 import { reconcileNetworks } from '../../../src/app/networks/reconcile.ts';
 import { bringUp } from '../../../src/app/networks/up.ts';
 import { readStatus } from '../../../src/app/status/status.ts';
 import type { Tools } from '../../../src/app/tools.ts';
-import { NotJoined, Refused, WrongUsage } from '../../../src/core/errors/index.ts';
-import { address, underlay } from '../../core/samples.ts';
+import type { PeerType } from '../../../src/contract/peer.ts';
+import { CommandFailed, NotJoined, Refused, WrongUsage } from '../../../src/core/errors/index.ts';
+import type { Joined } from '../../../src/store/state/state.ts';
+import { address, dialled, keyPair, peer, underlay } from '../../core/samples.ts';
+import { joinedTo, mapAt } from '../joined-state.ts';
 import { one, range, serving, startServing, two } from '../serving.ts';
 import type { SimulatedHost } from '../simulated-host.ts';
+import { answerWith } from '../simulated-service.ts';
 
 const all = [range, one, two];
 const patiently = { timeout: 60, down: false };
@@ -200,4 +207,179 @@ describe('a drained connector', () => {
     await reconcileNetworks(tools);
     expect(simulated.service.withdrawn).toEqual([all, []]);
   });
+});
+
+describe('several networks', () => {
+  /** A connector that is up as cpn0, and another network of this host as cpn1; each has its traffic. */
+  async function startTwo(changes: Partial<Joined> = {}, type: PeerType = 'connector') {
+    const { simulated, tools } = await startConnector(0);
+    await tools.store.write({ ...serving(changes, type), interface: 'cpn1' });
+    const { device, observe } = tools.host;
+    tools.host.observe = async (wanted) => {
+      // The simulated host has one interface.
+      if (wanted.link === 'cpn1') throw new CommandFailed('ip link show cpn1', 1, 'no');
+      return observe(wanted);
+    };
+    let rxBytes = 0;
+    tools.host.device = async (link) => {
+      const actual = await device(link);
+      rxBytes += 10_000;
+      if (actual === null || link === 'cpn0') return actual;
+      return { ...actual, peers: actual.peers.map((each) => ({ ...each, rxBytes })) };
+    };
+    return { simulated, tools };
+  }
+
+  it('each have their own traffic', async () => {
+    const { tools } = await startTwo();
+    expect(await drainNetworks(tools, undefined, { timeout: 5, down: false })).toMatchObject([
+      { interface: 'cpn0', idle: true, traffic: null },
+      { interface: 'cpn1', idle: false, traffic: expect.stringMatching(/^cpn1 still receives/) },
+    ]);
+  });
+
+  it('are drained where another one is refused', async () => {
+    const { simulated, tools } = await startTwo();
+    let count = 0;
+    simulated.service.onWithdraw = () => {
+      count += 1;
+      if (count === 1) throw refusal;
+    };
+    expect(await drainNetworks(tools, undefined, { timeout: 5, down: false })).toMatchObject([
+      { interface: 'cpn0', failure: refusal },
+      { interface: 'cpn1', failure: null, withdrawn: all },
+    ]);
+    const states = (await tools.store.list()).states;
+    expect(states.map(({ drained }) => drained)).toEqual([false, true]);
+  });
+
+  it('are drained as far as this host is their connector', async () => {
+    const { tools } = await startTwo({}, 'origin');
+    expect(await drainNetworks(tools, undefined, patiently)).toMatchObject([{ interface: 'cpn0', failure: null }]);
+    await expect(drainNetworks(tools, 'cpn1', patiently)).rejects.toThrow('cpn1 is joined as origin');
+  });
+
+  it('are all left as they are by --undo if one of them is down', async () => {
+    const { simulated, tools } = await startTwo({ enabled: false, drained: true });
+    await tools.store.write({ ...(await simulated.state()), drained: true });
+    await expect(undoDrain(tools, undefined)).rejects.toThrow('"cpn up cpn1"');
+    expect((await simulated.state()).drained).toBe(true);
+  });
+
+  it('are reported with one that cannot be read', async () => {
+    const { tools } = await startConnector(0);
+    await writeFile(join(dirname(tools.store.formerPath), 'cpn1.json'), '{', { mode: 0o600 });
+    for (const reports of [await drainNetworks(tools, undefined, patiently), await undoDrain(tools, undefined)]) {
+      expect(reports.map(({ interface: link, failure }) => [link, failure?.name ?? null])).toEqual([
+        ['cpn0', null],
+        ['cpn1', 'UnreadableFile'],
+      ]);
+    }
+  });
+});
+
+describe('a drain that is repeated, refused or undone without success', () => {
+  it('stays when the control plane refuses it the second time', async () => {
+    const { simulated, tools } = await startConnector(0);
+    await drainNetworks(tools, undefined, patiently);
+    simulated.service.onWithdraw = () => {
+      throw refusal;
+    };
+    expect(await drainNetworks(tools, undefined, patiently)).toMatchObject([{ failure: refusal }]);
+    expect((await simulated.state()).drained).toBe(true);
+  });
+
+  it('is refused for a host that the map does not list as a connector', async () => {
+    const state = serving();
+    const { map } = state.membership;
+    const peers = map.peers.map((each) => (each.id === 1 ? { ...each, type: 'origin' as const } : each));
+    const membership = { ...state.membership, map: { ...map, peers } };
+    const simulated = await startServing({ ...state, membership });
+    expect(await drainNetworks(simulated.tools, undefined, patiently)).toMatchObject([
+      { failure: { name: 'CannotWithdraw', message: expect.stringContaining('no longer lists') } },
+    ]);
+    expect([(await simulated.state()).drained, simulated.service.withdrawn]).toEqual([false, []]);
+  });
+
+  it('reads the map that has the routes out of service, and none after a refusal', async () => {
+    const { simulated, tools } = await startConnector(0);
+    await drainNetworks(tools, undefined, patiently);
+    expect((await simulated.state()).membership.map.peers[0]?.withdrawn).toEqual(all);
+    simulated.service.onWithdraw = () => {
+      throw refusal;
+    };
+    const asked = simulated.service.mapRequests.length;
+    const reads = simulated.observations;
+    await undoDrain(tools, undefined);
+    expect([simulated.service.mapRequests.length - asked <= 1, simulated.observations - reads]).toEqual([true, 0]);
+  });
+
+  it('gives packet rules that do not load as the reason, for each route', async () => {
+    const { simulated, tools } = await startConnector(0);
+    simulated.refusesStep = (step) => step.do === 'set-firewall';
+    simulated.actual = { ...simulated.actual, firewall: null };
+    const [report] = await undoDrain(tools, undefined);
+    expect(report?.reasons).toEqual(all.map((route) => `${route} (the packet rules do not load)`));
+  });
+
+  it('keeps the recorded paths to LANs of a host that cannot be observed', async () => {
+    const { tools } = await startConnector(0);
+    await drainNetworks(tools, undefined, patiently);
+    const ways = { [one]: { isOwn: true, links: ['eth7'], gone: 'eth7 is down' } };
+    await tools.store.amendNotes('cpn0', { ways });
+    tools.host.observe = () => Promise.reject(new CommandFailed('ip link show cpn0', 1, 'no'));
+    const [report] = await undoDrain(tools, undefined);
+    expect(report?.reasons).toEqual([`${one} (eth7 is down)`]);
+  });
+});
+
+describe('the wait for other paths', () => {
+  it('ends after three quiet seconds in a row', async () => {
+    const begun = 1_000;
+    const { simulated, tools } = await startConnector(5_000, ({ seconds }) => (seconds - begun) % 3 === 0);
+    await drainNetworks(tools, undefined, { timeout: 12, down: false });
+    expect(simulated.seconds - begun).toBe(12);
+  });
+
+  it('measures the rate of each second', async () => {
+    const { simulated, tools } = await startConnector(5_000, ({ seconds }) => seconds <= 1_005);
+    await drainNetworks(tools, undefined, { timeout: 60, down: false });
+    expect(simulated.seconds).toBe(1_008);
+  });
+
+  it('ends with the interface', async () => {
+    const { simulated, tools } = await startConnector(5_000);
+    const { sleep } = tools;
+    const during = async (milliseconds: number) => {
+      await sleep(milliseconds);
+      simulated.tools.host.device = async () => null;
+    };
+    expect(await awaitIdle({ ...tools, sleep: during }, serving(), 60)).toEqual([]);
+    expect(simulated.seconds).toBe(1_001);
+  });
+
+  it('names three peers, and counts the others', () => {
+    const inflow = [2, 3, 4, 5].map((number) => ({ publicKey: keyPair(number).publicKey, rate: 1_000 }));
+    const state = joinedTo(
+      mapAt(
+        '"1"',
+        [2, 3, 4, 5].map((number) => peer(number)),
+      ),
+    );
+    expect(describeInflow(inflow.slice(0, 3), state)).toBe('cpn0 still receives 3.0 kB/s, from peer-2, peer-3, peer-4');
+    expect(describeInflow(inflow, state)).toBe('cpn0 still receives 4.0 kB/s, from peer-2, peer-3, peer-4 and 1 more');
+  });
+});
+
+it('only a connector that is taken down is the last one for the devices that dial it', async () => {
+  const state = serving();
+  const { map } = state.membership;
+  const phone = peer(3, { name: 'phone', via: { connector: 1 } });
+  const spare = peer(4, { type: 'connector', endpoint: dialled(4) });
+  const listed = { ...map, peers: [...map.peers, phone, spare] };
+  const simulated = await startServing({ ...state, membership: { ...state.membership, map: listed } });
+  simulated.service.mapReplies = [answerWith({ ...listed, revision: '"2"' })];
+  expect(await findLastConnectors(simulated.tools, undefined, false)).toEqual([]);
+  expect(simulated.service.mapRequests).toEqual([]);
+  expect(await findLastConnectors(simulated.tools, undefined, true)).toMatchObject([{ dialling: ['phone'] }]);
 });

@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { leaveNetworks } from '../../../src/app/leave/leave.ts';
 import { takeDown } from '../../../src/app/networks/down.ts';
@@ -9,7 +11,7 @@ import { applyUpdate } from '../../../src/app/reconcile/state-update.ts';
 import { findHeldKeys, resumeRotation, rotateKeys } from '../../../src/app/rotation/rotate.ts';
 import { readStatus } from '../../../src/app/status/status.ts';
 import { isProven, makeIdentity } from '../../../src/core/crypto/identity.ts';
-import { keyPairOf, makeKeyPair } from '../../../src/core/crypto/keys.ts';
+import { keyPairOf, makeKeyPair, type PublicKey } from '../../../src/core/crypto/keys.ts';
 import { Interrupted, Locked, Refused, Unreachable, WrongUsage } from '../../../src/core/errors/index.ts';
 import type { Joined } from '../../../src/store/state/state.ts';
 import { dialled, keyPair, peer } from '../../core/samples.ts';
@@ -238,6 +240,171 @@ describe('a new key', () => {
     };
     expect(await rotateKeys(simulated.tools, undefined)).toMatchObject([{ failure: refusal }]);
     await expectSettled(simulated, newer);
+  });
+});
+
+describe('the peers that confirm a new key', () => {
+  /** The saved rotation while the control plane gets the key. */
+  async function confirmingIn(simulated: SimulatedHost) {
+    const { write } = simulated.tools.store;
+    const saved: (readonly PublicKey[])[] = [];
+    simulated.tools.store.write = async (state) => {
+      if (state.rotation?.phase === 'confirming')
+        saved.push(state.rotation.witnesses.map(({ publicKey }) => publicKey));
+      await write(state);
+    };
+    letAnswer(simulated, 3);
+    await rotateKeys(simulated.tools, undefined);
+    return saved[0] ?? [];
+  }
+
+  it('have a live session: an old handshake proves nothing', async () => {
+    const simulated = await startUp();
+    simulated.updatePeer(2, { latestHandshake: Math.floor(simulated.tools.now().getTime() / 1000) - 3600 });
+    expect(await confirmingIn(simulated)).toEqual([three.publicKey]);
+  });
+
+  it('are those with the latest handshakes, at most 64', async () => {
+    const peers = Array.from({ length: 66 }, (_, at) => peer(at + 2, { endpoint: dialled(at + 2) }));
+    const membership = { ...joinedTo(map).membership, map: mapAt('"1"', peers) };
+    const simulated = await startUp({ membership });
+    const now = Math.floor(simulated.tools.now().getTime() / 1000);
+    for (const { id } of peers) simulated.updatePeer(Number(id), { latestHandshake: now - 100 + Number(id) });
+    const found = await confirmingIn(simulated);
+    expect(found).toEqual(
+      peers
+        .map(({ publicKey }) => publicKey)
+        .reverse()
+        .slice(0, 64),
+    );
+  });
+});
+
+describe('a new key pair', () => {
+  it('has a later proof than the present one, whatever the clock says', async () => {
+    const simulated = await startUp({ keySerial: 5_000_000_000_000 });
+    letAnswer(simulated, 2);
+    await rotateKeys(simulated.tools, undefined);
+    expect((await simulated.state()).keySerial).toBe(5_000_000_000_001);
+  });
+
+  it('is saved with what the pass before it made on the host', async () => {
+    const simulated = await startUp();
+    letAnswer(simulated, 2);
+    const { receipt } = await simulated.state();
+    await simulated.tools.store.write({ ...(await simulated.state()), receipt: [] });
+    simulated.actual = { ...simulated.actual, firewall: null };
+    await rotateKeys(simulated.tools, undefined);
+    expect((await simulated.state()).receipt).toEqual(receipt.filter(({ made }) => made === 'firewall'));
+  });
+
+  it('is not activated in a network that is down, and the reports have the order of the interfaces', async () => {
+    const simulated = await startUp();
+    const { tools } = simulated;
+    const begun = { begunAt: '2026-01-01T00:00:00.000Z', witnesses: [], proof: null, wayBack: null };
+    const rotation = { ...begun, phase: 'confirming' as const, keyPair: newer };
+    await tools.store.write({ ...(await simulated.state()), enabled: false, rotation });
+    expect(await resumeRotation(tools, 'cpn0', { withinMs: 6_000 })).toBeNull();
+    expect([simulated.service.registeredKeys, simulated.steps]).toEqual([[], []]);
+    for (const link of ['aaa0', 'zzz0'])
+      await writeFile(join(dirname(tools.store.formerPath), `${link}.json`), '{', { mode: 0o600 });
+    const reports = await rotateKeys(tools, undefined);
+    expect(reports.map(({ interface: link }) => link)).toEqual(['aaa0', 'cpn0', 'zzz0']);
+  });
+});
+
+describe('a rotation that ends otherwise', () => {
+  it('is in the wg-quick file before WireGuard has the new key', async () => {
+    const simulated = await startUp();
+    letAnswer(simulated, 2);
+    const { apply } = simulated.tools.host;
+    const files: (string | undefined)[] = [];
+    simulated.tools.host.apply = async (step) => {
+      files.push(await configKey(simulated));
+      await apply(step);
+    };
+    await rotateKeys(simulated.tools, undefined);
+    expect(files[0]).toBe(newer.privateKey.reveal());
+    expect((await simulated.state()).keySince).toMatch(/^2023-11-14T22:3/);
+  });
+
+  it('is left to the process that began another one meanwhile', async () => {
+    const simulated = await startUp();
+    const begunAt = '2026-02-02T00:00:00.000Z';
+    let isOther = false;
+    simulated.onHandshakeTrigger = () => {};
+    const { device } = simulated.tools.host;
+    simulated.tools.host.device = async (link) => {
+      const state = await simulated.state();
+      if (state.rotation !== null && !isOther) {
+        isOther = true;
+        await simulated.tools.store.write({ ...state, rotation: { ...state.rotation, begunAt } });
+      }
+      return device(link);
+    };
+    const [report] = await rotateKeys(simulated.tools, undefined, 1_000);
+    expect([isOther, report?.failure?.name]).toEqual([true, 'RotationPending']);
+    expect((await simulated.state()).rotation).toMatchObject({ phase: 'confirming', begunAt });
+  });
+
+  it('continues later where the daemon ends while it waits', async () => {
+    const simulated = await startUp();
+    simulated.service.onRegisterKey = () => Promise.reject(unreachable(true));
+    await rotateKeys(simulated.tools, undefined);
+    simulated.service.onRegisterKey = () => true;
+    const ending = new AbortController();
+    simulated.onHandshakeTrigger = () => ending.abort();
+    expect(await resumeRotation(simulated.tools, 'cpn0', { withinMs: 6_000, signal: ending.signal })).toBeNull();
+    expect(await simulated.state()).toMatchObject({
+      keyPair: { publicKey: newer.publicKey },
+      rotation: { phase: 'confirming', keyPair: { publicKey: older.publicKey } },
+    });
+  });
+
+  it('after a signal still waits for the sessions of the old key', async () => {
+    const simulated = await startUp();
+    let rounds = 0;
+    simulated.onHandshakeTrigger = (address) => {
+      if (keyInUse(simulated) === newer.publicKey) simulated.interrupting.abort(new Interrupted('SIGHUP'));
+      else if (address === two.address) rounds += 1;
+    };
+    letAnswer(simulated, 2, () => rounds === 3);
+    letAnswer(simulated, 3, () => rounds === 3);
+    await expect(rotateKeys(simulated.tools, undefined)).rejects.toBeInstanceOf(Interrupted);
+    expect([rounds, keyInUse(simulated)]).toEqual([3, older.publicKey]);
+  });
+
+  it('proves the old key later than the new one, also where the clock went back', async () => {
+    const simulated = await startUp();
+    const { now } = simulated.tools;
+    Object.assign(simulated.tools, {
+      now: () => (keyInUse(simulated) === newer.publicKey ? new Date(1_600_000_000_000) : now()),
+    });
+    await rotateKeys(simulated.tools, undefined, 1_000);
+    const [there, back] = simulated.service.registeredKeys.map(({ proof }) => proof?.serial ?? 0) as [number, number];
+    expect(back).toBeGreaterThan(there);
+    expect((await simulated.state()).keySerial).toBe(back);
+  });
+
+  it('goes back to the old key that the control plane refuses, and lists already', async () => {
+    const simulated = await startUp();
+    simulated.service.onRegisterKey = (publicKey) => {
+      if (publicKey === newer.publicKey) return true;
+      throw new Refused(409, 'changing the key', 'it is in use', 'ask an admin');
+    };
+    const [report] = await rotateKeys(simulated.tools, undefined, 1_000);
+    const { rotation, keyPair: present } = await simulated.state();
+    expect([report?.failure?.name, rotation, present.publicKey]).toEqual(['NotRotated', null, older.publicKey]);
+    expect([keyInUse(simulated), await configKey(simulated)]).toEqual([older.publicKey, older.privateKey.reveal()]);
+  });
+
+  it('leaves the wg-quick file right that another program had changed, though the key was refused', async () => {
+    const simulated = await startUp();
+    const text = await simulated.tools.store.readConfig('cpn0');
+    await simulated.tools.store.writeConfig('cpn0', `# changed\n${text}`);
+    simulated.service.onRegisterKey = () => false;
+    await rotateKeys(simulated.tools, undefined);
+    expect(await simulated.tools.store.readConfig('cpn0')).toBe(text);
   });
 });
 
@@ -474,6 +641,7 @@ describe('after a change', () => {
 
 describe('the devices that hold the key of a connector', () => {
   const device = peer(4, { name: 'phone', via: { connector: 1 } });
+  const tablet = peer(5, { name: 'tablet', via: { connector: 1 } });
   const enrolled = joinedTo(map);
   const connector = { enrollment: { ...enrolled.enrollment, type: 'connector' as const } };
   const held = [{ interface: 'cpn0', dialling: ['phone'] }];
@@ -501,6 +669,18 @@ describe('the devices that hold the key of a connector', () => {
     expect(await findHeldKeys(simulated.tools, undefined)).toEqual([]);
   });
 
+  it('are not listed while a rotation is in progress, and are accepted only for their own interface', async () => {
+    const simulated = await startUp(connector);
+    simulated.service.mapReplies = [answerWith(mapAt('"2"', [two, three, device]))];
+    const elsewhere = [{ interface: 'cpn9', dialling: ['phone'] }];
+    const [report] = await rotateKeys(simulated.tools, undefined, undefined, elsewhere);
+    expect(report?.failure).toMatchObject({ name: 'CannotRotate' });
+    const begun = { begunAt: '2026-01-01T00:00:00.000Z', witnesses: [], proof: null, wayBack: null };
+    const rotation = { ...begun, phase: 'announcing' as const, keyPair: newer };
+    await simulated.tools.store.write({ ...(await simulated.state()), rotation });
+    expect(await findHeldKeys(simulated.tools, undefined)).toEqual([]);
+  });
+
   it('keep the key where one enrolled after they were listed, and not where all of them were accepted', async () => {
     const simulated = await startUp(connector);
     simulated.service.mapReplies = [answerWith(map)];
@@ -514,6 +694,10 @@ describe('the devices that hold the key of a connector', () => {
       older.privateKey.reveal(),
       [],
     ]);
+    simulated.service.mapReplies = [answerWith(mapAt('"2"', [two, three, device, tablet]))];
+    const [other] = await rotateKeys(simulated.tools, undefined, undefined, held);
+    expect(other?.failure).toMatchObject({ name: 'CannotRotate', message: expect.stringContaining('(tablet)') });
+    simulated.service.mapReplies = [answerWith(mapAt('"2"', [two, three, device]))];
     letAnswer(simulated, 2);
     expect(await rotateKeys(simulated.tools, undefined, undefined, held)).toMatchObject([{ failure: null }]);
     expect(keyInUse(simulated)).toBe(newer.publicKey);
