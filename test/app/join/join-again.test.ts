@@ -159,6 +159,7 @@ describe('a join that is repeated after the host was removed or suspended', () =
     await expect(joinAgain()).rejects.toMatchObject({ name: 'Refused', status: 401 });
     const { state } = await joinAgain([], { personalToken: new Secret('new') });
     expect(state.membership.personalToken?.reveal()).toBe('new');
+    expect((await simulated.state()).membership.personalToken?.reveal()).toBe('new');
   });
 });
 
@@ -174,4 +175,96 @@ it('leaving a network whose join was not finished names the peer that may stay',
   expect(warnings).toEqual([
     `the join of cpn0 was not finished; a peer peer-1 with the public key ${publicKey} may stay in its network at https://203.0.113.99: "cpn peer list" shows it, and "cpn peer remove" takes it out`,
   ]);
+});
+
+describe('a join that is repeated', () => {
+  const elsewhere = { url: 'https://203.0.113.98', insecureHttp: false };
+  const hash = createHash('sha256').update(token.reveal()).digest('hex');
+
+  it('leaves a tunnel that was up, and could not be changed', async () => {
+    const { simulated, joinAgain } = await startDesk();
+    const { link, firewall } = simulated.actual;
+    simulated.refusesStep = (step) => step.do === 'configure-link';
+    await expect(joinAgain(['mtu'], { options: { ...options, mtu: 1400 } })).rejects.toThrow('exited with 1');
+    expect([simulated.actual.link, simulated.actual.firewall]).toEqual([link, firewall]);
+  });
+
+  it('continues the earliest of several with the key, at this control plane, and removes the others', async () => {
+    const { simulated, joinAgain } = await startDesk();
+    const { tools } = simulated;
+    const state = await simulated.state();
+    const rest = { enrollment: { ...state.enrollment, tokenHash: hash }, membership: null };
+    const later = '2027-01-01T00:00:00.000Z';
+    await tools.store.write({ ...state, ...rest, interface: 'cpn1', createdAt: later });
+    const earlier = '2020-01-01T00:00:00.000Z';
+    await tools.store.write({ ...state, ...rest, interface: 'cpn2', createdAt: earlier, service: elsewhere });
+    tools.host.observe = async (wanted) => ({ ...simulated.actual, ...(wanted.link === 'cpn0' ? {} : { link: null }) });
+    expect((await joinAgain()).state.interface).toBe('cpn0');
+    expect((await tools.store.list()).states.map((each) => each.interface)).toEqual(['cpn0', 'cpn2']);
+  });
+
+  it('brings up a network that was taken down, or deleted', async () => {
+    const deletion = { at: '2026-01-01T00:00:00.000Z', resumes: false };
+    for (const changes of [{}, { deletion }]) {
+      const { simulated, joinAgain } = await startDesk();
+      await simulated.tools.store.write({ ...(await simulated.state()), enabled: false, ...changes });
+      await joinAgain();
+      const { enabled, deletion: left } = await simulated.state();
+      expect([enabled, left]).toEqual([true, undefined]);
+    }
+  });
+
+  it('forgets the results of probes that are given now, and of no others', async () => {
+    for (const [named, dead] of [
+      [['probes'], []],
+      [[], [prefix('10.9.0.0/16')]],
+    ] as const) {
+      const { simulated, joinAgain } = await startDesk();
+      await simulated.tools.store.amendNotes('cpn0', { dead: [prefix('10.9.0.0/16')] });
+      await joinAgain([...named]);
+      expect((await simulated.tools.store.readNotes('cpn0')).dead).toEqual(dead);
+    }
+  });
+
+  it('opens no port that the kernel chooses', async () => {
+    const { enrollment } = joinedTo(map);
+    const { simulated, joinAgain } = await startDesk({
+      enrollment: { ...enrollment, tokenHash: hash },
+      options,
+    });
+    const before = await simulated.state();
+    const opened = { ...options, openFirewall: true };
+    await expect(joinAgain(['openFirewall'], { options: opened })).rejects.toThrow('needs the port that peers dial');
+    expect(await simulated.state()).toEqual(before);
+  });
+
+  it('leaves the port of the endpoint where it is told to listen on another one, and follows it otherwise', async () => {
+    const { simulated, joinAgain } = await startDesk();
+    await joinAgain(['listenPort'], { options: { ...options, listenPort: 40_123 } });
+    expect((await simulated.state()).options.listenPort).toBe(40_123);
+    await joinAgain(['listenPort'], { options: { ...options, listenPort: null } });
+    expect((await simulated.state()).options.listenPort).toBe(51_999);
+  });
+
+  it('removes the network secret only if that is given', async () => {
+    const { simulated, joinAgain } = await startDesk();
+    await joinAgain([], { networkSecret: new Secret(Buffer.alloc(32, 2).toString('base64')) });
+    expect((await simulated.state()).networkSecret?.reveal()).toBe(secret.reveal());
+    await joinAgain(['networkSecret'], { networkSecret: null });
+    expect((await simulated.state()).networkSecret).toBeNull();
+  });
+
+  it('saves what the service describes now', async () => {
+    const { simulated, joinAgain } = await startDesk();
+    simulated.service.onDescribe = async () => ({ features: ['map-wait'], etag: null });
+    await joinAgain();
+    expect((await simulated.state()).features).toEqual(['map-wait']);
+  });
+
+  it('is on no interface but its own', async () => {
+    const { simulated, joinAgain } = await startDesk();
+    await expect(joinAgain([], { interface: 'cpn5' })).rejects.toThrow('this key has joined as cpn0 already');
+    expect((await joinAgain([], { interface: 'cpn0' })).state.interface).toBe('cpn0');
+    expect((await simulated.tools.store.list()).states).toHaveLength(1);
+  });
 });

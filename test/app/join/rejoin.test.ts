@@ -12,7 +12,7 @@ import { Refused, Unreachable, WrongUsage } from '../../../src/core/errors/index
 import { type Feature, features } from '../../../src/core/map/features.ts';
 import { parseEndpoint } from '../../../src/core/net/endpoint.ts';
 import type { State } from '../../../src/store/state/state.ts';
-import { dialled, options, peer, prefix } from '../../core/samples.ts';
+import { bare, dialled, options, peer, prefix } from '../../core/samples.ts';
 import { joinedTo, mapAt } from '../joined-state.ts';
 import { SimulatedHost } from '../simulated-host.ts';
 import { answerWith, fail } from '../simulated-service.ts';
@@ -310,5 +310,52 @@ describe('a host that is still in its network', () => {
     await expect(joining).rejects.toBeInstanceOf(WrongUsage);
     expect(asked).toHaveLength(1);
     expect((await simulated.tools.store.list()).states.map(withoutFolders)).toEqual([before]);
+  });
+});
+
+describe('a new membership in place of one that ended', () => {
+  it('is applied to the interface of the former one, and no peer of that must confirm it', async () => {
+    const simulated = await startDesk(gone);
+    simulated.updatePeer(2, { latestHandshake: Math.floor(simulated.tools.now().getTime() / 1000) });
+    simulated.service.onEnroll = ({ currentNetworks, ...enrolment }) => {
+      if (currentNetworks?.length) throw inNetwork;
+      return reply(enrolment as EnrollmentRequest);
+    };
+    const { observe } = simulated.tools.host;
+    // The new interface of the join is not there yet.
+    simulated.tools.host.observe = async (wanted) => (wanted.link === 'cpn0' ? observe(wanted) : bare);
+    const { seconds } = simulated;
+    const { state } = await joinNetwork(simulated.tools, request);
+    expect([state.interface, simulated.actual.link?.addresses[0]?.address]).toEqual(['cpn0', '10.77.0.9']);
+    expect(simulated.seconds).toBe(seconds);
+  });
+
+  it('is reverted if the former one did not end, at a service without Current-Networks', async () => {
+    const simulated = await startDesk(null);
+    const before = withoutFolders(await simulated.state());
+    describeOnly(simulated, 'enroll-idempotently', 'peer-removal');
+    simulated.service.onEnroll = reply;
+    const removed: string[] = [];
+    simulated.service.onRemovePeer = (token) => removed.push(token.reveal()) > 0;
+    await expect(joinNetwork(simulated.tools, request)).rejects.toThrow('in network office already, as cpn0');
+    expect(removed).toEqual(['cpp_new']);
+    expect((await simulated.tools.store.list()).states.map(withoutFolders)).toEqual([before]);
+  });
+
+  it('is reverted if the named interface is of another network', async () => {
+    const simulated = await startDesk(gone);
+    simulated.service.onEnroll = (enrolment) => {
+      const { peer: own, map: other, ...rest } = reply(enrolment);
+      const moved = { ...own, address: '10.88.0.9' as never };
+      const peers = [moved, { ...two, address: '10.88.0.2' as never }];
+      return { ...rest, peer: moved, map: { ...other, id: 8, name: 'lab', cidr: prefix('10.88.0.0/24'), peers } };
+    };
+    const removed: string[] = [];
+    simulated.service.onRemovePeer = (token) => removed.push(token.reveal()) > 0;
+    await expect(joinNetwork(simulated.tools, { ...request, interface: 'cpn0' })).rejects.toThrow(
+      'cpn0 is of another network than lab; leave out --interface',
+    );
+    expect(removed).toEqual(['cpp_new']);
+    expect((await simulated.tools.store.list()).states.map((state) => state.interface)).toEqual(['cpn0']);
   });
 });
