@@ -68,6 +68,61 @@ describe('fallbackStore', () => {
     expect(events).toEqual([expect.stringMatching(/^failing E/), 'recovered']);
   });
 
+  it('is on the disk once it is written there', async () => {
+    await failToWrite();
+    expect(store.isOnDisk('cpn0')).toBe(false);
+    await clear('cpn0');
+    clock += 10_000;
+    await store.read('cpn0');
+    expect(store.isOnDisk('cpn0')).toBe(true);
+  });
+
+  it('retries under the lock that its caller holds', async () => {
+    let depth = 0;
+    const lock: HostStore['lock'] = async (work) => {
+      depth += 1;
+      if (depth > 1) throw new Error('locked twice');
+      return disk.lock(work).finally(() => {
+        depth -= 1;
+      });
+    };
+    store = fallbackStore(
+      { ...disk, lock },
+      () => {},
+      () => clock,
+    );
+    await failToWrite();
+    await clear('cpn0');
+    clock += 10_000;
+    await store.lock(() => store.read('cpn0'));
+    expect(await disk.read('cpn0')).toEqual(state);
+  });
+
+  it('forgets an unsaved wg-quick file that is set aside, or removed with its network', async () => {
+    for (const end of [() => store.setConfigAside('cpn0'), () => store.forget('cpn0', [])]) {
+      const path = `${store.configPath('cpn0')}.${process.pid}.tmp`;
+      await mkdir(join(path, 'inside'), { recursive: true });
+      await store.writeConfig('cpn0', 'unsaved');
+      expect(await store.readConfig('cpn0')).toBe('unsaved');
+      await rm(path, { recursive: true });
+      await end();
+      clock += 10_000;
+      expect([await store.readConfig('cpn0'), await disk.readConfig('cpn0')]).toEqual([null, null]);
+    }
+  });
+
+  it('keeps the content of a network that cannot be removed', async () => {
+    const failure = new DiskFailed('remove', 'cpn0', Object.assign(new Error('EIO'), { code: 'EIO', errno: -5 }));
+    store = fallbackStore(
+      { ...disk, forget: () => Promise.reject(failure) },
+      () => {},
+      () => clock,
+    );
+    await failToWrite();
+    await expect(store.forget('cpn0', [])).rejects.toBe(failure);
+    expect(await store.read('cpn0')).toEqual(state);
+  });
+
   it('retries only after a while, and writes the newest content', async () => {
     await failToWrite();
     await clear('cpn0');

@@ -172,6 +172,21 @@ describe('the folders', () => {
     expect(await readdir(root)).toEqual(['etc']);
   });
 
+  it('within each other are removed innermost first, with the locks of killed processes', async () => {
+    await store.prepare();
+    for (const name of ['daemon', 'change']) await writeFile(join(folders.runtime, name), '');
+    await store.lock(async () => {});
+    expect(await readdir(root)).toEqual([]);
+  });
+
+  it('in the receipt of a network are removed with it, by any process', async () => {
+    const made = await store.prepare();
+    await store.lock(() => store.write({ ...state, receipt: made.map((path) => ({ made: 'folder', path })) }));
+    const later = fileStore(folders);
+    await later.lock(() => later.forget('cpn0', []));
+    expect(await readdir(root)).toEqual([]);
+  });
+
   it('that were there before stay, without the lock', async () => {
     await mkdir(folders.runtime);
     await store.lock(async () => {});

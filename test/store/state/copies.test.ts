@@ -38,6 +38,34 @@ async function writeTwice(): Promise<void> {
   await store.write(state);
 }
 
+describe('a damaged file', () => {
+  it('is reported once, and again after it was good', async () => {
+    await writeTwice();
+    await spoil(cutShort);
+    for (let reads = 0; reads < 3; reads += 1) await store.read('cpn0');
+    expect([damages.length, [...store.damaged]]).toEqual([1, ['cpn0']]);
+    // Another process repairs it.
+    await spoil(formatState(state));
+    await store.read('cpn0');
+    expect([...store.damaged]).toEqual([]);
+    await spoil(nulls);
+    await store.read('cpn0');
+    expect([damages.length, [...store.damaged]]).toEqual([2, ['cpn0']]);
+  });
+
+  it('stays damaged where it cannot be repaired, and is repaired by the next lock', async () => {
+    await writeTwice();
+    await spoil(cutShort);
+    const obstacle = pathOf(`.damaged.${process.pid}.tmp`);
+    await mkdir(join(obstacle, 'inside'), { recursive: true });
+    await store.lock(async () => {});
+    expect([[...store.damaged], await textOf('')]).toEqual([['cpn0'], cutShort]);
+    await rm(obstacle, { recursive: true });
+    await store.lock(async () => {});
+    expect([[...store.damaged], await textOf('')]).toEqual([[], formatState(older)]);
+  });
+});
+
 describe('the previous copy', () => {
   it('is what was there before a write, readable only for the owner, and a file of its own', async () => {
     await writeTwice();
