@@ -238,7 +238,7 @@ describe('a join that is repeated', () => {
     expect(await simulated.state()).toEqual(before);
   });
 
-  it('leaves the port of the endpoint where it is told to listen on another one, and follows it otherwise', async () => {
+  it('leaves the port of the endpoint for another one that is given, and follows it otherwise', async () => {
     const { simulated, joinAgain } = await startDesk();
     await joinAgain(['listenPort'], { options: { ...options, listenPort: 40_123 } });
     expect((await simulated.state()).options.listenPort).toBe(40_123);

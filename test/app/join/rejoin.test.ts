@@ -12,7 +12,7 @@ import { Refused, Unreachable, WrongUsage } from '../../../src/core/errors/index
 import { type Feature, features } from '../../../src/core/map/features.ts';
 import { parseEndpoint } from '../../../src/core/net/endpoint.ts';
 import type { State } from '../../../src/store/state/state.ts';
-import { bare, dialled, options, peer, prefix } from '../../core/samples.ts';
+import { address, bare, dialled, options, peer, prefix } from '../../core/samples.ts';
 import { joinedTo, mapAt } from '../joined-state.ts';
 import { SimulatedHost } from '../simulated-host.ts';
 import { answerWith, fail } from '../simulated-service.ts';
@@ -345,9 +345,9 @@ describe('a new membership in place of one that ended', () => {
   it('is reverted if the named interface is of another network', async () => {
     const simulated = await startDesk(gone);
     simulated.service.onEnroll = (enrolment) => {
-      const { peer: own, map: other, ...rest } = reply(enrolment);
-      const moved = { ...own, address: '10.88.0.9' as never };
-      const peers = [moved, { ...two, address: '10.88.0.2' as never }];
+      const { map: other, ...rest } = reply(enrolment);
+      const moved = peer(9, { publicKey: enrolment.publicKey, name: enrolment.name, address: address('10.88.0.9') });
+      const peers = [moved, { ...two, address: address('10.88.0.2') }];
       return { ...rest, peer: moved, map: { ...other, id: 8, name: 'lab', cidr: prefix('10.88.0.0/24'), peers } };
     };
     const removed: string[] = [];
