@@ -5,7 +5,6 @@ import type { Health } from '../contract/health.ts';
 import type { Network } from '../contract/network.ts';
 import { ApiError, isOutage, isOutOfReach, send, sessionsEnded } from './client.ts';
 import { mergeEvents, mostEvents, readNetwork } from './logic/network/apply-reply.ts';
-import { backoff } from './logic/page/backoff.ts';
 import { announceChange, takeTurn, watchChanges } from './shared-waits.ts';
 
 export interface Live<Data> {
@@ -47,6 +46,8 @@ export const eventSource = (id: number): LiveSource<readonly Event[]> => ({
 
 /** Limits of a wait, in seconds. `least` is for a gateway that ends longer ones. */
 const waitSeconds = { most: 45, least: 5 };
+/** Limits of the pause after failures, before jitter. */
+const pauseMs = { least: 1000, most: 10_000 };
 /** The pause between reads of a window that does not wait, without an announcement. */
 const pollMs = 5000;
 /** How long a resource is followed after its last component was removed. */
@@ -166,6 +167,12 @@ async function sendWhileVisible(
   } finally {
     document.removeEventListener('visibilitychange', onHidden);
   }
+}
+
+/** Milliseconds until the next attempt after consecutive failures. `random` is from 0 to 1. */
+function backoff(failures: number, random: number): number {
+  const most = Math.min(pauseMs.most, pauseMs.least * 2 ** Math.max(0, failures - 1));
+  return Math.round(most * (0.5 + random / 2));
 }
 
 const isTimeout = (error: unknown) => error instanceof ApiError && [408, 504].includes(error.status);

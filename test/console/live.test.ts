@@ -143,6 +143,24 @@ describe('a resource', () => {
     expect(requests).toHaveLength(7);
   });
 
+  test.each([
+    [1, 10_000],
+    [0, 5000],
+  ])('that cannot be read waits no longer than ten seconds: with the jitter %d, %d ms', async (jitter, longest) => {
+    vi.spyOn(Math, 'random').mockReturnValue(jitter);
+    await openHealth();
+    for (const ms of [1000, 2000, 4000, 8000, 10_000]) {
+      await last().answer(500);
+      await pass(ms);
+    }
+    const { length } = requests;
+    await last().answer(500);
+    await pass(longest - 1);
+    expect(requests).toHaveLength(length);
+    await pass(1);
+    expect(requests).toHaveLength(length + 1);
+  });
+
   test.each([401, 403, 404])('that is refused with %i is read no more', async (status) => {
     const shown = await openHealth();
     await last().answer(status);

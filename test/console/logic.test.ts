@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { describeActor, describeDetails, describeTarget } from '../../src/console/logic/events/describe-audit.ts';
 import { readNetwork } from '../../src/console/logic/network/apply-reply.ts';
-import { backoff } from '../../src/console/logic/page/backoff.ts';
 import { linkTo, parseRoute, readQuery } from '../../src/console/logic/page/route.ts';
 import { findVisibleRows } from '../../src/console/logic/page/visible-rows.ts';
 import { findConnectors } from '../../src/console/logic/peers/connectors.ts';
@@ -95,16 +94,6 @@ test.each([
   [1, 'Its peer loses the network.'],
   [2, 'All 2 peers lose the network and each other.'],
 ])('%d peers lose a network', (peers, text) => expect(describeLoss(peers)).toBe(text));
-
-test('the pause before an attempt grows, with jitter, up to ten seconds', () => {
-  expect([1, 2, 3, 6, 60].map((failures) => [backoff(failures, 0), backoff(failures, 1)])).toEqual([
-    [500, 1000],
-    [1000, 2000],
-    [2000, 4000],
-    [5000, 10_000],
-    [5000, 10_000],
-  ]);
-});
 
 test('connectors of a route are those that serve it, by priority, then by time, then by id', () => {
   const lan = '192.168.50.0/24';
