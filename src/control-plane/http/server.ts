@@ -26,12 +26,12 @@ import { addHealthRoutes } from './routes/health.ts';
 import { addMetricsRoute } from './routes/metrics.ts';
 import { addNetworkHealthRoutes } from './routes/network-health.ts';
 import { addNetworkRoutes } from './routes/networks.ts';
+import { createPageSender } from './routes/paging.ts';
 import { addPeerRoutes } from './routes/peers.ts';
 import { addPersonalTokenRoutes } from './routes/personal-tokens.ts';
 import { addRemovalsRoute } from './routes/removals.ts';
 import { addSessionRoutes } from './routes/session.ts';
 import { addUserRoutes } from './routes/users.ts';
-import { createPageSender } from './send-page.ts';
 import { closePromptly, createClientErrorHandler, type Transport } from './transport.ts';
 import { nameAllFields, validateRequest } from './validation.ts';
 

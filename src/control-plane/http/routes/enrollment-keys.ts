@@ -5,8 +5,7 @@ import { editors } from '../../domain/caller.ts';
 import type { Context } from '../../service/context.ts';
 import { checkNewKey, createKey, listKeys, revokeKey } from '../../service/enrollment/enrollment-keys.ts';
 import { type App, callerOf } from '../app.ts';
-import type { SendPage } from '../send-page.ts';
-import { PageQuery, paging, readSlice, toPageReply } from './paging.ts';
+import { PageQuery, paging, readSlice, type SendPage, toPageReply } from './paging.ts';
 import { done, KeyPath, NetworkPath, Nothing } from './parts.ts';
 
 const Which = PageQuery.extend({ all: z.enum(['true', 'false']).optional() });

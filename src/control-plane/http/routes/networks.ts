@@ -11,8 +11,7 @@ import {
   readNewNetwork,
 } from '../../service/networks.ts';
 import { type App, callerOf } from '../app.ts';
-import type { SendPage } from '../send-page.ts';
-import { PageQuery, paging, readSlice, toPageReply } from './paging.ts';
+import { PageQuery, paging, readSlice, type SendPage, toPageReply } from './paging.ts';
 import { done, NetworkPath, Nothing } from './parts.ts';
 import { addReadNetworkRoute, type MapReads } from './read-network.ts';
 

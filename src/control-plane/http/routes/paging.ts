@@ -1,5 +1,8 @@
+import type { FastifyReply } from 'fastify';
 import * as z from 'zod';
+import { page } from '../../../contract/reply.ts';
 import { InvalidRequest } from '../../errors.ts';
+import { unpooledBuffer } from '../../push/serialized-network.ts';
 import type { Slice, StoredPage } from '../../store/page.ts';
 import { digits } from './parts.ts';
 
@@ -57,5 +60,31 @@ export function toPageReply<Entry>(
     data: [...entries],
     links: { next: query && `?${query.map((each) => each.join('=')).join('&')}` },
     meta: { per_page, ...(after === null && { current_page: asked.page ?? 1, ...counted }) },
+  };
+}
+
+/** Sends a page of a list. `name` identifies the list and its organization or network. */
+export type SendPage = <Item extends z.ZodType>(
+  response: FastifyReply,
+  name: string,
+  item: Item,
+  body: z.output<ReturnType<typeof page<Item>>>,
+) => FastifyReply;
+
+const maxNames = 1_000;
+
+/** Replies with the same page share one buffer, which is collected once no reply sends it. */
+export function createPageSender(): SendPage {
+  const latest = new Map<string, WeakRef<Buffer>>();
+  return (response, list, item, body) => {
+    const bytes = unpooledBuffer(JSON.stringify(z.encode(page(item), body)));
+    const name = `${list} ${body.links.next} ${body.meta.current_page}`;
+    const shared = latest.get(name)?.deref();
+    const isSame = shared?.equals(bytes) ?? false;
+    if (!isSame) {
+      if (latest.size >= maxNames) latest.clear();
+      latest.set(name, new WeakRef(bytes));
+    }
+    return response.type('application/json; charset=utf-8').send(isSame ? shared : bytes);
   };
 }

@@ -5,8 +5,7 @@ import { editorsAndPeer, readers, readersAndPeer } from '../../domain/caller.ts'
 import type { Context } from '../../service/context.ts';
 import { changePeer, checkChange, isRemoval, listPeers, readPeer, removePeer } from '../../service/peers.ts';
 import { type App, callerOf } from '../app.ts';
-import type { SendPage } from '../send-page.ts';
-import { PageQuery, paging, readSlice, toPageReply } from './paging.ts';
+import { PageQuery, paging, readSlice, type SendPage, toPageReply } from './paging.ts';
 import { done, NetworkPath, Nothing, PeerPath } from './parts.ts';
 
 const Which = PageQuery.extend({ suspended: z.enum(['true', 'false']).optional() });

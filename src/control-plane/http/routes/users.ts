@@ -14,8 +14,7 @@ import {
 import type { Context } from '../../service/context.ts';
 import { type App, userOf } from '../app.ts';
 import type { FailureLimit } from '../limits.ts';
-import type { SendPage } from '../send-page.ts';
-import { PageQuery, paging, readSlice, toPageReply } from './paging.ts';
+import { PageQuery, paging, readSlice, type SendPage, toPageReply } from './paging.ts';
 import { UserPath } from './parts.ts';
 
 const Which = z.object({ keep_keys: z.enum(['true', 'false']).optional() });
