@@ -2,16 +2,17 @@ import * as z from 'zod';
 import type { CreateEnrollmentKey, EnrollmentKey, NewEnrollmentKey } from '../../contract/enrollment-key.ts';
 import type { NetworkSummary as NetworkSummaryReply } from '../../contract/network.ts';
 import { type Peer as PeerReply, PeerType } from '../../contract/peer.ts';
+import { parsePeerKey } from '../../core/crypto/keys.ts';
 import type { Secret } from '../../core/crypto/secret.ts';
 import type { ConnectorProfile } from '../../core/export/device-profile.ts';
 import type { Id, Peer, PeerId } from '../../core/map/model.ts';
-import { listedPeerFields } from '../../core/map/peer-fields.ts';
-import { formatEndpoint } from '../../core/net/endpoint.ts';
+import { listedPeerFields, peerFields } from '../../core/map/peer-fields.ts';
+import { parseRange } from '../../core/net/cidr.ts';
+import { formatEndpoint, parseEndpoint } from '../../core/net/endpoint.ts';
 import { aliases } from '../aliases.ts';
 import { decodeId, Field, type Source } from './field.ts';
 import { decodeToken } from './map.ts';
 import { decodeNetwork, decodePeer, decodePeers, maxPeers } from './network.ts';
-import { findProfile } from './profile.ts';
 
 /** `Whole`, with null for fields in `Gaps` that a service omits. */
 type WithGaps<Whole, Gaps extends keyof Whole> = Omit<Whole, Gaps> & { readonly [Gap in Gaps]: Whole[Gap] | null };
@@ -42,6 +43,8 @@ export interface Profile {
 
 const maxNetworks = 10_000;
 const maxKeys = 100_000;
+/** The routes of a connector in a profile. */
+const maxRoutes = 256;
 
 /** Requires the token, as a bearer. */
 export function decodeSession(body: unknown, source: Source): Session {
@@ -140,7 +143,7 @@ export function decodeNewKey(body: unknown, source: Source, asked: CreateEnrollm
 }
 
 function present(peer: Peer, field: Field | null): NetworkPeer {
-  const profile = field && findProfile(field);
+  const profile = field && findConnectorProfile(field);
   const suspended = field?.find(aliases.peer.suspendedAt)?.instant() ?? null;
   return {
     id: peer.id,
@@ -155,6 +158,24 @@ function present(peer: Peer, field: Field | null): NetworkPeer {
     ...(suspended !== null && { suspended_at: suspended }),
     ...(profile && { profile }),
     created_at: field?.find(aliases.peer.createdAt)?.instant() ?? null,
+  };
+}
+
+/** The profile of a peer that dials one connector; null if absent or malformed. */
+function findConnectorProfile(peer: Field): ConnectorProfile | null {
+  if (peer.find([peerFields.via.name])?.value !== 'connectors') return null;
+  return peer.tryFind(aliases.peer.profile, decodeConnectorProfile);
+}
+
+function decodeConnectorProfile(profile: Field): ConnectorProfile {
+  const decodeRoutes = (routes: Field) =>
+    routes.items(maxRoutes).map((route) => route.parse((text) => parseRange(text)));
+  return {
+    connector: decodeId(profile.need(aliases.peer.connector)),
+    public_key: profile.need(aliases.peer.publicKey).parse((text) => parsePeerKey(text)),
+    endpoint: formatEndpoint(profile.need(aliases.peer.endpoint).parse((text) => parseEndpoint(text))),
+    routes: decodeRoutes(profile.need(aliases.peer.routes)),
+    declined: decodeRoutes(profile.need(aliases.peer.declined)),
   };
 }
 
