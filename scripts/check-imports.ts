@@ -39,7 +39,6 @@ const APP_TYPES = [
   'src/api/service.ts',
   'src/api/admin-service.ts',
   'src/host/host.ts',
-  'src/host/inspector.ts',
   'src/host/supervisor.ts',
   'src/store/',
 ];

@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { InvalidValue } from '../core/errors/index.ts';
-import type { Host } from './host.ts';
-import type { Inspector } from './inspector.ts';
+import type { Host, Inspector } from './host.ts';
 import type { PortableContext } from './wg-quick/observe.ts';
 
 /** Configures a host with the tools of Linux, wg-quick alone, or WireGuard for Windows. */

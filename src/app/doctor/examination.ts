@@ -3,7 +3,7 @@ import type { Finding, FindingSubject } from '../../core/doctor/finding.ts';
 import type { CpnError } from '../../core/errors/index.ts';
 import type { Resolved } from '../../core/names/resolved-names.ts';
 import type { HttpProxy, ServiceAddress } from '../../core/net/service-address.ts';
-import type { Inspector } from '../../host/inspector.ts';
+import type { Inspector } from '../../host/host.ts';
 import type { Joined, State } from '../../store/state/state.ts';
 import type { Folders, StoredNetworks } from '../../store/store.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';

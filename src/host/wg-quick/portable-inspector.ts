@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { release } from 'node:os';
 import { CpnError } from '../../core/errors/index.ts';
+import type { Inspector } from '../host.ts';
 import { inspectTool, readDiskSpace, readFileFacts } from '../inspections.ts';
-import type { Inspector } from '../inspector.ts';
 import type { Tool } from '../process/find-tool.ts';
 import type { PortableContext } from './observe.ts';
 

@@ -2,7 +2,7 @@ import type { DoctorTools } from '../../../src/app/doctor/examination.ts';
 import { examine } from '../../../src/app/doctor/examine.ts';
 import { reconcileNetworks } from '../../../src/app/networks/reconcile.ts';
 import type { NetworkMap } from '../../../src/core/map/model.ts';
-import type { Inspector } from '../../../src/host/inspector.ts';
+import type { Inspector } from '../../../src/host/host.ts';
 import type { Joined } from '../../../src/store/state/state.ts';
 import { dialled, peer } from '../../core/samples.ts';
 import { joinedTo, mapAt } from '../joined-state.ts';
