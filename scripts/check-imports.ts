@@ -1,7 +1,8 @@
 /**
  * Checks that imports run in one direction only, by the table below, with a row for each room:
  * main → cli → app → adapters → core, and the control plane next to them. Cycles fail, those of
- * types too. Prints what is wrong, and then exits with 1.
+ * types too, and so do too many files in a folder and too many short ones. Prints what is wrong,
+ * and then exits with 1.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -433,15 +434,20 @@ function findCycle(start: string, importsOf: ReadonlyMap<string, readonly string
   return [];
 }
 
+/** The TypeScript files in `src` under this folder, as paths from there. */
+function findSources(root: string): string[] {
+  return readdirSync(join(root, 'src'), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && /\.[cm]?[jt]sx?$/.test(entry.name))
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)))
+    .sort();
+}
+
 /**
  * Checks all files in `src` under this folder, and returns a line for a person on each import that
  * the table doesn't allow.
  */
 export function checkImports(root: string): string[] {
-  const files = readdirSync(join(root, 'src'), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && /\.[cm]?[jt]sx?$/.test(entry.name))
-    .map((entry) => relative(root, join(entry.parentPath, entry.name)))
-    .sort();
+  const files = findSources(root);
   const imports = new Map(files.map((file) => [file, findImports(file, readFileSync(join(root, file), 'utf8'))]));
   const wrong = files.flatMap((file) => {
     const [rule] = TABLE.filter(({ files: place }) => isIn(place, file)).toSorted(
@@ -462,9 +468,32 @@ export function checkImports(root: string): string[] {
 
 const manner: Readonly<Record<Way, string>> = { value: '', type: ', not even its types', lazy: ', not even lazily' };
 
+/** A file is one idea, and few ideas are this short. */
+const SHORT = { lines: 30, most: 40 };
+/** A folder is one subject; the commands are a table, with a file for each row. */
+const FOLDER = { most: 20, tables: ['src/cli/commands'] };
+
+/** Checks the number of short files and of files in each folder. Returns a line on each excess. */
+export function checkSizes(root: string): string[] {
+  const files = findSources(root);
+  const short = files.filter((file) => readFileSync(join(root, file), 'utf8').split('\n').length - 1 <= SHORT.lines);
+  const folders = [...Map.groupBy(files, (file) => dirname(file))];
+  return [
+    ...folders
+      .filter(([folder, { length }]) => length > FOLDER.most && !FOLDER.tables.includes(folder))
+      .map(([folder, { length }]) => `${folder}: has ${length} files, at most ${FOLDER.most}; divide it by subject`),
+    ...(short.length > SHORT.most
+      ? [
+          `src: has ${short.length} files of up to ${SHORT.lines} lines, at most ${SHORT.most}; merge some into the files of their subjects: ${short.join(', ')}`,
+        ]
+      : []),
+  ];
+}
+
 if (import.meta.main) {
-  const wrong = checkImports(process.argv[2] ?? join(import.meta.dirname, '..'));
+  const root = process.argv[2] ?? join(import.meta.dirname, '..');
+  const wrong = [...checkImports(root), ...checkSizes(root)];
   for (const line of wrong) process.stdout.write(`${line}\n`);
-  if (wrong.length > 0) process.stdout.write(styleText('red', `${wrong.length} imports to change\n`));
+  if (wrong.length > 0) process.stdout.write(styleText('red', `${wrong.length} places to change\n`));
   process.exitCode = wrong.length > 0 ? 1 : 0;
 }

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { checkImports } from '../../scripts/check-imports.ts';
+import { checkImports, checkSizes } from '../../scripts/check-imports.ts';
 import { run } from '../lab/run.ts';
 
 let folder: string;
@@ -84,6 +84,36 @@ test('refuses a cycle, of types too, and names it once', () => {
   writeFileSync(join(root, 'src/core/util/c.ts'), "export { a } from './a.ts';");
   expect(checkImports(root)).toEqual([
     'src/core/util/a.ts → src/core/util/b.ts → src/core/util/c.ts → src/core/util/a.ts: a cycle',
+  ]);
+});
+
+/** A source tree with these numbers of files by folder, each of so many lines. */
+function treeOf(name: string, counts: Readonly<Record<string, number>>, lines: number): string {
+  const root = join(folder, name);
+  for (const [place, count] of Object.entries(counts)) {
+    mkdirSync(join(root, place), { recursive: true });
+    for (let at = 0; at < count; at += 1) writeFileSync(join(root, place, `f${at}.ts`), '//\n'.repeat(lines));
+  }
+  return root;
+}
+
+test('refuses a folder of more than 20 files, but for the table of commands', () => {
+  const allowed = { 'src/app': 20, 'src/app/run': 20, 'src/cli/commands': 21 };
+  expect(checkSizes(treeOf('folders', allowed, 31))).toEqual([]);
+  expect(checkSizes(treeOf('folders', { 'src/app/run': 21, 'src/cli/commands/parts': 21 }, 31))).toEqual([
+    'src/app/run: has 21 files, at most 20; divide it by subject',
+    'src/cli/commands/parts: has 21 files, at most 20; divide it by subject',
+  ]);
+});
+
+test('refuses more than 40 files of up to 30 lines, and names them', () => {
+  const places = { 'src/app': 20, 'src/core/net': 20 };
+  expect(checkSizes(treeOf('short', places, 30))).toEqual([]);
+  expect(checkSizes(treeOf('long', { ...places, 'src/cli': 1 }, 31))).toEqual([]);
+  expect(checkSizes(treeOf('short', { 'src/cli': 1 }, 30))).toEqual([
+    expect.stringMatching(
+      /^src: has 41 files of up to 30 lines, at most 40; merge .*: src\/app\/f0\.ts, .*src\/cli\/f0\.ts/,
+    ),
   ]);
 });
 
