@@ -20,7 +20,7 @@ export async function gatherBundle(tools: DoctorTools): Promise<Bundle> {
       import('../app/status/describe-state-files.ts'),
       import('../app/doctor/examine.ts'),
       import('../app/status/status.ts'),
-      import('../app/networks/plan.ts'),
+      import('../app/networks/reconcile.ts'),
       import('../app/inspect/explain.ts'),
     ],
   );
@@ -51,7 +51,7 @@ function passToJson({ interface: link, changes, unsynced, failure }: Awaited<Ret
   return { interface: link, changes, unsynced: unsynced?.message ?? null, failure: failure?.message ?? null };
 }
 
-type Planning = typeof import('../app/networks/plan.ts').planNetworks;
+type Planning = typeof import('../app/networks/reconcile.ts').planNetworks;
 
 async function attempt(work: () => Promise<object>): Promise<string> {
   try {

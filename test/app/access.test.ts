@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { accessOf, findNoAccess } from '../../src/app/access.ts';
-import { planNetworks } from '../../src/app/networks/plan.ts';
-import { reconcileNetworks } from '../../src/app/networks/reconcile.ts';
+import { planNetworks, reconcileNetworks } from '../../src/app/networks/reconcile.ts';
 import { removeFromService } from '../../src/app/networks/remove-peer.ts';
 import { refresh } from '../../src/app/reconcile/refresh.ts';
 import { readStatus } from '../../src/app/status/status.ts';
@@ -12,8 +11,7 @@ import type { Joined, Membership } from '../../src/store/state/state.ts';
 import { dialled, peer } from '../core/samples.ts';
 import { joinedTo, mapAt, self } from './joined-state.ts';
 import { SimulatedHost } from './simulated-host.ts';
-import type { SimulatedService } from './simulated-service.ts';
-import { answerWith, fail } from './simulated-service.ts';
+import { answerWith, fail, type SimulatedService } from './simulated-service.ts';
 
 const other = peer(2, { endpoint: dialled(2) });
 const map = mapAt(null, [other], { routes: [] });

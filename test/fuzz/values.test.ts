@@ -10,7 +10,7 @@ import { parseDatabaseUrl } from '../../src/control-plane/store/postgres/databas
 import { keyPairOf, parsePublicKey } from '../../src/core/crypto/keys.ts';
 import { maskTokens, Secret } from '../../src/core/crypto/secret.ts';
 import { InvalidValue, WrongUsage } from '../../src/core/errors/index.ts';
-import { formatProbeTarget, parseProbeTarget } from '../../src/core/map/probe-target.ts';
+import { formatProbeTarget, parseProbeTarget } from '../../src/core/map/options.ts';
 import {
   hostPrefix,
   maskPrefix,

@@ -1,9 +1,13 @@
 import { CpnError } from '../../core/errors/index.ts';
 import { describeDrop, describeInbound, describeRemedy } from '../../core/forward/foreign/describe-drop.ts';
-import { findDroppedRoutes } from '../../core/forward/foreign/dropped-routes.ts';
 import type { ForwardDrop } from '../../core/forward/foreign/find-drops.ts';
 import type { InboundDrop } from '../../core/forward/foreign/find-inbound-drop.ts';
-import type { ForeignDrops, PacketPaths, UnreadRules } from '../../core/forward/foreign/foreign-drops.ts';
+import {
+  type ForeignDrops,
+  findDroppedRoutes,
+  type PacketPaths,
+  type UnreadRules,
+} from '../../core/forward/foreign/foreign-drops.ts';
 import { inboundPaths } from '../../core/forward/foreign/inbound-path.ts';
 import { forwardPaths } from '../../core/forward/foreign/path.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';

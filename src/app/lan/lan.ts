@@ -1,6 +1,6 @@
 import type { Peer } from '../../core/map/model.ts';
+import { formatProbeTarget, type ProbeTarget } from '../../core/map/options.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
-import { formatProbeTarget, type ProbeTarget } from '../../core/map/probe-target.ts';
 import { type Address, type Prefix, tryParseAddress } from '../../core/net/cidr.ts';
 import { assignedRoutes } from '../../core/routing/topology/route-owner.ts';
 import type { Joined } from '../../store/state/state.ts';

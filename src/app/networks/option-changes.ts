@@ -1,13 +1,15 @@
 import type { Secret } from '../../core/crypto/secret.ts';
 import { WrongUsage } from '../../core/errors/index.ts';
-import type { Options } from '../../core/map/options.ts';
-import { formatProbeTarget, mostProbes, type ProbeTarget } from '../../core/map/probe-target.ts';
+import { findPeersCutOff } from '../../core/health/compare-secrets.ts';
+import { formatProbeTarget, mostProbes, type Options, type ProbeTarget } from '../../core/map/options.ts';
+import { ownKeys } from '../../core/map/own-peer.ts';
 import type { Prefix } from '../../core/net/cidr.ts';
 import type { Endpoint } from '../../core/net/endpoint.ts';
 import type { ServiceAddress } from '../../core/net/service-address.ts';
 import type { Joined, State } from '../../store/state/state.ts';
 import { withOptions } from '../pins.ts';
 import { refuseUnfixedPort } from '../reconcile/open-ports.ts';
+import { ownTag } from '../report-secret.ts';
 import type { Tools } from '../tools.ts';
 import { findOwnEndpoint } from './own-endpoint.ts';
 
@@ -66,6 +68,27 @@ export function describeIneffective(
   const probed = options.probes.map(formatProbeTarget);
   const unknown = changes.dropProbes.map(formatProbeTarget).filter((probe) => !probed.includes(probe));
   return unknown.map((probe) => `--drop-probe ${probe} has no effect: ${link} does not probe it`);
+}
+
+/** The peers that a change of the network secret cuts off. */
+export interface SecretLosses {
+  readonly interface: string;
+  readonly peers: readonly string[];
+  readonly isRemoval: boolean;
+}
+
+/** Null if the change cuts off no peer, as far as the last map shows. */
+export function findSecretLosses(
+  state: Joined,
+  { networkSecret }: Pick<OptionChanges, 'networkSecret'>,
+): SecretLosses | null {
+  if (networkSecret === undefined || !state.enabled) return null;
+  const { map } = state.membership;
+  const own = ownKeys(state);
+  const others = map.peers.filter(({ publicKey }) => !own.includes(publicKey));
+  const cutOff = findPeersCutOff(map, ownTag(state), ownTag({ networkSecret }), others);
+  if (cutOff.length === 0) return null;
+  return { interface: state.interface, peers: cutOff.map(({ name }) => name), isRemoval: networkSecret === null };
 }
 
 /**

@@ -5,9 +5,10 @@ import { accessOf, findNoAccess } from '../access.ts';
 import { checkLanRoutes } from '../lan/lan-routes.ts';
 import { reportWithdrawn, withdrawnBy } from '../lan/withdraw.ts';
 import { findPinProblems, findSkippedPeers } from '../problems/find-problems.ts';
+import { findRotation } from '../problems/find-state-problems.ts';
 import { findUnloaded, withoutRules } from '../reconcile/apply.ts';
 import { findDeletion } from '../reconcile/deleted-network.ts';
-import type { Evaluation } from '../reconcile/evaluate-network.ts';
+import { type Evaluation, evaluateNetwork } from '../reconcile/evaluate-network.ts';
 import { defaultConfirmMs, findUnread, passNetwork } from '../reconcile/pass.ts';
 import { refresh } from '../reconcile/refresh.ts';
 import { resolveNames } from '../reconcile/resolve-names.ts';
@@ -55,6 +56,19 @@ export async function reconcileNetworks(
   });
   await finishLeaving(tools);
   return reports;
+}
+
+/** Returns what {@link reconcileNetworks} would change on the host, without changing it. */
+export async function planNetworks(tools: Tools, network?: string): Promise<PassReport[]> {
+  return forEachNetwork(tools, network, async (state) => {
+    const { update, failure } = await refreshWithNames(tools, state);
+    const next = applyUpdate(state, update);
+    for (const found of [findRotation(next), findDeletion(next)]) if (found !== null) tools.warn(toSentence(found));
+    const planned = next.enabled ? await evaluateNetwork(tools, next, { acceptsUnread: true }) : null;
+    const changes = planned?.changes ?? [];
+    const unread = findUnread(planned);
+    return { ...explainChanges(state, planned), changes, unsynced: failure, failure: unread };
+  });
 }
 
 /** Requests the map after a change that this host reported: a daemon may not be running. */

@@ -1,8 +1,8 @@
 import type { AuditEntry } from '../../api/admin-service.ts';
+import { describeDetails } from '../../core/events/describe-event.ts';
 import { openAdmin } from '../admin.ts';
 import { exitCodes } from '../exit-code.ts';
 import { apiFlags, jsonFlag } from '../input/flags.ts';
-import { describeDetails } from '../output/describe-details.ts';
 import { note, print, printJson, table } from '../output/output.ts';
 import type { Command } from '../parse/command.ts';
 

@@ -7,5 +7,5 @@ export const plan = passCommand({
   examples: ['cpn plan', 'cpn plan --json office'],
   nothing: 'is up to date',
   exitCode: exitCodes.pending,
-  perform: async (tools, network) => (await import('../../app/networks/plan.ts')).planNetworks(tools, network),
+  perform: async (tools, network) => (await import('../../app/networks/reconcile.ts')).planNetworks(tools, network),
 });

@@ -1,6 +1,5 @@
 import { exitCodes } from '../exit-code.ts';
-import { confirmFlag, readConfirmation } from '../parse/confirm-flag.ts';
-import { passCommand } from '../pass-command.ts';
+import { confirmFlag, passCommand, readConfirmation } from '../pass-command.ts';
 
 export const reconcile = passCommand({
   name: 'reconcile',

@@ -7,7 +7,7 @@ import { confirm } from '../input/confirm.ts';
 import { jsonFlag, yesFlag } from '../input/flags.ts';
 import { green, note, printError, printJson } from '../output/output.ts';
 import { type Command, networkArgument } from '../parse/command.ts';
-import { confirmFlag, readConfirmation } from '../parse/confirm-flag.ts';
+import { confirmFlag, readConfirmation } from '../pass-command.ts';
 
 export const rotateKey: Command = {
   name: 'rotate-key',

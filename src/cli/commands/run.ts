@@ -6,7 +6,7 @@ import { exitCodes } from '../exit-code.ts';
 import type { Input } from '../input/input.ts';
 import { type ListenAddress, parseListenAddress } from '../input/listen-address.ts';
 import type { Command } from '../parse/command.ts';
-import { confirmFlag, readConfirmation } from '../parse/confirm-flag.ts';
+import { confirmFlag, readConfirmation } from '../pass-command.ts';
 
 /** Milliseconds from SIGTERM to a forced exit, below the stop timeout of init systems. */
 const maxStopMs = 4_500;

@@ -1,4 +1,4 @@
-import type { SecretLosses } from '../../app/options/find-secret-losses.ts';
+import type { SecretLosses } from '../../app/networks/option-changes.ts';
 import { isDefaultRoute } from '../../core/net/cidr.ts';
 import { listNames } from '../../core/util/list-names.ts';
 import { openTools } from '../context.ts';
@@ -8,8 +8,8 @@ import { jsonFlag, yesFlag } from '../input/flags.ts';
 import { warn } from '../output/output.ts';
 import { showPass } from '../output/show-pass.ts';
 import type { Command } from '../parse/command.ts';
-import { confirmFlag, readConfirmation } from '../parse/confirm-flag.ts';
 import { changeFlags, readChanges } from '../parse/option-changes.ts';
+import { confirmFlag, readConfirmation } from '../pass-command.ts';
 
 export const set: Command = {
   name: 'set',
@@ -35,13 +35,13 @@ export const set: Command = {
   ],
   async run(input) {
     const changes = await readChanges(input);
-    const { findSecretLosses } = await import('../../app/options/find-secret-losses.ts');
-    const { planOptions, setOptions } = await import('../../app/options/set-options.ts');
+    const { findSecretLosses } = await import('../../app/networks/option-changes.ts');
+    const { planOptions, selectOne, setOptions } = await import('../../app/options/set-options.ts');
     const tools = await openTools(input);
     await tools.host.check({ firewall: false, fullTunnel: changes.allowRoutes.some(isDefaultRoute) });
     const network = input.argument('network');
     const isDry = input.switch('dry-run');
-    const losses = await findSecretLosses(tools, network, changes);
+    const losses = findSecretLosses(await selectOne(tools, network), changes);
     if (losses !== null && isDry) warn(describeLosses(losses));
     if (losses !== null && !isDry && !(await confirm(`${describeLosses(losses)} Change it anyway?`, input)))
       return exitCodes.failed;

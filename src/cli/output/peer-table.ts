@@ -3,8 +3,8 @@ import type { PathState } from '../../contract/health.ts';
 import { printable } from '../../core/errors/index.ts';
 import { findOutdated } from '../../core/export/device-profile.ts';
 import { findObservedPaths } from '../../core/health/observed-path.ts';
+import { describeAge } from '../../core/health/peer-health.ts';
 import { nameWithLabel } from '../../core/names/label.ts';
-import { describeAge } from '../../core/util/age.ts';
 import { type Cell, green, red, table, warn, yellow } from './output.ts';
 
 /** Observations of each peer, by its id as text. Null if the control plane collects none. */

@@ -1,7 +1,7 @@
 import type { AdminService, PendingHost } from '../../api/admin-service.ts';
 import { CpnError, printable } from '../../core/errors/index.ts';
+import { describeAge } from '../../core/health/peer-health.ts';
 import type { Id } from '../../core/map/model.ts';
-import { describeAge } from '../../core/util/age.ts';
 import type { Flags } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
 

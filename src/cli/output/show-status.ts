@@ -1,12 +1,12 @@
 import type { NetworkStatus, PeerStatus } from '../../app/problems/network-status.ts';
 import { printable } from '../../core/errors/index.ts';
 import type { InboundDrop } from '../../core/forward/foreign/find-inbound-drop.ts';
+import { describeAge } from '../../core/health/peer-health.ts';
 import type { Reachability } from '../../core/health/report/compose-report.ts';
 import { nameWithLabel } from '../../core/names/label.ts';
 import { summarize, toSentence } from '../../core/problems/problem.ts';
 import type { OutsideReport } from '../../core/routing/outside-report.ts';
 import type { Certificate } from '../../core/tls/certificate.ts';
-import { describeAge } from '../../core/util/age.ts';
 import type { FormerMembership } from '../../store/former-networks.ts';
 import { describeChange } from './change-text.ts';
 import { bold, type Cell, describeBytes, dim, green, red, table, yellow } from './output.ts';

@@ -1,8 +1,15 @@
 import type { PeerType } from '../../contract/peer.ts';
 import type { Secret } from '../../core/crypto/secret.ts';
 import { WrongUsage } from '../../core/errors/index.ts';
-import { defaultOptions, type OptionRule, type Options, optionRules, pinRules } from '../../core/map/options.ts';
-import { mostProbes, parseProbeTarget } from '../../core/map/probe-target.ts';
+import {
+  defaultOptions,
+  mostProbes,
+  type OptionRule,
+  type Options,
+  optionRules,
+  parseProbeTarget,
+  pinRules,
+} from '../../core/map/options.ts';
 import { parsePrefix } from '../../core/net/cidr.ts';
 import type { Flag } from '../input/flags.ts';
 import { type Input, parseChoice } from '../input/input.ts';

@@ -1,6 +1,6 @@
 import type { OptionChanges } from '../../app/networks/option-changes.ts';
 import { WrongUsage } from '../../core/errors/index.ts';
-import { parseProbeTarget } from '../../core/map/probe-target.ts';
+import { parseProbeTarget } from '../../core/map/options.ts';
 import { parsePrefix } from '../../core/net/cidr.ts';
 import { parseEndpoint } from '../../core/net/endpoint.ts';
 import type { ServiceAddress } from '../../core/net/service-address.ts';

@@ -1,12 +1,11 @@
 import { findSecretMismatches } from '../health/compare-secrets.ts';
 import { describePathMtu } from '../health/path-mtu.ts';
-import { peerStateOf } from '../health/peer-health.ts';
+import { describeAge, peerStateOf } from '../health/peer-health.ts';
 import type { ActualPeer, Underlay } from '../host-state/actual.ts';
 import type { KernelRoute } from '../host-state/kernel-route.ts';
 import { type Address, covers, familyOf, lengthOf } from '../net/cidr.ts';
 import { formatEndpoint } from '../net/endpoint.ts';
 import { problem } from '../problems/problem.ts';
-import { describeAge } from '../util/age.ts';
 import { type Check, inconclusive, passes, stops } from './check.ts';
 import { describeRefusal, describeRoute } from './check-route.ts';
 import { findActualPeer, findOwner, findWantedOwner, type NetworkOnHost, namePeer } from './view.ts';

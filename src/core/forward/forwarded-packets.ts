@@ -1,5 +1,5 @@
 import type { NetworkMap, Peer } from '../map/model.ts';
-import type { ProbeTarget } from '../map/probe-target.ts';
+import type { ProbeTarget } from '../map/options.ts';
 import {
   type Address,
   addressAt,

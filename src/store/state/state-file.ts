@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { keyPairOf } from '../../core/crypto/keys.ts';
 import type { Secret } from '../../core/crypto/secret.ts';
 import type { Peer } from '../../core/map/model.ts';
-import { formatProbeTarget } from '../../core/map/probe-target.ts';
+import { formatProbeTarget } from '../../core/map/options.ts';
 import type { PeerLabels } from '../../core/names/hosts-label.ts';
 import { formatEndpoint } from '../../core/net/endpoint.ts';
 import type { Pin } from '../../core/pins/match-pins.ts';

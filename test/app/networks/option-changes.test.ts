@@ -1,14 +1,18 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import {
   findDisallowed,
+  findSecretLosses,
   type OptionChanges,
   type ResolvedChanges,
   resolveEndpoint,
   withChanges,
 } from '../../../src/app/networks/option-changes.ts';
+import { tagOf } from '../../../src/core/crypto/network-secret.ts';
 import { Secret } from '../../../src/core/crypto/secret.ts';
 import { WrongUsage } from '../../../src/core/errors/index.ts';
-import { mostProbes, type ProbeTarget } from '../../../src/core/map/probe-target.ts';
+import type { NetworkMap } from '../../../src/core/map/model.ts';
+import { mostProbes, type ProbeTarget } from '../../../src/core/map/options.ts';
+import type { Joined } from '../../../src/store/state/state.ts';
 import { address, dialled, keyPair, options, peer, prefix } from '../../core/samples.ts';
 import { joinedTo, mapAt } from '../joined-state.ts';
 import { one, serving, two } from '../serving.ts';
@@ -66,4 +70,35 @@ it('a new name and a new rule for pins apply together', () => {
   });
   const { membership } = withChanges(state, asked({ name: 'edge', options: { pin: 'strict' } }));
   expect([membership.peer.name, membership.map.peers[1]?.publicKey]).toEqual(['edge', known.publicKey]);
+});
+
+describe('a change of the network secret', () => {
+  const secretOf = (byte: number) => new Secret(Buffer.alloc(32, byte).toString('base64'));
+  const [known, other] = [secretOf(7), secretOf(8)];
+  const plain = mapAt('"1"', [peer(2), peer(3)]);
+  const tagged = mapAt('"1"', [peer(2, { secretTag: tagOf(known) }), peer(3, { secretTag: tagOf(other) })]);
+
+  const find = (map: NetworkMap, networkSecret: Secret | null | undefined, changes: Partial<Joined> = {}) =>
+    findSecretLosses(
+      joinedTo(map, { networkSecret: known, ...changes }),
+      networkSecret === undefined ? {} : { networkSecret },
+    );
+
+  it('another secret cuts off the peers that have the present one, or all others if none is known', () => {
+    expect(find(tagged, other)).toEqual({ interface: 'cpn0', peers: ['peer-2'], isRemoval: false });
+    expect(find(plain, other)).toEqual({ interface: 'cpn0', peers: ['peer-2', 'peer-3'], isRemoval: false });
+  });
+
+  it('a removal cuts them off too, and a first secret those that have none', () => {
+    expect(find(tagged, null)).toEqual({ interface: 'cpn0', peers: ['peer-2'], isRemoval: true });
+    expect(find(plain, other, { networkSecret: null })).toMatchObject({ peers: ['peer-2', 'peer-3'] });
+  });
+
+  it.each<[string, Secret | null | undefined, Partial<Joined>]>([
+    ['no change', undefined, {}],
+    ['the same secret', known, {}],
+    ['a network that is down', other, { enabled: false }],
+  ])('%s cuts off no peer', (_, networkSecret, changes) => {
+    expect(find(plain, networkSecret, changes)).toBeNull();
+  });
 });

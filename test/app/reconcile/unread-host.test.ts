@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { planNetworks } from '../../../src/app/networks/plan.ts';
-import { reconcileNetworks } from '../../../src/app/networks/reconcile.ts';
+import { planNetworks, reconcileNetworks } from '../../../src/app/networks/reconcile.ts';
 import { findUnread, passNetwork } from '../../../src/app/reconcile/pass.ts';
 import { noUpdate } from '../../../src/app/reconcile/state-update.ts';
 import { readStatus } from '../../../src/app/status/status.ts';

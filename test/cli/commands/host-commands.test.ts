@@ -2,8 +2,8 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { DrainReport, LastConnector } from '../../../src/app/drain/drain.ts';
 import * as drains from '../../../src/app/drain/drain.ts';
 import * as accepting from '../../../src/app/networks/accept.ts';
+import * as losses from '../../../src/app/networks/option-changes.ts';
 import type { PassReport } from '../../../src/app/networks/pass-report.ts';
-import * as losses from '../../../src/app/options/find-secret-losses.ts';
 import * as options from '../../../src/app/options/set-options.ts';
 import * as rotations from '../../../src/app/rotation/rotate.ts';
 import * as waiting from '../../../src/app/status/wait.ts';
@@ -96,7 +96,8 @@ describe('cpn set', () => {
   const loss = { interface: 'cpn0', peers: ['edge-1'], isRemoval: false };
   const run = async (given: object, report = passOf(), found: losses.SecretLosses | null = null) => {
     vi.restoreAllMocks();
-    vi.spyOn(losses, 'findSecretLosses').mockResolvedValue(found);
+    vi.spyOn(options, 'selectOne').mockResolvedValue(joinedTo(mapAt('"1"', [])));
+    vi.spyOn(losses, 'findSecretLosses').mockReturnValue(found);
     const planned = vi.spyOn(options, 'planOptions').mockResolvedValue(report);
     const made = vi.spyOn(options, 'setOptions').mockResolvedValue(report);
     const outcome = await runCommand(set, { mtu: '1380', ...given }, { tools });

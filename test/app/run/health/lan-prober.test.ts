@@ -3,7 +3,7 @@ import { findLanProblems } from '../../../../src/app/problems/find-problems.ts';
 import { LanProber } from '../../../../src/app/run/health/lan-prober.ts';
 import { MissingTool } from '../../../../src/core/errors/index.ts';
 import type { Peer } from '../../../../src/core/map/model.ts';
-import { parseProbeTarget } from '../../../../src/core/map/probe-target.ts';
+import { parseProbeTarget } from '../../../../src/core/map/options.ts';
 import type { Joined } from '../../../../src/store/state/state.ts';
 import { address, network, options, peer, prefix } from '../../../core/samples.ts';
 import { joinedTo } from '../../joined-state.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { InvalidValue } from '../../../src/core/errors/index.ts';
-import { formatProbeTarget, parseProbeTarget } from '../../../src/core/map/probe-target.ts';
+import { formatProbeTarget, parseProbeTarget } from '../../../src/core/map/options.ts';
 
 describe('a probe target', () => {
   it.each([

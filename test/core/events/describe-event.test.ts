@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { describeDetails } from '../../../src/cli/output/describe-details.ts';
+import { describeDetails } from '../../../src/core/events/describe-event.ts';
 
 it.each<[object, string]>([
   [{}, ''],

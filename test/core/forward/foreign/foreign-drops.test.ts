@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { findDroppedRoutes } from '../../../../src/core/forward/foreign/dropped-routes.ts';
 import type { ForwardDrop } from '../../../../src/core/forward/foreign/find-drops.ts';
+import { findDroppedRoutes } from '../../../../src/core/forward/foreign/foreign-drops.ts';
 import type { ForwardPath } from '../../../../src/core/forward/foreign/path.ts';
 import { prefix } from '../../samples.ts';
 
