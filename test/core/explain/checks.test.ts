@@ -203,6 +203,8 @@ describe('WireGuard', () => {
       ok: true,
       detail: expect.stringMatching(/^edge-1 at 203\.0\.113\.11:51820: leaves by eth0 /),
     });
+    // An address of this host: the packet leaves by no interface.
+    expect(check(outer(into('203.0.113.11/32', { local: true })), 'endpoint')?.ok).toBe(true);
     expect(check(outer(null), 'endpoint')).toBeUndefined();
     expect(check(outer(away('0.0.0.0/0'), { endpoint: null }), 'endpoint')).toBeUndefined();
   });
@@ -421,4 +423,23 @@ it('one of several answers that the full tunnel takes is enough for a remark', (
   const [found] = checkAnswers([path('203.0.113.22', outside), path('203.0.113.23', into('0.0.0.0/0'))], view);
   expect(found).toMatchObject({ check: 'answers', ok: null, remedy: expect.stringContaining('cpn doctor') });
   expect(found?.detail).toMatch(/^from 203\.0\.113\.22: leaves by eth0.*; from 203\.0\.113\.23: leaves by cpn0/);
+});
+
+it('the MTU toward an endpoint is that of the narrowest subnet with it', () => {
+  const view = viewOf(office);
+  const links = [
+    { name: 'eth0', kind: 'card' as const, mtu: 1400 },
+    { name: 'eth1', kind: 'card' as const, mtu: 1500 },
+  ];
+  const subnets = [
+    { prefix: prefix('203.0.0.0/16'), link: 'eth0' },
+    { prefix: prefix('203.0.113.0/24'), link: 'eth1' },
+  ];
+  for (const connected of [subnets, subnets.toReversed()]) {
+    const underlay = { ...view.actual.underlay, connected, links, underlayMtu: null };
+    const seen = { ...view, actual: { ...view.actual, underlay } };
+    expect(check(explain('10.77.0.1', seen, into('10.77.0.0/24')), 'mtu')?.detail).toMatch(
+      /they fit \(1420 \+ 60 ≤ 1500\)$/,
+    );
+  }
 });

@@ -5,6 +5,7 @@ import { explainOther } from '../../../src/core/explain/explain-path.ts';
 import { findNetwork } from '../../../src/core/explain/find-target.ts';
 import type { NetworkOnHost } from '../../../src/core/explain/view.ts';
 import type { ForwardDrop } from '../../../src/core/forward/foreign/find-drops.ts';
+import { firewallMarks } from '../../../src/core/forward/own-table.ts';
 import type { KernelRoute } from '../../../src/core/host-state/kernel-route.ts';
 import { problem } from '../../../src/core/problems/problem.ts';
 import { tunnelRule } from '../../../src/core/routing/tunnel-rules.ts';
@@ -272,5 +273,75 @@ describe('a full tunnel', () => {
     expect(findStop(explainOther(address('8.8.8.8'), [], { link: null, why: 'prohibit' }))).toMatchObject({
       check: 'route',
     });
+  });
+});
+
+describe('a packet outside every network', () => {
+  const exit = network([connector, self], { routes: [prefix('0.0.0.0/0')] });
+  const full = viewOf(exit, {}, { allowed: [prefix('0.0.0.0/0')] });
+  const renamed = (view: NetworkOnHost, name: string, link: string): NetworkOnHost => ({
+    ...view,
+    ...{ map: { ...view.map, name }, desired: { ...view.desired, link } },
+  });
+  const outside = away('0.0.0.0/0');
+  const answer = { from: address('203.0.113.22'), route: into('0.0.0.0/0'), outside };
+
+  it('has answers only in a full tunnel, and only of addresses to which no other route leads', () => {
+    const answersTo = (to: string) =>
+      check(explain(to, full, into('0.0.0.0/0', { table: '8349' }), { answers: [answer] }), 'answers');
+    expect(answersTo('8.8.8.8')).toBeDefined();
+    expect(answersTo('10.77.0.1')).toBeUndefined();
+    const names = (views: readonly NetworkOnHost[]) =>
+      explainOther(address('172.31.0.1'), views, outside, [answer]).map((each) => each.check);
+    expect(names([viewOf(office)])).toEqual(['network', 'route']);
+    expect(names([viewOf(office), full])).toEqual(['network', 'route', 'answers']);
+  });
+
+  it('is explained by each network, also by one joined later', () => {
+    const refused = renamed(viewOf(exit), 'lab', 'cpn1');
+    const [first] = explainOther(address('172.31.0.1'), [viewOf(office), refused], outside);
+    expect(first?.detail).toMatch(
+      /does not route it; 0\.0\.0\.0\/0 of network lab is refused on this host: is the default route$/,
+    );
+  });
+
+  it('may follow a foreign route into a tunnel, where no peer accepts it', () => {
+    const stray = { prefix: prefix('10.99.0.0/16'), table: 'main', protocol: 'static', metric: 0 };
+    const view = viewOf(office);
+    const seen = { ...view, actual: { ...view.actual, routes: [...view.actual.routes, stray] } };
+    const checks = explainOther(address('10.99.0.1'), [seen], into('10.99.0.0/16', { protocol: 'static' }));
+    expect(findStop(checks)).toMatchObject({
+      check: 'route',
+      detail: expect.stringMatching(/; no peer accepts it there$/),
+      remedy: '"ip route del 10.99.0.0/16 dev cpn0" removes that route',
+    });
+  });
+
+  it('is rejected if it is of IPv6, by the full tunnel of any network', () => {
+    const rules = [{ name: 'reject-ipv6', chain: 'outgoing', text: 'reject' } as const];
+    const firewall = { link: 'cpn0', rules };
+    const ipv6 = {
+      ...{ exceptions: { links: ['eth9'], prefixes: [], endpoints: [], ports: [] }, isAllowed: false, isThere: true },
+    };
+    const rejecting: NetworkOnHost = {
+      ...full,
+      desired: { ...full.desired, ipv6, firewall },
+      actual: { ...full.actual, firewall: firewallMarks(firewall) },
+    };
+    const stopOf = (view: NetworkOnHost, there: KernelRoute = away('::/0'), to = '2001:db8::1') =>
+      findStop(explainOther(address(to), [viewOf(office), view], there));
+    expect(stopOf(rejecting)).toMatchObject({
+      check: 'firewall',
+      detail: 'the full tunnel of network office rejects IPv6 that leaves outside of it',
+      remedy: '"cpn set cpn0 --allow-ipv6-outside" lets it out',
+    });
+    expect(stopOf({ ...rejecting, enabled: false })).toBeNull();
+    expect(stopOf({ ...rejecting, actual: full.actual })).toBeNull();
+    expect(stopOf({ ...rejecting, desired: { ...rejecting.desired, firewall: null } })).toBeNull();
+    expect(stopOf({ ...rejecting, desired: { ...rejecting.desired, ipv6: null } })).toBeNull();
+    expect(stopOf(rejecting, away('::/0', { link: 'eth9' }))).toBeNull();
+    expect(stopOf(rejecting, away('::/0', { local: true }))).toBeNull();
+    expect(stopOf(rejecting, away('fe80::/64'), 'fe80::1')).toBeNull();
+    expect(stopOf(rejecting, away('0.0.0.0/0'), '198.51.100.9')).toBeNull();
   });
 });

@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Forwarding, forwardingRules } from '../../../src/core/forward/forwarding-rules.ts';
+import { refuseExpired } from '../../../src/core/forward/deadline-rules.ts';
+import { type Forwarding, forwardingRules, localRules } from '../../../src/core/forward/forwarding-rules.ts';
 import type { Underlay } from '../../../src/core/host-state/actual.ts';
 import { overlaps, type Prefix } from '../../../src/core/net/cidr.ts';
-import { desireFor, dialled, network, networksWithExit, peer, prefix, underlay } from '../samples.ts';
+import { address, desireFor, dialled, network, networksWithExit, peer, prefix, underlay } from '../samples.ts';
 
 const [lan, annex] = [prefix('192.168.50.0/24'), prefix('192.168.60.0/24')];
 const self = peer(1, { type: 'connector', endpoint: dialled(1), routes: [lan] });
@@ -233,4 +234,30 @@ describe('the packet rules of a connector', () => {
     );
     expect(counted).toBeGreaterThan(100);
   });
+});
+
+it('half routes of a VPN are no exit for a connector that serves none', () => {
+  const halves = ['0.0.0.0/1', '128.0.0.0/1'].map((text) => ({ prefix: prefix(text), link: 'tun0' }));
+  const exit = prefix('0.0.0.0/0');
+  const serving = { ...self, routes: [exit] };
+  const routed = { ...covering, routed: halves };
+  expect(textsOf({ underlay: routed })).toEqual(textsOf());
+  const texts = textsOf({
+    underlay: routed,
+    self: serving,
+    map: { ...map, routes: [exit], peers: [serving, other, laptop] },
+  });
+  expect(texts.filter((text) => text.includes('oifname { "eth0", "tun0" }'))).toHaveLength(1);
+});
+
+it('a host that is no connector refuses expired peers before it accepts what is published', () => {
+  const expired = refuseExpired('cpn0', [{ first: address('10.77.0.9'), last: address('10.77.0.9'), at: 1 }]);
+  expect(localRules('cpn0', laptop, expired).map(({ name }) => name)).toEqual([
+    'refuse-expired',
+    'refuse-expired',
+    'accept-published',
+    'accept-local-answers',
+    'refuse-rest',
+  ]);
+  expect(localRules('cpn0', laptop).map(({ name }) => name)).not.toContain('refuse-expired');
 });

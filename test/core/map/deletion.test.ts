@@ -12,6 +12,8 @@ const gone = (deleted: StatedDeletion | null, status = 410) => new Refused(statu
 
 it.each<[string, boolean, StatedDeletion | null, NetworkMap]>([
   ['the id and the nonce of the network', true, { id: 7, nonce: 'q83vEjRWeJq8' }, map],
+  ['the id as text', true, { id: '7', nonce: 'q83vEjRWeJq8' }, map],
+  ['the id as a number, of a network that has a text', true, { id: 7, nonce: 'q83vEjRWeJq8' }, { ...map, id: '7' }],
   ['nothing', false, null, map],
   ['another nonce', false, { id: 7, nonce: 'AAAAAAAAAAAA' }, map],
   ['another id', false, { id: 8, nonce: 'q83vEjRWeJq8' }, map],

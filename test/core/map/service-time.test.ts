@@ -5,6 +5,7 @@ const clock = { service: 1_000_000, uptime: 50 };
 
 describe('the time of the service', () => {
   it('goes on with the clock of this host that is never set, whatever the wall clock shows', () => {
+    expect(serviceTimeOf(clock, { now: 5, uptime: 50 })).toBe(1_000_000);
     for (const now of [0, 1_030_000, 9e12]) expect(serviceTimeOf(clock, { now, uptime: 80 })).toBe(1_030_000);
   });
 

@@ -280,6 +280,16 @@ describe('conflicting data of a network', () => {
     expect(report).toMatchObject([{ prefix: '10.77.0.3/32', state: 'refused' }]);
   });
 
+  it('may have a peer listen at the address of another peer if the range is unknown', () => {
+    const inside = peer(3, { endpoint: parseEndpoint('10.77.0.1:51820') });
+    const self = peer(5, { endpoint: dialled(5) });
+    const alone = network([connector, inside, self], { cidr: prefix('10.77.0.5/32') });
+    expect(desireFor(self, alone).config.peers.map(({ endpoint }) => endpoint?.host)).toEqual([
+      '203.0.113.1',
+      '10.77.0.1',
+    ]);
+  });
+
   it('has no peer listen at the address of a peer: its packets would go into the tunnel again', () => {
     const inside = peer(3, { endpoint: parseEndpoint('10.77.0.1:51820') });
     const self = peer(5, { endpoint: dialled(5) });

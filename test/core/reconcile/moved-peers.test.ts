@@ -55,3 +55,16 @@ describe('a peer moved', () => {
     expect(findMovedPeers(config, { ...config, peers: [] }, place).size).toBe(0);
   });
 });
+
+it('a peer moved that had no endpoint before', () => {
+  const dialledSelf = { ...self, endpoint: parseEndpoint('203.0.113.9:51820') };
+  const at = (endpoint: string | null) => ({
+    ...officeAt(endpoint),
+    peers: [dialledSelf, ...officeAt(endpoint).peers.slice(1)],
+  });
+  const config = (endpoint: string | null) => desireFor(dialledSelf, at(endpoint)).config;
+  const [before, after] = [config(null), config('203.0.113.2:51820')];
+  expect(before.peers).toHaveLength(1);
+  const moved = findMovedPeers(after, before, { map: at('203.0.113.2:51820'), resolved });
+  expect([...moved]).toEqual([keyPair(2).publicKey]);
+});

@@ -68,6 +68,16 @@ describe('the plan of a host that cannot be observed', () => {
       expect(plan({ ...before, config: wanted }, { ...unread, device: seen }, now)).toEqual([]);
   });
 
+  it('is taken back without the peers that it added', () => {
+    const renewed = { ...server, publicKey: keyPair(9).publicKey };
+    const desired = desireFor(laptop, network([first, second, renewed, laptop], { routes: [route] }));
+    const after = simulate(unread, plan(desired, unread, now));
+    expect([...ipsOf(after).keys()]).toContain(renewed.publicKey);
+    if (device === null) throw new Error('there is no device');
+    const steps = planRestoration(desired, device, after, { now, moved: new Set() });
+    expect(ipsOf(simulate(after, steps))).toEqual(ipsOf(unread));
+  });
+
   it('is taken back by the peers that were there before', () => {
     const desired = desireFor(laptop, network([second, laptop], { routes: [] }));
     const after = simulate(unread, plan(desired, unread, now));

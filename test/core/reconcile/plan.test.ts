@@ -430,6 +430,11 @@ describe('a plan', () => {
     expect(isOurs(desired, foreign, receipt)).toBe(false);
     expect(isOurs(desired, blank, receipt)).toBe(true);
     expect(isOurs(desired, blank, [])).toBe(false);
+    // Another program adds peers before it sets its key.
+    const peopled = { ...blank, device: { ...blank.device, peers: actual.device?.peers.slice(0, 1) } } as Actual;
+    expect(peopled.device?.peers).toHaveLength(1);
+    expect(isOurs(desired, peopled, receipt)).toBe(false);
+    expect(isOurs(desired, peopled, [])).toBe(false);
     expect(isOurs(desired, { ...blank, device: foreign.device }, receipt)).toBe(false);
     expect(isOurs(desired, { ...blank, device: null }, receipt)).toBe(false);
   });

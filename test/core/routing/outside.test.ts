@@ -299,3 +299,28 @@ describe('routes of a link', () => {
     expect([expected(256), expected(257)]).toEqual([257, 1]);
   });
 });
+
+it('what is wrong comes first in the report of a full tunnel, then public ranges, then the widest', () => {
+  const routes = laptop([
+    by('8.8.8.0/24'),
+    by('9.9.9.0/24', { protocol: 'static' }),
+    by('9.9.8.0/23', { protocol: 'static' }),
+    by('10.8.0.0/24'),
+  ]);
+  const rules = tunnelRules({ underlay: { ...routes, resolvers: [] }, api: [] }, false);
+  const listed = reportOutside('cpn0', { rules, ipv6: null }, routes).entries;
+  expect(listed.map((entry) => [entry.prefix, entry.problem !== null])).toEqual([
+    ['8.8.8.0/24', true],
+    ['9.9.8.0/23', false],
+    ['9.9.9.0/24', false],
+    ['192.168.1.0/24', false],
+    ['10.8.0.0/24', false],
+  ]);
+  const unsafe = { exceptions: null, isAllowed: false, isThere: true };
+  expect(
+    reportOutside('cpn0', { rules, ipv6: unsafe }, laptop([by('9.9.9.0/24', { protocol: 'static' })])).entries[0],
+  ).toMatchObject({
+    prefix: '::/0',
+    problem: expect.stringContaining('nft'),
+  });
+});

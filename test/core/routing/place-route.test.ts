@@ -269,6 +269,9 @@ describe('the table of a network', () => {
     const two = [owner('cpn0', 1), owner('cpn1', 2, '8352')];
     expect(assignTable('cpn0', two, ['main', '8351'])).toBe('8351');
     expect(assignTable('cpn0', two, ['8352', '8349'])).toBe('8350');
+    const none = [owner('cpn0', 1), owner('cpn1', 2)];
+    expect(assignTable('cpn1', none, ['8355'])).toBe('8355');
+    expect(assignTable('cpn0', none, ['8355'])).toBe('8355');
   });
 
   it('is none where all are taken', () => {

@@ -116,3 +116,13 @@ describe('a network without a configured range', () => {
     expect(inward?.text).toBe('iifname "cpn0" ip saddr { 10.77.0.1/32, 10.77.0.2/32 } ip daddr 192.168.50.0/24 accept');
   });
 });
+
+test('no peer of a wg-quick text gets a route that this host serves, or has out of service', () => {
+  const route = prefix('192.168.50.0/24');
+  for (const withdrawn of [[], [route]]) {
+    const serving = { ...self, type: 'connector' as const, endpoint: dialled(1), withdrawn };
+    const desired = desireFor(serving, network([gate, mute, serving]));
+    expect(allowed(desired)).toEqual({ 2: ['10.77.0.0/24'], 3: ['10.77.0.3/32'] });
+    expect(desired.report).toMatchObject([{ prefix: route, state: withdrawn.length === 0 ? 'served' : 'withdrawn' }]);
+  }
+});

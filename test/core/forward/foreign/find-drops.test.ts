@@ -190,3 +190,14 @@ describe('the paths that a connector forwards', () => {
     expect(relays([peer(3), peer(4)], { ...connector, withdrawn: [cidr] })).toBe(0);
   });
 });
+
+it('a rule for all addresses but some closes no single address', () => {
+  const rules = [
+    rule(
+      does('drop'),
+      { on: 'iif', not: true, names: ['docker0'] },
+      { on: 'to', not: true, ranges: [rangeOf(prefix('172.18.0.2/32'))] },
+    ),
+  ];
+  expect(droppedIn([table([forward({ rules })])], [out(prefix('172.18.0.0/24'), 'docker0')])).toEqual([]);
+});

@@ -55,5 +55,8 @@ describe('a peer', () => {
   it('is not in use before anything is sent to it', () => {
     expect(isInUse(look([0, 0, 0], [30, 148, 0]), 30)).toBe(false);
     expect(isInUse(look([0, 0, 148]), 30)).toBe(true);
+    // Passes may follow each other more closely than a rate is measured.
+    expect(isInUse(look([0, 0, 0], [5, 0, 148], [10, 0, 148]), 185)).toBe(true);
+    expect(isInUse(look([0, 0, 0], [5, 0, 148], [10, 0, 148]), 186)).toBe(false);
   });
 });

@@ -111,3 +111,10 @@ describe('what was reported', () => {
     expect(mergeReport(before, {}, next)).toEqual(next);
   });
 });
+
+it('a complete report replaces what was reported, and leaves no mark of its own', () => {
+  const path = (peer: number) => ({ peer, path: 'direct' as const });
+  const before = { ...emptyReport, paths: [path(2), path(3)] };
+  const next = { ...emptyReport, paths: [path(3)], drift: 1 };
+  expect(mergeReport(before, { ...next, complete: true }, next)).toEqual(next);
+});

@@ -120,3 +120,10 @@ describe('instances of a peer', () => {
     expect(known?.previous).toHaveLength(7);
   });
 });
+
+it('each earlier start of a peer is recorded once, the newest first', () => {
+  const previous = (...requests: Request[]) => observe(...requests).known?.previous.map(({ id }) => id);
+  expect(previous('a', 'b', 'a')).toEqual(['b']);
+  expect(previous('a', 'b', 'a', 'b', 'a')).toEqual(['b']);
+  expect(previous('a', 'b', 'c', 'a')).toEqual(['c', 'b']);
+});

@@ -122,3 +122,11 @@ describe('a peer that dials a connector alone', () => {
     );
   });
 });
+
+it('a host that dials a connector alone leads no packet to its own address into the tunnel', () => {
+  const topology = reach({ ...office, peers: [edge, second, origin, laptop, phone] }, phone);
+  expect(ownersOf(topology, phone)).toEqual([]);
+  expect(reach(office, phone, [], { takesRange: false }).reaches.flatMap(({ allowedIps }) => allowedIps)).not.toContain(
+    hostPrefix(phone.address),
+  );
+});
