@@ -90,6 +90,8 @@ describe('answers to clients outside a full tunnel', () => {
 
   it('are not examined without one', () => {
     expect(checkAnswers([], desireFor(laptop, network([laptop])), bare)).toEqual([]);
+    // The platform has no policy rules.
+    expect(checkAnswers([{ from, route: inside, outside }], full, { ...bare, isPlain: true })).toEqual([]);
   });
 });
 

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { InvalidValue } from '../../../src/core/errors/index.ts';
 import {
+  findPortMismatch,
   formatEndpoint,
   isLiteral,
   parseEndpoint,
@@ -140,3 +141,19 @@ it.each([
   ['ff00::1', 'multicast'],
   ['ffff::1', 'multicast'],
 ])('a peer can listen at %s, or it is %s', (text, kind) => expect(unusableAddress(address(text))).toBe(kind));
+
+it('peers dial another port than that of the tunnel only at an address of this host', () => {
+  const own = [address('203.0.113.22')];
+  const mismatch = (endpoint: string | null, bound: number | null) =>
+    findPortMismatch(endpoint === null ? null : parseEndpoint(endpoint), bound, own);
+  expect(mismatch('203.0.113.22:51820', 40_000)).toEqual({
+    endpoint: parseEndpoint('203.0.113.22:51820'),
+    bound: 40_000,
+  });
+  expect(mismatch('203.0.113.22:51820', 51_820)).toBeNull();
+  // A router may map the port.
+  expect(mismatch('198.51.100.1:51820', 40_000)).toBeNull();
+  expect(mismatch('edge.example:51820', 40_000)).toBeNull();
+  expect(mismatch('203.0.113.22:51820', null)).toBeNull();
+  expect(mismatch(null, 40_000)).toBeNull();
+});

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type Address, tryParseAddress } from '../../../src/core/net/cidr.ts';
-import { findListener, findListeners, parseTcpSockets } from '../../../src/core/net/loopback-listener.ts';
+import { findListener, findListeners, isSystemUser, parseTcpSockets } from '../../../src/core/net/loopback-listener.ts';
 
 /** A row of /proc/net/tcp or tcp6, as Linux 6.1 prints it. */
 function row(local: string, remote: string, state: string, user: number, inode: number): string {
@@ -77,6 +77,8 @@ describe('who answers a connection', () => {
 
   test('is the foreign user among several that share the port', () => {
     expect(find(real + foreign, real + foreign)).toEqual({ kind: 'seen', user: 1001 });
+    // Also if it began to listen only meanwhile.
+    expect(find(real, real + foreign)).toEqual({ kind: 'seen', user: 1001 });
   });
 
   test('is not known where the real service listens again only after the connection was made', () => {
@@ -103,4 +105,9 @@ describe('who answers a connection', () => {
     expect(find('', '', row('0100007F:2254', '0100007F:9C40', '01', 1001, 3))).toEqual({ kind: 'unseen' });
     expect(find('', '', row('0100007F:2253', '0100007F:9C41', '01', 1001, 3))).toEqual({ kind: 'unseen' });
   });
+});
+
+test('system users are root, service users and dynamic users, and not the one that many programs share', () => {
+  const users = [0, 999, 1000, 61_183, 61_184, 65_519, 65_520, 65_534];
+  expect(users.filter(isSystemUser)).toEqual([0, 999, 61_184, 65_519]);
 });

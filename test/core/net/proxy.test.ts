@@ -4,6 +4,7 @@ import {
   dialledHost,
   findEnvironmentProxy,
   isExcluded,
+  isSameProxy,
   parseProxy,
   proxyOf,
   revealProxy,
@@ -102,4 +103,16 @@ it('what is dialled is the proxy where there is one', () => {
   expect(dialledHost({ url: service, insecureHttp: false, proxy })).toBe('2001:db8::5');
   expect(dialledHost({ url: service, insecureHttp: false, proxy: 'none' })).toBe('cp.example.net');
   expect(dialledHost({ url: service, insecureHttp: false })).toBe('cp.example.net');
+});
+
+it('two proxies are the same with the same URL and the same credentials', () => {
+  const proxy = (text: string | null) => (text === null ? null : parseProxy(text, '--proxy'));
+  const same = (one: string | null, other: string | null) => isSameProxy(proxy(one), proxy(other));
+  expect(same('http://proxy.example', 'proxy.example:80')).toBe(true);
+  expect(same('http://me:a@proxy.example', 'http://me:a@proxy.example')).toBe(true);
+  expect(same('http://me:a@proxy.example', 'http://me:b@proxy.example')).toBe(false);
+  expect(same('http://me:a@proxy.example', 'http://proxy.example')).toBe(false);
+  expect(same('http://proxy.example', 'https://proxy.example')).toBe(false);
+  expect(same('http://proxy.example', null)).toBe(false);
+  expect(same(null, null)).toBe(true);
 });

@@ -59,6 +59,44 @@ describe('a text of a service', () => {
     expect(peerOf(`PersistentKeepalive = ${text}`)?.keepalive).toBe(keepalive);
   });
 
+  it('has each prefix once, and drops zeros before its length', () => {
+    expect(peerOf('AllowedIPs = 10.0.0.1, 10.0.0.1/32\nAllowedIPs = 10.0.0.1/032')?.allowedIps).toEqual([
+      '10.0.0.1/32',
+    ]);
+    expect(peerOf('AllowedIPs = 10.0.0.5/08, 0.0.0.0/0, 0.0.0.0/00')?.allowedIps).toEqual(['10.0.0.0/8', '0.0.0.0/0']);
+  });
+
+  it('has the last private key, and remarks that it repeats one, but no value that this host sets', () => {
+    const [first, last] = [keyPair(3), keyPair(4)];
+    const twice = `PrivateKey = ${first.privateKey.reveal()}\nPrivateKey = ${last.privateKey.reveal()}`;
+    expect(parse(twice)).toMatchObject({
+      publicKey: last.publicKey,
+      remarks: ['line 3 repeats PrivateKey; the last one counts'],
+    });
+    expect(parse('ListenPort = 1\nListenPort = 2\nMTU = 1\nMTU = 2\nFwMark = 1\nFwMark = 2').remarks).toEqual([]);
+  });
+
+  it('may have several [Interface]s, which add up, and sections of another kind, which are skipped', () => {
+    const text = [
+      '[Interface]',
+      'Address = 10.77.0.2/24',
+      '[Tunnel]',
+      'Address = 10.99.0.2',
+      'Anything = 1',
+      '[Interface]',
+      'DNS = 10.0.0.1',
+    ];
+    expect(parseProvidedConfig([...text, '[Peer]', `PublicKey = ${one}`].join('\n'))).toMatchObject({
+      address: { address: '10.77.0.2', length: 24 },
+      dns: ['10.0.0.1'],
+      peers: [{ publicKey: one }],
+      remarks: [
+        'line 3 begins neither [Interface] nor [Peer], and the section is skipped',
+        'line 6 begins another [Interface], which adds to the first one',
+      ],
+    });
+  });
+
   it('has no peer whose key is a point of low order, and names its key', () => {
     const weak = Buffer.alloc(32).toString('base64');
     const { peers, skipped } = parse('', `PublicKey = ${weak}`, `PublicKey = ${one}`);
@@ -105,6 +143,19 @@ describe('the peers of a text', () => {
       [other, ['10.0.0.0/8']],
     ]);
     expect(both.remarks).toEqual(['AllowedIPs of two [Peer]s are those of the last one']);
+  });
+
+  it('keep the prefixes of sections that are not used', () => {
+    const kept = [[one, ['10.0.0.0/8']]];
+    expect(
+      shown(
+        settle(`PublicKey = ${one}\nAllowedIPs = 10.0.0.0/8`, `PublicKey = ${own.publicKey}\nAllowedIPs = 10.0.0.0/8`),
+      ),
+    ).toEqual(kept);
+    const again = `PublicKey = ${one}\nAllowedIPs = 10.0.0.0/8`;
+    expect(shown(settle(again, `PublicKey = ${other}\nAllowedIPs = 10.0.0.0/8`, again))).toEqual(
+      [...kept, [other, []]].toReversed(),
+    );
   });
 
   it('are neither this host nor its address', () => {
