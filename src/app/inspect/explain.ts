@@ -15,7 +15,7 @@ import type { Address } from '../../core/net/cidr.ts';
 import { problem } from '../../core/problems/problem.ts';
 import type { Joined } from '../../store/state/state.ts';
 import { describeUnlisted } from '../access.ts';
-import { findDeletion } from '../reconcile/deleted-network.ts';
+import { findDown } from '../reconcile/deleted-network.ts';
 import { evaluateNetwork } from '../reconcile/evaluate-network.ts';
 import { readReturnPaths } from '../reconcile/return-paths.ts';
 import { ownTag } from '../report-secret.ts';
@@ -91,7 +91,7 @@ async function readView(tools: Tools, state: Joined): Promise<{ createdAt: strin
   const link = state.interface;
   const isOutdated = age?.isOver === true;
   const outdated = isOutdated ? problem('map-expired', { interface: link, confirmed_at: age.confirmedAt }) : null;
-  const down = findDeletion(state) ?? (enabled ? null : problem('taken-down', { interface: link }));
+  const down = findDown(state);
   const deadlines = { expired, outdated, down };
   const observed = { desired, actual, silent, failed, failures: state.failed, secretTag, refused };
   const unlisted = listed ? null : describeUnlisted(state);

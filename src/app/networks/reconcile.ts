@@ -7,7 +7,7 @@ import { reportWithdrawn, withdrawnBy } from '../lan/withdraw.ts';
 import { findPinProblems, findSkippedPeers } from '../problems/find-problems.ts';
 import { findRotation } from '../problems/find-state-problems.ts';
 import { findUnloaded, withoutRules } from '../reconcile/apply.ts';
-import { findDeletion } from '../reconcile/deleted-network.ts';
+import { findDown } from '../reconcile/deleted-network.ts';
 import { type Evaluation, evaluateNetwork } from '../reconcile/evaluate-network.ts';
 import { defaultConfirmMs, findUnread, passNetwork } from '../reconcile/pass.ts';
 import { refresh } from '../reconcile/refresh.ts';
@@ -38,8 +38,8 @@ export async function reconcileNetworks(
     await tools.store.amendNotes(state.interface, notes);
     const pass = await passNetwork(tools, state.interface, update, { withinMs: confirmMs });
     const settled = await tools.store.read(state.interface);
-    const deleted = settled !== null && isJoined(settled) ? findDeletion(settled) : null;
-    if (deleted !== null) tools.warn(toSentence(deleted));
+    const down = settled !== null && isJoined(settled) ? findDown(settled) : null;
+    if (down !== null) tools.warn(toSentence(down));
     // This request confirms the deletion.
     if (update.deletedAt !== undefined && settled !== null && isJoined(settled)) await refresh(tools, settled);
     const passed = pass?.evaluation?.state;
@@ -63,7 +63,7 @@ export async function planNetworks(tools: Tools, network?: string): Promise<Pass
   return forEachNetwork(tools, network, async (state) => {
     const { update, failure } = await refreshWithNames(tools, state);
     const next = applyUpdate(state, update);
-    for (const found of [findRotation(next), findDeletion(next)]) if (found !== null) tools.warn(toSentence(found));
+    for (const found of [findRotation(next), findDown(next)]) if (found !== null) tools.warn(toSentence(found));
     const planned = next.enabled ? await evaluateNetwork(tools, next, { acceptsUnread: true }) : null;
     const changes = planned?.changes ?? [];
     const unread = findUnread(planned);

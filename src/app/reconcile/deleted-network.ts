@@ -46,3 +46,8 @@ export function findDeletion({ interface: link, deletion, membership, service }:
   const facts = { interface: link, network: membership.map.name, service: service.url, received_at, resumes };
   return problem('network-deleted', facts);
 }
+
+/** The problem of a network that was deleted or taken down; null if it is in use. */
+export function findDown(state: Joined): Problem | null {
+  return findDeletion(state) ?? (state.enabled ? null : problem('taken-down', { interface: state.interface }));
+}

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { takeDown } from '../../../src/app/networks/down.ts';
+import { planNetworks, reconcileNetworks } from '../../../src/app/networks/reconcile.ts';
 import { bringUp } from '../../../src/app/networks/up.ts';
 import { passNetwork } from '../../../src/app/reconcile/pass.ts';
 import { noUpdate } from '../../../src/app/reconcile/state-update.ts';
@@ -81,6 +82,16 @@ describe('cpn down', () => {
     expect(new Set(seen)).toEqual(new Set([false]));
     expect(simulated.actual).toMatchObject({ link: null, device: null, firewall: null });
     expect(await simulated.state()).toMatchObject({ enabled: false, receipt: [], membership: { peer: { id: 1 } } });
+  });
+
+  it.each([
+    ['plan', planNetworks],
+    ['reconcile', reconcileNetworks],
+  ])('is named by %s, which changes nothing then', async (_, perform) => {
+    const { simulated, tools, warnings } = await start({ enabled: false });
+    expect(await perform(tools)).toMatchObject([{ changes: [], failure: null }]);
+    expect(warnings).toContain('cpn0 was taken down; "cpn up cpn0" brings it up');
+    expect(simulated.steps).toEqual([]);
   });
 
   it('of a deleted network keeps it down when its control plane has it again', async () => {
