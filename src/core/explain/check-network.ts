@@ -24,7 +24,7 @@ function checkTarget(address: Address, { view, target }: FoundTarget): Check {
   if (lack !== null) return no(lack.text, lack.remedy ?? 'see "cpn status"');
   if (target.is === 'self') return passes('network', what);
   if (target.is === 'unassigned')
-    return no('no peer has this address', 'look it up in "cpn status"; "cpn reconcile" fetches the newest map');
+    return no('no peer has this address', '"cpn status" lists the peers; "cpn reconcile" fetches the newest map');
   if (target.is === 'route') return checkReport(address, target.report, what, view);
   const { id, expiresAt } = target.peer;
   if (expiresAt !== undefined && view.expired.includes(id))

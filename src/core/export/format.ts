@@ -16,7 +16,7 @@ export interface ExportedFile {
 /** One file. For systemd-networkd two, the file with the keys first. */
 export type ExportedFiles = readonly [ExportedFile, ...ExportedFile[]];
 
-const banner = '# Exported by cpn: the network as it was then; later changes are not applied.';
+const banner = '# Exported by cpn: a snapshot of the network, which later changes do not reach.';
 
 /** Leaves out the mark of WireGuard's packets: programs set their own, and phones refuse a mark. */
 export function renderExport(format: Format, config: TunnelConfig, link: string): ExportedFiles {
