@@ -27,7 +27,7 @@ export function identifyMembership(state: Joined): string {
   return JSON.stringify([service.url, membership.peer.id, access?.network ?? null, access?.token.reveal() ?? null]);
 }
 
-/** Adds a personal token to the network, if the host has no token and the user gives one. */
+/** Keeps a personal token in the membership of a host that has no token of its own. */
 export function withPersonalToken(state: Joined, personalToken: Secret | null): Joined {
   const { membership } = state;
   if (membership.accessToken !== null || personalToken === null) return state;

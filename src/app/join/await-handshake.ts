@@ -7,6 +7,7 @@ import type { Tools } from '../tools.ts';
 const defaultTimeout = 7_000;
 const pause = 250;
 const mostNamed = 3;
+const mostTriggered = 16;
 
 export interface HandshakeResult {
   /** True if a peer answered; null if no peer has an endpoint. */
@@ -28,7 +29,7 @@ export async function awaitHandshake(
   const more = dialled.length > mostNamed ? ` or ${dialled.length - mostNamed} more` : '';
   const named = dialled.slice(0, mostNamed).map(({ name }) => name);
   tools.progress(`waiting for a first handshake with ${named.join(', ')}${more}`);
-  for (const peer of dialled.slice(0, 16)) await tools.host.triggerHandshake(peer.address);
+  for (const peer of dialled.slice(0, mostTriggered)) await tools.host.triggerHandshake(peer.address);
   for (let waited = 0; waited < (timeout ?? defaultTimeout); waited += pause) {
     const device = await tools.host.device(state.interface);
     const keys = device?.peers.filter((peer) => peer.latestHandshake !== null).map(({ publicKey }) => publicKey) ?? [];

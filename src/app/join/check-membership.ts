@@ -11,8 +11,8 @@ const deadline = 10_000;
 
 /**
  * Returns the network that this host joined through a control plane, on the given interface if any.
- * One whose control plane refuses this host (removed, or network deleted) does not count. The key
- * is not compared: provisioning creates a new one for each run.
+ * A network whose control plane refuses this host (removed, or network deleted) does not count. The
+ * enrolment key is not compared: provisioning creates a new one for each run.
  */
 export async function findJoined(
   { store }: Pick<Tools, 'store'>,

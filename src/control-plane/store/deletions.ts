@@ -14,7 +14,7 @@ export interface DeletedPeer extends StoredDeletion {
   readonly outcome: DeletionOutcome | null;
 }
 
-/** Also records the tokens of the peers. Skips a network without `lastingNonce`. */
+/** Records a deleted network and its peers' tokens. Skips a network without `lastingNonce`. */
 export async function insertDeletion(
   db: Db,
   organization_id: number,

@@ -32,7 +32,10 @@ export async function findPeerHealth(db: Db, peer: number): Promise<StoredHealth
   return db.selectFrom('peer_health').selectAll().where('peer_id', '=', peer).executeTakeFirst();
 }
 
-/** Lists the peers that were last announced online, without a request since their loss. */
+/**
+ * Lists the peers whose last event is online, and that made no request since their connection was
+ * lost.
+ */
 export async function listLost(
   db: Db,
   network: number,
@@ -90,7 +93,10 @@ export async function savePeerHealth(
     .execute();
 }
 
-/** For null, deletes everything except `last_seen` and the reports of online peers. */
+/**
+ * Deletes what is older than `before`. For null, deletes everything except `last_seen` and the
+ * reports of online peers.
+ */
 export async function prunePresence(db: Db, before: string | null): Promise<void> {
   const facts = { version: null, platform: null, address: null, instances: null };
   const [presence, reports] = [

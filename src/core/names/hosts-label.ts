@@ -91,11 +91,11 @@ function suffixed(name: string, suffix: number, label: string, rule: LabelRule):
 
 function chooseLabel({ id, name, label: given }: NamedPeer, kind: string, isFree: (label: string) => boolean): string {
   const label = given ?? (toLabel(name) || toLabel(`${kind}-${id}`));
-  const number = cutLabel(toLabel(String(id)), longestId) || 'other';
+  const suffix = cutLabel(toLabel(String(id)), longestId) || 'other';
   let chosen = label;
   // Each round creates another label, so there are at most as many rounds as taken labels.
   for (let round = 1; !isFree(chosen); round += 1) {
-    chosen = append(label, round === 1 ? number : `${number}-${round}`);
+    chosen = append(label, round === 1 ? suffix : `${suffix}-${round}`);
   }
   return chosen;
 }

@@ -11,13 +11,13 @@ import type { Address } from '../net/cidr.ts';
  */
 export function matchPins(peers: readonly Peer[], pins: readonly Pin[], rule: PinRule): ReadonlyMap<Peer, Pin> {
   const matched = new Map<Peer, Pin>();
-  const left = new Set(pins);
-  const match = (name: (known: Pin) => unknown, find: (peer: Peer) => unknown) => {
-    const named = new Map<unknown, Pin>();
-    for (const pin of left) if (!named.has(name(pin))) named.set(name(pin), pin);
+  const unmatched = new Set(pins);
+  const match = (valueOfPin: (pin: Pin) => unknown, valueOfPeer: (peer: Peer) => unknown) => {
+    const pinsByValue = new Map<unknown, Pin>();
+    for (const pin of unmatched) if (!pinsByValue.has(valueOfPin(pin))) pinsByValue.set(valueOfPin(pin), pin);
     for (const peer of peers) {
-      const pin = matched.has(peer) ? undefined : named.get(find(peer));
-      if (pin === undefined || !left.delete(pin)) continue;
+      const pin = matched.has(peer) ? undefined : pinsByValue.get(valueOfPeer(peer));
+      if (pin === undefined || !unmatched.delete(pin)) continue;
       matched.set(peer, pin);
     }
   };
@@ -31,7 +31,7 @@ export function matchPins(peers: readonly Peer[], pins: readonly Pin[], rule: Pi
   );
   match(
     (pin) => pin.address,
-    (peer) => (rule === 'strict' || goesByKey(peer.id, peer) ? peer.address : null),
+    (peer) => (rule === 'strict' || isIdentifiedByKey(peer.id, peer) ? peer.address : null),
   );
   return matched;
 }
@@ -49,7 +49,7 @@ export function resolvePin(pin: Pin, received: Peer, isFree: boolean): Pin {
   // A peer without an id is identified by its key. A peer that was removed and joined again has
   // another id.
   const isNamed =
-    (proven || goesByKey(pin.peer, pin)) && moved.publicKey === received.publicKey && pin.peer !== received.id;
+    (proven || isIdentifiedByKey(pin.peer, pin)) && moved.publicKey === received.publicKey && pin.peer !== received.id;
   const named = isNamed ? { ...moved, peer: received.id } : moved;
   const claimed = agrees(named, received) ? null : knownOf(received);
   return isSamePeer(claimed, named.claimed) ? named : { ...named, claimed };
@@ -79,7 +79,7 @@ function knownOf({ id, address, publicKey, identity, proof }: Peer): KnownPeer {
   return { peer: id, address, publicKey, identity: identity ?? null, serial: proof?.serial ?? 0 };
 }
 
-function goesByKey(id: Peer['id'], { publicKey }: Pick<Peer, 'publicKey'>): boolean {
+function isIdentifiedByKey(id: Peer['id'], { publicKey }: Pick<Peer, 'publicKey'>): boolean {
   return id === publicKey;
 }
 

@@ -8,7 +8,7 @@ export type ProblemFacts = Readonly<Record<string, string | number | boolean | n
 
 /** The only place that words a problem. */
 export interface Entry<Facts> {
-  /** What the log and docs/hosts.md call it: a constant, without values. */
+  /** What the log and docs/problems.md call it: a constant, without values. */
   readonly title: string;
   readonly severity: Severity | ((facts: Facts) => Severity);
   /** What is wrong with which value: a clause without a full stop. */

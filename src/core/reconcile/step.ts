@@ -8,8 +8,8 @@ import type { DesiredPeer } from '../wg-quick/parse.ts';
 import type { Change } from './change.ts';
 
 /**
- * One action on the host, with the changes that it makes. It starts at most one process, unless the
- * operating system has two ways to create an interface.
+ * One action on the host, with the changes that it makes. It starts at most one process, except for
+ * `create-link` where the kernel has no WireGuard.
  */
 export type Step = (
   | CreateLink

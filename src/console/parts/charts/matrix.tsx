@@ -32,7 +32,7 @@ export function Matrix({ network, reach, rows, columns, onOpen }: MatrixProps): 
   const id = useId();
   // From all peers, so that a filter does not resize the cells.
   const size = sizeCells(Math.max(reach.rows.length, reach.columns.length), innerWidth);
-  const [view, setView] = useState<MatrixView>(() => seeAll(size, rows.length, columns.length, 0, 0, 1200, 800));
+  const [view, setView] = useState<MatrixView>(() => findView(size, rows.length, columns.length, 0, 0, 1200, 800));
   // By ids, so that an inserted row moves the position with its peers.
   const [at, setAt] = useState<{ readonly from: number; readonly to: number } | null>(null);
   const active = at && findPlace(rows, columns, at);
@@ -42,7 +42,7 @@ export function Matrix({ network, reach, rows, columns, onOpen }: MatrixProps): 
     if (current === null) return;
     const update = () => {
       const { scrollLeft, scrollTop, clientWidth, clientHeight } = current;
-      const seen = seeAll(size, rows.length, columns.length, scrollTop, scrollLeft, clientWidth, clientHeight);
+      const seen = findView(size, rows.length, columns.length, scrollTop, scrollLeft, clientWidth, clientHeight);
       setView((before) => (isSameView(before, seen) ? before : seen));
     };
     update();
@@ -241,7 +241,7 @@ function markOf(reach: Reach, { id }: Peer): string {
   return reach.health.get(id)?.state === 'offline' ? '✕ ' : '';
 }
 
-function seeAll(
+function findView(
   size: number,
   rows: number,
   columns: number,
