@@ -201,6 +201,37 @@ describe('a drop of UDP to the listen port by rules of other programs', () => {
     expect(await look()).toEqual([starts]);
   });
 
+  it('is checked again at the next interval where the rules could not be read', async () => {
+    const { simulated, look } = await dialled(dialledAt);
+    let checks = 0;
+    simulated.tools.host.foreignDrops = async () => {
+      checks += 1;
+      if (checks === 1) throw new CommandFailed('nft', 1, 'no');
+      return forward();
+    };
+    for (const expected of [1, 2, 2]) {
+      await look();
+      expect(checks).toBe(expected);
+      simulated.seconds += 30;
+    }
+  });
+
+  it('is noted once, and again where that failed', async () => {
+    const { simulated, watch, look } = await dialled(dialledAt);
+    const { amendNotes } = simulated.tools.store;
+    let writes = 0;
+    simulated.tools.store.amendNotes = async (link, part) => {
+      writes += 1;
+      if (writes === 1) throw new CommandFailed('writing', null, 'full');
+      await amendNotes(link, part);
+    };
+    for (let turn = 0; turn < 4; turn += 1) {
+      watch.onEvent(rulesChanged);
+      await look();
+    }
+    expect(writes).toBe(2);
+  });
+
   it('is checked after a change of the ways in at once, and after one of peers once in ten seconds', async () => {
     const { simulated, watch, look, looks } = await dialled(dialledAt);
     await look();

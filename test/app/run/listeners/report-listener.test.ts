@@ -234,6 +234,37 @@ describe('a report', () => {
     expect(await pass(1, { service })).toMatchObject([{ complete: true }]);
   });
 
+  it('of a former membership, whose reply comes late, says nothing of what the new one has', async () => {
+    const { simulated, pass, settle } = await start();
+    const first = Promise.withResolvers<void>();
+    let requests = 0;
+    simulated.service.onReport = async () => {
+      requests += 1;
+      if (requests === 1) await first.promise;
+      return { reachableBy: requests, witnesses: requests };
+    };
+    await pass();
+    const service = { url: 'https://203.0.113.98', insecureHttp: false };
+    await pass(1, { service });
+    first.resolve();
+    await settle();
+    expect(simulated.service.reports.map(({ complete }) => complete)).toEqual([true, true]);
+    expect((await simulated.tools.store.readNotes('cpn0')).reachability).toMatchObject({ reachableBy: 2 });
+  });
+
+  it('is sent at once to a new membership, whatever pause the former control plane requested', async () => {
+    const { simulated, pass } = await start();
+    const { onReport } = simulated.service;
+    simulated.service.onReport = () => {
+      throw unreachable(600_000);
+    };
+    await pass();
+    simulated.service.onReport = onReport;
+    expect(await pass(1)).toEqual([]);
+    const service = { url: 'https://203.0.113.98', insecureHttp: false };
+    expect(await pass(1, { service })).toMatchObject([{ complete: true }]);
+  });
+
   it('is empty of a network that is down', async () => {
     const { pass } = await start();
     await pass();
@@ -292,6 +323,23 @@ it('ends with the daemon, whatever is on its way', async () => {
   await pass();
   await stop();
   expect(simulated.logged.filter(({ level }) => level !== 'debug')).toEqual([]);
+});
+
+it('ends only after the report that is on its way', async () => {
+  const { simulated, pass, stop, settle } = await start();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  simulated.service.onReport = async () => {
+    await promise;
+    return { reachableBy: 1, witnesses: 1 };
+  };
+  await pass();
+  const order: string[] = [];
+  const ended = stop().then(() => order.push('ended'));
+  await settle();
+  order.push('replied');
+  resolve();
+  await ended;
+  expect(order).toEqual(['replied', 'ended']);
 });
 
 describe('a failed pass', () => {

@@ -4,6 +4,7 @@ import { passNetwork } from '../../../../src/app/reconcile/pass.ts';
 import { noUpdate } from '../../../../src/app/reconcile/state-update.ts';
 import { RoamingListener } from '../../../../src/app/run/listeners/roaming-listener.ts';
 import type { Underlay } from '../../../../src/core/host-state/actual.ts';
+import type { Peer } from '../../../../src/core/map/model.ts';
 import { address, dialled, peer, prefix, underlay } from '../../../core/samples.ts';
 import { joinedTo, mapAt } from '../../joined-state.ts';
 import { SimulatedHost } from '../../simulated-host.ts';
@@ -11,7 +12,6 @@ import { passOf } from '../pass-of.ts';
 
 const hub = peer(2, { type: 'connector', endpoint: dialled(2) });
 const edge = peer(3, { endpoint: dialled(3) });
-const joined = joinedTo(mapAt('"1"', [edge, hub]));
 
 /** Another LAN than that of the samples. */
 const cafe: Underlay = {
@@ -23,14 +23,14 @@ const cafe: Underlay = {
 const asleep: Underlay = { ...underlay, addresses: [], connected: [], gateways: [], uplinks: [] };
 
 /** A host with sessions to both peers, which do not answer yet, and a listener after the first pass. */
-async function start() {
-  const simulated = await SimulatedHost.with(joined);
+async function start(peers: readonly Peer[] = [edge, hub]) {
+  const simulated = await SimulatedHost.with(joinedTo(mapAt('"1"', peers)));
   const triggered: string[] = [];
   simulated.onHandshakeTrigger = (to) => void triggered.push(to);
   simulated.sourceAddressTo = () => (simulated.actual.underlay.uplinks.length > 0 ? address('10.1.0.7') : null);
   await passNetwork(simulated.tools, 'cpn0', noUpdate, { withinMs: 1 });
   const latestHandshake = Math.floor(simulated.tools.now().getTime() / 1000);
-  for (const number of [2, 3])
+  for (const number of peers.map(({ id }) => Number(id)))
     simulated.updatePeer(number, { latestHandshake, rxBytes: 100, endpoint: dialled(number) as never });
   let moves = 0;
   const watch = new RoamingListener(simulated.tools, 'cpn0', () => {
@@ -183,5 +183,24 @@ it('treats changes of the uplink as urgent, and those of other interfaces not', 
   expect(watch.onEvent({ ...event, link: 'eth0' })).toBe(true);
   expect(watch.onEvent({ ...event, link: 'docker0' })).toBe(false);
   expect(watch.onEvent({ ...event, kind: 'route', link: 'wlan0', isDefault: true })).toBe(true);
+  await end();
+});
+
+it('sends one packet to each peer in use beyond the first 64', async () => {
+  const many = Array.from({ length: 67 }, (_, at) => peer(at + 2, { endpoint: dialled(at + 2) }));
+  const { simulated, triggered, pass, logged, end } = await start(many);
+  for (const { address } of many) simulated.reachable.add(address);
+  await pass(cafe);
+  expect(await logged(1)).toMatchObject([{ facts: { peers: 67 } }]);
+  expect(triggered).toEqual(many.slice(64).map(({ address }) => address));
+  await end();
+});
+
+it('treats a network that is taken down, and brought up again, as no move', async () => {
+  const { simulated, watch, pass, logged, countMoves, end } = await start();
+  for (const each of [hub, edge]) simulated.reachable.add(each.address);
+  watch.onPass(passOf(null));
+  await pass();
+  expect([countMoves(), await logged(0)]).toEqual([0, []]);
   await end();
 });

@@ -2,7 +2,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { bringUp } from '../../../../src/app/networks/up.ts';
 import { evaluateNetwork } from '../../../../src/app/reconcile/evaluate-network.ts';
 import { RotationListener } from '../../../../src/app/run/listeners/rotation-listener.ts';
-import { Unreachable } from '../../../../src/core/errors/index.ts';
+import { Locked, Unreachable } from '../../../../src/core/errors/index.ts';
 import type { Joined } from '../../../../src/store/state/state.ts';
 import { dialled, options, peer } from '../../../core/samples.ts';
 import { eventually } from '../../../lab/eventually.ts';
@@ -109,4 +109,25 @@ it('retries after an hour, and sooner to complete a rotation that began', async 
     'the key can be changed again',
     'key changed',
   ]);
+});
+
+it('waits an hour too where a command holds the lock, which is logged', async () => {
+  const { simulated, note, tries, triggers } = await watch();
+  const { lock } = simulated.tools.store;
+  simulated.tools.store.lock = async () => {
+    throw new Locked('/run/cpn/lock', '7');
+  };
+  simulated.seconds += 2 * hour;
+  await note();
+  await tries(1);
+  simulated.tools.store.lock = lock;
+  simulated.seconds += hour - 1;
+  await note();
+  expect(triggers()).toBe(1);
+  const warnings = simulated.logged.filter(({ level }) => level === 'warn').map(({ message }) => message);
+  expect(warnings).toEqual(['the key could not be changed']);
+  simulated.seconds += 1;
+  await note();
+  await tries(2);
+  expect(simulated.service.registeredKeys).toHaveLength(1);
 });

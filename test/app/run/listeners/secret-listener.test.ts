@@ -86,3 +86,21 @@ it('repeats a failed report after the next pass, and logs the failure once', asy
   );
   expect(simulated.logged.filter(({ level }) => level === 'warn')).toHaveLength(1);
 });
+
+it('sends one report at a time, however many passes there are', async () => {
+  const simulated = await SimulatedHost.with(listed(undefined, '"1"'));
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  let requests = 0;
+  simulated.service.onSecretTag = () => {
+    requests += 1;
+    return promise;
+  };
+  const secrets = new SecretListener(simulated.tools, 'cpn0');
+  const pass = passOf(await evaluateNetwork(simulated.tools, listed(undefined, '"1"')));
+  for (let turn = 0; turn < 3; turn += 1) secrets.onPass(pass);
+  await eventually('a request', () => requests > 0);
+  secrets.onPass(pass);
+  resolve(true);
+  await eventually('the end', () => simulated.service.announcedTags.length > 0);
+  expect(requests).toBe(1);
+});
