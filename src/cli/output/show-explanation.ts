@@ -20,20 +20,21 @@ export function explanationToJson({ address, network, interface: link, checks, s
 
 /** One line per check, and at the end the check at which the packet stops, with the remedy. */
 export function explanationToText(explanation: Explanation): string {
-  const { address, origin, network, interface: link, checks, stop } = explanation;
+  const { address, origin, network, interface: link, checks } = explanation;
   const where = network && `  network ${printable(network.name)} (${network.id}) on ${link}`;
   const head = `${bold(address)}${where ?? ''}${origin === null ? '' : `  ${dim(printable(origin))}`}`;
   const rows = checks.map((check): Cell[] => [markOf(check), check.check, printable(check.detail)]);
-  return [head, table(['', 'check', ''], rows), conclude(address, stop, checks)].join('\n');
+  return [head, table(['', 'check', ''], rows), conclude(explanation)].join('\n');
 }
 
-function conclude(address: string, stop: Check | null, checks: readonly Check[]): string {
+function conclude({ address, network, checks, stop }: Explanation): string {
   if (stop !== null) return `${red('dropped')} at ${stop.check}: ${printable(stop.remedy ?? stop.detail)}`;
-  const open = checks.filter(({ ok }) => ok === null).map(({ check }) => check);
   const unknown = checks.find(({ ok, remedy }) => ok === null && remedy !== null);
   if (unknown) return `${yellow('unknown')} at ${unknown.check}: ${printable(unknown.remedy ?? '')}`;
-  const rest = open.length === 0 ? '' : `; unknown: ${open.join(', ')}`;
-  return `${green('nothing')} blocks a packet to ${address}${rest}`;
+  const outside = network === null ? ', which is outside every network of this host' : '';
+  const open = checks.filter(({ ok, check }) => ok === null && !(outside && check === 'network'));
+  const rest = open.length === 0 ? '' : `; unknown: ${open.map(({ check }) => check).join(', ')}`;
+  return `${green('nothing')} blocks a packet to ${address}${outside}${rest}`;
 }
 
 /** A coloured sign. Without colour, a word. */

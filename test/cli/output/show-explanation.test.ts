@@ -35,17 +35,19 @@ describe('an explanation', () => {
   });
 
   it('says what is not known where nothing stops it', () => {
-    const open = {
-      ...explanation,
-      network: null,
-      interface: null,
-      origin: null,
-      checks: checks.slice(0, 2),
-      stop: null,
-    };
-    const lines = explanationToText(open).split('\n');
-    expect(lines[0]).toBe('192.168.50.9');
-    expect(lines.at(-1)).toBe('nothing blocks a packet to 192.168.50.9; unknown: firewall');
+    const open = { ...explanation, checks: checks.slice(0, 2), stop: null };
+    const last = explanationToText(open).split('\n').at(-1);
+    expect(last).toBe('nothing blocks a packet to 192.168.50.9; unknown: firewall');
+  });
+
+  it('says that an address is outside every network, which is not unknown', () => {
+    const outside = { ...explanation, network: null, interface: null, origin: null, stop: null };
+    const network = inconclusive('network', 'outside every network of this host: cpn does not route it');
+    const lines = explanationToText({ ...outside, checks: [network] }).split('\n');
+    const end = 'nothing blocks a packet to 192.168.50.9, which is outside every network of this host';
+    expect([lines[0], lines.at(-1)]).toEqual(['192.168.50.9', end]);
+    const both = explanationToText({ ...outside, checks: [network, ...checks.slice(1, 2)] });
+    expect(both.split('\n').at(-1)).toBe(`${end}; unknown: firewall`);
   });
 
   it('says what keeps the way from being known', () => {
