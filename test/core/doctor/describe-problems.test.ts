@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { describeProblems } from '../../../src/core/doctor/describe-problems.ts';
-import { problem } from '../../../src/core/problems/problem.ts';
+import { isProblem, type ProblemCode, problem } from '../../../src/core/problems/problem.ts';
+import { samples } from '../problems/samples.ts';
 
 const names = { link: 'cpn0', network: 'office' };
 const facts = { interface: 'cpn0' };
@@ -35,4 +36,16 @@ it('a note stays a note, and a problem without a remedy refers to the status', (
   expect(describeProblems([{ ...unread, remedy: null }], names, { peers: 1, heard: 1 })).toContainEqual(
     expect.objectContaining({ verdict: 'problem', remedy: 'see cpn status' }),
   );
+});
+
+/** Other checks of `cpn doctor` report these. */
+const elsewhere: readonly ProblemCode[] = [
+  ...(['state-unreadable', 'rules-not-loaded', 'tunnel-bypassed', 'packets-dropped', 'rules-unread'] as const),
+];
+
+it.each(Object.keys(samples) as ProblemCode[])('has a finding of %s, if it is a problem', (code) => {
+  const found = problem(code, samples[code]);
+  const findings = describeProblems([found], names, { peers: 0, heard: 0 });
+  const isFound = findings.some(({ verdict }) => verdict === 'problem');
+  expect(isFound).toBe(isProblem(found) && !elsewhere.includes(code));
 });
