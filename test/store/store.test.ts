@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Secret } from '../../src/core/crypto/secret.ts';
-import { UnreadableFile } from '../../src/core/errors/index.ts';
+import { DiskFailed, UnreadableFile } from '../../src/core/errors/index.ts';
 import { fileStore } from '../../src/store/file-store.ts';
+import { noNotes } from '../../src/store/notes.ts';
 import type { State } from '../../src/store/state/state.ts';
 import { formatState, parseState } from '../../src/store/state/state-file.ts';
 import type { Folders, HostStore } from '../../src/store/store.ts';
@@ -159,6 +160,50 @@ describe('a file', () => {
     await store.writeConfig('cpn0', 'new');
     expect((await stat(store.configPath('cpn0'))).mode & 0o777).toBe(0o600);
   });
+});
+
+describe('a network that is removed', () => {
+  const notesPath = () => join(folders.runtime, 'cpn0.notes.json');
+
+  it('leaves no file: neither one that was set aside, nor notes on disk or in memory', async () => {
+    await store.write(state);
+    await store.writeConfig('cpn0', 'text');
+    await store.setConfigAside('cpn0');
+    await store.amendNotes('cpn0', { troubles: ['written'] });
+    const obstacle = `${notesPath()}.${process.pid}.tmp`;
+    await mkdir(join(obstacle, 'inside'), { recursive: true });
+    await store.amendNotes('cpn0', { troubles: ['in memory'] });
+    expect((await store.readNotes('cpn0')).troubles).toEqual(['in memory']);
+    await rm(obstacle, { recursive: true });
+    await store.forget('cpn0', []);
+    expect(await store.readNotes('cpn0')).toEqual(noNotes);
+    for (const folder of [folders.config, folders.state, folders.runtime]) expect(await readdir(folder)).toEqual([]);
+  });
+
+  it('keeps its state until all else is removed, so that the removal can be repeated', async () => {
+    await store.write(state);
+    await mkdir(join(notesPath(), 'inside'), { recursive: true });
+    await expect(store.forget('cpn0', [])).rejects.toBeInstanceOf(DiskFailed);
+    expect(await store.read('cpn0')).toEqual(state);
+    await rm(notesPath(), { recursive: true });
+    await store.forget('cpn0', []);
+    expect(await store.read('cpn0')).toBeNull();
+  });
+
+  it('is no longer damaged', async () => {
+    await store.write({ ...state, enabled: false });
+    await store.write(state);
+    await writeFile(join(folders.state, 'cpn0.json'), '{', { mode: 0o600 });
+    await store.read('cpn0');
+    expect([...store.damaged]).toEqual(['cpn0']);
+    await store.forget('cpn0', []);
+    expect([...store.damaged]).toEqual([]);
+  });
+});
+
+it('a change ends without a wait for the lock of passes, which then removes the folders', async () => {
+  expect(await store.lock(() => store.change(async () => 'done'))).toBe('done');
+  expect(await readdir(root)).toEqual([]);
 });
 
 describe('the folders', () => {

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { isConfirmed, isLossConfirmed, isMapReceived } from '../../../src/app/reconcile/await-confirmation.ts';
 import { cleanUp } from '../../../src/app/reconcile/cleanup.ts';
 import { mayCutOff } from '../../../src/app/reconcile/confirm.ts';
 import { findConfirmingPeers, isAnyAnswering } from '../../../src/app/reconcile/confirming-peers.ts';
-import type { Evaluation } from '../../../src/app/reconcile/evaluate-network.ts';
+import { type Evaluation, evaluateNetwork } from '../../../src/app/reconcile/evaluate-network.ts';
 import { passNetwork } from '../../../src/app/reconcile/pass.ts';
 import { noUpdate } from '../../../src/app/reconcile/state-update.ts';
 import { CommandFailed, NotConfirmed, Unreachable } from '../../../src/core/errors/index.ts';
@@ -202,5 +203,90 @@ describe('a map that is rolled back leaves nothing of it on the host, but for wh
     await cleanUp(simulated.tools, await simulated.state());
     expect(simulated.actual.sysctls).toEqual(sysctls);
     expect(simulated.actual).toMatchObject({ link: null, device: null, routes: [], rules: [], firewall: null });
+  });
+});
+
+it('a new map in which most peers had expired before is confirmed by the control plane, as any other', async () => {
+  const at = Date.parse('2031-01-01T00:00:00Z');
+  const expiring = [3, 4, 5].map((number) => peer(number, { endpoint: dialled(number), expiresAt: at }));
+  const known = mapAt('"1"', [relay, ...expiring]);
+  const simulated = await SimulatedHost.with(joinedTo(known));
+  const clock = { service: at - 5_000, uptime: simulated.tools.uptime() };
+  const sync = { mode: 'push', lastSuccess: null, error: null, refused: null, clock } as const;
+  await simulated.tools.store.amendNotes('cpn0', { sync });
+  await passNetwork(simulated.tools, 'cpn0', noUpdate, options);
+  simulated.updatePeer(2, { latestHandshake: secondsOf(simulated) });
+  simulated.seconds += 6;
+  const newer = { ...known, revision: '"2"', routes: ['192.168.60.0/24'].map((text) => parsePrefix(text)) };
+  simulated.service.mapReplies = [answerWith(newer)];
+  // No peer answers within the tunnel.
+  await passNetwork(simulated.tools, 'cpn0', { map: newer, resolved: null }, options);
+  expect((await simulated.state()).membership.map.revision).toBe('"2"');
+});
+
+describe('an answer that confirms', () => {
+  const confirming = (simulated: SimulatedHost, number: number, isReached: boolean) => {
+    const { publicKey, address } = peer(number);
+    return { publicKey, address, latestHandshake: secondsOf(simulated) - 10, isReached };
+  };
+
+  it('comes from a peer to which the tunnel leads after the change', async () => {
+    const simulated = await startDesk([3], [2, 3]);
+    const state = await simulated.state();
+    const kept = state.membership.map.peers.slice(1);
+    const tunnel = (allowed: number) =>
+      kept.map(({ publicKey }) => ({
+        publicKey,
+        allowedIps: publicKey === peer(3).publicKey ? [] : [`10.77.0.${allowed}/32`],
+      }));
+    const find = (allowed: number) =>
+      findConfirmingPeers(
+        { state, actual: simulated.actual, desired: { config: { peers: tunnel(allowed) } } } as unknown as Evaluation,
+        secondsOf(simulated),
+      ).map(({ address, isReached }) => [address, isReached]);
+    expect(find(2)).toEqual([
+      ['10.77.0.2', true],
+      ['10.77.0.3', false],
+    ]);
+    simulated.reachable.add('10.77.0.3');
+    const ask = (isReached: boolean) =>
+      isConfirmed(
+        simulated.tools,
+        state,
+        { peers: [confirming(simulated, 3, isReached)], includesApi: false },
+        options,
+      );
+    expect([await ask(false), await ask(true)]).toEqual([false, true]);
+  });
+
+  it('to a forced handshake comes from such a peer, too', async () => {
+    const simulated = await startDesk([3], [2, 3]);
+    const planned = await evaluateNetwork(simulated.tools, await simulated.state());
+    simulated.onHandshakeTrigger = () => simulated.updatePeer(3, { latestHandshake: secondsOf(simulated) });
+    const ask = (isReached: boolean) =>
+      isLossConfirmed(simulated.tools, planned, [confirming(simulated, 3, isReached)], options);
+    expect([await ask(false), await ask(true)]).toEqual([false, true]);
+  });
+
+  it('is needed of a peer where the control plane gave this host no token, unless there is none', async () => {
+    const simulated = await startDesk([3], [2, 3]);
+    const { membership, ...state } = await simulated.state();
+    const alone = { ...state, membership: { ...membership, accessToken: null } };
+    const ask = (peers: readonly ReturnType<typeof confirming>[]) =>
+      isConfirmed(simulated.tools, alone, { peers, includesApi: true }, options);
+    expect([await ask([]), await ask([confirming(simulated, 3, true)])]).toEqual([true, false]);
+    expect(simulated.service.mapRequests).toEqual([]);
+  });
+
+  it('may be any of several replies within the time, and a request for it ends with the signal', async () => {
+    const simulated = await startDesk([], [2]);
+    const state = await simulated.state();
+    const { signal } = new AbortController();
+    simulated.service.mapReplies = [fail(gone), fail(gone), answerWith(state.membership.map)];
+    expect(await isMapReceived(simulated.tools, state, { ...options, signal })).toBe(true);
+    expect(simulated.service.mapRequests).toHaveLength(3);
+    for (const { wait } of simulated.service.mapRequests) expect(wait).toEqual({ seconds: 0, signal });
+    simulated.service.mapReplies = [fail(gone)];
+    expect(await isMapReceived(simulated.tools, state, { withinMs: 1_000, signal })).toBe(false);
   });
 });
