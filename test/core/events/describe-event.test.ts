@@ -1,14 +1,53 @@
 import { expect, it } from 'vitest';
-import { describeDetails } from '../../../src/core/events/describe-event.ts';
+import { describeEvent, nameOf } from '../../../src/core/events/describe-event.ts';
 
-it.each<[object, string]>([
-  [{}, ''],
-  [{ network: 1, role_before: 'admin' }, 'network: 1; role before: admin'],
-  [{ routes: ['10.1.0.0/16', '10.2.0.0/16'], withdrawn: [] }, 'routes: 10.1.0.0/16, 10.2.0.0/16; withdrawn: none'],
-  [{ endpoint: null, description: '', is_new: true }, 'endpoint: none; description: none; is new: yes'],
-  [{ from: { id: 7, name: 'edge' }, to: { id: null, name: 'edge-2' } }, 'from: edge (7); to: edge-2'],
-  [{ key_proof: { serial: 2, signature: 'abc=' } }, 'key proof: serial 2 signature abc='],
-  [{ name: 'x; role: owner' }, 'name: "x; role: owner"'],
-])('%j is %s', (details, text) => {
-  expect(describeDetails({ ...details })).toBe(text);
+type Event = Parameters<typeof describeEvent>[0];
+const [edge, spare] = [
+  { id: 1, name: 'edge' },
+  { id: 2, name: 'spare' },
+];
+
+it.each<[type: string, details: Event['details'], text: string]>([
+  ['peer.enrolled', {}, 'edge joined'],
+  ['peer.removed', { reason: 'expired' }, 'edge left: expired'],
+  ['peer.removed', { reason: '' }, 'edge left'],
+  ['peer.online', { why: 'it reaches the control plane' }, 'edge is online: it reaches the control plane'],
+  [
+    'peer.offline',
+    { why: 'not seen', only_connector_of: [edge, spare, { id: 3 }] },
+    'edge is offline: not seen; it is the only connector of edge, spare, peer 3',
+  ],
+  ['peer.offline', { only_connector_of: [] }, 'edge is offline'],
+  ['peer.cloned', { addresses: ['192.0.2.1', '192.0.2.2'] }, 'edge is on two hosts: 192.0.2.1 and 192.0.2.2'],
+  ['peer.cloned', { addresses: '192.0.2.1' }, 'edge is on two hosts: 192.0.2.1'],
+  ['peer.cloned', {}, 'edge is on two hosts'],
+  ['route.failed_over', { from: edge, to: spare, why: 'x' }, '10.0.0.0/8 moved from edge to spare: x'],
+  ['route.failed_over', { from: null, to: { id: 7 } }, '10.0.0.0/8 moved from no connector to peer 7'],
+  ['route.dead', { from: edge, why: 'x' }, '10.0.0.0/8 is dead: x; edge served it'],
+  ['route.dead', {}, '10.0.0.0/8 is dead'],
+  ['route.restored', { to: spare }, '10.0.0.0/8 is served again by spare'],
+  ['route.restored', { to: null }, '10.0.0.0/8 is served again'],
+  ['key.rotated', {}, 'edge has a new key'],
+  ['pin.mismatch', { reported_by: spare }, 'spare refuses the changed key or address of edge'],
+  ['pin.mismatch', {}, 'a host refuses the changed key or address of edge'],
+  ['reconcile.failing', { problem: 'x' }, 'edge fails to reconcile: x'],
+  ['reconcile.recovered', {}, 'edge reconciles again'],
+  ['network.updated', { private_cidr: 1, name: 2 }, 'the network changed: private cidr, name'],
+  ['network.updated', {}, 'the network changed'],
+  ['network.deleted', {}, 'the network was deleted'],
+  ['later.type', {}, 'later.type edge 10.0.0.0/8'],
+])('%s with %j is described', (type, details, text) => {
+  expect(describeEvent({ type, peer: edge, route: '10.0.0.0/8', details } as Event)).toBe(text);
+});
+
+it('a peer of an event has its name, else its number', () => {
+  expect(describeEvent({ type: 'peer.online', peer: null, route: null, details: {} })).toBe('a peer is online');
+  expect([edge, { id: 3, name: null }, { id: 3, name: '' }, { name: 7 }, null, 'edge'].map(nameOf)).toEqual([
+    'edge',
+    'peer 3',
+    'peer 3',
+    null,
+    null,
+    null,
+  ]);
 });

@@ -175,6 +175,22 @@ describe('an exported tunnel', () => {
     expect(readUci(text).map(({ name }) => name)).toEqual(["interface 'wg_office_1'", 'wireguard_wg_office_1']);
   });
 
+  it('has an address and routes of IPv6 alone for a tunnel of IPv6', () => {
+    const [peer] = sample.peers;
+    const allowedIps = ['fd00:50::/64', '192.168.50.0/24'].map(prefix);
+    const config = {
+      ...sample,
+      address: { address: address('fd00::5'), length: 64 },
+      peers: peer ? [{ ...peer, allowedIps }] : [],
+    };
+    const [keyfile = ''] = texts('networkmanager', config);
+    expect(keyfile).toContain('[ipv4]\nmethod=disabled\n');
+    expect(keyfile).toContain('[ipv6]\nmethod=manual\naddress1=fd00::5/64\n');
+    const [, units = ''] = texts('networkd', config);
+    expect(units).toContain('Destination=fd00:50::/64');
+    expect(units).not.toContain('192.168.50.0/24');
+  });
+
   it('writes an IPv6 endpoint in each program’s syntax', () => {
     const [peer] = sample.peers;
     const endpoint = { host: address('2001:db8::1'), port: 51820 };

@@ -317,3 +317,13 @@ it('a connector that became silent must prove again that it answers probes: a fi
   expect(recordAnswer(silent, 'answer').answers).toBe(false);
   expect(look(silent, 3, true).answers).toBe(true);
 });
+
+it('the first answer of a mute connector proves nothing, however long it was mute', () => {
+  let mute = recordAnswer(
+    recordTime(recordAnswer(unknownLiveness('trusted'), 'traffic'), { ...pace, seconds: 0.5 }),
+    'traffic',
+  );
+  for (let at = 0; at < 20; at += 0.5) mute = recordAnswer(recordTime(mute, pace), 'traffic');
+  const [first, later] = [recordAnswer(mute, 'answer'), recordAnswer({ ...mute, answers: false }, 'answer')];
+  expect([first.answered, later.answered, later.answers]).toEqual([0, 0, false]);
+});

@@ -188,6 +188,13 @@ describe('a claim that is accepted', () => {
   });
 });
 
+it('a claim follows the newest serial of the peer, so that accepting it refuses the older proofs', () => {
+  const claiming = (serial: number) => ({ ...two, publicKey: key(22), proof: proof(22, serial, other) });
+  const first = applyPins(received(claiming(7), three), pins, report);
+  const second = applyPins(received(claiming(9), three), first.pins, report);
+  expect([first, second].map((held) => pinOf(2, held.pins)?.claimed?.serial)).toEqual([7, 9]);
+});
+
 describe('an identity that is received later', () => {
   it('is not accepted: its sender may have generated it', () => {
     const updated = received(two, { ...three, identity: other.key });
@@ -222,6 +229,13 @@ describe('an address that was given back', () => {
       [9, null],
       [2, null],
     ]);
+  });
+
+  it('belongs with strict to the first of two pins that have it', () => {
+    const [first] = left.filter((pin) => pin.peer === 2);
+    const later = first && { ...first, peer: 8, publicKey: key(8) };
+    const twice = [...left, ...(later ? [later] : [])];
+    expect(rows(applyPins(received(three, newOwner), twice, strict).map)[2]).toEqual([9, key(2), two.address]);
   });
 
   it('belongs to its earlier key with strict, not to the key that claims it now', () => {

@@ -53,6 +53,25 @@ describe('what a plan sets of a device', () => {
     expect(steps[0]?.changes).toMatchObject([{ before: { mark: 51820 }, after: { mark: null } }]);
   });
 
+  it('names the endpoint that a peer keeps, if that is not set', () => {
+    const learned = { host: address('198.51.100.9'), port: 7 };
+    const [one, ...others] = settled.device?.peers ?? [];
+    if (one === undefined) throw new Error('there is no peer');
+    const roamed = { ...one, endpoint: learned, allowedIps: [], latestHandshake: now - 1 };
+    const [step] = plan(desired, with_({ peers: [roamed, ...others] }), now);
+    expect(step).toMatchObject({ peers: [{ publicKey: one.publicKey, endpoint: null }] });
+    expect(step?.changes).toMatchObject([
+      {
+        ...{ before: { endpoint: '198.51.100.9:7' }, after: { endpoint: '198.51.100.9:7' } },
+        reason: 'allowed IPs differ',
+      },
+    ]);
+    const old = { ...roamed, latestHandshake: now - 1000 };
+    expect(plan(desired, with_({ peers: [old, ...others] }), now)[0]?.changes).toMatchObject([
+      { after: { endpoint: '203.0.113.1:51820' }, reason: 'allowed IPs, endpoint differ' },
+    ]);
+  });
+
   it('names of a peer what was and what will be, and no preshared key', () => {
     const change = (actual: Actual) => plan(desired, actual, now)[0]?.changes;
     const [one, ...others] = settled.device?.peers ?? [];

@@ -343,3 +343,11 @@ describe('judgeRoute', () => {
     expect(new Set(states.map(({ state }) => state))).toEqual(new Set(['up', 'unknown', 'dead']));
   });
 });
+
+it('a peer whose connection was lost is online by what others see of it, and says so', () => {
+  const why = (answered: boolean) =>
+    judge([peer(1, { lost: 20 }), peer(2, { probes: { 1: [answered, 5] }, paths: { 1: 'direct' } })], 1)?.why;
+  expect(why(true)).toBe('its connection was lost, but 1 of 1 host reaches it');
+  expect(why(false)).toBe('not seen for 10 s; 0 of 1 host reach it');
+  expect(judge([peer(1, { lost: 20 })], 1)?.why).toBe('its connection was lost, but no other host reports on it');
+});
