@@ -31,7 +31,7 @@ it('a profile names a connector that can be dialled and relays, the best first',
   const peers = [
     peer(2, { ...dialled, serving_since: '2026-01-02T00:00:00.000Z' }),
     peer(3, { ...dialled, serving_since: '2026-01-01T00:00:00.000Z' }),
-    peer(4, { ...dialled, serving_since: '2026-01-01T00:00:00.000Z' }),
+    peer(4, { ...dialled, serving_since: '2026-01-01T00:00:00.000Z', withdrawn: [lan] }),
     peer(5, { ...dialled, priority: 1 }),
     peer(6, { ...dialled, priority: 9, withdrawn: [range] }),
     peer(7, { ...dialled, priority: 9, suspended_at: '2026-01-01T00:00:00.000Z' }),

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { expiryRules } from '../../../src/core/forward/deadline-rules.ts';
 import { type HostRulesInputs, hostRules } from '../../../src/core/forward/host-rules.ts';
+import { isReturnPathRule } from '../../../src/core/forward/return-path-rules.ts';
 import type { SshClient, Underlay } from '../../../src/core/host-state/actual.ts';
 import { maskPrefix } from '../../../src/core/net/cidr.ts';
 import { address, network, peer, prefix, underlay } from '../samples.ts';
@@ -235,5 +236,32 @@ describe('an SSH session', () => {
     expect(kept(server, session('172.18.0.2', '10.77.0.3'), session('10.77.0.3', '10.77.0.3'))).toEqual([]);
     expect(kept(server, session('203.0.113.22', '10.77.0.3'), session('10.77.0.1', null))).toEqual([]);
     expect(kept(connector, session('192.168.50.9', '10.77.0.1'), session('10.77.0.3', '192.168.50.1'))).toEqual([]);
+  });
+});
+
+describe('the rules of a host in one network', () => {
+  const rulesOf = (changes: Partial<HostRulesInputs>) => {
+    const given = { link: 'cpn0', map, self: server, underlay: covering, relayedPeers: [], ingress: [], routes: [] };
+    const none = { vrf: undefined, others: [], ipv6: null, sessions: [], deadlines: [], takesSourceRoutes: false };
+    const options = { masquerade: true, acceptRoutes: true };
+    return hostRules({ ...given, ...none, options, forwards: false, ...changes }).rules;
+  };
+
+  it('mark connections from outside if any of its routes is a default route', () => {
+    const marks = (routes: (typeof lan)[]) => rulesOf({ routes }).some(isReturnPathRule);
+    expect([marks([lan, everything]), marks([everything]), marks([lan]), marks([])]).toEqual([
+      true,
+      true,
+      false,
+      false,
+    ]);
+  });
+
+  it('let in what a connector serves, also while it is out of service: others may not have received that yet', () => {
+    const drained = { ...connector, withdrawn: [lan] };
+    const inService = { ...map, peers: [connector, server] };
+    expect(textsOf({ self: drained, map: { ...map, peers: [drained, server] } })).toEqual(
+      textsOf({ self: connector, map: inService }),
+    );
   });
 });

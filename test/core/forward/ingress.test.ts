@@ -134,6 +134,19 @@ describe('the forwarding of a connector', () => {
     expect(closedOf(first)).toEqual([['eth1', ['eth0']]]);
   });
 
+  it('is recorded with the interfaces of now, if it was turned off since it was recorded', () => {
+    const former: OwnedResource = {
+      ...{ made: 'sysctl', key: key('eth1'), before: '0', after: '1' },
+      opening: { link: 'eth1', all: '0', links: ['gone0'] },
+    };
+    const find = (value: string) =>
+      findIngresses([lan], covering, { ...noForwarding, sysctls: { [key('eth1')]: value }, receipt: [former] })
+        .ingress[0];
+    expect(find('1')?.opening).toEqual(former.opening);
+    expect(find('0')?.opening.links).toEqual(covering.links.map(({ name }) => name));
+    expect(find('0')?.closed).not.toContain('gone0');
+  });
+
   it('keeps what comes in by a bridge from every other bridge', () => {
     const bridges = ['eth1', 'br0'].map((name) => ({ name, kind: 'bridge' as const }));
     const first = pass({ ...router, underlay: { ...covering, links: [...linksOf('eth0'), ...bridges] } }, []);

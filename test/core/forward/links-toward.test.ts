@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { linkFinder } from '../../../src/core/forward/links-toward.ts';
+import { findEntrances, linkFinder } from '../../../src/core/forward/links-toward.ts';
 import type { Underlay } from '../../../src/core/host-state/actual.ts';
 import { prefix, underlay } from '../samples.ts';
 
@@ -105,4 +105,18 @@ describe('the interfaces that lead to a route', () => {
     expect(linkRoutes('10.0.0.0/8', { routed: [part, ...halves] })).toEqual(['br-1234', 'tun9']);
     expect(linkRoutes('10.0.0.0/8', { routed: halves.slice(1) })).toEqual(['tun9', 'eth0']);
   });
+});
+
+it('prefixes with the same interfaces are one entrance, in whatever order these come', () => {
+  const links: Readonly<Record<string, string[]>> = {
+    '10.1.0.0/24': ['eth1', 'eth2'],
+    '10.2.0.0/24': ['eth2', 'eth1'],
+    '10.3.0.0/24': ['eth2'],
+    '10.4.0.0/24': [],
+    '10.5.0.0/24': ['no name'],
+  };
+  expect(findEntrances(Object.keys(links).map(prefix), (route) => links[route] ?? [])).toEqual([
+    { by: ['eth1', 'eth2'], from: ['10.1.0.0/24', '10.2.0.0/24'] },
+    { by: ['eth2'], from: ['10.3.0.0/24'] },
+  ]);
 });

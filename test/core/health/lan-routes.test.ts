@@ -204,3 +204,11 @@ it('a default route by an interface without carrier is no path to a LAN', () => 
   expect(byDefault()).toEqual({ isOwn: false, links: [], gone: null });
   expect(byDefault('eth0')).toBeUndefined();
 });
+
+it('the path to a LAN has the interfaces of its parts, and those of policy rules for the network', () => {
+  const to = around([{ prefix: half, link: 'tun9' }], { forwarded: { [lan]: { links: ['eth5', 'eth0'], why: null } } });
+  expect(follow({}, to).lanRoutes[lan]).toEqual({ isOwn: true, links: ['tun9', 'eth5'], gone: null });
+  const parts = ['192.168.50.0/25', '192.168.50.128/25'].map(prefix);
+  const both = around(parts.map((part, at) => ({ prefix: part, link: `tun${at}` })));
+  expect(follow({}, both).lanRoutes[lan]?.links).toEqual(['tun0', 'tun1']);
+});

@@ -129,3 +129,26 @@ describe('the problems of a network', () => {
     expect(JSON.stringify(words)).not.toContain('\\u001b');
   });
 });
+
+describe('a route', () => {
+  it('of another program into the tunnel is removed by a command, unless it does no harm and is intended', () => {
+    const foreign = (wrong: string | null) => of('route-foreign', { problem: wrong, command: 'ip route del x' });
+    expect([foreign('it takes all'), foreign(null)].map(({ severity, remedy }) => [severity, remedy])).toEqual([
+      ['problem', 'ip route del x'],
+      ['note', 'ip route del x, unless this is intended'],
+    ]);
+  });
+
+  it('whose LAN fails is out of service, or still in it at the control plane', () => {
+    const texts = (is_withdrawn: boolean) => [
+      of('lan-silent', { is_withdrawn }).text,
+      of('lan-unreachable', { is_withdrawn }).text,
+    ];
+    expect(texts(true)).toEqual([
+      expect.stringMatching(/; the route is out of service here until it does$/),
+      expect.stringMatching(/; the route is out of service here until there is one$/),
+    ]);
+    for (const text of texts(false))
+      expect(text).toMatch(/; the control plane still has the route in service here, and others send to it$/);
+  });
+});

@@ -132,3 +132,17 @@ it('an interface of a host that cannot be observed is ours unless it has the key
   expect(isOurs(desired, unread(null), [])).toBe(true);
   expect([of(laptop.publicKey), of(keyPair(9).publicKey), of(null)]).toEqual([true, false, false]);
 });
+
+it('a route that goes has the reason for which this host refuses it, or that no peer serves it', () => {
+  const reasonsOf = (wanted: typeof desired) =>
+    plan(wanted, settled, now)
+      .flatMap((step) => step.changes)
+      .flatMap(({ kind, action, target, reason }) =>
+        kind === 'route' && action === 'remove' ? [[target, reason]] : [],
+      );
+  const taken = [{ prefix: lan, by: 'network lab' }];
+  expect(reasonsOf(desireFor(laptop, office, {}, { ...usualConstraints, taken }))).toEqual([
+    [lan, 'overlaps 192.168.50.0/24 of network lab'],
+  ]);
+  expect(reasonsOf(desireFor(laptop, { ...office, routes: [] }))).toEqual([[lan, 'no peer serves it']]);
+});

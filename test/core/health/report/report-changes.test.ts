@@ -118,3 +118,11 @@ it('a complete report replaces what was reported, and leaves no mark of its own'
   const next = { ...emptyReport, paths: [path(3)], drift: 1 };
   expect(mergeReport(before, { ...next, complete: true }, next)).toEqual(next);
 });
+
+it('a problem that is over is a change, and one that lasts is none', () => {
+  const between = (one: string | null, other: string | null) =>
+    compareReports(report({ problem: one }), report({ problem: other }), () => true).transitions;
+  expect(between('x', null)).toEqual({ problem: null });
+  expect(between(null, 'x')).toEqual({ problem: 'x' });
+  expect(between('x', 'x')).toBeNull();
+});
