@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { type CpnError, MissingTool } from '../../../src/core/errors/index.ts';
 import type { Run } from '../../../src/host/process/run.ts';
@@ -32,6 +33,25 @@ describe('the supervisor systemd', () => {
       ['systemd-notify', 'WATCHDOG=1', where],
       ['systemd-notify', 'STOPPING=1', where],
     ]);
+  });
+
+  it('receives a report only after the one before, which may take seconds or fail', async () => {
+    const runs: PromiseWithResolvers<string>[] = [];
+    const runWith = (): Run => () => {
+      const run = Promise.withResolvers<string>();
+      runs.push(run);
+      return run.promise;
+    };
+    const supervisor = systemdSupervisor({ NOTIFY_SOCKET: socket }, () => {}, runWith);
+    const reports = [{ state: 'ready' }, { isAlive: true }, { state: 'stopping' }] as const;
+    const delivered = reports.map((report) => supervisor?.report(report));
+    for (const count of [1, 2, 3]) {
+      await setImmediate();
+      expect(runs).toHaveLength(count);
+      if (count === 2) runs.at(-1)?.reject(new MissingTool('systemd-notify', 'install it'));
+      else runs.at(-1)?.resolve('');
+    }
+    await Promise.all(delivered);
   });
 
   it.each([

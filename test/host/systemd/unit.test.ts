@@ -4,12 +4,18 @@ import { CommandFailed, MissingTool } from '../../../src/core/errors/index.ts';
 import type { Run } from '../../../src/host/process/run.ts';
 import { findUnit } from '../../../src/host/systemd/unit.ts';
 
+/** Of `systemctl is-enabled`, by what it prints; a newer one has 4 for a unit without a file. */
+const exitCodes: Readonly<Record<string, number>> = { disabled: 1, masked: 1, 'not-found': 4 };
+
 /** A systemctl that says this of the unit's file. */
 function systemctl(said: string | Error) {
   const calls: string[] = [];
-  const run: Run = async (tool, args) => {
+  const run: Run = async (tool, args, { allowExitCodes = [] } = {}) => {
     calls.push([tool, ...args].join(' '));
     if (said instanceof Error) throw said;
+    const exitCode = exitCodes[said.trim()] ?? 0;
+    if (args.includes('is-enabled') && exitCode > 0 && !allowExitCodes.includes(exitCode))
+      throw new CommandFailed('systemctl is-enabled', exitCode, said);
     return args.includes('is-enabled') ? said : '';
   };
   return { calls, run };
@@ -26,6 +32,15 @@ it('the unit is enabled without waiting for it, and disabled with waiting', asyn
     'systemctl --quiet --no-ask-password --now disable cpn.service',
   ]);
   expect(await findUnit(systemctl('enabled\n').run, tmpdir())).toMatchObject({ isEnabled: true });
+});
+
+it.each([
+  ['enabled', true],
+  ['enabled-runtime', true],
+  ['disabled', false],
+  ['masked', false],
+])('a unit file that is %s starts the daemon at boot: %s', async (state, isEnabled) => {
+  expect(await findUnit(systemctl(`${state}\n`).run, tmpdir())).toMatchObject({ isEnabled });
 });
 
 it.each([

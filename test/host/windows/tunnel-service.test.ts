@@ -23,7 +23,7 @@ case "$1 $2 $3" in
   "show interfaces "*) cat up; cp next up;;
   "show "*" dump") grep -qx "$2" up || { echo "Unable to access interface: The system cannot find the file specified." >&2; exit 1; }
     printf 'KEY\\t(none)\\t51820\\toff\\n' | sed "s|KEY|$(cat key)|";;
-  addconf*) echo "wg $*" | sed 's|[^ /]*[.]device|X.device|' >>calls; cat "$3" >device;;
+  addconf*) echo "wg $*" | sed 's|[^ /]*[.]device|X.device|' >>calls; cat "$3" >device; [ ! -e refuses ] || exit 1;;
   *) echo "wg $*" >>calls;;
 esac`;
 
@@ -82,6 +82,14 @@ describe('WireGuard for Windows, with substitutes for its programs', () => {
     const change = `wg addconf cpn0 ${join(folder, 'run')}/X.device`;
     const removal = `wg set cpn0 peer ${peer.publicKey} remove`;
     expect(await readCalls()).toEqual([change, removal, removal, change]);
+    expect(await readdir(join(folder, 'run'))).toEqual([]);
+  });
+
+  test('leaves no file with a key where its change is refused', async () => {
+    await writeFile(join(folder, 'up'), 'cpn0\n');
+    await writeFile(join(folder, 'refuses'), '');
+    const step = configure({ peers: [makePeer({ presharedKey: newPresharedKey() })] });
+    await expect(host.apply(step)).rejects.toMatchObject({ name: 'CommandFailed' });
     expect(await readdir(join(folder, 'run'))).toEqual([]);
   });
 

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { eventsLost, type HostEvent } from '../../../../src/host/host.ts';
 import { type Monitor, runMonitor } from '../../../../src/host/linux/monitor/monitor.ts';
 import type { Start } from '../../../../src/host/process/run.ts';
@@ -81,4 +81,50 @@ it.each([
   print(line);
   await expect.poll(() => events).toEqual([eventsLost]);
   expect(lines).toHaveLength(2);
+});
+
+describe('a watch of a monitor', () => {
+  /** Children that end when they are closed; the second one starts once `second` is resolved. */
+  async function open() {
+    const children: { close: ReturnType<typeof vi.fn>; line: (line: string | null) => void }[] = [];
+    const second = Promise.withResolvers<void>();
+    const start: Start = async (_tool, _args, line) => {
+      const ended = Promise.withResolvers<void>();
+      const close = vi.fn(async () => ended.resolve());
+      children.push({ close, line });
+      if (children.length === 2) await second.promise;
+      return { pid: undefined, ended: ended.promise, close };
+    };
+    const events: HostEvent[] = [];
+    const parse = (link: string): HostEvent => ({ kind: 'link', link, removed: false });
+    const watch = await runMonitor({ ...monitor, parse }, (event) => void events.push(event), start, {
+      baseMs: 0,
+      capMs: 0,
+    });
+    return { watch, children, events, second };
+  }
+
+  it.each([['lost'], [null]])('replaces a child after the line %j, and reports that events were lost', async (line) => {
+    const { watch, children, events, second } = await open();
+    children[0]?.line('eth0');
+    children[0]?.line(line);
+    expect(children[0]?.close).toHaveBeenCalledOnce();
+    second.resolve();
+    await vi.waitUntil(() => events.length === 2);
+    expect(events).toEqual([{ kind: 'link', link: 'eth0', removed: false }, eventsLost]);
+    await watch.close();
+    expect(children[1]?.close).toHaveBeenCalledOnce();
+  });
+
+  it('closes a child that starts while the watch is closed, and reports nothing any more', async () => {
+    const { watch, children, events, second } = await open();
+    children[0]?.line('lost');
+    await vi.waitUntil(() => children.length === 2);
+    const closed = watch.close();
+    for (const { line } of children) line('eth0');
+    second.resolve();
+    await closed;
+    expect(children[1]?.close).toHaveBeenCalledOnce();
+    expect(events).toEqual([]);
+  });
 });
