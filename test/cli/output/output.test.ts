@@ -1,6 +1,6 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { describeChange } from '../../../src/cli/output/change-text.ts';
-import { table } from '../../../src/cli/output/output.ts';
+import { describeBytes, green, table } from '../../../src/cli/output/output.ts';
 
 import { printable, quote } from '../../../src/core/errors/index.ts';
 
@@ -97,4 +97,32 @@ describe('a table', () => {
       ),
     ).toBe('peer         state\nedge         up\na-long-name  down');
   });
+});
+
+it.each([
+  [[true, true], true],
+  [[true, false], false],
+  [[false, true], false],
+] as const)('colours are for a terminal with output and errors: %j', (are, isColoured) => {
+  const streams = [process.stdout, process.stderr] as const;
+  const were = streams.map((stream) => stream.isTTY);
+  vi.stubEnv('NO_COLOR', undefined);
+  vi.stubEnv('FORCE_COLOR', '1');
+  streams.forEach((stream, at) => void Object.assign(stream, { isTTY: are[at] }));
+  const text = green('up');
+  streams.forEach((stream, at) => void Object.assign(stream, { isTTY: were[at] }));
+  vi.unstubAllEnvs();
+  expect(text !== 'up').toBe(isColoured);
+});
+
+it.each([
+  [0, '0 B'],
+  [1023, '1023 B'],
+  [1024, '1.0 KiB'],
+  [1536, '1.5 KiB'],
+  [1024 ** 2, '1.0 MiB'],
+  [5 * 1024 ** 4, '5.0 TiB'],
+  [1024 ** 5, '1024.0 TiB'],
+])('%i bytes are %s', (bytes, text) => {
+  expect(describeBytes(bytes)).toBe(text);
 });

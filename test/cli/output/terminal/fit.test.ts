@@ -55,3 +55,22 @@ describe('a table on a narrow terminal', () => {
     expect(fold('    one two', 8, 4)).toBe('    one\n    two');
   });
 });
+
+describe('a table that is too wide', () => {
+  it('folds the last columns in their order, by their titles, and without empty cells', () => {
+    const rows = [
+      ['edge-1', '10.77.0.1', '203.0.113.11:51820', 'connected'],
+      ['laptop', '10.77.0.2', '-', ''],
+    ];
+    const text = table(['peer', 'address', 'endpoint', 'state'], rows, {}, 30);
+    expect(text.replace(/\s+/g, ' ')).toBe(
+      'peer address edge-1 10.77.0.1 endpoint 203.0.113.11:51820 · state connected laptop 10.77.0.2',
+    );
+  });
+
+  it('gives a column that was cut its room back where hiding another one makes it', () => {
+    const name = 'a-name-of-twenty-two-c';
+    const text = table(['peer', 'type', 'id'], [[name, 'x'.repeat(30), '1']], { cut: { peer: 5 }, hide: ['type'] }, 32);
+    expect(text.split('\n')).toEqual(['peer                    id', `${name}  1`]);
+  });
+});
