@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import * as doctor from '../../src/app/doctor/examine.ts';
 import * as explaining from '../../src/app/inspect/explain.ts';
-import * as planning from '../../src/app/networks/plan.ts';
+import * as planning from '../../src/app/networks/reconcile.ts';
 import * as describing from '../../src/app/status/describe-state-files.ts';
 import * as status from '../../src/app/status/status.ts';
 import { debugBundle } from '../../src/cli/commands/debug.ts';

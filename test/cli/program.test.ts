@@ -74,6 +74,9 @@ describe('a command line that cannot be read', () => {
       ['logni', 'cpu_canary'],
       ['join', 'cpn_canary', 'cpn_canary'],
       ['up', 'a', 'cpn_canary'],
+      ['up', '--cpn_canary'],
+      ['join', '--key=cpn_canary'],
+      ['join', '--cpn_canary=x'],
     ]) {
       const { exitCode, said } = await say(...argv);
       expect([exitCode, said]).toEqual([2, expect.not.stringContaining('canary')]);

@@ -1,4 +1,6 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { constants } from 'node:fs';
+import { mkdir, mkdtemp, open, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -146,10 +148,17 @@ describe('a saved reply', () => {
     expect(await readFile(at('link'), 'utf8')).toBe('one two');
   });
 
-  it('is written to a device directly', async () => {
-    await saveReply('/dev/null', body('gone'));
-    await expect(saveReply('/dev/full', body('gone'))).rejects.toThrow(DiskFailed);
-    expect(await readdir('/dev')).not.toContainEqual(expect.stringMatching(/\.part$/));
+  it('is written to a pipe directly, and leaves it where the reply fails', async () => {
+    execFileSync('mkfifo', [at('pipe')]);
+    const reader = await open(at('pipe'), constants.O_RDONLY | constants.O_NONBLOCK);
+    try {
+      await saveReply(at('pipe'), body('whole'));
+      expect((await reader.read(Buffer.alloc(9))).bytesRead).toBe(5);
+      await expect(saveReply(at('pipe'), body(new Error('cut off')))).rejects.toThrow('cut off');
+      expect([(await stat(at('pipe'))).isFIFO(), await readdir(folder)]).toEqual([true, ['pipe']]);
+    } finally {
+      await reader.close();
+    }
   });
 
   it('that cannot be opened is a failure of the disk', async () => {

@@ -1,6 +1,11 @@
-import { describe, expect, it } from 'vitest';
+import { createHash } from 'node:crypto';
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { Input } from '../../../src/cli/input/input.ts';
+import { readProbes } from '../../../src/cli/parse/host-options.ts';
 import { changeFlags, readChanges } from '../../../src/cli/parse/option-changes.ts';
+import { memory } from '../../lab/memory.ts';
 
 const read = (given: Record<string, unknown>, environment = {}) =>
   readChanges(new Input(given, changeFlags, environment));
@@ -42,6 +47,41 @@ describe('what is to be changed', () => {
     const environment = { CPN_API: 'https://cp.example.net', CPN_API_URL: 'https://cp.example.net' };
     expect(await read({ mtu: '1300' }, environment)).not.toHaveProperty('service');
     await expect(read({}, environment)).rejects.toThrow('no option to change was given');
+  });
+
+  it('changes neither proxy nor CAs because of a variable, which is for all commands', async () => {
+    const environment = { CPN_PROXY: 'http://proxy.example.net:3128', CPN_CA_FILE: '/nonexistent' };
+    const { options, ...others } = await read({ mtu: '1300' }, environment);
+    expect([options, Object.keys(others)]).toEqual([
+      { mtu: 1300 },
+      ['allowRoutes', 'refuseRoutes', 'addProbes', 'dropProbes'],
+    ]);
+    await expect(read({}, environment)).rejects.toThrow('no option to change was given');
+    expect(await read({ proxy: 'none', 'ca-file': 'none' })).toMatchObject({ proxy: 'none', authorities: null });
+  });
+
+  it('is a network secret of a file, whichever way it is named', async () => {
+    const path = join(memory, `cpn-secret-${process.pid}`);
+    const bytes = createHash('sha512').update('a network').digest();
+    await writeFile(path, bytes, { mode: 0o600 });
+    onTestFinished(() => rm(path));
+    const [plain, named] = [
+      await read({ 'network-secret-file': path }),
+      await read({ 'network-secret-file': `file:${path}` }),
+    ];
+    expect(plain.networkSecret).not.toBeNull();
+    expect(named.networkSecret?.reveal()).toBe(plain.networkSecret?.reveal());
+  });
+
+  it.each([
+    ['connector', null],
+    ['origin', '--probe is for the LAN behind a connector'],
+    ['admin_device', '--probe is for the LAN behind a connector'],
+  ] as const)('of a host of the type %s are probes or not', async (type, problem) => {
+    const probes = readProbes(new Input({ probe: ['nas'] }, changeFlags, {}), type);
+    if (problem === null) expect(await probes).toHaveLength(1);
+    else await expect(probes).rejects.toThrow(problem);
+    expect(await readProbes(new Input({}, changeFlags, {}), type)).toEqual([]);
   });
 
   it.each([

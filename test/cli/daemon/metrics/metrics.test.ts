@@ -80,6 +80,19 @@ describe('metrics of a daemon', () => {
     expect(readExposition(text).get('cpn_peer_state')?.samples).toEqual([]);
   });
 
+  it('tell of no more routes than they are asked to store', async () => {
+    const simulated = await SimulatedHost.with(joinedTo(mapAt('"1"', [peer(2)])));
+    const [network] = await readStatus(simulated.tools);
+    const routes = [...Array(maxReported + 7).keys()].map((number) => {
+      return { prefix: `10.${number >> 8}.${number & 255}.0/24`, via: 'edge-1', state: 'active' };
+    });
+    const text = await createMetrics().format([{ ...network, routes } as unknown as NetworkStatus], 'scrape');
+    const prefixes = readExposition(text)
+      .get('cpn_route_state')
+      ?.samples.map(({ labels }) => labels.prefix);
+    expect(new Set(prefixes).size).toBe(maxReported);
+  });
+
   it('tell of no more peers than they are asked to store, and of no name more than its beginning', async () => {
     const simulated = await SimulatedHost.with(joinedTo(mapAt('"1"', [peer(2)])));
     const [network] = await readStatus(simulated.tools);

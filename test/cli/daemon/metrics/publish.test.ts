@@ -137,6 +137,23 @@ describe('publishing the metrics of a daemon', () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
+  it('without a warning at each observation of what a join left unfinished', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'cpn-metrics-'));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const simulated = await SimulatedHost.with(joinedTo(mapAt('"1"', [])));
+    await simulated.tools.store.write({ ...(await simulated.state()), interface: 'cpn1', membership: null });
+    const warned: string[] = [];
+    const stop = new AbortController();
+    const file = await openTextFile(join(folder, 'cpn.prom'));
+    const tools = {
+      ...simulated.tools,
+      warn: (text: string) => void warned.push(text),
+      sleep: async () => stop.abort(),
+    };
+    await publishMetrics(tools, createMetrics(), { listen: null, file }, stop.signal);
+    expect([simulated.observations > 0, warned]).toEqual([true, []]);
+  });
+
   it('nowhere where the file cannot be written, which is said once', async () => {
     const { simulated, end } = await telling({ path: '/nonexistent/cpn.prom' });
     await eventually('several tries', () => simulated.observations >= 3);
