@@ -54,6 +54,17 @@ describe('a request', () => {
     expect(asked[1]?.headers.accept).toBe('application/json');
   });
 
+  test('takes its cookie to its own origin alone, follows no redirect, and leaves nothing in a cache', async () => {
+    const options: object[] = [];
+    vi.stubGlobal('fetch', async (_: string, given: object) => {
+      options.push(given);
+      return new Response('{}');
+    });
+    for (const method of ['GET', 'POST']) await page.send(method, 'api/x', method === 'POST' ? { body: {} } : {});
+    const careful = { credentials: 'same-origin', redirect: 'error', cache: 'no-store' };
+    expect(options).toEqual([expect.objectContaining(careful), expect.objectContaining(careful)]);
+  });
+
   test('has the key that another window stored, and none after it was removed', async () => {
     const { asked } = await serveConsole(json(200, {}));
     page.storeSessionKey('first');

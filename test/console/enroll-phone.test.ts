@@ -125,6 +125,11 @@ describe('the enrolment of a phone', () => {
       false,
     ],
     [
+      'a peer that it would dial without its connector',
+      { network: network([edge, { ...edge, id: 2, network_secret_tag: 'ab' }]), connector: edge },
+      false,
+    ],
+    [
       'a peer without an endpoint',
       { network: network([edge, peer(2, { network_secret_tag: 'ab' })]), connector: null },
       false,

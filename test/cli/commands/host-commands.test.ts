@@ -13,6 +13,7 @@ import { drain } from '../../../src/cli/commands/drain.ts';
 import { rotateKey } from '../../../src/cli/commands/rotate-key.ts';
 import { set } from '../../../src/cli/commands/set.ts';
 import { wait } from '../../../src/cli/commands/wait.ts';
+import * as output from '../../../src/cli/output/output.ts';
 import { Unreachable, WrongUsage } from '../../../src/core/errors/index.ts';
 import type { Change } from '../../../src/core/reconcile/change.ts';
 import { joinedTo, mapAt } from '../../app/joined-state.ts';
@@ -55,6 +56,13 @@ describe('cpn wait', () => {
     expect(await run({}, ready)).toMatchObject({ exitCode: 0, stdout: '', stderr: '' });
     const { exitCode, stderr } = await run({ timeout: '5' }, both);
     expect([exitCode, stderr]).toEqual([3, 'not ready after 5 s: no handshake\n']);
+  });
+
+  it('ends its last step as done, or without a result', async () => {
+    const ended = vi.spyOn(output, 'endStep');
+    await run({ json: true }, ready);
+    await run({ json: true }, both);
+    expect(ended.mock.calls.filter((given) => given.length > 0)).toEqual([['done'], ['open']]);
   });
 
   it('has each network in JSON, ready or not', async () => {
