@@ -10,8 +10,11 @@ const listenersOf = () => signals.map((signal) => process.listeners(signal));
 let before: ReturnType<typeof listenersOf>;
 beforeEach(() => {
   before = listenersOf();
+  // A daemon that is stopped has a timer, which would end the process of the tests.
+  vi.useFakeTimers({ toFake: ['setTimeout'] });
 });
 afterEach(() => {
+  vi.useRealTimers();
   vi.restoreAllMocks();
   for (const [at, signal] of signals.entries()) {
     for (const each of process.listeners(signal)) if (!before[at]?.includes(each)) process.off(signal, each);
@@ -49,11 +52,19 @@ describe('cpn run', () => {
       process.emit('SIGHUP', 'SIGHUP');
       process.emit('SIGHUP', 'SIGHUP');
       seen.push(signal.aborted);
-      vi.spyOn(process, 'exit').mockImplementation((() => {}) as never);
       process.emit('SIGTERM', 'SIGTERM');
       seen.push(signal.aborted);
     });
     expect(seen).toEqual(['again', 'again', false, true]);
+  });
+
+  it('ends 4.5 seconds after its signal, although a tool still runs', async () => {
+    const ended = vi.spyOn(process, 'exit').mockImplementation((() => {}) as never);
+    await begin({}, () => void process.emit('SIGINT', 'SIGINT'));
+    vi.advanceTimersByTime(4_499);
+    expect(ended).not.toHaveBeenCalled();
+    vi.advanceTimersByTime(1);
+    expect(ended).toHaveBeenCalledExactlyOnceWith(1);
   });
 
   it.each([
