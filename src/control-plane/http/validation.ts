@@ -21,8 +21,13 @@ export const validateRequest: FastifySchemaCompiler<z.ZodType> = ({ schema, http
 function leaveOutNulls(schema: z.ZodType, data: unknown): unknown {
   if (!(schema instanceof z.ZodObject) || !isObject(data)) return data;
   return Object.fromEntries(
-    Object.entries(data).filter(([name, value]) => value !== null || !isOptional(schema.shape[name])),
+    Object.entries(data).filter(([name, value]) => value !== null || !isOptional(findField(schema, name))),
   );
+}
+
+/** A body may have any name, such as that of a property of every object. */
+function findField({ shape }: z.ZodObject, name: string): z.ZodType | undefined {
+  return Object.hasOwn(shape, name) ? (shape[name] as z.ZodType) : undefined;
 }
 
 /** True for an optional field that does not permit null. */

@@ -131,6 +131,13 @@ describe('null in a field that may be left out', () => {
     expect((await plane.call('POST', '/api/auth/tokens', { token: session, body })).body.data.expires_at).toBeNull();
   });
 
+  test('is nothing in a field that no schema has, even by the name of a property of every object', async () => {
+    const { status } = await create('/api/networks', { private_cidr: '10.8.0.0/24', name: 'odd', constructor: null });
+    expect(status).toBe(201);
+    const login = await plane.call('POST', '/api/auth/login', { body: { toString: null, hasOwnProperty: null } });
+    expect([login.status, Object.keys(login.body.errors)]).toEqual([422, ['email', 'password']]);
+  });
+
   test('takes away where it says so, and is no value for a field that must be there', async () => {
     const { peer } = (await enroll(plane, key, { name: 'moving', endpoint: '203.0.113.7:51820' })).body.data;
     const path = `/api/networks/${network}/peers/${peer.id}`;

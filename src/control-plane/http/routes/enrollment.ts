@@ -89,12 +89,12 @@ function withNetwork(data: z.infer<typeof WithoutNetwork>['data'], network: Buff
 
 const CurrentNetworks = z
   .string()
-  .regex(/^\d{1,15}(, \d{1,15}){0,99}$/)
+  .regex(/^\d{1,15}(, \d{1,15}){0,99}$/, { error: 'must be at most 100 ids, each after a comma and a space' })
   .meta({ description: 'The ids of the networks that the host is in, such as "1, 3".' });
 
 const CurrentPeers = z
   .string()
-  .regex(/^[\w-]{43}(, [\w-]{43}){0,99}$/)
+  .regex(/^[\w-]{43}(, [\w-]{43}){0,99}$/, { error: 'must be at most 100 digests, each after a comma and a space' })
   .meta({
     description: 'The SHA-256 of each "PUBLIC_KEY ADDRESS", such as "abc…= 10.77.0.1", in base64url without padding.',
   });
