@@ -59,7 +59,8 @@ export function withoutCarried(
 /** True if both contain the same names with the same addresses. */
 export function sameResolved(one: Resolved, other: Resolved): boolean {
   const names = Object.keys(one);
-  return names.length === Object.keys(other).length && names.every((name) => one[name]?.join() === other[name]?.join());
+  const isSame = (name: string) => Object.hasOwn(other, name) && one[name]?.join() === other[name]?.join();
+  return names.length === Object.keys(other).length && names.every(isSame);
 }
 
 /** Sorts usable addresses first, for names with several. The others are `avoided`. */

@@ -13,7 +13,7 @@ export function sameData(one: unknown, other: unknown): boolean {
   if (one instanceof Secret) return other instanceof Secret && one.reveal() === other.reveal();
   if (!isRecord(one) || !isRecord(other)) return false;
   for (const name in one) if (!sameData(one[name], other[name])) return false;
-  for (const name in other) if (!(name in one) && other[name] !== undefined) return false;
+  for (const name in other) if (!Object.hasOwn(one, name) && other[name] !== undefined) return false;
   return true;
 }
 

@@ -59,6 +59,8 @@ describe('the addresses of a name', () => {
     expect(sameResolved({}, { x: [a] })).toBe(false);
     expect(sameResolved({ x: [a] }, { x: [a], y: [b] })).toBe(false);
     expect(sameResolved({ x: [a], y: [b] }, { y: [b], x: [a] })).toBe(true);
+    // A peer may have any name as its endpoint.
+    expect(sameResolved({ constructor: [a] }, { x: [a] })).toBe(false);
   });
 });
 

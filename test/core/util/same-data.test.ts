@@ -23,6 +23,12 @@ it.each<[string, unknown]>([
   expect(sameData(other, peer())).toBe(false);
 });
 
+it('is false where one has a field of the name of a property that every object has', () => {
+  const resolved = { constructor: ['192.0.2.1'] };
+  expect(sameData({}, resolved)).toBe(false);
+  expect(sameData(resolved, {})).toBe(false);
+});
+
 it('is false of two maps, which it does not compare', () => {
   expect(sameData(new Map(), new Map())).toBe(false);
 });
