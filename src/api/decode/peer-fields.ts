@@ -43,10 +43,10 @@ function decodeText({ max, pattern, rule }: Extract<PeerField, { kind: 'text' }>
   return rule === undefined ? found.attempt<string | null>(read, () => null) : read(found);
 }
 
-/** Milliseconds since 1970. */
+/** Milliseconds since 1970. Null for earlier instants: Go writes the year 1 for a time not set. */
 function decodeMoment(value: unknown): number | null {
   const at = typeof value === 'string' ? Date.parse(readInstant(value) ?? '') : Number.NaN;
-  return Number.isSafeInteger(at) ? at : null;
+  return at > 0 ? at : null;
 }
 
 /** Reads it unverified: its users verify it. */

@@ -65,8 +65,8 @@ describe('a peer of a map', () => {
 
   test.each<[string, string, unknown[]]>([
     ['dns_label', 'label', [7, '', 'Edge', 'a b', '-a', 'a.b', 'a'.repeat(64), ['a']]],
-    ['expires_at', 'expiresAt', [true, 'never', {}, '', 1_775_000_000]],
-    ['serving_since', 'servingSince', [true, 'always', {}, '', 1_775_000_000]],
+    ['expires_at', 'expiresAt', [true, 'never', {}, '', 1_775_000_000, '0001-01-01T00:00:00Z', '1970-01-01T00:00:00Z']],
+    ['serving_since', 'servingSince', [true, 'always', {}, '', 1_775_000_000, '0001-01-01T00:00:00Z']],
     ['priority', 'priority', [0, '7', 1.5, {}]],
     ['via', 'via', ['routes', true, {}]],
   ])('is used without its %s where the service means something else by it', (name, field, values) => {
