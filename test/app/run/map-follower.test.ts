@@ -465,6 +465,42 @@ describe('a failure of the control plane', () => {
     expect(Math.min(...pauses(following))).toBeGreaterThanOrEqual(0.2);
   });
 
+  it('is followed by the pause that a gateway requests which ended a long poll', async () => {
+    const reason = { delivered: true, heard: true, retryAfterMs: 120_000, waitEnded: true };
+    const cut = fail(new Unreachable('https://203.0.113.99', 'cut', reason));
+    const following = await follow([answerWith(first, true), cut, answerWith(first, true)], 3);
+    expect(pauses(following)[1]).toBeGreaterThanOrEqual(120);
+  });
+
+  it('is followed by requests although the state cannot be read in the pause', async () => {
+    const simulated = await SimulatedHost.with(joinedTo(first));
+    const stop = new AbortController();
+    const { store } = simulated.tools;
+    const { read } = store;
+    let isUnreadable = false;
+    let rests = 0;
+    store.read = async (link) => {
+      if (!isUnreadable) return read(link);
+      isUnreadable = false;
+      throw new TypeError('damaged');
+    };
+    simulated.service.mapReplies = [
+      fail(new Refused(401, 'reading', 'no', 'look')),
+      (revision, wait) => {
+        stop.abort();
+        return answerWith(first, true)(revision, wait);
+      },
+    ];
+    const sleep: typeof simulated.tools.sleep = async (milliseconds, signal) => {
+      rests += 1;
+      isUnreadable = rests === 1;
+      await simulated.tools.sleep(milliseconds, signal);
+    };
+    const follower = new MapFollower({ ...simulated.tools, sleep }, 'cpn0', 30, async () => true);
+    await follower.run(stop.signal);
+    expect(simulated.service.mapRequests).toHaveLength(2);
+  });
+
   it('is followed by the pause that the service requests', async () => {
     const following = await follow([fail(gone(120_000)), answerWith(first, true)], 2);
     expect(pauses(following)[0]).toBeGreaterThanOrEqual(120);

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { type Evaluation, evaluateNetwork } from '../../../src/app/reconcile/evaluate-network.ts';
 import { passNetwork } from '../../../src/app/reconcile/pass.ts';
 import { refresh } from '../../../src/app/reconcile/refresh.ts';
@@ -65,6 +65,24 @@ describe('a name is resolved', () => {
     follower.reset();
     await follow();
     expect(simulated.resolvedNames).toHaveLength(2);
+  });
+
+  it('by one query at a time, however slow the resolver is', async () => {
+    await startWith(null);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const { host } = simulated.tools;
+    const { resolve: query } = host;
+    host.resolve = (...asked) => promise.then(() => query(...asked));
+    const queried = vi.spyOn(host, 'resolve');
+    const evaluation = await look();
+    const first = follower.resolveDue(evaluation);
+    follower.reset();
+    const second = follower.resolveDue(evaluation);
+    expect(queried).toHaveBeenCalledTimes(1);
+    resolve();
+    await Promise.all([first, second]);
+    await follower.resolveDue(evaluation);
+    expect(queried).toHaveBeenCalledTimes(2);
   });
 
   it('every ten minutes in any case', async () => {
