@@ -1,6 +1,7 @@
 /** Control planes whose certificate may come from the CAs of `--ca-file` alone. */
 import { createServer } from 'node:https';
-import { beforeEach, describe, expect, test } from 'vitest';
+import tls from 'node:tls';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { findTrustVariable } from '../../../src/api/http/environment-trust.ts';
 import { probeService } from '../../../src/api/http/is-service-reachable.ts';
 import { type Issued, ofAuthority, openAuthority, type Wanted } from '../certificate-authority.ts';
@@ -118,5 +119,24 @@ describe('the variable by which a process trusts the CA', () => {
     const { url } = await serve(leafOf(root));
     const found = await findTrustVariable({ url, insecureHttp: false }, { [name]: path });
     expect(found).toEqual(is ? { name, path } : null);
+  });
+
+  const extra = { NODE_EXTRA_CA_CERTS: '/root/ca.pem' };
+  test.each<[string, Record<string, string>, string, string | null]>([
+    ['none where Node has the CA', extra, 'bundled', null],
+    ['none where this machine has it', extra, 'system', null],
+    [
+      'one that Node reads in place of those of this machine',
+      { SSL_CERT_FILE: '/root/ca.pem' },
+      'system',
+      'SSL_CERT_FILE',
+    ],
+    ['the first of several', { ...extra, SSL_CERT_DIR: '/root/certs' }, 'system', 'NODE_EXTRA_CA_CERTS'],
+  ])('is %s', async (_which, environment, store, name) => {
+    const { url } = await serve(leafOf(root));
+    const read = vi.spyOn(tls, 'getCACertificates').mockImplementation((type) => (type === store ? [root.cert] : []));
+    onTestFinished(() => read.mockRestore());
+    const found = await findTrustVariable({ url, insecureHttp: false }, environment);
+    expect(found?.name ?? null).toBe(name);
   });
 });
