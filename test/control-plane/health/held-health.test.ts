@@ -570,7 +570,7 @@ describe('a lost connection', () => {
   test('of a host that is back stays none where its network is judged meanwhile', () =>
     withHosts(async ({ db, context, network, one, two }) => {
       let requests = 1;
-      const { losses, sent } = openLosses(context, { requestsOf: () => requests, expect: () => {} });
+      const { losses, sent, attempted } = openLosses(context, { requestsOf: () => requests, expect: () => {} });
       for (const { peerId } of [one, two]) await savePeerHealth(db, peerId, online());
       const response = Object.assign(new EventEmitter(), { destroyed: false, writableFinished: false });
       losses.watch(one, response as unknown as ServerResponse);
@@ -584,6 +584,7 @@ describe('a lost connection', () => {
       } finally {
         vi.useRealTimers();
       }
+      await attempted(1);
       await losses.stop();
       expect(sent).toEqual([]);
     }));
