@@ -589,6 +589,35 @@ describe('a lost connection', () => {
       expect(sent).toEqual([]);
     }));
 
+  test('that another process asked about is expected here, and not asked about again', () =>
+    withHosts(async ({ db, context, network, one, two, add }) => {
+      const expected: unknown[] = [];
+      const presence = { requestsOf: () => 1, expect: (...facts: unknown[]) => void expected.push(facts) };
+      // The clock of this process has another start than that of the database.
+      const { losses, sent } = openLosses({ ...context, steadyNow: () => 5_000 }, presence);
+      const [three, returned, offline] = [await add(), await add(), await add()];
+      const earlier = (ms: number) => new Date(plane.clock.now().getTime() - ms).toISOString();
+      const lost = { ...online(), last_seen: earlier(9_000), lost_at: earlier(2_000) };
+      for (const { peerId } of [one, two]) await savePeerHealth(db, peerId, lost);
+      await savePeerHealth(db, three.peerId, { ...lost, last_seen: null });
+      await savePeerHealth(db, returned.peerId, { ...lost, last_seen: earlier(1_000) });
+      await savePeerHealth(db, offline.peerId, { ...lost, announced: 'offline' });
+      const response = Object.assign(new EventEmitter(), { destroyed: false });
+      losses.watch(two, response as unknown as ServerResponse);
+      await losses.noteAsked(network);
+      const sorted = expected.toSorted((a, b) => String(a).localeCompare(String(b), 'en', { numeric: true }));
+      expect(sorted).toEqual([
+        [one.peerId, 3_000, false],
+        [two.peerId, 3_000, true],
+        [three.peerId, 3_000, false],
+      ]);
+      const isAwaited = ({ peerId }: PeerCaller) => losses.isAwaited([peerId]);
+      expect([one, two, three, returned, offline].map(isAwaited)).toEqual([true, true, true, false, false]);
+      losses.ask(network, [one.peerId, two.peerId, three.peerId]);
+      await losses.stop();
+      expect(sent).toEqual([]);
+    }));
+
   test('of a host that makes a request while the network is read is none', () =>
     withHosts(async ({ db, context, one, two }) => {
       let [requests, sent] = [1, 0];

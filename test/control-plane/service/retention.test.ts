@@ -1,5 +1,10 @@
-import { expect, test } from 'vitest';
-import { pruneAudit, pruneEvents } from '../../../src/control-plane/service/retention.ts';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import {
+  pruneAudit,
+  pruneAuditDaily,
+  pruneEvents,
+  pruneEventsHourly,
+} from '../../../src/control-plane/service/retention.ts';
 import type { Tables } from '../../../src/control-plane/store/tables.ts';
 import { ago, day, type Rows, readTime, withRows } from '../store/stored-rows.ts';
 
@@ -109,3 +114,53 @@ test('each kind of record goes after its days, and not before', () =>
     );
     expect(left).toEqual(kept.map(({ table, days }) => [table, instants(days).slice(1)]));
   }));
+
+test.each([
+  ['daily', day, pruneAuditDaily],
+  [
+    'hourly',
+    day / 24,
+    (context: Parameters<typeof pruneEvents>[0], _days: number, onFailure: (error: unknown) => void) =>
+      pruneEventsHourly(context, onFailure),
+  ],
+] as const)(
+  'records are pruned at the start and %s, one run after another, also after a failure, until the stop',
+  async (_when, ms, start) => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    let runs = 0;
+    const slow = Promise.withResolvers<Date>();
+    const readTime = async () => {
+      runs += 1;
+      if (runs === 3) return slow.promise;
+      throw new Error(`the database is away in run ${runs}`);
+    };
+    const failures: string[] = [];
+    const pruning = start({ db: null as never, readTime }, 1, (error) => void failures.push((error as Error).message));
+    await vi.advanceTimersByTimeAsync(ms - 1);
+    expect(failures).toEqual(['the database is away in run 1']);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(failures).toHaveLength(2);
+    await vi.advanceTimersByTimeAsync(2 * ms);
+    expect([runs, failures.length]).toEqual([3, 2]);
+    slow.reject(new Error('the database is away in run 3'));
+    await vi.advanceTimersByTimeAsync(0);
+    expect([runs, failures.length]).toEqual([4, 4]);
+    await pruning.stop();
+    await vi.advanceTimersByTimeAsync(3 * ms);
+    expect(runs).toBe(4);
+  },
+);
+
+test('the stop waits for the run under way', async () => {
+  const slow = Promise.withResolvers<Date>();
+  const pruning = pruneEventsHourly({ db: null as never, readTime: () => slow.promise }, () => {});
+  let isOver = false;
+  const stopped = pruning.stop().then(() => {
+    isOver = true;
+  });
+  await new Promise(setImmediate);
+  expect(isOver).toBe(false);
+  slow.reject(new Error('the database is away'));
+  await stopped;
+});

@@ -9,12 +9,12 @@ import { readTime, withRows } from '../store/stored-rows.ts';
 /** A context over the database, and what it announced and notified of, in order. */
 function openContext(db: Db) {
   const [notifier, healthNotifier] = [new ChangeNotifier(), new ChangeNotifier()];
-  const told: string[] = [];
-  notifier.subscribe((network) => told.push(`map of ${network}`));
-  healthNotifier.subscribe((network) => told.push(`health of ${network}`));
-  const announce = async (_: Db, network: number, topic: string) => void told.push(`announced ${topic} of ${network}`);
+  const noted: string[] = [];
+  notifier.subscribe((network) => noted.push(`map of ${network}`));
+  healthNotifier.subscribe((network) => noted.push(`health of ${network}`));
+  const announce = async (_: Db, network: number, topic: string) => void noted.push(`announced ${topic} of ${network}`);
   const context = { db, random: randomBytes, readTime, announce, webhookTypes: new Set(), notifier, healthNotifier };
-  return { context: context as unknown as Context, told };
+  return { context: context as unknown as Context, noted };
 }
 
 const conflict = () => Object.assign(new Error('could not serialize access'), { code: '40001', severity: 'ERROR' });
@@ -22,7 +22,7 @@ const conflict = () => Object.assign(new Error('could not serialize access'), { 
 test('a change that runs again after a conflict is one revision, with each event once and in order', () =>
   withRows(async ({ db, network, addNetwork }) => {
     const other = await addNetwork();
-    const { context, told } = openContext(db);
+    const { context, noted } = openContext(db);
     let attempts = 0;
     await withRevision(context, async (_db, revise, append) => {
       attempts += 1;
@@ -34,7 +34,7 @@ test('a change that runs again after a conflict is one revision, with each event
       await (await revise(network))(7);
       append(network, { type: 'key.rotated' });
       append(network, { type: 'network.updated' });
-      told.splice(0);
+      noted.splice(0);
       if (attempts === 1) throw conflict();
     });
     const networks = await db.selectFrom('networks').select(['id', 'revision']).orderBy('id').execute();
@@ -44,7 +44,7 @@ test('a change that runs again after a conflict is one revision, with each event
     ]);
     const events = await db.selectFrom('events').select(['network_id', 'type']).orderBy('id').execute();
     expect(events).toEqual(['key.rotated', 'network.updated'].map((type) => ({ network_id: network, type })));
-    expect(told).toEqual([
+    expect(noted).toEqual([
       ...['map', 'health'].map((topic) => `announced ${topic} of ${network}`),
       ...['map', 'health'].map((topic) => `${topic} of ${network}`),
     ]);
@@ -52,7 +52,7 @@ test('a change that runs again after a conflict is one revision, with each event
 
 test('of a change that fails nothing is stored, and readers are not notified', () =>
   withRows(async ({ db, network }) => {
-    const { context, told } = openContext(db);
+    const { context, noted } = openContext(db);
     const failing = withRevision(context, async (_db, revise, append) => {
       await revise(network, { name: 'lab' });
       append(network, { type: 'network.updated' });
@@ -60,7 +60,7 @@ test('of a change that fails nothing is stored, and readers are not notified', (
     });
     await expect(failing).rejects.toThrow('a rule is broken');
     const stored = await db.selectFrom('networks').select(['name', 'revision']).execute();
-    expect([stored, await db.selectFrom('events').selectAll().execute(), told]).toEqual([
+    expect([stored, await db.selectFrom('events').selectAll().execute(), noted]).toEqual([
       [{ name: 'office', revision: 1 }],
       [],
       [],

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { PeerMessage } from '../../../src/contract/network.ts';
 import { insertChange, listChanges, rememberedRevisions } from '../../../src/control-plane/store/changes.ts';
 import {
   claimDeliveries,
@@ -207,6 +208,25 @@ test('a message is for its peer, of the kinds that it takes, oldest first, and o
     await send(network, present, new Map([[one, probe(6)]]), ago(19));
     const left = await db.selectFrom('peer_messages').select('peer_id').orderBy('id').execute();
     expect(left.map(({ peer_id }) => peer_id)).toEqual([other, one]);
+  }));
+
+test('messages for more hosts than one statement has are all stored, each with its own data', () =>
+  withRows(async ({ db, network, addPeer }) => {
+    const { id: _, ...row } = await db
+      .selectFrom('peers')
+      .selectAll()
+      .where('id', '=', await addPeer())
+      .executeTakeFirstOrThrow();
+    const added = Array.from({ length: 450 }, (_peer, index) => ({
+      ...{ ...row, label: null, public_key: `${index}`, token_hash: `${index}`, address: `10.99.0.${index}` },
+    }));
+    const peers = await db.insertInto('peers').values(added).returning('id').execute();
+    const messages = new Map(
+      peers.map(({ id }): [number, PeerMessage] => [id, { kind: 'probe', data: { peers: [id] } }]),
+    );
+    await insertMessages(db, network, messages, { at: present, since: ago(day) });
+    const stored = await db.selectFrom('peer_messages').select(['peer_id', 'data']).orderBy('peer_id').execute();
+    expect(stored).toEqual(peers.map(({ id }) => ({ peer_id: id, data: JSON.stringify({ peers: [id] }) })));
   }));
 
 test('events for the webhook are due at their instant, the earliest first, and belong to the process that claimed them', () =>
