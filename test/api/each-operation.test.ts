@@ -152,7 +152,7 @@ describe.each(names)('%s', (name) => {
     expect(asked[0]?.headers.authorization).toBe('Bearer t');
   });
 
-  test('needs a login', async () => {
+  test('each operation needs a login', async () => {
     const { run, asked } = await call(name, [done(name)], describeBut(), '');
     expect(await failureOf(run)).toBeInstanceOf(WrongUsage);
     expect(asked).toEqual([]);

@@ -62,7 +62,7 @@ describe('an operation needs no token', () => {
     expect(await isOpen({ [template]: { get: open } }, { path })).toBe(is);
   });
 
-  test('by the path that is closest', async () => {
+  test('the closest path decides', async () => {
     for (const [exact, other] of [
       [open, closed],
       [closed, open],

@@ -70,14 +70,14 @@ describe.each(echoes)('a secret that comes back in %s is not in the error', (_, 
     expect(everythingOf(error)).not.toMatch(/c4n|4n4|n4r|c4n4ry/);
   };
 
-  test('of an enrolment', async () => {
+  test('an error hides the enrolment key that was sent', async () => {
     // A key is visible ASCII without a quote's trouble in JSON; the contract takes it.
     await askedFor(key, (url) =>
       connectPeerService({ url, insecureHttp: false }, options).enroll(enrollmentRequest({ token: new Secret(key) })),
     );
   });
 
-  test('of an idempotency key', async () => {
+  test('an error hides the idempotency key that was sent', async () => {
     await askedFor('id-c4n4ry', (url) =>
       connectPeerService({ url, insecureHttp: false }, options).enroll(
         enrollmentRequest({ idempotencyKey: 'id-c4n4ry' }),
@@ -85,13 +85,13 @@ describe.each(echoes)('a secret that comes back in %s is not in the error', (_, 
     );
   });
 
-  test('of a bearer', async () => {
+  test('an error hides the bearer token that was sent', async () => {
     await askedFor(canary, (url) =>
       connectPeerService({ url, insecureHttp: false }, options).readMap(7, new Secret(canary), null),
     );
   });
 
-  test('of a password', async () => {
+  test('an error hides the password that was sent', async () => {
     await askedFor(`${canary} pass word`, (url) =>
       connectAdminService({ url, insecureHttp: false }, null, options).login(
         'a@example.net',
@@ -131,7 +131,7 @@ describe('a token that only the reply holds is not in the error', () => {
     expect(everythingOf(error)).not.toContain('c4n4ry');
   });
 
-  test('when it is not even HTTP, which undici would quote', async () => {
+  test('it is not when the reply is not even HTTP, which undici would quote', async () => {
     const { url } = await listen(
       createServer((socket) => socket.on('data', () => socket.end(`HTTX cpp_c4n4ry ${withToken}`))),
     );
@@ -158,7 +158,7 @@ describe('a secret that was sent is not in the error', () => {
     expect(everythingOf(await failureOf(read))).not.toContain('c4n4ry');
   });
 
-  test('when it breaks a rule itself', async () => {
+  test('it is not when it breaks a rule itself', async () => {
     const service = connectPeerService({ url: 'http://127.0.0.1:1', insecureHttp: false });
     for (const token of ['c4n4ry', `cpn_c4n4ry\u0000`, `cpn_${'c4n4ry'.repeat(40)}`]) {
       const error = await failureOf(service.enroll(enrollmentRequest({ token: new Secret(token) })));

@@ -137,7 +137,7 @@ test.each([
   expect(findVisibleRows(10_000, 44, scrolled, 440)).toEqual(rows);
 });
 
-test('of no rows none are made', () => {
+test('no rows are rendered of an empty table', () => {
   expect(findVisibleRows(0, 44, 0, 440)).toEqual({ first: 0, end: 0 });
 });
 

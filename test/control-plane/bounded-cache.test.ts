@@ -9,7 +9,7 @@ test('a bounded cache keeps the entries that were used last', () => {
   expect([cache.get('a'), cache.get('b'), cache.get('c'), cache.size]).toEqual([1, undefined, 3, 2]);
 });
 
-test('an empty one takes no room in advance', () => {
+test('an empty cache takes no room in advance', () => {
   // No array has so many places.
   const cache = createBoundedCache<number, number>(2 ** 40);
   expect(cache.set(1, 2).get(1)).toBe(2);

@@ -70,7 +70,7 @@ test('what the owner made is listed, because a holder of its credentials may hav
   expect(made.keys_made).toMatchObject([{ name: 'rack', network: { id: network, name: 'office' } }]);
 });
 
-test('and while none serves', async () => {
+test('a reset needs no running control plane', async () => {
   const dataDir = makeFolder();
   await (await openPlane({ dataDir })).server.close();
   expect(await reset(dataDir)).toMatchObject({ sessionsEnded: 0, personalTokens: 0 });

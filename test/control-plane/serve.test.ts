@@ -93,7 +93,7 @@ describe('every reply', () => {
     }
   });
 
-  test('to what is not there is a 404 with the body of an error', async () => {
+  test('is a 404 with the body of an error for an unknown path', async () => {
     const plane = await startPlane();
     for (const [method, path] of [
       ['GET', '/api/networks/%zz'],
@@ -104,7 +104,7 @@ describe('every reply', () => {
     }
   });
 
-  test('to OPTIONS names the methods of the path, and of none is a 404', async () => {
+  test('names the methods of a path for OPTIONS, and is a 404 for an unknown path', async () => {
     const plane = await startPlane();
     for (const [path, allow] of [
       ['/api/networks?name=x', 'GET, HEAD, OPTIONS, POST'],
@@ -118,7 +118,7 @@ describe('every reply', () => {
     expect((await plane.call('OPTIONS', '/api/nowhere')).status).toBe(404);
   });
 
-  test('to a method that a path does not take is a 405, also where the path is one of a parameter too', async () => {
+  test('is a 405 for a method that a path does not take, also where the path fits one with a parameter', async () => {
     const plane = await startPlane();
     for (const [method, path, allow] of [
       ['GET', '/api/networks/enroll', 'OPTIONS, POST'],
@@ -144,7 +144,7 @@ describe('every reply', () => {
     expect((await plane.call('POST', '/api/auth/login', plain)).status).toBe(200);
   });
 
-  test('to what fails inside tells nothing, and the log says why', async () => {
+  test('tells nothing of an internal failure, whose reason is in the log', async () => {
     const plane = await startPlane();
     const token = await plane.signIn('owner');
     await withDatabase(plane.dataDir, (db) => db.schema.dropTable('enrollments').execute());

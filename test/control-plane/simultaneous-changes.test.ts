@@ -65,7 +65,7 @@ describe('at the same moment', () => {
     expect(new Set(peers.map(({ address }: { address: string }) => address)).size).toBe(uses);
   });
 
-  test('one host 64 times with one idempotency key: one peer, one use, and one token for all', async () => {
+  test('64 enrolments with one idempotency key make one peer, take one use, and get one token', async () => {
     const network = await makeNetwork(plane(), token);
     const key = await makeKey(plane(), token, network, { max_uses: 1 });
     const fields = { public_key: publicKey() };
@@ -75,7 +75,7 @@ describe('at the same moment', () => {
     for (const { body } of replies) expect(body.data.network.peers.length).toBe(body.data.network.revision - 1);
   });
 
-  test('one public key 64 times with as many idempotency keys: one peer, and one use', async () => {
+  test('64 enrolments of one public key with as many idempotency keys make one peer, and take one use', async () => {
     const network = await makeNetwork(plane(), token);
     const key = await makeKey(plane(), token, network, { max_uses: 10 });
     const fields = { public_key: publicKey() };
@@ -85,7 +85,7 @@ describe('at the same moment', () => {
     expect(keys.body.data[0].uses).toBe(1);
   });
 
-  test('one proven identity 32 times, with as many public keys: one peer', async () => {
+  test('32 enrolments of one proven identity with as many public keys make one peer', async () => {
     const network = await makeNetwork(plane(), token);
     const keys = await many(4, () => makeKey(plane(), token, network));
     const identity = makeIdentity(randomBytes(32));
@@ -224,7 +224,7 @@ describe('at the same moment', () => {
     expect(replies.map(({ status }) => status).toSorted()).toEqual([200, 401]);
   });
 
-  test('one e-mail address 16 times: one user', async () => {
+  test('16 users with one e-mail address make one user', async () => {
     const body = { email: 'twin@example.net', password: owner.password, role: 'viewer' };
     const replies = await many(16, (index) => plane(index).call('POST', '/api/users', { token, body }));
     expect(replies.map(({ status }) => status).toSorted()).toEqual([201, ...Array(15).fill(422)]);

@@ -139,14 +139,14 @@ describe('bad input changes nothing, and one line reports the fault and the reme
         return spent;
       },
     ],
-  ])('a key that is %s', async (_what, message, make) => {
+  ])('refuses a key that is %s', async (_what, message, make) => {
     const { exitCode, line } = await fail(join(), { input: await make() });
     expect(line).toMatch(message);
     expect(line).toMatch(/cpn key create/);
     expect(exitCode).toBe(4);
   });
 
-  it('a CIDR with host bits', async () => {
+  it('refuses a CIDR with host bits', async () => {
     const { exitCode, stderr } = await office.controlPlane.host.cpn(
       ['network', 'create', '--name', 'x', '--cidr', '10.78.0.5/24'],
       { allowFailure: true },
@@ -157,7 +157,7 @@ describe('bad input changes nothing, and one line reports the fault and the reme
     expect(JSON.parse(stdout).networks).toHaveLength(1);
   });
 
-  it('no root', async () => {
+  it('refuses to join without root', async () => {
     const { exitCode, line } = await fail(join(), {
       within: ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', '--inh-caps=-all'],
     });
@@ -165,14 +165,14 @@ describe('bad input changes nothing, and one line reports the fault and the reme
     expect(exitCode).toBe(1);
   });
 
-  it('no wg', async () => {
+  it('refuses to join without wg', async () => {
     const hidden = ['unshare', '--mount', 'sh', '-c', 'mount --bind /dev/null "$(command -v wg)"; exec "$@"', 'sh'];
     const { exitCode, line } = await fail(join(), { within: hidden });
     expect(line).toMatch(/wg was not found on this host; .*wireguard-tools/);
     expect(exitCode).toBe(1);
   });
 
-  it('an API that is not there', async () => {
+  it('reports that nothing listens at the API', async () => {
     const { exitCode, line } = await fail(['join', '-', '--api', 'http://127.0.0.1:9']);
     expect(line).toMatch(/control plane at http:\/\/127\.0\.0\.1:9 is unreachable/);
     expect(exitCode).toBe(5);

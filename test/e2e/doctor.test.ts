@@ -97,7 +97,7 @@ describe('cpn doctor', () => {
     ]);
   });
 
-  it('works without a control plane', async () => {
+  it('checks the host without a control plane', async () => {
     await office.controlPlane.host.links[0]?.unplug();
     try {
       const { problems, checks } = await examine(edge);

@@ -60,7 +60,7 @@ async function meanwhile(host: Host, change: string, undo: string, look: () => P
 const through = { network: true, route: true, allowed_ips: true, rp_filter: true, handshake: true };
 
 describe('nothing stops a packet', () => {
-  it('to a peer that answers, by its address or its name', async () => {
+  it('it reaches a peer that answers, by its address or its name', async () => {
     expect(await origin.ping('10.77.0.1', patiently)).toMatchObject({ received: 1 });
     const seen = await explain(origin, '10.77.0.1');
     expect(seen).toMatchObject({
@@ -86,7 +86,7 @@ describe('nothing stops a packet', () => {
     expect(stdout).toMatch(/^nothing blocks a packet to 10\.77\.0\.1$/m);
   });
 
-  it('to a host behind a connector, nor from the connector itself', async () => {
+  it('it reaches a host behind a connector, also from the connector itself', async () => {
     expect(await origin.ping(lanHost, patiently)).toMatchObject({ received: 1 });
     const seen = await explain(origin, lanHost);
     expect(seen).toMatchObject({ exitCode: 0, stops_at: null, ok: through });
@@ -101,7 +101,7 @@ describe('nothing stops a packet', () => {
     expect(there.detail.route).toBe('leaves by eth1 from 192.168.50.1, by the route to 192.168.50.0/24 (kernel)');
   });
 
-  it('to its own address, and to one outside the network', async () => {
+  it('it reaches its own address, and one outside the network', async () => {
     expect(await explain(origin, '10.77.0.2')).toMatchObject({
       exitCode: 0,
       ok: { network: true, route: true },
@@ -128,7 +128,7 @@ describe('nothing stops a packet', () => {
 });
 
 describe('a packet stops', () => {
-  it('where the guard refused the route', async () => {
+  it('it does where the guard refused the route', async () => {
     const host = await office.lab.addHost('neighbour', { address: '203.0.113.33/24' });
     await host.plug(await office.lab.addSegment('own-lan'), { address: '192.168.50.7/24' });
     await join(office, host, '--type', 'admin_device');
@@ -145,7 +145,7 @@ describe('a packet stops', () => {
     expect(seen.detail.route).toMatch(/^leaves by eth1 from 192\.168\.50\.7/);
   });
 
-  it('where another program has a more specific route, and only there', async () => {
+  it('it does where another program has a more specific route, and only there', async () => {
     const part = '192.168.50.128/25 via 203.0.113.1';
     await meanwhile(origin, `ip route add ${part}`, `ip route delete ${part}`, async () => {
       const seen = await explain(origin, '192.168.50.200');
@@ -161,7 +161,7 @@ describe('a packet stops', () => {
     });
   });
 
-  it('where the route is gone, and a strict filter would drop the answer too', async () => {
+  it('it does where the route is gone, and a strict filter would drop the answer too', async () => {
     const change =
       'ip route delete 192.168.50.0/24 dev cpn0 table 8350; echo 1 >/proc/sys/net/ipv4/conf/cpn0/rp_filter';
     const undo =
@@ -180,7 +180,7 @@ describe('a packet stops', () => {
     });
   });
 
-  it('where a rule leads the answer elsewhere, and the filter is strict: no answer arrives', async () => {
+  it('it does where a rule leads the answer elsewhere, and the filter is strict: no answer arrives', async () => {
     const change = `ip route add default via 203.0.113.1 table 100; ip rule add from 10.77.0.2 lookup 100
       echo 1 >/proc/sys/net/ipv4/conf/cpn0/rp_filter`;
     const undo = `ip rule delete from 10.77.0.2 lookup 100; ip route flush table 100
@@ -213,7 +213,7 @@ END`;
     expect(await explain(connector, lanHost)).toMatchObject({ exitCode: 0, ok: { firewall: true } });
   });
 
-  it('where no route leads to the endpoint of the peer', async () => {
+  it('it does where no route leads to the endpoint of the peer', async () => {
     const subnet = '203.0.113.0/24 dev eth0';
     const undo = `ip route add ${subnet} proto kernel scope link src 203.0.113.22`;
     await meanwhile(origin, `ip route delete ${subnet}`, undo, async () => {
@@ -224,7 +224,7 @@ END`;
     expect(await explain(origin, '10.77.0.1')).toMatchObject({ exitCode: 0, ok: { endpoint: true } });
   });
 
-  it('where the interface is down, and where the network was taken down', async () => {
+  it('it does where the interface is down, and where the network was taken down', async () => {
     await meanwhile(origin, 'ip link set cpn0 down', 'ip link set cpn0 up', async () => {
       const seen = await explain(origin, '10.77.0.1');
       expect(seen).toMatchObject({ exitCode: 3, stops_at: 'route' });
@@ -251,7 +251,7 @@ END`;
     );
   });
 
-  it('where the peer of WireGuard is another, or there is no such address', async () => {
+  it('it does where the peer of WireGuard is another, or there is no such address', async () => {
     const { stdout } = await origin.exec(['wg', 'show', 'cpn0', 'allowed-ips']);
     const [key = ''] =
       stdout
@@ -269,7 +269,7 @@ END`;
     expect(await explain(origin, '10.77.0.200')).toMatchObject({ exitCode: 3, stops_at: 'network' });
   });
 
-  it('where a host has no route to an address outside the network', async () => {
+  it('it does where a host has no route to an address outside the network', async () => {
     expect(await explain(origin, '198.51.100.1')).toMatchObject({
       exitCode: 3,
       network: null,

@@ -39,7 +39,7 @@ describe('two connectors in front of one LAN', () => {
   });
   afterAll(() => center?.stop());
 
-  test('one serves the route, the other stands by and is kept warm', async () => {
+  test('have one that serves the route; the other stands by and is kept warm', async () => {
     expect(await awaitRoute(origin, first)).toEqual([
       { prefix: '192.168.50.0/24', via: 'edge-1', state: 'active' },
       { prefix: '192.168.50.0/24', via: 'edge-2', state: 'standby' },

@@ -129,7 +129,7 @@ describe('without the key, a join on a terminal prompts for it', () => {
     expect(raw).not.toContain(key);
   });
 
-  it('and not before the other mistakes are named', async () => {
+  it('it prompts only after the other mistakes are named', async () => {
     const { exitCode, rows } = await type(bare, `cpn join ${api} --endpoint nowhere`);
     expect([exitCode, rows.length]).toEqual([2, 1]);
     expect(rows[0]).toMatch(/^cpn: --endpoint/);
@@ -148,7 +148,7 @@ describe('without the key, a join on a terminal prompts for it', () => {
     expect(raw).not.toContain('canary');
   });
 
-  it('but not where a file says how to join', async () => {
+  it('it does not prompt where a file says how to join', async () => {
     await writeFile(path(bare.homeDir, 'join.conf'), `api = ${office.controlPlane.url}\ninsecure-http = yes\n`);
     const { exitCode, rows } = await type(bare, 'cpn join --from-config join.conf');
     expect(rows.at(-1)).toMatch(/key is missing; give it as file:PATH/);

@@ -57,7 +57,7 @@ async function expectAsBefore(): Promise<void> {
 }
 
 describe('a change that takes away most of the network is rolled back, though the control plane answers', () => {
-  it('where the newest map is the reason', async () => {
+  it('it is where the newest map is the reason', async () => {
     // Without an endpoint it would reach the others through the connector.
     await owner.setEndpoint(1, number, null);
     const { exitCode, stderr } = await host.cpn(['reconcile', '--confirm-within', '3s'], { allowFailure: true });
@@ -69,7 +69,7 @@ describe('a change that takes away most of the network is rolled back, though th
     expect((await status(host)).warnings).toEqual([expect.stringContaining('rolled back')]);
   });
 
-  it('where a local network is the reason, and the daemon leaves the route alone then', async () => {
+  it('it is where a local network is the reason, and the daemon leaves the route alone then', async () => {
     await host.plug(await office.lab.addSegment('local'), { address: '192.0.2.5/24' });
     await using daemon = await startDaemon(host, '--interval', '1', '--confirm-within', '3s');
     await daemon.awaitLog('the daemon', ({ msg }) => msg === 'reconciling the network');

@@ -39,7 +39,7 @@ const right = { state: 'degraded', drift: [], routes: [{ state: 'missing' }] };
 const countLogged = (daemon: Daemon, message: string) => daemon.log.filter((line) => line.msg === message).length;
 
 describe('cpn run passes', () => {
-  it('when the control plane reports that the network changed', async () => {
+  it('it does when the control plane reports that the network changed', async () => {
     const { host, daemon } = await startKept(...never);
     const other = await office.lab.addHost('newcomer', { address: '203.0.113.101/24' });
     const mark = daemon.mark();
@@ -49,7 +49,7 @@ describe('cpn run passes', () => {
     await daemon.stop();
   });
 
-  it('when something happens to its interface', async () => {
+  it('it does when something happens to its interface', async () => {
     const { host, daemon } = await startKept(...never);
     const mark = daemon.mark();
     await host.exec(['ip', 'link', 'set', 'cpn0', 'mtu', '1300']);
@@ -58,7 +58,7 @@ describe('cpn run passes', () => {
     await daemon.stop();
   });
 
-  it('when its time has come, and nothing at all happened', async () => {
+  it('it does when its time has come, and nothing at all happened', async () => {
     const { host, daemon } = await startKept('--interval', '1');
     const mark = daemon.mark();
     await appendFile(path(host.configDir, 'cpn0.conf'), '# edited\n');
@@ -67,7 +67,7 @@ describe('cpn run passes', () => {
     await daemon.stop();
   });
 
-  it('when it is sent SIGHUP, and reads all state again', async () => {
+  it('it does when it is sent SIGHUP, and reads all state again', async () => {
     const { host, daemon } = await startKept(...never);
     await writeFile(path(host.configDir, 'cpn0.conf'), '');
     const mark = daemon.mark();

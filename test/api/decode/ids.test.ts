@@ -21,7 +21,7 @@ const ids: [string, Id, string][] = [
 ];
 
 describe.each(ids)('%s is an id like any other:', (_, id, segment) => {
-  test('of a network and its peers', async () => {
+  test('networks and peers are read and removed by it', async () => {
     const service = await startForeignService();
     const body = { data: networkBody({ id, peers: [peerBody(1, { id })] }) };
     service.answers[`GET /api/networks/${segment}`] = (response) => json(response, 200, body);
@@ -34,7 +34,7 @@ describe.each(ids)('%s is an id like any other:', (_, id, segment) => {
     expect(await connectAdminService(service.address, token).readNetwork(id)).toMatchObject({ id, peers: [{ id }] });
   });
 
-  test('of keys, users and tokens', async () => {
+  test('keys, users and tokens are listed and removed by it', async () => {
     const service = await startForeignService();
     const user = { id, email: 'a@example.net', role: 'owner', created_at: at };
     const entry = {
@@ -62,7 +62,7 @@ describe.each(ids)('%s is an id like any other:', (_, id, segment) => {
     await Promise.all([admin.revokeKey(id, id), admin.deleteUser(id), admin.deleteToken(id)]);
   });
 
-  test('in a state file', () => {
+  test('a state file keeps it', () => {
     const state = joinedTo(mapAt(null, [], { id }));
     expect(parseState(formatState(state)).membership?.map.id).toBe(id);
   });

@@ -33,7 +33,7 @@ describe('one deadline bounds the whole call', () => {
     expect(asked).toHaveLength(2);
   });
 
-  test('also while the TLS handshake is under way, when nothing was delivered', async () => {
+  test('it ends a TLS handshake, when nothing was delivered', async () => {
     const { port, connections } = await listen(createServer(() => {}));
     const address = { url: `https://127.0.0.1:${port}`, insecureHttp: false };
     const failure = await failureOf(connectPeerService(address, { deadlineMs }).readMap(7, token, null));
@@ -42,7 +42,7 @@ describe('one deadline bounds the whole call', () => {
     expect(connections()).toBe(1);
   });
 
-  test('and leaves a request that must not be sent twice in doubt', async () => {
+  test('it leaves a request that must not be sent twice in doubt', async () => {
     const { address } = await serve(silent);
     const failure = await failureOf(connectAdminService(address, token, { deadlineMs }).listNetworks());
     expect(failure.message).not.toContain('carried out');
@@ -51,7 +51,7 @@ describe('one deadline bounds the whole call', () => {
     expect(unconfirmed.message).toContain('it may have succeeded');
   });
 
-  test('closes the connection', async () => {
+  test('it closes the connection', async () => {
     let closed = () => {};
     const gone = new Promise<void>((resolve) => {
       closed = resolve;

@@ -79,7 +79,7 @@ describe('no interception is', () => {
     expect((await failureOf(connectPeerService(address).readMap(7, token, null))).name).toBe('Refused');
   });
 
-  test('a page that a user requests', async () => {
+  test('found in a page that a user requests', async () => {
     const { address } = await serve(bytes(200, page, html));
     const request = { method: 'GET', path: '/docs', query: [], headers: {}, body: null, secrets: [] } as const;
     expect(await connectRawService(address, token).send(request)).toMatchObject({ status: 200, json: false });

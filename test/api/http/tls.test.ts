@@ -33,7 +33,7 @@ async function read(port: number, host = 'localhost') {
 }
 
 describe('https', () => {
-  test('to a host whose certificate is trusted works', async () => {
+  test('reaches a host whose certificate is trusted', async () => {
     const certificate = makeCertificate();
     trust(certificate.cert);
     const { port, requests } = await serveTls(certificate);
@@ -56,7 +56,7 @@ describe('https', () => {
     expect(sleeps).toEqual([]);
   });
 
-  test('to a port where plain http is spoken is given up at once', async () => {
+  test('gives up at once where the port speaks plain http', async () => {
     let requests = 0;
     const { port } = await listen(
       createPlainServer(() => {
@@ -74,7 +74,7 @@ describe('https', () => {
 });
 
 describe('plain http', () => {
-  test('to a port of https says what to set, and not that this is the cause', async () => {
+  test('reports at a port of https what to set, and not that this is the cause', async () => {
     const { port, requests } = await serveTls(makeCertificate());
     const address = { url: `http://127.0.0.1:${port}`, insecureHttp: false };
     const { message } = await failureOf(connectPeerService(address, unhurried().options).readMap(7, token, null));
@@ -84,7 +84,7 @@ describe('plain http', () => {
     expect(requests()).toBe(0);
   });
 
-  test('to a forwarded port without a server behind it names no TLS as the cause', async () => {
+  test('names no TLS as the cause at a forwarded port without a server', async () => {
     // As "ssh -L" does: it accepts, and closes.
     const { url } = await listen(createTcpServer((socket) => socket.on('data', () => socket.end())));
     const address = { url, insecureHttp: false };

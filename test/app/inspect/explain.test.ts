@@ -161,7 +161,7 @@ describe('what stops a packet at the network', () => {
     if (_ === 'taken down') expect(check?.detail).not.toMatch(/deleted/);
   });
 
-  it('a map without this host', async () => {
+  it('a map without this host stops it', async () => {
     const { simulated, tools, checkOf } = await start();
     const state = await simulated.state();
     const map = mapAt('"2"', [edge, db]);

@@ -54,7 +54,7 @@ describe('a host was removed, or not, where its control plane', () => {
     expect(await isRemoved((await hostOf(personal, reply)).tools, personal)).toBe(isPersonal);
   });
 
-  it('would get no token', async () => {
+  it('would get no token, so it is not asked', async () => {
     const { simulated, tools } = await hostOf(none, answerWith(without));
     expect([await isRemoved(tools, none), simulated.service.mapRequests]).toEqual([false, []]);
   });

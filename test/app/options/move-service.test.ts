@@ -137,7 +137,7 @@ describe('nothing changes where the address', () => {
     expect(await set(simulated)).toBe(suspended);
   });
 
-  it('does not respond', async () => {
+  it('does not respond to the request', async () => {
     const simulated = await startDesk([fail(gone)]);
     const known = await simulated.state();
     expect(await set(simulated)).toBe(gone);

@@ -58,7 +58,7 @@ describe('a change may cut a host off', () => {
     expect(mayCutOff([change('add', 'file'), change(action, kind), change('add', 'peer')])).toBe(!isHarmless);
   });
 
-  it('unless there is none', () => expect(mayCutOff([])).toBe(false));
+  it('nothing cuts it off without a change', () => expect(mayCutOff([])).toBe(false));
 });
 
 describe('the peers that can confirm a change', () => {

@@ -81,7 +81,7 @@ describe('after a signal that comes before a change is confirmed, everything is 
     expect([simulated.service.descriptions, simulated.steps]).toEqual([[], []]);
   });
 
-  it('cpn reconcile', async () => {
+  it('cpn reconcile restores the host', async () => {
     const simulated = await startDesk();
     const before = await look(simulated);
     simulated.service.mapReplies = [answerWith(newer)];
@@ -91,7 +91,7 @@ describe('after a signal that comes before a change is confirmed, everything is 
     expect(await look(simulated)).toEqual(before);
   });
 
-  it('cpn up', async () => {
+  it('cpn up restores the host', async () => {
     const simulated = await startDesk({ drained: true });
     await elsewhere(simulated);
     const before = await look(simulated);
@@ -101,7 +101,7 @@ describe('after a signal that comes before a change is confirmed, everything is 
     expect(await look(simulated)).toEqual(before);
   });
 
-  it('cpn up of a full tunnel that was down, of which nothing stays', async () => {
+  it('cpn up of a full tunnel that was down leaves nothing of it', async () => {
     const everything = prefix('0.0.0.0/0');
     const full = mapAt('"1"', [relay], { routes: [everything] });
     const changes = { enabled: false, options: { ...options, allowRoutes: [everything], hosts: true } };
@@ -122,7 +122,7 @@ describe('after a signal that comes before a change is confirmed, everything is 
     expect(await simulated.state()).toMatchObject({ enabled: false, receipt: [] });
   });
 
-  it('cpn join with the same key', async () => {
+  it('cpn join with the same key restores the host', async () => {
     const tokenHash = createHash('sha256').update(key.reveal()).digest('hex');
     const { enrollment } = joinedTo(map);
     const simulated = await startDesk({ enrollment: { ...enrollment, tokenHash } });
@@ -145,7 +145,7 @@ describe('after a signal that comes before a change is confirmed, everything is 
     expect(await look(simulated)).toEqual(before);
   });
 
-  it('cpn accept', async () => {
+  it('cpn accept restores the host', async () => {
     const stranger = { ...relay, publicKey: keyPair(22).publicKey };
     const { membership, ...state } = joinedTo(map, { options: { ...options, pin: 'strict' } });
     const simulated = await startDesk(withMembership(state as Joined, membership));

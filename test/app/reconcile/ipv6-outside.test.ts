@@ -29,13 +29,13 @@ const rejections = ({ actual }: SimulatedHost) =>
   (actual.firewall ?? []).filter((mark) => mark.includes(' reject-ipv6'));
 
 describe('IPv6 outside a full tunnel is rejected under commit-confirm', () => {
-  it('and stays rejected where the control plane still answers', async () => {
+  it('it stays rejected where the control plane still answers', async () => {
     const simulated = await upgrade();
     await passNetwork(simulated.tools, 'cpn0', noUpdate, { withinMs: 20_000 });
     expect(rejections(simulated)).toHaveLength(4);
   });
 
-  it('and is let out again where nothing answers any more, with all other packet rules in place', async () => {
+  it('it is let out again where nothing answers any more, with all other packet rules in place', async () => {
     const simulated = await upgrade();
     const before = simulated.actual.firewall;
     simulated.service.mapReplies = [answerWith(map), fail(gone)];

@@ -109,7 +109,7 @@ describe('a service that lists an earlier key of this host', () => {
     expect(simulated.service.registeredKeys).toEqual([]);
   });
 
-  it('and takes no other changes nothing on this host', async () => {
+  it('changes nothing on this host if it takes no other', async () => {
     const simulated = await SimulatedHost.with(rotated);
     simulated.service.onRegisterKey = async () => false;
     simulated.service.mapReplies = [answerWith(former(null))];

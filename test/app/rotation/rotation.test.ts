@@ -426,7 +426,7 @@ describe('another peer, listed first, with the old key of this host', () => {
 });
 
 describe('nothing changes', () => {
-  it('when the control plane does not support it, or refuses', async () => {
+  it('it does not when the control plane does not support it, or refuses', async () => {
     const simulated = await startUp();
     const before = await simulated.state();
     const refusal = new Refused(403, 'changing the key', 'no', 'ask an admin');
@@ -440,14 +440,14 @@ describe('nothing changes', () => {
     expect(simulated.steps).toEqual([]);
   });
 
-  it('where no request came to the control plane, and all is forgotten', async () => {
+  it('it does not where no request came to the control plane, and all is forgotten', async () => {
     const simulated = await startUp();
     simulated.service.onRegisterKey = () => Promise.reject(unreachable(false));
     expect(await rotateKeys(simulated.tools, undefined)).toMatchObject([{ failure: { name: 'Unreachable' } }]);
     await expectSettled(simulated, older);
   });
 
-  it('where there is no token, or the service does not list this host, or the network is down', async () => {
+  it('it does not where there is no token, or the service does not list this host, or the network is down', async () => {
     const { membership } = joinedTo(map);
     const unlisted = mapAt('"1"', []).peers.map((each) => ({ ...each, unlisted: true as const }));
     const states: readonly Partial<Joined>[] = [

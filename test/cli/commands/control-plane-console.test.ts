@@ -10,7 +10,7 @@ test('the built program serves its console, and says where', async () => {
   expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('src="assets/main-')]);
 });
 
-test('--no-console turns it off', async () => {
+test('--no-console turns the console off', async () => {
   const { url, said } = await startServing(makeFolder(), '--no-console');
   expect((await fetch(url, html)).headers.get('content-type')).toBe('application/json; charset=utf-8');
   expect((await fetch(`${url}/assets/any.js`)).status).toBe(404);

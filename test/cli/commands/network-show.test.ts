@@ -26,7 +26,7 @@ it('a network is shown with the peers that are skipped, by name and reason', asy
   expect(stderr).toContain('peer odd\ufffd[2J (p/3) is skipped: pubkey is not a WireGuard public key');
 });
 
-it('and in JSON too', async () => {
+it('JSON has the skipped peers too, by name and reason', async () => {
   const { peers, skipped_peers } = JSON.parse((await show({ json: true })).stdout);
   expect(peers).toHaveLength(1);
   expect(skipped_peers).toEqual([

@@ -19,7 +19,7 @@ it('every line is a flag by its variable', () => {
   });
 });
 
-it('the example is one', () => {
+it('the example is a valid join file', () => {
   const example = readFileSync(path(import.meta.dirname, '../../../packaging/examples/join.conf'), 'utf8');
   expect(Object.keys(parse(example))).toEqual(['CPN_API', 'CPN_TYPE', 'CPN_ENROLLMENT_KEY']);
 });

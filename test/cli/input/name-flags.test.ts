@@ -24,7 +24,7 @@ it('a refusal of values names the flags of the command, and fields that have non
   });
 });
 
-it('nothing else is renamed', () => {
+it('only names of flags are renamed', () => {
   expect(said('join', 'constructor: no')).toMatchObject({ message: expect.stringContaining(': constructor: no') });
   expect(said('user create', 'name: is empty')).toMatchObject({ message: expect.stringContaining(': name: is empty') });
   expect(said('network create', 'routes: no', 409)).toMatchObject({ message: expect.stringContaining(': routes: no') });

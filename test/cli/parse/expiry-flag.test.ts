@@ -52,7 +52,7 @@ test('a service that does not describe it is not asked to let a peer expire, nor
   expect(asked.map(({ path }) => path)).toEqual(['/docs/api/openapi.json']);
 });
 
-test('one that does is asked', async () => {
+test('a service that describes expiry is asked for the peers that are out', async () => {
   const { service, asked, out } = await connect(['suspended', 'expires_at']);
   await requireExpiry(service);
   const { suspended_at, expires_at } = out;

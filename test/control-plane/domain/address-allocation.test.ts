@@ -34,7 +34,7 @@ test('gives the addresses in order, never the first nor the last, and then says 
   expect([records.take(four), records.take(four), records.take(four)]).toEqual(['10.0.0.9', '10.0.0.10', null]);
 });
 
-test('crosses octets', () => {
+test('an allocation crosses octets', () => {
   const wide = maskPrefix('10.0.0.0/8');
   expect(allocate({ range: wide, given: 255, returned: null })).toEqual({ address: '10.0.1.0', fresh: true });
   expect(capacityOf(wide)).toBe(2 ** 24 - 2);

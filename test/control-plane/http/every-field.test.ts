@@ -40,7 +40,7 @@ test('the audit is not read after an entry, which would be ignored', async () =>
 });
 
 describe('a 422 names every field that breaks a rule', () => {
-  test('of a network', async () => {
+  test('it names the fields of a new network', async () => {
     const { status, body } = await create('/api/networks', { name: '', private_cidr: 'x' });
     expect([status, body]).toEqual([
       422,
@@ -61,7 +61,7 @@ describe('a 422 names every field that breaks a rule', () => {
     expect(Object.keys(all.body.errors).sort()).toEqual(['description', 'name', 'private_cidr', 'routes']);
   });
 
-  test('of a network that is there', async () => {
+  test('it names the fields of a changed network', async () => {
     const { status, body } = await change(`/api/networks/${network}`, { name: '', routes: ['10.77.0.0/25'] });
     expect([status, body.errors]).toEqual([
       422,
@@ -69,13 +69,13 @@ describe('a 422 names every field that breaks a rule', () => {
     ]);
   });
 
-  test('of a key', async () => {
+  test('it names the fields of an enrolment key', async () => {
     const path = `/api/networks/${network}/enrollment-keys`;
     const { status, body } = await create(path, { name: '', max_uses: 11, routes: ['192.168.2.0/24'] });
     expect([status, Object.keys(body.errors).sort()]).toEqual([422, ['max_uses', 'name', 'routes']]);
   });
 
-  test('of an enrolment, and takes no use', async () => {
+  test('it names the fields of an enrolment, which takes no use', async () => {
     const fields = { name: '', endpoint: 'nowhere', public_key: `${'A'.repeat(42)}B=` };
     const { status, body } = await enroll(plane, key, fields);
     expect([status, Object.keys(body.errors).sort()]).toEqual([422, ['endpoint', 'name', 'public_key']]);
@@ -85,7 +85,7 @@ describe('a 422 names every field that breaks a rule', () => {
     expect(Object.keys(inside.body.errors).sort()).toEqual(['endpoint', 'public_key']);
   });
 
-  test('of a peer, those that other peers decide too', async () => {
+  test('it names the fields of a peer, also those that other peers decide', async () => {
     const other = (await enroll(plane, key, { name: 'taken' })).body.data.peer;
     const { id } = (await enroll(plane, key, { name: 'edge' })).body.data.peer;
     const path = `/api/networks/${network}/peers/${id}`;
@@ -97,12 +97,12 @@ describe('a 422 names every field that breaks a rule', () => {
     expect(Object.keys(more.body.errors).sort()).toEqual([...all, 'withdrawn']);
   });
 
-  test('of a user', async () => {
+  test('it names the fields of a user', async () => {
     const { status, body } = await create('/api/users', { email: owner.email, password: 'short', role: 'king' });
     expect([status, Object.keys(body.errors).sort()]).toEqual([422, ['email', 'password', 'role']]);
   });
 
-  test('and tells another organization nothing of ours', async () => {
+  test('it tells another organization nothing of ours', async () => {
     const foreigner = await plane.signIn('owner', await plane.addOrganization('other'));
     const body = { name: '', routes: ['10.77.0.0/25'] };
     const reply = await plane.call('PATCH', `/api/networks/${network}`, { token: foreigner, body });
@@ -111,7 +111,7 @@ describe('a 422 names every field that breaks a rule', () => {
 });
 
 describe('null in a field that may be left out', () => {
-  test('is as if it were', async () => {
+  test('counts as left out', async () => {
     const login = await plane.call('POST', '/api/auth/login', { body: { ...owner, device_name: null } });
     expect(login.status).toBe(200);
     const nothing = { description: null, routes: null, vpn_type: null };

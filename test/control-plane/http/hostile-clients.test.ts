@@ -31,7 +31,7 @@ describe('a client that takes its time', () => {
     expect((await plane.call('GET', '/healthz')).status).toBe(200);
   });
 
-  test('and sends a byte now and then is sent away all the same', async () => {
+  test('is sent away though it sends a byte now and then', async () => {
     const slow = await connectRaw(plane.url);
     slow.send('GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ');
     const dripping = setInterval(() => slow.send('x'), 20);
@@ -42,14 +42,14 @@ describe('a client that takes its time', () => {
     }
   });
 
-  test('and sends no further request is left after a while', async () => {
+  test('loses its connection after a while without a request', async () => {
     const idle = await connectRaw(plane.url);
     idle.send('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
     await idle.until('{"status":"ok"}');
     expect(await idle.ended()).toMatch(/^HTTP\/1.1 200 /);
   });
 
-  test('and does not take its replies is left', async () => {
+  test('loses its connection when it does not take its replies', async () => {
     const { url } = await startPlane({ deadlines: { idle: 500 } });
     const { promise: accepted, resolve } = Promise.withResolvers<Socket>();
     const listen = (message: unknown) => resolve((message as { socket: Socket }).socket);
@@ -71,7 +71,7 @@ describe('a client that takes its time', () => {
 });
 
 describe('too much', () => {
-  test('of headers is a 431', async () => {
+  test('in the headers gets a 431', async () => {
     const large = await connectRaw(plane.url);
     large.send(`GET /healthz HTTP/1.1\r\nHost: x\r\nX-Large: ${'x'.repeat(16 * kib)}\r\n\r\n`);
     const refused = { status: 431, message: 'the headers of the request are larger than 15.5 KiB' };
@@ -98,7 +98,7 @@ describe('too much', () => {
     expect(reply).not.toMatch(/clear-site-data/i);
   });
 
-  test('of headers is not yet 15 KiB of them', async () => {
+  test('does not begin with 15 KiB of headers', async () => {
     const { status } = await plane.call('GET', '/healthz', { headers: { 'x-large': 'x'.repeat(15 * kib) } });
     expect(status).toBe(200);
   });
@@ -112,7 +112,7 @@ describe('too much', () => {
     large.socket.destroy();
   });
 
-  test('of a body in chunks is a 413 too', async () => {
+  test('in a body of chunks gets a 413 too', async () => {
     const large = await connectRaw(plane.url);
     large.send(
       `${login('Transfer-Encoding: chunked')}${(64 * kib + 1).toString(16)}\r\n${' '.repeat(64 * kib + 1)}\r\n`,

@@ -9,7 +9,7 @@ beforeAll(async () => {
 afterAll(() => closePlane(on.plane));
 
 describe('a reply comes at once', () => {
-  test('when the revision is another already, and says that it would have waited', async () => {
+  test('it does when the revision is another already, and says that it would have waited', async () => {
     const { network } = await makeOffice(on);
     expect(outcome(await read(on, network, 1, long))).toEqual(changed(2));
     expect(outcome(await read(on, network, 7, 'wait=3600'))).toEqual(changed(2, 45));
@@ -17,12 +17,12 @@ describe('a reply comes at once', () => {
     expect(outcome(await read(on, network, 1, 'wait=50'))).toEqual(changed(2, 45));
   });
 
-  test('without If-None-Match', async () => {
+  test('it does to a request without If-None-Match', async () => {
     const { network } = await makeOffice(on);
     expect(outcome(await read(on, network, null, long))).toEqual([200, '"2"', null, 2]);
   });
 
-  test('to wait=0, which is honoured', async () => {
+  test('it does to wait=0, which is honoured', async () => {
     const { network } = await makeOffice(on);
     expect(outcome(await read(on, network, 2, 'wait=0'))).toEqual(unchanged(2, 0));
   });

@@ -30,7 +30,7 @@ test('a connector serves since it enrolled, and another peer since never', async
   expect((await enroll(plane, key)).body.data.peer).not.toHaveProperty('serving_since');
 });
 
-test('one that had all its routes out of service and puts one back is a newcomer', async () => {
+test('a connector that had all its routes out of service and puts one back is a newcomer', async () => {
   const began = await since({ withdrawn: [] });
   expect(await since({ withdrawn: [one, two] })).toBe(began);
   const now = plane.clock.now().toISOString();
@@ -39,7 +39,7 @@ test('one that had all its routes out of service and puts one back is a newcomer
   expect(await since({ withdrawn: [] })).toBe(now);
 });
 
-test('one that was drained has its place back when it is no more, with a dead LAN too', async () => {
+test('a drained connector has its place back when the drain ends, with a dead LAN too', async () => {
   const began = await since({ withdrawn: [] });
   for (const after of [[], [one]]) {
     expect(await since({ withdrawn: [one, two, range] })).toBe(began);
@@ -48,7 +48,7 @@ test('one that was drained has its place back when it is no more, with a dead LA
   }
 });
 
-test('one that has a route in service all the time is none, whatever else it does', async () => {
+test('a connector that has a route in service all the time is no newcomer, whatever else it does', async () => {
   const began = await since({ withdrawn: [] });
   for (const body of [{ withdrawn: [one, range] }, { withdrawn: [] }, { name: 'gw' }, { endpoint: '203.0.113.9:1' }]) {
     expect([body, await since(body)]).toEqual([body, began]);

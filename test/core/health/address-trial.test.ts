@@ -34,7 +34,7 @@ function follow(begun: AddressTrial, looks: readonly (readonly [number, ActualPe
 }
 
 describe('an address is silent', () => {
-  it('when packets go out for 15 s, and nothing comes back', () => {
+  it('it is when packets go out for 15 s, and nothing comes back', () => {
     const begun = beginTrial(at, [peer(0, 148)]);
     expect(
       follow(begun, [
@@ -64,7 +64,7 @@ describe('an address is silent', () => {
     ]);
   });
 
-  it('in spite of a recent handshake, where that was before this host moved', () => {
+  it('it is in spite of a recent handshake, where that was before this host moved', () => {
     const begun = beginTrial(at, [peer(500, 500, 10)], { needsAnswer: true });
     expect(
       follow(begun, [
@@ -127,7 +127,7 @@ describe('an address is not silent', () => {
     for (const [isSilent] of follow(begun, looks)) expect(isSilent).toBe(false);
   });
 
-  it('and an answer ends what earlier addresses count for', () => {
+  it('an answer ends what earlier addresses count for', () => {
     const begun = beginTrial(at, [peer(0, 148)], { needsAnswer: true, failures: 5 });
     const { trial } = judgeTrial(begun, [peer(92, 148, 0)], { now: 1, wall, choices: 2 });
     expect(trial).toMatchObject({ failures: 0, needsAnswer: false, unanswered: null });

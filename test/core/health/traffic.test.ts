@@ -20,7 +20,7 @@ function silentWith(keepalive: number | null, ...looks: Look[]): boolean {
 }
 
 describe('a peer is silent', () => {
-  it('when it was sent to, and nothing came for longer than a keepalive and a new handshake take', () => {
+  it('it is when it was sent to, and nothing came for longer than a keepalive and a new handshake take', () => {
     expect(silentAfter([0, 100, 100], [10, 100, 228], [26, 100, 228])).toBe(true);
   });
 
@@ -47,7 +47,7 @@ describe('a peer is silent', () => {
     expect(silentAfter([0, 100, 100], [10, 100, 132], [20, 100, 164], [60, 100, 164])).toBe(false);
   });
 
-  it('when more was sent than keepalives, or a handshake was', () => {
+  it('it is when more was sent than keepalives, or a handshake was', () => {
     expect(silentWith(25, [0, 100, 100], [30, 100, 132], [60, 100, 292], [80, 100, 292])).toBe(true);
     expect(silentWith(25, [0, 100, 100], [30, 100, 132], [60, 100, 280], [80, 100, 280])).toBe(true);
     expect(silentAfter([0, 100, 100], [10, 100, 228], [26, 100, 228])).toBe(true);

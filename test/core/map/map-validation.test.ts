@@ -8,17 +8,19 @@ const full = network([self, peer(2), peer(3)]);
 const empties = (known = full, newer = full) => emptiesTunnel(known, newer, [self.publicKey]);
 
 describe('a newer map empties the tunnel', () => {
-  it('when it lists no peer', () => expect(empties(full, network([]))).toBe(true));
-  it('when it lists this host alone', () => expect(empties(full, network([self]))).toBe(true));
-  it('when it lists all peers but this host', () => expect(empties(full, network([peer(2), peer(3)]))).toBe(true));
-  it('not when it lists one peer less', () => expect(empties(full, network([self, peer(2)]))).toBe(false));
-  it('not when there was no other peer before', () => expect(empties(network([self]), network([self]))).toBe(false));
-  it('not when the service states that all the others are gone, and still when it states it of some', () => {
+  it('it does when it lists no peer', () => expect(empties(full, network([]))).toBe(true));
+  it('it does when it lists this host alone', () => expect(empties(full, network([self]))).toBe(true));
+  it('it does when it lists all peers but this host', () =>
+    expect(empties(full, network([peer(2), peer(3)]))).toBe(true));
+  it('it does not when it lists one peer less', () => expect(empties(full, network([self, peer(2)]))).toBe(false));
+  it('it does not when there was no other peer before', () =>
+    expect(empties(network([self]), network([self]))).toBe(false));
+  it('it does not when the service states that all the others are gone, but does when it states it of some', () => {
     expect(empties(withoutRemoved(full, [2, 3]), network([self]))).toBe(false);
     expect(empties(withoutRemoved(full, [2]), network([self]))).toBe(true);
     expect(empties(withoutRemoved(full, [2, 3]), network([]))).toBe(true);
   });
-  it('not when this host was not in the one before either', () => {
+  it('it does not when this host was not in the one before either', () => {
     expect(empties(network([]), network([]))).toBe(false);
     expect(empties(network([peer(2)]), network([peer(2)]))).toBe(false);
   });

@@ -84,7 +84,7 @@ describe('a block', () => {
     );
   });
 
-  it('and another network’s do not touch each other', () => {
+  it('leaves the block of another network alone', () => {
     fc.assert(
       fc.property(texts, blocks, (text, one) => {
         const other = one.replaceAll('cpn cpn0', 'cpn wg.1');

@@ -353,7 +353,7 @@ describe('a plan', () => {
       expect(settled(full).routes).toMatchObject([{ table: '8349', metric: 0 }]);
     });
 
-    it('of IPv6 is never 0', () => {
+    it('is never 0 for IPv6', () => {
       const six = prefix('fd07::/64');
       expect([metricOf(six, desired), metricOf(six, { allowed: [six] })]).toEqual([10_000, 1024]);
     });

@@ -98,7 +98,7 @@ const worlds = fc
 const server = address('192.168.50.10');
 
 describe('packets arrive', () => {
-  it('and their answers come back, between all hosts and to every route', () => {
+  it('they do, and so do their answers, between all hosts and to every route', () => {
     fc.assert(
       fc.property(worlds, (map) => {
         const world = new World(map, []);
@@ -110,7 +110,7 @@ describe('packets arrive', () => {
     );
   });
 
-  it('also while one host and one connector are cut off from each other, though hosts differ in which connector lives', () => {
+  it('they do while one host and one connector are cut off from each other, though hosts differ in which connector lives', () => {
     fc.assert(
       fc.property(worlds, fc.nat(), fc.nat(), (map, connectorAt, hostAt) => {
         const connectors = map.peers.filter(({ type }) => type === 'connector');

@@ -267,7 +267,7 @@ describe('of default routes,', () => {
       allowed: allowed.map(prefix),
     });
 
-  it('one of IPv6 is refused also if it is allowed', () => {
+  it('that of IPv6 is refused also if it is allowed', () => {
     expect(judge('::/0', [], '::/0')).toMatch(/^is a default route of IPv6/);
     expect(judge('0.0.0.0/0', [], '0.0.0.0/0')).toBeNull();
   });

@@ -54,7 +54,7 @@ describe('the validity of a chain', () => {
     expect(judge(short(3), intermediate({ validTo: now + 10 * day, validFrom: now - 90 * day }))).not.toBeNull();
   });
 
-  it('begins later', () => {
+  it('begins in the future', () => {
     expect(judge(certificate({ validFrom: now + day }))).toMatchObject({ kind: 'not-yet-valid' });
   });
 });

@@ -123,7 +123,7 @@ describe('publishing the metrics of a daemon', () => {
     await expect(ask(url)).rejects.toThrow('ECONNREFUSED');
   });
 
-  it('in a file that others may read, whole at any time, and gone with the daemon', async () => {
+  it('writes a file that others may read, which is whole at any time and goes with the daemon', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'cpn-metrics-'));
     onTestFinished(() => rm(folder, { recursive: true, force: true }));
     const path = join(folder, 'cpn.prom');

@@ -33,7 +33,7 @@ const readAs = (bearer: string) => plane.call('GET', `/api/networks/${network}`,
 const addresses = (replies: Reply[]) => replies.map(({ body }) => body.data.peer.address);
 
 describe('a host enrols', () => {
-  test('and gets its peer, its network and a token of its own', async () => {
+  test('it gets its peer, its network and a token of its own', async () => {
     const key = await makeKey(plane, token, network);
     const public_key = publicKey();
     const fields = { name: 'edge-1', peer_type: 'connector', public_key, endpoint: 'Edge.example.net:51820' };
@@ -72,7 +72,7 @@ describe('a host enrols', () => {
     expect([own.body.data, own.headers.get('etag')]).toEqual([body.data.network, body.data.network_etag]);
   });
 
-  test('with what it must say alone', async () => {
+  test('it needs only the required fields', async () => {
     const key = await makeKey(plane, token, network);
     const reply = await plane.call('POST', '/api/networks/enroll', {
       body: { enrollment_token: key, name: 'x', public_key: publicKey() },
@@ -80,7 +80,7 @@ describe('a host enrols', () => {
     expect(reply.body.data.peer).toMatchObject({ peer_type: 'origin', endpoint: null });
   });
 
-  test('and its access token differs from everyone else’s', async () => {
+  test('its access token differs from all others', async () => {
     const key = await makeKey(plane, token, network);
     const replies = [await enroll(plane, key), await enroll(plane, key, {}, 'a'), await enroll(plane, key, {}, 'a')];
     expect(new Set(replies.map(({ body }) => body.data.access_token)).size).toBe(3);
@@ -275,7 +275,7 @@ test('the same public key may be in two networks', async () => {
 });
 
 describe('an enrolment is refused', () => {
-  test('with an unknown key: 401', async () => {
+  test('an unknown key gets a 401', async () => {
     expect((await enroll(plane, `cpn_${'x'.repeat(43)}`)).status).toBe(401);
   });
 

@@ -89,7 +89,7 @@ describe('the usable enrolment keys of a user', () => {
     expect(await listed(network)).toEqual(['other']);
   });
 
-  test('stay on request', async () => {
+  test('stay usable on request', async () => {
     const { id, key } = await makeMember();
     const removed = await plane.call('DELETE', `/api/users/${id}?keep_keys=true`, { token });
     expect(removed.body.data).toEqual({ keys_revoked: [] });

@@ -49,7 +49,7 @@ async function terminate(dataDir: string, which: string): Promise<number> {
 }
 
 describe('a change through one control plane ends the waits at another', () => {
-  test('in processes of their own', async () => {
+  test('it does between two processes', async () => {
     const dataDir = makeFolder();
     const one = await startProcess(dataDir);
     const other = await startProcess(dataDir);
@@ -84,7 +84,7 @@ describe('a change through one control plane ends the waits at another', () => {
     expect(callsOf(other.notifier)).toEqual([[network]]);
   });
 
-  test('also when the network is deleted', async () => {
+  test('it does when the network is deleted', async () => {
     const { one, other, network } = await startReplicas();
     const reply = read(other, network, 2, long);
     await untilWaiting(other, network);
@@ -232,7 +232,7 @@ describe('four processes that start at the same moment on an empty database', ()
     expect([await count('users'), await count('organizations')]).toEqual([1, 1]);
   });
 
-  test('also when one of them is killed in between', async () => {
+  test('they do when one of them is killed in between', async () => {
     const dataDir = makeFolder();
     await databaseFor(dataDir);
     const targets = Array.from({ length: 3 }, () => startProcess(dataDir).catch(() => null));

@@ -59,14 +59,14 @@ describe('a database that cannot be used is refused, with what to do', () => {
     await expect(refused).rejects.not.toThrow(new RegExp(`canary|${server.password}`));
   });
 
-  test('a user who may not make tables', async () => {
+  test('refuses a user who may not make tables', async () => {
     const name = await freshName();
     const user = `${name}_guest`;
     await asSuperuser(server, (client) => client.query(`create role ${user} login`));
     await expect(open(urlOf({ ...server, user }, name))).rejects.toThrow(/permission denied.*make \S+_guest the owner/);
   });
 
-  test('another encoding', async () => {
+  test('refuses another encoding', async () => {
     const name = `${await freshName()}_latin`;
     const make = `create database ${name} encoding 'LATIN1' locale 'C' template template0`;
     await asSuperuser(server, (client) => client.query(make));
@@ -74,7 +74,7 @@ describe('a database that cannot be used is refused, with what to do', () => {
     await asSuperuser(server, (client) => client.query(`drop database ${name}`));
   });
 
-  test('a standby, or one that an administrator made read-only', async () => {
+  test('refuses a standby, and a database that an administrator made read-only', async () => {
     const name = await freshName();
     await asSuperuser(server, (client) =>
       client.query(`alter database ${name} set default_transaction_read_only = on`),
@@ -85,7 +85,7 @@ describe('a database that cannot be used is refused, with what to do', () => {
     await expect(refused).rejects.toMatchObject({ isRetryable: true });
   });
 
-  test('one with the tables of another program', async () => {
+  test('refuses the tables of another program', async () => {
     const name = await freshName();
     await asSuperuser(server, (client) => client.query('create table users (id text)'), name);
     const refused = open(urlOf(server, name));
@@ -93,7 +93,7 @@ describe('a database that cannot be used is refused, with what to do', () => {
     await expect(refused).rejects.toMatchObject({ isRetryable: false });
   });
 
-  test('one of a newer version, which is left alone', async () => {
+  test('refuses a newer version, and changes nothing in it', async () => {
     const dataDir = makeFolder();
     await (await openPlane({ dataDir })).server.close();
     await withDatabase(dataDir, (db) =>
