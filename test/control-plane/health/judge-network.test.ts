@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { PathState } from '../../../src/contract/health.ts';
-import { judgeNetwork, lostAtOf, type StoredObservation } from '../../../src/control-plane/health/observe.ts';
+import { lostAtOf, type StoredObservation } from '../../../src/control-plane/health/observe.ts';
 import {
+  judgeObserved,
   lab,
   lan,
-  now,
   observedConnector,
   observedHost,
   observedNetwork,
@@ -12,9 +12,7 @@ import {
   secondsAgo,
 } from './observed-network.ts';
 
-const lastSeen = ({ health }: StoredObservation) => (health?.last_seen ? Date.parse(health.last_seen) : null);
-const judge = (peers: readonly StoredObservation[], routes = {}) =>
-  judgeNetwork(observedNetwork(peers, routes), lastSeen, now, now - 3600_000);
+const judge = (peers: readonly StoredObservation[], routes = {}) => judgeObserved(observedNetwork(peers, routes));
 const silent = { last_seen: secondsAgo(1000), announced: 'offline' } as const;
 
 describe('a route', () => {

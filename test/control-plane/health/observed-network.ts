@@ -1,6 +1,6 @@
 import type { PathState } from '../../../src/contract/health.ts';
 import { type MergedReport, readReport } from '../../../src/control-plane/health/merge-report.ts';
-import type { Observation, StoredObservation } from '../../../src/control-plane/health/observe.ts';
+import { judgeNetwork, type Observation, type StoredObservation } from '../../../src/control-plane/health/observe.ts';
 import type { StoredHealth } from '../../../src/control-plane/store/health.ts';
 import type { StoredPeer } from '../../../src/control-plane/store/peers/peers.ts';
 import { parsePrefix } from '../../../src/core/net/cidr.ts';
@@ -68,4 +68,10 @@ export function observedNetwork(
     routes: JSON.stringify(routes),
     ...{ peers, unlisted },
   };
+}
+
+/** Judges a network as a control plane that has listened for an hour. */
+export function judgeObserved(observation: Observation): ReturnType<typeof judgeNetwork> {
+  const lastSeen = ({ health }: StoredObservation) => (health?.last_seen ? Date.parse(health.last_seen) : null);
+  return judgeNetwork(observation, lastSeen, now, now - 3600_000);
 }

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { judgeNetwork, type Observation, type StoredObservation } from '../../../src/control-plane/health/observe.ts';
+import type { Observation, StoredObservation } from '../../../src/control-plane/health/observe.ts';
 import { findTransitions, reportedPeers } from '../../../src/control-plane/health/transitions.ts';
 import {
+  judgeObserved,
   lab,
   lan,
-  now,
   observedConnector,
   observedHost,
   observedNetwork,
@@ -12,11 +12,9 @@ import {
   secondsAgo,
 } from './observed-network.ts';
 
-const lastSeen = ({ health }: StoredObservation) => (health?.last_seen ? Date.parse(health.last_seen) : null);
-const judge = (observation: Observation) => judgeNetwork(observation, lastSeen, now, now - 3600_000);
 /** What changes since the last events, within limits. */
 const compare = (observation: Observation, mayState: Parameters<typeof findTransitions>[2] = () => true) =>
-  findTransitions(observation, judge(observation), mayState);
+  findTransitions(observation, judgeObserved(observation), mayState);
 const stated = (announced: 'online' | 'offline' | null, seconds: number | null) => ({
   health: { announced, last_seen: seconds === null ? null : secondsAgo(seconds) },
 });
