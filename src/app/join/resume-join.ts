@@ -25,7 +25,8 @@ export async function findEarlierJoin(
   const [earlier, ...leftovers] = states
     .filter(({ enrollment, service }) => enrollment.tokenHash === tokenHash && service.url === request.service.url)
     .toSorted((one, other) => (one.createdAt < other.createdAt ? -1 : 1));
-  // Remains of a crash after the membership replaced a former one.
+  // `replaceMembership` moves a new membership into the state of the earlier one, and then deletes
+  // the new state. A crash in between leaves both.
   for (const each of leftovers) await deleteState(tools, await cleanUp(tools, each));
   return earlier ?? null;
 }

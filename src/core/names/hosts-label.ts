@@ -49,6 +49,9 @@ export function assignLabels(peers: readonly NamedPeer[], held: readonly PeerLab
 /**
  * The labels after a newer map is in use: those of the previous map, and new ones. A label becomes
  * free once the service no longer lists its peer, but not while only this host leaves the peer out.
+ *
+ * @param known the previous map; `listed` is the newer one as the service sent it, and `used` the
+ *   part of it that this host uses
  */
 export function keepLabels(
   held: readonly PeerLabels[],
