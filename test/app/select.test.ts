@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { selectStates } from '../../src/app/select.ts';
-import { NotJoined, UnreadableFile } from '../../src/core/errors/index.ts';
+import { selectJoined, selectMeant, selectStates } from '../../src/app/select.ts';
+import { NotJoined, UnreadableFile, WrongUsage } from '../../src/core/errors/index.ts';
 import { fileStore } from '../../src/store/file-store.ts';
 import type { HostStore } from '../../src/store/store.ts';
 import { foldersIn, state } from '../store/samples.ts';
@@ -62,4 +62,23 @@ describe('an interface', () => {
     expect(await selectStates(store, 'cpn1')).toEqual({ states: [second], unreadable: [] });
     expect((await selectStates(store, 'office')).states).toEqual([second]);
   });
+});
+
+describe('a command that interrupts', () => {
+  it('needs a name where another network may be meant, also one that cannot be read', async () => {
+    await expect(selectMeant(store, undefined, false)).rejects.toThrow('has joined 2 networks: cpn0 ("office", id 7');
+    expect((await selectMeant(store, undefined, true)).unreadable).toHaveLength(1);
+    expect((await selectMeant(store, 'office', false)).states).toEqual([state]);
+    await expect(selectMeant(store, 'office', true)).rejects.toThrow(WrongUsage);
+  });
+});
+
+it('an unfinished join is a warning, and fails a command that names it', async () => {
+  await store.write({ ...state, interface: 'cpn2', membership: null });
+  const warnings: string[] = [];
+  const tools = { store, warn: (text: string) => void warnings.push(text) };
+  expect((await selectJoined(tools, undefined)).states).toEqual([state]);
+  expect(warnings).toEqual([expect.stringContaining('the join of cpn2 was not finished')]);
+  await expect(selectJoined(tools, 'cpn2')).rejects.toThrow(NotJoined);
+  expect(warnings).toHaveLength(1);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { reportWithdrawn, withdrawnBy } from '../../../src/app/lan/withdraw.ts';
+import { reportLoading, reportWithdrawn, withdrawnBy } from '../../../src/app/lan/withdraw.ts';
 import { Unreachable } from '../../../src/core/errors/index.ts';
 import { joinedTo } from '../joined-state.ts';
 import { mapWithout, one, range, serving, startServing, two } from '../serving.ts';
@@ -77,5 +77,23 @@ describe('the control plane', () => {
     expect(await reportWithdrawn(simulated.tools, serving(), [one])).toBe(error);
     simulated.service.onWithdraw = () => Promise.reject(new TypeError('a bug'));
     await expect(reportWithdrawn(simulated.tools, serving(), [one])).rejects.toThrow('a bug');
+  });
+});
+
+describe('the report after packet rules failed to load, or loaded again', () => {
+  it('comes from a connector, whatever its map lists, and a failure is a warning', async () => {
+    const { tools, service } = await startServing(serving());
+    const warnings: string[] = [];
+    tools.warn = (text) => void warnings.push(text);
+    await tools.store.amendNotes('cpn0', { unloaded: 'nft failed' });
+    await reportLoading(tools, serving());
+    await tools.store.amendNotes('cpn0', { unloaded: null });
+    await reportLoading(tools, serving());
+    await reportLoading(tools, serving({}, 'origin'));
+    expect([service.withdrawn, warnings]).toEqual([[[range, one, two], []], []]);
+    const error = new Unreachable('https://x', 'refused', { delivered: false, heard: true, retryAfterMs: null });
+    service.onWithdraw = () => Promise.reject(error);
+    await reportLoading(tools, serving());
+    expect(warnings).toEqual([error.message]);
   });
 });
