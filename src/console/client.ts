@@ -19,7 +19,11 @@ function readSessionKey(): string | null {
   }
 }
 
+/** Counts the sessions that this page began or ended. */
+let changes = 0;
+
 export function storeSessionKey(key: string | null): void {
+  changes += 1;
   unstored = key;
   try {
     if (key === null) localStorage.removeItem(nameInStorage());
@@ -65,6 +69,7 @@ export interface RequestOptions {
 export async function send(method: string, path: string, options: RequestOptions = {}): Promise<Response> {
   const { body, headers = {}, signal: aborted } = options;
   const key = readSessionKey();
+  const before = changes;
   const response = await fetch(path, {
     method,
     headers: {
@@ -95,7 +100,8 @@ export async function send(method: string, path: string, options: RequestOptions
       // Its user may be another one, who did not click.
       throw new ApiError(401, 'Another session began meanwhile, and nothing was changed. Try again.');
     }
-    sessionsEnded.value += 1;
+    // A session without a key may have begun meanwhile too.
+    if (changes === before) sessionsEnded.value += 1;
   }
   const message = refusal?.message ?? `the control plane answered with the status ${response.status}`;
   throw new ApiError(response.status, toSentence(message), refusal?.errors);

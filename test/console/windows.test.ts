@@ -156,6 +156,7 @@ describe('the session of several windows', () => {
   interface Sessions {
     profile: { value: { role: string } | null | undefined };
     hasEnded: { value: boolean };
+    startProblem: { value: string | null };
     openSession(): Promise<void>;
     logIn(email: string, password: string): Promise<void>;
     logOut(): Promise<void>;
@@ -209,6 +210,41 @@ describe('the session of several windows', () => {
     await requests[0]?.answer(200, viewer);
     await early;
     expect(session.profile.value).toEqual(owner);
+  });
+
+  test.each([
+    ['a failure', 500, { session_key: 'half' }],
+    ['a refusal', 401, { session_key: 'half' }],
+    ['a failure, where sessions have no key,', 500, {}],
+    ['a refusal, where sessions have no key,', 401, {}],
+  ])('is that of the login after %s of an earlier request', async (_, status, begun) => {
+    const { requests, session } = await open();
+    const early = session.openSession();
+    const login = session.logIn('me@example.net', 'pw');
+    await requests[1]?.answer(200, begun);
+    await requests[2]?.answer(200, owner);
+    await login;
+    await requests[0]?.answer(status, null);
+    // A session with a key sends it once more.
+    await requests[3]?.answer(200, owner);
+    await early;
+    const { profile, hasEnded, startProblem } = session;
+    expect([profile.value, hasEnded.value, startProblem.value]).toEqual([owner, false, null]);
+  });
+
+  test.each([
+    ['a logout', (session: Sessions) => session.logOut(), null],
+    ['a later reading', (session: Sessions) => session.openSession(), owner],
+  ])('is what %s left, whatever fails of an earlier request', async (_, change, expected) => {
+    const { requests, session } = await open();
+    const early = session.openSession();
+    const changed = change(session);
+    await requests[1]?.answer(200, expected);
+    await changed;
+    await requests[0]?.answer(500, null);
+    await early;
+    const { profile, hasEnded, startProblem } = session;
+    expect([profile.value, hasEnded.value, startProblem.value]).toEqual([expected, false, null]);
   });
 
   test('is over after a logout, whatever an earlier request brings', async () => {
