@@ -31,6 +31,13 @@ test.each([
   expect(clean(text, secret)).toBe(expected);
 });
 
+test.each(['cpn_', 'cpp_', 'cps_', 'cpt_', 'cpu_'])(
+  'a token that begins with %s never shows, also if this host does not hold it',
+  (kind) => {
+    expect(clean(`no user of "${kind}0123456789abcdef"`)).toBe(`no user of "${kind}[secret]"`);
+  },
+);
+
 test('of two secrets, one within the other, nothing is left', () => {
   for (const secrets of [
     ['cpn_abc123def', 'cpn_abc123def-456'],

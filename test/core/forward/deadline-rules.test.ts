@@ -78,9 +78,11 @@ describe('the rules for peers that expire', () => {
   });
 
   it('stand in front of all that let packets through', () => {
-    const rules = desireFor(self, map(5_000)).firewall?.rules.map(({ name }) => name) ?? [];
+    const rules = desireFor(self, map(5_000), { mapEnd: 9_000 }).firewall?.rules.map(({ name }) => name) ?? [];
     const first = rules.findIndex((rule) => rule.startsWith('accept'));
-    expect(rules.slice(0, first).filter((rule) => rule === 'refuse-expired')).toHaveLength(2);
+    const before = rules.slice(0, first);
+    expect(before.filter((rule) => rule === 'refuse-expired')).toHaveLength(2);
+    expect(before.filter((rule) => rule === 'refuse-outdated')).toHaveLength(2);
   });
 
   it('stay where the peer has expired, and its own tunnel goes', () => {

@@ -44,6 +44,12 @@ describe('the problems of a network', () => {
     expect(remedyOf(of('route-missing', { reason: null }))).toBe('cpn reconcile cpn0');
   });
 
+  it('of two hosts with one identity keep the peer, which the other host needs', () => {
+    expect(remedyOf(of('identity-cloned', { interface: 'cpn0' }))).toBe(
+      'on the copy, type "cpn leave cpn0 --keep-peer", and join it with a new key',
+    );
+  });
+
   it('are none of a network that is well', () => {
     expect([stateOf([]), summarize([])]).toEqual(['up', null]);
   });
