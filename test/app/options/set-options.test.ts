@@ -359,7 +359,9 @@ describe('a description of this host that does not last', () => {
 
   it('is taken back at the control plane, each field of it', async () => {
     const { enrollment } = joinedTo(map);
-    const simulated = await SimulatedHost.with(joinedTo(map, { enrollment: { ...enrollment, endpoint: former } }));
+    // The control plane gave this host another name than the one that it asked for.
+    const asked = { ...enrollment, name: 'asked', endpoint: former };
+    const simulated = await SimulatedHost.with(joinedTo(map, { enrollment: asked }));
     simulated.service.mapReplies = [answerWith(map)];
     await settle(simulated);
     simulated.refusesStep = () => true;

@@ -5,6 +5,7 @@ import { refresh } from '../../../src/app/reconcile/refresh.ts';
 import { applyUpdate, noUpdate } from '../../../src/app/reconcile/state-update.ts';
 import { NameFollower } from '../../../src/app/run/name-follower.ts';
 import { PendingUpdate } from '../../../src/app/run/pending-update.ts';
+import { CommandFailed } from '../../../src/core/errors/index.ts';
 import type { Resolved } from '../../../src/core/names/resolved-names.ts';
 import type { Address } from '../../../src/core/net/cidr.ts';
 import { parseEndpoint } from '../../../src/core/net/endpoint.ts';
@@ -83,6 +84,24 @@ describe('a name is resolved', () => {
     await Promise.all([first, second]);
     await follower.resolveDue(evaluation);
     expect(queried).toHaveBeenCalledTimes(2);
+  });
+
+  it('again after a resolver that failed, which is logged once, as is its return', async () => {
+    await startWith(null);
+    const { host, log } = simulated.tools;
+    const { resolve: query } = host;
+    const [warned, informed] = [vi.spyOn(log, 'warn'), vi.spyOn(log, 'info')];
+    host.resolve = () => Promise.reject(new CommandFailed('resolver', 1, ''));
+    for (let pass = 0; pass < 2; pass += 1) {
+      expect(await follow()).toBeNull();
+      simulated.seconds += interval;
+    }
+    host.resolve = query;
+    simulated.dnsRecords['edge.example.net'] = [moved];
+    expect(await follow()).toEqual({ 'edge.example.net': [moved, old] });
+    const texts = (spied: typeof warned) => spied.mock.calls.map(([, text]) => text);
+    expect(texts(warned)).toEqual(['names could not be resolved']);
+    expect(texts(informed)).toContain('names are resolved again');
   });
 
   it('every ten minutes in any case', async () => {
