@@ -58,6 +58,20 @@ export async function serveConsole(...replies: Reply[]) {
   return { asked };
 }
 
+/** The module `session` of the console. */
+export interface Sessions {
+  profile: { value: { role: string } | null | undefined };
+  hasEnded: { value: boolean };
+  startProblem: { value: string | null };
+  openSession(): Promise<void>;
+  logIn(email: string, password: string): Promise<void>;
+  logOut(): Promise<void>;
+  changePassword(fields: object): Promise<object>;
+  canEdit(): boolean;
+  canAdminister(): boolean;
+  isOwner(): boolean;
+}
+
 /** The client of the console. Its types need the library of a browser, which tests lack. */
 export interface ConsoleClient {
   ApiError: new (status: number, message: string) => Error;

@@ -1,19 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { hungUp, json } from '../api/server.ts';
-import { type ConsoleClient, failureOf, loadModule, serveConsole, stubBrowser } from './browser-globals.ts';
-
-interface Sessions {
-  profile: { value: { role: string } | null | undefined };
-  hasEnded: { value: boolean };
-  startProblem: { value: string | null };
-  openSession(): Promise<void>;
-  logIn(email: string, password: string): Promise<void>;
-  logOut(): Promise<void>;
-  changePassword(fields: object): Promise<object>;
-  canEdit(): boolean;
-  canAdminister(): boolean;
-  isOwner(): boolean;
-}
+import {
+  type ConsoleClient,
+  failureOf,
+  loadModule,
+  type Sessions,
+  serveConsole,
+  stubBrowser,
+} from './browser-globals.ts';
 
 let browser: ReturnType<typeof stubBrowser>;
 let page: ConsoleClient;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { loadModule, stubBrowser } from './browser-globals.ts';
+import { loadModule, type Sessions, stubBrowser } from './browser-globals.ts';
 import { holdRequests, pass, settle, stubWindows } from './page.ts';
 
 interface Waits {
@@ -153,15 +153,6 @@ describe('the address of a page', () => {
 });
 
 describe('the session of several windows', () => {
-  interface Sessions {
-    profile: { value: { role: string } | null | undefined };
-    hasEnded: { value: boolean };
-    startProblem: { value: string | null };
-    openSession(): Promise<void>;
-    logIn(email: string, password: string): Promise<void>;
-    logOut(): Promise<void>;
-    changePassword(fields: object): Promise<object>;
-  }
   const open = async () => {
     const requests = holdRequests();
     const other = windows.open('cpn session /vpn/');

@@ -19,7 +19,7 @@ export interface Needs {
 
 const userspace = ['wireguard-go', 'boringtun-cli'];
 
-/** Checks the tools. {@link checkKernel} checks those that replace the kernel module. */
+/** Checks each tool except a WireGuard in user space, which {@link checkKernel} checks. */
 export function checkTools(tools: readonly ToolFound[], { forwards, pings }: Needs): Finding[] {
   // The tools of a kind of host do not include tools that it does not need.
   const needed = ['wg', 'ip', 'wg-quick', 'wireguard', ...(forwards ? ['nft'] : []), ...(pings ? ['ping'] : [])];

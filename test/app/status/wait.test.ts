@@ -15,8 +15,8 @@ const into = (link: string): KernelRoute => ({
 });
 
 /** A host with a peer that it dials and one that it does not, and the addresses that were sent a datagram. */
-async function startDesk() {
-  const map = mapAt('"1"', [peer(2, { endpoint: dialled(2) }), peer(4)]);
+async function startDesk(peers = [peer(2, { endpoint: dialled(2) }), peer(4)]) {
+  const map = mapAt('"1"', peers);
   const simulated = await SimulatedHost.with(joinedTo(map));
   simulated.service.mapReplies = [answerWith(map)];
   await reconcileNetworks(simulated.tools);
@@ -112,13 +112,7 @@ describe('to wait', () => {
 
   it('sends datagrams to at most 16 peers of a network', async () => {
     const peers = Array.from({ length: 20 }, (_, at) => peer(at + 2, { endpoint: dialled(at + 2) }));
-    const map = mapAt('"1"', peers);
-    const simulated = await SimulatedHost.with(joinedTo(map));
-    simulated.service.mapReplies = [answerWith(map)];
-    await reconcileNetworks(simulated.tools);
-    const sent: string[] = [];
-    simulated.onHandshakeTrigger = (address) => sent.push(address);
-    simulated.onRoute = () => into('cpn0');
+    const { simulated, sent } = await startDesk(peers);
     await waitFor(simulated.tools, undefined, { for: 'handshake' }, 1);
     expect(sent).toHaveLength(16);
   });

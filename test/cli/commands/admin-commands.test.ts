@@ -7,20 +7,13 @@ import { Input } from '../../../src/cli/input/input.ts';
 import type { Command } from '../../../src/cli/parse/command.ts';
 import { EventType } from '../../../src/contract/event.ts';
 import { type Conduct, json, startForeignService } from '../../plain/foreign-service.ts';
+import { captureOutput } from './run-command.ts';
 
 afterEach(() => vi.restoreAllMocks());
 
 /** Runs an administrator's command at a service, and returns what it printed and requested. */
 async function run(command: Command, given: object, conduct: Partial<Conduct> = {}) {
-  const written = { stdout: '', stderr: '' };
-  for (const name of ['stdout', 'stderr'] as const) {
-    // A command waits for the end of a write that must not be lost.
-    vi.spyOn(process[name], 'write').mockImplementation(((text: unknown, done?: unknown) => {
-      written[name] += String(text);
-      if (typeof done === 'function') done();
-      return true;
-    }) as typeof process.stdout.write);
-  }
+  const written = captureOutput();
   const service = await startForeignService(conduct);
   const environment = { CPN_API_TOKEN: 'token', NO_COLOR: '1', XDG_CONFIG_HOME: '/nonexistent' };
   try {

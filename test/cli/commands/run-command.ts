@@ -21,15 +21,7 @@ export async function runCommand(
     environment = {},
   }: { readonly tools?: object; readonly environment?: Readonly<Record<string, string>> } = {},
 ): Promise<CommandOutcome> {
-  const written = { stdout: '', stderr: '' };
-  for (const name of ['stdout', 'stderr'] as const) {
-    // A command waits for the end of a write that must not be lost.
-    vi.spyOn(process[name], 'write').mockImplementation(((text: unknown, done?: unknown) => {
-      written[name] += String(text);
-      if (typeof done === 'function') done();
-      return true;
-    }) as typeof process.stdout.write);
-  }
+  const written = captureOutput();
   if (tools !== undefined) {
     const warn = (text: string) => void process.stderr.write(`warning: ${text}\n`);
     vi.spyOn(context, 'openTools').mockResolvedValue({ ...tools, warn } as Tools);
@@ -44,4 +36,18 @@ export async function runCommand(
     vi.mocked(process.stdout.write).mockRestore();
     vi.mocked(process.stderr.write).mockRestore();
   }
+}
+
+/** What this process writes from now on, until the mocks of the test are restored. */
+export function captureOutput(): Record<'stdout' | 'stderr', string> {
+  const written = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    // A command waits for the end of a write that must not be lost.
+    vi.spyOn(process[name], 'write').mockImplementation(((text: unknown, done?: unknown) => {
+      written[name] += String(text);
+      if (typeof done === 'function') done();
+      return true;
+    }) as typeof process.stdout.write);
+  }
+  return written;
 }
