@@ -14,6 +14,7 @@ export const aliases = {
     cidr: ['private_cidr', 'privateCidr', 'cidr', 'network_cidr', 'subnet'],
     routes: ['routes', 'advertised_routes', 'private_routes'],
     maxAge: ['map_max_age_seconds'],
+    relay: ['relay'],
     vpnType: ['vpn_type', 'vpnType'],
     revision: ['revision'],
     etag: ['etag'],

@@ -215,7 +215,8 @@ export function connectPeerService(
         method: 'POST',
         path: `${pathOf(network, peer)}/report`,
         bearer: token,
-        json: report,
+        // A report without it is one of an older version, which uses another relay at times.
+        json: { ...report, ...(has('peer-follows-relay') && { follows_relay: true }) },
         repeatable: true,
         answered: true,
         ...(signal && { wait: { seconds: null, signal } }),

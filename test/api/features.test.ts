@@ -82,7 +82,7 @@ async function seenOf(described: readonly Feature[], names: readonly CallName[])
   const sent = asked.flatMap((request) => {
     const operation = operationOf(request);
     const headers = Object.keys(request.headers).filter((name) => !usual.includes(name));
-    const fields = operation === 'change' ? Object.keys(JSON.parse(request.body)) : [];
+    const fields = ['change', 'report'].includes(operation) ? Object.keys(JSON.parse(request.body)) : [];
     return [operation, ...[...headers, ...fields].map((name) => `${operation}: ${name}`)];
   });
   return [...new Set([...sent, ...read])].toSorted();
@@ -127,7 +127,8 @@ const uses: Readonly<Record<Feature, Use>> = {
   'peer-withdrawn': change('withdraw', 'withdrawn'),
   'peer-secret-tag': change('announceSecret', 'network_secret_tag'),
   'peer-removal': use('remove', ['removal']),
-  'peer-report': use('report', ['report']),
+  'peer-report': use('report', ['report'], ['report', 'report: follows_relay']),
+  'peer-follows-relay': use('report', [], ['report: follows_relay']),
 };
 const all = [...new Set(['enroll', 'map', ...Object.values(uses).flatMap(({ missing }) => missing)])].toSorted();
 

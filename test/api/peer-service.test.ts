@@ -188,7 +188,7 @@ describe('report', () => {
       ...['POST', '/api/networks/7/peers/3/report', 'Bearer token-sample'],
     ]);
     expect(headers['user-agent']).toMatch(/^cpn\/\S+ \(\w+ \w+\)$/);
-    expect(JSON.parse(body)).toEqual(report);
+    expect(JSON.parse(body)).toEqual({ ...report, follows_relay: true });
   });
 
   test('sends nothing to a service that does not describe the operation', async () => {

@@ -29,7 +29,7 @@ export const maxRoutes = 256;
  */
 export function decodeNetwork(
   network: Field,
-): Pick<NetworkMap, 'name' | 'cidr' | 'routes' | 'maxAge' | 'nonce'> & { readonly id: Id } {
+): Pick<NetworkMap, 'name' | 'cidr' | 'routes' | 'maxAge' | 'relay' | 'nonce'> & { readonly id: Id } {
   refuseOtherTunnels(network);
   return {
     id: decodeId(network.need(names.id)),
@@ -37,6 +37,7 @@ export function decodeNetwork(
     cidr: decodeRange(network.need(names.cidr)),
     routes: decodeNetworkRoutes(network),
     ...decodeMaxAge(network),
+    ...decodeRelay(network),
     ...decodeNonce(network),
   };
 }
@@ -54,6 +55,12 @@ const longestAge = 315_360_000;
 function decodeMaxAge(network: Field): Pick<NetworkMap, 'maxAge'> {
   const seconds = network.tryFind(names.maxAge, (age) => age.integer());
   return seconds === null || seconds === 0 || seconds > longestAge ? {} : { maxAge: seconds };
+}
+
+/** Ignores values with another meaning. An id of no connector has no effect. */
+function decodeRelay(network: Field): Pick<NetworkMap, 'relay'> {
+  const relay = network.tryFind(names.relay, decodeId);
+  return relay === null ? {} : { relay };
 }
 
 export function decodeNetworkRoutes(network: Field): Prefix[] {

@@ -29,6 +29,8 @@ function decodeValue(field: PeerField, found: Field, peer: Field): unknown {
       return found.parse((text) => parseIdentityKey(text));
     case 'keyProof':
       return decodeProof(found);
+    case 'flag':
+      return value === true ? true : null;
     case 'via':
       return value === 'connectors' ? { connector: findConnector(peer) } : null;
   }

@@ -18,6 +18,9 @@ const knownAsItIs = `${isKnown} == confirmed`;
 const knownFromHere = `${isKnown} == (confirmed|snat) ct mark & ${ownMark} == ${ownMark}`;
 const knownFromElsewhere = `${isKnown} == (confirmed|snat) ct mark & ${ownMark} != ${ownMark}`;
 
+/** Matches TCP packets without a SYN: if conntrack has no connection, it began elsewhere. */
+const begunElsewhere = 'tcp flags & (fin|syn|rst|ack) != syn';
+
 /** IPv6 forwarding has separate sysctls, which stay as they are. */
 const ipv4 = 'meta nfproto ipv4';
 
@@ -79,6 +82,9 @@ export function forwardRulesOf(link: string) {
     refuseOutside: (by: Links) => forward('refuse-outside', `iifname ${writeLinks(by)} ${into} drop`),
     /** Ends connections masqueraded here into the tunnel that no route accepts any more. */
     refuseKnown: () => forward('refuse-known', `${into} ${knownFromHere} drop`),
+    /** Keeps the sender's address, unless `always` only of TCP that began elsewhere. */
+    keepRelayed: (ends: RuleEnds, always: boolean) =>
+      masquerading('keep-relayed', `${into} ${writeEnds(ends)}${always ? '' : ` ${begunElsewhere}`} accept`),
     /** Masquerades packets from one peer to another with this peer's address. */
     masqueradeRelayed: (from: readonly Prefix[], except: Address) =>
       // Where masquerading is done, the incoming interface is no longer known.

@@ -4,6 +4,7 @@ import type { Options } from '../map/options.ts';
 import { familyOf, hostPrefix, isDefaultRoute, lengthOf, type Prefix } from '../net/cidr.ts';
 import { isPlainLinkName } from '../net/link-name.ts';
 import { specialRanges } from '../routing/guard.ts';
+import { findKeptSources } from '../routing/topology/kept-sources.ts';
 import { assignedRoutes } from '../routing/topology/route-owner.ts';
 import { forwardRulesOf, refusePassing } from './forward-rule.ts';
 import type { Ingress } from './ingress.ts';
@@ -29,9 +30,9 @@ export interface Forwarding {
  * The rules of a connector, in order. Only advertised prefixes are forwarded. Packets of a known
  * connection must match the same prefixes as its first packet, so it ends with its route.
  *
- * Relayed packets always get this connector's address, connections from its LAN unless disabled. A
- * host accepts from a connector only that address and the routes for which it uses this connector.
- * Hosts may differ in that for a while.
+ * Relayed packets get this connector's address where `findKeptSources` does not keep the sender's,
+ * connections from its LAN unless disabled. A host accepts from a connector only that address and
+ * what it reaches through this connector. Hosts may differ in that for a while.
  */
 export function forwardingRules({
   link,
@@ -68,6 +69,10 @@ export function forwardingRules({
   const exit = doors.length === 0 ? null : { by: doors, from: members, to: exits, except: specialOf(map.cidr) };
   const outward = begins.length === 0 ? null : { from: begins, to: there };
   const known = widest([...members, ...begins]);
+  // Another connector delivers what is for these peers, and has their addresses from themselves.
+  const kept = findKeptSources(map, self)
+    .map((each) => ({ ...each, to: each.to.filter((peer) => !relayedPeers.includes(peer)) }))
+    .filter(({ to }) => to.length > 0);
   const write = forwardRulesOf(link);
   return [
     write.clampMss('out'),
@@ -96,6 +101,7 @@ export function forwardingRules({
     write.refuseSpoofed(known),
     ...(outside.length > 0 ? [write.refuseOutside(outside)] : []),
     write.refuseKnown(),
+    ...kept.map(({ from, to, always }) => write.keepRelayed({ from: addresses(from), to: addresses(to) }, always)),
     write.masqueradeRelayed(members, self.address),
     ...(lan.length > 0 && masquerade ? [write.masquerade({ from: range, to: lan })] : []),
     ...(outward && masquerade ? [write.masqueradeOutward(outward)] : []),

@@ -45,6 +45,11 @@ const probation = 60;
 const longestProbation = 960;
 /** Seconds of health after which a connector is preferred to a silent one. */
 const firstSigns = 5;
+/**
+ * The same for the relay that the map names, after its first failure. Until this host returns to
+ * it, the hosts that use it cannot reach this one.
+ */
+const firstSignsOfRelay = 2;
 /** Seconds of health after which failures are forgotten. */
 const memory = 3600;
 
@@ -110,10 +115,13 @@ export interface ProbeObservation extends ConnectorUse {
   readonly seconds: number;
   /** Seconds between two probes. */
   readonly every: number;
+  /** True if the map names it as the relay, and this host needs one. */
+  readonly isNamedRelay: boolean;
 }
 
 /** At most `every` counts: in a longer pause, silence without probes proves nothing. */
-export function recordTime(before: Liveness, { seconds, every, inService, hasOther }: ProbeObservation): Liveness {
+export function recordTime(before: Liveness, observation: ProbeObservation): Liveness {
+  const { seconds, every, inService, hasOther } = observation;
   const spent = Math.min(seconds, every);
   const silence = before.silence + spent;
   const forced = before.forced === null || !hasOther ? null : before.forced + spent;
@@ -130,12 +138,16 @@ export function recordTime(before: Liveness, { seconds, every, inService, hasOth
   const well = before.heard ? before.well + spent : 0;
   const failures = well > memory ? 0 : before.failures;
   const changed = { silence, answered, unanswered, forced, well, failures };
-  return { ...before, ...changed, state: nextState({ ...before, well }, inService) };
+  return { ...before, ...changed, state: nextState({ ...before, well }, observation) };
 }
 
-function nextState({ state, well, answers, failures }: Liveness, inService: boolean): Liveness['state'] {
+function nextState(
+  { state, well, answers, failures }: Liveness,
+  { inService, isNamedRelay }: ProbeObservation,
+): Liveness['state'] {
+  const least = isNamedRelay ? Math.min(firstSigns, firstSignsOfRelay * 2 ** (failures - 1)) : firstSigns;
   // Until a connector that answers no probes sends a packet, its state cannot be determined.
-  const signs = answers ? firstSigns : patienceWithoutProbes + firstSigns;
+  const signs = answers ? least : patienceWithoutProbes + firstSigns;
   // If all connectors are silent at once, the one in service keeps its routes when they return.
   if (state === 'silent') return well < signs ? 'silent' : inService ? 'trusted' : 'back';
   const trusted = Math.min(longestProbation, probation * 2 ** Math.max(0, failures - 1));

@@ -22,6 +22,7 @@ export const features = [
   'peer-secret-tag',
   'peer-removal',
   'peer-report',
+  'peer-follows-relay',
 ] as const;
 
 export type Feature = (typeof features)[number];
@@ -90,6 +91,7 @@ const places: Readonly<Record<Feature, FeaturePath>> = {
   'peer-secret-tag': { ...changePeer, field: 'network_secret_tag' },
   'peer-removal': { path: changePeer.path, method: 'delete' },
   'peer-report': { path: `${changePeer.path}/report`, method: 'post' },
+  'peer-follows-relay': { path: `${changePeer.path}/report`, method: 'post', field: 'follows_relay' },
 };
 
 const adminPlaces: Readonly<Record<AdminFeature, FeaturePath>> = {

@@ -37,7 +37,7 @@ export function withoutUnlisted(known: NetworkMap, newer: NetworkMap, self: read
 }
 
 /** Identifies the content of a map: by its revision, or by a hash if the service sends none. */
-export function identifyMap({ id, name, cidr, routes, revision, peers, skipped }: NetworkMap): string {
+export function identifyMap({ id, name, cidr, routes, relay, revision, peers, skipped }: NetworkMap): string {
   if (revision !== null) return revision;
   const listed = peers.map((peer) => [
     peer.id,
@@ -53,9 +53,11 @@ export function identifyMap({ id, name, cidr, routes, revision, peers, skipped }
       ? []
       : [{ since: peer.servingSince, priority: peer.priority }]),
     ...(peer.via ? [{ via: peer.via.connector }] : []),
+    ...(peer.followsRelay ? [{ followsRelay: true }] : []),
     ...(peer.given ? [{ ...peer.given, presharedKey: peer.given.presharedKey?.reveal() ?? null }] : []),
   ]);
-  const text = JSON.stringify([id, name, cidr, routes, listed, ...(skipped ? [skipped] : [])]);
+  const more = [...(skipped ? [skipped] : []), ...(relay === undefined ? [] : [{ relay }])];
+  const text = JSON.stringify([id, name, cidr, routes, listed, ...more]);
   return digestOf(text, 16);
 }
 

@@ -29,6 +29,7 @@ interface FieldValues {
   readonly identityKey: IdentityKey;
   readonly keyProof: KeyProof;
   readonly via: ViaConnectors;
+  readonly flag: true;
 }
 
 /** A host in a private network, as the control plane describes it. */
@@ -82,6 +83,8 @@ export interface NetworkMap {
   readonly routes: readonly Prefix[];
   /** Seconds for which connectors use the map without a confirmation; absent without a limit. */
   readonly maxAge?: number;
+  /** The relay between hosts without an endpoint; absent if the service names none. */
+  readonly relay?: PeerId;
   /**
    * A random value that stays with the network, and that only its control plane and peers have.
    * Absent from other services.

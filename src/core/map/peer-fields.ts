@@ -8,6 +8,8 @@ export type PeerField = { readonly name: string } & (
   /** An absent number means 0. An instant is in milliseconds since 1970. */
   | { readonly kind: 'number' | 'instant' }
   | { readonly kind: 'identityKey' | 'keyProof' | 'via' }
+  /** Absent for false. */
+  | { readonly kind: 'flag' }
 );
 
 /** Optional fields of a peer: Peer, decoder, state file and administrators' output use it. */
@@ -34,6 +36,8 @@ export const peerFields = {
   },
   /** Set if the peer dials only one connector, through which all other peers reach it. */
   via: { name: 'via', kind: 'via' },
+  /** Set if the host uses the relay that the map names: senders then keep their address. */
+  followsRelay: { name: 'follows_relay', kind: 'flag' },
 } as const satisfies Readonly<Record<string, PeerField>>;
 
 export type PeerFieldName = keyof typeof peerFields;

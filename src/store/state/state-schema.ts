@@ -37,6 +37,7 @@ const fieldSchemas = {
   identityKey,
   keyProof,
   via: v.object({ connector: v.nullable(peerId) }),
+  flag: v.literal(true),
 } satisfies Record<PeerField['kind'], v.GenericSchema>;
 
 type FieldEntries = {
@@ -82,6 +83,7 @@ const map = v.object({
   cidr: prefix,
   routes: v.array(prefix),
   maxAge: v.exactOptional(int),
+  relay: v.exactOptional(peerId),
   nonce: v.exactOptional(v.string()),
   revision: v.nullable(v.string()),
   peers: v.array(peer),

@@ -87,6 +87,19 @@ describe('a map', () => {
     for (const odd of [0, -1, 1.5, '300', null, {}, 1e12]) expect(ageOf(odd)).toBeUndefined();
   });
 
+  test('has the relay, by any form of id, and passes over what is meant otherwise by that name', () => {
+    const relayOf = (relay: unknown) => decode(networkBody({ relay })).relay;
+    expect([relayOf(4), relayOf('edge'), relayOf(undefined)]).toEqual([4, 'edge', undefined]);
+    for (const odd of [null, '', true, {}, [4]]) expect(relayOf(odd), JSON.stringify(odd)).toBeUndefined();
+  });
+
+  test('has the peers that follow the relay, and passes over what is meant otherwise by that name', () => {
+    const followsOf = (follows: unknown) =>
+      decode(networkBody({ peers: [peerBody(1, { follows_relay: follows })] })).peers[0]?.followsRelay;
+    expect(followsOf(true)).toBe(true);
+    for (const odd of [undefined, null, false, 1, 'true', {}]) expect(followsOf(odd)).toBeUndefined();
+  });
+
   test('has the ranks of connectors, and passes over what is meant otherwise by the same names', () => {
     const since = '2026-03-01T12:00:00.000Z';
     const rankOf = (fields: object) => {

@@ -62,6 +62,40 @@ describe('the packet rules of a connector', () => {
     ]);
   });
 
+  describe('for relayed packets', () => {
+    const follows = { followsRelay: true } as const;
+    const tablet = peer(4, follows);
+    const desktop = peer(5, follows);
+    const peers = [self, other, laptop, tablet, desktop];
+    const kept = (changes: Partial<Forwarding> = {}, relay: number | undefined = 1) =>
+      textsOf({ map: network(peers, { routes: [lan, annex], ...(relay && { relay }) }), ...changes }).flatMap((text) =>
+        text.startsWith('postrouting: ') && / (?:accept|10\.77\.0\.1 masquerade)$/.test(text) ? text.slice(13) : [],
+      );
+    const hidden = 'ip saddr { 10.77.0.3/32, 10.77.0.4/32, 10.77.0.5/32 }';
+    const masquerade = 'oifname "cpn0" ip saddr { 10.77.0.0/24, 192.168.60.0/24 } ip saddr != 10.77.0.1 masquerade';
+
+    it('keep the sender’s address toward hosts that follow the named relay, if it is this one', () => {
+      const keep = `oifname "cpn0" ${hidden} ip daddr { 10.77.0.4/32, 10.77.0.5/32 } accept`;
+      expect(kept()).toEqual([keep, masquerade]);
+    });
+
+    it('masquerade only new connections, if it is another one', () => {
+      const begun = 'tcp flags & (fin|syn|rst|ack) != syn';
+      const keep = `oifname "cpn0" ${hidden} ip daddr { 10.77.0.4/32, 10.77.0.5/32 } ${begun} accept`;
+      expect(kept({}, 2)).toEqual([keep, masquerade]);
+    });
+
+    it('masquerade all of them, if the service names none', () => {
+      expect(kept({}, 0)).toEqual([masquerade]);
+    });
+
+    it('masquerade what another connector delivers', () => {
+      const keep = `oifname "cpn0" ${hidden} ip daddr 10.77.0.5/32 accept`;
+      expect(kept({ relayedPeers: [tablet] })).toEqual([keep, masquerade]);
+      expect(kept({ relayedPeers: [tablet, desktop] })).toEqual([masquerade]);
+    });
+  });
+
   it('end the connections of the other mode: with masquerading those that are not, without it those that we masqueraded', () => {
     const stale = (options: Forwarding['options']) =>
       textsOf({ options }).filter((text) => text.startsWith('forward: ct original'));

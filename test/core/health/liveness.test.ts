@@ -15,7 +15,7 @@ import {
 
 const trusted = recordAnswer(unknownLiveness('trusted'), 'answer');
 
-const pace = { seconds: 0.5, every: 0.5, inService: false, hasOther: false };
+const pace = { seconds: 0.5, every: 0.5, inService: false, hasOther: false, isNamedRelay: false };
 
 /** Looks every half second, at a connector that answers or not. */
 function look(liveness: Liveness, seconds: number, answers: boolean): Liveness {
@@ -37,7 +37,7 @@ function round(before: Liveness, came: 'answer' | 'traffic' | null, circumstance
 
 /** The time from one probe to the next of a connector that is mute, silent or stands by. */
 const probe = (before: Liveness, circumstances: typeof inService): Liveness =>
-  recordTime(before, { ...circumstances, seconds: 2.5, every: 2.5 });
+  recordTime(before, { ...pace, ...circumstances, seconds: 2.5, every: 2.5 });
 
 /** The first round, in which the first question is asked. */
 const asked = recordTime(unknownLiveness('trusted'), { ...pace, ...inService, seconds: 0 });
@@ -251,6 +251,18 @@ describe('the liveness of a connector', () => {
 
   it('does not count the time between two distant observations', () => {
     expect(recordTime(trusted, { ...pace, seconds: 3600 }).state).toBe('trusted');
+  });
+
+  it('comes back sooner if it is the named relay, later after each further failure, and never later than another', () => {
+    const relay = { ...pace, isNamedRelay: true };
+    const secondsUntilBack = (failures: number) => {
+      let now: Liveness = { ...look(trusted, 10, false), failures, answers: true };
+      for (let seconds = 0; ; seconds += 0.5) {
+        now = recordAnswer(recordTime(now, relay), 'answer');
+        if (now.state === 'back') return seconds;
+      }
+    };
+    expect([1, 2, 3, 9].map(secondsUntilBack)).toEqual([2.5, 4, 5, 5]);
   });
 
   it('comes back after five seconds, and is trusted after a healthy minute', () => {

@@ -15,7 +15,8 @@ describe('the features of a description', () => {
     const text = readFileSync(join(import.meta.dirname, '../../plain/control-plane-8ae2ea7.json'), 'utf8');
     const later: Feature[] = [
       ...(['enroll-identity-proof', 'enroll-current-networks', 'enroll-current-peers'] as const),
-      ...(['map-removed', 'map-etag', 'map-instance', 'map-messages', 'map-deletion', 'peer-report'] as const),
+      ...(['map-removed', 'map-etag', 'map-instance', 'map-messages', 'map-deletion'] as const),
+      ...(['peer-report', 'peer-follows-relay'] as const),
     ];
     const earlier = features.filter((feature) => !later.includes(feature));
     expect(findFeatures(JSON.parse(text), '')).toEqual(earlier);

@@ -75,6 +75,7 @@ describe('the name of a map', () => {
     ['time in service', { servingSince: 1 }],
     ['priority', { priority: 1 }],
     ['connector', { via: { connector: 1 } }],
+    ['use of the relay', { followsRelay: true }],
     ['prefixes of a wg-quick text', { given: { allowedIps: [], presharedKey: null, keepalive: null } }],
   ])('without a revision is another for another %s of a peer', (_, changes) => {
     const nameWith = (more: Partial<Peer>) => identifyMap(network([peer(1), peer(2, more)], unnamed));
@@ -108,6 +109,8 @@ describe('the name of a map', () => {
       network([peer(1, { endpoint: dialled(1) })], unnamed),
       network([peer(1), peer(2)], unnamed),
       network([peer(1)], { ...unnamed, routes: [] }),
+      network([peer(1)], { ...unnamed, relay: 1 }),
+      network([peer(1)], { ...unnamed, relay: 2 }),
     ].map(identifyMap);
     expect(new Set(names).size).toBe(names.length);
   });

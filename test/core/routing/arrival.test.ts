@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { NetworkMap, Peer, PeerFailure } from '../../../src/core/map/model.ts';
 import { type Address, covers, lengthOf } from '../../../src/core/net/cidr.ts';
+import { findKeptSources } from '../../../src/core/routing/topology/kept-sources.ts';
 import { reachPeers, type Topology } from '../../../src/core/routing/topology/topology.ts';
 import { address, dialled, network, peer } from '../samples.ts';
 
@@ -20,7 +21,12 @@ class World {
     this.#topologies = new Map(
       map.peers.map((self) => {
         const failed = this.#failuresOf(self);
-        return [self, reachPeers({ map, self, acceptRoutes: true, failed, takesRange: true })];
+        if (!self.via) return [self, reachPeers({ map, self, acceptRoutes: true, failed, takesRange: true })];
+        // A device has one peer, with the whole range.
+        const reaches = map.peers
+          .filter(({ id }) => id === self.via?.connector)
+          .map((at) => ({ peer: at, endpoint: at.endpoint, allowedIps: [map.cidr, ...map.routes], keepalive: 25 }));
+        return [self, { reaches, routes: [], relay: null, relayedPeers: [] }];
       }),
     );
   }
@@ -46,22 +52,35 @@ class World {
     return owned?.toSorted((a, b) => b.length - a.length)[0]?.to ?? null;
   }
 
-  /** The way of a packet, sender first; null when it is lost. A relay gives what it relays its own address. */
-  walk(from: Peer, destination: Address): Peer[] | null {
-    const way = [from];
+  /** True if a connector forwards a packet of this host with its address. */
+  keeps(at: Peer, source: Address, destination: Address): boolean {
+    const isDetoured = this.#topologies.get(at)?.relayedPeers.some((each) => each.address === destination);
+    const has = (peers: readonly Peer[], sought: Address) => peers.some((each) => each.address === sought);
+    const kept = findKeptSources(this.map, at).filter(({ always }) => always);
+    return !isDetoured && kept.some(({ from, to }) => has(from, source) && has(to, destination));
+  }
+
+  /** The address with which a packet arrives; null when it is lost. */
+  sourceAt(from: Peer, destination: Address): Address | null {
+    return this.walk(from, destination)?.at(-1)?.source ?? null;
+  }
+
+  /** The way of a packet, sender first, with its source at each hop; null when it is lost. */
+  walk(from: Peer, destination: Address): readonly { readonly at: Peer; readonly source: Address }[] | null {
     let source = from.address;
+    const way = [{ at: from, source }];
     for (let at = from; at.address !== destination; ) {
       const next = this.owner(at, destination);
       if (next === null || this.isCut(at, next) || this.owner(next, source) !== at) return null;
       const isForLan = next.type === 'connector' && !covers(this.map.cidr, destination);
-      way.push(next);
+      way.push({ at: next, source });
       if (way.length > 64) throw new Error('the packet goes in a circle');
       if (isForLan) return way;
       if (next.address !== destination && next.type !== 'connector') return null;
       const wasRelayed = this.map.peers.some((each) => each.type === 'connector' && each.address === source);
       const isDetoured = this.#topologies.get(next)?.relayedPeers.some((each) => each.address === destination);
       if (wasRelayed && isDetoured) return null;
-      source = next.address;
+      if (next.address !== destination && !this.keeps(next, source, destination)) source = next.address;
       at = next;
     }
     return way;
@@ -69,31 +88,51 @@ class World {
 
   /** True when an answer comes back: the relays know what they changed, and undo it hop by hop. */
   answers(from: Peer, destination: Address): boolean {
-    const way = this.walk(from, destination);
-    if (way === null) return false;
-    return way.toReversed().every((at, index, back) => {
-      const next = back[index + 1];
+    const way = this.walk(from, destination)?.toReversed();
+    if (way === undefined) return false;
+    return way.every(({ at, source }, index) => {
+      const next = way[index + 1]?.at;
       if (next === undefined) return true;
-      // The answer carries the replying peer’s address, and goes back to the peer that sent the packet.
-      return !this.isCut(at, next) && this.owner(at, next.address) === next && this.owner(next, destination) === at;
+      // The answer carries the replying peer’s address, and goes to the source of the packet.
+      return !this.isCut(at, next) && this.owner(at, source) === next && this.owner(next, destination) === at;
     });
   }
 }
 
-/** Networks with two or three connectors that can be dialled, and hosts of every kind. */
+const follows = { followsRelay: true } as const;
+
+/**
+ * Networks with two or three connectors that can be dialled, and hosts of every kind, new and old.
+ * The service names a relay, or none, or a peer that is no connector.
+ */
 const worlds = fc
   .record({
     connectors: fc.integer({ min: 2, max: 3 }),
-    hosts: fc.array(fc.boolean(), { minLength: 2, maxLength: 6 }),
+    hosts: fc.array(fc.record({ canBeDialled: fc.boolean(), isNew: fc.boolean() }), { minLength: 2, maxLength: 6 }),
+    relay: fc.option(fc.constantFrom(1, 2, 3, 10), { nil: undefined }),
+    devices: fc.array(fc.constantFrom(1, 2), { maxLength: 2 }),
   })
-  .map(({ connectors, hosts }) =>
-    network([
-      ...Array.from({ length: connectors }, (_, at) => peer(at + 1, { type: 'connector', endpoint: dialled(at + 1) })),
-      ...hosts.map((canBeDialled, at) =>
-        peer(at + 10, { type: 'admin_device', endpoint: canBeDialled ? dialled(at + 10) : null }),
-      ),
-    ]),
+  .map(({ connectors, hosts, relay, devices }) =>
+    network(
+      [
+        ...Array.from({ length: connectors }, (_, at) =>
+          peer(at + 1, { type: 'connector', endpoint: dialled(at + 1), ...follows }),
+        ),
+        ...hosts.map(({ canBeDialled, isNew }, at) =>
+          peer(at + 10, {
+            type: 'admin_device',
+            endpoint: canBeDialled ? dialled(at + 10) : null,
+            ...(isNew && follows),
+          }),
+        ),
+        ...devices.map((connector, at) => peer(at + 20, { type: 'admin_device', via: { connector } })),
+      ],
+      relay === undefined ? {} : { relay },
+    ),
   );
+
+/** True of a host that has no endpoint, and is no device with a profile. */
+const isHidden = ({ endpoint, via }: Peer) => endpoint === null && via === undefined;
 
 const server = address('192.168.50.10');
 
@@ -114,7 +153,7 @@ describe('packets arrive', () => {
     fc.assert(
       fc.property(worlds, fc.nat(), fc.nat(), (map, connectorAt, hostAt) => {
         const connectors = map.peers.filter(({ type }) => type === 'connector');
-        const hosts = map.peers.filter(({ type }) => type !== 'connector');
+        const hosts = map.peers.filter(({ type, via }) => type !== 'connector' && via === undefined);
         const connector = connectors[connectorAt % connectors.length] as Peer;
         const host = hosts[hostAt % hosts.length] as Peer;
         const world = new World(map, [[connector, host]]);
@@ -124,6 +163,37 @@ describe('packets arrive', () => {
         }
         // The connector reaches the host through another one; the host’s probe of this connector fails.
         expect(world.answers(connector, host.address)).toBe(true);
+      }),
+    );
+  });
+
+  it('with the address of their sender over the relay that the map names, between all hosts without an endpoint that follow it', () => {
+    fc.assert(
+      fc.property(worlds, (map) => {
+        const world = new World(map, []);
+        const isNamed = map.peers.some(({ id, type }) => id === map.relay && type === 'connector');
+        const hidden = map.peers.filter(isHidden);
+        for (const from of hidden) {
+          for (const to of hidden.filter((each) => each !== from)) {
+            expect(world.sourceAt(from, to.address) === from.address).toBe(isNamed && to.followsRelay === true);
+          }
+        }
+      }),
+    );
+  });
+
+  it('with the address of their sender from a device, and to it, over the connector that it dials', () => {
+    fc.assert(
+      fc.property(worlds, (map) => {
+        const world = new World(map, []);
+        const devices = map.peers.filter(({ via }) => via !== undefined);
+        for (const device of map.relay === undefined ? [] : devices) {
+          for (const other of map.peers.filter(({ via }) => via === undefined)) {
+            expect(world.sourceAt(other, device.address)).toBe(other.address);
+            const isKept = other.followsRelay || other.id === device.via?.connector;
+            expect(world.sourceAt(device, other.address) === device.address).toBe(isKept === true);
+          }
+        }
       }),
     );
   });

@@ -16,6 +16,7 @@ import { sameMembers } from '../../../core/util/same-data.ts';
 import type { Evaluation } from '../../reconcile/evaluate-network.ts';
 import { secondsNow, type Tools } from '../../tools.ts';
 import {
+  everyExpected,
   everyInService,
   everyOther,
   isAnswering,
@@ -143,7 +144,8 @@ export class ConnectorProber {
       if (isSilentNow) each.heardOrder = each.liveness.heard ? nextHeardOrder(probed) : null;
       const { answers, state } = each.liveness;
       const isOften = isNew(each.liveness) || (each.inService && answers && state !== 'silent');
-      each.every = isOften ? everyInService : everyOther;
+      const isExpected = each.isNamedRelay && state === 'silent';
+      each.every = isOften ? everyInService : isExpected ? everyExpected : everyOther;
       if (isDue(each)) this.#probe(each);
       each.begun += waited;
     }

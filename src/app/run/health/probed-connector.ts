@@ -12,10 +12,15 @@ import {
 import { isFresh } from '../../../core/health/peer-health.ts';
 import { hasPathTo } from '../../../core/host-state/underlay.ts';
 import type { Peer, PeerFailure } from '../../../core/map/model.ts';
+import { findOwnPeer } from '../../../core/map/own-peer.ts';
 import type { Evaluation } from '../../reconcile/evaluate-network.ts';
 
-/** Seconds between probes: in service or without an answer yet; standby or dead. */
+/**
+ * Seconds between probes: in service or without an answer yet; the named relay while it is dead;
+ * standby or dead.
+ */
 export const everyInService = 0.5;
+export const everyExpected = 1;
 export const everyOther = 2.5;
 
 export interface ProbedConnector {
@@ -32,6 +37,8 @@ export interface ProbedConnector {
   heardOrder: number | null;
   /** True if another connector responds. */
   hasOther: boolean;
+  /** True if the map names it as the relay, and this host needs one. */
+  isNamedRelay: boolean;
   liveness: Liveness;
   /** Seconds between two probes. */
   every: number;
@@ -58,13 +65,14 @@ export function updateConnectors(
 ): ProbedConnector[] {
   const known = new Map(before.map((each) => [each.peer.publicKey, each]));
   const sessions = new Map(evaluation?.actual.device?.peers.map((peer) => [peer.publicKey, peer.latestHandshake]));
-  return findConnectors(evaluation).map(({ peer, inService, isProbed, isCutOff }) => {
+  return findConnectors(evaluation).map(({ peer, inService, isProbed, isCutOff, isNamedRelay }) => {
     const same = known.get(peer.publicKey);
     const isReached = same?.isCutOff === true && !isCutOff;
     if (same?.inService === inService && same.isProbed === isProbed) {
       // Keeps the object: its answer may be in transit.
       same.peer = peer;
       same.isCutOff = isCutOff;
+      same.isNamedRelay = isNamedRelay;
       if (isReached) same.probed = Number.POSITIVE_INFINITY;
       return same;
     }
@@ -75,7 +83,7 @@ export function updateConnectors(
     const pace = { every: everyOther, probed: Number.POSITIVE_INFINITY, begun: 0 };
     const rtt = same?.rtt ?? null;
     const heardOrder = isKnown ? same.heardOrder : (savedFailureOf(peer, evaluation)?.heard ?? null);
-    const kept = { isProbed, isCutOff, heardOrder };
+    const kept = { isProbed, isCutOff, isNamedRelay, heardOrder };
     return { peer, inService, ...kept, hasOther: false, liveness, ...pace, rtt, rxBytes: null, hasSession };
   });
 }
@@ -122,13 +130,12 @@ function savedFailureOf({ id }: Peer, evaluation: Evaluation | null): PeerFailur
  */
 function findConnectors(
   evaluation: Evaluation | null,
-): Pick<ProbedConnector, 'peer' | 'inService' | 'isProbed' | 'isCutOff'>[] {
+): Pick<ProbedConnector, 'peer' | 'inService' | 'isProbed' | 'isCutOff' | 'isNamedRelay'>[] {
   if (evaluation === null) return [];
   const { state, desired, actual } = evaluation;
   const reached = new Map(desired.config.peers.map((peer) => [peer.publicKey, peer]));
-  const connectors = state.membership.map.peers.filter(
-    (peer) => peer.type === 'connector' && reached.has(peer.publicKey),
-  );
+  const { map } = state.membership;
+  const connectors = map.peers.filter((peer) => peer.type === 'connector' && reached.has(peer.publicKey));
   const isProbed = connectors.length > 1 || state.enrollment.type === 'connector';
   // In service, it carries routes or the range that it relays, in addition to its address.
   const isServing = ({ publicKey }: Peer) => (reached.get(publicKey)?.allowedIps.length ?? 0) > 1;
@@ -137,5 +144,10 @@ function findConnectors(
     const endpoint = endpoints.get(publicKey);
     return actual.unread === undefined && endpoint != null && !hasPathTo(endpoint.host, actual.underlay);
   };
-  return connectors.map((peer) => ({ peer, inService: isServing(peer), isProbed, isCutOff: isCutOff(peer) }));
+  const needsRelay = findOwnPeer(map, state)?.endpoint === null;
+  const isNamedRelay = ({ id, withdrawn }: Peer) => needsRelay && id === map.relay && !withdrawn.includes(map.cidr);
+  return connectors.map((peer) => ({
+    ...{ peer, inService: isServing(peer), isProbed },
+    ...{ isCutOff: isCutOff(peer), isNamedRelay: isNamedRelay(peer) },
+  }));
 }

@@ -30,12 +30,12 @@ const natKeepalive = 25;
  * Computes the topology from the view of one host:
  * - A peer is reached directly while it answers, if it or this host has an endpoint.
  * - A peer that dials only one connector is reached through that connector.
- * - All other peers are reached through the active connector.
+ * - All other peers are reached through the relay.
  * - A route belongs to the active connector among those that serve it. Every prefix has one owner.
  *
  * Hosts may observe different failures for a while, and so use different relays. A host accepts
- * from each connector packets with that connector's own address, whichever connector the host
- * considers active. A relay therefore masquerades what it relays with its own address.
+ * from each connector packets with that connector's own address, whichever relay it uses. A relay
+ * therefore masquerades what it relays, except as `findKeptSources` states.
  */
 export function reachPeers(view: NetworkView): Topology {
   const { map, self } = view;
@@ -45,7 +45,7 @@ export function reachPeers(view: NetworkView): Topology {
   const direct = others.filter((peer) => isDirect(peer, self, map));
   const silent = direct.filter((peer) => peer.type !== 'connector' && !dialsOnly(peer, self) && ranking.isSilent(peer));
   const relays = direct.filter((peer) => peer.type === 'connector' && !peer.withdrawn.includes(map.cidr));
-  const [best = null] = relays.toSorted(ranking.compare);
+  const best = chooseRelay(relays, map, ranking);
   const dialled = findDialledConnectors({ map, self, direct, isSilent: ranking.isSilent, relay: best });
   const left = others.filter((peer) => peer.via && !direct.includes(peer) && !dialled.has(peer));
   // If this host has an endpoint, the other peers are direct. It then uses a relay only for those
@@ -79,6 +79,20 @@ export function reachPeers(view: NetworkView): Topology {
       keepalive: self.endpoint === null && peer.endpoint !== null ? natKeepalive : null,
     }));
   return { reaches, routes, relay, relayedPeers };
+}
+
+/**
+ * Returns the relay that the map names while it answers, so that all hosts use the same one.
+ * Without it, the best connector relays.
+ */
+function chooseRelay(
+  relays: readonly Peer[],
+  map: NetworkMap,
+  { isSilent, compare }: ReturnType<typeof rankConnectors>,
+): Peer | null {
+  const named = relays.find(({ id }) => id === map.relay);
+  if (named !== undefined && !isSilent(named)) return named;
+  return relays.toSorted(compare)[0] ?? null;
 }
 
 function relayedPrefixes(

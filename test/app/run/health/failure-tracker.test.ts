@@ -182,6 +182,29 @@ describe('a connector that is probed', () => {
     ]);
   });
 
+  it('is used again within seconds if the map names it as the relay, and another one only on probation', async () => {
+    const named = mapAt('"1"', [edge(2), edge(3)], { relay: 2 });
+    const secondsAway = async (map: NetworkMap) => {
+      const simulated = await up(joinedTo(map));
+      simulated.reachable.add('10.77.0.2').add('10.77.0.3');
+      const reported = await watch(simulated, 40, {
+        10: () => simulated.reachable.delete('10.77.0.2'),
+        20: () => simulated.reachable.add('10.77.0.2'),
+      });
+      const [lost, returned] = reported;
+      expect(lost?.failed).toEqual([{ peer: 2, back: false, heard: 1 }]);
+      return { after: (returned?.at ?? 0) - 20, failed: returned?.failed, next: reported.slice(2) };
+    };
+    const relay = await secondsAway(named);
+    expect(relay).toMatchObject({ failed: [{ peer: 2, back: true }], next: [{ failed: [] }] });
+    expect(relay.after).toBeLessThanOrEqual(3.5);
+    for (const other of [{ ...named, relay: 3 }, mapAt('"1"', [edge(2), edge(3)])]) {
+      const { after, failed, next } = await secondsAway(other);
+      expect([failed, next]).toEqual([[{ peer: 2, back: true }], []]);
+      expect(after).toBeGreaterThan(4);
+    }
+  });
+
   it('comes back on probation, and is trusted after a while', async () => {
     const simulated = await up(member);
     simulated.reachable.add('10.77.0.2').add('10.77.0.3');

@@ -177,6 +177,31 @@ describe('the topology', () => {
     expect([allowedIps(lost, 3), lost.relayedPeers]).toEqual([['10.77.0.3/32'], []]);
   });
 
+  describe('with a relay that the map names', () => {
+    const second = peer(5, { type: 'connector', endpoint: dialled(5) });
+    const relayOf = (failed: readonly PeerFailure[], changes: Partial<NetworkMap> = {}) =>
+      reach(network([connector, second, laptop, phone], { relay: 5, ...changes }), laptop, { failed }).relay?.id;
+
+    it('uses it, whatever its rank', () => {
+      const topology = reach(network([connector, second, laptop, phone], { relay: 5 }), laptop);
+      expect([topology.relay?.id, topology.routes[0]?.via?.id]).toEqual([5, 1]);
+      expect(allowedIps(topology, 5)).toEqual(['10.77.0.0/24', '10.77.0.5/32']);
+    });
+
+    it('uses it as soon as it answers again, which another connector that returns is not', () => {
+      expect([relayOf([], { relay: 5 }), relayOf(failures([5])), relayOf(failures([], [5]))]).toEqual([5, 1, 5]);
+      expect(relayOf(failures([], [1]), { relay: 1 })).toBe(1);
+    });
+
+    it('uses the best connector while it is silent, withdrawn or unreachable, and where it is none', () => {
+      const withdrawn = { ...second, withdrawn: [prefix('10.77.0.0/24')] };
+      const hidden = { ...second, endpoint: null };
+      const others = [withdrawn, hidden].map((each) => relayOf([], { peers: [connector, each, laptop, phone] }));
+      expect([relayOf(failures([5])), ...others]).toEqual([1, 1, 1]);
+      expect([3, 4, 99, 'r'].map((relay) => relayOf([], { relay }))).toEqual([1, 1, 1, 1]);
+    });
+  });
+
   it('gives every prefix one owner, and every reachable peer exactly one path, for any failures', () => {
     const fails = fc.uniqueArray(fc.record({ peer: fc.integer({ min: 1, max: 12 }), back: fc.boolean() }), {
       selector: (failure) => failure.peer,
