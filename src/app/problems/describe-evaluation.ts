@@ -47,6 +47,7 @@ type EvaluatedStatus = Pick<
   | 'listenPort'
   | 'mtu'
   | 'pathMtu'
+  | 'relay'
   | 'peers'
   | 'routes'
   | 'drift'
@@ -136,6 +137,10 @@ export function describeEvaluation(
     listenPort: actual.device?.listenPort ?? null,
     mtu: actual.link?.mtu ?? null,
     pathMtu: pathMtu && { peer: nameLimiting(pathMtu, map.peers), measuredAt: pathMtu.measuredAt },
+    relay: desired.relay && {
+      peer: desired.relay.name,
+      named: map.peers.find(({ id }) => id === map.relay)?.name ?? null,
+    },
     peers,
     routes,
     drift,

@@ -31,6 +31,8 @@ export interface NetworkStatus {
   readonly mtu: number | null;
   /** The peer whose measured path limits the MTU; null if none does. */
   readonly pathMtu: { readonly peer: string; readonly measuredAt: string } | null;
+  /** The relay that this host uses, and the one that the map names; null if it needs none. */
+  readonly relay: { readonly peer: string; readonly named: string | null } | null;
   readonly peers: readonly PeerStatus[];
   readonly routes: readonly RouteStatus[];
   readonly drift: readonly Change[];

@@ -121,7 +121,7 @@ const unknown = {
   state: 'degraded',
   ...{ network: null, address: null, publicKey: null, keySince: null, expiresAt: null, mapEnd: null, deletedAt: null },
   authorities: [],
-  ...{ listenPort: null, mtu: null, pathMtu: null, inbound: null, reachability: null, failure: null },
+  ...{ listenPort: null, mtu: null, pathMtu: null, relay: null, inbound: null, reachability: null, failure: null },
   ...{ peers: [], routes: [], drift: [], foreignRoutes: [], outside: noOutside, warnings: [], problems: [] },
   sync: { mode: 'local', lastSuccess: null, error: null, refused: null },
 } as const satisfies Omit<NetworkStatus, 'interface'>;

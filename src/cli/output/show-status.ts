@@ -41,6 +41,7 @@ export function statusToJson(status: NetworkStatus) {
     ...(status.pathMtu !== null && {
       path_mtu: { peer: status.pathMtu.peer, measured_at: status.pathMtu.measuredAt },
     }),
+    ...(status.relay !== null && { relay: status.relay }),
     peers: status.peers.map((peer) => ({
       id: peer.id,
       name: peer.name,

@@ -2,6 +2,7 @@ import { findNeverAnswered } from '../health/unanswered.ts';
 import type { Peer } from '../map/model.ts';
 import type { Address } from '../net/cidr.ts';
 import { type RouteReport, remedyOfMissing, remedyOfRefused } from '../routing/route-report.ts';
+import { keepsSource } from '../routing/topology/kept-sources.ts';
 import { findOwnConnector, isStranded } from '../routing/topology/via-connectors.ts';
 import { type Check, inconclusive, passes, stops } from './check.ts';
 import type { FoundTarget, PacketTarget } from './find-target.ts';
@@ -70,7 +71,10 @@ function describeWay(owner: string, peer: Peer, view: NetworkOnHost): string {
     : peer.via
       ? describeDialled(peer, view)
       : 'neither it nor this host has an endpoint';
-  return `relayed by ${relay?.name ?? owner}, as ${why}`;
+  if (relay === undefined) return `relayed by ${owner}, as ${why}`;
+  const self = view.map.peers.find(({ address }) => address === view.address);
+  const isKept = self !== undefined && keepsSource(view.map, relay, self, peer);
+  return `relayed by ${relay.name} with ${isKept ? "this host's" : "the relay's"} address, as ${why}`;
 }
 
 /** A failure of the only connector that a peer dials is relevant: the peer has no other path. */

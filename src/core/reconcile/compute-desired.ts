@@ -107,7 +107,7 @@ export function computeDesired(intent: DesiredInputs, constraints: RouteConstrai
   // Also true for a host that forwards for every interface, such as one with containers, if packet
   // rules can limit that.
   const forwards = isConnector || (intent.forwarding.sysctls[allForwardingKey] === '1' && hasNft);
-  const { relayedPeers } = topology;
+  const { relay, relayedPeers } = topology;
   const ipv6 =
     isFull && rejectsIpv6
       ? findIpv6Exceptions({
@@ -169,7 +169,8 @@ export function computeDesired(intent: DesiredInputs, constraints: RouteConstrai
     },
     hosts: intent.label === null ? null : renderBlock(link, map, intent.label, intent.labels),
     report: [...(rangeRefused === null ? [] : [reportRefused(map.cidr, rangeRefused)]), ...nested, ...explained],
-    relayedPeers: relayedPeers.flatMap((peer) => (topology.relay ? [{ peer, via: topology.relay }] : [])),
+    relay,
+    relayedPeers: relayedPeers.flatMap((peer) => (relay ? [{ peer, via: relay }] : [])),
     lostEndpoints: verdicts.lost,
     resolved,
     avoided,

@@ -81,6 +81,8 @@ export interface Desired extends TunnelRoutes {
   /** Our block in the hosts file; null for none. */
   readonly hosts: string | null;
   readonly report: readonly RouteReport[];
+  /** The connector that relays to peers that are not reached directly; null if none is needed. */
+  readonly relay: Peer | null;
   /** Peers that do not answer directly, and the connector that relays their packets meanwhile. */
   readonly relayedPeers: readonly { readonly peer: Peer; readonly via: Peer }[];
   /** Why an endpoint is not used, by its peer. */

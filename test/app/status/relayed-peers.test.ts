@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { passNetwork } from '../../../src/app/reconcile/pass.ts';
 import { readStatus } from '../../../src/app/status/status.ts';
 import { statusToJson, statusToText } from '../../../src/cli/output/show-status.ts';
+import type { NetworkMap, PeerFailure } from '../../../src/core/map/model.ts';
 import { dialled, peer } from '../../core/samples.ts';
 import { joinedTo, mapAt } from '../joined-state.ts';
 import { SimulatedHost } from '../simulated-host.ts';
@@ -18,6 +19,22 @@ it('a peer that a connector relays has no handshake, and its state names the con
   ]);
   expect(statusToJson(status).peers[0]).not.toHaveProperty('via');
   expect(statusToText(status, simulated.tools.now())).toMatch(/laptop +\S+ +10\.77\.0\.3 +relayed +- +via edge-1 /);
+});
+
+it('the status has the relay that this host uses, and the one that the control plane names', async () => {
+  const edges = [2, 5].map((id) => peer(id, { type: 'connector', endpoint: dialled(id), name: `edge-${id}` }));
+  const relayOf = async (changes: Partial<NetworkMap>, failed: readonly PeerFailure[] = []) => {
+    const map = mapAt('"1"', [...edges, peer(3)], changes);
+    const simulated = await SimulatedHost.with(joinedTo(map, { failed }));
+    await passNetwork(simulated.tools, 'cpn0', { map: null, resolved: null }, { withinMs: 1 });
+    const statuses = await readStatus(simulated.tools);
+    return statuses.map(statusToJson)[0]?.relay;
+  };
+  expect(await relayOf({})).toEqual({ peer: 'edge-2', named: null });
+  expect(await relayOf({ relay: 5 })).toEqual({ peer: 'edge-5', named: 'edge-5' });
+  const failed = [{ peer: 5, back: false }];
+  expect(await relayOf({ relay: 5 }, failed)).toEqual({ peer: 'edge-2', named: 'edge-5' });
+  expect(await relayOf({ peers: [peer(1, { endpoint: dialled(1) }), ...edges] })).toBeUndefined();
 });
 
 it('a peer has never been reached where the network is down, or no connector relays', async () => {

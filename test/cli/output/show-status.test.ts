@@ -38,6 +38,7 @@ const office: NetworkStatus = {
   listenPort: 51820,
   mtu: 1420,
   pathMtu: null,
+  relay: null,
   peers: [peer],
   routes: [],
   drift: [],

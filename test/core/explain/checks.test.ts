@@ -288,13 +288,15 @@ it('a peer that dials a connector alone is relayed by it, and the check names it
   const map = network([connector, second, peer(3), phone]);
   const detailOf = (view: NetworkOnHost) => check(explain('10.77.0.5', view, into('10.77.0.0/24')), 'network')?.detail;
   const what = 'phone (origin) of network office, relayed by';
-  expect(detailOf(viewOf(map))).toBe(`${what} edge-2, as it dials only edge-2`);
+  expect(detailOf(viewOf(map))).toBe(`${what} edge-2 with the relay's address, as it dials only edge-2`);
   const failed = { failed: [2] };
   expect(detailOf(viewOf(map, failed))).toBe(
-    `${what} edge-2, as it dials only edge-2, which does not answer this host`,
+    `${what} edge-2 with the relay's address, as it dials only edge-2, which does not answer this host`,
   );
   const unnamed = network([connector, peer(3), { ...phone, via: { connector: null } }]);
-  expect(detailOf(viewOf(unnamed))).toBe(`${what} edge-1, as it dials a connector that this host does not have`);
+  expect(detailOf(viewOf(unnamed))).toBe(
+    `${what} edge-1 with the relay's address, as it dials a connector that this host does not have`,
+  );
   const gone = explain('10.77.0.5', viewOf(network([connector, peer(3), phone])), into('10.77.0.0/24'));
   expect(findStop(gone)).toMatchObject({
     check: 'network',

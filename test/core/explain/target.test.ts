@@ -34,9 +34,15 @@ describe('the path to a peer', () => {
   it('may lead through a relay, whose handshake then counts', () => {
     const checks = explain('10.77.0.4', viewOf(office), into('10.77.0.0/24'));
     expect(checks[0]?.detail).toBe(
-      'laptop (origin) of network office, relayed by edge-1, as neither it nor this host has an endpoint',
+      "laptop (origin) of network office, relayed by edge-1 with the relay's address, as neither it nor this host has an endpoint",
     );
     expect(check(checks, 'handshake')?.detail).toMatch(/^edge-1: /);
+  });
+
+  it('may lead through the relay that the map names, which keeps the address of this host', () => {
+    const map = network([connector, self, { ...laptop, followsRelay: true }], { relay: 1 });
+    const [first] = explain('10.77.0.4', viewOf(map), into('10.77.0.0/24'));
+    expect(first?.detail).toContain("relayed by edge-1 with this host's address, as neither it");
   });
 
   it('reports a peer that is relayed because it does not answer', () => {
@@ -44,7 +50,7 @@ describe('the path to a peer', () => {
     const map = network([connector, me, far]);
     const desired = desireFor(me, map, { failed: [{ peer: 4, back: false }] });
     const [first] = explain('10.77.0.4', viewOf(map, { desired }), into('10.77.0.0/24'));
-    expect(first?.detail).toMatch(/relayed by edge-1, as it does not answer directly$/);
+    expect(first?.detail).toMatch(/relayed by edge-1 with the relay's address, as it does not answer directly$/);
   });
 
   it('does not exist without an endpoint on either side and without a relay', () => {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { NetworkMap, Peer, PeerFailure } from '../../../src/core/map/model.ts';
 import { type Address, covers, lengthOf } from '../../../src/core/net/cidr.ts';
-import { findKeptSources } from '../../../src/core/routing/topology/kept-sources.ts';
+import { keepsSource } from '../../../src/core/routing/topology/kept-sources.ts';
 import { reachPeers, type Topology } from '../../../src/core/routing/topology/topology.ts';
 import { address, dialled, network, peer } from '../samples.ts';
 
@@ -55,9 +55,8 @@ class World {
   /** True if a connector forwards a packet of this host with its address. */
   keeps(at: Peer, source: Address, destination: Address): boolean {
     const isDetoured = this.#topologies.get(at)?.relayedPeers.some((each) => each.address === destination);
-    const has = (peers: readonly Peer[], sought: Address) => peers.some((each) => each.address === sought);
-    const kept = findKeptSources(this.map, at).filter(({ always }) => always);
-    return !isDetoured && kept.some(({ from, to }) => has(from, source) && has(to, destination));
+    const [from, to] = [source, destination].map((sought) => this.map.peers.find((each) => each.address === sought));
+    return !isDetoured && from !== undefined && to !== undefined && keepsSource(this.map, at, from, to);
   }
 
   /** The address with which a packet arrives; null when it is lost. */

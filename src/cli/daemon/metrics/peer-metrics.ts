@@ -44,6 +44,20 @@ export function setPeerMetrics(registry: Registry, networks: readonly NetworkSta
     }
   }
   setRouteMetrics(registry, networks);
+  setRelayMetric(registry, networks);
+}
+
+function setRelayMetric(registry: Registry, networks: readonly NetworkStatus[]): void {
+  const used = new Gauge({
+    name: 'cpn_relay',
+    help: 'The relay that this host uses, and whether it is the one that the control plane names.',
+    labelNames: ['interface', 'relay', 'named'],
+    registers: [registry],
+  });
+  for (const { interface: link, relay } of networks) {
+    if (relay !== null)
+      used.set({ interface: link, relay: labelOf(relay.peer), named: `${relay.peer === relay.named}` }, 1);
+  }
 }
 
 function setRouteMetrics(registry: Registry, networks: readonly NetworkStatus[]): void {

@@ -43,3 +43,8 @@ export function findKeptSources(map: NetworkMap, self: Peer): KeptSources[] {
     { from: others, to: devices, always: true },
   ].filter(({ from, to }) => from.length > 0 && to.length > 0);
 }
+
+/** True if `relay` forwards each packet between these peers with its sender's address. */
+export function keepsSource(map: NetworkMap, relay: Peer, from: Peer, to: Peer): boolean {
+  return findKeptSources(map, relay).some((kept) => kept.always && kept.from.includes(from) && kept.to.includes(to));
+}

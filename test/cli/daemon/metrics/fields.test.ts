@@ -97,7 +97,8 @@ describe('a metric of a network', () => {
     const routes = Object.keys(routeStates).map(
       (state, id) => ({ prefix: `10.${id}.0.0/16`, via: null, state }) as unknown as RouteStatus,
     );
-    const value = await measure({ peers, routes });
+    const value = await measure({ peers, routes, relay: { peer: 'edge-1', named: 'edge-1' } });
+    expect(value('cpn_relay', { relay: 'edge-1', named: 'true' })).toEqual([1]);
     for (const [id, { state }] of peers.entries()) {
       expect([state, value('cpn_peers', { state })]).toEqual([state, [1]]);
       expect([state, value('cpn_peer_state', { state, peer_id: `${id}` })]).toEqual([state, [1]]);

@@ -43,6 +43,7 @@ describe('metrics of a daemon', () => {
       '192.168.50.0/24 active': 1,
       '192.168.50.0/24 standby': 0,
     });
+    expect(valuesOf(text, 'cpn_relay', 'relay', 'named')).toEqual({ 'gate \\"1\\"\\\\\ufffd false': 1 });
     expect(valuesOf(text, 'cpn_sync_mode', 'mode')).toEqual({ push: 0, poll: 1, local: 0 });
     expect(valuesOf(text, 'cpn_sync_refused', 'reason')).toEqual({ token: 0, forbidden: 0, gone: 0 });
     expect(valuesOf(text, 'cpn_drift_changes')).toEqual({ '': 0 });
