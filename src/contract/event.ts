@@ -11,6 +11,7 @@ export const EventType = z
     'route.failed_over',
     'route.dead',
     'route.restored',
+    'relay.changed',
     'key.rotated',
     'pin.mismatch',
     'reconcile.failing',

@@ -63,6 +63,10 @@ export const Report = z
       description:
         'The reply to a message of kind `probe`. A peer that the host never reached directly, and that does not answer, is left out.',
     }),
+    follows_relay: z.boolean().optional().meta({
+      description:
+        "The host uses the network's relay, and so accepts packets from it with their sender's address. Unlike the other fields, absent is false.",
+    }),
     problem: text(300)
       .nullable()
       .optional()
@@ -128,7 +132,13 @@ const RouteHealth = z.object({
 export type RouteHealth = z.infer<typeof RouteHealth>;
 
 /** The health of a network, as its hosts observe it. */
-export const Health = z.object({ peers: z.array(PeerHealth), routes: z.array(RouteHealth) }).meta({ id: 'Health' });
+export const Health = z
+  .object({
+    peers: z.array(PeerHealth),
+    routes: z.array(RouteHealth),
+    relay: identifier.optional().meta({ description: 'The relay of the network. Absent without one.' }),
+  })
+  .meta({ id: 'Health' });
 export type Health = z.infer<typeof Health>;
 
 const count = z.int().min(0);

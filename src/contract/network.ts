@@ -97,6 +97,10 @@ export const NetworkHead = NetworkSummary.extend({
       'A random value that stays with the network, also through a restore from a backup. The 410 of a deleted network has it, so that a host takes no other 410 for that of its network.',
     example: 'q83vEjRWeJq8',
   }),
+  relay: identifier.optional().meta({
+    description:
+      'The connector through which hosts without an endpoint reach each other. Hosts use it while it answers them. Absent without such a connector. It changes only when this one is dead, drained, out of the map or without an endpoint.',
+  }),
 });
 export type NetworkHead = z.infer<typeof NetworkHead>;
 

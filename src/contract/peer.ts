@@ -184,6 +184,10 @@ export const Peer = z
         'connectors: the peer dials a connector alone, so every host sends its packets through that connector. Absent for a peer that hosts reach by the usual rules.',
     }),
     profile: DeviceProfile.optional().meta({ description: 'The file of such a peer.' }),
+    follows_relay: z.boolean().optional().meta({
+      description:
+        "The host uses the network's relay, and so accepts packets from it with their sender's address. By its own report; absent means false.",
+    }),
     created_at: instant,
   })
   .meta({ id: 'Peer' });

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { Unauthenticated } from '../../src/control-plane/errors.ts';
 import { Evaluator } from '../../src/control-plane/health/evaluate.ts';
 import { observeInstances } from '../../src/control-plane/health/observe-instances.ts';
+import { reviseRelay } from '../../src/control-plane/health/revise-relay.ts';
 import { login } from '../../src/control-plane/service/accounts/sessions.ts';
 import { expirePeers } from '../../src/control-plane/service/expiry.ts';
 import { claimDeliveries } from '../../src/control-plane/store/deliveries.ts';
@@ -392,6 +393,23 @@ describe('of two replicas at once, one', () => {
         () => expirePeers(contextOver(other, plane)),
       );
       expect(await eventsOf(network)).toEqual(['peer.removed']);
+    }));
+
+  test('names the next relay', () =>
+    withReplicas(async (one, other) => {
+      const { network, id, key, peerPath, path } = await makePeer();
+      await call('PATCH', peerPath, { endpoint: '203.0.113.1:51820' });
+      const next = await enroll(key, { peer_type: 'connector', endpoint: '203.0.113.2:51820' });
+      const nextId: number = next.body.data.peer.id;
+      await savePeerHealth(one, id, { announced: 'offline' });
+      await savePeerHealth(one, nextId, { announced: 'online' });
+      const { revision } = (await call('GET', path)).body.data;
+      await contend(
+        () => reviseRelay(contextOver(one, plane), network),
+        () => reviseRelay(contextOver(other, plane), network),
+      );
+      expect((await call('GET', path)).body.data).toMatchObject({ relay: nextId, revision: revision + 1 });
+      expect(await eventsOf(network)).toEqual(['relay.changed', 'relay.changed']);
     }));
 
   test('states that a host is online', () =>

@@ -28,6 +28,8 @@ export type NetworkPeer = WithGaps<Omit<PeerReply, 'id' | 'profile'>, 'created_a
 };
 export type Network = NetworkSummary & {
   readonly peers: NetworkPeer[];
+  /** The connector through which hosts without an endpoint reach each other. Absent without one. */
+  readonly relay?: PeerId;
   /** List entries that are no peers, and why; absent if all are. */
   readonly skipped_peers?: { readonly id: PeerId | null; readonly name: string | null; readonly reason: string }[];
 };
@@ -81,9 +83,11 @@ export function decodeWholeNetwork(body: unknown, source: Source): Network {
   const summary = decodeSummary(network);
   const list = network.find(aliases.network.peers);
   if (!list) return { ...summary, peers: [] };
-  const { peers, fields, skipped } = decodePeers(list, decodeNetwork(network).cidr);
+  const { cidr, relay } = decodeNetwork(network);
+  const { peers, fields, skipped } = decodePeers(list, cidr);
   return {
     ...summary,
+    ...(relay !== undefined && { relay }),
     peers: peers.map((peer, index) => present(peer, fields[index] ?? null)),
     ...(skipped.length > 0 && { skipped_peers: skipped.map(({ id, name, reason }) => ({ id, name, reason })) }),
   };

@@ -16,8 +16,8 @@ import {
 import { decodeId, Field, type Source } from './field.ts';
 import { decodeToken, entityTag } from './map.ts';
 import {
+  decodeExtensions,
   decodeNetworkRoutes,
-  decodeNonce,
   decodePeers,
   decodePlace,
   decodeRange,
@@ -62,7 +62,7 @@ export function decodeEnrollment(body: unknown, source: Source, asked: Requested
     routes: [...new Set([...advertised, ...routes])],
     // With this ETag, the first read can request a delta. Older services only have the number.
     revision: entityTag(typeof etag === 'string' ? etag : null) ?? (revision === undefined ? null : `"${revision}"`),
-    ...decodeNonce(network),
+    ...decodeExtensions(network),
     peers,
     ...withSkipped(skipped),
   };

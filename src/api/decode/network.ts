@@ -36,14 +36,17 @@ export function decodeNetwork(
     name: network.need(names.name).text(maxName),
     cidr: decodeRange(network.need(names.cidr)),
     routes: decodeNetworkRoutes(network),
-    ...decodeMaxAge(network),
-    ...decodeRelay(network),
-    ...decodeNonce(network),
+    ...decodeExtensions(network),
   };
 }
 
+/** The fields of a network that only some services have. */
+export function decodeExtensions(network: Field): Pick<NetworkMap, 'maxAge' | 'relay' | 'nonce'> {
+  return { ...decodeMaxAge(network), ...decodeRelay(network), ...decodeNonce(network) };
+}
+
 /** Ignores other values: another service may use the word differently. */
-export function decodeNonce(network: Field): Pick<NetworkMap, 'nonce'> {
+function decodeNonce(network: Field): Pick<NetworkMap, 'nonce'> {
   const nonce = network.tryFind(names.nonce, (found) => found.text(128));
   return nonce !== null && /^[\x21-\x7e]+$/.test(nonce) ? { nonce } : {};
 }

@@ -25,6 +25,7 @@ const eventTypes = [
   'route.failed_over',
   'route.dead',
   'route.restored',
+  'relay.changed',
   'peer.cloned',
   'key.rotated',
   'pin.mismatch',

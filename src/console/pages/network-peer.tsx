@@ -73,7 +73,7 @@ function Unlisted({ network, id }: { readonly network: Network; readonly id: num
         {peer.suspended_at === undefined ? 'It has expired' : 'It is suspended'}: no host talks to it, and its token is
         refused.
       </p>
-      <Facts facts={listFacts(peer, peer)} />
+      <Facts facts={listFacts(network, peer, peer)} />
       {canEdit() && (
         <div class="actions">
           <PeerActions peer={peer} onOpen={setOpened} />
@@ -97,10 +97,11 @@ function leavePage({ id: network }: Network, peer: Peer): void {
 }
 
 /** The stored facts of a peer, without its health. */
-function listFacts(peer: Peer, details: PeerDetails | null): readonly Fact[] {
+function listFacts({ relay }: Network, peer: Peer, details: PeerDetails | null): readonly Fact[] {
   const key = details?.enrollment_key ?? null;
   return [
     ['Type', peerTypes[peer.peer_type]],
+    ...(peer.id === relay ? [['Relay', 'hosts without an endpoint reach each other through it'] as const] : []),
     ['Address', <code key="address">{peer.address}</code>],
     ['Endpoint', peer.endpoint === null ? 'none' : <code key="endpoint">{peer.endpoint}</code>],
     ['Public key', <code key="key">{peer.public_key}</code>],
@@ -170,7 +171,7 @@ function PeerHealthView({ network, peer, health }: PeerViewProps): JSX.Element {
         <Verdict state={own?.state ?? 'unknown'} />
       </p>
       <p>{summary}</p>
-      <Facts facts={[...facts, ...seen.filter(([, value]) => value), ...listFacts(peer, details)]} />
+      <Facts facts={[...facts, ...seen.filter(([, value]) => value), ...listFacts(network, peer, details)]} />
       <Remedies remedies={remedies} />
       {samples.length > 0 && (
         <p class="traffic">

@@ -19,7 +19,7 @@ interface RoutesProps {
 }
 
 export function NetworkRoutes({ network, health }: RoutesProps): JSX.Element {
-  const { id, routes, peers } = network;
+  const { id, routes, peers, relay } = network;
   const verdicts = useMemo(() => new Map(health?.routes.map((each) => [each.route, each])), [health]);
   const names = useMemo(() => new Map(peers.map((peer) => [peer.id, peer.name])), [peers]);
   const link = (peer: number) => (
@@ -29,6 +29,13 @@ export function NetworkRoutes({ network, health }: RoutesProps): JSX.Element {
   );
   return (
     <>
+      <p>
+        {relay === undefined ? (
+          'No connector relays between hosts without an endpoint.'
+        ) : (
+          <>Hosts without an endpoint reach each other through {link(relay)}.</>
+        )}
+      </p>
       <h2>Routes</h2>
       {routes.length === 0 ? (
         <div class="empty">

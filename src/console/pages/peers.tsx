@@ -218,7 +218,7 @@ function listColumns(listed: Network, isJudging: boolean, onChange: (peer: Peer)
       cell: ({ peer }) => (
         <>
           <span class="state">{peerTypes[peer.peer_type]}</span>
-          <Second text={describeProfile(listed, peer) ?? describeRoutes(peer)} />
+          <Second text={describeProfile(listed, peer) ?? describeRoutes(listed, peer)} />
         </>
       ),
     },
@@ -281,11 +281,11 @@ function Second({ text }: { readonly text: string }): JSX.Element | null {
   );
 }
 
-function describeRoutes({ peer_type, routes, priority = 0, withdrawn = [] }: Peer): string {
+function describeRoutes({ relay }: Network, { id, peer_type, routes, priority = 0, withdrawn = [] }: Peer): string {
   if (peer_type !== 'connector') return '';
   const served = routes === undefined ? 'all routes' : routes.join(' ') || 'no routes';
   const rank = priority === 0 ? '' : `, priority ${priority}`;
-  return `${served}${rank}${withdrawn.length === 0 ? '' : `, withdrawn: ${withdrawn.join(' ')}`}`;
+  return `${id === relay ? 'relay, ' : ''}${served}${rank}${withdrawn.length === 0 ? '' : `, withdrawn: ${withdrawn.join(' ')}`}`;
 }
 
 /** A peer's label if it differs from its name, and the end of its membership if there is one. */

@@ -11,6 +11,7 @@ import type { FailureLog } from './failure-log.ts';
 import { Judge } from './judge.ts';
 import { type JudgedNetwork, lostAtOf, type Observation, observeNetwork } from './observe.ts';
 import { type Presence, silentMs } from './presence.ts';
+import { isRevisionDue, reviseRelay } from './revise-relay.ts';
 import {
   createEventLimits,
   type EventLimits,
@@ -245,14 +246,21 @@ export class Evaluator {
     if (deadIn.length > 0) this.#evaluateIn(Math.max(Math.min(...deadIn) * 1000, this.#pauseOf(state)), network, state);
     const transitions = findTransitions(observation, judged, this.#mayState(network));
     state.isHeldBack = transitions.isHeldBack;
-    if (!isAny(transitions)) return false;
+    const isChanged = isAny(transitions);
+    if (isChanged) await this.#announce(network, state);
+    // The states of connectors in the last events determine the relay.
+    if (transitions.peers.length === 0 && !isRevisionDue(observation)) return isChanged;
+    await reviseRelay(this.#context, network);
+    return true;
+  }
+
+  async #announce(network: number, state: NetworkState): Promise<void> {
     const written = await this.#write(network);
     state.writes += 1;
     for (const [peer, announced] of written?.peers ?? []) this.#presence.setOnline(peer, announced === 'online');
     this.#eventLimits.take(network, written?.subjects ?? []);
     if (written) this.#context.healthNotifier.notify(network);
     state.last = undefined;
-    return true;
   }
 
   #mayState(network: number): (subject: EventSubject, count?: number) => boolean {

@@ -31,6 +31,7 @@ function toHealth(evaluation: HealthEvaluation): Health {
       const { state, connector, standby, neverAnswered, why } = verdict;
       return [{ route, state, connector, standby: [...standby], never_answered: [...neverAnswered], why }];
     }),
+    ...(network.relay !== null && { relay: network.relay }),
   };
 }
 

@@ -7,6 +7,7 @@ import { requireNetwork } from '../service/networks.ts';
 import { createAttemptCounts } from '../service/peer-change-limit.ts';
 import { requireAuthor } from '../service/require-author.ts';
 import { makeNonce } from '../store/changes.ts';
+import { saveFollowing } from '../store/following.ts';
 import { findPeerHealth, reviseHealth, savePeerHealth } from '../store/health.ts';
 import { listPeersAmong } from '../store/peers/peer-lists.ts';
 import type { StoredPeer } from '../store/peers/peers.ts';
@@ -16,7 +17,7 @@ import { transact } from '../store/transact.ts';
 import { type MergedReport, mergeReport, readReport } from './merge-report.ts';
 import { addTraffic, formatTraffic, parseTraffic, sumRates } from './traffic-history.ts';
 
-/** Merges a report into earlier ones of this host only. True if it may change verdicts. */
+/** Merges a report into earlier ones of this host. True if it may change verdicts or the map. */
 export async function storeReport(
   context: Context,
   caller: Caller,
@@ -39,7 +40,8 @@ export async function storeReport(
     await requireAuthor(context, transaction, caller);
     await reviseHealth(transaction, network, makeNonce(random));
     const stored = await findPeerHealth(transaction, peer);
-    const present = await listPeersAmong(transaction, network, { ids: [...new Set(named)], withOwnRoutes: false });
+    const ids = [...new Set([peer, ...named])];
+    const present = await listPeersAmong(transaction, network, { ids, withOwnRoutes: false });
     const reported_at = (await readTime(transaction)).toISOString();
     const scope = {
       sender: peer,
@@ -50,6 +52,14 @@ export async function storeReport(
     const before = readReport(stored?.report ?? null);
     const merged = mergeReport(before, report, scope);
     await savePeerHealth(transaction, peer, { report: JSON.stringify(merged), reported_at });
+    const follows = report.follows_relay === true;
+    const didFollow = stored?.follows_relay === 1;
+    // Without room the host does not follow, so that it cannot change the map at will.
+    const mayFollow = follows && (didFollow || context.reportEventLimit.hasRoom(peer));
+    if (mayFollow !== didFollow) {
+      if (mayFollow) counts.add(context.reportEventLimit.take(peer, true));
+      await saveFollowing(transaction, peer, mayFollow);
+    }
     if (context.keepsPresence) await addToHistory(transaction, peer, before, stored?.reported_at ?? null, reported_at);
     const events = findEvents(before, merged, caller, present).filter(() => {
       const isWithin = context.reportEventLimit.hasRoom(peer);
@@ -58,7 +68,8 @@ export async function storeReport(
     });
     if (events.length > 0) await appendEvents(context, transaction, network, events);
     else await announce(transaction, network, 'health');
-    return decisive(before) !== decisive(merged);
+    const isListed = present.find(({ id }) => id === peer)?.follows_relay === 1;
+    return decisive(before) !== decisive(merged) || mayFollow !== isListed;
   });
   healthNotifier.notify(network);
   return isNewer;

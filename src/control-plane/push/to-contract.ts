@@ -16,11 +16,12 @@ export function toNetworkSummary(network: StoredNetwork): NetworkSummary {
 }
 
 export function toNetworkHead(network: StoredNetwork): NetworkHead {
-  const { lastingNonce } = network;
+  const { lastingNonce, relay } = network;
   return {
     ...toNetworkSummary(network),
     etag: formatETag(network),
     ...(lastingNonce !== null && { nonce: lastingNonce }),
+    ...(relay !== null && { relay }),
   };
 }
 
@@ -49,9 +50,14 @@ function toFields(peer: StoredPeer): Pick<Peer, FieldColumn> {
   const fields: Record<string, unknown> = {};
   for (const [name, kind] of listedFieldColumns) {
     const stored = peer[name];
-    if (stored !== null && stored !== 0) fields[name] = kind === 'json' ? JSON.parse(String(stored)) : stored;
+    if (stored !== null && stored !== 0) fields[name] = toField(kind, stored);
   }
   return fields;
+}
+
+function toField(kind: (typeof listedFieldColumns)[number][1], stored: string | number): unknown {
+  if (kind === 'boolean') return true;
+  return kind === 'json' ? JSON.parse(String(stored)) : stored;
 }
 
 export function isServing(network: StoredNetwork, peer: Pick<StoredPeer, 'routes' | 'withdrawn'>): boolean {

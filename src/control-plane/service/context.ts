@@ -29,7 +29,7 @@ export interface Context {
   /** How many peers may enrol, by network. */
   readonly enrollmentLimit: PeerChangeLimit;
   readonly reportLimit: PeerChangeLimit;
-  /** How many events the reports of peers may cause. */
+  /** How many events, and marks in the map as a follower of the relay, reports may cause. */
   readonly reportEventLimit: PeerChangeLimit;
   /** Must be called when a peer may expire earlier than any other. */
   readonly rescheduleExpiry: () => void;

@@ -24,9 +24,23 @@ export interface PeerRevision extends Revision {
   readonly peer: number | null;
 }
 
+/** The number of rows of one statement, whose parameters both databases limit. */
+const rowsAtOnce = 1000;
+
 /** Records what a revision changed, and deletes records that are too old. */
-export async function insertChange(db: Db, network: number, { revision, nonce, peer }: PeerRevision): Promise<void> {
-  await db.insertInto('changes').values({ network_id: network, revision, nonce, peer_id: peer }).execute();
+export async function insertChanges(
+  db: Db,
+  network: number,
+  { revision, nonce }: Revision,
+  peers: readonly PeerRevision['peer'][],
+): Promise<void> {
+  for (let start = 0; start < peers.length; start += rowsAtOnce) {
+    const rows = peers.slice(start, start + rowsAtOnce);
+    await db
+      .insertInto('changes')
+      .values(rows.map((peer_id) => ({ network_id: network, revision, nonce, peer_id })))
+      .execute();
+  }
   await db
     .deleteFrom('changes')
     .where('network_id', '=', network)

@@ -51,7 +51,7 @@ export async function listLost(
 }
 
 /** True of a peer without a stored request since its connection was lost. */
-function isLost(eb: ExpressionBuilder<Tables, 'peer_health'>) {
+export function isLost(eb: ExpressionBuilder<Tables, 'peer_health'>) {
   return eb.and([
     eb('lost_at', 'is not', null),
     eb.or([eb('last_seen', 'is', null), eb('last_seen', '<=', eb.ref('lost_at'))]),

@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely';
 import type { Address, Prefix } from '../../core/net/cidr.ts';
 import { NotFound } from '../errors.ts';
-import { insertChange, type Revision } from './changes.ts';
+import { insertChanges, type Revision } from './changes.ts';
 import { locksRows } from './database.ts';
 import { mapPage, readPage, type Slice, type StoredPage } from './page.ts';
 import type { Db, Tables } from './tables.ts';
@@ -15,6 +15,7 @@ export interface StoredNetwork extends Revision {
   readonly map_max_age_seconds: number | null;
   /** Stays the same through all revisions. Null in a network that an earlier version created. */
   readonly lastingNonce: string | null;
+  readonly relay: number | null;
 }
 
 export type NetworkFields = Partial<Pick<StoredNetwork, 'name' | 'description' | 'routes' | 'map_max_age_seconds'>>;
@@ -87,7 +88,7 @@ export async function insertNetwork(
     })
     .returningAll()
     .executeTakeFirstOrThrow();
-  await insertChange(db, row.id, { revision: 1, nonce, peer: null });
+  await insertChanges(db, row.id, { revision: 1, nonce }, [null]);
   return toNetwork(row);
 }
 
@@ -114,6 +115,17 @@ export async function reviseNetwork(
     .returning('revision')
     .executeTakeFirst();
   return row?.revision;
+}
+
+/** Returns the range and the relay of a network; undefined if there is no such network. */
+export async function findRelay(db: Db, id: number): Promise<Pick<StoredNetwork, 'range' | 'relay'> | undefined> {
+  const row = await db.selectFrom('networks').select(['private_cidr', 'relay']).where('id', '=', id).executeTakeFirst();
+  return row && { range: row.private_cidr as Prefix, relay: row.relay };
+}
+
+/** Comes after {@link reviseNetwork}. */
+export async function saveRelay(db: Db, id: number, relay: number | null): Promise<void> {
+  await db.updateTable('networks').set({ relay }).where('id', '=', id).execute();
 }
 
 /** Deletes a network with its keys and peers. */
@@ -167,5 +179,6 @@ function toNetwork(row: Selectable<Tables['networks']>): StoredNetwork {
     nonce: row.nonce,
     map_max_age_seconds: row.map_max_age_seconds,
     lastingNonce: row.lasting_nonce,
+    relay: row.relay,
   };
 }

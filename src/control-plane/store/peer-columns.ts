@@ -1,18 +1,20 @@
 import type { Generated } from 'kysely';
 import type { Peer } from '../../contract/peer.ts';
 
-/** JSON is stored as text. */
-type Kind = 'text' | 'number' | 'json';
+/** JSON is stored as text, and a boolean as 0 or 1. */
+type Kind = 'text' | 'number' | 'boolean' | 'json';
 type KindOf<Value> = Value extends string
   ? 'text'
   : Value extends number
     ? 'number'
-    : Value extends object
-      ? 'json'
-      : never;
+    : Value extends boolean
+      ? 'boolean'
+      : Value extends object
+        ? 'json'
+        : never;
 
 /**
- * Columns named and valued as a field of the contract, which is absent for null, or 0 for a number.
+ * Columns named and valued as a field of the contract, which is absent for null or 0.
  * The row type, queries, replies and changes of a peer derive from this table.
  */
 export const fieldColumns = {
@@ -27,12 +29,14 @@ export const fieldColumns = {
   /** When an admin took it out of the map; null if it is in the map or only expired. */
   suspended_at: 'text',
   expires_at: 'text',
+  /** 1 if the host uses the relay of the network. */
+  follows_relay: 'boolean',
 } as const satisfies { readonly [Name in keyof Peer]?: KindOf<NonNullable<Peer[Name]>> };
 
 export type FieldColumn = keyof typeof fieldColumns;
 
 export type FieldColumns = {
-  [Name in FieldColumn]: (typeof fieldColumns)[Name] extends 'number' ? Generated<number> : string | null;
+  [Name in FieldColumn]: (typeof fieldColumns)[Name] extends 'number' | 'boolean' ? Generated<number> : string | null;
 };
 
 export const listedFieldColumns = Object.entries(fieldColumns) as readonly (readonly [FieldColumn, Kind])[];

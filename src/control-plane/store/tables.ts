@@ -57,6 +57,8 @@ export interface Tables {
     map_max_age_seconds: number | null;
     /** Stays with the network. Null in a network of an earlier version until its next revision. */
     lasting_nonce: string | null;
+    /** The id of the connector through which hosts without an endpoint reach each other. */
+    relay: number | null;
   };
   /** Deleted networks. Their hosts receive a statement of it with the id and this nonce. */
   deleted_networks: { network_id: number; organization_id: number; name: string; nonce: string; deleted_at: string };
@@ -166,6 +168,8 @@ export interface Tables {
     instances: string | null;
     /** When its last connection was lost. A later request makes it void. */
     lost_at: string | null;
+    /** 1 if its last report states that it uses the relay of the network, else 0. */
+    follows_relay: Generated<number>;
   };
   /** The traffic that a peer received and sent in the last 24 hours. */
   peer_traffic: { peer_id: number; history: string; updated_at: string };

@@ -9,6 +9,7 @@ export const eventTypes: Readonly<Record<EventType, string>> = {
   'route.failed_over': 'failover',
   'route.dead': 'route dead',
   'route.restored': 'route restored',
+  'relay.changed': 'relay changed',
   'key.rotated': 'key rotated',
   'pin.mismatch': 'key or address refused',
   'reconcile.failing': 'reconcile failing',
@@ -44,6 +45,8 @@ export function describeEvent({
       return `${route} is dead${because}${from === null ? '' : `; ${from} served it`}`;
     case 'route.restored':
       return `${route} is served again${to === null ? '' : ` by ${to}`}`;
+    case 'relay.changed':
+      return to === null ? `the network has no relay${because}` : `${to} relays${because}`;
     case 'key.rotated':
       return `${who} has a new key`;
     case 'pin.mismatch':

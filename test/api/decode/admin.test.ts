@@ -28,6 +28,7 @@ const full = {
   ...{ serving_since: '2026-03-02T12:00:00.000Z', suspended_at: '2026-03-03T12:00:00.000Z', expires_at: later },
   via: 'connectors',
   profile: { connector: 9, public_key: keyOf(9), endpoint: '203.0.113.9:1', routes: [lan], declined: [other] },
+  follows_relay: true,
   created_at: at,
 };
 
@@ -62,9 +63,9 @@ describe('a peer, for an administrator', () => {
 });
 
 describe('a network, for an administrator', () => {
-  test('has the longest age of its map', () => {
-    const withAge = networkBody({ map_max_age_seconds: 300 });
-    expect(decodeWholeNetwork(withAge, source)).toEqual(withAge);
+  test.each([{ map_max_age_seconds: 300 }, { relay: 2 }])('has %o', (fields) => {
+    const body = networkBody(fields);
+    expect(decodeWholeNetwork(body, source)).toEqual(body);
   });
 });
 

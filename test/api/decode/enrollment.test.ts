@@ -39,6 +39,12 @@ describe('an enrolment', () => {
     expect(['"12-abc"', '12-abc', null, 12].map(revisionOf)).toEqual(['"12-abc"', '"12"', '"12"', '"12"']);
   });
 
+  test('has the relay, the longest age and the nonce of its network, as the map has them', () => {
+    const fields = { relay: 2, map_max_age_seconds: 300, nonce: 'q83vEjRWeJq8' };
+    const { map } = decode(enrollmentBody({ network: networkBody(fields) }));
+    expect(map).toMatchObject({ relay: 2, maxAge: 300, nonce: 'q83vEjRWeJq8' });
+  });
+
   test('may have no token and no revision', () => {
     const body = { peer: peerBody(1), network: without(networkBody(), 'revision') };
     expect(decode(body)).toMatchObject({ accessToken: null, map: { revision: null } });

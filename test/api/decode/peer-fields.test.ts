@@ -22,6 +22,7 @@ const full = {
   ...{ endpoint: '[2001:db8::1]:51820', routes: ['192.168.10.0/24'], withdrawn: ['10.77.0.0/16'], priority: 7 },
   ...{ identity_key: identity, key_proof: proof, network_secret_tag: 'ab'.repeat(8) },
   ...{ serving_since: since, expires_at: until, via: 'connectors', profile: { connector: 9 } },
+  follows_relay: true,
 };
 
 describe('a peer of a map', () => {
@@ -37,7 +38,7 @@ describe('a peer of a map', () => {
         withdrawn: full.withdrawn,
         priority: 7,
       },
-      ...{ identity, proof, secretTag: full.network_secret_tag, via: { connector: 9 } },
+      ...{ identity, proof, secretTag: full.network_secret_tag, via: { connector: 9 }, followsRelay: true },
       ...{ servingSince: Date.parse(since), expiresAt: Date.parse(until) },
     });
   });

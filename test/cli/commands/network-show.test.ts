@@ -5,7 +5,7 @@ import { startForeignService } from '../../plain/foreign-service.ts';
 
 afterEach(() => vi.restoreAllMocks());
 
-async function show(flags: Record<string, unknown>) {
+async function show(flags: Record<string, unknown>, relay?: number) {
   const written = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {
     vi.spyOn(process[name], 'write').mockImplementation((text) => {
@@ -15,6 +15,7 @@ async function show(flags: Record<string, unknown>) {
   }
   const service = await startForeignService();
   service.peers = [...service.peers, { peer_id: 'p/3', hostname: 'odd\u001b[2J', pubkey: 'no', ip: '10.77.0.3' }];
+  service.network = { ...service.network, ...(relay !== undefined && { relay }) };
   const environment = { CPN_API_TOKEN: 'token', NO_COLOR: '1' };
   await showNetwork.run(new Input({ api: service.url, network: 'office', ...flags }, showNetwork.flags, environment));
   return written;
@@ -32,4 +33,12 @@ it('JSON has the skipped peers too, by name and reason', async () => {
   expect(skipped_peers).toEqual([
     { id: 'p/3', name: 'odd\u001b[2J', reason: expect.stringContaining('pubkey is not a WireGuard public key') },
   ]);
+});
+
+it('the relay is shown by its name, and none of a service that names none', async () => {
+  const line = 'relay between hosts without an endpoint';
+  expect((await show({}, 9001)).stdout).toContain(`${line}: gateway\n`);
+  expect((await show({}, 7)).stdout).not.toContain(line);
+  expect((await show({})).stdout).not.toContain(line);
+  expect(JSON.parse((await show({ json: true }, 9001)).stdout).relay).toBe(9001);
 });

@@ -168,10 +168,10 @@ test('the peers of a database from before can withdraw too', async () => {
       'personal_tokens',
     ];
     for (const table of tables) await db.schema.dropTable(table).execute();
-    const indexes = ['peers_expires_at', 'peers_identity_key', 'peers_previous_key', 'peers_label'];
+    const indexes = ['peers_expires_at', 'peers_identity_key', 'peers_previous_key', 'peers_label', 'peers_connectors'];
     for (const index of indexes) await db.schema.dropIndex(index).execute();
     await db.schema.alterTable('sessions').dropColumn('address').execute();
-    for (const column of ['nonce', 'map_max_age_seconds', 'lasting_nonce'])
+    for (const column of ['nonce', 'map_max_age_seconds', 'lasting_nonce', 'relay'])
       await db.schema.alterTable('networks').dropColumn(column).execute();
     for (const column of ['peer_hours', 'peer_types', 'routes'])
       await db.schema.alterTable('enrollment_keys').dropColumn(column).execute();
@@ -187,6 +187,7 @@ test('the peers of a database from before can withdraw too', async () => {
       'key_proof',
       'network_secret_tag',
       'profile',
+      'follows_relay',
       'withdrawn',
     ]) {
       await db.schema.alterTable('peers').dropColumn(column).execute();

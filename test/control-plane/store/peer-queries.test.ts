@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { PeerMessage } from '../../../src/contract/network.ts';
-import { insertChange, listChanges, rememberedRevisions } from '../../../src/control-plane/store/changes.ts';
+import { insertChanges, listChanges, rememberedRevisions } from '../../../src/control-plane/store/changes.ts';
 import {
   claimDeliveries,
   countDeliveries,
@@ -169,15 +169,15 @@ test('the changes after a revision are known while that revision is recorded, in
   withRows(async ({ db, network }) => {
     // Revision 1 is that of the new network, with another nonce.
     for (let revision = 2; revision <= 4; revision += 1)
-      await insertChange(db, network, { revision, nonce: `n${revision}`, peer: revision * 10 });
+      await insertChanges(db, network, { revision, nonce: `n${revision}` }, [revision * 10]);
     const after = async (revision: number, nonce = `n${revision}`) =>
       (await listChanges(db, network, { revision, nonce }))?.map(({ peer }) => peer) ?? null;
     expect([await after(2), await after(3), await after(4)]).toEqual([[30, 40], [40], []]);
     expect([await after(5), await after(3, 'other')]).toEqual([null, null]);
     const latest = 2 + rememberedRevisions;
-    await insertChange(db, network, { revision: latest, nonce: 'latest', peer: null });
+    await insertChanges(db, network, { revision: latest, nonce: 'latest' }, [null]);
     expect(await after(2)).toEqual([30, 40, null]);
-    await insertChange(db, network, { revision: latest + 1, nonce: 'later', peer: null });
+    await insertChanges(db, network, { revision: latest + 1, nonce: 'later' }, [null]);
     expect([await after(2), await after(3)]).toEqual([null, [40, null, null]]);
   }));
 

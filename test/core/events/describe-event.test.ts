@@ -27,6 +27,8 @@ it.each<[type: string, details: Event['details'], text: string]>([
   ['route.dead', {}, '10.0.0.0/8 is dead'],
   ['route.restored', { to: spare }, '10.0.0.0/8 is served again by spare'],
   ['route.restored', { to: null }, '10.0.0.0/8 is served again'],
+  ['relay.changed', { from: edge, to: spare, why: 'edge is offline' }, 'spare relays: edge is offline'],
+  ['relay.changed', { from: edge, to: null, why: 'edge is drained' }, 'the network has no relay: edge is drained'],
   ['key.rotated', {}, 'edge has a new key'],
   ['pin.mismatch', { reported_by: spare }, 'spare refuses the changed key or address of edge'],
   ['pin.mismatch', {}, 'a host refuses the changed key or address of edge'],

@@ -5,6 +5,7 @@ import { InvalidValue } from '../../../core/errors/index.ts';
 import type { Prefix } from '../../../core/net/cidr.ts';
 import { checkAll, readFields } from '../../domain/field-rules.ts';
 import { checkEndpointOutside } from '../../domain/network-rules.ts';
+import { saveFollowing } from '../../store/following.ts';
 import { readNetwork } from '../../store/networks.ts';
 import { deleteEnrollment } from '../../store/peers/enrollments.ts';
 import { type NewPeer, type StoredPeer, updatePeer } from '../../store/peers/peers.ts';
@@ -58,7 +59,9 @@ export async function replacePeer(
     routes: peer_type === 'connector' ? limitRoutes(peer.routes, routes) : peer.routes,
     priority: peer_type === 'connector' ? peer.priority : 0,
     withdrawn: '[]',
+    follows_relay: 0,
   });
+  await saveFollowing(db, id, false);
   await recordChange(id);
   return { peer: replaced, network };
 }

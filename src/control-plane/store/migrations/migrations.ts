@@ -307,6 +307,16 @@ export const migrations: Readonly<Record<string, Migration>> = {
       .execute();
     await db.schema.createIndex('deleted_peers_network').on('deleted_peers').column('network_id').execute();
   },
+  '0025-relays': async (db) => {
+    await db.schema.alterTable('networks').addColumn('relay', 'integer').execute();
+    for (const table of ['peers', 'peer_health']) {
+      await db.schema
+        .alterTable(table)
+        .addColumn('follows_relay', 'integer', (column) => column.notNull().defaultTo(0))
+        .execute();
+    }
+    await sql`create index peers_connectors on peers (network_id) where peer_type = 'connector'`.execute(db);
+  },
 };
 
 /** The tables whose lists are read in pages, with the column of the owner of a list. */

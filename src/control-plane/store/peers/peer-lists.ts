@@ -1,4 +1,4 @@
-import type { ExpressionBuilder } from 'kysely';
+import { type ExpressionBuilder, sql } from 'kysely';
 import { readPage, type Slice, type StoredPage } from '../page.ts';
 import type { Db, Tables } from '../tables.ts';
 import { peerColumns, type StoredPeer, tokenMarkOf } from './peers.ts';
@@ -73,6 +73,21 @@ export async function listKeys(
     .select(['id', 'name', 'public_key', 'address'])
     .where('network_id', '=', networkId)
     .execute();
+}
+
+/** Lists the connectors of a network, suspended and expired ones too, with their last state. */
+export async function listConnectors(db: Db, networkId: number) {
+  return (
+    db
+      .selectFrom('peers')
+      .leftJoin('peer_health', 'peer_health.peer_id', 'peers.id')
+      .select(['peers.id', 'name', 'peer_type', 'endpoint', 'withdrawn', 'suspended_at', 'expired'])
+      .select(['priority', 'serving_since', 'announced'])
+      .where('peers.network_id', '=', networkId)
+      // SQLite uses the index of connectors only with a literal.
+      .where('peer_type', '=', sql.lit('connector' as const))
+      .execute()
+  );
 }
 
 export async function listEndpoints(

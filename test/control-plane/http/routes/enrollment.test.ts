@@ -62,6 +62,7 @@ describe('a host enrols', () => {
           revision: 2,
           etag: body.data.network_etag,
           nonce: expect.stringMatching(/^[\w-]{12}$/),
+          relay: expect.any(Number),
           peers: [peer],
         },
         access_token: expect.stringMatching(/^cpp_[\w-]{43}$/),

@@ -1,0 +1,35 @@
+import { chooseRelay, findObstacle } from '../service/choose-relay.ts';
+import type { Context } from '../service/context.ts';
+import { isRelayDue } from '../service/name-relay.ts';
+import { withRevision } from '../service/with-revision.ts';
+import { applyFollowing, listChangedFollowing } from '../store/following.ts';
+import { lockOrganizationOf } from '../store/networks.ts';
+import type { Observation } from './observe.ts';
+
+/** The number of hosts in one revision. Its evaluation marks the others. */
+const mostHosts = 500;
+
+/** True if relay and followers in the map differ from what the last events and reports give. */
+export function isRevisionDue({ network: { range, relay }, peers }: Observation): boolean {
+  const able = peers.flatMap(({ peer, health }) =>
+    findObstacle(range, peer) === null ? { ...peer, announced: health?.announced ?? null } : [],
+  );
+  if (chooseRelay(relay, able) !== relay) return true;
+  return peers.some(({ peer, health }) => health !== undefined && health.follows_relay !== peer.follows_relay);
+}
+
+/**
+ * Applies the last events and reports to the map, with one revision: names another relay if the
+ * current one is dead, and marks the hosts that use the relay. Of several processes, only the first
+ * to lock the network finds a change.
+ */
+export async function reviseRelay(context: Context, network: number): Promise<void> {
+  await withRevision(context, async (transaction, revise) => {
+    if ((await lockOrganizationOf(transaction, network)) === undefined) return;
+    const changed = await listChangedFollowing(transaction, network, mostHosts);
+    if (changed.length === 0 && !(await isRelayDue(transaction, network))) return;
+    const recordChange = await revise(network);
+    await applyFollowing(transaction, network, changed);
+    await recordChange(...changed);
+  });
+}

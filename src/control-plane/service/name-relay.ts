@@ -1,0 +1,45 @@
+import { findRelay, saveRelay } from '../store/networks.ts';
+import { listConnectors } from '../store/peers/peer-lists.ts';
+import { findPeer } from '../store/peers/peers.ts';
+import type { Db } from '../store/tables.ts';
+import type { NewEvent } from './append-events.ts';
+import { chooseRelay, findObstacle } from './choose-relay.ts';
+
+/** True if the network has another relay than the one to be named. */
+export async function isRelayDue(db: Db, network: number): Promise<boolean> {
+  return (await findChange(db, network)) !== null;
+}
+
+/**
+ * Names the relay of a network in the transaction of a change, if that takes the current one out of
+ * service. Returns the event of it, or null.
+ *
+ * @param events the events of the same transaction
+ */
+export async function nameRelay(
+  transaction: Db,
+  network: number,
+  events: readonly NewEvent[],
+): Promise<NewEvent | null> {
+  const change = await findChange(transaction, network);
+  if (change === null) return null;
+  const { range, relay, next } = change;
+  const former = relay === null ? undefined : await findPeer(transaction, network, relay);
+  await saveRelay(transaction, network, next?.id ?? null);
+  const to = next && { id: next.id, name: next.name };
+  const removed = events.find(({ peer }) => peer?.id === relay)?.peer;
+  const from = relay === null ? null : { id: relay, name: former?.name ?? removed?.name ?? null };
+  const obstacle = former === undefined ? 'left the network' : (findObstacle(range, former) ?? 'is offline');
+  const why = from === null ? 'the network had none' : `${from.name ?? `peer ${from.id}`} ${obstacle}`;
+  return { type: 'relay.changed', peer: to, details: { from, to, why } };
+}
+
+async function findChange(db: Db, network: number) {
+  const found = await findRelay(db, network);
+  // The network was deleted in this transaction.
+  if (found === undefined) return null;
+  const { range, relay } = found;
+  const able = (await listConnectors(db, network)).filter((peer) => findObstacle(range, peer) === null);
+  const id = chooseRelay(relay, able);
+  return id === relay ? null : { range, relay, next: able.find((peer) => peer.id === id) ?? null };
+}

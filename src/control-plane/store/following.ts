@@ -1,0 +1,65 @@
+import type { ExpressionBuilder } from 'kysely';
+import { isLost } from './health.ts';
+import type { Db, Tables } from './tables.ts';
+
+/** Stores whether a host reports that it uses the relay of its network. It has reported before. */
+export async function saveFollowing(db: Db, peer: number, follows: boolean): Promise<void> {
+  await db
+    .updateTable('peer_health')
+    .set({ follows_relay: follows ? 1 : 0 })
+    .where('peer_id', '=', peer)
+    .execute();
+}
+
+/** Lists hosts of a network whose entry in the map differs from their last report. */
+export async function listChangedFollowing(db: Db, network: number, limit: number): Promise<number[]> {
+  const rows = await db
+    .selectFrom('peers')
+    .innerJoin('peer_health', 'peer_health.peer_id', 'peers.id')
+    .select('peers.id')
+    .where('peers.network_id', '=', network)
+    .whereRef('peers.follows_relay', '!=', 'peer_health.follows_relay')
+    .orderBy('peers.id')
+    .limit(limit)
+    .execute();
+  return rows.map(({ id }) => id);
+}
+
+/** Sets the entries of these peers in the map to their last report. */
+export async function applyFollowing(db: Db, network: number, ids: readonly number[]): Promise<void> {
+  if (ids.length === 0) return;
+  await db
+    .updateTable('peers')
+    .set(({ fn, selectFrom }) => ({
+      follows_relay: fn.coalesce(
+        selectFrom('peer_health').select('follows_relay').whereRef('peer_id', '=', 'peers.id'),
+        ({ lit }) => lit(0),
+      ),
+    }))
+    .where('network_id', '=', network)
+    .where('id', 'in', ids)
+    .execute();
+}
+
+/** Discards the reports of hosts that are not online. Returns the peers whose entry changed. */
+export async function clearFollowing(db: Db, network: number): Promise<number[]> {
+  const isOnline = (eb: ExpressionBuilder<Tables, 'peer_health'>) =>
+    eb.and([eb('announced', '=', 'online'), eb.not(isLost(eb))]);
+  const online = db.selectFrom('peer_health').select('peer_id').where('network_id', '=', network).where(isOnline);
+  const changed = await db
+    .updateTable('peers')
+    .set({ follows_relay: 0 })
+    .where('network_id', '=', network)
+    .where('follows_relay', '=', 1)
+    .where('id', 'not in', online)
+    .returning('id')
+    .execute();
+  await db
+    .updateTable('peer_health')
+    .set({ follows_relay: 0 })
+    .where('network_id', '=', network)
+    .where('follows_relay', '=', 1)
+    .where('peer_id', 'not in', online)
+    .execute();
+  return changed.map(({ id }) => id);
+}
