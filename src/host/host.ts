@@ -45,7 +45,7 @@ export interface Observer {
 }
 
 export interface Applier {
-  /** @throws MissingPrivilege, MissingTool, or Unsupported on this platform */
+  /** @throws MissingPrivilege, MissingTool, MapsUnsupported, or Unsupported on this platform */
   check(requirements: Requirements): Promise<void>;
   /** Applies one step. @throws CommandFailed with the tool's error output @throws Unsupported */
   apply(step: Step): Promise<void>;
@@ -176,6 +176,8 @@ export interface Requirements {
   readonly firewall: boolean;
   /** Forwards packets of other hosts, as a connector. */
   readonly forwarding?: boolean;
+  /** Maps prefixes of a LAN. */
+  readonly maps?: boolean;
   /** Routes a default route into the tunnel. */
   readonly fullTunnel?: boolean;
 }

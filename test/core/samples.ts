@@ -52,6 +52,7 @@ export const options: Options = {
   masquerade: true,
   allowRoutes: [],
   probes: [],
+  maps: [],
   hosts: false,
   pin: 'report',
   rotateEvery: null,

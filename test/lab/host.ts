@@ -215,9 +215,14 @@ export class Host {
   /** Pings `address` once, or `count` times 0.2 s apart, and waits a second, or `waitMs`, for the last reply. */
   async ping(
     address: string,
-    { count = 1, waitMs = 1000 }: { readonly count?: number; readonly waitMs?: number } = {},
+    {
+      count = 1,
+      waitMs = 1000,
+      source,
+    }: { readonly count?: number; readonly waitMs?: number; readonly source?: string } = {},
   ): Promise<{ sent: number; received: number }> {
-    const argv = ['ping', '-n', '-c', String(count), '-i', '0.2', '-W', String(waitMs / 1000), address];
+    const from = source === undefined ? [] : ['-I', source];
+    const argv = ['ping', '-n', '-c', String(count), '-i', '0.2', '-W', String(waitMs / 1000), ...from, address];
     const { stdout } = await this.exec(argv, { allowFailure: true, timeoutMs: 5000 + count * 200 + waitMs });
     const match = /(\d+) packets transmitted, (\d+) received/.exec(stdout);
     return { sent: Number(match?.[1] ?? 0), received: Number(match?.[2] ?? 0) };

@@ -11,6 +11,7 @@ import type { ForeignDrops, PacketPaths } from '../../core/forward/foreign/forei
 import { findMapAge } from '../../core/map/map-age.ts';
 import type { Id } from '../../core/map/model.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
+import { translate } from '../../core/map/prefix-maps.ts';
 import type { Address } from '../../core/net/cidr.ts';
 import { problem } from '../../core/problems/problem.ts';
 import type { Joined } from '../../store/state/state.ts';
@@ -105,11 +106,13 @@ async function checkNetworkPath(
   { view, target }: FoundTarget,
 ): Promise<Check[]> {
   const { link } = view.desired;
+  const { local, prefix } = target.is === 'route' ? target.report : {};
+  const mapped = local === undefined || prefix === undefined ? address : translate(address, prefix, local);
   const checksReturn = usesTunnel(target) && view.actual.link?.addresses.some((each) => each.address === view.address);
   const endpoint = usesTunnel(target) ? findActualPeer(address, view)?.endpoint : null;
   const mark = view.actual.device?.fwmark ?? undefined;
   const [there, back, outer, actual, answers] = await Promise.all([
-    tools.host.route(address),
+    tools.host.route(mapped),
     checksReturn ? tools.host.route(address, { source: view.address }) : null,
     endpoint ? tools.host.route(endpoint.host, { mark }) : null,
     tools.host.observe({ link, firewall: false, hosts: false, sysctls: Object.values(reversePathKeys(link)) }),
@@ -118,7 +121,7 @@ async function checkNetworkPath(
   const sysctls = { ...view.actual.sysctls, ...actual.sysctls };
   const evaluation = { ...view, actual: { ...view.actual, sysctls } };
   const found = { view: evaluation, target };
-  const forward = findForwardPaths(address, found, there);
+  const forward = findForwardPaths(mapped, found, there);
   const inbound = usesTunnel(target) ? findInboundPaths(evaluation) : [];
   const drops = await readDrops(tools, link, { forward, inbound });
   return explainPath(address, found, { there, back, outer, drops, answers }, secondsNow(tools));

@@ -101,7 +101,7 @@ async function check(tools: Pick<Tools, 'host' | 'progress'>, { type, options }:
   tools.progress('checking this host');
   const forwarding = type === 'connector';
   const fullTunnel = options.allowRoutes.some(isDefaultRoute);
-  await tools.host.check({ firewall: forwarding, forwarding, fullTunnel });
+  await tools.host.check({ firewall: forwarding, forwarding, fullTunnel, maps: options.maps.length > 0 });
 }
 
 /** Starts to read the description, which may be far away, before the host creates its keys. */

@@ -67,7 +67,8 @@ export async function rejoinRemoved(
   const state = await withFormerMembership(tools, pending, former, request);
   const forwarding = state.enrollment.type === 'connector';
   const fullTunnel = state.options.allowRoutes.some(isDefaultRoute);
-  await tools.host.check({ firewall: forwarding, forwarding, fullTunnel });
+  const maps = state.options.maps.length > 0;
+  await tools.host.check({ firewall: forwarding, forwarding, fullTunnel, maps });
   await tools.store.write(state);
   return state;
 }

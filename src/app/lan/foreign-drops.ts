@@ -41,7 +41,7 @@ export function findPaths({ state, desired, actual }: Evaluated): PacketPaths {
   const { underlay, device } = actual;
   const { link, isConnector } = desired;
   return {
-    forward: isConnector ? forwardPaths({ link, map, self, underlay }) : [],
+    forward: isConnector ? forwardPaths({ link, map, self, underlay, options: state.options }) : [],
     inbound: inboundPaths({ self, device, listenPort: state.options.listenPort, underlay }),
   };
 }

@@ -1,6 +1,7 @@
 import { CpnError } from '../../core/errors/index.ts';
 import { initialLanRoutes, type LanRoutes, trackLanRoutes } from '../../core/health/lan-routes.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
+import { behindRoutes, findMapConflicts } from '../../core/map/prefix-maps.ts';
 import type { Prefix } from '../../core/net/cidr.ts';
 import { assignedRoutes } from '../../core/routing/topology/route-owner.ts';
 import { leavesRoute } from '../../core/routing/topology/withdrawal.ts';
@@ -31,6 +32,7 @@ export async function updateLanRoutes(
   context: LanRouteContext,
 ) {
   const { map } = state.membership;
+  const { maps } = state.options;
   const self = findOwnPeer(map, state);
   const routes = self ? assignedRoutes(map, self) : [];
   const notes = await tools.store.readNotes(state.interface);
@@ -38,9 +40,10 @@ export async function updateLanRoutes(
   // A platform that does not report its routes forwards nothing.
   if (self === undefined || routes.length === 0 || actual.underlay.reached === undefined)
     return { before, lanRoutes: before, since: context.since, routes };
-  const { lanRoutes, since } = trackLanRoutes(before, routes, {
+  const dropped = [...findMapConflicts(map, routes, maps), ...context.dropped];
+  const { lanRoutes, since } = trackLanRoutes(before, behindRoutes(routes, maps), {
     ...context,
-    dropped: new Map([...context.dropped].filter(([route]) => leavesRoute(map, self, route))),
+    dropped: new Map([...dropped].filter(([route]) => leavesRoute(map, self, route))),
     underlay: actual.underlay,
     isOnline: await isOnline(tools, state, actual.underlay),
     withdrawn: self.withdrawn,

@@ -1,7 +1,8 @@
 import type { Peer } from '../../core/map/model.ts';
 import { formatProbeTarget, type ProbeTarget } from '../../core/map/options.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
-import { type Address, type Prefix, tryParseAddress } from '../../core/net/cidr.ts';
+import { behindRoutes, type PrefixMap } from '../../core/map/prefix-maps.ts';
+import { type Address, tryParseAddress } from '../../core/net/cidr.ts';
 import { assignedRoutes } from '../../core/routing/topology/route-owner.ts';
 import type { Joined } from '../../store/state/state.ts';
 
@@ -9,7 +10,7 @@ import type { Joined } from '../../store/state/state.ts';
 export interface Lan {
   readonly self: Peer;
   /** The routes that this connector is assigned to serve, in service or not. */
-  readonly routes: readonly Prefix[];
+  readonly served: readonly PrefixMap[];
   readonly targets: readonly LanTarget[];
 }
 
@@ -26,7 +27,8 @@ export function findLan(state: Joined): Lan | null {
   const { map } = state.membership;
   const self = findOwnPeer(map, state);
   if (self?.type !== 'connector' || options.probes.length === 0) return null;
-  return { self, routes: assignedRoutes(map, self), targets: options.probes.map(describeTarget) };
+  const served = behindRoutes(assignedRoutes(map, self), options.maps);
+  return { self, served, targets: options.probes.map(describeTarget) };
 }
 
 function describeTarget(probe: ProbeTarget): LanTarget {

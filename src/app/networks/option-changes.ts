@@ -3,6 +3,7 @@ import { WrongUsage } from '../../core/errors/index.ts';
 import { findPeersCutOff } from '../../core/health/compare-secrets.ts';
 import { formatProbeTarget, mostProbes, type Options, type ProbeTarget } from '../../core/map/options.ts';
 import { ownKeys } from '../../core/map/own-peer.ts';
+import { checkMaps, findMapConflicts, formatPrefixMap, type PrefixMap } from '../../core/map/prefix-maps.ts';
 import type { Prefix } from '../../core/net/cidr.ts';
 import type { Endpoint } from '../../core/net/endpoint.ts';
 import type { ServiceAddress } from '../../core/net/service-address.ts';
@@ -14,12 +15,15 @@ import type { Tools } from '../tools.ts';
 import { findOwnEndpoint } from './own-endpoint.ts';
 
 export interface OptionChanges {
-  readonly options: Partial<Omit<Options, 'allowRoutes' | 'probes'>>;
+  readonly options: Partial<Omit<Options, 'allowRoutes' | 'probes' | 'maps'>>;
   readonly allowRoutes: readonly Prefix[];
   /** Removed from the prefixes allowed so far. */
   readonly refuseRoutes: readonly Prefix[];
   readonly addProbes: readonly ProbeTarget[];
   readonly dropProbes: readonly ProbeTarget[];
+  readonly addMaps: readonly PrefixMap[];
+  /** The routes whose maps are removed. */
+  readonly dropMaps: readonly Prefix[];
   /** Null removes it. */
   readonly networkSecret?: Secret | null;
   /** Null for no endpoint. */
@@ -61,13 +65,18 @@ export function describeIneffective(
   const given = [
     ...(changes.options.masquerade === undefined ? [] : ['--masquerade']),
     ...(changes.dropProbes.length === 0 ? [] : ['--drop-probe']),
+    ...(changes.dropMaps.length === 0 ? [] : ['--drop-map']),
   ];
   if (enrollment.type !== 'connector') {
     return given.map((flag) => `${flag} has no effect: ${link} is joined as ${enrollment.type}, not as a connector`);
   }
   const probed = options.probes.map(formatProbeTarget);
   const unknown = changes.dropProbes.map(formatProbeTarget).filter((probe) => !probed.includes(probe));
-  return unknown.map((probe) => `--drop-probe ${probe} has no effect: ${link} does not probe it`);
+  const unmapped = changes.dropMaps.filter((route) => !options.maps.some((map) => map.route === route));
+  return [
+    ...unknown.map((probe) => `--drop-probe ${probe} has no effect: ${link} does not probe it`),
+    ...unmapped.map((route) => `--drop-map ${route} has no effect: ${link} does not map it`),
+  ];
 }
 
 /** The peers that a change of the network secret cuts off. */
@@ -117,10 +126,11 @@ export function withChanges(state: Joined, changes: ResolvedChanges): Joined {
   }
   if (probes.length > mostProbes)
     throw new WrongUsage(`${probes.length} hosts would be probed; at most ${mostProbes} can be`);
+  const maps = mergeMaps(state, changes);
   const allowRoutes = [...new Set([...options.allowRoutes, ...changes.allowRoutes])].filter(
     (prefix) => !refuseRoutes.includes(prefix),
   );
-  const changed = { ...options, ...changes.options, listenPort: port, allowRoutes, probes };
+  const changed = { ...options, ...changes.options, listenPort: port, allowRoutes, probes, maps };
   refuseUnfixedPort(changed);
   const next = withOptions(
     { ...state, networkSecret, enrollment: { ...enrollment, name, endpoint } },
@@ -128,4 +138,23 @@ export function withChanges(state: Joined, changes: ResolvedChanges): Joined {
   ) as Joined;
   if (changes.name === undefined) return next;
   return { ...next, membership: { ...next.membership, peer: { ...membership.peer, name } } };
+}
+
+/** An added map replaces that of the same route. */
+function mergeMaps(
+  { interface: link, options, enrollment, membership: { map } }: Joined,
+  { addMaps, dropMaps }: Pick<OptionChanges, 'addMaps' | 'dropMaps'>,
+): readonly PrefixMap[] {
+  const replaced = new Set([...dropMaps, ...addMaps.map(({ route }) => route)]);
+  const maps = [...options.maps.filter(({ route }) => !replaced.has(route)), ...addMaps];
+  if (addMaps.length === 0) return maps;
+  if (enrollment.type !== 'connector')
+    throw new WrongUsage(`--map is for the LAN behind a connector, and ${link} is joined as ${enrollment.type}`);
+  checkMaps(maps);
+  for (const each of addMaps) {
+    const [reason] = findMapConflicts(map, [each.route], [each]).values();
+    if (reason !== undefined)
+      throw new WrongUsage(`--map ${formatPrefixMap(each)} cannot apply: ${each.route} ${reason}`);
+  }
+  return maps;
 }

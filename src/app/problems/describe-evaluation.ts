@@ -33,6 +33,7 @@ import {
   findSkippedPeers,
   findTroubles,
   findUnusedEndpoints,
+  findUnusedMaps,
 } from './find-problems.ts';
 import { findServiceProblems, findStateProblems, type HostFacts } from './find-state-problems.ts';
 import type { NetworkStatus, PeerStatus, RouteStatus } from './network-status.ts';
@@ -124,6 +125,7 @@ export function describeEvaluation(
       ? []
       : [problem('subnet-inside', { interface: link, subnet: ofRange.subnet.prefix, on: ofRange.subnet.link })]),
     ...findLanProblems(state, notes),
+    ...findUnusedMaps(state),
     ...findServiceProblems(state, notes),
     ...desired.keptSessions.map(({ address: from, local: to }) =>
       problem('session-kept', { interface: link, from, to, address: state.membership.peer.address }),
@@ -202,13 +204,16 @@ function findChoice({ endpoint }: Peer, { resolved }: Evaluation['desired']): Pe
 }
 
 function describeRoute(
-  { prefix, via, state, reason }: RouteReport,
+  { prefix, via, state, reason, local }: RouteReport,
   actual: Evaluation['actual'],
   { neverAnswered, silent }: Readonly<Record<'neverAnswered' | 'silent', ReadonlySet<string>>>,
   bypass: BypassRoute | undefined,
 ): Omit<RouteStatus, 'remedy'> {
-  if (state === 'served') return { prefix, via: null, state: 'active', reason: 'served by this host' };
-  if (state === 'withdrawn') return { prefix, via: null, state: 'standby', reason: 'out of service at this host' };
+  const mapped = local && { local };
+  const as = local === undefined ? '' : `, as ${local}`;
+  if (state === 'served') return { prefix, via: null, state: 'active', reason: `served by this host${as}`, ...mapped };
+  if (state === 'withdrawn')
+    return { prefix, via: null, state: 'standby', reason: `out of service at this host${as}`, ...mapped };
   if (state === 'standby' && via !== null && neverAnswered.has(via))
     return { prefix, via, state: 'never', reason: reason ?? 'has not answered this host yet' };
   if (state !== 'taken') return { prefix, via, state, reason };

@@ -6,6 +6,7 @@ import { describeDifference, findPinMismatches } from '../../core/pins/pin-misma
 import { type Problem, problem } from '../../core/problems/problem.ts';
 import { explainHosts } from '../../core/reconcile/plan-hosts.ts';
 import { findForeignRoutes } from '../../core/routing/own-routes.ts';
+import { assignedRoutes } from '../../core/routing/topology/route-owner.ts';
 import type { Joined } from '../../store/state/state.ts';
 import type { Notes } from '../../store/store.ts';
 import { findLan } from '../lan/lan.ts';
@@ -100,10 +101,10 @@ export function findLanProblems(
     route,
     is_withdrawn: self?.withdrawn.some((each) => each === route) ?? false,
   });
-  const { routes = [], targets: all = [] } = findLan(state) ?? {};
+  const { served = [], targets: all = [] } = findLan(state) ?? {};
   const targets = all.map((each) => ({ ...each, address: each.address ?? probed[each.name]?.address ?? null }));
   const behind = (route: string) =>
-    targets.filter(({ address }) => address !== null && findRouteTo(address, routes) === route).map(({ name }) => name);
+    targets.filter(({ address }) => address !== null && findRouteTo(address, served) === route).map(({ name }) => name);
   return [
     ...dead.map((route) => problem('lan-silent', { ...factsOf(route), targets: behind(route) })),
     ...findUnreachableLans(ways).map(({ route, why: reason }) =>
@@ -113,9 +114,20 @@ export function findLanProblems(
       const facts = { interface: link, target, error: probed[target]?.trouble ?? '' };
       if (probed[target]?.trouble) return problem('probe-untried', { ...facts, why: 'failed' });
       if (address === null) return probed[target] ? problem('probe-untried', { ...facts, why: 'unresolved' }) : [];
-      return findRouteTo(address, routes) === null ? problem('probe-untried', { ...facts, why: 'elsewhere' }) : [];
+      return findRouteTo(address, served) === null ? problem('probe-untried', { ...facts, why: 'elsewhere' }) : [];
     }),
   ];
+}
+
+/** Maps of prefixes that are no routes which this host serves. They have no effect. */
+export function findUnusedMaps(state: Joined): Problem[] {
+  const { interface: link, options } = state;
+  const { map } = state.membership;
+  const self = findOwnPeer(map, state);
+  const served = self === undefined ? [] : assignedRoutes(map, self);
+  return options.maps
+    .filter(({ route }) => !served.includes(route))
+    .map(({ route, local }) => problem('map-unused', { interface: link, network: map.name, route, local }));
 }
 
 /** Drift that the daemon does not repair immediately. */

@@ -92,6 +92,8 @@ export interface RouteStatus {
   /** `never`: a connector that would take over, but never answered this host. */
   readonly state: 'active' | 'standby' | 'never' | 'refused' | 'missing';
   readonly reason: string | null;
+  /** The prefix behind this host that a route stands for that it serves; absent if not mapped. */
+  readonly local?: string;
   /** The remedy of a refused route; null if this host has none. */
   readonly remedy: string | null;
 }

@@ -10,6 +10,7 @@ import {
   sourceRouteKey,
 } from '../../core/host-state/sysctl-keys.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
+import { localsOf } from '../../core/map/prefix-maps.ts';
 import { hostPrefix, isDefaultRoute, type Prefix } from '../../core/net/cidr.ts';
 import { isPlainLinkName } from '../../core/net/link-name.ts';
 import { assignedRoutes } from '../../core/routing/topology/route-owner.ts';
@@ -54,13 +55,21 @@ function forwardedBy(state: State): Pick<ObserveOptions, 'forwarding'> {
   return forwarding === null ? {} : { forwarding };
 }
 
-/** The network's prefixes, those of `--allow-route`, and the control plane's addresses. */
+/** The prefixes of the network, `--allow-route` and `--map`, and the control plane's addresses. */
 function concernsOf(state: State): readonly Prefix[] {
   const map = state.membership?.map;
-  const { allowRoutes } = state.options;
+  const { allowRoutes, maps } = state.options;
   const api = isJoined(state) ? locateApi(state).map(hostPrefix) : [];
   const given = map?.peers.flatMap((peer) => peer.given?.allowedIps ?? []) ?? [];
-  return [...new Set([...(map ? [map.cidr, ...map.routes] : []), ...given, ...allowRoutes, ...api])];
+  return [
+    ...new Set([
+      ...(map ? [map.cidr, ...map.routes] : []),
+      ...given,
+      ...allowRoutes,
+      ...api,
+      ...maps.map(({ local }) => local),
+    ]),
+  ];
 }
 
 /** True if an observation covers an update: it has the sysctls of new routes' interfaces. */
@@ -69,10 +78,10 @@ export function isComplete({ underlay, sysctls }: Actual, state: Joined): boolea
   return links.filter(isPlainLinkName).every((link) => forwardingKey(link) in sysctls);
 }
 
-/** The routes that this host is assigned to serve. */
+/** The prefixes behind this host that it is assigned to serve. */
 function servedBy(state: State): readonly Prefix[] {
   if (state.enrollment.type !== 'connector') return [];
   const map = state.membership?.map;
   const self = map && findOwnPeer(map, state);
-  return map && self ? assignedRoutes(map, self) : [];
+  return map && self ? localsOf(assignedRoutes(map, self), state.options.maps) : [];
 }

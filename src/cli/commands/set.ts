@@ -38,7 +38,8 @@ export const set: Command = {
     const { findSecretLosses } = await import('../../app/networks/option-changes.ts');
     const { planOptions, selectOne, setOptions } = await import('../../app/options/set-options.ts');
     const tools = await openTools(input);
-    await tools.host.check({ firewall: false, fullTunnel: changes.allowRoutes.some(isDefaultRoute) });
+    const fullTunnel = changes.allowRoutes.some(isDefaultRoute);
+    await tools.host.check({ firewall: false, fullTunnel, maps: changes.addMaps.length > 0 });
     const network = input.argument('network');
     const isDry = input.switch('dry-run');
     const losses = findSecretLosses(await selectOne(tools, network), changes);

@@ -10,6 +10,7 @@ import {
   parseProbeTarget,
   pinRules,
 } from '../../core/map/options.ts';
+import { checkMaps, parsePrefixMap } from '../../core/map/prefix-maps.ts';
 import { parsePrefix } from '../../core/net/cidr.ts';
 import type { Flag } from '../input/flags.ts';
 import { type Input, parseChoice } from '../input/input.ts';
@@ -57,6 +58,12 @@ export const optionFlags = {
     kind: 'list',
     value: 'HOST[:PORT]',
     summary: 'connector only: withdraw a route while none of its probed hosts answers by TCP or ping',
+  },
+  map: {
+    option: 'maps',
+    kind: 'list',
+    value: 'ROUTE=LOCAL',
+    summary: 'connector only: serve this route as the LAN prefix LOCAL of the same length, each address 1:1',
   },
   hosts: {
     option: 'hosts',
@@ -119,7 +126,8 @@ export const listedOptions: readonly (readonly [flag: string, OptionFlag])[] = O
 /** The options of the flags, and the defaults of the others. */
 export async function readOptions(input: Input, type: PeerType): Promise<Options> {
   const allowRoutes = await readAllowedRoutes(input);
-  return { ...defaultOptions, ...readGivenOptions(input), allowRoutes, probes: await readProbes(input, type) };
+  const [probes, maps] = [await readProbes(input, type), await readMaps(input, type)];
+  return { ...defaultOptions, ...readGivenOptions(input), allowRoutes, probes, maps };
 }
 
 /** The options with a single value that the flags set; null for a reset word of `cpn set`. */
@@ -165,6 +173,16 @@ export async function readProbes(input: Input, type: PeerType) {
     throw new WrongUsage(`--probe is for the LAN behind a connector; leave it out, or join with --type connector`);
   }
   return probes;
+}
+
+/** The values of `--map`, for a host of this type. */
+export async function readMaps(input: Input, type: PeerType) {
+  const maps = input.list('map').map((text) => parsePrefixMap(text, '--map'));
+  checkMaps(maps);
+  if (maps.length > 0 && type !== 'connector') {
+    throw new WrongUsage('--map is for the LAN behind a connector; leave it out, or join with --type connector');
+  }
+  return maps;
 }
 
 /** The bytes of `--network-secret-file`. Null if it was omitted. */

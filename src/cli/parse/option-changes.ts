@@ -12,6 +12,7 @@ import {
   optionFlags,
   readAllowedRoutes,
   readGivenOptions,
+  readMaps,
   readNetworkSecret,
   readProbes,
 } from './host-options.ts';
@@ -57,6 +58,7 @@ export const changeFlags: Flags = {
     choices: ['none'],
   },
   'drop-probe': { kind: 'list', value: 'HOST[:PORT]', summary: 'connector only: stop probing this host' },
+  'drop-map': { kind: 'list', value: 'ROUTE', summary: 'connector only: serve this route by its own addresses again' },
 };
 
 /** Reads {@link changeFlags}. @throws WrongUsage without any change */
@@ -77,6 +79,8 @@ export async function readChanges(input: Input): Promise<OptionChanges> {
     refuseRoutes: input.list('refuse-route').map((text) => parsePrefix(text, '--refuse-route')),
     addProbes: await readProbes(input, 'connector'),
     dropProbes: input.list('drop-probe').map((text) => parseProbeTarget(text, '--drop-probe')),
+    addMaps: await readMaps(input, 'connector'),
+    dropMaps: input.list('drop-map').map((text) => parsePrefix(text, '--drop-map')),
     ...(input.text('network-secret-file') !== undefined && {
       networkSecret:
         input.text('network-secret-file') === optionFlags['network-secret-file'].reset

@@ -146,6 +146,18 @@ export class RulesNotLoaded extends CpnError {
   }
 }
 
+/** The packet filter of this host cannot map prefixes. */
+export class MapsUnsupported extends CpnError {
+  override readonly name = 'MapsUnsupported';
+
+  constructor(stderr: string) {
+    super(
+      `nft on this host cannot map prefixes 1:1: ${stderr}; --map needs nft 0.9.5 and Linux 5.8; update them, or leave out --map`,
+      { facts: { stderr } },
+    );
+  }
+}
+
 /** The host differs from the plan that was just applied. */
 export class NotConverged extends CpnError {
   override readonly name = 'NotConverged';

@@ -1,5 +1,6 @@
 import { findNeverAnswered } from '../health/unanswered.ts';
 import type { Peer } from '../map/model.ts';
+import { translate } from '../map/prefix-maps.ts';
 import type { Address } from '../net/cidr.ts';
 import { type RouteReport, remedyOfMissing, remedyOfRefused } from '../routing/route-report.ts';
 import { keepsSource } from '../routing/topology/kept-sources.ts';
@@ -86,10 +87,11 @@ function describeDialled(peer: Peer, { map, failed }: NetworkOnHost): string {
 }
 
 function checkReport(address: Address, report: RouteReport, what: string, view: NetworkOnHost): Check {
-  const { prefix, via, state, reason } = report;
+  const { prefix, via, state, reason, local } = report;
+  const as = local === undefined ? '' : `, as ${translate(address, prefix, local)} of its LAN`;
   const no = (why: string, remedy: string) => stops('network', `${what}; ${why}`, remedy);
-  if (state === 'served') return passes('network', `${what}, served by this host`);
-  if (state === 'withdrawn') return passes('network', `${what}, which this host serves, out of service`);
+  if (state === 'served') return passes('network', `${what}, served by this host${as}`);
+  if (state === 'withdrawn') return passes('network', `${what}, which this host serves${as}, out of service`);
   if (state === 'missing')
     return no(reason ?? 'no connector', remedyOfMissing(reason ?? '') ?? 'add a connector for it to the network');
   if (state === 'refused') return no(`it is refused here: ${reason}`, letThrough(report, view));

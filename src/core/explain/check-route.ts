@@ -31,7 +31,8 @@ export function checkRoute(address: Address, { view, target }: FoundTarget, kern
     const instead = kernelRoute.link === null || kernelRoute.local ? '' : `: the packet ${describeRoute(kernelRoute)}`;
     return stops('route', `${lack}${instead}`, '"cpn reconcile" repairs the interface');
   }
-  const unserved = target.is === 'route' ? view.actual.underlay.forwarded?.[target.report.prefix]?.why : null;
+  const behind = target.is === 'route' ? (target.report.local ?? target.report.prefix) : null;
+  const unserved = behind && view.actual.underlay.forwarded?.[behind]?.why;
   if (unserved) return stops('route', `packets from ${link} are not forwarded: ${unserved}`, routeToLan);
   if (kernelRoute.link === null) return refused(kernelRoute, target, link);
   if (target.is === 'self') {

@@ -1,5 +1,6 @@
 import { isIpv6Excepted } from '../forward/ipv6-outside.ts';
 import type { Peer } from '../map/model.ts';
+import { translate } from '../map/prefix-maps.ts';
 import { type Address, covers, familyOf, hostPrefix, isDefaultRoute, lengthOf, type Prefix } from '../net/cidr.ts';
 import { staysLocal } from '../routing/kept-outside.ts';
 import { findOutsideRoute, nameOutside, remedyOf } from '../routing/outside-report.ts';
@@ -50,6 +51,8 @@ function findTarget(address: Address, view: NetworkOnHost): PacketTarget | null 
 
 /** Explains why an address is not in a full tunnel or is excepted from a route; else null. */
 export function explainOutside(address: Address, view: NetworkOnHost): string | null {
+  const mapped = explainMapped(address, view);
+  if (mapped !== null) return mapped;
   const [narrow] = findReports(address, view).filter(({ prefix }) => !isDefaultRoute(prefix));
   const exception = narrow === undefined ? null : explainException(address, narrow, view);
   if (exception !== null) return exception;
@@ -64,6 +67,15 @@ export function explainOutside(address: Address, view: NetworkOnHost): string | 
     return `it stays outside the full tunnel of network ${view.map.name}${by}`;
   }
   return `${prefix} of network ${view.map.name} is ${state} on this host${reason === null ? '' : `: ${reason}`}`;
+}
+
+/** Gives the address by which peers reach a mapped LAN; null for an address in none. */
+function explainMapped(address: Address, { map, desired }: NetworkOnHost): string | null {
+  for (const { prefix, local } of desired.report) {
+    if (local === undefined || !covers(local, address)) continue;
+    return `peers of network ${map.name} reach it only as ${translate(address, local, prefix)}, through this host`;
+  }
+  return null;
 }
 
 /** A full tunnel carries only IPv4. */

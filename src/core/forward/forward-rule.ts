@@ -1,3 +1,4 @@
+import type { PrefixMap } from '../map/prefix-maps.ts';
 import type { Address, Prefix } from '../net/cidr.ts';
 import { protocolOf, type RuleEnds, writeEnds, writeLinks, writeOne } from './nft-words.ts';
 import type { PacketRule } from './packet-rule.ts';
@@ -12,9 +13,13 @@ type Links = readonly string[];
 const ownMark = '0x20000000';
 const markOwn = `ct mark set ct mark | ${ownMark}`;
 
+/** Our bit for connections whose destination this host mapped. */
+const mappedMark = '0x40000000';
+
 /** Matches connections whose first packet passed here before, with or without a changed source. */
 const isKnown = 'ct status & (confirmed|snat)';
 const knownAsItIs = `${isKnown} == confirmed`;
+const wasSeen = 'ct status & confirmed == confirmed';
 const knownFromHere = `${isKnown} == (confirmed|snat) ct mark & ${ownMark} == ${ownMark}`;
 const knownFromElsewhere = `${isKnown} == (confirmed|snat) ct mark & ${ownMark} != ${ownMark}`;
 
@@ -41,6 +46,20 @@ export function forwardRulesOf(link: string) {
     /** Ends connections that began masqueraded if masquerading is now off, or the reverse. */
     refuseStale: (masquerade: boolean, ends: RuleEnds) =>
       forward('refuse-stale', `${writeOrigin(ends)} ${masquerade ? knownAsItIs : knownFromHere} drop`),
+    /** Ends connections to a route that began with another map, or with none. */
+    refuseRemapped: (from: readonly Prefix[], { route, local }: PrefixMap) =>
+      forward(
+        'refuse-remapped',
+        `${writeOrigin({ from, to: [route] })} ct reply ${writeOne('saddr', [local], '!= ')} drop`,
+      ),
+    /** Ends connections to routes that began with a map and have none any more. */
+    refuseUnmapped: (ends: RuleEnds) =>
+      forward('refuse-unmapped', `ct mark & ${mappedMark} == ${mappedMark} ${writeOrigin(ends)} drop`),
+    /** Ends connections from a mapped LAN that began with a source other than this one. */
+    refuseResourced: (local: Prefix, to: readonly Prefix[], source: Prefix) => {
+      const origin = writeOrigin({ from: [local], to });
+      return forward('refuse-remapped', `${origin} ${wasSeen} ct reply ${writeOne('daddr', [source], '!= ')} drop`);
+    },
     /** Accepts packets to this host that another program redirects, such as to a container. */
     acceptPublished: (at: Address) => forward('accept-published', `${outOf} ${writePublished(at)} accept`),
     acceptPublishedAnswers: (at: Address) =>
@@ -61,6 +80,9 @@ export function forwardRulesOf(link: string) {
     acceptRelayed: (ends: RuleEnds) => forward('accept-relayed', `${across} ${writeEnds(ends)} accept`),
     /** Accepts packets from the network to the LAN. */
     acceptInward: (ends: RuleEnds) => forward('accept-inward', `${outOf} ${writeEnds(ends)} accept`),
+    /** Accepts packets to a LAN only by the route that is mapped to it. */
+    acceptMapped: (from: readonly Prefix[], maps: readonly PrefixMap[]) =>
+      forward('accept-mapped', `${outOf} ${writeEnds({ from, to: locals(maps) })} ${writeMapped(maps)} accept`),
     /** Accepts packets that leave by the host's default routes, except to special ranges. */
     acceptExit: ({ by, except, ...ends }: Exit) =>
       forward(
@@ -95,6 +117,25 @@ export function forwardRulesOf(link: string) {
     /** Masquerades packets from the tunnel to the LAN, which then needs no route back. */
     masquerade: (ends: RuleEnds) =>
       masquerading('masquerade', `${writeEnds(ends)} oifname != "${link}" ${markOwn} masquerade`),
+    /** Masquerades packets from the tunnel to a mapped LAN. */
+    masqueradeMapped: (from: readonly Prefix[], maps: readonly PrefixMap[]) =>
+      masquerading(
+        'masquerade-mapped',
+        `${writeOne('saddr', from)} ${writeMapped(maps)} oifname != "${link}" ${markOwn} masquerade`,
+      ),
+    /** Gives packets to mapped routes their destination in the LAN. */
+    mapInward: (maps: readonly PrefixMap[]): PacketRule => {
+      const pairs = maps.map(({ route, local }) => `${route} : ${local}`).join(', ');
+      const marked = `ct mark set ct mark | ${mappedMark}`;
+      const text = `${outOf} ${writeOne('daddr', routes(maps))} ${marked} dnat ip prefix to ip daddr map { ${pairs} }`;
+      return { name: 'map-inward', chain: 'mapping', text };
+    },
+    /** Gives packets from a mapped LAN into the tunnel their source in the network. */
+    mapOutward: (maps: readonly PrefixMap[], to: readonly Prefix[]) => {
+      const pairs = maps.map(({ route, local }) => `${local} : ${route}`).join(', ');
+      const ends = writeEnds({ from: locals(maps), to });
+      return masquerading('map-outward', `${into} ${ends} ${markOwn} snat ip prefix to ip saddr map { ${pairs} }`);
+    },
     /** Masquerades packets from the LAN into the tunnel with this peer's address. */
     masqueradeOutward: (ends: RuleEnds) =>
       masquerading('masquerade-outward', `${into} ${writeEnds(ends)} ${markOwn} masquerade`),
@@ -142,4 +183,17 @@ function writeOrigin({ from, to }: RuleEnds): string {
 
 function writePublished(at: Address): string {
   return `ct status dnat ct original ${protocolOf(at)} daddr ${at}`;
+}
+
+/** Matches the destination that a packet had before it was mapped. */
+function writeMapped(maps: readonly PrefixMap[]): string {
+  return `ct original ${writeOne('daddr', routes(maps))}`;
+}
+
+function routes(maps: readonly PrefixMap[]): Prefix[] {
+  return maps.map(({ route }) => route);
+}
+
+function locals(maps: readonly PrefixMap[]): Prefix[] {
+  return maps.map(({ local }) => local);
 }

@@ -1,9 +1,10 @@
 import type { Underlay } from '../host-state/actual.ts';
 import type { NetworkMap, Peer } from '../map/model.ts';
 import type { Options } from '../map/options.ts';
+import { behindRoutes, isMapped } from '../map/prefix-maps.ts';
 import { familyOf, hostPrefix, isDefaultRoute, lengthOf, type Prefix } from '../net/cidr.ts';
 import { isPlainLinkName } from '../net/link-name.ts';
-import { specialRanges } from '../routing/guard.ts';
+import { specialRanges } from '../net/special-ranges.ts';
 import { findKeptSources } from '../routing/topology/kept-sources.ts';
 import { assignedRoutes } from '../routing/topology/route-owner.ts';
 import { forwardRulesOf, refusePassing } from './forward-rule.ts';
@@ -16,7 +17,7 @@ export interface Forwarding {
   readonly link: string;
   readonly map: NetworkMap;
   readonly self: Peer;
-  readonly options: Pick<Options, 'masquerade' | 'acceptRoutes'>;
+  readonly options: Pick<Options, 'masquerade' | 'acceptRoutes' | 'maps'>;
   /** Peers that do not answer here, and are reached through another connector. */
   readonly relayedPeers: readonly Peer[];
   readonly underlay: Underlay;
@@ -38,12 +39,13 @@ export function forwardingRules({
   link,
   map,
   self,
-  options: { masquerade, acceptRoutes },
+  options,
   relayedPeers,
   underlay,
   ingress,
   deadlines = [],
 }: Forwarding): readonly PacketRule[] {
+  const { masquerade, acceptRoutes } = options;
   const linksToward = linkFinder(underlay);
   const linksOf = (routes: readonly Prefix[], more: readonly string[]) =>
     [...new Set([...more, ...routes.flatMap(linksToward)])].filter(isPlainLinkName).toSorted();
@@ -56,18 +58,30 @@ export function forwardingRules({
   const there = widest([...range, ...elsewhere]);
   // A default route is for connections that begin within the network.
   const members = widest([...range, ...elsewhere.filter((route) => !isDefaultRoute(route))]);
+  // Of a connection, the first packet out of the tunnel has the route, all else has the local one.
+  const behind = behindRoutes(served, options.maps);
+  const maps = behind.filter(isMapped);
+  const lans = behind.filter(({ route }) => !isDefaultRoute(route));
+  const unmapped = widest(lans.filter((each) => !isMapped(each)).map(({ route }) => route));
+  const begins = widest(lans.map(({ route }) => route));
+  const locals = widest(lans.map(({ local }) => local));
   const lan = widest(served);
-  const begins = widest(served.filter((route) => !isDefaultRoute(route)));
   const exits = widest(served.filter(isDefaultRoute));
   // A VPN may have put its two half routes before the host's default route.
   const halves = underlay.routed.filter(({ prefix }) => isDefaultRoute(prefix)).map(({ link }) => link);
   const doors = exits.length === 0 ? [] : linksOf(exits, halves);
   const connectors = map.peers.filter(({ id, type }) => type === 'connector' && id !== self.id);
   const relays = relayedPeers.length > 0 && connectors.length > 0;
-  const outside = linksOf(served, underlay.uplinks);
+  const outside = linksOf(
+    behind.map(({ local }) => local),
+    underlay.uplinks,
+  );
   const inward = begins.length === 0 ? null : { from: members, to: begins };
-  const exit = doors.length === 0 ? null : { by: doors, from: members, to: exits, except: specialOf(map.cidr) };
-  const outward = begins.length === 0 ? null : { from: begins, to: there };
+  const plain = unmapped.length === 0 ? null : { from: members, to: unmapped };
+  const except = [...specialOf(map.cidr), ...maps.map(({ local }) => local)];
+  const exit = doors.length === 0 ? null : { by: doors, from: members, to: exits, except };
+  const outward = locals.length === 0 ? null : { from: locals, to: there };
+  const plainLan = widest([...unmapped, ...exits]);
   const known = widest([...members, ...begins]);
   // Another connector delivers what is for these peers, and has their addresses from themselves.
   const kept = findKeptSources(map, self)
@@ -75,13 +89,18 @@ export function forwardingRules({
     .filter(({ to }) => to.length > 0);
   const write = forwardRulesOf(link);
   return [
+    ...(maps.length > 0 ? [write.mapInward(maps)] : []),
     write.clampMss('out'),
     write.clampMss('in'),
     ...deadlines,
     ...(relays ? [write.refuseDetour({ from: addresses(connectors), to: addresses(relayedPeers) })] : []),
     ...closings(ingress),
     ...(lan.length > 0 ? [write.refuseStale(masquerade, { from: range, to: lan })] : []),
-    ...(outward ? [write.refuseStale(masquerade, outward)] : []),
+    ...(plain ? [write.refuseStale(masquerade, { from: unmapped, to: there }), write.refuseUnmapped(plain)] : []),
+    ...maps.flatMap((each) => [
+      write.refuseRemapped(members, each),
+      write.refuseResourced(each.local, there, masquerade ? hostPrefix(self.address) : each.route),
+    ]),
     // Packets from the tunnel.
     write.acceptPublished(self.address),
     write.acceptAnswers('across', { from: members, to: there }),
@@ -89,7 +108,8 @@ export function forwardingRules({
     write.acceptLocalAnswers(outside),
     write.refuseAnswers('in'),
     write.acceptRelayed({ from: members, to: there }),
-    ...(inward ? [write.acceptInward(inward)] : []),
+    ...(plain ? [write.acceptInward(plain)] : []),
+    ...(maps.length > 0 ? [write.acceptMapped(members, maps)] : []),
     ...(exit ? [write.acceptExit(exit)] : []),
     write.refuseRest(),
     // Packets into the tunnel.
@@ -97,13 +117,15 @@ export function forwardingRules({
     ...(exit ? [write.acceptExitAnswers(exit)] : []),
     write.acceptPublishedAnswers(self.address),
     write.refuseAnswers('out'),
-    ...findEntrances(begins, linksToward).map(({ by, from }) => write.acceptOutward(by, { from, to: there })),
-    write.refuseSpoofed(known),
+    ...findEntrances(locals, linksToward).map(({ by, from }) => write.acceptOutward(by, { from, to: there })),
+    write.refuseSpoofed(widest([...known, ...locals])),
     ...(outside.length > 0 ? [write.refuseOutside(outside)] : []),
     write.refuseKnown(),
     ...kept.map(({ from, to, always }) => write.keepRelayed({ from: addresses(from), to: addresses(to) }, always)),
+    ...(maps.length > 0 && !masquerade ? [write.mapOutward(maps, there)] : []),
     write.masqueradeRelayed(members, self.address),
-    ...(lan.length > 0 && masquerade ? [write.masquerade({ from: range, to: lan })] : []),
+    ...(plainLan.length > 0 && masquerade ? [write.masquerade({ from: range, to: plainLan })] : []),
+    ...(maps.length > 0 && masquerade ? [write.masqueradeMapped(range, maps)] : []),
     ...(outward && masquerade ? [write.masqueradeOutward(outward)] : []),
     write.acceptLeavingAnswers(),
     write.refuseForeign(known),

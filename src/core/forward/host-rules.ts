@@ -1,6 +1,7 @@
 import type { Link, SshClient, Underlay } from '../host-state/actual.ts';
 import type { NetworkMap, Peer } from '../map/model.ts';
 import type { Options } from '../map/options.ts';
+import { behindRoutes, isMapped } from '../map/prefix-maps.ts';
 import { familyOf, isDefaultRoute, type Prefix } from '../net/cidr.ts';
 import { assignedRoutes } from '../routing/topology/route-owner.ts';
 import { arrivalRules } from './arrival-rules.ts';
@@ -17,7 +18,7 @@ export interface HostRulesInputs {
   readonly link: string;
   readonly map: NetworkMap;
   readonly self: Peer;
-  readonly options: Pick<Options, 'masquerade' | 'acceptRoutes'>;
+  readonly options: Pick<Options, 'masquerade' | 'acceptRoutes' | 'maps'>;
   /** Peers that do not answer here, and are reached through another connector. */
   readonly relayedPeers: readonly Peer[];
   readonly underlay: Underlay;
@@ -58,10 +59,13 @@ export function hostRules(inputs: HostRulesInputs): HostRules {
         ? localRules(link, self, passing)
         : [];
   const internal = underlay.links.flatMap(({ name, isInternal }) => (isInternal ? [name] : []));
-  const entrances = ofFamily.length === 0 ? [] : findEntrances(ofFamily, linkFinder(underlay));
+  const behind = behindRoutes(ofFamily, inputs.options.maps);
+  const locals = behind.map(({ local }) => local);
+  const entrances = locals.length === 0 ? [] : findEntrances(locals, linkFinder(underlay));
   const kept = findKeptSessions(inputs.sessions, {
     at: self.address,
-    served: ofFamily,
+    // Whether a session to a mapped address came by its route is unknown.
+    served: behind.filter((each) => !isMapped(each)).map(({ route }) => route),
     tunnelled: [map.cidr, ...inputs.routes],
     admitted: [...internal, ...entrances.flatMap(({ by }) => by)],
     underlay,

@@ -23,7 +23,9 @@ export function hasTable({ firewall }: Pick<Actual, 'firewall'>): boolean {
  */
 export function boundsForwarding({ firewall }: Pick<Actual, 'firewall'>): boolean {
   return (
-    firewall?.some((mark) => !/^(arriving|probed|redirected|returning|answering|outgoing|passing) /.test(mark)) ?? false
+    firewall?.some(
+      (mark) => !/^(arriving|mapping|probed|redirected|returning|answering|outgoing|passing) /.test(mark),
+    ) ?? false
   );
 }
 

@@ -26,6 +26,8 @@ export type Chain = keyof typeof chains;
 export const chains = {
   /** After conntrack (-200), before any program gives a packet another destination (-100). */
   arriving: 'type filter hook prerouting priority -150; policy accept;',
+  /** Before any other program gives a packet another destination. */
+  mapping: 'type nat hook prerouting priority -101; policy accept;',
   /** After that, and before the kernel decides whether a packet is for this host. */
   redirected: 'type filter hook prerouting priority -1; policy accept;',
   /** After redirections (-100), and before the kernel chooses a route. */

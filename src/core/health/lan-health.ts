@@ -1,3 +1,4 @@
+import type { PrefixMap } from '../map/prefix-maps.ts';
 import { type Address, covers, lengthOf, type Prefix } from '../net/cidr.ts';
 
 /** Consecutive rounds that change the verdict. */
@@ -31,12 +32,12 @@ export function initialLanHealth(dead: readonly Prefix[] = []): LanHealth {
  * rounds. It is alive again once any target was good in three consecutive rounds. A route without
  * targets is alive. Exception: it stays dead while an unresolved target may be behind it.
  */
-export function trackLanHealth(before: LanHealth, round: readonly Probe[], routes: readonly Prefix[]): LanHealth {
+export function trackLanHealth(before: LanHealth, round: readonly Probe[], served: readonly PrefixMap[]): LanHealth {
   const streaks = new Map(
     round.map(({ target, isGood }) => [target, extend(before.streaks.get(target) ?? 0, isGood)] as const),
   );
   const isDead = (route: Prefix) => {
-    const behind = round.filter(({ address }) => address !== null && findRouteTo(address, routes) === route);
+    const behind = round.filter(({ address }) => address !== null && findRouteTo(address, served) === route);
     const streaksBehind = behind.map(({ target }) => streaks.get(target) ?? 0);
     const wasDead = before.dead.includes(route);
     if (behind.length === 0) return wasDead && round.some(({ address }) => address === null);
@@ -44,15 +45,15 @@ export function trackLanHealth(before: LanHealth, round: readonly Probe[], route
       ? !streaksBehind.some((streak) => streak >= requiredRounds)
       : streaksBehind.every((each) => each <= -requiredRounds);
   };
-  return { streaks, dead: routes.filter(isDead) };
+  return { streaks, dead: served.map(({ route }) => route).filter(isDead) };
 }
 
-/** The route that packets to `address` take: the most specific route that contains it, or null. */
-export function findRouteTo(address: Address, routes: readonly Prefix[]): Prefix | null {
-  const [found = null] = routes
-    .filter((route) => covers(route, address))
-    .toSorted((one, other) => lengthOf(other) - lengthOf(one));
-  return found;
+/** The route that leads to an address behind this host, by the most specific prefix, or null. */
+export function findRouteTo(address: Address, served: readonly PrefixMap[]): Prefix | null {
+  const [found] = served
+    .filter(({ local }) => covers(local, address))
+    .toSorted((one, other) => lengthOf(other.local) - lengthOf(one.local));
+  return found?.route ?? null;
 }
 
 function extend(streak: number, isGood: boolean | null): number {

@@ -1,5 +1,6 @@
 import { reachWhole } from '../forward/links-toward.ts';
 import type { Underlay } from '../host-state/actual.ts';
+import type { PrefixMap } from '../map/prefix-maps.ts';
 import { covers, isDefaultRoute, type Prefix } from '../net/cidr.ts';
 
 /** How a connector reaches, or reached, the LAN behind a route that it serves. */
@@ -42,18 +43,18 @@ export interface LanObservation {
  */
 export function trackLanRoutes(
   before: LanRoutes,
-  routes: readonly Prefix[],
+  served: readonly PrefixMap[],
   judging: LanObservation,
 ): { readonly lanRoutes: LanRoutes; readonly since: ReadonlyMap<string, number> } {
   if (judging.underlay.reached === undefined) return { lanRoutes: before, since: judging.since };
   const lanRoutes: Record<string, LanRoute> = {};
   const since = new Map<string, number>();
-  for (const route of routes) {
+  for (const { route, local } of served) {
     const known = before[route];
     const dropped = judging.dropped.get(route) ?? null;
-    const lanRoute = dropped === null ? findLanRoute(route, judging.underlay) : null;
+    const lanRoute = dropped === null ? findLanRoute(local, judging.underlay) : null;
     const isThere = lanRoute !== null && (lanRoute.isOwn || known?.isOwn !== true || isDefaultRoute(route));
-    const refused = judging.underlay.forwarded?.[route]?.why ?? dropped;
+    const refused = judging.underlay.forwarded?.[local]?.why ?? dropped;
     if (!isThere && refused !== null && judging.isOnline) {
       lanRoutes[route] = loseForwarding(known, refused, judging.underlay);
       continue;

@@ -1,6 +1,7 @@
 import { InvalidValue } from '../errors/index.ts';
 import type { Prefix } from '../net/cidr.ts';
 import { formatEndpoint, parseEndpoint, parseHost } from '../net/endpoint.ts';
+import type { PrefixMap } from './prefix-maps.ts';
 
 /** Until an operator accepts a new key, `report` uses and reports it; `strict` uses the old key. */
 export type PinRule = (typeof pinRules)[number];
@@ -13,7 +14,7 @@ export type OptionRule =
   | { readonly kind: 'choice'; readonly words: readonly [string, ...string[]]; readonly byDefault: string }
   /** A period is in seconds. */
   | { readonly kind: 'number' | 'period'; readonly min: number; readonly max: number }
-  | { readonly kind: 'prefixes' | 'probes' };
+  | { readonly kind: 'prefixes' | 'probes' | 'maps' };
 
 /**
  * A host's options in a network. With `cli/parse/host-options.ts`, which has their flags, this
@@ -28,6 +29,8 @@ export const optionRules = {
   allowRoutes: { kind: 'prefixes' },
   /** Hosts behind a connector's routes, by which it determines whether its LAN works. */
   probes: { kind: 'probes' },
+  /** Routes of a connector that stand for prefixes of its LANs with other addresses. */
+  maps: { kind: 'maps' },
   /** True if the hosts file names the peers. */
   hosts: { kind: 'switch', byDefault: false },
   /** What happens to a peer whose public key changed without a signed proof. */
@@ -51,7 +54,9 @@ type OptionValue<Rule extends OptionRule> = Rule extends { kind: 'switch' }
       ? readonly Prefix[]
       : Rule extends { kind: 'probes' }
         ? readonly ProbeTarget[]
-        : number | null;
+        : Rule extends { kind: 'maps' }
+          ? readonly PrefixMap[]
+          : number | null;
 
 export type Options = { readonly [Name in keyof typeof optionRules]: OptionValue<(typeof optionRules)[Name]> };
 
@@ -59,7 +64,7 @@ export type Options = { readonly [Name in keyof typeof optionRules]: OptionValue
 export function defaultOf(rule: OptionRule): Options[keyof Options] {
   if (rule.kind === 'switch') return rule.byDefault;
   if (rule.kind === 'choice') return rule.byDefault as PinRule;
-  return rule.kind === 'prefixes' || rule.kind === 'probes' ? [] : null;
+  return rule.kind === 'number' || rule.kind === 'period' ? null : [];
 }
 
 /** The options of a host that names none. */

@@ -69,7 +69,7 @@ const ofInterface: readonly ProblemCode[] = [
   ...(['interface-missing', 'drift', 'port-mismatch', 'key-held', 'secret-mismatch', 'peer-hidden'] as const),
   ...(['peer-silent', 'peer-relayed', 'connector-alone', 'endpoint-unused', 'route-missing'] as const),
   ...(['route-bypassed', 'route-foreign', 'tunnel-bypassed', 'subnet-inside'] as const),
-  ...(['lan-silent', 'lan-unreachable', 'probe-untried', 'session-kept'] as const),
+  ...(['lan-silent', 'lan-unreachable', 'probe-untried', 'map-unused', 'session-kept'] as const),
 ];
 const ofHost: readonly ProblemCode[] = ['interface-missing', 'drift', 'port-mismatch'];
 

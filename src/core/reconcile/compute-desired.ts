@@ -11,6 +11,7 @@ import type { Rule } from '../host-state/policy-rule.ts';
 import { allForwardingKey, ipv6Key, looseFilter, sourceFilterKey, sourceRouteKey } from '../host-state/sysctl-keys.ts';
 import { withoutRemoved } from '../map/map-validation.ts';
 import type { NetworkMap, Peer } from '../map/model.ts';
+import { behindRoutes, findMapConflicts, isMapped, localsOf } from '../map/prefix-maps.ts';
 import { renderBlock } from '../names/hosts-block.ts';
 import { usableFirst } from '../names/resolved-names.ts';
 import {
@@ -39,7 +40,7 @@ import { aliasOf, type Desired, type DesiredInputs, findRoutes } from './desired
 /** Computes the desired state of one network, without the prefixes that the guard refuses. */
 export function computeDesired(intent: DesiredInputs, constraints: RouteConstraints): Desired {
   const { link, self, keyPair, options, failed } = intent;
-  const { map: listed, nested } = withoutInside(intent.map);
+  const { map: listed, left } = withoutUnusable(intent);
   const map = withoutRemoved(listed, intent.expired ?? []);
   const { refuse, findOutside } = judgeRoutes(constraints);
   const rangeRefused = refuse(map.cidr);
@@ -96,13 +97,20 @@ export function computeDesired(intent: DesiredInputs, constraints: RouteConstrai
   const { underlay } = constraints;
   const outer = findOuterResolvers(underlay, [...routes, maskPrefix(formatInterfaceAddress(address))], keptOutside);
   const isDnsInside = outer.length < underlay.resolvers.length && outer.every(isLoopback);
-  const explained = reports.map((each) =>
-    each.state === 'taken' && isDefaultRoute(each.prefix)
-      ? { ...each, reason: explainFullTunnel(rejectsIpv6, isDnsInside) }
-      : each,
-  );
   const served = assignedRoutes(map, self).filter((route) => familyOf(route) === familyOf(map.cidr));
-  const ingresses = findIngresses(served, underlay, intent.forwarding);
+  const mapped = new Map(
+    behindRoutes(served, options.maps)
+      .filter(isMapped)
+      .map(({ route, local }) => [route, local]),
+  );
+  const explained = reports.map((each): RouteReport => {
+    const local = mapped.get(each.prefix);
+    if (local !== undefined) return { ...each, local };
+    return each.state === 'taken' && isDefaultRoute(each.prefix)
+      ? { ...each, reason: explainFullTunnel(rejectsIpv6, isDnsInside) }
+      : each;
+  });
+  const ingresses = findIngresses(localsOf(served, options.maps), underlay, intent.forwarding);
   const { ingress } = ingresses;
   // Also true for a host that forwards for every interface, such as one with containers, if packet
   // rules can limit that.
@@ -168,7 +176,7 @@ export function computeDesired(intent: DesiredInputs, constraints: RouteConstrai
       ...(isFull && { [markedSourceKey]: '1' }),
     },
     hosts: intent.label === null ? null : renderBlock(link, map, intent.label, intent.labels),
-    report: [...(rangeRefused === null ? [] : [reportRefused(map.cidr, rangeRefused)]), ...nested, ...explained],
+    report: [...(rangeRefused === null ? [] : [reportRefused(map.cidr, rangeRefused)]), ...left, ...explained],
     relay,
     relayedPeers: relayedPeers.flatMap((peer) => (relay ? [{ peer, via: relay }] : [])),
     lostEndpoints: verdicts.lost,
@@ -187,16 +195,18 @@ function withOutside(report: RouteReport, outside: readonly KeptOutside[]): Rout
 }
 
 /**
- * Splits off the routes that overlap the network's own range: returns the map without them, and a
- * report of each.
+ * Splits off the routes that overlap the network's own range, and those that this connector cannot
+ * serve because of a map: returns the map without them, and a report of each.
  */
-function withoutInside(map: NetworkMap): { map: NetworkMap; nested: RouteReport[] } {
-  const nested = map.routes.flatMap((prefix) => {
-    const reason = findRangeOverlap(prefix, map);
+function withoutUnusable({ map, self, options }: DesiredInputs): { map: NetworkMap; left: RouteReport[] } {
+  const conflicts = findMapConflicts(map, assignedRoutes(map, self), options.maps);
+  const left = map.routes.flatMap((prefix) => {
+    const reason = findRangeOverlap(prefix, map) ?? conflicts.get(prefix) ?? null;
     return reason === null ? [] : [reportRefused(prefix, reason)];
   });
-  if (nested.length === 0) return { map, nested };
-  return { map: { ...map, routes: map.routes.filter((prefix) => findRangeOverlap(prefix, map) === null) }, nested };
+  if (left.length === 0) return { map, left };
+  const unusable = new Set(left.map(({ prefix }) => prefix));
+  return { map: { ...map, routes: map.routes.filter((prefix) => !unusable.has(prefix)) }, left };
 }
 
 /**

@@ -1,17 +1,8 @@
 import type { SshClient, Underlay } from '../host-state/actual.ts';
 import type { NetworkMap } from '../map/model.ts';
-import {
-  type Address,
-  covers,
-  familyOf,
-  hostPrefix,
-  isDefaultRoute,
-  lengthOf,
-  overlaps,
-  type Prefix,
-} from '../net/cidr.ts';
+import { type Address, covers, familyOf, hostPrefix, isDefaultRoute, overlaps, type Prefix } from '../net/cidr.ts';
 import { PrefixIndex } from '../net/prefix-index.ts';
-import { memoizeByString } from '../util/memo.ts';
+import { findSpecialKind } from '../net/special-ranges.ts';
 import { type KeptOutside, nameService, outsideOf, resolver, sshClient, staysLocal } from './kept-outside.ts';
 import { isServerInside, isSessionInside, type TunnelPrefixes } from './nested-prefixes.ts';
 import { guardShare, type RouteGuard } from './public-prefixes.ts';
@@ -62,7 +53,7 @@ export function judgeRoutes(constraints: RouteConstraints, range = constraints.t
   const { advertised, allowed, underlay } = constraints;
   const refuseShare = guardShare(advertised, allowed);
   const findOverlap = guardOverlaps(constraints, range);
-  const refuseAny: RouteGuard = (prefix) => findKindRefusal(prefix) ?? refuseShare(prefix) ?? findOverlap(prefix);
+  const refuseAny: RouteGuard = (prefix) => findSpecialKind(prefix) ?? refuseShare(prefix) ?? findOverlap(prefix);
   const kept = findKept(constraints, refuseAny);
   const isLost = (prefix: Prefix, address: Address) => !staysLocal(prefix, address, underlay.connected);
   const separable = describeSeparable(kept, constraints);
@@ -112,7 +103,7 @@ export function findAddressConflict(
     ...protectedAddresses({ ...underlay, sshClients, api, isProxied }),
     ["a peer's endpoint", endpoints],
   ];
-  return findKindRefusal(prefix) ?? findCovered(prefix, needed, () => true);
+  return findSpecialKind(prefix) ?? findCovered(prefix, needed, () => true);
 }
 
 /** Why a network cannot have a route to `prefix`, or null: its range belongs to its peers. */
@@ -126,13 +117,6 @@ function findFullTunnelRefusal(prefix: Prefix, { taken }: RouteConstraints): str
   const other = taken.find((network) => isDefaultRoute(network.prefix));
   return other ? `overlaps ${other.prefix} of ${other.by}` : null;
 }
-
-const findKindRefusal = memoizeByString((prefix: Prefix): string | null => {
-  if (lengthOf(prefix) === 0) return 'is the default route';
-  if (lengthOf(prefix) === 1) return 'is half of the default route';
-  const special = specialRanges.find(([range]) => overlaps(range, prefix));
-  return special ? `overlaps ${special[1]} addresses` : null;
-});
 
 /** A local subnet within a route takes only itself from it. Within the range it hides peers. */
 function guardOverlaps({ underlay, taken }: RouteConstraints, range: Prefix): RouteGuard {
@@ -189,17 +173,3 @@ function protectedAddresses(
     [sshClient, needed.sshClients.map(({ address }: SshClient) => address)],
   ];
 }
-
-/** RFC 6890, RFC 4291: ranges that lead to no other host's network, or to any host. */
-export const specialRanges = [
-  ['0.0.0.0/8', 'unspecified'],
-  ['127.0.0.0/8', 'loopback'],
-  ['169.254.0.0/16', 'link-local'],
-  ['224.0.0.0/4', 'multicast'],
-  ['240.0.0.0/4', 'reserved'],
-  ['::/127', 'loopback'],
-  ['fe80::/10', 'link-local'],
-  ['ff00::/8', 'multicast'],
-  // Stands for all of IPv4 (RFC 6052).
-  ['64:ff9b::/96', 'NAT64'],
-] as unknown as readonly (readonly [Prefix, string])[];

@@ -10,7 +10,7 @@ import {
   type Prefix,
   rangeOf,
 } from '../net/cidr.ts';
-import { specialRanges } from './guard.ts';
+import { specialRanges } from '../net/special-ranges.ts';
 import { isPrivate } from './public-prefixes.ts';
 
 /** A part of IPv4 that the main table leads past a full tunnel. */

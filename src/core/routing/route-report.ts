@@ -10,6 +10,8 @@ export interface RouteReport {
   readonly state: 'taken' | 'standby' | 'served' | 'withdrawn' | 'refused' | 'missing';
   /** The reason for the state. For a route that is taken: the traffic that does not use it. */
   readonly reason: string | null;
+  /** The prefix behind this host that a route stands for that it serves; absent if not mapped. */
+  readonly local?: Prefix;
 }
 
 interface ReportedNetwork {
@@ -86,7 +88,8 @@ export function remedyOfRefused(
 ): string | null {
   if (reason === 'not accepted') return `"cpn set ${link} --accept-routes" accepts it`;
   // No flag accepts the network's own addresses, or a route with its connectors' endpoints.
-  if (reason === null || /^(lies within|covers the endpoint)/.test(reason)) return null;
+  if (reason === null || /^(lies within|covers the endpoint|is mapped to)|, which this host serves as /.test(reason))
+    return null;
   return `if this is intended, "cpn set ${link} --allow-route ${prefix}" accepts it`;
 }
 

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { CommandFailed, CpnError, MissingTool } from '../../core/errors/index.ts';
+import { CommandFailed, CpnError, MapsUnsupported, MissingTool } from '../../core/errors/index.ts';
 import { linkFinder } from '../../core/forward/links-toward.ts';
 import { unreadable, withoutTool } from '../../core/forward/own-table.ts';
 import type { Actual, Device } from '../../core/host-state/actual.ts';
@@ -35,7 +35,7 @@ import { showInput } from './ip/show.ts';
 import { watchEvents, watchFirewall } from './monitor/events.ts';
 import { readPortStates } from './nft/firewall-programs.ts';
 import { readForeignDrops } from './nft/foreign-rules.ts';
-import { listArgs, parseRules, parseTimeouts } from './nft/own-table.ts';
+import { listArgs, mapSample, parseRules, parseTimeouts } from './nft/own-table.ts';
 import { type LinkCache, type LinkView, ObservationCache } from './observation-cache.ts';
 import { checkPrivilege } from './process-files.ts';
 import { readResolvers } from './resolvers.ts';
@@ -46,9 +46,10 @@ import { areSysctlsSealed, readSysctls } from './sysctl.ts';
 export function linuxHost(run: Run = runHere, start: Start = startHere): Required<Host> {
   const caches = new ObservationCache();
   return {
-    check: async ({ firewall }) => {
+    check: async ({ firewall, maps = false }) => {
       await checkPrivilege();
-      await Promise.all([findTool('wg'), findTool('ip'), ...(firewall ? [findTool('nft')] : [])]);
+      await Promise.all([findTool('wg'), findTool('ip'), ...(firewall || maps ? [findTool('nft')] : [])]);
+      if (maps) await checkMaps(run);
     },
     observe: (options) => observe(run, options, caches),
     sshClients: () => readSshClients(process.env.SSH_CONNECTION),
@@ -90,6 +91,16 @@ export function linuxHost(run: Run = runHere, start: Start = startHere): Require
     portStates: (link, port, links) => readPortStates(run, parseLinkName(link), port, links),
     conflictingProcesses: findConflictingProcesses,
   };
+}
+
+/** Lets nft and the kernel check rules without loading them. @throws MapsUnsupported */
+async function checkMaps(run: Run): Promise<void> {
+  try {
+    await run('nft', ['--check', '-f', '-'], { input: mapSample });
+  } catch (error) {
+    if (error instanceof CommandFailed) throw new MapsUnsupported(stderrOf(error).trim().split('\n')[0] ?? '');
+    throw error;
+  }
 }
 
 /**

@@ -3,6 +3,7 @@ import { keyPairOf } from '../../core/crypto/keys.ts';
 import type { Secret } from '../../core/crypto/secret.ts';
 import type { Peer } from '../../core/map/model.ts';
 import { formatProbeTarget } from '../../core/map/options.ts';
+import { formatPrefixMap } from '../../core/map/prefix-maps.ts';
 import type { PeerLabels } from '../../core/names/hosts-label.ts';
 import { formatEndpoint } from '../../core/net/endpoint.ts';
 import type { Pin } from '../../core/pins/match-pins.ts';
@@ -25,7 +26,11 @@ export function formatState({ keyPair, identity, rotation, networkSecret, ...sta
     rotation: rotation && formatRotation(rotation),
     networkSecret: networkSecret?.reveal() ?? null,
     service: formatServiceAddress(state.service),
-    options: { ...state.options, probes: state.options.probes.map(formatProbeTarget) },
+    options: {
+      ...state.options,
+      probes: state.options.probes.map(formatProbeTarget),
+      maps: state.options.maps.map(formatPrefixMap),
+    },
     enrollment: {
       ...state.enrollment,
       endpoint: state.enrollment.endpoint && formatEndpoint(state.enrollment.endpoint),

@@ -4,6 +4,7 @@ import { parsePublicKey, parseSecretKey } from '../../core/crypto/keys.ts';
 import { type Peer, type PeerFields, peerTypes } from '../../core/map/model.ts';
 import { defaultOf, type OptionRule, type Options, optionRules, parseProbeTarget } from '../../core/map/options.ts';
 import { listedPeerFields, type PeerField, type PeerFieldName } from '../../core/map/peer-fields.ts';
+import { parsePrefixMap } from '../../core/map/prefix-maps.ts';
 import { parseAddress, restorePrefix } from '../../core/net/cidr.ts';
 import { parseEndpoint } from '../../core/net/endpoint.ts';
 import { features, instant, int, peerId, secret, serviceAddress } from '../files/file-schema.ts';
@@ -19,6 +20,10 @@ const prefix = v.pipe(
 );
 const endpoint = v.pipe(v.string(), v.transform(parseEndpoint));
 const probeTarget = v.pipe(v.string(), v.transform(parseProbeTarget));
+const prefixMap = v.pipe(
+  v.string(),
+  v.transform((text) => parsePrefixMap(text)),
+);
 const publicKey = v.pipe(v.string(), v.transform(parsePublicKey));
 const privateKey = v.pipe(
   v.string(),
@@ -135,6 +140,8 @@ function optionSchema(rule: OptionRule): v.GenericSchema<unknown, Options[keyof 
       return v.array(prefix);
     case 'probes':
       return v.array(probeTarget);
+    case 'maps':
+      return v.array(prefixMap);
     default:
       return v.nullable(int);
   }

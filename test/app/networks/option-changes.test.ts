@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
+  describeIneffective,
   findDisallowed,
   findSecretLosses,
   type OptionChanges,
@@ -12,13 +13,22 @@ import { Secret } from '../../../src/core/crypto/secret.ts';
 import { WrongUsage } from '../../../src/core/errors/index.ts';
 import type { NetworkMap } from '../../../src/core/map/model.ts';
 import { mostProbes, type ProbeTarget } from '../../../src/core/map/options.ts';
+import { parsePrefixMap } from '../../../src/core/map/prefix-maps.ts';
 import type { Joined } from '../../../src/store/state/state.ts';
 import { address, dialled, keyPair, options, peer, prefix } from '../../core/samples.ts';
 import { joinedTo, mapAt } from '../joined-state.ts';
 import { one, serving, two } from '../serving.ts';
 import { SimulatedHost } from '../simulated-host.ts';
 
-const none: OptionChanges = { options: {}, allowRoutes: [], refuseRoutes: [], addProbes: [], dropProbes: [] };
+const none: OptionChanges = {
+  options: {},
+  allowRoutes: [],
+  refuseRoutes: [],
+  addProbes: [],
+  dropProbes: [],
+  addMaps: [],
+  dropMaps: [],
+};
 const asked = (changes: Partial<ResolvedChanges>): ResolvedChanges => ({ ...(none as ResolvedChanges), ...changes });
 const probe = (number: number): ProbeTarget => ({ host: `192.168.50.${number}`, port: null });
 const probes = (count: number) => Array.from({ length: count }, (_, at) => probe(at + 1));
@@ -45,6 +55,35 @@ it('a probe that is added again is stored once, and at most so many are', () => 
   expect(() => withChanges(most, asked({ addProbes: [probe(mostProbes + 1)] }))).toThrow(
     `${mostProbes + 1} hosts would be probed; at most ${mostProbes} can be`,
   );
+});
+
+describe('a map', () => {
+  const map = (text: string) => parsePrefixMap(text);
+  const [first, second] = [map('10.201.1.0/24=192.168.1.0/24'), map('10.201.2.0/24=192.168.2.0/24')];
+  const state = serving({ options: { ...options, maps: [first, second] } });
+
+  it('replaces that of the same route, and goes with it', () => {
+    const other = map('10.201.1.0/24=192.168.7.0/24');
+    expect(withChanges(state, asked({ addMaps: [other] })).options.maps).toEqual([second, other]);
+    expect(withChanges(state, asked({ dropMaps: [first.route] })).options.maps).toEqual([second]);
+    expect(withChanges(state, asked({})).options.maps).toEqual([first, second]);
+  });
+
+  it('is refused with the range of the network, with one that it overlaps, and on a host that is no connector', () => {
+    const { cidr } = state.membership.map;
+    expect(() => withChanges(state, asked({ addMaps: [{ route: prefix('10.201.3.0/24'), local: cidr }] }))).toThrow(
+      `--map 10.201.3.0/24=${cidr} cannot apply: 10.201.3.0/24 is mapped to ${cidr}, which overlaps the network ${cidr}`,
+    );
+    expect(() => withChanges(state, asked({ addMaps: [map('10.201.3.0/24=192.168.1.0/24')] }))).toThrow('overlap in');
+    const origin = { ...state, enrollment: { ...state.enrollment, type: 'origin' as const } };
+    expect(() => withChanges(origin, asked({ addMaps: [first] }))).toThrow('is joined as origin');
+  });
+
+  it('that is not there is dropped without effect, and with a warning', () => {
+    expect(describeIneffective(state, asked({ dropMaps: [one, first.route] }))).toEqual([
+      `--drop-map ${one} has no effect: cpn0 does not map it`,
+    ]);
+  });
 });
 
 it('the network secret is replaced, removed or kept', () => {

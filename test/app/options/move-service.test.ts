@@ -16,7 +16,7 @@ import { answerWith, fail, type MapReply } from '../simulated-service.ts';
 const before = 'https://203.0.113.99';
 const service = { url: 'https://203.0.113.98', insecureHttp: false };
 const move: OptionChanges = {
-  ...{ options: {}, allowRoutes: [], refuseRoutes: [], addProbes: [], dropProbes: [] },
+  ...{ options: {}, allowRoutes: [], refuseRoutes: [], addProbes: [], dropProbes: [], addMaps: [], dropMaps: [] },
   service,
 };
 const map = mapAt('"1"', [peer(2, { endpoint: dialled(2) })]);

@@ -27,7 +27,15 @@ import { one, serving, startServing, two } from '../serving.ts';
 import { SimulatedHost } from '../simulated-host.ts';
 import { answerWith, fail } from '../simulated-service.ts';
 
-const none: OptionChanges = { options: {}, allowRoutes: [], refuseRoutes: [], addProbes: [], dropProbes: [] };
+const none: OptionChanges = {
+  options: {},
+  allowRoutes: [],
+  refuseRoutes: [],
+  addProbes: [],
+  dropProbes: [],
+  addMaps: [],
+  dropMaps: [],
+};
 const gone = new Unreachable('https://x', 'refused', { delivered: false, heard: false, retryAfterMs: null });
 const map = mapAt('"1"', [peer(2, { endpoint: dialled(2) })]);
 const lan = { host: '192.168.50.1', port: null };

@@ -7,6 +7,7 @@ import {
   findLanProblems,
   findPinProblems,
   findSkippedPeers,
+  findUnusedMaps,
 } from '../../../src/app/problems/find-problems.ts';
 import { findServiceProblems } from '../../../src/app/problems/find-state-problems.ts';
 import { evaluateNetwork } from '../../../src/app/reconcile/evaluate-network.ts';
@@ -15,7 +16,7 @@ import { noUpdate } from '../../../src/app/reconcile/state-update.ts';
 import type { Problem } from '../../../src/core/problems/problem.ts';
 import { type Notes, noNotes } from '../../../src/store/notes.ts';
 import type { Joined } from '../../../src/store/state/state.ts';
-import { address, dialled, keyPair, network, options, peer } from '../../core/samples.ts';
+import { address, dialled, keyPair, network, options, peer, prefix } from '../../core/samples.ts';
 import { joinedTo, mapAt, self } from '../joined-state.ts';
 import { one, serving, two } from '../serving.ts';
 import { SimulatedHost } from '../simulated-host.ts';
@@ -157,6 +158,16 @@ describe('the LANs of a connector', () => {
       untried(target, 'failed', 'no ping'),
       outside,
     ]);
+  });
+
+  it('have maps without effect where no route of theirs is served', () => {
+    const [used, unused] = [
+      { route: one, local: prefix('192.168.1.0/24') },
+      { route: prefix('10.201.1.0/24'), local: prefix('192.168.2.0/24') },
+    ];
+    const mapped = serving({ options: { ...options, maps: [used, unused] } });
+    expect(given(findUnusedMaps(mapped))).toEqual([['map-unused', { ...link, ...unused, network: 'office' }]]);
+    expect(findUnusedMaps(connector)).toEqual([]);
   });
 
   it('that are silent have the targets behind them, and whether others know', () => {

@@ -20,7 +20,15 @@ export type Command = (tools: Tools, site: Site) => Promise<unknown>;
 
 const proxy = parseProxy('http://203.0.113.77:3128', '--proxy');
 const changes: OptionChanges = {
-  ...{ options: { mtu: 1300, hosts: true }, allowRoutes: [], refuseRoutes: [], addProbes: [], dropProbes: [] },
+  ...{
+    options: { mtu: 1300, hosts: true },
+    allowRoutes: [],
+    refuseRoutes: [],
+    addProbes: [],
+    dropProbes: [],
+    addMaps: [],
+    dropMaps: [],
+  },
   ...{ name: 'renamed', proxy },
 };
 

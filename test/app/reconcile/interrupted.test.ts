@@ -26,7 +26,15 @@ const map = mapAt('"1"', [relay]);
 /** Moves a route onto this host, and so must be confirmed. */
 const newer = mapAt('"2"', [relay], { routes: [prefix('192.168.50.0/24'), prefix('192.168.60.0/24')] });
 const key = new Secret('cpn_x');
-const none: OptionChanges = { options: {}, allowRoutes: [], refuseRoutes: [], addProbes: [], dropProbes: [] };
+const none: OptionChanges = {
+  options: {},
+  allowRoutes: [],
+  refuseRoutes: [],
+  addProbes: [],
+  dropProbes: [],
+  addMaps: [],
+  dropMaps: [],
+};
 
 /** A host that is up and has a handshake with its peer. */
 async function startDesk(changes: Partial<Joined> = {}): Promise<SimulatedHost> {

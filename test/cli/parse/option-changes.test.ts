@@ -3,7 +3,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { Input } from '../../../src/cli/input/input.ts';
-import { readProbes } from '../../../src/cli/parse/host-options.ts';
+import { readMaps, readProbes } from '../../../src/cli/parse/host-options.ts';
 import { changeFlags, readChanges } from '../../../src/cli/parse/option-changes.ts';
 import { memory } from '../../lab/memory.ts';
 
@@ -14,7 +14,14 @@ describe('what is to be changed', () => {
   it('is what the flags name, and nothing else', async () => {
     const { options, ...others } = await read({ mtu: '1300', 'accept-routes': false, 'rotate-every': '30d' });
     expect(options).toEqual({ mtu: 1300, acceptRoutes: false, rotateEvery: 30 * 86_400 });
-    expect(others).toEqual({ allowRoutes: [], refuseRoutes: [], addProbes: [], dropProbes: [] });
+    expect(others).toEqual({
+      allowRoutes: [],
+      refuseRoutes: [],
+      addProbes: [],
+      dropProbes: [],
+      addMaps: [],
+      dropMaps: [],
+    });
   });
 
   it.each([
@@ -39,6 +46,10 @@ describe('what is to be changed', () => {
         ],
       },
     ],
+    [
+      { map: ['10.201.1.0/24=192.168.1.0/24'], 'drop-map': ['10.201.2.0/24'] },
+      { addMaps: [{ route: '10.201.1.0/24', local: '192.168.1.0/24' }], dropMaps: ['10.201.2.0/24'] },
+    ],
   ])('reads %o', async (given, changes) => {
     expect(await read(given)).toMatchObject(changes);
   });
@@ -54,7 +65,7 @@ describe('what is to be changed', () => {
     const { options, ...others } = await read({ mtu: '1300' }, environment);
     expect([options, Object.keys(others)]).toEqual([
       { mtu: 1300 },
-      ['allowRoutes', 'refuseRoutes', 'addProbes', 'dropProbes'],
+      ['allowRoutes', 'refuseRoutes', 'addProbes', 'dropProbes', 'addMaps', 'dropMaps'],
     ]);
     await expect(read({}, environment)).rejects.toThrow('no option to change was given');
     expect(await read({ proxy: 'none', 'ca-file': 'none' })).toMatchObject({ proxy: 'none', authorities: null });
@@ -85,6 +96,16 @@ describe('what is to be changed', () => {
   });
 
   it.each([
+    ['connector', null],
+    ['origin', '--map is for the LAN behind a connector'],
+  ] as const)('of a host of the type %s are maps or not', async (type, problem) => {
+    const maps = readMaps(new Input({ map: ['10.201.1.0/24=192.168.1.0/24'] }, changeFlags, {}), type);
+    if (problem === null) expect(await maps).toHaveLength(1);
+    else await expect(maps).rejects.toThrow(problem);
+    expect(await readMaps(new Input({}, changeFlags, {}), type)).toEqual([]);
+  });
+
+  it.each([
     [{}, 'no option to change was given'],
     [{ mtu: 'large' }, 'is not a number from 576'],
     [{ pin: 'none' }, 'must be one of'],
@@ -92,6 +113,9 @@ describe('what is to be changed', () => {
     [{ api: 'https://cp.example.net', name: 'edge' }, '--api does not go together with --name'],
     [{ api: 'https://cp.example.net', endpoint: 'auto' }, '--api does not go together with --endpoint'],
     [{ 'drop-probe': 'a b' }, '--drop-probe "a b"'],
+    [{ map: ['10.201.1.0/24'] }, '--map "10.201.1.0/24" is not a map of two prefixes'],
+    [{ map: ['10.201.1.0/24=192.168.1.0/24', '10.201.1.0/24=192.168.2.0/24'] }, 'overlap in 10.201.1.0/24'],
+    [{ 'drop-map': '10.201.1.0' }, '--drop-map "10.201.1.0"'],
     [{ 'network-secret-file': '/nowhere' }, '/nowhere'],
   ])('refuses %o', async (given, problem) => {
     await expect(read(given)).rejects.toThrow(problem);

@@ -28,7 +28,7 @@ const covering: Underlay = {
 /** The rules for arriving packets as nft gets them, without their comments; of a host that forwards nothing by default. */
 function textsOf(changes: Partial<HostRulesInputs> = {}): string[] {
   const { self = server } = changes;
-  const options = { masquerade: true, acceptRoutes: true };
+  const options = { masquerade: true, acceptRoutes: true, maps: [] };
   const forwards = self.type === 'connector';
   const given = { link: 'cpn0', map, self, options, relayedPeers: [], underlay: covering, ingress: [], routes: [] };
   const none = { vrf: undefined, others: [], ipv6: null, sessions: [], deadlines: [], takesSourceRoutes: false };
@@ -243,7 +243,7 @@ describe('the rules of a host in one network', () => {
   const rulesOf = (changes: Partial<HostRulesInputs>) => {
     const given = { link: 'cpn0', map, self: server, underlay: covering, relayedPeers: [], ingress: [], routes: [] };
     const none = { vrf: undefined, others: [], ipv6: null, sessions: [], deadlines: [], takesSourceRoutes: false };
-    const options = { masquerade: true, acceptRoutes: true };
+    const options = { masquerade: true, acceptRoutes: true, maps: [] };
     return hostRules({ ...given, ...none, options, forwards: false, ...changes }).rules;
   };
 

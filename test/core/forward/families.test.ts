@@ -62,7 +62,14 @@ function textsOf(names: Names, type: 'connector' | 'origin', changes: Partial<Ho
   const forwards = type === 'connector';
   const deadlines = [...expiryRules('cpn0', map, self, []), ...ageRules('cpn0', forwards ? 7_000 : null, self.address)];
   const { rules } = hostRules({
-    ...{ link: 'cpn0', map, self, options: { masquerade: true, acceptRoutes: true }, relayedPeers: [], ingress: [] },
+    ...{
+      link: 'cpn0',
+      map,
+      self,
+      options: { masquerade: true, acceptRoutes: true, maps: [] },
+      relayedPeers: [],
+      ingress: [],
+    },
     ...{ underlay: covering, routes: [], forwards, vrf: undefined, others: [], ipv6: null, sessions: [] },
     ...{ deadlines, takesSourceRoutes: false, ...changes },
   });
@@ -77,8 +84,16 @@ it.each([
   ['a host', 'origin', {}],
   ['a connector of a LAN and of a default route', 'connector', {}],
   ['a connector in a VRF', 'connector', { vrf: 'blue' }],
-  ['a connector that does not masquerade', 'connector', { options: { masquerade: false, acceptRoutes: true } }],
-  ['a connector without the routes of others', 'connector', { options: { masquerade: true, acceptRoutes: false } }],
+  [
+    'a connector that does not masquerade',
+    'connector',
+    { options: { masquerade: false, acceptRoutes: true, maps: [] } },
+  ],
+  [
+    'a connector without the routes of others',
+    'connector',
+    { options: { masquerade: true, acceptRoutes: false, maps: [] } },
+  ],
 ] as const)('the packet rules of %s are the same in an IPv6 network, in its own family', (_, type, changes) => {
   const texts = textsOf(four, type, changes);
   expect(texts.length).toBeGreaterThan(6);

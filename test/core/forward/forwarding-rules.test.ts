@@ -18,7 +18,7 @@ const covering: Underlay = {
   connected: [...underlay.connected, { prefix: lan, link: 'eth1' }],
   routed: [],
 };
-const masquerading = { masquerade: true, acceptRoutes: true };
+const masquerading = { masquerade: true, acceptRoutes: true, maps: [] };
 const plain = { ...masquerading, masquerade: false };
 
 /** The rules as nft gets them, without their comments. */
@@ -39,6 +39,7 @@ describe('the packet rules of a connector', () => {
       'forward: iifname "cpn0" tcp flags & (syn|rst) == syn tcp option maxseg size set rt mtu',
       `forward: ct original ip saddr 10.77.0.0/24 ct original ip daddr 192.168.50.0/24 ${known} == confirmed drop`,
       `forward: ${outward} ${known} == confirmed drop`,
+      `forward: ct mark & 0x40000000 == 0x40000000 ${inward} drop`,
       'forward: iifname "cpn0" ct status dnat ct original ip daddr 10.77.0.1 accept',
       `forward: iifname "cpn0" oifname "cpn0" ct direction reply ct original ip saddr { ${network} } ct original ip daddr { ${network} } accept`,
       `forward: iifname "cpn0" ct direction reply ${outward} accept`,
@@ -125,7 +126,7 @@ describe('the packet rules of a connector', () => {
   });
 
   it('name the routes of other connectors only where this one accepts them', () => {
-    const own = textsOf({ options: { masquerade: true, acceptRoutes: false } });
+    const own = textsOf({ options: { masquerade: true, acceptRoutes: false, maps: [] } });
     expect(own.filter((text) => text.includes('192.168.60.0/24'))).toEqual([]);
     expect(own).toHaveLength(textsOf().length);
   });

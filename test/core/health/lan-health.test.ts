@@ -7,6 +7,7 @@ import {
   type Probe,
   trackLanHealth,
 } from '../../../src/core/health/lan-health.ts';
+import { behindRoutes } from '../../../src/core/map/prefix-maps.ts';
 import { address, prefix } from '../samples.ts';
 
 const office = prefix('192.168.50.0/24');
@@ -20,7 +21,7 @@ const nameless = (isGood: boolean | null): Probe => ({ target: 'nas.example', ad
 function deadAfter(rounds: readonly (readonly Probe[])[], { routes = [office], before = initialLanHealth() } = {}) {
   let health: LanHealth = before;
   return rounds.map((round) => {
-    health = trackLanHealth(health, round, routes);
+    health = trackLanHealth(health, round, behindRoutes(routes, []));
     return health.dead;
   });
 }
@@ -69,11 +70,20 @@ describe('a route', () => {
   });
 
   it('is judged by the targets that are reached by it, and by no more specific one', () => {
-    expect(findRouteTo(address('192.168.50.20'), [wide, office])).toBe(office);
-    expect(findRouteTo(address('192.168.51.20'), [wide, office])).toBe(wide);
-    expect(findRouteTo(address('10.0.0.1'), [wide, office])).toBeNull();
+    expect(findRouteTo(address('192.168.50.20'), behindRoutes([wide, office], []))).toBe(office);
+    expect(findRouteTo(address('192.168.51.20'), behindRoutes([wide, office], []))).toBe(wide);
+    expect(findRouteTo(address('10.0.0.1'), behindRoutes([wide, office], []))).toBeNull();
     const rounds = [bad, bad, bad];
     expect(deadAfter(rounds, { routes: [wide, office] }).at(-1)).toEqual([office]);
+  });
+
+  it('that is mapped is judged by targets with local addresses', () => {
+    const maps = [{ route: prefix('10.201.1.0/24'), local: office }];
+    const served = behindRoutes([prefix('10.201.1.0/24')], maps);
+    expect(findRouteTo(address('192.168.50.20'), served)).toBe('10.201.1.0/24');
+    expect(findRouteTo(address('10.201.1.20'), served)).toBeNull();
+    const health = [bad, bad, bad].reduce((before, round) => trackLanHealth(before, round, served), initialLanHealth());
+    expect(health.dead).toEqual(['10.201.1.0/24']);
   });
 
   it('that the connector serves no more is not dead', () => {
@@ -100,7 +110,7 @@ describe('whatever the rounds show', () => {
         let health = initialLanHealth();
         seen.forEach((round, at) => {
           const probes = targets.map((target, index) => probe(target, round[index] ?? false));
-          health = trackLanHealth(health, probes, routes);
+          health = trackLanHealth(health, probes, behindRoutes(routes, []));
           const column = (index: number) => seen.slice(0, at + 1).map((each) => each[index] ?? false);
           expected = [judge([column(0), column(1)], expected[0] ?? false), judge([column(2)], expected[1] ?? false)];
           expect(health.dead).toEqual(routes.filter((_, index) => expected[index]));

@@ -8,6 +8,7 @@ import {
   trackLanRoutes,
 } from '../../../src/core/health/lan-routes.ts';
 import type { Underlay } from '../../../src/core/host-state/actual.ts';
+import { behindRoutes, type PrefixMap } from '../../../src/core/map/prefix-maps.ts';
 import { prefix, underlay } from '../samples.ts';
 
 const lan = prefix('192.168.50.0/24');
@@ -32,12 +33,30 @@ const usual: LanObservation = {
   now: 100,
   settling: 5,
 };
-const follow = (before: LanRoutes, to: Underlay, changes: Partial<LanObservation> = {}, routes = [lan]) =>
-  trackLanRoutes(before, routes, { ...usual, underlay: to, ...changes });
+const follow = (
+  before: LanRoutes,
+  to: Underlay,
+  changes: Partial<LanObservation> = {},
+  routes = [lan],
+  maps: readonly PrefixMap[] = [],
+) => trackLanRoutes(before, behindRoutes(routes, maps), { ...usual, underlay: to, ...changes });
 const begun = follow({}, atLan).lanRoutes;
 const reasonAt = (to: Underlay, before: LanRoutes = begun) => follow(before, to).lanRoutes[lan]?.gone;
 
 describe('the path to the LAN behind a route', () => {
+  it('is that to the local prefix if the route is mapped', () => {
+    const route = prefix('10.201.1.0/24');
+    const maps = [{ route, local: lan }];
+    const before = follow({}, atLan, {}, [route], maps).lanRoutes;
+    expect(before).toEqual({ [route]: { isOwn: true, links: ['eth1'], gone: null } });
+    const after = follow(before, around([], { links: links('eth1') }), {}, [route], maps).lanRoutes;
+    expect(after[route]?.gone).toBe('eth1 is down, or has no carrier');
+    const refused = { [lan]: { links: [], why: 'the kernel drops them' } };
+    expect(follow(before, around([], { forwarded: refused }), {}, [route], maps).lanRoutes[route]?.gone).toBe(
+      'the kernel drops them',
+    );
+  });
+
   it.each([
     ['its interface was set down', around([], { links: links('eth1') }), 'eth1 is down, or has no carrier'],
     ['its card has no carrier', around([onLan], { links: links('eth1') }), 'eth1 is down, or has no carrier'],

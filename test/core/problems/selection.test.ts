@@ -22,7 +22,7 @@ const leftOut = (...absent: ProblemCode[]) => {
 
 const ofInterface = [
   ...['connector-alone', 'drift', 'endpoint-unused', 'interface-missing', 'key-held', 'lan-silent', 'lan-unreachable'],
-  ...['peer-hidden', 'peer-relayed', 'peer-silent', 'port-mismatch', 'probe-untried', 'route-bypassed'],
+  ...['map-unused', 'peer-hidden', 'peer-relayed', 'peer-silent', 'port-mismatch', 'probe-untried', 'route-bypassed'],
   ...['route-foreign', 'route-missing', 'secret-mismatch', 'session-kept', 'subnet-inside', 'tunnel-bypassed'],
 ];
 

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { Underlay } from '../../../src/core/host-state/actual.ts';
 import { addressIn, familyOf, hostPrefix, rangeOf } from '../../../src/core/net/cidr.ts';
+import { specialRanges } from '../../../src/core/net/special-ranges.ts';
 import {
   findAddressConflict,
   findRefusal,
   judgeRoutes,
   type RouteConstraints,
-  specialRanges,
 } from '../../../src/core/routing/guard.ts';
 import { locateOutside } from '../../../src/core/routing/reach-outside.ts';
 import { address, network, peer, prefix, underlay, usualConstraints } from '../samples.ts';

@@ -104,6 +104,7 @@ const fields: readonly [string, Partial<State>][] = [
           { host: 'nas.example', port: 443 },
           { host: '2001:db8::5', port: 22 },
         ],
+        maps: [{ route: prefix('10.201.1.0/24'), local: prefix('192.168.1.0/24') }],
       },
     },
   ],

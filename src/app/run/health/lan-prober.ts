@@ -77,7 +77,8 @@ export class LanProber implements PassListener {
   async #begin(state: Joined): Promise<void> {
     const { dead, probed } = await this.#tools.store.readNotes(this.#link);
     this.#noted = { dead, probed };
-    const { routes, self } = this.#lan ?? { routes: [], self: null };
+    const { served, self } = this.#lan ?? { served: [], self: null };
+    const routes = served.map(({ route }) => route);
     // A drained connector has all routes out of service, in any health of its LANs.
     const withdrawn = state.drained ? [] : (self?.withdrawn ?? []);
     const known = routes.filter((route) => dead.includes(route) || withdrawn.includes(route));
@@ -94,7 +95,7 @@ export class LanProber implements PassListener {
     if (this.#lan === null || this.#health === null) return;
     this.#transitions.update(round.find(({ error }) => error !== null)?.error ?? null);
     const { dead } = this.#health;
-    const next = trackLanHealth(this.#health, round, this.#lan.routes);
+    const next = trackLanHealth(this.#health, round, this.#lan.served);
     this.#logChanges(dead, next, round, this.#lan);
     const noted = round.flatMap(({ target, noted }) => (noted === null ? [] : [[target, noted] as const]));
     await this.#set(next, Object.fromEntries(noted));
@@ -114,10 +115,10 @@ export class LanProber implements PassListener {
     }
   }
 
-  #logChanges(before: LanHealth['dead'], { dead }: LanHealth, round: readonly Probe[], { routes }: Lan): void {
+  #logChanges(before: LanHealth['dead'], { dead }: LanHealth, round: readonly Probe[], { served }: Lan): void {
     const { log } = this.#tools;
-    for (const route of routes.filter((each) => before.includes(each) !== dead.includes(each))) {
-      const behind = round.filter(({ address }) => address !== null && findRouteTo(address, routes) === route);
+    for (const { route } of served.filter((each) => before.includes(each.route) !== dead.includes(each.route))) {
+      const behind = round.filter(({ address }) => address !== null && findRouteTo(address, served) === route);
       const facts = { interface: this.#link, route, targets: behind.map(({ target }) => target) };
       if (dead.includes(route)) log.warn(facts, catalogue['lan-silent'].title);
       else log.info(facts, 'the LAN behind a route answers again');

@@ -62,7 +62,7 @@ export function findDroppedRoutes(
 
 function byRoute(paths: readonly ForwardPath[], state: ForwardPath['state'], end: 'from' | 'to') {
   const pathsBetween = paths.filter((path) => path.state === state && path.from !== path.to);
-  return Map.groupBy(pathsBetween, (path) => path[end]);
+  return Map.groupBy(pathsBetween, (path) => path.route ?? path[end]);
 }
 
 const isSame = (a: ForwardPath, b: ForwardPath) =>

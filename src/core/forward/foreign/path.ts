@@ -1,5 +1,7 @@
 import type { Underlay } from '../../host-state/actual.ts';
 import type { NetworkMap, Peer } from '../../map/model.ts';
+import type { Options } from '../../map/options.ts';
+import { behindRoutes, isMapped } from '../../map/prefix-maps.ts';
 import type { Prefix } from '../../net/cidr.ts';
 import { assignedRoutes } from '../../routing/topology/route-owner.ts';
 import { linkFinder } from '../links-toward.ts';
@@ -11,6 +13,8 @@ export interface ForwardPath {
   readonly oif: string | null;
   readonly from: Prefix;
   readonly to: Prefix;
+  /** The route of the network that is mapped to the LAN of this path; absent if none is. */
+  readonly route?: Prefix;
   /** `new` begins a connection, `established` answers in one. */
   readonly state: 'new' | 'established';
 }
@@ -32,20 +36,23 @@ export interface ForwardingNetwork {
   readonly map: NetworkMap;
   readonly self: Peer;
   readonly underlay: Underlay;
+  readonly options: Pick<Options, 'maps'>;
 }
 
 /**
  * Returns the paths that a connector must forward: to each route that it serves, with the replies,
  * and from peer to peer if some meet only through connectors. A LAN's own connections do not count.
  */
-export function forwardPaths({ link, map, self, underlay }: ForwardingNetwork): ForwardPath[] {
+export function forwardPaths({ link, map, self, underlay, options }: ForwardingNetwork): ForwardPath[] {
   const { cidr } = map;
   const linksToward = linkFinder(underlay);
-  const routes = assignedRoutes(map, self).flatMap((route) => {
-    const links = linksToward(route);
+  const routes = behindRoutes(assignedRoutes(map, self), options.maps).flatMap((each) => {
+    const { local } = each;
+    const links = linksToward(local);
+    const named = isMapped(each) ? { route: each.route } : {};
     return (links.length > 0 ? links : [null]).flatMap((lan): ForwardPath[] => [
-      { iif: link, oif: lan, from: cidr, to: route, state: 'new' },
-      { iif: lan, oif: link, from: route, to: cidr, state: 'established' },
+      { iif: link, oif: lan, from: cidr, to: local, ...named, state: 'new' },
+      { iif: lan, oif: link, from: local, to: cidr, ...named, state: 'established' },
     ]);
   });
   if (!relays(map, self)) return routes;

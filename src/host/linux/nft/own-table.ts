@@ -20,6 +20,15 @@ export function renderFirewall({ link, rules }: Firewall, now: number | null = n
   return `${renderRemoval(link)}table inet ${tableOf(link)} {\n${sets.join('')}${bodies.join('')}}\n`;
 }
 
+/** Rules that only an nft and a kernel can load that map prefixes. They are never loaded. */
+export const mapSample = `table inet cpn_check {
+  chain mapping {
+    ${chains.mapping}
+    dnat ip prefix to ip daddr map { 10.0.0.0/24 : 192.168.0.0/24 }
+  }
+}
+`;
+
 /** Removes our table. Adds it first: deleting a missing table is an error. */
 export function renderRemoval(link: string): string {
   const table = tableOf(link);

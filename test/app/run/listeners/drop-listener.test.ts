@@ -10,7 +10,7 @@ import { type ForwardPath, forwardPaths } from '../../../../src/core/forward/for
 import type { Peer } from '../../../../src/core/map/model.ts';
 import { type Endpoint, parseEndpoint } from '../../../../src/core/net/endpoint.ts';
 import { added } from '../../../../src/core/reconcile/change.ts';
-import { network, peer, prefix } from '../../../core/samples.ts';
+import { network, options, peer, prefix } from '../../../core/samples.ts';
 import { joinedTo } from '../../joined-state.ts';
 import { SimulatedHost } from '../../simulated-host.ts';
 import { passOf } from '../pass-of.ts';
@@ -98,6 +98,7 @@ describe('a drop of forwarded packets by another program', () => {
       link: 'cpn0',
       map,
       self: map.peers[0] as Peer,
+      options,
       underlay: simulated.actual.underlay,
     });
     const [route] = map.routes;

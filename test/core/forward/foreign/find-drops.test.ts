@@ -14,7 +14,7 @@ import { findForeignDrops } from '../../../../src/core/forward/foreign/foreign-d
 import type { InboundPath } from '../../../../src/core/forward/foreign/inbound-path.ts';
 import { type ForwardPath, forwardPaths } from '../../../../src/core/forward/foreign/path.ts';
 import { rangeOf } from '../../../../src/core/net/cidr.ts';
-import { network, peer, prefix, underlay } from '../../samples.ts';
+import { network, options, peer, prefix, underlay } from '../../samples.ts';
 
 const cidr = prefix('10.77.0.0/24');
 const [lan, annex] = [prefix('192.168.50.0/24'), prefix('192.168.60.0/24')];
@@ -174,7 +174,7 @@ describe('the paths that a connector forwards', () => {
   const connector = peer(1, { type: 'connector' });
   const host = { ...underlay, connected: ['eth1', 'eth2'].map((link) => ({ prefix: lan, link })) };
   const pathsOf = (others: readonly ReturnType<typeof peer>[], self = connector, on = host) =>
-    forwardPaths({ link: 'cpn0', map: network([self, ...others]), self, underlay: on });
+    forwardPaths({ link: 'cpn0', map: network([self, ...others]), self, underlay: on, options });
 
   it('lead to each interface of a route, and to an unknown one without any', () => {
     const paths = pathsOf([]);

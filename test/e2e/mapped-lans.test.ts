@@ -1,0 +1,189 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type ControlPlane, joinHost, makeKey, startControlPlane } from '../lab/control-plane.ts';
+import { startDaemon } from '../lab/daemon.ts';
+import { eventually } from '../lab/eventually.ts';
+import type { Host } from '../lab/host.ts';
+import { Lab } from '../lab/lab.ts';
+import { Flow } from './flow.ts';
+import { patiently, plan, status } from './office.ts';
+import { call, listen } from './tcp.ts';
+
+/**
+ * Two sites with the same LAN, 192.168.1.0/24, and a laptop at home in a LAN with that range too. Site A masquerades, site B
+ * does not. The network has the sites as 10.201.1.0/24 and 10.201.2.0/24.
+ */
+let lab: Lab;
+let controlPlane: ControlPlane;
+let laptop: Host;
+let laptopAddress: string;
+let [siteA, siteB]: Site[] = [];
+
+interface Site {
+  readonly edge: Host;
+  readonly server: Host;
+  /** The addresses of the connector in the tunnel, and of its LAN interface and the server in the network. */
+  readonly tunnel: string;
+  readonly own: string;
+  readonly address: string;
+}
+
+const local = '192.168.1.0/24';
+const mapOf = (number: number) => `10.201.${number}.0/24=${local}`;
+
+async function addSite(number: number, ...flags: string[]): Promise<Site> {
+  const edge = await lab.addHost(`edge-${number}`, { address: `203.0.113.${30 + number}/24` });
+  const server = await (await lab.addLan(edge, '192.168.1.1/24')).addHost(`server-${number}`, '192.168.1.10/24', {
+    routed: true,
+  });
+  const route = `10.201.${number}.0/24`;
+  const key = await makeKey(controlPlane, 'office', edge.name, '--type', 'connector', '--route', route);
+  const named = ['--api', controlPlane.url, '--insecure-http', '--name', edge.name, '--type', 'connector', '--json'];
+  const more = ['--endpoint', `${edge.address}:51820`, '--wait', '0', '--map', mapOf(number), ...flags];
+  const joined = JSON.parse((await edge.cpn(['join', '-', ...named, ...more], { input: key })).stdout);
+  await listen(server);
+  await listen(edge);
+  await startDaemon(edge);
+  return { edge, server, tunnel: joined.address, own: `10.201.${number}.1`, address: `10.201.${number}.10` };
+}
+
+beforeAll(async () => {
+  lab = await Lab.start({ commandServers: true });
+  controlPlane = await startControlPlane(lab);
+  const routes = ['--route', '10.201.1.0/24', '--route', '10.201.2.0/24'];
+  await controlPlane.cpn(['network', 'create', '--name', 'office', '--cidr', '10.77.0.0/24', ...routes]);
+  siteA = await addSite(1, '--probe', '192.168.1.10:8080');
+  siteB = await addSite(2, '--no-masquerade');
+  const home = await lab.addNat('home', { outside: '203.0.113.40/24', inside: '192.168.1.1/24' });
+  laptop = await home.addHost('laptop', '192.168.1.10/24');
+  const flags = ['--type', 'admin_device', '--wait', '0'];
+  laptopAddress = (await joinHost(controlPlane, laptop, { network: 'office', flags })).address;
+  await listen(laptop);
+  for (const { edge, tunnel } of [siteA, siteB] as Site[]) {
+    await eventually(
+      `${edge.name} reaches the laptop`,
+      async () => (await laptop.ping(tunnel, patiently)).received === 1,
+    );
+  }
+}, 120_000);
+
+afterAll(() => lab?.stop());
+
+describe('two sites with the same LAN', { timeout: 120_000 }, () => {
+  it('are reached at once from a laptop in a LAN with that range, each by its own addresses', async () => {
+    const [a, b] = [siteA as Site, siteB as Site];
+    expect(await call(laptop, a.address, 100_000)).toBe('192.168.1.1');
+    expect(await call(laptop, b.address, 100_000)).toBe(laptopAddress);
+    const [first, second] = [
+      await Flow.start(laptop, a.server, a.address),
+      await Flow.start(laptop, b.server, b.address),
+    ];
+    expect(await first.arriving()).toBeGreaterThanOrEqual(9);
+    expect(await second.arriving()).toBeGreaterThanOrEqual(9);
+    expect([await first.stop(), await second.stop()]).toEqual([0, 0]);
+    // Its own LAN stays its own.
+    expect((await laptop.ping('192.168.1.1')).received).toBe(1);
+  });
+
+  it('reach the laptop and each other, with a source of the network', async () => {
+    const [a, b] = [siteA as Site, siteB as Site];
+    expect(await call(a.server, laptopAddress)).toBe(a.tunnel);
+    expect(await call(b.server, laptopAddress)).toBe(b.address);
+    await eventually('the sites have a session', async () => (await a.edge.ping(b.tunnel, patiently)).received === 1);
+    expect(await call(a.server, b.address)).toBe(a.tunnel);
+    expect(await call(b.server, a.address)).toBe(b.address);
+  });
+
+  it('have a connector whose own address in the LAN is reached too', async () => {
+    for (const { own, edge, tunnel } of [siteA, siteB] as Site[]) {
+      expect(await call(laptop, own)).toBe(laptopAddress);
+      expect(await call(laptop, tunnel)).toBe(laptopAddress);
+      expect(await plan(edge)).toEqual({ exitCode: 0, changes: [] });
+      expect(await status(edge)).toMatchObject({ state: 'up', drift: [] });
+    }
+  });
+
+  it('are reached by no address of the LAN itself, through the tunnel', async () => {
+    const { edge, server, tunnel } = siteA as Site;
+    const { stdout } = await laptop.exec(['wg', 'show', 'cpn0', 'allowed-ips']);
+    const key =
+      stdout
+        .split('\n')
+        .find((line) => line.includes(`${tunnel}/32`))
+        ?.split('\t')[0] ?? '';
+    const own = `${tunnel}/32,10.201.1.0/24`;
+    // 192.168.1.11 is a second address of the server, to which only the tunnel leads here.
+    await server.exec(['ip', 'address', 'add', '192.168.1.11/24', 'dev', 'eth0']);
+    const arrivals =
+      'table inet watch { chain c { type filter hook prerouting priority -300; icmp type echo-request counter; }; }';
+    await server.exec(['nft', '-f', '-'], { input: arrivals });
+    await edge.exec(['nft', '-f', '-'], {
+      input: arrivals.replace('icmp', 'iifname "cpn0" ip daddr 192.168.1.0/24 icmp'),
+    });
+    const seen = async (host: Host) => (await host.exec(['nft', 'list', 'table', 'inet', 'watch'])).stdout;
+    await laptop.exec(['wg', 'set', 'cpn0', 'peer', key, 'allowed-ips', `${own},${local}`]);
+    for (const address of ['192.168.1.11', '192.168.1.1']) {
+      await laptop.exec(['ip', 'route', 'add', `${address}/32`, 'dev', 'cpn0', 'table', '8349']);
+    }
+    await laptop.exec(['ip', 'rule', 'add', 'priority', '100', 'lookup', '8349']);
+    expect((await laptop.ping('192.168.1.11')).received).toBe(0);
+    expect((await laptop.ping('192.168.1.1')).received).toBe(0);
+    expect(await seen(edge)).toContain('counter packets 2 ');
+    expect(await seen(server)).toContain('counter packets 0 ');
+    expect((await laptop.ping('10.201.1.11')).received).toBe(1);
+    expect(await seen(server)).toContain('counter packets 1 ');
+    await laptop.exec(['ip', 'rule', 'del', 'priority', '100']);
+    await laptop.exec(['wg', 'set', 'cpn0', 'peer', key, 'allowed-ips', own]);
+  });
+
+  it('send nothing with the source of another site, or with their own mapped one', async () => {
+    for (const { server } of [siteA, siteB] as Site[]) {
+      for (const address of ['10.201.1.66', '10.201.2.66']) {
+        await server.exec(['ip', 'address', 'add', `${address}/32`, 'dev', 'eth0']);
+        expect((await server.ping(laptopAddress, { source: address })).received).toBe(0);
+        await server.exec(['ip', 'address', 'del', `${address}/32`, 'dev', 'eth0']);
+      }
+      expect((await server.ping(laptopAddress)).received).toBe(1);
+    }
+  });
+
+  it('show both addresses where they are mapped', async () => {
+    const { edge } = siteA as Site;
+    expect((await status(edge)).routes).toContainEqual(
+      expect.objectContaining({ prefix: '10.201.1.0/24', state: 'active', local }),
+    );
+    const explain = async (address: string) => (await edge.cpn(['explain', address], { allowFailure: true })).stdout;
+    expect(await explain('10.201.1.10')).toContain('192.168.1.10');
+    expect(await explain('192.168.1.10')).toContain('10.201.1.10');
+  });
+
+  it.each([
+    ['A', () => siteA as Site],
+    ['B', () => siteB as Site],
+  ])('end the connections of a map that goes or changes, of site %s and no other', async (name, find) => {
+    const { edge, server, address } = find();
+    const other = (name === 'A' ? siteB : siteA) as Site;
+    const start = () => Promise.all([Flow.start(laptop, server, address), Flow.start(server, laptop, laptopAddress)]);
+    const ended = async (flows: readonly Flow[]) => {
+      for (const flow of flows) expect(await flow.arriving()).toBe(0);
+      await Promise.all(flows.map((flow) => flow.stop()));
+    };
+    const map = `${address.replace(/10$/, '0/24')}=`;
+    const untouched = await Flow.start(laptop, other.server, other.address);
+    const mapped = await start();
+    await edge.cpn(['set', '--drop-map', map.slice(0, -1)]);
+    await ended(mapped);
+    // The route is one of the box itself again, and leads to no such LAN.
+    expect((await laptop.ping(address)).received).toBe(0);
+    await edge.cpn(['set', '--map', `${map}${local}`]);
+    const again = await start();
+    await edge.cpn(['set', '--map', `${map}192.168.7.0/24`]);
+    await ended(again);
+    await edge.cpn(['set', '--map', `${map}${local}`]);
+    const [inward, outward] = await start();
+    expect(await inward?.arriving()).toBeGreaterThanOrEqual(9);
+    expect(await outward?.arriving()).toBeGreaterThanOrEqual(9);
+    expect(await plan(edge)).toEqual({ exitCode: 0, changes: [] });
+    await Promise.all([inward?.stop(), outward?.stop()]);
+    expect(await untouched.stop()).toBe(0);
+  });
+});
