@@ -142,14 +142,15 @@ describe('cpn set', () => {
     expect(dry.stderr).toContain('warning: cpn0 loses edge-1 within 3 minutes');
   });
 
-  it.each<[object, boolean]>([
-    [{}, false],
-    [{ 'allow-route': ['10.0.0.0/8'] }, false],
-    [{ 'allow-route': ['10.0.0.0/8', '0.0.0.0/0'] }, true],
-  ])('with %j needs the tools of a full tunnel: %j', async (given, fullTunnel) => {
+  it.each<[object, boolean, boolean]>([
+    [{}, false, false],
+    [{ 'allow-route': ['10.0.0.0/8'] }, false, false],
+    [{ 'allow-route': ['10.0.0.0/8', '0.0.0.0/0'] }, true, false],
+    [{ map: ['10.201.1.0/24=192.168.1.0/24'] }, false, true],
+  ])('with %j needs the tools of a full tunnel: %j, and of maps: %j', async (given, fullTunnel, maps) => {
     check.mockClear();
     await run(given);
-    expect(check).toHaveBeenCalledExactlyOnceWith({ firewall: false, fullTunnel });
+    expect(check).toHaveBeenCalledExactlyOnceWith({ firewall: false, fullTunnel, maps });
   });
 });
 
