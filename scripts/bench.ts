@@ -19,6 +19,7 @@ import { compareLive } from './measure/host/live.ts';
 import { minutesOf } from './measure/host/minutes.ts';
 import { comparePasses } from './measure/host/passes.ts';
 import { compareReach } from './measure/host/reach.ts';
+import { compareRelayDeaths } from './measure/host/relay-deaths.ts';
 import { compareRevoke } from './measure/host/revoke.ts';
 import { compareStart } from './measure/host/start.ts';
 import { compareTables } from './measure/host/tables.ts';
@@ -45,6 +46,7 @@ const subjects: Readonly<Record<string, (rounds?: number) => Promise<Comparison[
   live: compareLive,
   reach: compareReach,
   revoke: compareRevoke,
+  relay: compareRelayDeaths,
 };
 
 /** What `check` measures where no subject is named, the rows of some that take seconds alone. */
@@ -60,7 +62,7 @@ const quickSubjects = {
 };
 
 const usage = `usage: scripts/bench all|${Object.keys(subjects).join('|')}… [--json FILE]
-       scripts/bench failover|health|proxies|revoke [--rounds N]
+       scripts/bench failover|health|proxies|relay|revoke [--rounds N]
        scripts/bench offline [--rounds N] [--hosts N]
        scripts/bench health --churn MINUTES [--replicas]
        scripts/bench check|record [--help]
@@ -68,6 +70,7 @@ const usage = `usage: scripts/bench all|${Object.keys(subjects).join('|')}… [-
 
 Measures all subjects, or those named, each against what a user would have instead, and prints a table. A ratio is our median by the baseline's.
 "record" adds figures to the history in docs/performance.md. "check" fails where a figure is worse than the last recorded one.
+"relay" cuts the upstream of the relay 50 times, or N times, under a TCP and an SSH session of two hosts without endpoints.
 "revoke" removes a peer 20 times, or N times, in networks of 2, 3 and 100.
 "failover" has the connector in service die 20 times, or N times: of each kind, and at each moment. Then laptops come back from sleep,
 and their link comes back, with a preferred standby that never answered.
@@ -103,7 +106,7 @@ async function main(argv: string[]): Promise<number> {
     text === undefined ? undefined : Number(text),
   );
   const hasWrongRounds =
-    rounds !== undefined && (!/^(failover|health|offline|proxies|revoke)$/.test(names.join()) || !(rounds >= 1));
+    rounds !== undefined && (!/^(failover|health|offline|proxies|relay|revoke)$/.test(names.join()) || !(rounds >= 1));
   const hasWrongChurn = churn !== undefined && (names.join() !== 'health' || rounds !== undefined || !(churn > 0));
   const isChurn = churn !== undefined;
   const measureChurn = () => compareFalseAlarms(churn ?? 0, values.replicas);

@@ -17,7 +17,8 @@ export interface Comparison {
     | 'packets'
     | 'statements'
     | 'events'
-    | 'requests';
+    | 'requests'
+    | 'sessions';
   readonly ours: readonly number[];
   /** Empty where there is no baseline: then the target is one of our own figure. */
   readonly theirs: readonly number[];

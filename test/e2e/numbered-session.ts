@@ -67,6 +67,16 @@ export class NumberedSession {
     if (loss !== undefined || this.#client.pid === undefined) throw new Error(`the ${this.name} session: ${loss}`);
   }
 
+  /** The longest time between two echoes from the echo with this index on, in milliseconds. */
+  longestGapSince(index: number): number {
+    return Math.max(...this.#echoes.slice(index));
+  }
+
+  /** The number of echoes until now. */
+  get count(): number {
+    return this.#echoes.length;
+  }
+
   /** Ends the session, and returns `complete` once every line that was sent has returned, in order; else the reason. */
   async end(): Promise<string> {
     this.#client.closeInput();
