@@ -518,6 +518,28 @@ test('a peer page has key, addresses, and when and by which key it enrolled', as
   expect(await page.locator('dd time').first().getAttribute('title')).toMatch(/^\d+ \w+ \d{4}, [\d:]{8} UTC$/);
 });
 
+test('the relay is marked in the list of peers, on its own page and above the routes', async () => {
+  const network = await addNetwork({ routes: ['192.168.50.0/24'] });
+  const connector = (number: number) =>
+    addPeer(network, { name: `edge-${number}`, peer_type: 'connector', endpoint: `203.0.113.${number}:51820` });
+  const [first, second] = [await connector(1), await connector(2)];
+  const page = await openLoggedIn(plane, `#/networks/${network}/peers`);
+  await row(page, 'edge-1').getByText('relay, all routes').waitFor();
+  await row(page, 'edge-2').getByText('all routes', { exact: true }).waitFor();
+  await goTo(page, `#/networks/${network}/peer/${first}`, /a peer/);
+  await page.getByText('hosts without an endpoint reach each other through it').waitFor();
+  await goTo(page, `#/networks/${network}`, /net-/);
+  const line = (name: string) => page.getByText(`Hosts without an endpoint reach each other through ${name}.`);
+  await line('edge-1').waitFor();
+  const path = `/api/networks/${network}/peers/${first}`;
+  await plane.call('PATCH', path, { token: plane.token, body: { withdrawn: [`10.${ranges}.0.0/16`] } });
+  await line('edge-2').waitFor();
+  await goTo(page, `#/networks/${network}/events`, /net-|events/);
+  await page.getByText('edge-2 relays: edge-1 is drained').waitFor();
+  await goTo(page, `#/networks/${network}/peer/${second}`, /a peer/);
+  await page.getByText('hosts without an endpoint reach each other through it').waitFor();
+});
+
 test('the audit is searched, filtered and exported, with names for ids', async () => {
   const name = `audited-${ranges}`;
   const network = await addNetwork({ name });

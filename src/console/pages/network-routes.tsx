@@ -29,14 +29,8 @@ export function NetworkRoutes({ network, health }: RoutesProps): JSX.Element {
   );
   return (
     <>
-      <p>
-        {relay === undefined ? (
-          'No connector relays between hosts without an endpoint.'
-        ) : (
-          <>Hosts without an endpoint reach each other through {link(relay)}.</>
-        )}
-      </p>
       <h2>Routes</h2>
+      {relay !== undefined && <p>Hosts without an endpoint reach each other through {link(relay)}.</p>}
       {routes.length === 0 ? (
         <div class="empty">
           <p>

@@ -47,10 +47,14 @@ export async function listRemoved(db: Db, id: number, base: Revision, at: Revisi
     const changedAgain = new Set(changes.filter(({ revision }) => revision > at.revision).map(({ peer }) => peer));
     const changed = new Set(changes.flatMap(({ peer }) => (peer === null || changedAgain.has(peer) ? [] : peer)));
     if (changed.size === 0) return [];
-    for (const [peer] of await listTokenMarks(snapshot, id, [...changed])) changed.delete(peer);
+    const among = changed.size > mostChanged ? undefined : [...changed];
+    for (const [peer] of await listTokenMarks(snapshot, id, among)) changed.delete(peer);
     return [...changed].sort((a, b) => a - b);
   });
 }
+
+/** Both databases limit the parameters of a query. */
+const mostChanged = 10_000;
 
 function revisionOf({ revision, nonce }: StoredNetwork): Revision {
   return { revision, nonce };
@@ -62,6 +66,7 @@ async function compare(snapshot: Db, network: StoredNetwork, base: Revision): Pr
   const recorded = new Set(changes?.map(({ revision }) => revision)).size;
   if (changes === null || recorded !== network.revision - base.revision) return null;
   const changed = new Set(changes.flatMap(({ peer }) => peer ?? []));
+  if (changed.size > mostChanged) return null;
   // A change of the network's routes changes the routes that its connectors serve.
   const withOwnRoutes = changes.some(({ peer }) => peer === null);
   const peers = await listPeersAmong(snapshot, network.id, { ids: [...changed], withOwnRoutes });

@@ -1,5 +1,5 @@
-import { findRelay, saveRelay } from '../store/networks.ts';
-import { listConnectors } from '../store/peers/peer-lists.ts';
+import { saveRelay } from '../store/networks.ts';
+import { findRelays } from '../store/peers/peer-lists.ts';
 import { findPeer } from '../store/peers/peers.ts';
 import type { Db } from '../store/tables.ts';
 import type { NewEvent } from './append-events.ts';
@@ -35,11 +35,11 @@ export async function nameRelay(
 }
 
 async function findChange(db: Db, network: number) {
-  const found = await findRelay(db, network);
+  const found = await findRelays(db, network);
   // The network was deleted in this transaction.
   if (found === undefined) return null;
-  const { range, relay } = found;
-  const able = (await listConnectors(db, network)).filter((peer) => findObstacle(range, peer) === null);
+  const { range, relay, connectors } = found;
+  const able = connectors.filter((peer) => findObstacle(range, peer) === null);
   const id = chooseRelay(relay, able);
   return id === relay ? null : { range, relay, next: able.find((peer) => peer.id === id) ?? null };
 }

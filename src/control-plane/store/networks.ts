@@ -117,12 +117,6 @@ export async function reviseNetwork(
   return row?.revision;
 }
 
-/** Returns the range and the relay of a network; undefined if there is no such network. */
-export async function findRelay(db: Db, id: number): Promise<Pick<StoredNetwork, 'range' | 'relay'> | undefined> {
-  const row = await db.selectFrom('networks').select(['private_cidr', 'relay']).where('id', '=', id).executeTakeFirst();
-  return row && { range: row.private_cidr as Prefix, relay: row.relay };
-}
-
 /** Comes after {@link reviseNetwork}. */
 export async function saveRelay(db: Db, id: number, relay: number | null): Promise<void> {
   await db.updateTable('networks').set({ relay }).where('id', '=', id).execute();

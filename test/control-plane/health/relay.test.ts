@@ -149,6 +149,20 @@ describe('a host that reports that it uses the relay', () => {
     await eventually('it is marked again', async () => (await followers(office)).join() === `${one.id},${four.id}`);
   });
 
+  test('is marked by its next report, if the control plane ended before it marked it', async () => {
+    const office = await startRelayed();
+    const { one, two, plane, report } = office;
+    await report(one, { follows_relay: true });
+    await eventually('it is marked', async () => (await followers(office)).join() === `${one.id}`);
+    const unmark = (id: number) => (db: Db) =>
+      db.updateTable('peers').set({ follows_relay: 0 }).where('id', '=', id).execute();
+    await withDatabase(plane.dataDir, unmark(one.id));
+    await report(one, { follows_relay: true });
+    // A whole map is read again only for another revision.
+    await report(two, { follows_relay: true });
+    await eventually('both are marked', async () => (await followers(office)).join() === `${one.id},${two.id}`);
+  });
+
   test('again and again is marked thirty times, then once a minute, and its reports are accepted', async () => {
     const { one, plane, report } = await startRelayed();
     const isStored = async () => {

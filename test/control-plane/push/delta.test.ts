@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decodeMap } from '../../../src/api/decode/map.ts';
-import { rememberedRevisions } from '../../../src/control-plane/store/changes.ts';
+import { insertChanges, rememberedRevisions } from '../../../src/control-plane/store/changes.ts';
 import { Secret } from '../../../src/core/crypto/secret.ts';
 import { connectPeerService } from '../../api/described-service.ts';
 import { eventually } from '../../lab/eventually.ts';
@@ -143,6 +143,28 @@ describe('what is different since a revision', () => {
     );
     const statuses = ['"1"', '"2"', '"3"'].map(async (named) => (await readSince(network, named)).status);
     expect(await Promise.all(statuses)).toEqual([200, 200, 200]);
+  });
+
+  test('is not sent where more than 10,000 peers changed: the whole map has them', async () => {
+    const { network } = await makeOffice(on);
+    const { revision, etag } = (await call('GET', `${network}`)).body.data;
+    const nonce = etag.slice(1, -1).replace(`${revision}-`, '');
+    const record = (count: number) =>
+      withDatabase(on.plane.dataDir, (db) =>
+        insertChanges(
+          db,
+          network,
+          { revision, nonce },
+          Array.from({ length: count }, (_, at) => 1_000_000 + at),
+        ),
+      );
+    await record(9_999);
+    expect((await readSince(network, `"${revision - 1}"`)).status).toBe(226);
+    await record(10_001);
+    await call('PATCH', `${network}`, { description: 'another revision' });
+    const { status, body } = await readSince(network, `"${revision - 1}"`);
+    expect([status, body.data.peers.length, body.data.removed.length]).toEqual([200, 1, 10_001]);
+    expect((await readSince(network, `"${revision}"`)).status).toBe(226);
   });
 
   test('is not sent for an ETag in another spelling', async () => {

@@ -58,6 +58,23 @@ const announce = (id: number, announced: 'online' | 'offline', lost_at: string |
       .execute(),
   );
 
+/** Enrols with the proof of one identity. */
+async function enrol(name: string, type: string) {
+  const key = await makeKey(plane, token, network);
+  const public_key = parsePublicKey(publicKey());
+  const tokenHash = createHash('sha256').update(key).digest('hex');
+  const { serial, signature } = proveKey(identity, public_key, plane.clock.now());
+  plane.clock.advance(1000);
+  return plane.call('POST', '/api/networks/enroll', {
+    body: { enrollment_token: key, name, public_key, peer_type: type, endpoint: '203.0.113.77:51820' },
+    headers: {
+      'peer-identity-key': identity.key,
+      'peer-identity-proof': proveEnrollment(identity, { publicKey: public_key, tokenHash }),
+      'peer-key-proof': `${serial} ${signature}`,
+    },
+  });
+}
+
 test('the first connector with an endpoint is the relay, in the reply to its enrolment and its revision', async () => {
   await add('web-1', { peer_type: 'origin' });
   await add('behind-nat', { endpoint: undefined });
@@ -126,21 +143,6 @@ describe('another connector becomes the relay with the change of the current one
   });
 
   test('that enrols again as another type', async () => {
-    const enrol = async (name: string, type: string) => {
-      const key = await makeKey(plane, token, network);
-      const public_key = parsePublicKey(publicKey());
-      const tokenHash = createHash('sha256').update(key).digest('hex');
-      const { serial, signature } = proveKey(identity, public_key, plane.clock.now());
-      plane.clock.advance(1000);
-      return plane.call('POST', '/api/networks/enroll', {
-        body: { enrollment_token: key, name, public_key, peer_type: type, endpoint: '203.0.113.77:51820' },
-        headers: {
-          'peer-identity-key': identity.key,
-          'peer-identity-proof': proveEnrollment(identity, { publicKey: public_key, tokenHash }),
-          'peer-key-proof': `${serial} ${signature}`,
-        },
-      });
-    };
     const first = (await enrol('edge-1', 'connector')).body.data.peer;
     const second = await add('edge-2');
     expect(await relay()).toBe(first.id);
@@ -185,13 +187,27 @@ test('a network of an earlier version gets its relay with its next revision', as
   expect(await relay()).toBe(id);
 });
 
-describe('with another relay, a host loses its mark as a follower', () => {
-  const mark = (id: number) =>
-    withDatabase(plane.dataDir, async (db) => {
-      await db.updateTable('peers').set({ follows_relay: 1 }).where('id', '=', id).execute();
-      await db.updateTable('peer_health').set({ follows_relay: 1 }).where('peer_id', '=', id).execute();
-    });
+const mark = (id: number) =>
+  withDatabase(plane.dataDir, async (db) => {
+    await db.updateTable('peers').set({ follows_relay: 1 }).where('id', '=', id).execute();
+    await db.updateTable('peer_health').set({ follows_relay: 1 }).where('peer_id', '=', id).execute();
+  });
+const readReported = (id: number) =>
+  withDatabase(plane.dataDir, async (db) => {
+    const query = db.selectFrom('peer_health').select('follows_relay').where('peer_id', '=', id);
+    return (await query.executeTakeFirstOrThrow()).follows_relay;
+  });
 
+test('a host that enrols again follows no relay until its report', async () => {
+  const { id } = (await enrol('web-1', 'origin')).body.data.peer;
+  await announce(id, 'online');
+  await mark(id);
+  const { body } = await enrol('web-1', 'origin');
+  expect([body.data.peer.id, body.data.peer.follows_relay]).toEqual([id, undefined]);
+  expect(await readReported(id)).toBe(0);
+});
+
+describe('with another relay, a host loses its mark as a follower', () => {
   test.each([
     ['offline', 'offline', null, undefined],
     ['without a connection', 'online', '2030-01-01T00:00:00.000Z', undefined],
@@ -212,9 +228,6 @@ describe('with another relay, a host loses its mark as a follower', () => {
     expect(changed?.follows_relay).toBeUndefined();
     expect(changed === undefined).toBe(follows === true);
     expect((await read()).peers.find(({ id }: { id: number }) => id === host.id).follows_relay).toBe(follows);
-    const [stored] = await withDatabase(plane.dataDir, (db) =>
-      db.selectFrom('peer_health').select('follows_relay').where('peer_id', '=', host.id).execute(),
-    );
-    expect(stored).toEqual({ follows_relay: follows ? 1 : 0 });
+    expect(await readReported(host.id)).toBe(follows ? 1 : 0);
   });
 });

@@ -1,4 +1,5 @@
-import { type ExpressionBuilder, sql } from 'kysely';
+import { type ExpressionBuilder, type NotNull, sql } from 'kysely';
+import type { Prefix } from '../../../core/net/cidr.ts';
 import { readPage, type Slice, type StoredPage } from '../page.ts';
 import type { Db, Tables } from '../tables.ts';
 import { peerColumns, type StoredPeer, tokenMarkOf } from './peers.ts';
@@ -75,19 +76,29 @@ export async function listKeys(
     .execute();
 }
 
-/** Lists the connectors of a network, suspended and expired ones too, with their last state. */
-export async function listConnectors(db: Db, networkId: number) {
-  return (
-    db
-      .selectFrom('peers')
-      .leftJoin('peer_health', 'peer_health.peer_id', 'peers.id')
-      .select(['peers.id', 'name', 'peer_type', 'endpoint', 'withdrawn', 'suspended_at', 'expired'])
-      .select(['priority', 'serving_since', 'announced'])
-      .where('peers.network_id', '=', networkId)
+/**
+ * Returns the range and relay of a network, and its connectors with their last state, suspended and
+ * expired ones too; undefined if there is no such network.
+ */
+export async function findRelays(db: Db, networkId: number) {
+  const rows = await db
+    .selectFrom('networks')
+    .leftJoin('peers', (join) =>
       // SQLite uses the index of connectors only with a literal.
-      .where('peer_type', '=', sql.lit('connector' as const))
-      .execute()
+      join.onRef('peers.network_id', '=', 'networks.id').on('peer_type', '=', sql.lit('connector' as const)),
+    )
+    .leftJoin('peer_health', 'peer_health.peer_id', 'peers.id')
+    .select(['private_cidr', 'relay', 'peers.id', 'peers.name', 'peer_type', 'endpoint', 'withdrawn'])
+    .select(['suspended_at', 'expired', 'priority', 'serving_since', 'announced'])
+    .where('networks.id', '=', networkId)
+    .$narrowType<{ name: NotNull; withdrawn: NotNull; expired: NotNull; priority: NotNull }>()
+    .execute();
+  const [network] = rows;
+  if (network === undefined) return undefined;
+  const connectors = rows.flatMap(({ id, peer_type, ...peer }) =>
+    id === null || peer_type === null ? [] : { ...peer, id, peer_type },
   );
+  return { range: network.private_cidr as Prefix, relay: network.relay, connectors };
 }
 
 export async function listEndpoints(
