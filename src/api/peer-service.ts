@@ -207,7 +207,7 @@ export function connectPeerService(
       return (body as { data?: unknown } | null)?.data === null;
     },
 
-    async report(network, peer, token, report, signal) {
+    async report(network, peer, token, { map, ...report }, signal) {
       if (!has('peer-report')) return null;
       // Unchecked: for what it composes itself, the daemon would load all the contract's schemas.
       const { body, reading } = await change({
@@ -215,8 +215,12 @@ export function connectPeerService(
         method: 'POST',
         path: `${pathOf(network, peer)}/report`,
         bearer: token,
-        // A report without it is one of an older version, which uses another relay at times.
-        json: { ...report, ...(has('peer-follows-relay') && { follows_relay: true }) },
+        // Without `follows_relay`, it is of an older version, which uses another relay at times.
+        json: {
+          ...report,
+          ...(has('peer-follows-relay') && { follows_relay: true }),
+          ...(has('peer-map') && map && { map }),
+        },
         repeatable: true,
         answered: true,
         ...(signal && { wait: { seconds: null, signal } }),

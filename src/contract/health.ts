@@ -38,6 +38,15 @@ export const RoutePath = z
   .meta({ id: 'RoutePath' });
 export type RoutePath = z.infer<typeof RoutePath>;
 
+/** A route that a connector serves as a LAN prefix with other addresses of the same length. */
+export const MappedRoute = z
+  .object({
+    route: z.cidrv4(),
+    local: z.cidrv4().meta({ description: 'The prefix behind the connector. No packet in the network has it.' }),
+  })
+  .meta({ id: 'MappedRoute' });
+export type MappedRoute = z.infer<typeof MappedRoute>;
+
 /** The maximum number of paths. A host with more peers reports the most important ones. */
 export const mostPaths = 500;
 export const mostRoutes = 51;
@@ -55,6 +64,9 @@ export const Report = z
     }),
     paths: z.array(PeerPath).max(mostPaths).optional(),
     routes: z.array(RoutePath).max(mostRoutes).optional(),
+    map: z.array(MappedRoute).max(mostRoutes).optional().meta({
+      description: 'Of a connector: the routes that it maps to LAN prefixes with other addresses.',
+    }),
     drift: z.int().min(0).optional().meta({ description: 'Changes that are pending at the host.' }),
     pin_mismatches: z.array(identifier).max(mostPaths).optional().meta({
       description: 'Peers whose key or address differs from the pin of the host.',
@@ -108,6 +120,7 @@ export const PeerHealth = z
     reported_at: instant.nullable(),
     paths: z.array(PeerPath),
     routes: z.array(RoutePath),
+    map: z.array(MappedRoute).optional().meta({ description: 'As the connector reports it; absent for none.' }),
     drift: z.int().min(0).nullable(),
     pin_mismatches: z.array(identifier),
     problem: z.string().nullable(),

@@ -64,7 +64,7 @@ const calls = {
   rename: (service) => service.describePeer(7, 3, token, { name: 'edge' }).catch(ignore(CannotReport)),
   move: (service) => service.describePeer(7, 3, token, { endpoint }).catch(ignore(CannotReport)),
   remove: (service) => service.removePeer(7, 3, token),
-  report: (service) => service.report(7, 3, token, {}),
+  report: (service) => service.report(7, 3, token, { map: [] }),
 } satisfies Record<string, (service: PeerService) => Promise<unknown>>;
 type CallName = keyof typeof calls;
 const everything = Object.keys(calls) as CallName[];
@@ -127,8 +127,9 @@ const uses: Readonly<Record<Feature, Use>> = {
   'peer-withdrawn': change('withdraw', 'withdrawn'),
   'peer-secret-tag': change('announceSecret', 'network_secret_tag'),
   'peer-removal': use('remove', ['removal']),
-  'peer-report': use('report', ['report'], ['report', 'report: follows_relay']),
+  'peer-report': use('report', ['report'], ['report', 'report: follows_relay', 'report: map']),
   'peer-follows-relay': use('report', [], ['report: follows_relay']),
+  'peer-map': use('report', [], ['report: map']),
 };
 const all = [...new Set(['enroll', 'map', ...Object.values(uses).flatMap(({ missing }) => missing)])].toSorted();
 

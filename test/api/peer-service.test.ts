@@ -176,7 +176,8 @@ describe('removePeer', () => {
 });
 
 describe('report', () => {
-  const report: Report = { paths: [{ peer: 4, path: 'down' }], drift: 2 };
+  const map = [{ route: '10.201.1.0/24', local: '192.168.1.0/24' }];
+  const report: Report = { paths: [{ peer: 4, path: 'down' }], drift: 2, map };
   const verdict = { state: 'online', reachable_by: 3, witnesses: 4, why: 'it reaches the control plane' };
 
   test('sends what the host observes, and returns how others reach it', async () => {

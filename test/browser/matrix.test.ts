@@ -54,6 +54,7 @@ async function makeOffice() {
       { peer: odd.id, path: 'never' },
     ],
     routes: [{ route, connector: edge1.id, lan: 'up' }],
+    map: [{ route, local: '172.16.7.0/24' }],
   });
   await host.report(edge2, { paths: [{ peer: edge1.id, path: 'direct' }], routes: [{ route, connector: edge1.id }] });
   await host.report(odd, { problem: `${canary}nft failed`, pin_mismatches: [web1.id] });
@@ -215,7 +216,8 @@ test('networks and overview begin with what is down', async () => {
   await summary.getByText('edge-3 joined').waitFor();
   const routes = page.getByRole('table', { name: 'Routes' });
   await routes.getByText('edge-3 (never answered)').waitFor();
-  expect(await routes.getByRole('link').allTextContents()).toEqual([edge1.name, edge2.name]);
+  await routes.getByText('is 172.16.7.0/24 behind edge-1').waitFor();
+  expect(await routes.getByRole('link').allTextContents()).toEqual([edge1.name, edge1.name, edge2.name]);
   await summary.getByRole('link', { name: '2 unknown peers' }).click();
   await page.getByText(/^2 of 6 peers$/).waitFor();
 });

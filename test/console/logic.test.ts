@@ -3,7 +3,7 @@ import { describeActor, describeDetails, describeTarget } from '../../src/consol
 import { readNetwork } from '../../src/console/logic/network/apply-reply.ts';
 import { linkTo, parseRoute, readQuery } from '../../src/console/logic/page/route.ts';
 import { findVisibleRows } from '../../src/console/logic/page/visible-rows.ts';
-import { findConnectors } from '../../src/console/logic/peers/connectors.ts';
+import { findConnectors, findMappedLans } from '../../src/console/logic/peers/connectors.ts';
 import { describeDeletion, describeLoss, describePending } from '../../src/console/logic/peers/describe-removal.ts';
 import { isEndpoint, makeJoinCommands, readServiceAddress } from '../../src/console/logic/peers/join-commands.ts';
 import { searchPeers } from '../../src/console/logic/peers/peer-text.ts';
@@ -14,6 +14,7 @@ import type { Network } from '../../src/contract/network.ts';
 import type { Peer } from '../../src/contract/peer.ts';
 import { parseEndpoint } from '../../src/core/net/endpoint.ts';
 import { parseServiceAddress } from '../../src/core/net/service-address.ts';
+import { health, healthOf } from './samples.ts';
 
 const at = '2030-01-01T00:00:00.000Z';
 
@@ -94,6 +95,19 @@ test.each([
   [1, 'Its peer loses the network.'],
   [2, 'All 2 peers lose the network and each other.'],
 ])('%d peers lose a network', (peers, text) => expect(describeLoss(peers)).toBe(text));
+
+test('a mapped LAN is that of each connector that reports one for the route', () => {
+  const route = '10.201.1.0/24';
+  const map = [
+    { route, local: '192.168.1.0/24' },
+    { route: '10.201.2.0/24', local: '192.168.2.0/24' },
+  ];
+  const observed = health([healthOf(1, { map }), healthOf(2), healthOf(3, { map })]);
+  const connectors = [peer(1), peer(2)];
+  expect(findMappedLans(observed, connectors, route)).toEqual([{ peer: 1, local: '192.168.1.0/24' }]);
+  expect(findMappedLans(observed, connectors, '10.201.3.0/24')).toEqual([]);
+  expect(findMappedLans(null, connectors, route)).toEqual([]);
+});
 
 test('connectors of a route are those that serve it, by priority, then by time, then by id', () => {
   const lan = '192.168.50.0/24';

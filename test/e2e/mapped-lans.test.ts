@@ -35,6 +35,8 @@ async function addSite(number: number, ...flags: string[]): Promise<Site> {
   const server = await (await lab.addLan(edge, '192.168.1.1/24')).addHost(`server-${number}`, '192.168.1.10/24', {
     routed: true,
   });
+  // Only the packet rules keep anything from being forwarded.
+  await edge.exec(['sh', '-c', 'echo 1 >/proc/sys/net/ipv4/ip_forward']);
   const route = `10.201.${number}.0/24`;
   const key = await makeKey(controlPlane, 'office', edge.name, '--type', 'connector', '--route', route);
   const named = ['--api', controlPlane.url, '--insecure-http', '--name', edge.name, '--type', 'connector', '--json'];
@@ -154,6 +156,12 @@ describe('two sites with the same LAN', { timeout: 120_000 }, () => {
     const explain = async (address: string) => (await edge.cpn(['explain', address], { allowFailure: true })).stdout;
     expect(await explain('10.201.1.10')).toContain('192.168.1.10');
     expect(await explain('192.168.1.10')).toContain('10.201.1.10');
+    const { id } = JSON.parse((await controlPlane.cpn(['network', 'show', 'office', '--json'])).stdout);
+    await eventually('the control plane has both', async () => {
+      const reply = JSON.parse((await controlPlane.cpn(['api', 'GET', `/api/networks/${id}/health`])).stdout);
+      const maps = reply.data.peers.flatMap(({ map = [] }: { map?: { route: string }[] }) => map);
+      return maps.length === 2 && maps.every((each: { local: string }) => each.local === local);
+    });
   });
 
   it.each([
@@ -185,5 +193,40 @@ describe('two sites with the same LAN', { timeout: 120_000 }, () => {
     expect(await plan(edge)).toEqual({ exitCode: 0, changes: [] });
     await Promise.all([inward?.stop(), outward?.stop()]);
     expect(await untouched.stop()).toBe(0);
+  });
+
+  it.each([
+    ['goes', ['--drop-map', '10.201.1.0/24']],
+    ['changes', ['--map', '10.201.1.0/24=192.168.7.0/24']],
+  ])('end what the LAN alone still sends in a connection of a map that %s', async (_, change) => {
+    const { edge, server, address } = siteA as Site;
+    const port = 9000;
+    const counting = `table inet sent { chain c { type filter hook output priority 0; udp sport ${port} counter; }; }`;
+    await server.exec(['nft', '-f', '-'], { input: counting });
+    const sender = `const socket = require('dgram').createSocket('udp4');
+      socket.on('message', (_, { port, address }) => setInterval(() => socket.send('x', port, address), 20));
+      socket.bind(${port}, () => console.log('open'));`;
+    const receiver = `const socket = require('dgram').createSocket('udp4');
+      socket.on('message', () => console.log('x'));
+      socket.send('go', ${port}, '${address}');`;
+    const source = server.spawn(['node', '-e', sender]);
+    await source.waitForLine(/open/);
+    const sink = laptop.spawn(['node', '-e', receiver]);
+    const received = () => sink.output.stdout.split('x').length;
+    const sent = async () =>
+      Number(/packets (\d+)/.exec((await server.exec(['nft', 'list', 'table', 'inet', 'sent'])).stdout)?.[1]);
+    const sendMore = async () => {
+      const goal = (await sent()) + 10;
+      await eventually('packets are sent', async () => (await sent()) >= goal);
+    };
+    await eventually('packets arrive', () => received() > 10);
+    await edge.cpn(['set', ...change]);
+    await sendMore();
+    const before = received();
+    await sendMore();
+    expect(received()).toBe(before);
+    await Promise.all([source.stop(), sink.stop()]);
+    await server.exec(['nft', 'delete', 'table', 'inet', 'sent']);
+    await edge.cpn(['set', '--map', mapOf(1)]);
   });
 });

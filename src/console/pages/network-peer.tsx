@@ -294,6 +294,7 @@ function Served({ network, reach, peer }: PeerReachProps): JSX.Element {
   const served = network.routes.filter((route) => findConnectors([peer], route).length > 0);
   const isOffline = reach.health.get(peer.id)?.state === 'offline';
   const lans = new Map(reach.health.get(peer.id)?.routes.map(({ route, lan }) => [route, lan]));
+  const locals = new Map(reach.health.get(peer.id)?.map?.map(({ route, local }) => [route, local]));
   const users = (route: string) =>
     [...reach.health.values()].filter(({ routes }) =>
       routes.some((each) => each.route === route && each.connector === peer.id),
@@ -315,6 +316,7 @@ function Served({ network, reach, peer }: PeerReachProps): JSX.Element {
           keyOf={(route) => route}
           columns={[
             { title: 'Route', cell: (route) => <code>{route}</code> },
+            { title: 'Addresses in the LAN', cell: (route) => <code>{locals.get(route) ?? route}</code> },
             { title: 'LAN', cell: (route) => (isOffline ? 'unknown' : describeLan(lans.get(route))) },
             { title: 'Hosts that use it', cell: users },
           ]}

@@ -6,7 +6,7 @@ import type { Network } from '../../contract/network.ts';
 import { describeEvent } from '../../core/events/describe-event.ts';
 import { findBeginning, findFailovers, layOutFailovers } from '../logic/events/failovers.ts';
 import { linkTo } from '../logic/page/route.ts';
-import { findConnectors } from '../logic/peers/connectors.ts';
+import { findConnectors, findMappedLans } from '../logic/peers/connectors.ts';
 import { Timeline } from '../parts/charts/timeline.tsx';
 import { Verdict } from '../parts/state.tsx';
 import { Table } from '../parts/table.tsx';
@@ -44,7 +44,19 @@ export function NetworkRoutes({ network, health }: RoutesProps): JSX.Element {
           rows={routes}
           keyOf={(route) => route}
           columns={[
-            { title: 'Route', cell: (route) => <code>{route}</code> },
+            {
+              title: 'Route',
+              cell: (route) => (
+                <>
+                  <code>{route}</code>
+                  {findMappedLans(health, findConnectors(peers, route), route).map(({ peer, local }) => (
+                    <div key={peer}>
+                      is <code>{local}</code> behind {link(peer)}
+                    </div>
+                  ))}
+                </>
+              ),
+            },
             { title: 'State', cell: (route) => <Verdict state={verdicts.get(route)?.state ?? 'unknown'} /> },
             {
               title: 'Active',

@@ -62,6 +62,7 @@ function toPeerHealth(
     reported_at: (keepsPresence && health?.reported_at) || null,
     paths: [...report.paths],
     routes: [...report.routes],
+    ...(peer.peer_type === 'connector' && report.map.length > 0 && { map: [...report.map] }),
     drift: report.drift,
     pin_mismatches: [...report.pin_mismatches],
     problem: report.problem,

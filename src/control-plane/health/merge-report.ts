@@ -1,4 +1,5 @@
 import {
+  type MappedRoute,
   mostPaths,
   mostRoutes,
   type PeerPath,
@@ -6,10 +7,12 @@ import {
   type Report,
   type RoutePath,
 } from '../../contract/health.ts';
+import { lengthOf, maskPrefix } from '../../core/net/cidr.ts';
 
 export interface MergedReport {
   readonly paths: readonly PeerPath[];
   readonly routes: readonly RoutePath[];
+  readonly map: readonly MappedRoute[];
   readonly drift: number | null;
   readonly pin_mismatches: readonly number[];
   readonly problem: string | null;
@@ -31,11 +34,11 @@ interface StoredProbe extends ProbeResult {
 }
 
 const nothing: MergedReport = {
-  ...{ paths: [], routes: [], unserved: [], probes: [] },
+  ...{ paths: [], routes: [], map: [], unserved: [], probes: [] },
   ...{ drift: null, pin_mismatches: [], problem: null },
 };
 
-/** Parses stored reports. Reports from earlier versions have no probes and no unserved routes. */
+/** Parses stored reports. Reports from earlier versions lack probes, unserved routes and maps. */
 export function readReport(stored: string | null): MergedReport {
   return stored === null ? nothing : { ...nothing, ...(JSON.parse(stored) as Partial<MergedReport>) };
 }
@@ -78,11 +81,20 @@ export function mergeReport(before: MergedReport, report: Report, scope: ReportS
       probes.map((probe) => ({ ...probe, at: scope.at })),
     ).slice(-mostProbes),
     routes: mergedRoutes,
+    map: report.map ? tidyMaps(report.map, scope) : base.map,
     unserved: findUnserved(before, mergedRoutes, scope.at),
     drift: report.drift ?? base.drift,
     pin_mismatches: report.pin_mismatches ? [...new Set(report.pin_mismatches.filter(isPeer))] : base.pin_mismatches,
     problem: report.problem === undefined ? base.problem : report.problem,
   };
+}
+
+/** Leaves out maps of prefixes that are no routes, and those that are not 1:1. */
+function tidyMaps(maps: readonly MappedRoute[], { prefixes }: ReportScope): MappedRoute[] {
+  return maps.flatMap(({ route, local }) => {
+    const prefix = maskPrefix(local);
+    return prefixes.has(route) && lengthOf(prefix) === lengthOf(maskPrefix(route)) ? [{ route, local: prefix }] : [];
+  });
 }
 
 /** A route that had no connector keeps its instant. Reports of earlier versions have none. */

@@ -23,6 +23,7 @@ export const features = [
   'peer-removal',
   'peer-report',
   'peer-follows-relay',
+  'peer-map',
 ] as const;
 
 export type Feature = (typeof features)[number];
@@ -92,6 +93,7 @@ const places: Readonly<Record<Feature, FeaturePath>> = {
   'peer-removal': { path: changePeer.path, method: 'delete' },
   'peer-report': { path: `${changePeer.path}/report`, method: 'post' },
   'peer-follows-relay': { path: `${changePeer.path}/report`, method: 'post', field: 'follows_relay' },
+  'peer-map': { path: `${changePeer.path}/report`, method: 'post', field: 'map' },
 };
 
 const adminPlaces: Readonly<Record<AdminFeature, FeaturePath>> = {

@@ -40,6 +40,14 @@ describe('the health of a peer', () => {
     });
   });
 
+  test('has the mapped LANs that it reports, if it is a connector', () => {
+    const map = [{ route: lan, local: '172.16.1.0/24' }];
+    const { peers } = shown(
+      evaluate([observedHost(1, { report: { map } }), observedConnector(2, { report: { map } })]),
+    );
+    expect(peers.map((peer: { map?: unknown }) => peer.map)).toEqual([undefined, map]);
+  });
+
   test('has no time of its requests where no presence is kept', () => {
     const evaluation = evaluate([host], false);
     expect(shown(evaluation).peers[0]).toMatchObject({ state: 'online', last_seen: null, reported_at: null, drift: 4 });

@@ -47,10 +47,11 @@ describe('a report', () => {
   const full: Report = {
     ...{ paths: [direct(1)], routes: [{ route: lan, connector: 1 }], drift: 3, pin_mismatches: [1], problem: 'nft' },
     probes: [{ peer: 2, answered: false }],
+    map: [{ route: lan, local: '192.168.1.0/24' }],
   };
-  const none = { paths: [], routes: [], drift: null, pin_mismatches: [], problem: null };
+  const none = { paths: [], routes: [], map: [], drift: null, pin_mismatches: [], problem: null };
 
-  test.each(['paths', 'routes', 'drift', 'pin_mismatches', 'problem', 'probes'] as const)(
+  test.each(['paths', 'routes', 'map', 'drift', 'pin_mismatches', 'problem', 'probes'] as const)(
     'that leaves out %s keeps what was reported before',
     (field) => {
       const { [field]: _, ...others } = full;
@@ -62,6 +63,11 @@ describe('a report', () => {
   test.each([
     [{ drift: 0 }, { drift: 0 }],
     [{ problem: null }, { problem: null }],
+    [{ map: [] }, { map: [] }],
+    // Only what is 1:1, of a route of the network, and without host bits.
+    [{ map: [{ route: lan, local: '192.168.7.9/24' }] }, { map: [{ route: lan, local: '192.168.7.0/24' }] }],
+    [{ map: [{ route: lan, local: '192.168.0.0/16' }] }, { map: [] }],
+    [{ map: [{ route: '10.99.0.0/24', local: '192.168.7.0/24' }] }, { map: [] }],
     [{ pin_mismatches: [] }, { pin_mismatches: [] }],
     [{ pin_mismatches: [2, 1, 2] }, { pin_mismatches: [2, 1] }],
     [{ paths: [] }, {}],

@@ -1,3 +1,4 @@
+import type { Health } from '../../../contract/health.ts';
 import type { ChangePeer, Peer } from '../../../contract/peer.ts';
 import { isListedConnector } from '../../../core/export/device-profile.ts';
 import { servesRoute } from '../../../core/export/find-losses.ts';
@@ -13,6 +14,20 @@ export function findRelays(peers: readonly Peer[], range: string): Peer[] {
   return peers
     .filter((peer) => isListedConnector(peer) && !(peer.withdrawn ?? []).includes(range))
     .sort(compareConnectors);
+}
+
+/** A connector, and the prefix behind it that a route stands for. */
+export interface MappedLan {
+  readonly peer: number;
+  readonly local: string;
+}
+
+/** The LANs that connectors report for a route that they map to other addresses. */
+export function findMappedLans(health: Health | null, connectors: readonly Peer[], route: string): MappedLan[] {
+  return connectors.flatMap(({ id }) => {
+    const reported = health?.peers.find((peer) => peer.id === id)?.map ?? [];
+    return reported.filter((each) => each.route === route).map(({ local }) => ({ peer: id, local }));
+  });
 }
 
 /** What a phone dials: a connector, all peers with an endpoint, or a connector that is gone. */

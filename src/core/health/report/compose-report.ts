@@ -1,4 +1,4 @@
-import type { PathState, PeerPath, Report, RoutePath } from '../../../contract/health.ts';
+import type { MappedRoute, PathState, PeerPath, Report, RoutePath } from '../../../contract/health.ts';
 import type { PublicKey } from '../../crypto/keys.ts';
 import type { ActualPeer } from '../../host-state/actual.ts';
 import type { NetworkMap, Peer, PeerFailure, PeerId } from '../../map/model.ts';
@@ -45,6 +45,7 @@ export interface ObservedPath extends Omit<PeerPath, 'handshake_age'> {
 export interface HostReport {
   readonly paths: readonly ObservedPath[];
   readonly routes: readonly RoutePath[];
+  readonly map: readonly MappedRoute[];
   readonly drift: number;
   readonly pinMismatches: readonly number[];
   readonly problem: string | null;
@@ -71,7 +72,7 @@ export interface Reachability {
 }
 
 /** The report of a host whose network is down. */
-export const emptyReport: HostReport = { paths: [], routes: [], drift: 0, pinMismatches: [], problem: null };
+export const emptyReport: HostReport = { paths: [], routes: [], map: [], drift: 0, pinMismatches: [], problem: null };
 
 /** Orders paths: connectors, peers that sent packets, other peers in use, relayed peers. */
 export function composeReport(observation: HostObservation): HostReport {
@@ -80,6 +81,7 @@ export function composeReport(observation: HostObservation): HostReport {
   return {
     paths,
     routes: findRoutes(observation, new Map(paths.map(({ peer, path }) => [peer, path]))),
+    map: findMaps(observation),
     drift,
     pinMismatches: mismatches.filter(isNumber).slice(0, mostPaths),
     problem: problem === null ? null : shorten(problem),
@@ -172,10 +174,16 @@ function findRoutes(observation: HostObservation, paths: ReadonlyMap<PeerId, Pat
   return routes.slice(0, mostRoutes);
 }
 
+function findMaps({ routes }: HostObservation): MappedRoute[] {
+  const maps = routes.flatMap(({ prefix, local }) => (local === undefined ? [] : [{ route: prefix, local }]));
+  return maps.slice(0, mostRoutes);
+}
+
 /** Converts a report to the contract's format. `now` is in seconds since the epoch. */
-export function formatReport({ paths, pinMismatches, ...part }: ReportPart, now: number): Report {
+export function formatReport({ paths, pinMismatches, map, ...part }: ReportPart, now: number): Report {
   return {
     ...part,
+    ...(map && (map.length > 0 || !part.complete) && { map: [...map] }),
     ...(paths && { paths: paths.map((path) => formatPath(path, now)) }),
     ...(part.routes && { routes: [...part.routes] }),
     ...(pinMismatches && { pin_mismatches: [...pinMismatches] }),

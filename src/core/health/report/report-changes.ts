@@ -34,6 +34,7 @@ export function compareReports(
   const part: ReportPart = {
     ...(moved.length > 0 && { paths: moved }),
     ...(changed.length > 0 && { routes: changed }),
+    ...(!sameData(before.map, next.map) && { map: next.map }),
     ...(before.drift !== next.drift && { drift: next.drift }),
     ...(!sameData(before.pinMismatches, next.pinMismatches) && { pinMismatches: next.pinMismatches }),
     ...(before.problem !== next.problem && { problem: next.problem }),

@@ -8,6 +8,7 @@ import {
   withProblem,
 } from '../../../../src/core/health/report/compose-report.ts';
 import { trackActivity } from '../../../../src/core/health/report/peer-activity.ts';
+import { compareReports } from '../../../../src/core/health/report/report-changes.ts';
 import type { ActualPeer } from '../../../../src/core/host-state/actual.ts';
 import type { Peer } from '../../../../src/core/map/model.ts';
 import { hostPrefix } from '../../../../src/core/net/cidr.ts';
@@ -157,6 +158,19 @@ describe('a route', () => {
     expect(composeReport(observe(never, { routes: taken })).routes).toEqual([{ route: lan, connector: null }]);
     const old = [session(4, { latestHandshake: now - 500 })];
     expect(composeReport(observe(old, { routes: taken })).routes).toEqual([{ route: lan, connector: 4 }]);
+  });
+
+  it('that is served here as a LAN prefix with other addresses is reported with both, until it is not', () => {
+    const local = prefix('192.168.1.0/24');
+    const mapped = composeReport(observe([], { routes: [{ ...route('served'), local }] }));
+    expect(mapped.map).toEqual([{ route: lan, local }]);
+    const plain = composeReport(observe([], { routes: [route('served')] }));
+    expect(plain.map).toEqual([]);
+    const always = () => true;
+    expect(compareReports(plain, mapped, always).transitions).toEqual({ map: mapped.map });
+    expect(formatReport({ map: [] }, 0)).toEqual({ map: [] });
+    expect(formatReport({ ...plain, complete: true }, 0)).not.toHaveProperty('map');
+    expect(formatReport({ ...mapped, complete: true }, 0)).toMatchObject({ map: [{ route: lan, local }] });
   });
 
   it('that is served here says whether its LAN answers, as far as that is known', () => {
