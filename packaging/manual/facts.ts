@@ -43,7 +43,7 @@ export const files: Readonly<Record<string, string>> = {
   '/var/lib/cpn/former-memberships':
     'Identity and token of each network that was left while its control plane was unreachable, until its peer is removed.',
   '/etc/cpn/join.conf': 'Options of cpn-join.service: flags of cpn join without dashes, each with = and its value.',
-  '/run/cpn/': 'Locks, and the results of the last passes.',
+  '/run/cpn/': 'Locks, the results of the last passes, and in serving/ the routes for which a connector is in service.',
   '~/.config/cpn/login.json': "An administrator's login.",
   '/var/lib/cpn-control-plane/': 'Database of the embedded control plane.',
 };

@@ -117,6 +117,8 @@ export function fallbackStore(
     readNotes: (link) => store.readNotes(link),
     writeNotes: (link, notes) => store.writeNotes(link, notes),
     amendNotes: (link, part) => store.amendNotes(link, part),
+    writeServing: (link, serving) => store.writeServing(link, serving),
+    clearServing: (link) => store.clearServing(link),
     readFormer: () => store.readFormer(),
     writeFormer: (former) => store.writeFormer(former),
     formerPath: store.formerPath,

@@ -18,6 +18,7 @@ import {
   withLock,
 } from './lock.ts';
 import { type Notes, readNotesFile, writeNotesFile } from './notes.ts';
+import { clearServing, writeServing } from './serving-files.ts';
 import type { State } from './state/state.ts';
 import { copiesOf, holdsStates, mendState, readState, removeState, writeState } from './state/state-copies.ts';
 import type { Folders, HostStore, StoredNetworks } from './store.ts';
@@ -180,6 +181,11 @@ export function fileStore(
     readNotes,
     writeNotes: (link, notes) => inTurn(() => writeNotes(link, notes)),
     amendNotes: (link, part) => inTurn(async () => writeNotes(link, { ...(await readNotes(link)), ...part })),
+    async writeServing(link, serving) {
+      if (serving.size > 0) await ensure(folders.runtime);
+      await writeServing(folders.runtime, link, serving);
+    },
+    clearServing: (link) => clearServing(folders.runtime, link),
     readFormer: () => readFormer(paths.former),
     async writeFormer(former) {
       if (former.memberships.length > 0) await ensure(folders.state);
@@ -193,6 +199,7 @@ export function fileStore(
     },
     async forget(link, others) {
       for (const path of [paths.config(link), paths.aside(link), paths.notes(link)]) await removeFile(path);
+      await writeServing(folders.runtime, link, new Map());
       configs.forget(paths.config(link));
       await removeState(paths.state(link));
       damaged.delete(link);

@@ -1,4 +1,5 @@
 import type { CpnError } from '../core/errors/index.ts';
+import type { Prefix } from '../core/net/cidr.ts';
 import type { Former } from './former-networks.ts';
 import type { Notes } from './notes.ts';
 import type { State } from './state/state.ts';
@@ -52,6 +53,13 @@ export interface HostStore {
   /** Changes a part. Concurrent changes within this process all apply. Never throws. */
   amendNotes(link: string, part: Partial<Notes>): Promise<void>;
   /** The record of networks that this host left. @throws UnreadableFile */
+  /**
+   * Writes for other programs which routes this host is in service for, and removes the files of
+   * other routes.
+   */
+  writeServing(link: string, serving: ReadonlyMap<Prefix, boolean>): Promise<void>;
+  /** Writes for other programs that this host is in service for no route of the network. */
+  clearServing(link: string): Promise<void>;
   readFormer(): Promise<Former>;
   /**
    * Replaces the record. Without memberships, removes the file. Then also removes the empty

@@ -60,6 +60,8 @@ function installed(file: string): string {
 
 /** What the tunnel's own program makes, and removes when its interface goes. */
 const socket = '/run/wireguard/cpn0.sock';
+/** The file of the only route of the office. */
+const route = '192.168.50.0_24';
 
 test('the program names files in its folders, and next to the hosts file, alone', () => {
   const kinds = new Set(created.map((file) => installed(file).replace(/\.\d+\.tmp$/, '.PID.tmp')));
@@ -67,6 +69,7 @@ test('the program names files in its folders, and next to the hosts file, alone'
     ...['/etc/hosts', '/etc/hosts.cpn.tmp', '/etc/wireguard/cpn0.conf', '/etc/wireguard/cpn0.conf.PID.tmp'],
     ...['', '/change', '/change.pid', '/cpn0.notes.json', '/cpn0.notes.json.PID.tmp'].map((name) => `/run/cpn${name}`),
     ...['/daemon', '/daemon.pid', '/lock', '/lock.pid'].map((name) => `/run/cpn${name}`),
+    ...['', '/cpn0', `/cpn0/${route}`, `/cpn0/${route}.PID.tmp`].map((name) => `/run/cpn/serving${name}`),
     socket,
     ...['', '/cpn0.json', '/cpn0.json.PID.tmp'].map((name) => `/var/lib/cpn${name}`),
     ...['.damaged', '.damaged.PID.tmp', '.previous', '.previous.PID.tmp'].map(

@@ -34,7 +34,7 @@ export async function bringUp(tools: Tools, network?: string): Promise<PassRepor
       const state = withoutDeletion(stored);
       if (state.rotation) rotating.add(state.interface);
       // A peer that failed before may answer again, and without a daemon nothing would detect that.
-      const failed = state.enabled ? state.failed : [];
+      const failed = state.enabled ? state.failed : startingConnector(state);
       const enabled: Joined = { ...state, enabled: true, drained: false, failed };
       const planned = await evaluateNetwork(tools, enabled);
       const before = await findUnloaded(tools, planned);
@@ -68,6 +68,11 @@ export async function bringUp(tools: Tools, network?: string): Promise<PassRepor
     if (failure === null && rotating.has(link)) await finishRotation(tools, link, defaultConfirmMs);
   }
   return reports;
+}
+
+/** The hosts do not trust a connector yet whose tunnel was down. The daemon judges when they do. */
+function startingConnector({ enrollment, membership }: Joined): Joined['failed'] {
+  return enrollment.type === 'connector' ? [{ peer: membership.peer.id, back: true }] : [];
 }
 
 /** Restores a network's state before it was brought up: down, or drained. */

@@ -20,6 +20,7 @@ import { closePorts } from './open-ports.ts';
  */
 export async function cleanUp(tools: Tools, state: State): Promise<State> {
   tools.evaluations.forget(state.interface);
+  await tools.store.clearServing(state.interface).catch((error) => tools.warn(expectCpnError(error).message));
   const actual = await tools.host.observe(observeOptionsFor(state));
   const alias = isJoined(state) ? aliasOf(state.membership.map) : '';
   const foreign = actual.link !== null && !isOwnLink(state, alias, actual);

@@ -18,6 +18,7 @@ import { RoamingListener } from './listeners/roaming-listener.ts';
 import { RotationListener } from './listeners/rotation-listener.ts';
 import { SecretListener } from './listeners/secret-listener.ts';
 import { ServiceListener } from './listeners/service-listener.ts';
+import { ServingListener } from './listeners/serving-listener.ts';
 import { UnderlayListener } from './listeners/underlay-listener.ts';
 import { MapFollower } from './map-follower.ts';
 import { NameFollower } from './name-follower.ts';
@@ -67,6 +68,7 @@ export function createListeners(context: ListenerContext): readonly PassListener
     new LanRouteListener(tools, link, update.trigger, () => drops.routes),
     // After the two listeners that record which LANs and routes are dead.
     new ServiceListener(tools, link),
+    new ServingListener(tools, link),
     reports,
     prober,
     map,

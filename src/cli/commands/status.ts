@@ -1,6 +1,7 @@
 import type { NetworkStatus, PeerStatus } from '../../app/problems/network-status.ts';
 import type { StateTools, Tools } from '../../app/tools.ts';
 import { printable, WrongUsage } from '../../core/errors/index.ts';
+import { type Prefix, parsePrefix } from '../../core/net/cidr.ts';
 import { isProblem } from '../../core/problems/problem.ts';
 import { openTools, readDaemon } from '../context.ts';
 import { exitCodeOf, exitCodes } from '../exit-code.ts';
@@ -20,17 +21,46 @@ export const status: Command = {
     ...jsonFlag,
     ...wideFlag,
     check: { kind: 'switch', summary: 'exit with 3 unless every network is up and sync is not refused' },
+    serving: {
+      kind: 'text',
+      value: 'CIDR',
+      summary: 'with --check: exit with 0 if this host is the connector in service for this route, else with 3',
+    },
     watch: { kind: 'switch', summary: 'refresh every 2 s until interrupted' },
   },
-  examples: ['cpn status', 'cpn status --json | jq .networks[0].peers', 'cpn status --watch'],
+  examples: [
+    'cpn status',
+    'cpn status --json | jq .networks[0].peers',
+    'cpn status --watch',
+    'cpn status --check --serving 192.168.50.0/24',
+  ],
   async run(input) {
     if (input.switch('watch') && (input.switch('json') || input.switch('check')))
       throw new WrongUsage('--watch runs until interrupted; leave out --json and --check');
+    const route = readRoute(input);
     const tools = await openTools(input);
     await tools.host.check({ firewall: false });
+    if (route !== null) return checkServing(tools, input, route);
     return input.switch('watch') ? watch(tools, input) : showOnce(tools, input);
   },
 };
+
+/** The route of `--serving`; null without it. */
+function readRoute(input: Input): Prefix | null {
+  const text = input.text('serving');
+  if (text === undefined) return null;
+  if (!input.switch('check')) throw new WrongUsage('--serving judges one route; add --check');
+  return parsePrefix(text, '--serving');
+}
+
+async function checkServing(tools: Tools, input: Input, route: Prefix): Promise<number> {
+  const { readServing } = await import('../../app/status/read-serving.ts');
+  const { interface: link, reason } = await readServing(tools, route, input.argument('network'));
+  const isServing = reason === null;
+  if (input.switch('json')) printJson({ serving: { route, interface: link, in_service: isServing, reason } });
+  else print(isServing ? `${route} in service on ${link}` : `${route} not in service: ${printable(reason)}`);
+  return isServing ? exitCodes.done : exitCodes.pending;
+}
 
 /** The networks that were left while their control planes were unreachable. Warns about each. */
 async function readFormer(tools: StateTools) {

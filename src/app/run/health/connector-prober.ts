@@ -8,23 +8,24 @@ import {
   recordHandshake,
   recordTime,
 } from '../../../core/health/liveness.ts';
+import { everyInService, everyOther } from '../../../core/health/own-liveness.ts';
 import { isFresh } from '../../../core/health/peer-health.ts';
 import type { ActualPeer } from '../../../core/host-state/actual.ts';
 import type { PeerFailure } from '../../../core/map/model.ts';
 import { ownKeys } from '../../../core/map/own-peer.ts';
 import { sameMembers } from '../../../core/util/same-data.ts';
-import type { Evaluation } from '../../reconcile/evaluate-network.ts';
+import type { Pass } from '../../reconcile/pass.ts';
 import { secondsNow, type Tools } from '../../tools.ts';
+import { OwnConnector } from './own-connector.ts';
 import {
   everyExpected,
-  everyInService,
-  everyOther,
   isAnswering,
   isDue,
   isOverdue,
   needsCounters,
   nextHeardOrder,
   type ProbedConnector,
+  restoreConnector,
   updateConnectors,
 } from './probed-connector.ts';
 import { readTraffic, renewPeers } from './renew-peers.ts';
@@ -50,6 +51,7 @@ export class ConnectorProber {
   /** All connectors. One that is not probed now keeps its liveness for its next probe. */
   #connectors: readonly ProbedConnector[] = [];
   #probed: readonly ProbedConnector[] = [];
+  readonly #own = new OwnConnector();
   /** The last reported value of `failed`. */
   #reported = '[]';
   /** When this host last moved, in seconds. */
@@ -67,15 +69,16 @@ export class ConnectorProber {
     this.#onChange = onChange;
   }
 
-  /** The connectors to avoid. */
+  /** The connectors to avoid, with this host itself. */
   get failed(): PeerFailure[] {
-    return this.#probed
+    const others = this.#probed
       .filter(({ liveness }) => liveness.state !== 'trusted')
       .map(({ peer, liveness, heardOrder }) => ({
         peer: peer.id,
         back: liveness.state === 'back',
         ...(liveness.state === 'silent' && heardOrder !== null && { heard: heardOrder }),
       }));
+    return [...others, ...this.#own.failed];
   }
 
   /** The round-trip times in milliseconds of the connectors that answer. */
@@ -94,7 +97,8 @@ export class ConnectorProber {
   }
 
   /** Probes this evaluation's connectors from now on; null (the network is down) has none. */
-  follow(evaluation: Evaluation | null): void {
+  follow(pass: Pass): void {
+    const { evaluation } = pass;
     const keys = evaluation && ownKeys(evaluation.state);
     if (keys !== null && this.#ownKeys !== null && !sameMembers(keys, this.#ownKeys)) this.move();
     this.#ownKeys = keys;
@@ -103,6 +107,7 @@ export class ConnectorProber {
     // Silence did not count while this host was cut off, so a new grace period hides nothing.
     if (wasCutOff && !this.#connectors.some(({ isCutOff }) => isCutOff)) this.#movedAt = this.#tools.monotonic();
     this.#probed = this.#connectors.filter(({ isProbed }) => isProbed);
+    this.#own.follow(pass);
     this.#reported = JSON.stringify(this.failed);
     this.#wake();
   }
@@ -130,7 +135,8 @@ export class ConnectorProber {
 
   async #round(probed: readonly ProbedConnector[], seconds: number): Promise<void> {
     for (const each of probed) each.probed += seconds;
-    if (probed.some(needsCounters)) await this.#readCounters(probed);
+    if (probed.some(needsCounters) || this.#own.isQuiet) await this.#readCounters(probed);
+    this.#own.recordTime(seconds, this.#tools.uptime() - this.#tools.monotonic());
     const isMoving = this.#tools.monotonic() - this.#movedAt < graceAfterMove;
     for (const each of probed) {
       // Its liveness depends on the forced handshake, which may wait for a pass.
@@ -142,8 +148,10 @@ export class ConnectorProber {
       each.liveness = recordTime(each.liveness, { ...each, seconds: isMoving || each.isCutOff ? 0 : waited });
       const isSilentNow = before !== 'silent' && each.liveness.state === 'silent';
       if (isSilentNow) each.heardOrder = each.liveness.heard ? nextHeardOrder(probed) : null;
+      if (isSilentNow) this.#own.noteSilent(each.peer.publicKey);
       const { answers, state } = each.liveness;
-      const isOften = isNew(each.liveness) || (each.inService && answers && state !== 'silent');
+      const isClose = each.inService || each.isSharing;
+      const isOften = isNew(each.liveness) || (isClose && answers && state !== 'silent');
       const isExpected = each.isNamedRelay && state === 'silent';
       each.every = isOften ? everyInService : isExpected ? everyExpected : everyOther;
       if (isDue(each)) this.#probe(each);
@@ -170,7 +178,13 @@ export class ConnectorProber {
       connector.rtt = connector.rtt === null ? took : connector.rtt + (took - connector.rtt) / 8;
       connector.liveness = recordAnswer(connector.liveness, 'answer');
       connector.rxBytes = null;
+      this.#hear();
     });
+  }
+
+  #hear(): void {
+    const unproven = this.#own.hear();
+    for (const each of this.#probed) if (unproven.has(each.peer.publicKey)) restoreConnector(each);
   }
 
   /** Forces handshakes now: these connectors may not have this host's endpoint yet. */
@@ -205,6 +219,7 @@ export class ConnectorProber {
   /** A firewall may drop probes, but any other traffic proves as much. */
   async #readCounters(probed: readonly ProbedConnector[]): Promise<void> {
     const traffic = await readTraffic(this.#tools, this.#link);
+    if (this.#own.compare(traffic.values())) this.#hear();
     for (const each of probed) {
       // The counters of a peer that is removed and added start at 0.
       if (each.begun === null) continue;

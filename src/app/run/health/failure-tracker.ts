@@ -16,6 +16,7 @@ export class FailureTracker implements PassListener {
   readonly #connectors: ConnectorProber;
   readonly #hosts: RelayWatcher;
   #names: ReadonlyMap<PeerFailure['peer'], string> = new Map();
+  #own: PeerFailure['peer'] | null = null;
   /** Null before the first pass: the failures on disk then stay. */
   #failed: readonly PeerFailure[] | null = null;
 
@@ -38,11 +39,13 @@ export class FailureTracker implements PassListener {
     return this.#connectors.rtts;
   }
 
-  onPass({ evaluation }: Pass): void {
-    this.#connectors.follow(evaluation);
+  onPass(pass: Pass): void {
+    const { evaluation } = pass;
+    this.#connectors.follow(pass);
     this.#hosts.follow(evaluation);
     this.#set(evaluation === null ? null : this.#gather());
     if (evaluation === null) return;
+    this.#own = evaluation.state.membership.peer.id;
     this.#names = new Map(evaluation.state.membership.map.peers.map((peer) => [peer.id, peer.name]));
     // Without a trigger, a change during the pass would wait for the next one.
     if (JSON.stringify(this.#failed) !== JSON.stringify(evaluation.state.failed)) this.#update.trigger();
@@ -68,12 +71,23 @@ export class FailureTracker implements PassListener {
     for (const { peer, back } of failed) {
       const known = before.find((each) => each.peer === peer);
       if (known?.back === back) continue;
-      if (back) this.#log('info', peer, 'a peer answers again; it is not trusted yet');
+      if (peer === this.#own) this.#logOwn(back);
+      else if (back) this.#log('info', peer, 'a peer answers again; it is not trusted yet');
       else this.#log('warn', peer, catalogue['peer-silent'].title);
     }
     const trusted = before.filter(({ peer }) => !failed.some((each) => each.peer === peer));
-    for (const { peer } of trusted) this.#log('info', peer, 'a peer that did not answer is trusted again');
+    for (const { peer } of trusted) {
+      const message =
+        peer === this.#own ? 'this connector is trusted again' : 'a peer that did not answer is trusted again';
+      this.#log('info', peer, message);
+    }
     this.#update.trigger();
+  }
+
+  #logOwn(back: boolean): void {
+    const facts = { interface: this.#link };
+    if (back) this.#tools.log.info(facts, 'this connector receives packets; hosts may not trust it yet');
+    else this.#tools.log.warn(facts, 'no packet of any peer arrives; this connector serves nothing');
   }
 
   #log(level: 'info' | 'warn', peer: PeerFailure['peer'], message: string): void {

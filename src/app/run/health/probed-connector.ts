@@ -9,23 +9,22 @@ import {
   resetSilence,
   unknownLiveness,
 } from '../../../core/health/liveness.ts';
+import { everyInService, everyOther } from '../../../core/health/own-liveness.ts';
 import { isFresh } from '../../../core/health/peer-health.ts';
 import { hasPathTo } from '../../../core/host-state/underlay.ts';
 import type { Peer, PeerFailure } from '../../../core/map/model.ts';
 import { findOwnPeer } from '../../../core/map/own-peer.ts';
+import { judgeRoutes } from '../../lan/serving.ts';
 import type { Evaluation } from '../../reconcile/evaluate-network.ts';
 
-/**
- * Seconds between probes: in service or without an answer yet; the named relay while it is dead;
- * standby or dead.
- */
-export const everyInService = 0.5;
+/** Seconds between probes of the named relay while it is dead. */
 export const everyExpected = 1;
-export const everyOther = 2.5;
 
 export interface ProbedConnector {
   peer: Peer;
   readonly inService: boolean;
+  /** True if it serves a route that this host serves too. */
+  isSharing: boolean;
   /** False if nothing depends on its liveness, because no other connector can take over. */
   readonly isProbed: boolean;
   /** True if this host has no route to its endpoint. Its silence then proves nothing. */
@@ -65,12 +64,13 @@ export function updateConnectors(
 ): ProbedConnector[] {
   const known = new Map(before.map((each) => [each.peer.publicKey, each]));
   const sessions = new Map(evaluation?.actual.device?.peers.map((peer) => [peer.publicKey, peer.latestHandshake]));
-  return findConnectors(evaluation).map(({ peer, inService, isProbed, isCutOff, isNamedRelay }) => {
+  return findConnectors(evaluation).map(({ peer, inService, isSharing, isProbed, isCutOff, isNamedRelay }) => {
     const same = known.get(peer.publicKey);
     const isReached = same?.isCutOff === true && !isCutOff;
     if (same?.inService === inService && same.isProbed === isProbed) {
       // Keeps the object: its answer may be in transit.
       same.peer = peer;
+      same.isSharing = isSharing;
       same.isCutOff = isCutOff;
       same.isNamedRelay = isNamedRelay;
       if (isReached) same.probed = Number.POSITIVE_INFINITY;
@@ -83,7 +83,7 @@ export function updateConnectors(
     const pace = { every: everyOther, probed: Number.POSITIVE_INFINITY, begun: 0 };
     const rtt = same?.rtt ?? null;
     const heardOrder = isKnown ? same.heardOrder : (savedFailureOf(peer, evaluation)?.heard ?? null);
-    const kept = { isProbed, isCutOff, isNamedRelay, heardOrder };
+    const kept = { isSharing, isProbed, isCutOff, isNamedRelay, heardOrder };
     return { peer, inService, ...kept, hasOther: false, liveness, ...pace, rtt, rxBytes: null, hasSession };
   });
 }
@@ -114,6 +114,15 @@ export function nextHeardOrder(probed: readonly ProbedConnector[]): number {
   return 1 + Math.max(0, ...probed.map(({ heardOrder }) => heardOrder ?? 0));
 }
 
+/** Undoes a silence that proved nothing, because this host was cut off itself. */
+export function restoreConnector(connector: ProbedConnector): void {
+  const { liveness } = connector;
+  if (liveness.state !== 'silent') return;
+  const failures = Math.max(0, liveness.failures - 1);
+  connector.liveness = { ...liveness, state: 'trusted', silence: 0, answers: true, failures };
+  connector.heardOrder = null;
+}
+
 /** From the state on disk. */
 function savedStateOf(peer: Peer, evaluation: Evaluation | null): Liveness['state'] {
   const failure = savedFailureOf(peer, evaluation);
@@ -130,15 +139,22 @@ function savedFailureOf({ id }: Peer, evaluation: Evaluation | null): PeerFailur
  */
 function findConnectors(
   evaluation: Evaluation | null,
-): Pick<ProbedConnector, 'peer' | 'inService' | 'isProbed' | 'isCutOff' | 'isNamedRelay'>[] {
+): Pick<ProbedConnector, 'peer' | 'inService' | 'isSharing' | 'isProbed' | 'isCutOff' | 'isNamedRelay'>[] {
   if (evaluation === null) return [];
   const { state, desired, actual } = evaluation;
   const reached = new Map(desired.config.peers.map((peer) => [peer.publicKey, peer]));
   const { map } = state.membership;
   const connectors = map.peers.filter((peer) => peer.type === 'connector' && reached.has(peer.publicKey));
   const isProbed = connectors.length > 1 || state.enrollment.type === 'connector';
-  // In service, it carries routes or the range that it relays, in addition to its address.
-  const isServing = ({ publicKey }: Peer) => (reached.get(publicKey)?.allowedIps.length ?? 0) > 1;
+  const services = judgeRoutes(evaluation).map(({ service }) => service);
+  const sharing = new Set(services.flatMap(({ others }) => others.map(({ publicKey }) => publicKey)));
+  const preceding = new Set(
+    services.flatMap(({ is, others }) => (is === 'standby' ? (others[0]?.publicKey ?? []) : [])),
+  );
+  // In service, it carries routes or the range that it relays, in addition to its address, or it
+  // serves a route for which this host stands by.
+  const isServing = ({ publicKey }: Peer) =>
+    (reached.get(publicKey)?.allowedIps.length ?? 0) > 1 || preceding.has(publicKey);
   const endpoints = new Map(actual.device?.peers.map(({ publicKey, endpoint }) => [publicKey, endpoint]));
   const isCutOff = ({ publicKey }: Peer) => {
     const endpoint = endpoints.get(publicKey);
@@ -147,7 +163,7 @@ function findConnectors(
   const needsRelay = findOwnPeer(map, state)?.endpoint === null;
   const isNamedRelay = ({ id, withdrawn }: Peer) => needsRelay && id === map.relay && !withdrawn.includes(map.cidr);
   return connectors.map((peer) => ({
-    ...{ peer, inService: isServing(peer), isProbed },
+    ...{ peer, inService: isServing(peer), isSharing: sharing.has(peer.publicKey), isProbed },
     ...{ isCutOff: isCutOff(peer), isNamedRelay: isNamedRelay(peer) },
   }));
 }

@@ -56,7 +56,7 @@ export function ownRoutes(
 }
 
 /** Finds the connectors that serve a route, by rank. Evaluates each peer once for all routes. */
-function findServing(map: NetworkMap, ranked: readonly Peer[]): (prefix: Prefix) => readonly Peer[] {
+export function findServing(map: NetworkMap, ranked: readonly Peer[]): (prefix: Prefix) => readonly Peer[] {
   const connectors = ranked.filter((peer) => peer.type === 'connector');
   // In most networks, each connector serves all routes, or only a few.
   const ofAll = connectors.filter(servesAll);

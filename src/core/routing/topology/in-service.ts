@@ -1,0 +1,44 @@
+import type { NetworkMap, Peer, PeerFailure } from '../../map/model.ts';
+import type { Prefix } from '../../net/cidr.ts';
+import { assignedRoutes, findServing } from './route-owner.ts';
+import { rankConnectors } from './topology.ts';
+
+/** What a host is for a route of its network. */
+export interface Service {
+  readonly is: 'in service' | 'standby' | 'cut off' | 'withdrawn' | 'unassigned';
+  /** The other connectors that serve the route, the first in rank first. */
+  readonly others: readonly Peer[];
+}
+
+export interface ServiceView {
+  readonly map: NetworkMap;
+  readonly self: Peer;
+  /** The failures that this host observed; its own entry describes how the other hosts see it. */
+  readonly failed: readonly PeerFailure[];
+}
+
+/**
+ * Judges whether this host is the connector in service for a route: it serves the route, and no
+ * other connector that serves it ranks before this host. It ranks itself like the others:
+ * - Silent while no packet of any peer arrives. Another connector then serves, or none can.
+ * - Recovering for the probation of the other hosts, after it was silent or its tunnel came up,
+ *   unless every other connector is silent.
+ *
+ * So at most one connector is in service while all observe the same. While two recover at once,
+ * none may be.
+ */
+export function judgeService({ map, self, failed }: ServiceView): (route: Prefix) => Service {
+  const { compare, isSilent } = rankConnectors(failed);
+  const connectors = map.peers.filter(({ id, type }) => type === 'connector' && id !== self.id);
+  const serving = findServing(map, connectors.toSorted(compare));
+  const assigned = new Set(assignedRoutes(map, self));
+  return (route) => {
+    const others = serving(route);
+    const [first] = others;
+    if (!assigned.has(route)) return { is: 'unassigned', others };
+    if (self.withdrawn.includes(route)) return { is: 'withdrawn', others };
+    if (first === undefined) return { is: 'in service', others };
+    if (isSilent(self)) return { is: 'cut off', others };
+    return { is: compare(first, self) < 0 ? 'standby' : 'in service', others };
+  };
+}
