@@ -46,6 +46,21 @@ const counted: Readonly<Record<string, Counted>> = {
       return (await countEvents(actor)) > before;
     },
   },
+  'a mark as a follower of the relay': {
+    statement: /^update "peer_health" set "follows_relay" = \S+ where "peer_id"/,
+    act: async ({ plane, path, network, own }) => {
+      const report = (follows_relay: boolean) =>
+        plane.call('POST', `${path}/report`, { token: own, body: { follows_relay } });
+      // The limit of all reports is another one.
+      plane.clock.advance(4_000);
+      await report(true);
+      const marks = await withDatabase(plane.dataDir, (db) =>
+        db.selectFrom('peer_health').select('follows_relay').where('network_id', '=', network).execute(),
+      );
+      await report(false);
+      return marks.some(({ follows_relay }) => follows_relay === 1);
+    },
+  },
 };
 
 test.each(Object.entries(counted))('%s counts once, however often its transaction runs', async (_what, each) => {
