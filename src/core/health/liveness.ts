@@ -25,8 +25,12 @@ export interface Liveness {
   readonly failures: number;
 }
 
-/** Consecutive unanswered probes after which a connector that used to answer is dead. */
-const patience = 3;
+/**
+ * Probe intervals without an answer after which a connector that used to answer is dead. TCP sends
+ * again 1.5 s and then 3.1 s after the death of a path: hosts leave the connector in service before
+ * the first of these.
+ */
+const patience = 2.5;
 /**
  * Seconds of silence after which a connector that answers no probes is dead: peers send keepalives
  * after 10 s, and retry handshakes after 5 s (KEEPALIVE_TIMEOUT, REKEY_TIMEOUT in messages.h).
@@ -165,8 +169,11 @@ export function needsHandshake(liveness: Liveness, { inService, hasOther }: Conn
   );
 }
 
-/** True if a probe is unanswered so long that the counters must be read for other packets. */
+/**
+ * True if a probe is unanswered so long that the counters must be read for other packets. Probes
+ * are then twice as frequent, so that at least three are lost before a connector is dead.
+ */
 export function isUncertain(liveness: Liveness, { every }: Pick<ProbeObservation, 'every'>): boolean {
   const { silence, answers } = liveness;
-  return isNew(liveness) || silence > (answers ? 1.5 * every : every);
+  return isNew(liveness) || (answers ? silence >= 1.5 * every - inexact : silence > every);
 }

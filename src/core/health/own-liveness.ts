@@ -9,6 +9,8 @@ import { type Liveness, recordAnswer, recordTime, unknownLiveness } from './live
 /** Seconds between two probes of a host: the connector in service, and a standby. */
 export const everyInService = 0.5;
 export const everyOther = 2.5;
+/** Seconds between two rounds of a host, in which it probes what is due. */
+export const everyRound = everyInService / 2;
 
 /** Seconds by which hosts may trust it later than it receives their packets. */
 const lag = everyOther + everyInService;

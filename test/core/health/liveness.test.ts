@@ -61,9 +61,12 @@ describe('the liveness of a connector', () => {
     expect(look(now, 10, true).state).toBe('back');
   });
 
-  it('ends after three probes without an answer', () => {
+  it('ends after two and a half intervals without an answer', () => {
     expect(look(trusted, 1, false).state).toBe('trusted');
     expect(look(trusted, 1.5, false).state).toBe('silent');
+    const silence = { ...pace, every: 2, seconds: 0.25 };
+    expect(recordTime({ ...trusted, silence: 4.5 }, silence).state).toBe('trusted');
+    expect(recordTime({ ...trusted, silence: 4.75 }, silence).state).toBe('silent');
   });
 
   it('is uncertain before that, so that counters are read', () => {
@@ -76,7 +79,7 @@ describe('the liveness of a connector', () => {
   it('is not uncertain until half a pace after the answer is due, or a whole one of a mute peer', () => {
     const uncertainAfter = (silence: number, answers: boolean) =>
       isUncertain({ ...trusted, silence, answers }, { every: 2 });
-    expect([uncertainAfter(3, true), uncertainAfter(3.1, true)]).toEqual([false, true]);
+    expect([uncertainAfter(2.8, true), uncertainAfter(3, true)]).toEqual([false, true]);
     expect([uncertainAfter(2, false), uncertainAfter(2.1, false)]).toEqual([false, true]);
   });
 

@@ -8,7 +8,7 @@ import {
   recordHandshake,
   recordTime,
 } from '../../../core/health/liveness.ts';
-import { everyInService, everyOther } from '../../../core/health/own-liveness.ts';
+import { everyInService, everyOther, everyRound } from '../../../core/health/own-liveness.ts';
 import { isFresh } from '../../../core/health/peer-health.ts';
 import type { ActualPeer } from '../../../core/host-state/actual.ts';
 import type { PeerFailure } from '../../../core/map/model.ts';
@@ -127,7 +127,7 @@ export class ConnectorProber {
       await this.#round(this.#probed, now - last);
       last = now;
       // On a busy machine, the round itself takes long.
-      const rest = everyInService - (this.#tools.monotonic() - now);
+      const rest = everyRound - (this.#tools.monotonic() - now);
       await this.#tools.sleep(1000 * Math.max(rest, leastRest), signal);
     }
     await this.#renewing;

@@ -1,7 +1,7 @@
 import type { PublicKey } from '../../../core/crypto/keys.ts';
 import { type Liveness, resetSilence } from '../../../core/health/liveness.ts';
 import {
-  everyInService,
+  everyRound,
   newOwnLiveness,
   recordOwnTime,
   recordPacket,
@@ -13,12 +13,12 @@ import { judgeRoutes } from '../../lan/serving.ts';
 import type { Evaluation } from '../../reconcile/evaluate-network.ts';
 import type { Pass } from '../../reconcile/pass.ts';
 
-/** Seconds without a packet after which the counters of all peers are read: one round. */
-const quiet = everyInService / 2;
+/** Seconds without a packet after which the counters of all peers are read. */
+const quiet = 1.5 * everyRound;
 /** Seconds of sleep that hosts do not notice. */
 const longestNap = 1;
 /** Rounds for which a reading can be compared with a later one. */
-const comparable = 2;
+const comparable = 4;
 
 /** Estimates whether the other hosts consider this connector silent or recovering. */
 export class OwnConnector {

@@ -9,7 +9,7 @@ import {
   resetSilence,
   unknownLiveness,
 } from '../../../core/health/liveness.ts';
-import { everyInService, everyOther } from '../../../core/health/own-liveness.ts';
+import { everyOther, everyRound } from '../../../core/health/own-liveness.ts';
 import { isFresh } from '../../../core/health/peer-health.ts';
 import { hasPathTo } from '../../../core/host-state/underlay.ts';
 import type { Peer, PeerFailure } from '../../../core/map/model.ts';
@@ -88,9 +88,11 @@ export function updateConnectors(
   });
 }
 
-export function isDue({ probed, every }: ProbedConnector): boolean {
+export function isDue(connector: ProbedConnector): boolean {
+  const { probed, every, liveness } = connector;
+  const isDoubted = liveness.answers && isUncertain(liveness, connector);
   // A timer is never exact.
-  return probed >= every - everyInService / 2;
+  return probed >= (isDoubted ? every / 2 : every) - everyRound / 2;
 }
 
 export function isAnswering({ liveness }: ProbedConnector): boolean {
