@@ -16,6 +16,7 @@ import { compareFailover } from './measure/host/failover.ts';
 import { compareIdle } from './measure/host/idle.ts';
 import { compareJoin } from './measure/host/join.ts';
 import { compareLive } from './measure/host/live.ts';
+import { compareMaps } from './measure/host/maps.ts';
 import { minutesOf } from './measure/host/minutes.ts';
 import { comparePasses } from './measure/host/passes.ts';
 import { compareReach } from './measure/host/reach.ts';
@@ -47,6 +48,7 @@ const subjects: Readonly<Record<string, (rounds?: number) => Promise<Comparison[
   reach: compareReach,
   revoke: compareRevoke,
   relay: compareRelayDeaths,
+  maps: compareMaps,
 };
 
 /** What `check` measures where no subject is named, the rows of some that take seconds alone. */

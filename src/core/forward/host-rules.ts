@@ -2,7 +2,7 @@ import type { Link, SshClient, Underlay } from '../host-state/actual.ts';
 import type { NetworkMap, Peer } from '../map/model.ts';
 import type { Options } from '../map/options.ts';
 import { behindRoutes, isMapped } from '../map/prefix-maps.ts';
-import { familyOf, isDefaultRoute, type Prefix } from '../net/cidr.ts';
+import { covers, familyOf, isDefaultRoute, type Prefix } from '../net/cidr.ts';
 import { assignedRoutes } from '../routing/topology/route-owner.ts';
 import { arrivalRules } from './arrival-rules.ts';
 import { forwardingRules, localRules } from './forwarding-rules.ts';
@@ -39,7 +39,7 @@ export interface HostRulesInputs {
   readonly takesSourceRoutes: boolean;
 }
 
-/** The packet rules, and the sessions for which they have exceptions. */
+/** The packet rules, and the sessions that would certainly end without their exceptions. */
 export interface HostRules {
   readonly rules: readonly PacketRule[];
   readonly kept: readonly KeptSession[];
@@ -64,7 +64,7 @@ export function hostRules(inputs: HostRulesInputs): HostRules {
   const entrances = locals.length === 0 ? [] : findEntrances(locals, linkFinder(underlay));
   const kept = findKeptSessions(inputs.sessions, {
     at: self.address,
-    // Whether a session to a mapped address came by its route is unknown.
+    // Whether a session to a mapped LAN came by its route, and so goes on, is unknown.
     served: behind.filter((each) => !isMapped(each)).map(({ route }) => route),
     tunnelled: [map.cidr, ...inputs.routes],
     admitted: [...internal, ...entrances.flatMap(({ by }) => by)],
@@ -90,5 +90,9 @@ export function hostRules(inputs: HostRulesInputs): HostRules {
   const returning = inputs.routes.some(isDefaultRoute) ? returnPathRules(link, self.address, map.cidr) : [];
   const outside = inputs.ipv6 === null ? [] : ipv6Rules(inputs.ipv6);
   // A kept SSH session still ends when its peer expires.
-  return { rules: [...entering, ...arrival, ...returning, ...outside, ...forwarding], kept };
+  const rules = [...entering, ...arrival, ...returning, ...outside, ...forwarding];
+  return {
+    rules,
+    kept: kept.filter(({ local }) => !behind.some((each) => isMapped(each) && covers(each.local, local))),
+  };
 }

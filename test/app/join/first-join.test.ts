@@ -6,7 +6,14 @@ import { joinNetwork } from '../../../src/app/join/join.ts';
 import type { JoinRequest } from '../../../src/app/join/join-request.ts';
 import { makeIdentity } from '../../../src/core/crypto/identity.ts';
 import { Secret } from '../../../src/core/crypto/secret.ts';
-import { BadReply, InvalidValue, NotOurs, Refused, Unreachable } from '../../../src/core/errors/index.ts';
+import {
+  BadReply,
+  InvalidValue,
+  MapsUnsupported,
+  NotOurs,
+  Refused,
+  Unreachable,
+} from '../../../src/core/errors/index.ts';
 import type { NetworkMap } from '../../../src/core/map/model.ts';
 import type { Joined } from '../../../src/store/state/state.ts';
 import { dialled, keyPair, network, options, peer } from '../../core/samples.ts';
@@ -47,6 +54,20 @@ async function start(others: readonly Joined[] = [], changes: Partial<NetworkMap
 
 const joined = (link: string, changes: Partial<Joined> = {}): Joined =>
   joinedTo(mapAt('"1"', [two]), { interface: link, service: elsewhere, ...changes });
+
+it('a map that this host cannot load is refused before anything is done, and no other join needs it', async () => {
+  const { tools, joinAs, asked, links } = await start();
+  const maps = [{ route: '10.201.1.0/24' as never, local: '192.168.1.0/24' as never }];
+  const checked: (boolean | undefined)[] = [];
+  tools.host.check = async ({ maps: isNeeded }) => {
+    checked.push(isNeeded);
+    if (isNeeded) throw new MapsUnsupported('syntax error, unexpected prefix');
+  };
+  await expect(joinAs({ type: 'connector', options: { ...options, maps } })).rejects.toBeInstanceOf(MapsUnsupported);
+  expect([asked, await links()]).toEqual([[], []]);
+  await joinAs();
+  expect(checked).toEqual([true, false]);
+});
 
 describe('the interface of a first join', () => {
   it('is the first that no network, no interface and no wg-quick file has', async () => {

@@ -5,6 +5,7 @@ import { evaluateNetwork } from '../../../src/app/reconcile/evaluate-network.ts'
 import { CommandFailed } from '../../../src/core/errors/index.ts';
 import type { ForeignDrops } from '../../../src/core/forward/foreign/foreign-drops.ts';
 import type { Underlay } from '../../../src/core/host-state/actual.ts';
+import type { Peer } from '../../../src/core/map/model.ts';
 import type { Prefix } from '../../../src/core/net/cidr.ts';
 import type { Joined } from '../../../src/store/state/state.ts';
 import type { Notes } from '../../../src/store/store.ts';
@@ -104,6 +105,25 @@ it('a name of the control plane with two addresses is reached where one of them 
     await look();
     expect([reaches, await gone()]).toEqual([reaches, counts ? [one, two] : []]);
   }
+});
+
+it('a route that a map rules out is left to another connector, and kept without one', async () => {
+  const maps = [{ route: two, local: one }];
+  const state = serving({ options: { ...options, maps } });
+  const { map } = state.membership;
+  const other = { ...(map.peers[1] as Peer), type: 'connector' as const, routes: [one, two] };
+  const shared = {
+    ...state,
+    membership: { ...state.membership, map: { ...map, peers: [map.peers[0] as Peer, other] } },
+  };
+  const alone = await start(state);
+  await alone.look();
+  expect(await alone.gone()).toEqual([]);
+  const { look, simulated } = await start(shared);
+  await look();
+  expect(findUnreachableLans((await simulated.tools.store.readNotes('cpn0')).ways)).toEqual([
+    { route: one, why: `overlaps ${one}, which this host serves as ${two}` },
+  ]);
 });
 
 it('a platform that does not report its routes loses none, nor does a host that serves none', async () => {

@@ -143,14 +143,13 @@ describe('a connector with a mapped LAN', () => {
     expect(within.firewall?.rules.some(({ chain }) => chain === 'mapping')).toBe(false);
   });
 
-  it('keeps an SSH session to an address of the LAN, which may have come by its own address', () => {
+  it('keeps an SSH session to an address of the LAN, which may have come by it, and reports none', () => {
     const sessions = [{ address: address('10.77.0.3'), local: address('192.168.1.1') }];
-    const { keptSessions } = desireFor(
-      self,
-      map,
-      { options: { ...options, maps }, sessions },
-      { ...usualConstraints, underlay: covering },
-    );
-    expect(keptSessions).toEqual(sessions);
+    const on = { ...usualConstraints, underlay: covering };
+    const { keptSessions, firewall } = desireFor(self, map, { options: { ...options, maps }, sessions }, on);
+    expect(keptSessions).toEqual([]);
+    expect(firewall?.rules.filter(({ name }) => name === 'accept-session').map(({ text }) => text)).toEqual([
+      'ip saddr 10.77.0.3/32 ip daddr 192.168.1.1/32 tcp flags & (fin|syn|rst|ack) != syn accept',
+    ]);
   });
 });
