@@ -182,6 +182,7 @@ test('a peer has its paths, how others see it, its connectors, and the LANs behi
   await page.keyboard.press('Escape');
   await goTo(page, `${at}/peer/${edge1.id}`, /a peer/);
   await page.getByRole('row').filter({ hasText: 'answers' }).filter({ hasText: route }).waitFor();
+  await page.getByRole('row').filter({ hasText: route }).getByText('is 172.16.7.0/24 there').waitFor();
   await report(edge1, { problem: 'the disk is full' });
   await page.getByText('the disk is full').waitFor();
   await goTo(page, `${at}/peer/999999`, /a peer/);

@@ -315,8 +315,19 @@ function Served({ network, reach, peer }: PeerReachProps): JSX.Element {
           rows={served}
           keyOf={(route) => route}
           columns={[
-            { title: 'Route', cell: (route) => <code>{route}</code> },
-            { title: 'Addresses in the LAN', cell: (route) => <code>{locals.get(route) ?? route}</code> },
+            {
+              title: 'Route',
+              cell: (route) => (
+                <>
+                  <code>{route}</code>
+                  {locals.has(route) && (
+                    <div>
+                      is <code>{locals.get(route)}</code> there
+                    </div>
+                  )}
+                </>
+              ),
+            },
             { title: 'LAN', cell: (route) => (isOffline ? 'unknown' : describeLan(lans.get(route))) },
             { title: 'Hosts that use it', cell: users },
           ]}
