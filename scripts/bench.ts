@@ -4,6 +4,8 @@ import { parseArgs } from 'node:util';
 import { root } from '../packaging/source.ts';
 import { type Comparison, cellsOf, conclude, heading } from './measure/comparison.ts';
 import { compareProxies } from './measure/edges/proxies.ts';
+import { compareRouters } from './measure/edges/routers.ts';
+import { compareShares } from './measure/edges/shares.ts';
 import { benchFigures } from './measure/figure-bench.ts';
 import { compareDeadHosts } from './measure/health/dead-hosts.ts';
 import { compareFailoverEvents } from './measure/health/failover-events.ts';
@@ -49,6 +51,8 @@ const subjects: Readonly<Record<string, (rounds?: number) => Promise<Comparison[
   revoke: compareRevoke,
   relay: compareRelayDeaths,
   maps: compareMaps,
+  routers: compareRouters,
+  spread: compareShares,
 };
 
 /** What `check` measures where no subject is named, the rows of some that take seconds alone. */
@@ -64,7 +68,7 @@ const quickSubjects = {
 };
 
 const usage = `usage: scripts/bench all|${Object.keys(subjects).join('|')}… [--json FILE]
-       scripts/bench failover|health|proxies|relay|revoke [--rounds N]
+       scripts/bench failover|health|proxies|relay|revoke|routers [--rounds N]
        scripts/bench offline [--rounds N] [--hosts N]
        scripts/bench health --churn MINUTES [--replicas]
        scripts/bench check|record [--help]
@@ -73,6 +77,7 @@ const usage = `usage: scripts/bench all|${Object.keys(subjects).join('|')}… [-
 Measures all subjects, or those named, each against what a user would have instead, and prints a table. A ratio is our median by the baseline's.
 "record" adds figures to the history in docs/performance.md. "check" fails where a figure is worse than the last recorded one.
 "relay" cuts the upstream of the relay 50 times, or N times, under a TCP and an SSH session of two hosts without endpoints.
+"routers" moves the connector in service 20 times, or N times, with keepalived and BIRD in its LAN. "spread" simulates 1,000 hosts.
 "revoke" removes a peer 20 times, or N times, in networks of 2, 3 and 100.
 "failover" has the connector in service die 20 times, or N times: of each kind, and at each moment. Then laptops come back from sleep,
 and their link comes back, with a preferred standby that never answered.
@@ -108,7 +113,8 @@ async function main(argv: string[]): Promise<number> {
     text === undefined ? undefined : Number(text),
   );
   const hasWrongRounds =
-    rounds !== undefined && (!/^(failover|health|offline|proxies|relay|revoke)$/.test(names.join()) || !(rounds >= 1));
+    rounds !== undefined &&
+    (!/^(failover|health|offline|proxies|relay|revoke|routers)$/.test(names.join()) || !(rounds >= 1));
   const hasWrongChurn = churn !== undefined && (names.join() !== 'health' || rounds !== undefined || !(churn > 0));
   const isChurn = churn !== undefined;
   const measureChurn = () => compareFalseAlarms(churn ?? 0, values.replicas);

@@ -18,7 +18,8 @@ export interface Comparison {
     | 'statements'
     | 'events'
     | 'requests'
-    | 'sessions';
+    | 'sessions'
+    | 'hosts';
   readonly ours: readonly number[];
   /** Empty where there is no baseline: then the target is one of our own figure. */
   readonly theirs: readonly number[];

@@ -15,6 +15,7 @@ export const aliases = {
     routes: ['routes', 'advertised_routes', 'private_routes'],
     maxAge: ['map_max_age_seconds'],
     relay: ['relay'],
+    spread: ['spread'],
     vpnType: ['vpn_type', 'vpnType'],
     revision: ['revision'],
     etag: ['etag'],

@@ -122,6 +122,20 @@ export function connectPeerService(
       if (!isApplied && prefixes.length > 0) throw new CannotWithdraw(reading.url, 'it ignores "withdrawn"');
     },
 
+    async announceMasquerading(network, peer, token, masquerades) {
+      if (!has('peer-masquerades')) return;
+      await change({
+        what: `stating whether peer ${peer} of network ${network} masquerades`,
+        method: 'PATCH',
+        path: pathOf(network, peer),
+        bearer: token,
+        json: await checkChange({ masquerades }),
+        repeatable: true,
+        answered: true,
+        remedies: withdrawRemedies,
+      });
+    },
+
     async announceSecret(network, peer, token, tag) {
       if (!has('peer-secret-tag')) return false;
       try {

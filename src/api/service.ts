@@ -100,6 +100,8 @@ export interface PeerService {
    * Refused if it refuses.
    */
   withdraw(network: Id, peer: PeerId, token: Secret, prefixes: readonly Prefix[]): Promise<void>;
+  /** States whether this connector masquerades. Nothing if the service has no such field. */
+  announceMasquerading(network: Id, peer: PeerId, token: Secret, masquerades: boolean): Promise<void>;
   /**
    * Reports the tag of this host's network secret, or none. False if the service has no such
    * operation. A service that ignores unknown fields gives true, but its next map lacks the tag.

@@ -140,6 +140,10 @@ const RouteHealth = z.object({
     .array(identifier)
     .optional()
     .meta({ description: 'Connectors that are to serve the route and have never answered; they are no standby.' }),
+  shares: z
+    .array(z.object({ connector: identifier, hosts: z.int().min(0) }))
+    .optional()
+    .meta({ description: 'In a network that spreads its hosts: how many of them use each connector.' }),
   why: z.string(),
 });
 export type RouteHealth = z.infer<typeof RouteHealth>;

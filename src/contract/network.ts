@@ -26,6 +26,9 @@ export const mostMessages = 8;
 
 const Routes = z.array(text(32)).max(50, { error: 'must be at most 50 routes' });
 
+const spreadUse =
+  'True to spread hosts over the connectors of a route that are healthy, have the same priority and masquerade: each host uses the one that it gets by rendezvous hashing of its id.';
+
 export const CreateNetwork = z
   .object({
     name: requiredText(120),
@@ -33,6 +36,7 @@ export const CreateNetwork = z
     description: text(1000).optional(),
     routes: Routes.optional(),
     vpn_type: z.literal('wireguard').optional(),
+    spread: z.boolean().optional().meta({ description: spreadUse }),
   })
   .meta({ id: 'CreateNetwork' });
 export type CreateNetwork = z.infer<typeof CreateNetwork>;
@@ -61,6 +65,7 @@ export const ChangeNetwork = z
       .nullable()
       .optional()
       .meta({ description: `${maxAgeUse} Null for no bound.` }),
+    spread: z.boolean().optional().meta({ description: spreadUse }),
   })
   .meta({ id: 'ChangeNetwork' });
 export type ChangeNetwork = z.infer<typeof ChangeNetwork>;
@@ -79,6 +84,10 @@ export const NetworkSummary = z
       .min(1)
       .optional()
       .meta({ description: `${maxAgeUse} Absent for no bound.` }),
+    spread: z
+      .boolean()
+      .optional()
+      .meta({ description: `${spreadUse} Absent means false.` }),
   })
   .meta({ id: 'NetworkSummary' });
 export type NetworkSummary = z.infer<typeof NetworkSummary>;

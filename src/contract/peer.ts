@@ -119,6 +119,9 @@ export const ChangePeer = z
     }),
     network_secret_tag: NetworkSecretTag.nullable().optional(),
     priority: Priority.optional().meta({ description: rank }),
+    masquerades: z.boolean().optional().meta({
+      description: 'A connector masquerades what it forwards into its LANs. Hosts spread over such connectors alone.',
+    }),
     suspended: z.boolean().optional().meta({
       description:
         'A suspended peer keeps id, name and address. No map has it, so that no host talks to it, and its token gets a 403.',
@@ -187,6 +190,9 @@ export const Peer = z
     follows_relay: z.boolean().optional().meta({
       description:
         "The host uses the network's relay, and so accepts packets from it with their sender's address. By its own report; absent means false.",
+    }),
+    masquerades: z.boolean().optional().meta({
+      description: 'Of a connector, by its own statement: it masquerades what it forwards. Absent means false.',
     }),
     created_at: instant,
   })

@@ -18,6 +18,7 @@ const without = (feature: Feature) => features.filter((each) => each !== feature
 describe('an operation that the service describes and does not have', () => {
   const operations: [string, (service: PeerService) => Promise<unknown>][] = [
     ['withdraw', (it) => it.withdraw(7, 3, token, [lan])],
+    ['announceMasquerading', (it) => it.announceMasquerading(7, 3, token, true)],
     ['announceSecret', (it) => it.announceSecret(7, 3, token, null)],
     ['changeKey', (it) => it.changeKey(7, 3, token, parsePublicKey(keyOf(9)), null)],
     ['describePeer', (it) => it.describePeer(7, 3, token, { name: 'edge' })],

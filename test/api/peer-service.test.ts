@@ -256,6 +256,15 @@ describe('withdraw', () => {
   });
 });
 
+describe('announceMasquerading', () => {
+  test.each([true, false])('sends %s, and nothing else', async (masquerades) => {
+    const { address, asked } = await serve(json(200, { data: peerBody(3) }));
+    await connectPeerService(address).announceMasquerading(7, 3, token, masquerades);
+    const [{ method, path, body }] = asked as [Asked];
+    expect([method, path, JSON.parse(body)]).toEqual(['PATCH', '/api/networks/7/peers/3', { masquerades }]);
+  });
+});
+
 describe('announceSecret', () => {
   const tag = '00112233445566ff';
 

@@ -53,6 +53,8 @@ export class SimulatedService {
   /** The withdrawn prefixes that were received, in order. */
   readonly withdrawn: (readonly Prefix[])[] = [];
   onWithdraw: (prefixes: readonly Prefix[]) => unknown = () => {};
+  /** The statements whether the connector masquerades, in order. */
+  readonly announcedMasquerading: boolean[] = [];
   /** The tags of network secrets that were received, in order. */
   readonly announcedTags: (string | null)[] = [];
   /** Returns whether the service supports tags. */
@@ -77,6 +79,9 @@ export class SimulatedService {
   connect(): PeerService {
     return {
       enroll: async (request) => this.onEnroll(request),
+      announceMasquerading: async (_network, _peer, _token, masquerades) => {
+        this.announcedMasquerading.push(masquerades);
+      },
       announceSecret: async (_network, _peer, _token, tag) => {
         const isKnown = await this.onSecretTag(tag);
         this.announcedTags.push(tag);

@@ -196,7 +196,7 @@ function showFields(peer: Peer): Partial<NetworkPeer> {
 }
 
 function decodeSummary(network: Field): NetworkSummary {
-  const { id, name, cidr, routes, maxAge } = decodeNetwork(network);
+  const { id, name, cidr, routes, maxAge, spread } = decodeNetwork(network);
   return {
     id,
     name,
@@ -206,5 +206,6 @@ function decodeSummary(network: Field): NetworkSummary {
     vpn_type: 'wireguard',
     revision: network.find(aliases.network.revision)?.integer() ?? null,
     ...(maxAge !== undefined && { map_max_age_seconds: maxAge }),
+    ...(spread && { spread }),
   };
 }

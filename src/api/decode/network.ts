@@ -29,7 +29,7 @@ export const maxRoutes = 256;
  */
 export function decodeNetwork(
   network: Field,
-): Pick<NetworkMap, 'name' | 'cidr' | 'routes' | 'maxAge' | 'relay' | 'nonce'> & { readonly id: Id } {
+): Pick<NetworkMap, 'name' | 'cidr' | 'routes' | 'maxAge' | 'relay' | 'spread' | 'nonce'> & { readonly id: Id } {
   refuseOtherTunnels(network);
   return {
     id: decodeId(network.need(names.id)),
@@ -41,8 +41,12 @@ export function decodeNetwork(
 }
 
 /** The fields of a network that only some services have. */
-export function decodeExtensions(network: Field): Pick<NetworkMap, 'maxAge' | 'relay' | 'nonce'> {
-  return { ...decodeMaxAge(network), ...decodeRelay(network), ...decodeNonce(network) };
+export function decodeExtensions(network: Field): Pick<NetworkMap, 'maxAge' | 'relay' | 'spread' | 'nonce'> {
+  const spread = network.tryFind(names.spread, ({ value }) => value === true) === true;
+  return {
+    ...{ ...decodeMaxAge(network), ...decodeRelay(network), ...decodeNonce(network) },
+    ...(spread && { spread }),
+  };
 }
 
 /** Ignores other values: another service may use the word differently. */

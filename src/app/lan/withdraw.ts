@@ -51,6 +51,28 @@ export async function reportWithdrawn(
 }
 
 /**
+ * States in a network that spreads its hosts whether this connector masquerades, if the newest map
+ * has another statement.
+ * @returns the error, or null
+ */
+export async function reportMasquerading(tools: ServiceTools, state: Joined): Promise<CpnError | null> {
+  const { map } = state.membership;
+  const { masquerade } = state.options;
+  const self = findOwnPeer(map, state);
+  const access = accessOf(state);
+  if (!map.spread || access === null || self === undefined) return null;
+  if ((self.masquerades ?? false) === masquerade) return null;
+  try {
+    await withExtensions(tools, state, { deadlineMs: deadline }, (service) =>
+      service.announceMasquerading(access.network, self.id, access.token, masquerade),
+    );
+    return null;
+  } catch (error) {
+    return expectCpnError(error);
+  }
+}
+
+/**
  * Reports what a connector has out of service, after its packet rules failed to load or loaded
  * again. If the report fails, this warns, and the daemon or the next `reconcile` repeats it.
  */

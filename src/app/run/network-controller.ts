@@ -144,6 +144,7 @@ export function countCalls(tools: Tools, link: string): Tools {
         ...service,
         readMap: counted('read_map', service.readMap),
         withdraw: counted('withdraw', service.withdraw),
+        announceMasquerading: counted('announce_masquerading', service.announceMasquerading),
         announceSecret: counted('announce_secret', service.announceSecret),
         changeKey: counted('change_key', service.changeKey),
         report: counted('report', service.report),

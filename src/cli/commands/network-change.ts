@@ -1,4 +1,4 @@
-import type { Network } from '../../api/admin-service.ts';
+import type { AdminService, Network } from '../../api/admin-service.ts';
 import { printable, WrongUsage } from '../../core/errors/index.ts';
 import { findNetwork, openAdmin } from '../admin.ts';
 import { exitCodes } from '../exit-code.ts';
@@ -26,29 +26,37 @@ export const updateNetwork: Command = {
     route: { kind: 'list', value: 'CIDR', summary: 'replace all advertised routes' },
     routes: { kind: 'switch', summary: '--no-routes: remove all advertised routes' },
     ...maxAgeFlag,
+    spread: {
+      kind: 'switch',
+      summary: 'spread hosts over equal connectors that masquerade; --no-spread: use the first',
+    },
   },
   examples: [
     'cpn network update office --add-route 192.168.60.0/24',
     'cpn network update office --route 192.168.50.0/24 --route 192.168.60.0/24',
     'cpn network update office --max-age 24h',
+    'cpn network update office --spread',
   ],
   async run(input) {
     const name = input.text('name');
     const description = input.text('description');
     const routes = readRouteFlags(input);
     const map_max_age_seconds = readMaxAge(input);
+    const spread = input.choice('spread');
     const changes = {
+      ...(spread !== undefined && { spread }),
       ...(name !== undefined && { name }),
       ...(description !== undefined && { description }),
       ...(map_max_age_seconds !== undefined && { map_max_age_seconds }),
     };
     if (Object.keys(changes).length === 0 && routes === null) {
       throw new WrongUsage(
-        'there is nothing to change; give --name, --description, --add-route, --remove-route, --route, --no-routes or --max-age',
+        'there is nothing to change; give --name, --description, --add-route, --remove-route, --route, --no-routes, --max-age or --spread',
       );
     }
     const service = await openAdmin(input);
     if (map_max_age_seconds !== undefined) await requireMaxAge(service);
+    if (spread !== undefined) await requireSpread(service);
     const id = await findNetwork(service, input.argument('network') ?? '');
     if (name !== undefined) await refuseTakenName(service, name, id);
     const routeChanges = await prepareRoutes(service, id, routes, input);
@@ -59,6 +67,12 @@ export const updateNetwork: Command = {
     return exitCodes.done;
   },
 };
+
+/** Refuses if the service does not describe spreading: it would ignore the field. */
+async function requireSpread(service: AdminService): Promise<void> {
+  if (await service.describes('network-spread')) return;
+  throw new WrongUsage('this control plane does not spread hosts over connectors; leave out --spread');
+}
 
 /** Seconds: two reports of the deletion are 30 s apart. */
 const usualWait = 45;

@@ -83,6 +83,7 @@ export const showNetwork: Command = {
     if (network.map_max_age_seconds !== undefined) {
       print(`\nmaximum age of a map on connectors: ${describeSeconds(network.map_max_age_seconds)}`);
     }
+    if (network.spread) print('\nhosts spread over equal connectors that masquerade');
     const relay = network.peers.find(({ id }) => id === network.relay);
     if (relay !== undefined) print(`\nrelay between hosts without an endpoint: ${printable(relay.name)}`);
     print(`\n${peerTable(network.peers, health, new Date(), outdated)}`);

@@ -19,7 +19,7 @@ interface RoutesProps {
 }
 
 export function NetworkRoutes({ network, health }: RoutesProps): JSX.Element {
-  const { id, routes, peers, relay } = network;
+  const { id, routes, peers, relay, spread } = network;
   const verdicts = useMemo(() => new Map(health?.routes.map((each) => [each.route, each])), [health]);
   const names = useMemo(() => new Map(peers.map((peer) => [peer.id, peer.name])), [peers]);
   const link = (peer: number) => (
@@ -27,9 +27,15 @@ export function NetworkRoutes({ network, health }: RoutesProps): JSX.Element {
       {names.get(peer) ?? `peer ${peer}`}
     </a>
   );
+  const showShare = ({ connector, hosts }: { readonly connector: number; readonly hosts: number }) => (
+    <span key={connector}>
+      {link(connector)}: {hosts}
+    </span>
+  );
   return (
     <>
       <h2>Routes</h2>
+      {spread === true && <p>Hosts spread over equal connectors that masquerade: each uses its own one.</p>}
       {relay !== undefined && <p>Hosts without an endpoint reach each other through {link(relay)}.</p>}
       {routes.length === 0 ? (
         <div class="empty">
@@ -72,6 +78,16 @@ export function NetworkRoutes({ network, health }: RoutesProps): JSX.Element {
                 return standby.length === 0 ? 'none' : <span class="links">{standby.map(link)}</span>;
               },
             },
+            ...(spread === true
+              ? [
+                  {
+                    title: 'Hosts of each connector',
+                    cell: (route: string) => (
+                      <span class="links">{(verdicts.get(route)?.shares ?? []).map(showShare)}</span>
+                    ),
+                  },
+                ]
+              : []),
             { title: 'Why', cell: (route) => verdicts.get(route)?.why ?? 'there is no verdict yet' },
             {
               title: 'Connectors, in order of preference',

@@ -28,8 +28,13 @@ function toHealth(evaluation: HealthEvaluation): Health {
     routes: network.routes.flatMap((route) => {
       const verdict = judged.routes.get(route);
       if (!verdict) return [];
-      const { state, connector, standby, neverAnswered, why } = verdict;
-      return [{ route, state, connector, standby: [...standby], never_answered: [...neverAnswered], why }];
+      const { state, connector, standby, neverAnswered, why, shares } = verdict;
+      const lists = {
+        standby: [...standby],
+        never_answered: [...neverAnswered],
+        ...(shares && { shares: [...shares] }),
+      };
+      return [{ route, state, connector, ...lists, why }];
     }),
     ...(network.relay !== null && { relay: network.relay }),
   };

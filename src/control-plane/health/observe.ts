@@ -128,7 +128,12 @@ export function judgeNetwork(
       }),
     );
     const isStatedUp = announced.get(route)?.state === 'up';
-    const verdict = judgeRoute(candidates, votes, { now: now / 1000, isStatedUp, isUnreached });
+    const verdict = judgeRoute(candidates, votes, {
+      now: now / 1000,
+      isStatedUp,
+      isUnreached,
+      isSpread: network.spread,
+    });
     return [route, { ...verdict, choices: votes.map(({ connector }) => connector) }] as const;
   });
   return { peers, answered, routes: new Map(routes) };

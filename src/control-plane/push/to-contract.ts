@@ -8,10 +8,11 @@ import { type FieldColumn, listedFieldColumns } from '../store/peer-columns.ts';
 import type { StoredPeer } from '../store/peers/peers.ts';
 
 export function toNetworkSummary(network: StoredNetwork): NetworkSummary {
-  const { id, name, description, range, routes, revision, map_max_age_seconds } = network;
+  const { id, name, description, range, routes, revision, map_max_age_seconds, spread } = network;
   return {
     ...{ id, name, description, private_cidr: range, routes: [...routes], vpn_type: 'wireguard', revision },
     ...(map_max_age_seconds !== null && { map_max_age_seconds }),
+    ...(spread && { spread }),
   };
 }
 

@@ -25,7 +25,8 @@ export async function listNetworks({ db }: Context, caller: Caller, slice: Slice
 
 export async function createNetwork(context: Context, caller: Caller, asked: CreateNetwork): Promise<Network> {
   const { range, routes } = readNewNetwork(context, asked);
-  const fields = { name: asked.name, description: asked.description ?? '', range, routes };
+  const { name, description = '', spread = false } = asked;
+  const fields = { name, description, range, routes, spread };
   return transact(context.db, async (transaction) => {
     const author = await requireAuthor(context, transaction, caller);
     const now = context.now().toISOString();
@@ -36,11 +37,11 @@ export async function createNetwork(context: Context, caller: Caller, asked: Cre
       now,
       makeNonce(context.random),
     );
-    const { name, description, private_cidr, routes } = toNetworkSummary(network);
+    const { name, description, private_cidr, routes, spread } = toNetworkSummary(network);
     await record(transaction, author, {
       action: 'network.create',
       target: targetOf(network),
-      details: { name, description, private_cidr, routes },
+      details: { name, description, private_cidr, routes, ...(spread && { spread }) },
     });
     return toNetwork(network, []);
   });
@@ -70,7 +71,8 @@ export async function changeNetwork(
     const { routes } = readChange(context, network, asked);
     const { name = network.name, description = network.description } = asked;
     const { map_max_age_seconds = network.map_max_age_seconds } = asked;
-    const changed = { name, description, routes, map_max_age_seconds };
+    const { spread = network.spread } = asked;
+    const changed = { name, description, routes, map_max_age_seconds, spread };
     const details = changedFields(network, changed);
     if (Object.keys(details).length === 0) return loadNetwork(transaction, caller, id);
     checkExpectedRoutes('network', network.routes, asked.expected_routes);

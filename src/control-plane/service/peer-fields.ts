@@ -84,6 +84,12 @@ function readChange({ onLoopback, now }: Context, asked: ChangePeer, peer: store
       if (peer.peer_type !== 'connector') throw new InvalidValue('withdrawn', withdrawn, 'is for connectors only');
       return JSON.stringify(parseWithdrawn(withdrawn, network));
     }),
+    masquerades: read(() => {
+      const { masquerades } = asked;
+      if (masquerades === undefined) return peer.masquerades;
+      if (peer.peer_type !== 'connector') throw new InvalidValue('masquerades', masquerades, 'is for connectors only');
+      return masquerades ? 1 : 0;
+    }),
     key_proof: read(() => {
       if (asked.key_proof !== undefined) return checkProof(asked.key_proof, public_key as PublicKey, peer);
       return public_key === peer.public_key ? peer.key_proof : null;

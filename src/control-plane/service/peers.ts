@@ -131,7 +131,8 @@ function refuseForPeers(asked: ChangePeer): void {
 }
 
 const changeableByPeer: readonly (keyof ChangePeer)[] = [
-  ...(['name', 'endpoint', 'public_key', 'key_proof', 'network_secret_tag', 'withdrawn', 'expected_routes'] as const),
+  ...(['name', 'endpoint', 'public_key', 'key_proof', 'network_secret_tag', 'withdrawn', 'masquerades'] as const),
+  'expected_routes',
 ];
 
 const describedFields: { readonly [Name in keyof ChangePeer]?: string } = {

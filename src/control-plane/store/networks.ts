@@ -16,9 +16,12 @@ export interface StoredNetwork extends Revision {
   /** Stays the same through all revisions. Null in a network that an earlier version created. */
   readonly lastingNonce: string | null;
   readonly relay: number | null;
+  readonly spread: boolean;
 }
 
-export type NetworkFields = Partial<Pick<StoredNetwork, 'name' | 'description' | 'routes' | 'map_max_age_seconds'>>;
+export type NetworkFields = Partial<
+  Pick<StoredNetwork, 'name' | 'description' | 'routes' | 'map_max_age_seconds' | 'spread'>
+>;
 
 export async function listNetworks(db: Db, organizationId: number, slice: Slice): Promise<StoredPage<StoredNetwork>> {
   const list = db.selectFrom('networks').selectAll().where('organization_id', '=', organizationId);
@@ -68,7 +71,7 @@ export async function readOrganizationOf(db: Db, id: number): Promise<number> {
 export async function insertNetwork(
   db: Db,
   organizationId: number,
-  network: Pick<StoredNetwork, 'name' | 'description' | 'range' | 'routes'>,
+  network: Pick<StoredNetwork, 'name' | 'description' | 'range' | 'routes'> & { readonly spread?: boolean },
   now: string,
   nonce: string,
 ): Promise<StoredNetwork> {
@@ -85,6 +88,7 @@ export async function insertNetwork(
       addresses_given: 0,
       created_at: now,
       lasting_nonce: nonce,
+      spread: network.spread ? 1 : 0,
     })
     .returningAll()
     .executeTakeFirstOrThrow();
@@ -100,7 +104,7 @@ export async function reviseNetwork(
   db: Db,
   id: number,
   nonce: string,
-  { routes, ...fields }: NetworkFields = {},
+  { routes, spread, ...fields }: NetworkFields = {},
 ): Promise<number | undefined> {
   const row = await db
     .updateTable('networks')
@@ -110,6 +114,7 @@ export async function reviseNetwork(
       lasting_nonce: eb.fn.coalesce('lasting_nonce', eb.val(nonce)),
       ...fields,
       ...(routes && { routes: JSON.stringify(routes) }),
+      ...(spread !== undefined && { spread: spread ? 1 : 0 }),
     }))
     .where('id', '=', id)
     .returning('revision')
@@ -174,5 +179,6 @@ function toNetwork(row: Selectable<Tables['networks']>): StoredNetwork {
     map_max_age_seconds: row.map_max_age_seconds,
     lastingNonce: row.lasting_nonce,
     relay: row.relay,
+    spread: row.spread === 1,
   };
 }

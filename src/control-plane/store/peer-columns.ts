@@ -31,6 +31,8 @@ export const fieldColumns = {
   expires_at: 'text',
   /** 1 if the host uses the relay of the network. */
   follows_relay: 'boolean',
+  /** 1 if the connector states that it masquerades. */
+  masquerades: 'boolean',
 } as const satisfies { readonly [Name in keyof Peer]?: KindOf<NonNullable<Peer[Name]>> };
 
 export type FieldColumn = keyof typeof fieldColumns;

@@ -59,6 +59,8 @@ export interface Tables {
     lasting_nonce: string | null;
     /** The id of the connector through which hosts without an endpoint reach each other. */
     relay: number | null;
+    /** 1 if hosts spread over equal connectors, else 0. */
+    spread: Generated<number>;
   };
   /** Deleted networks. Their hosts receive a statement of it with the id and this nonce. */
   deleted_networks: { network_id: number; organization_id: number; name: string; nonce: string; deleted_at: string };

@@ -24,6 +24,7 @@ export const features = [
   'peer-report',
   'peer-follows-relay',
   'peer-map',
+  'peer-masquerades',
 ] as const;
 
 export type Feature = (typeof features)[number];
@@ -33,6 +34,7 @@ export type AdminFeature =
   | 'enroll-profile'
   | 'network-route-edits'
   | 'network-map-age'
+  | 'network-spread'
   | 'network-expected-routes'
   | 'peer-suspension'
   | 'peer-expiry'
@@ -90,6 +92,7 @@ const places: Readonly<Record<Feature, FeaturePath>> = {
   'peer-key-proof': { ...changePeer, field: 'key_proof' },
   'peer-withdrawn': { ...changePeer, field: 'withdrawn' },
   'peer-secret-tag': { ...changePeer, field: 'network_secret_tag' },
+  'peer-masquerades': { ...changePeer, field: 'masquerades' },
   'peer-removal': { path: changePeer.path, method: 'delete' },
   'peer-report': { path: `${changePeer.path}/report`, method: 'post' },
   'peer-follows-relay': { path: `${changePeer.path}/report`, method: 'post', field: 'follows_relay' },
@@ -99,6 +102,7 @@ const places: Readonly<Record<Feature, FeaturePath>> = {
 const adminPlaces: Readonly<Record<AdminFeature, FeaturePath>> = {
   'enroll-profile': { ...enroll, field: 'profile' },
   'network-map-age': { ...changeNetwork, field: 'map_max_age_seconds' },
+  'network-spread': { ...changeNetwork, field: 'spread' },
   'network-route-edits': { ...changeNetwork, field: 'add_routes' },
   'network-expected-routes': { ...changeNetwork, field: 'expected_routes' },
   'peer-suspension': { ...changePeer, field: 'suspended' },

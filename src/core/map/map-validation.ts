@@ -37,7 +37,7 @@ export function withoutUnlisted(known: NetworkMap, newer: NetworkMap, self: read
 }
 
 /** Identifies the content of a map: by its revision, or by a hash if the service sends none. */
-export function identifyMap({ id, name, cidr, routes, relay, revision, peers, skipped }: NetworkMap): string {
+export function identifyMap({ id, name, cidr, routes, relay, spread, revision, peers, skipped }: NetworkMap): string {
   if (revision !== null) return revision;
   const listed = peers.map((peer) => [
     peer.id,
@@ -54,9 +54,14 @@ export function identifyMap({ id, name, cidr, routes, relay, revision, peers, sk
       : [{ since: peer.servingSince, priority: peer.priority }]),
     ...(peer.via ? [{ via: peer.via.connector }] : []),
     ...(peer.followsRelay ? [{ followsRelay: true }] : []),
+    ...(peer.masquerades ? [{ masquerades: true }] : []),
     ...(peer.given ? [{ ...peer.given, presharedKey: peer.given.presharedKey?.reveal() ?? null }] : []),
   ]);
-  const more = [...(skipped ? [skipped] : []), ...(relay === undefined ? [] : [{ relay }])];
+  const more = [
+    ...(skipped ? [skipped] : []),
+    ...(relay === undefined ? [] : [{ relay }]),
+    ...(spread ? [{ spread }] : []),
+  ];
   const text = JSON.stringify([id, name, cidr, routes, listed, ...more]);
   return digestOf(text, 16);
 }

@@ -85,6 +85,8 @@ export interface NetworkMap {
   readonly maxAge?: number;
   /** The relay between hosts without an endpoint; absent if the service names none. */
   readonly relay?: PeerId;
+  /** True if hosts spread over equal connectors that masquerade; absent if not. */
+  readonly spread?: true;
   /**
    * A random value that stays with the network, and that only its control plane and peers have.
    * Absent from other services.

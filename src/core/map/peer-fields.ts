@@ -38,6 +38,8 @@ export const peerFields = {
   via: { name: 'via', kind: 'via' },
   /** Set if the host uses the relay that the map names: senders then keep their address. */
   followsRelay: { name: 'follows_relay', kind: 'flag' },
+  /** Set by a connector that masquerades, in a network that spreads its hosts. */
+  masquerades: { name: 'masquerades', kind: 'flag' },
 } as const satisfies Readonly<Record<string, PeerField>>;
 
 export type PeerFieldName = keyof typeof peerFields;

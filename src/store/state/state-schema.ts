@@ -89,6 +89,7 @@ const map = v.object({
   routes: v.array(prefix),
   maxAge: v.exactOptional(int),
   relay: v.exactOptional(peerId),
+  spread: v.exactOptional(v.literal(true)),
   nonce: v.exactOptional(v.string()),
   revision: v.nullable(v.string()),
   peers: v.array(peer),

@@ -29,6 +29,7 @@ const full = {
   via: 'connectors',
   profile: { connector: 9, public_key: keyOf(9), endpoint: '203.0.113.9:1', routes: [lan], declined: [other] },
   follows_relay: true,
+  masquerades: true,
   created_at: at,
 };
 
@@ -63,7 +64,7 @@ describe('a peer, for an administrator', () => {
 });
 
 describe('a network, for an administrator', () => {
-  test.each([{ map_max_age_seconds: 300 }, { relay: 2 }])('has %o', (fields) => {
+  test.each([{ map_max_age_seconds: 300 }, { relay: 2 }, { spread: true }])('has %o', (fields) => {
     const body = networkBody(fields);
     expect(decodeWholeNetwork(body, source)).toEqual(body);
   });

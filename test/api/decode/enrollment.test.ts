@@ -40,9 +40,9 @@ describe('an enrolment', () => {
   });
 
   test('has the relay, the longest age and the nonce of its network, as the map has them', () => {
-    const fields = { relay: 2, map_max_age_seconds: 300, nonce: 'q83vEjRWeJq8' };
+    const fields = { relay: 2, spread: true, map_max_age_seconds: 300, nonce: 'q83vEjRWeJq8' };
     const { map } = decode(enrollmentBody({ network: networkBody(fields) }));
-    expect(map).toMatchObject({ relay: 2, maxAge: 300, nonce: 'q83vEjRWeJq8' });
+    expect(map).toMatchObject({ relay: 2, spread: true, maxAge: 300, nonce: 'q83vEjRWeJq8' });
   });
 
   test('may have no token and no revision', () => {

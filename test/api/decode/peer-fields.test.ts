@@ -23,6 +23,7 @@ const full = {
   ...{ identity_key: identity, key_proof: proof, network_secret_tag: 'ab'.repeat(8) },
   ...{ serving_since: since, expires_at: until, via: 'connectors', profile: { connector: 9 } },
   follows_relay: true,
+  masquerades: true,
 };
 
 describe('a peer of a map', () => {
@@ -39,6 +40,7 @@ describe('a peer of a map', () => {
         priority: 7,
       },
       ...{ identity, proof, secretTag: full.network_secret_tag, via: { connector: 9 }, followsRelay: true },
+      masquerades: true,
       ...{ servingSince: Date.parse(since), expiresAt: Date.parse(until) },
     });
   });

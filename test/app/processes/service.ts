@@ -73,6 +73,7 @@ export class Service {
         mayUse(id, token);
         changeSelf(id, { withdrawn });
       },
+      announceMasquerading: async () => {},
       announceSecret: async () => true,
       changeKey: async (id, _, token, publicKey, proof) => {
         mayUse(id, token);

@@ -172,6 +172,8 @@ describe('cpn network', () => {
     const change = async (given: object) => (await run(updateNetwork, { network: '1', ...given })).calls;
     expect(await change({ description: 'x' })).toEqual([['updateNetwork', 1, { description: 'x' }]]);
     expect(await change({ 'max-age': 'off' })).toEqual([['updateNetwork', 1, { map_max_age_seconds: null }]]);
+    expect(await change({ spread: true })).toEqual([['updateNetwork', 1, { spread: true }]]);
+    expect(await change({ spread: false })).toEqual([['updateNetwork', 1, { spread: false }]]);
     expect(await change({})).toEqual([]);
   });
 

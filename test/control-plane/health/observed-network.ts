@@ -27,7 +27,7 @@ export function observedHost(id: number, { peer, health, report }: ObservedField
       ...{ previous_key: null, address: `10.77.0.${id}`, endpoint: null, routes: null, withdrawn: '[]' },
       ...{ identity_key: null, key_proof: null, network_secret_tag: null, profile: null, serving_since: null },
       ...{ priority: 0, suspended_at: null, expires_at: null, expired: 0, created_at: secondsAgo(3600) },
-      follows_relay: 0,
+      ...{ follows_relay: 0, masquerades: 0 },
       ...peer,
     },
     health:
@@ -63,7 +63,7 @@ export function observedNetwork(
     network: {
       ...{ id: 1, name: 'office', description: '', range: parsePrefix('10.77.0.0/24') },
       ...{ routes: [parsePrefix(lan), parsePrefix(lab)], revision: 1, nonce: 'n' },
-      ...{ map_max_age_seconds: null, lastingNonce: 'n', relay: null },
+      ...{ map_max_age_seconds: null, lastingNonce: 'n', relay: null, spread: false },
     },
     revision: { revision: 1, nonce: 'n' },
     routes: JSON.stringify(routes),

@@ -65,3 +65,13 @@ test('the priority is for owners, admins and members to set, and for connectors 
   const reply = await plane.call('PATCH', path, { token, body: { priority: 1 } });
   expect([reply.status, Object.keys(reply.body.errors)]).toEqual([422, ['priority']]);
 });
+
+test('a connector states by itself that it masquerades, and no other peer does', async () => {
+  expect((await change({}, self.token)).body.data).not.toHaveProperty('masquerades');
+  expect((await change({ masquerades: true }, self.token)).body.data.masquerades).toBe(true);
+  expect((await change({ masquerades: false }, self.token)).body.data).not.toHaveProperty('masquerades');
+  const { data } = (await enroll(plane, await makeKey(plane, token, network))).body;
+  const path = `/api/networks/${network}/peers/${data.peer.id}`;
+  const reply = await plane.call('PATCH', path, { token: data.access_token, body: { masquerades: true } });
+  expect([reply.status, Object.keys(reply.body.errors)]).toEqual([422, ['masquerades']]);
+});

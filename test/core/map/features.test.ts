@@ -16,7 +16,7 @@ describe('the features of a description', () => {
     const later: Feature[] = [
       ...(['enroll-identity-proof', 'enroll-current-networks', 'enroll-current-peers'] as const),
       ...(['map-removed', 'map-etag', 'map-instance', 'map-messages', 'map-deletion'] as const),
-      ...(['peer-report', 'peer-follows-relay', 'peer-map'] as const),
+      ...(['peer-report', 'peer-follows-relay', 'peer-map', 'peer-masquerades'] as const),
     ];
     const earlier = features.filter((feature) => !later.includes(feature));
     expect(findFeatures(JSON.parse(text), '')).toEqual(earlier);

@@ -76,6 +76,7 @@ describe('the name of a map', () => {
     ['priority', { priority: 1 }],
     ['connector', { via: { connector: 1 } }],
     ['use of the relay', { followsRelay: true }],
+    ['masquerading', { masquerades: true }],
     ['prefixes of a wg-quick text', { given: { allowedIps: [], presharedKey: null, keepalive: null } }],
   ])('without a revision is another for another %s of a peer', (_, changes) => {
     const nameWith = (more: Partial<Peer>) => identifyMap(network([peer(1), peer(2, more)], unnamed));

@@ -32,6 +32,7 @@ const fields: readonly [string, Partial<State>][] = [
     },
   ],
   ['the maximum age and the nonce of a map', inMap({ maxAge: 3600, nonce: 'q83vEjRWeJq8' })],
+  ['a map that spreads hosts', inMap({ spread: true, peers: [peer(2, { masquerades: true })] })],
   ['the relay of a map', inMap({ relay: 2, peers: [peer(2, { followsRelay: true })] })],
   ['a map that cannot be read again', inMap({ id: null, revision: null })],
   ['a map of another service', inMap({ id: 'net-7', peers: [peer(2, { id: 'two' })] })],

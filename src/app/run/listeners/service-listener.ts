@@ -1,6 +1,6 @@
 import type { Prefix } from '../../../core/net/cidr.ts';
 import type { Joined } from '../../../store/state/state.ts';
-import { reportWithdrawn, withdrawnBy } from '../../lan/withdraw.ts';
+import { reportMasquerading, reportWithdrawn, withdrawnBy } from '../../lan/withdraw.ts';
 import type { Pass } from '../../reconcile/pass.ts';
 import type { ServiceTools } from '../../tools.ts';
 import type { PassListener } from '../pass-listener.ts';
@@ -11,7 +11,10 @@ interface ServiceReport {
   readonly withdrawn: readonly Prefix[];
 }
 
-/** Reports routes out of service: this connector is drained, or without a LAN or packet rules. */
+/**
+ * Reports routes out of service, of a connector that is drained or without a LAN or packet rules,
+ * and whether it masquerades.
+ */
 export class ServiceListener implements PassListener {
   readonly #tools: ServiceTools;
   readonly #link: string;
@@ -41,7 +44,8 @@ export class ServiceListener implements PassListener {
     this.#isSending = true;
     try {
       for (let report = this.#take(); report !== null; report = this.#take()) {
-        this.#transitions.update(await reportWithdrawn(this.#tools, report.state, report.withdrawn));
+        const error = await reportWithdrawn(this.#tools, report.state, report.withdrawn);
+        this.#transitions.update(error ?? (await reportMasquerading(this.#tools, report.state)));
       }
     } catch (error) {
       this.#transitions.update(error);

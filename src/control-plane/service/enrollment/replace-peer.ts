@@ -60,6 +60,7 @@ export async function replacePeer(
     priority: peer_type === 'connector' ? peer.priority : 0,
     withdrawn: '[]',
     follows_relay: 0,
+    masquerades: 0,
   });
   await saveFollowing(db, id, false);
   await recordChange(id);

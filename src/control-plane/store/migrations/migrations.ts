@@ -317,6 +317,17 @@ export const migrations: Readonly<Record<string, Migration>> = {
     }
     await sql`create index peers_connectors on peers (network_id) where peer_type = 'connector'`.execute(db);
   },
+  '0026-spread': async (db) => {
+    for (const [table, column] of [
+      ['networks', 'spread'],
+      ['peers', 'masquerades'],
+    ] as const) {
+      await db.schema
+        .alterTable(table)
+        .addColumn(column, 'integer', (definition) => definition.notNull().defaultTo(0))
+        .execute();
+    }
+  },
 };
 
 /** The tables whose lists are read in pages, with the column of the owner of a list. */

@@ -170,10 +170,17 @@ export interface RouteContext {
    * That host may be cut off itself, so the route is not dead, but unconfirmed.
    */
   readonly isUnreached?: boolean;
+  /** True if hosts spread over equal connectors. The first one in use then counts as active. */
+  readonly isSpread?: boolean;
 }
 
 /** Seconds until a route without a connector is dead: hosts may miss answers, or report late. */
 const unservedFor = 2;
+
+export interface RouteShare {
+  readonly connector: number;
+  readonly hosts: number;
+}
 
 export interface RouteVerdict {
   readonly state: 'up' | 'dead' | 'unknown';
@@ -183,6 +190,8 @@ export interface RouteVerdict {
   /** The connectors that should serve it, and have never answered. */
   readonly neverAnswered: readonly number[];
   readonly why: string;
+  /** How many hosts use each connector, in order of rank, if hosts spread. */
+  readonly shares?: readonly RouteShare[];
   /** Seconds after which the route is dead if no host reports otherwise. */
   readonly deadIn?: number;
 }
@@ -194,7 +203,7 @@ export interface RouteVerdict {
 export function judgeRoute(
   connectors: readonly ObservedConnector[],
   votes: readonly RouteVote[],
-  { now, isStatedUp, isUnreached = false }: RouteContext,
+  { now, isStatedUp, isUnreached = false, isSpread = false }: RouteContext,
 ): RouteVerdict {
   const neverAnswered = connectors.filter(({ hasAnswered }) => !hasAnswered).map(({ id }) => id);
   const dead = (why: string): RouteVerdict => ({ state: 'dead', connector: null, standby: [], neverAnswered, why });
@@ -214,12 +223,17 @@ export function judgeRoute(
   const counts = new Map(alive.map(({ id }) => [id, 0]));
   for (const { connector: id } of votes) if (id !== null && counts.has(id)) counts.set(id, (counts.get(id) ?? 0) + 1);
   // Sorting is stable, so equal counts keep the order of rank.
-  const [best] = [...counts].toSorted(([, one], [, other]) => other - one);
+  const [best] = isSpread
+    ? [...counts].filter(([, hosts]) => hosts > 0)
+    : [...counts].toSorted(([, one], [, other]) => other - one);
   const [used, count] = best ?? [null, 0];
   const connector = count > 0 ? used : null;
   const standby = alive.filter(({ id, hasAnswered }) => hasAnswered && id !== connector).map(({ id }) => id);
-  if (connector !== null)
-    return { state: 'up', connector, standby, neverAnswered, why: countHosts(count, votes.length, ['uses', 'use']) };
+  if (connector !== null) {
+    const why = countHosts(count, votes.length, ['uses', 'use']);
+    const shares = [...counts].map(([id, hosts]) => ({ connector: id, hosts }));
+    return { state: 'up', connector, standby, neverAnswered, why, ...(isSpread && { shares }) };
+  }
   if (isUnreached) {
     const why = 'the only host that uses it has never reached a connector of it';
     return { state: 'unknown', connector: null, standby, neverAnswered, why };

@@ -1,6 +1,7 @@
 import type { NetworkMap, Peer, PeerFailure } from '../../map/model.ts';
 import type { Prefix } from '../../net/cidr.ts';
 import { assignedRoutes, findServing } from './route-owner.ts';
+import { findEquals } from './spread.ts';
 import { rankConnectors } from './topology.ts';
 
 /** What a host is for a route of its network. */
@@ -25,7 +26,7 @@ export interface ServiceView {
  *   unless every other connector is silent.
  *
  * So at most one connector is in service while all observe the same. While two recover at once,
- * none may be.
+ * none may be. Where the network spreads its hosts over equals, each of these is in service.
  */
 export function judgeService({ map, self, failed }: ServiceView): (route: Prefix) => Service {
   const { compare, isSilent } = rankConnectors(failed);
@@ -39,6 +40,8 @@ export function judgeService({ map, self, failed }: ServiceView): (route: Prefix
     if (self.withdrawn.includes(route)) return { is: 'withdrawn', others };
     if (first === undefined) return { is: 'in service', others };
     if (isSilent(self)) return { is: 'cut off', others };
+    const equals = findEquals({ map, failed }, [self, ...others].toSorted(compare));
+    if (equals.includes(self)) return { is: 'in service', others };
     return { is: compare(first, self) < 0 ? 'standby' : 'in service', others };
   };
 }

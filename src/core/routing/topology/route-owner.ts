@@ -1,5 +1,6 @@
 import type { NetworkMap, Peer, PeerFailure } from '../../map/model.ts';
 import type { Prefix } from '../../net/cidr.ts';
+import { spreadHosts } from './spread.ts';
 
 /** A network route and the connector that carries it for this host. */
 export interface RouteOwner {
@@ -33,7 +34,7 @@ function placesOf({ routes }: NetworkMap): ReadonlyMap<Prefix, number> {
 
 /** Returns each route's owner, in the map's order. `ranked` has the other peers, best first. */
 export function ownRoutes(
-  { map, self, acceptRoutes }: NetworkView,
+  { map, self, acceptRoutes, failed }: NetworkView,
   ranked: readonly Peer[],
   path: { readonly direct: ReadonlySet<Peer>; readonly relay: Peer | null },
 ): RouteOwner[] {
@@ -48,7 +49,7 @@ export function ownRoutes(
       const note = self.withdrawn.includes(prefix) ? 'withdrawn here' : 'served here';
       return { prefix, via: null, hop: null, standby: [], note };
     }
-    const [via, ...standby] = serving(prefix);
+    const [via, ...standby] = spreadHosts({ map, failed }, self.id, serving(prefix));
     if (via === undefined) return { prefix, via: null, hop: null, standby, note: 'no connector' };
     if (!acceptRoutes) return { prefix, via, hop: null, standby, note: 'not accepted' };
     return { prefix, via, hop: direct.has(via) ? via : relay, standby, note: null };

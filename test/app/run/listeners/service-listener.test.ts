@@ -87,3 +87,22 @@ it('reports nothing for a host that is no connector', async () => {
   await pass([one]);
   expect(simulated.service.connectOptions).toBeUndefined();
 });
+
+it.each([
+  ['a network that spreads its hosts', { spread: true }, true, [true]],
+  ['a network that spreads its hosts, without masquerading', { spread: true }, false, []],
+  ['any other network', {}, true, []],
+] as const)('states in %s what the map does not say yet about masquerading', async (_, more, masquerade, stated) => {
+  const state = serving();
+  const { membership, options } = state;
+  const map = { ...membership.map, ...more };
+  const { simulated, pass } = await start({
+    ...state,
+    membership: { ...membership, map },
+    options: { ...options, masquerade },
+  });
+  await pass([one], { ...state, membership: { ...membership, map }, options: { ...options, masquerade } });
+  await eventually('the control plane receives it', () => simulated.service.withdrawn.length === 1);
+  await eventually('the statement', () => simulated.service.announcedMasquerading.length === stated.length);
+  expect(simulated.service.announcedMasquerading).toEqual(stated);
+});

@@ -199,3 +199,26 @@ describe('the longest age of a map', () => {
     expect([status, Object.keys(body.errors)]).toEqual([422, ['map_max_age_seconds']]);
   });
 });
+
+describe('the spreading of hosts', () => {
+  test('is set and removed, makes revisions, and is in whole maps, changes and the audit', async () => {
+    const id = await makeNetwork(plane, token, { spread: true });
+    const whole = await read(id);
+    expect(whole.body.data.spread).toBe(true);
+    const off = await change(id, { spread: false });
+    expect([off.status, 'spread' in off.body.data, off.body.data.revision]).toEqual([200, false, 2]);
+    expect((await change(id, { spread: false })).body.data.revision).toBe(2);
+    expect((await change(id, { spread: true })).body.data.spread).toBe(true);
+    const etag = whole.headers.get('etag') ?? '';
+    const delta = await read(id, { 'a-im': 'cpn-delta', 'if-none-match': etag });
+    expect([delta.status, delta.body.data.spread]).toEqual([226, true]);
+    const { body } = await plane.call('GET', '/api/audit?per_page=1', { token });
+    expect(body.data[0]).toMatchObject({ action: 'network.update', details: { spread: true } });
+  });
+
+  test.each([1, 'yes'])('of %j is a 422', async (spread) => {
+    const id = await makeNetwork(plane, token);
+    const { status, body } = await change(id, { spread });
+    expect([status, Object.keys(body.errors)]).toEqual([422, ['spread']]);
+  });
+});

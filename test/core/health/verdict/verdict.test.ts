@@ -221,6 +221,18 @@ describe('judgeRoute', () => {
     expect(judgeRouteBy(connectors, [3, 1])).toMatchObject({ connector: 1 });
   });
 
+  it('has the first connector in use where hosts spread, and how many hosts use each', () => {
+    const votes = [2, 3, 3, 3].map((id): RouteVote => ({ connector: id, lostAt: null }));
+    expect(judgeRoute([connector(1), connector(2), connector(3)], votes, { ...statedUp, isSpread: true })).toEqual({
+      ...{ state: 'up', connector: 2, standby: [1, 3], neverAnswered: [], why: '1 of 4 hosts uses it' },
+      shares: [
+        { connector: 1, hosts: 0 },
+        { connector: 2, hosts: 1 },
+        { connector: 3, hosts: 3 },
+      ],
+    });
+  });
+
   it('has the first connector that is online where no host reports one', () => {
     const connectors = [connector(1, { state: 'unknown' }), connector(2), connector(3)];
     expect(judgeRouteBy(connectors, [])).toMatchObject({ state: 'up', connector: 2, standby: [1, 3] });
