@@ -15,7 +15,7 @@ import { checkInbound } from '../lan/foreign-drops.ts';
 import { reportLoading } from '../lan/withdraw.ts';
 import { finishLeaving, listFormer } from '../networks/former-networks.ts';
 import { checkSecrets } from '../problems/find-mismatches.ts';
-import { findConfigRemarks, findPinProblems, findSkippedPeers } from '../problems/find-problems.ts';
+import { findConfigRemarks, findPinProblems, findSkippedPeers, findUnusedMaps } from '../problems/find-problems.ts';
 import { applyEvaluation, findUnloaded, save } from '../reconcile/apply.ts';
 import { cleanUp } from '../reconcile/cleanup.ts';
 import { applyKnownMap, throwIfInterrupted } from '../reconcile/confirm.ts';
@@ -197,7 +197,10 @@ async function verify(
 ): Promise<Omit<JoinReport, 'savedProxy'>> {
   const { state, unloaded, planned } = applied;
   const { service } = state;
-  const found = [...findConfigRemarks(state), ...findSkippedPeers(state), ...findPinProblems(state)];
+  const found = [
+    ...[...findConfigRemarks(state), ...findSkippedPeers(state)],
+    ...[...findPinProblems(state), ...findUnusedMaps(state)],
+  ];
   for (const each of found) tools.warn(toSentence(each));
   if (unloaded !== null) await reportLoading(tools, state);
   const unreported = await reportSecret(tools, state);

@@ -2,6 +2,7 @@ import { CannotMove, CannotReport, expectCpnError, NotJoined, NotKept, WrongUsag
 import { formatEndpoint } from '../../core/net/endpoint.ts';
 import { proxyOf } from '../../core/net/proxy.ts';
 import { withAuthorities } from '../../core/net/service-address.ts';
+import { toSentence } from '../../core/problems/problem.ts';
 import { updated } from '../../core/reconcile/change.ts';
 import type { Step } from '../../core/reconcile/step.ts';
 import { describeServiceRoute, findServiceRoute } from '../../core/routing/tunnelled-connections.ts';
@@ -18,6 +19,7 @@ import {
 } from '../networks/option-changes.ts';
 import { explainChanges, type PassReport } from '../networks/pass-report.ts';
 import { readReported } from '../networks/reconcile.ts';
+import { findUnusedMaps } from '../problems/find-problems.ts';
 import { applyEvaluation, findUnloaded, save, withoutRules } from '../reconcile/apply.ts';
 import { type ConfirmOptions, canBeConfirmed } from '../reconcile/await-confirmation.ts';
 import { applyTentatively, mayCutOff, throwIfInterrupted } from '../reconcile/confirm.ts';
@@ -41,6 +43,7 @@ export async function planOptions(
   for (const text of describeIneffective(state, changes)) tools.warn(text);
   const settled = await resolveEndpoint(tools, state, changes);
   const next = await applyChanges(tools, state, settled);
+  warnOfUnusedMaps(tools, next, settled);
   const planned = next.enabled ? await evaluateOptions(tools, next, state) : null;
   const ports =
     planned && arePortsAffected(settled, next, state) ? (await preparePorts(tools, next, planned.actual)).steps : [];
@@ -150,6 +153,7 @@ export async function setOptions(
     if (untold !== null && untold !== 'unknown') tools.warn(untold.message);
   }
   warnOfPort(tools, chosen, state);
+  warnOfUnusedMaps(tools, state, changes);
   if (planned !== null) await checkInbound(tools, { ...planned, state });
   // Forget the map that was held back: it came from the former control plane.
   if (moved.length > 0) await tools.store.amendNotes(link, { held: null });
@@ -157,6 +161,10 @@ export async function setOptions(
   const unloaded = planned && (await findUnloaded(tools, planned));
   const made = withoutRules(planned?.changes ?? [], unloaded);
   return { ...report(chosen, planned, [...moved, ...made, ...ports, ...reported]), failure: unloaded };
+}
+
+function warnOfUnusedMaps({ warn }: Pick<Tools, 'warn'>, state: Joined, { addMaps }: ResolvedChanges): void {
+  if (addMaps.length > 0) for (const each of findUnusedMaps(state)) warn(toSentence(each));
 }
 
 /**

@@ -16,6 +16,7 @@ import {
   WrongUsage,
 } from '../../../src/core/errors/index.ts';
 import { features } from '../../../src/core/map/features.ts';
+import { parsePrefixMap } from '../../../src/core/map/prefix-maps.ts';
 import { parsePrefix } from '../../../src/core/net/cidr.ts';
 import { parseEndpoint } from '../../../src/core/net/endpoint.ts';
 import { parseProxy } from '../../../src/core/net/proxy.ts';
@@ -194,6 +195,22 @@ describe('setting options', () => {
       changes: [],
     });
     expect([simulated.steps, (await simulated.state()).options.mtu]).toEqual([[], 1300]);
+  });
+
+  it('warns of a map whose prefix is no route that this host serves, also without changing anything', async () => {
+    const state = serving();
+    const simulated = await SimulatedHost.with(state);
+    simulated.service.mapReplies = [answerWith(state.membership.map)];
+    const warnings: string[] = [];
+    const tools = { ...simulated.tools, warn: (text: string) => void warnings.push(text) };
+    const addMaps = ['10.201.1.0/24=192.168.1.0/24', `${one}=192.168.2.0/24`].map((text) => parsePrefixMap(text));
+    const warning =
+      '10.201.1.0/24, which --map maps to 192.168.1.0/24, is no route of network office that this host serves; ';
+    await planOptions(tools, 'cpn0', { ...none, addMaps });
+    expect(warnings).toEqual([expect.stringContaining(warning)]);
+    await setOptions(tools, 'cpn0', { ...none, addMaps });
+    expect(warnings).toEqual([expect.stringContaining(warning), expect.stringContaining(warning)]);
+    expect((await simulated.state()).options.maps).toEqual(addMaps);
   });
 
   it('needs one network, and for probes a connector', async () => {
