@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { DataCenter } from '../../../test/e2e/data-center.ts';
 import { NumberedSession, serveEchoes } from '../../../test/e2e/numbered-session.ts';
 import { awaitRelay, awaitReturn } from '../../../test/e2e/relays.ts';
@@ -8,6 +9,9 @@ import type { Comparison } from '../comparison.ts';
 
 const kinds = { tcp: 'a TCP session with a line every 50 ms', ssh: 'an SSH session with a line every 50 ms' } as const;
 type Kind = keyof typeof kinds;
+
+/** Milliseconds for which the hosts use a relay before it dies. */
+const settled = 2_000;
 
 /** One death of the relay as a session sees it. */
 interface Gap {
@@ -59,6 +63,8 @@ async function* measureDeaths(rounds: number): AsyncGenerator<Gap> {
     for (let round = 0; round < rounds; round += 1) {
       const relay = await awaitRelay([from, to], connectors);
       const counts = { tcp: sessions.tcp.count, ssh: sessions.ssh.count };
+      // In a settled network, at each moment between two probes, which are half a second apart.
+      await delay(settled + ((round * 370) % 500));
       await relay.uplink.cut();
       await awaitRelay([from, to], connectors, relay);
       for (const kind of ['tcp', 'ssh'] as const) {
