@@ -121,6 +121,8 @@ export interface ProbeObservation extends ConnectorUse {
   readonly every: number;
   /** True if the map names it as the relay, and this host needs one. */
   readonly isNamedRelay: boolean;
+  /** True if it is in service only because the map names it: it carries no route. */
+  readonly isOnlyRelay: boolean;
 }
 
 /** At most `every` counts: in a longer pause, silence without probes proves nothing. */
@@ -147,16 +149,18 @@ export function recordTime(before: Liveness, observation: ProbeObservation): Liv
 
 function nextState(
   { state, well, answers, failures }: Liveness,
-  { inService, isNamedRelay }: ProbeObservation,
+  { inService, isNamedRelay, isOnlyRelay }: ProbeObservation,
 ): Liveness['state'] {
+  // The named relay is in service again before it is trusted with routes.
+  const tookOver = inService && !isOnlyRelay;
   const least = isNamedRelay ? Math.min(firstSigns, firstSignsOfRelay * 2 ** (failures - 1)) : firstSigns;
   // Until a connector that answers no probes sends a packet, its state cannot be determined.
   const signs = answers ? least : patienceWithoutProbes + firstSigns;
   // If all connectors are silent at once, the one in service keeps its routes when they return.
-  if (state === 'silent') return well < signs ? 'silent' : inService ? 'trusted' : 'back';
+  if (state === 'silent') return well < signs ? 'silent' : tookOver ? 'trusted' : 'back';
   const trusted = Math.min(longestProbation, probation * 2 ** Math.max(0, failures - 1));
   // A connector that took over keeps serving when another one returns.
-  return state === 'back' && (inService || well >= trusted) ? 'trusted' : state;
+  return state === 'back' && (tookOver || well >= trusted) ? 'trusted' : state;
 }
 
 /**

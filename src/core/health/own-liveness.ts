@@ -34,6 +34,7 @@ export function recordStart(own: Liveness): Liveness {
 /** Records the time since the last observation, by the limits of the other hosts. */
 export function recordOwnTime(before: Liveness, seconds: number, inService: boolean): Liveness {
   const every = inService ? everyInService : everyOther;
-  const after = recordTime(before, { seconds, every, inService, hasOther: false, isNamedRelay: false });
+  const circumstances = { inService, hasOther: false, isNamedRelay: false, isOnlyRelay: false };
+  const after = recordTime(before, { seconds, every, ...circumstances });
   return before.state === 'silent' && after.state === 'back' ? { ...after, well: after.well - lag } : after;
 }

@@ -15,7 +15,7 @@ import {
 
 const trusted = recordAnswer(unknownLiveness('trusted'), 'answer');
 
-const pace = { seconds: 0.5, every: 0.5, inService: false, hasOther: false, isNamedRelay: false };
+const pace = { seconds: 0.5, every: 0.5, inService: false, hasOther: false, isNamedRelay: false, isOnlyRelay: false };
 
 /** Looks every half second, at a connector that answers or not. */
 function look(liveness: Liveness, seconds: number, answers: boolean): Liveness {
@@ -290,6 +290,19 @@ describe('the liveness of a connector', () => {
   it('is trusted at once when it had to step in: another that comes back does not send it away', () => {
     const back = look(look(trusted, 10, false), 10, true);
     expect(recordTime(back, { ...pace, inService: true }).state).toBe('trusted');
+  });
+
+  it('is not trusted earlier because the map names it as the relay, while it carries no route', () => {
+    const relay = { ...pace, inService: true, isNamedRelay: true, isOnlyRelay: true };
+    const secondsUntil = (state: Liveness['state']) => {
+      let now = look(trusted, 10, false);
+      for (let seconds = 0; ; seconds += 0.5) {
+        now = recordAnswer(recordTime(now, relay), 'answer');
+        if (now.state === state) return seconds;
+      }
+    };
+    expect(secondsUntil('back')).toBeLessThan(5);
+    expect(secondsUntil('trusted')).toBe(60);
   });
 
   it('is trusted later each time that it fails, and at last forgiven', () => {

@@ -14,6 +14,7 @@ import { isFresh } from '../../../core/health/peer-health.ts';
 import { hasPathTo } from '../../../core/host-state/underlay.ts';
 import type { Peer, PeerFailure } from '../../../core/map/model.ts';
 import { findOwnPeer } from '../../../core/map/own-peer.ts';
+import { covers } from '../../../core/net/cidr.ts';
 import { judgeRoutes } from '../../lan/serving.ts';
 import type { Evaluation } from '../../reconcile/evaluate-network.ts';
 
@@ -38,6 +39,8 @@ export interface ProbedConnector {
   hasOther: boolean;
   /** True if the map names it as the relay, and this host needs one. */
   isNamedRelay: boolean;
+  /** True if it is in service only because the map names it: it carries no route. */
+  isOnlyRelay: boolean;
   liveness: Liveness;
   /** Seconds between two probes. */
   every: number;
@@ -64,7 +67,8 @@ export function updateConnectors(
 ): ProbedConnector[] {
   const known = new Map(before.map((each) => [each.peer.publicKey, each]));
   const sessions = new Map(evaluation?.actual.device?.peers.map((peer) => [peer.publicKey, peer.latestHandshake]));
-  return findConnectors(evaluation).map(({ peer, inService, isSharing, isProbed, isCutOff, isNamedRelay }) => {
+  return findConnectors(evaluation).map((connector) => {
+    const { peer, inService, isSharing, isProbed, isCutOff, isNamedRelay, isOnlyRelay } = connector;
     const same = known.get(peer.publicKey);
     const isReached = same?.isCutOff === true && !isCutOff;
     if (same?.inService === inService && same.isProbed === isProbed) {
@@ -73,6 +77,7 @@ export function updateConnectors(
       same.isSharing = isSharing;
       same.isCutOff = isCutOff;
       same.isNamedRelay = isNamedRelay;
+      same.isOnlyRelay = isOnlyRelay;
       if (isReached) same.probed = Number.POSITIVE_INFINITY;
       return same;
     }
@@ -83,7 +88,7 @@ export function updateConnectors(
     const pace = { every: everyOther, probed: Number.POSITIVE_INFINITY, begun: 0 };
     const rtt = same?.rtt ?? null;
     const heardOrder = isKnown ? same.heardOrder : (savedFailureOf(peer, evaluation)?.heard ?? null);
-    const kept = { isSharing, isProbed, isCutOff, isNamedRelay, heardOrder };
+    const kept = { isSharing, isProbed, isCutOff, isNamedRelay, isOnlyRelay, heardOrder };
     return { peer, inService, ...kept, hasOther: false, liveness, ...pace, rtt, rxBytes: null, hasSession };
   });
 }
@@ -141,7 +146,10 @@ function savedFailureOf({ id }: Peer, evaluation: Evaluation | null): PeerFailur
  */
 function findConnectors(
   evaluation: Evaluation | null,
-): Pick<ProbedConnector, 'peer' | 'inService' | 'isSharing' | 'isProbed' | 'isCutOff' | 'isNamedRelay'>[] {
+): Pick<
+  ProbedConnector,
+  'peer' | 'inService' | 'isSharing' | 'isProbed' | 'isCutOff' | 'isNamedRelay' | 'isOnlyRelay'
+>[] {
   if (evaluation === null) return [];
   const { state, desired, actual } = evaluation;
   const reached = new Map(desired.config.peers.map((peer) => [peer.publicKey, peer]));
@@ -157,6 +165,8 @@ function findConnectors(
   // serves a route for which this host stands by.
   const isServing = ({ publicKey }: Peer) =>
     (reached.get(publicKey)?.allowedIps.length ?? 0) > 1 || preceding.has(publicKey);
+  const carriesRoutes = ({ publicKey }: Peer) =>
+    preceding.has(publicKey) || reached.get(publicKey)?.allowedIps.some((prefix) => !covers(map.cidr, prefix)) === true;
   const endpoints = new Map(actual.device?.peers.map(({ publicKey, endpoint }) => [publicKey, endpoint]));
   const isCutOff = ({ publicKey }: Peer) => {
     const endpoint = endpoints.get(publicKey);
@@ -167,5 +177,6 @@ function findConnectors(
   return connectors.map((peer) => ({
     ...{ peer, inService: isServing(peer), isSharing: sharing.has(peer.publicKey), isProbed },
     ...{ isCutOff: isCutOff(peer), isNamedRelay: isNamedRelay(peer) },
+    isOnlyRelay: isNamedRelay(peer) && !carriesRoutes(peer),
   }));
 }

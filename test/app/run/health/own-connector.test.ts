@@ -33,7 +33,7 @@ class View {
     const silent: number[] = [];
     for (const [id, before] of this.known) {
       const heard = answers(id) ? recordAnswer(before, 'answer') : before;
-      const observation = { inService: inService(id), hasOther: true, isNamedRelay: false };
+      const observation = { inService: inService(id), hasOther: true, isNamedRelay: false, isOnlyRelay: false };
       const after = recordTime(heard, { seconds: round, every: round, ...observation });
       if (after.state === 'silent' && before.state !== 'silent') silent.push(id);
       this.known.set(id, after);
