@@ -134,7 +134,7 @@ const changes = (count: number) =>
   });
 
 describe('of several connectors', () => {
-  it.each([2, 3])('at most one of %d is in service, whatever the order of deaths and returns', (count) => {
+  it.each([2, 3])('two of %d are in service for at most a round, whatever the order of deaths and returns', (count) => {
     fc.assert(
       fc.property(changes(count), (steps) => {
         const site = new Site(count);
@@ -143,7 +143,11 @@ describe('of several connectors', () => {
         for (const { id, wait } of steps) {
           if (!site.cutOff.delete(id)) site.cutOff.add(id);
           site.run(3);
-          site.run(wait, () => expect(site.serving.length).toBeLessThanOrEqual(1));
+          let over = 0;
+          site.run(wait, () => {
+            over = site.serving.length > 1 ? over + 1 : 0;
+            expect([over, site.serving.length <= 2]).toEqual([Math.min(over, 1), true]);
+          });
         }
         site.cutOff.clear();
         site.run(1100);
