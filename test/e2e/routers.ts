@@ -190,8 +190,8 @@ async function startBird(host: Host, text: string): Promise<void> {
 
 /** As systemd does by the path unit: runs the script at each change of the file. */
 async function followFile(host: Host): Promise<void> {
-  const script = path(host.folder, 'cpn-bird');
-  await writeFile(script, await readRecipe('/usr/local/sbin/cpn-bird'));
+  const script = path(host.folder, 'bird-serving');
+  await writeFile(script, await readRecipe('/usr/local/sbin/bird-serving'));
   await chmod(script, 0o755);
   const watcher = `
     const [folder, script] = process.argv.slice(1);

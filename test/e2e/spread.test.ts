@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { spreadHosts } from '../../src/core/routing/topology/spread.ts';
 import { peer } from '../core/samples.ts';
+import { eventually } from '../lab/eventually.ts';
 import type { Host } from '../lab/host.ts';
 import { awaitRoute, DataCenter, lanRoute, serverAddress } from './data-center.ts';
 import { patiently } from './office.ts';
@@ -33,7 +34,13 @@ test('each host uses the connector of its share, and every connector is in servi
   for (const host of hosts) await awaitRoute(host, shareOf(host));
   expect(new Set(hosts.map(shareOf)).size).toBe(2);
   for (const host of hosts) expect(await host.ping(serverAddress, patiently)).toMatchObject({ received: 1 });
-  for (const each of connectors) await each.cpn(['status', '--check', '--serving', lanRoute]);
+  const check = ['status', '--check', '--serving', lanRoute];
+  for (const each of connectors) {
+    await eventually(
+      `${each.name} is in service`,
+      async () => (await each.cpn(check, { allowFailure: true })).exitCode === 0,
+    );
+  }
   const health = async () => {
     const { stdout } = await center.controlPlane.cpn(['api', 'GET', `/api/networks/${center.network}/health`]);
     return JSON.parse(stdout).data.routes.find(({ route }: { route: string }) => route === lanRoute).shares;

@@ -1,6 +1,4 @@
-import { readFile } from 'node:fs/promises';
-import { join as path } from 'node:path';
-import { join, type Office, patiently, startOffice, status } from '../e2e/office.ts';
+import { awaitFirstReport, join, type Office, patiently, startOffice, status } from '../e2e/office.ts';
 import type { Joined } from '../lab/control-plane.ts';
 import { type Daemon, startDaemon } from '../lab/daemon.ts';
 import { eventually } from '../lab/eventually.ts';
@@ -46,9 +44,7 @@ export async function startDriftLab({ connector }: { readonly connector: 'kept' 
   await meet(kept, touched, untouched);
   const daemon = await startDaemon(kept.host, '--interval', String(never));
   await eventually('the daemon waits for updates', async () => (await status(kept.host)).sync.mode === 'push');
-  // Its first report changes the map. The pass of that change would repair the first drift too.
-  const statePath = path(kept.host.stateDir, 'cpn0.json');
-  await eventually('the map has the report', async () => (await readFile(statePath, 'utf8')).includes('followsRelay'));
+  await awaitFirstReport(kept.host);
   const reachesLan = () => answers(client.host, inLan);
   await eventually('the LAN answers', reachesLan);
   return { office, kept, daemon, touched, untouched, reachesLan };

@@ -48,6 +48,7 @@ function listPaths(): string[] {
   return [
     ...[config, `${config}/IF.conf`, `${config}/cpn0.conf`, `${config}/wg0.conf`],
     ...[state, `${state}/IF.json`, `${state}/IF.json${previous}`, `${state}/former-memberships`, runtime],
+    `${runtime}/serving/cpn0/192.168.50.0_24`,
     ...[usualJoinFile, '/etc/cpn', ...settingOf(plane, 'EnvironmentFile'), `~/.config/cpn/${login}`],
     ...folders.flatMap((folder) => [folder, `${folder}/${database}`, `${folder}.before`]),
     ...settingOf(plane, 'RuntimeDirectory').map((name) => `/run/${name}/api.sock`),
