@@ -90,7 +90,10 @@ it('a change arrives by push after a whole map was read, through each proxy', as
   const after = await countReadings();
   // One whole map for each network, and one for each change through the proxy that removes If-None-Match.
   expect((after['200'] ?? 0) - (before['200'] ?? 0)).toBeLessThanOrEqual(ways.length + 2 * (faulty.length + 1));
-  expect((after['226'] ?? 0) - (reported['226'] ?? 0)).toBe(ways.length);
+  const changes = (after['226'] ?? 0) - (reported['226'] ?? 0);
+  expect(changes).toBeGreaterThanOrEqual(ways.length);
+  // The first report through a faulty proxy may come late.
+  expect(changes).toBeLessThanOrEqual(ways.length + faulty.length);
 });
 
 it('status shows which network is pushed, and warns of a proxy that removes If-None-Match or Prefer', async () => {
