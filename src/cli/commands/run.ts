@@ -33,12 +33,12 @@ export const run: Command = {
     const { runDaemon } = await import('../../app/run/daemon.ts');
     const interval = input.number('interval', 1, 3600);
     const confirmMs = readConfirmation(input);
+    const metrics = await openMetrics(input);
     const stop = new AbortController();
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.abort());
     // A hanging tool must not delay the shutdown of the host.
     stop.signal.addEventListener('abort', () => setTimeout(() => process.exit(exitCodes.failed), maxStopMs).unref());
     const tools = await openTools(input, 'daemon');
-    const metrics = await openMetrics(input);
     await runDaemon(metrics === null ? tools : { ...tools, meter: metrics.meter }, {
       ...(interval !== undefined && { interval }),
       ...(confirmMs !== undefined && { confirmMs }),
