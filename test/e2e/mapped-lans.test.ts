@@ -164,6 +164,43 @@ describe('two sites with the same LAN', { timeout: 120_000 }, () => {
     });
   });
 
+  it('keep their source where another program masquerades the LAN, whose rules are loaded later', async () => {
+    const { edge, server, address } = siteB as Site;
+    const rule = `ip saddr ${local} ip daddr != ${local} masquerade`;
+    const chain = `chain c { type nat hook postrouting priority 100; ${rule}; }`;
+    await edge.exec(['nft', '-f', '-'], { input: `table ip libvirt { ${chain}; }` });
+    expect(await call(server, laptopAddress)).toBe(address);
+    expect(await call(laptop, address)).toBe(laptopAddress);
+    await edge.exec(['nft', 'delete', 'table', 'ip', 'libvirt']);
+  });
+
+  it('map a route inside that of their map too, and explain their own addresses by no wider route', async () => {
+    const [inside, wider] = ['10.201.1.0/25', '192.168.0.0/16'];
+    const { edge, tunnel, address } = siteA as Site;
+    const routed = (...routes: string[]) =>
+      controlPlane.cpn(['peer', 'update', 'office', edge.name, ...routes.flatMap((route) => ['--route', route])]);
+    await controlPlane.cpn(['network', 'update', 'office', '--add-route', inside, '--add-route', wider]);
+    await routed('10.201.1.0/24', inside);
+    const served = { prefix: inside, state: 'active', local: '192.168.1.0/25' };
+    await eventually('the connector serves it', async () =>
+      (await status(edge)).routes.some((route: object) =>
+        Object.entries(served).every(([key, value]) => route[key as never] === value),
+      ),
+    );
+    await eventually('the laptop uses it', async () => {
+      await laptop.cpn(['reconcile']);
+      return (await laptop.exec(['wg', 'show', 'cpn0', 'allowed-ips'])).stdout.includes(inside);
+    });
+    expect(await call(laptop, address)).toBe('192.168.1.1');
+    const { stdout } = await edge.cpn(['explain', '192.168.1.10'], { allowFailure: true });
+    expect(stdout).toContain('reach it only as 10.201.1.10');
+    expect(stdout).not.toContain(wider);
+    await controlPlane.cpn(['network', 'update', 'office', '--yes', '--remove-route', wider]);
+    await routed('10.201.1.0/24');
+    await controlPlane.cpn(['network', 'update', 'office', '--yes', '--remove-route', inside]);
+    await eventually('the laptop has a session', async () => (await laptop.ping(tunnel, patiently)).received === 1);
+  });
+
   it.each([
     ['A', () => siteA as Site],
     ['B', () => siteB as Site],

@@ -2,6 +2,7 @@ import { findRouteTo } from '../../core/health/lan-health.ts';
 import { findExpiryWarning } from '../../core/map/expiry.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
 import { mostDescribed } from '../../core/map/skipped-peers.ts';
+import { covers } from '../../core/net/cidr.ts';
 import { describeDifference, findPinMismatches } from '../../core/pins/pin-mismatch.ts';
 import { type Problem, problem } from '../../core/problems/problem.ts';
 import { explainHosts } from '../../core/reconcile/plan-hosts.ts';
@@ -126,7 +127,7 @@ export function findUnusedMaps(state: Joined): Problem[] {
   const self = findOwnPeer(map, state);
   const served = self === undefined ? [] : assignedRoutes(map, self);
   return options.maps
-    .filter(({ route }) => !served.includes(route))
+    .filter(({ route }) => !served.some((each) => covers(route, each)))
     .map(({ route, local }) => problem('map-unused', { interface: link, network: map.name, route, local }));
 }
 

@@ -42,7 +42,7 @@ function findTarget(address: Address, view: NetworkOnHost): PacketTarget | null 
   if (peer) return { is: 'peer', peer };
   const reports = findReports(address, view);
   const [narrow] = reports.filter(({ prefix }) => !isDefaultRoute(prefix));
-  if (narrow && explainException(address, narrow, view) !== null) return null;
+  if (narrow && (explainException(address, narrow, view) !== null || isBehind(address, narrow, view))) return null;
   if (narrow) return { is: 'route', report: narrow };
   if (covers(map.cidr, address)) return { is: 'unassigned' };
   const [tunnel] = reports.filter(({ state }) => state === 'taken');
@@ -67,6 +67,13 @@ export function explainOutside(address: Address, view: NetworkOnHost): string | 
     return `it stays outside the full tunnel of network ${view.map.name}${by}`;
   }
   return `${prefix} of network ${view.map.name} is ${state} on this host${reason === null ? '' : `: ${reason}`}`;
+}
+
+/** True if a mapped LAN of this host has the address, and is narrower than the route. */
+function isBehind(address: Address, { prefix }: RouteReport, { desired }: NetworkOnHost): boolean {
+  return desired.report.some(
+    ({ local }) => local !== undefined && covers(local, address) && lengthOf(local) > lengthOf(prefix),
+  );
 }
 
 /** Gives the address by which peers reach a mapped LAN; null for an address in none. */

@@ -53,8 +53,10 @@ export function forwardRulesOf(link: string) {
         `${writeOrigin({ from, to: [route] })} ct reply ${writeOne('saddr', [local], '!= ')} drop`,
       ),
     /** Ends connections to routes that began with a map and have none any more. */
-    refuseUnmapped: (ends: RuleEnds) =>
-      forward('refuse-unmapped', `ct mark & ${mappedMark} == ${mappedMark} ${writeOrigin(ends)} drop`),
+    refuseUnmapped: (ends: RuleEnds, maps: readonly PrefixMap[]) => {
+      const except = maps.length === 0 ? '' : ` ct original ${writeOne('daddr', routes(maps), '!= ')}`;
+      return forward('refuse-unmapped', `ct mark & ${mappedMark} == ${mappedMark} ${writeOrigin(ends)}${except} drop`);
+    },
     /** Ends connections from a mapped LAN that began with a source other than this one. */
     refuseResourced: (local: Prefix, to: readonly Prefix[], source: Prefix) => {
       const origin = writeOrigin({ from: [local], to });
@@ -131,10 +133,11 @@ export function forwardRulesOf(link: string) {
       return { name: 'map-inward', chain: 'mapping', text };
     },
     /** Gives packets from a mapped LAN into the tunnel their source in the network. */
-    mapOutward: (maps: readonly PrefixMap[], to: readonly Prefix[]) => {
+    mapOutward: (maps: readonly PrefixMap[], to: readonly Prefix[]): PacketRule => {
       const pairs = maps.map(({ route, local }) => `${local} : ${route}`).join(', ');
       const ends = writeEnds({ from: locals(maps), to });
-      return masquerading('map-outward', `${into} ${ends} ${markOwn} snat ip prefix to ip saddr map { ${pairs} }`);
+      const text = `${into} ${ends} ${markOwn} snat ip prefix to ip saddr map { ${pairs} }`;
+      return { name: 'map-outward', chain: 'sourcing', text };
     },
     /** Masquerades packets from the LAN into the tunnel with this peer's address. */
     masqueradeOutward: (ends: RuleEnds) =>

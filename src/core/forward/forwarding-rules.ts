@@ -1,7 +1,7 @@
 import type { Underlay } from '../host-state/actual.ts';
 import type { NetworkMap, Peer } from '../map/model.ts';
 import type { Options } from '../map/options.ts';
-import { behindRoutes, isMapped } from '../map/prefix-maps.ts';
+import { behindRoutes, isMapped, widestMaps } from '../map/prefix-maps.ts';
 import { familyOf, hostPrefix, isDefaultRoute, lengthOf, type Prefix } from '../net/cidr.ts';
 import { isPlainLinkName } from '../net/link-name.ts';
 import { specialRanges } from '../net/special-ranges.ts';
@@ -9,6 +9,7 @@ import { findKeptSources } from '../routing/topology/kept-sources.ts';
 import { assignedRoutes } from '../routing/topology/route-owner.ts';
 import { forwardRulesOf, refusePassing } from './forward-rule.ts';
 import type { Ingress } from './ingress.ts';
+import { mapInvalid } from './invalid-packets.ts';
 import { findEntrances, linkFinder } from './links-toward.ts';
 import { widest } from './nft-words.ts';
 import type { PacketRule } from './packet-rule.ts';
@@ -60,7 +61,7 @@ export function forwardingRules({
   const members = widest([...range, ...elsewhere.filter((route) => !isDefaultRoute(route))]);
   // Of a connection, the first packet out of the tunnel has the route, all else has the local one.
   const behind = behindRoutes(served, options.maps);
-  const maps = behind.filter(isMapped);
+  const maps = widestMaps(behind);
   const lans = behind.filter(({ route }) => !isDefaultRoute(route));
   const unmapped = widest(lans.filter((each) => !isMapped(each)).map(({ route }) => route));
   const begins = widest(lans.map(({ route }) => route));
@@ -96,7 +97,7 @@ export function forwardingRules({
     ...(relays ? [write.refuseDetour({ from: addresses(connectors), to: addresses(relayedPeers) })] : []),
     ...closings(ingress),
     ...(lan.length > 0 ? [write.refuseStale(masquerade, { from: range, to: lan })] : []),
-    ...(plain ? [write.refuseStale(masquerade, { from: unmapped, to: there }), write.refuseUnmapped(plain)] : []),
+    ...(plain ? [write.refuseStale(masquerade, { from: unmapped, to: there }), write.refuseUnmapped(plain, maps)] : []),
     ...maps.flatMap((each) => [
       write.refuseRemapped(members, each),
       write.refuseResourced(each.local, there, masquerade ? hostPrefix(self.address) : each.route),
@@ -110,6 +111,7 @@ export function forwardingRules({
     write.acceptRelayed({ from: members, to: there }),
     ...(plain ? [write.acceptInward(plain)] : []),
     ...(maps.length > 0 ? [write.acceptMapped(members, maps)] : []),
+    ...(maps.length > 0 && !masquerade ? mapInvalid(link, maps, { members, there }) : []),
     ...(exit ? [write.acceptExit(exit)] : []),
     write.refuseRest(),
     // Packets into the tunnel.

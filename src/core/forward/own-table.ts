@@ -24,7 +24,7 @@ export function hasTable({ firewall }: Pick<Actual, 'firewall'>): boolean {
 export function boundsForwarding({ firewall }: Pick<Actual, 'firewall'>): boolean {
   return (
     firewall?.some(
-      (mark) => !/^(arriving|mapping|probed|redirected|returning|answering|outgoing|passing) /.test(mark),
+      (mark) => !/^(arriving|mapping|sourcing|probed|redirected|returning|answering|outgoing|passing) /.test(mark),
     ) ?? false
   );
 }

@@ -40,6 +40,8 @@ export const chains = {
   /** After a redirection, when the outgoing interface of a packet is known. */
   outgoing: 'type filter hook output priority 0; policy accept;',
   passing: 'type filter hook forward priority 0; policy accept;',
+  /** Before any other program gives a packet another source. The first to do so decides. */
+  sourcing: 'type nat hook postrouting priority 99; policy accept;',
   postrouting: 'type nat hook postrouting priority 100; policy accept;',
   /** After masquerading by any program. */
   leaving: 'type filter hook postrouting priority 101; policy accept;',

@@ -2,6 +2,8 @@ import { InvalidValue, WrongUsage } from '../errors/index.ts';
 import {
   type Address,
   addressAt,
+  addressOf,
+  covers,
   familyOf,
   hostPrefix,
   lengthOf,
@@ -9,6 +11,7 @@ import {
   type Prefix,
   parsePrefix,
   rangeOf,
+  restorePrefix,
 } from '../net/cidr.ts';
 import { findSpecialKind } from '../net/special-ranges.ts';
 import type { NetworkMap } from './model.ts';
@@ -66,9 +69,23 @@ export function checkMaps(maps: readonly PrefixMap[]): void {
   }
 }
 
-/** Returns each route with the prefix behind this host to which it leads. */
+/**
+ * Returns each route with the prefix behind this host to which it leads. A route inside that of a
+ * map leads to the same part of its local prefix.
+ */
 export function behindRoutes(routes: readonly Prefix[], maps: readonly PrefixMap[]): PrefixMap[] {
-  return routes.map((route) => ({ route, local: maps.find((map) => map.route === route)?.local ?? route }));
+  return routes.map((route) => {
+    const map = maps.find((each) => covers(each.route, route));
+    if (map === undefined) return { route, local: route };
+    const first = translate(addressOf(route), map.route, map.local);
+    return { route, local: restorePrefix(`${first}/${lengthOf(route)}`) };
+  });
+}
+
+/** Returns the mapped routes that are inside no other one: they map the others too. */
+export function widestMaps(behind: readonly PrefixMap[]): PrefixMap[] {
+  const mapped = behind.filter(isMapped);
+  return mapped.filter(({ route }) => !mapped.some((other) => other.route !== route && covers(other.route, route)));
 }
 
 export function isMapped({ route, local }: PrefixMap): boolean {

@@ -168,6 +168,9 @@ describe('the LANs of a connector', () => {
     const mapped = serving({ options: { ...options, maps: [used, unused] } });
     expect(given(findUnusedMaps(mapped))).toEqual([['map-unused', { ...link, ...unused, network: 'office' }]]);
     expect(findUnusedMaps(connector)).toEqual([]);
+    // A map of a wider prefix maps the route inside it.
+    const wider = { route: prefix('192.168.0.0/16'), local: prefix('172.20.0.0/16') };
+    expect(findUnusedMaps(serving({ options: { ...options, maps: [wider] } }))).toEqual([]);
   });
 
   it('that are silent have the targets behind them, and whether others know', () => {

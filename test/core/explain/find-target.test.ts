@@ -3,6 +3,7 @@ import { explainOutside, findNetwork, remedyOutside } from '../../../src/core/ex
 import type { NetworkOnHost } from '../../../src/core/explain/view.ts';
 import type { Underlay } from '../../../src/core/host-state/actual.ts';
 import type { NetworkMap } from '../../../src/core/map/model.ts';
+import type { Prefix } from '../../../src/core/net/cidr.ts';
 import { strictRules } from '../../../src/core/routing/strict-rules.ts';
 import { address, network, prefix, underlay } from '../samples.ts';
 import { connector, laptop, office, self, viewOf } from './samples.ts';
@@ -21,6 +22,22 @@ const withTunnel = (changes: Partial<NetworkOnHost['desired']>) => {
 };
 
 describe('an address', () => {
+  it('of a mapped LAN of this host belongs to no wider route, and to a narrower one', () => {
+    const [site, wide, narrow] = ['10.201.1.0/24', '192.168.0.0/16', '192.168.50.0/25'].map(prefix) as [
+      Prefix,
+      Prefix,
+      Prefix,
+    ];
+    const edge = { ...connector, routes: [site] };
+    const view = (...routes: Prefix[]) => {
+      const mapped = { maps: [{ route: site, local: lan }] };
+      return viewOf(network([edge, self], { routes: [site, ...routes] }), {}, {}, mapped, edge);
+    };
+    expect(targetOf('192.168.50.9', view(wide))).toBeUndefined();
+    expect(explainOutside(address('192.168.50.9'), view(wide))).toContain('only as 10.201.1.9, through this host');
+    expect(targetOf('192.168.50.9', view(wide, narrow))).toMatchObject({ report: { prefix: narrow } });
+  });
+
   it('in a route that is not accepted belongs to that route, also in a subnet of this host', () => {
     const narrower = near({ connected: [{ prefix: prefix('192.168.50.0/25'), link: 'eth1' }] });
     const view = observed(viewOf(office, {}, narrower, { acceptRoutes: false }), narrower);

@@ -4,7 +4,7 @@ import { findIngresses, noForwarding } from '../../../src/core/forward/ingress.t
 import { boundsForwarding } from '../../../src/core/forward/own-table.ts';
 import { commentOf } from '../../../src/core/forward/packet-rule.ts';
 import type { Underlay } from '../../../src/core/host-state/actual.ts';
-import { localsOf } from '../../../src/core/map/prefix-maps.ts';
+import { behindRoutes, localsOf } from '../../../src/core/map/prefix-maps.ts';
 import { address, desireFor, dialled, network, options, peer, prefix, underlay, usualConstraints } from '../samples.ts';
 
 const [site, local, plain, everything] = ['10.201.1.0/24', '192.168.1.0/24', '192.168.50.0/24', '0.0.0.0/0'].map(
@@ -29,6 +29,7 @@ function textsOf(changes: Partial<Forwarding> = {}): string[] {
 
 const bare = { masquerade: false, acceptRoutes: true, maps };
 const known = 'ct status & confirmed == confirmed';
+const invalid = 'meta l4proto tcp ct state invalid';
 
 describe('the packet rules of a connector with a mapped LAN', () => {
   it('map both directions, and judge each packet by the addresses that it has there', () => {
@@ -46,6 +47,10 @@ describe('the packet rules of a connector with a mapped LAN', () => {
       'forward: iifname "cpn0" ct direction reply drop',
       'forward: iifname "cpn0" oifname "cpn0" ip saddr 10.77.0.0/24 ip daddr 10.77.0.0/24 accept',
       'forward: iifname "cpn0" ip saddr 10.77.0.0/24 ip daddr 192.168.1.0/24 ct original ip daddr 10.201.1.0/24 accept',
+      `redirected: iifname "cpn0" ${invalid} ip daddr 192.168.1.0/24 drop`,
+      `redirected: iifname "cpn0" ${invalid} ip daddr 10.201.1.0/24 ip daddr set ip daddr & 0.0.0.255 | 192.168.1.0`,
+      `forward: iifname "cpn0" ${invalid} ip saddr 10.77.0.0/24 ip daddr 192.168.1.0/24 accept`,
+      `leaving: oifname "cpn0" ${invalid} ip saddr 192.168.1.0/24 ip daddr 10.77.0.0/24 ip saddr set ip saddr & 0.0.0.255 | 10.201.1.0`,
       'forward: iifname "cpn0" reject with icmpx admin-prohibited',
       'forward: oifname "cpn0" ct direction reply ct original ip saddr 10.77.0.0/24 ct original ip daddr 10.201.1.0/24 accept',
       expect.stringContaining('ct status dnat ct original ip daddr 10.77.0.1 accept'),
@@ -54,7 +59,7 @@ describe('the packet rules of a connector with a mapped LAN', () => {
       'forward: oifname "cpn0" ip saddr { 10.77.0.0/24, 10.201.1.0/24, 192.168.1.0/24 } drop',
       'forward: iifname { "eth0", "eth1" } oifname "cpn0" drop',
       expect.stringContaining('ct mark & 0x20000000 == 0x20000000 drop'),
-      'postrouting: oifname "cpn0" ip saddr 192.168.1.0/24 ip daddr 10.77.0.0/24 ct mark set ct mark | 0x20000000 snat ip prefix to ip saddr map { 192.168.1.0/24 : 10.201.1.0/24 }',
+      'sourcing: oifname "cpn0" ip saddr 192.168.1.0/24 ip daddr 10.77.0.0/24 ct mark set ct mark | 0x20000000 snat ip prefix to ip saddr map { 192.168.1.0/24 : 10.201.1.0/24 }',
       expect.stringContaining('postrouting: oifname "cpn0" ip saddr 10.77.0.0/24'),
       'leaving: oifname "cpn0" ct direction reply accept',
       'leaving: oifname "cpn0" ip saddr != { 10.77.0.0/24, 10.201.1.0/24 } fib saddr type != local drop',
@@ -76,10 +81,29 @@ describe('the packet rules of a connector with a mapped LAN', () => {
     const texts = textsOf({ map: both, options: bare });
     expect(texts).toContain('forward: iifname "cpn0" ip saddr 10.77.0.0/24 ip daddr 192.168.50.0/24 accept');
     expect(texts).toContain(
-      'forward: ct mark & 0x40000000 == 0x40000000 ct original ip saddr 10.77.0.0/24 ct original ip daddr 192.168.50.0/24 drop',
+      'forward: ct mark & 0x40000000 == 0x40000000 ct original ip saddr 10.77.0.0/24 ct original ip daddr 192.168.50.0/24 ct original ip daddr != 10.201.1.0/24 drop',
     );
     expect(textsOf({ map: both })).toContain(
       'postrouting: ip saddr 10.77.0.0/24 ip daddr 192.168.50.0/24 oifname != "cpn0" ct mark set ct mark | 0x20000000 masquerade',
+    );
+  });
+
+  it('map a route inside that of a map to the same part of the LAN, and end no mapped connection for a wider one', () => {
+    const half = prefix('10.201.1.128/25');
+    expect(behindRoutes([site, half, plain] as never, maps)).toEqual([
+      ...maps,
+      { route: half, local: '192.168.1.128/25' },
+      { route: plain, local: plain },
+    ]);
+    const both = textsOf({ map: { ...map, routes: [site, half] as never }, options: bare });
+    expect(both).toEqual(textsOf({ options: bare }));
+    const alone = textsOf({ map: { ...map, routes: [half] as never }, options: bare });
+    expect(alone[0]).toContain('map { 10.201.1.128/25 : 192.168.1.128/25 }');
+    expect(alone).toContainEqual(expect.stringContaining('ip daddr set ip daddr & 0.0.0.127 | 192.168.1.128'));
+    const wide = prefix('10.201.0.0/16');
+    const ends = 'ct original ip saddr 10.77.0.0/24 ct original ip daddr 10.201.0.0/16';
+    expect(textsOf({ map: { ...map, routes: [site, wide] as never }, options: bare })).toContain(
+      `forward: ct mark & 0x40000000 == 0x40000000 ${ends} ct original ip daddr != 10.201.1.0/24 drop`,
     );
   });
 
