@@ -52,6 +52,7 @@ export async function enroll(http: HttpClient, request: EnrollmentRequest, has: 
     peer_type: request.type,
     public_key: request.publicKey,
     ...(request.endpoint ? { endpoint: formatEndpoint(request.endpoint) } : {}),
+    ...(request.followsRelay && has('enroll-follows-relay') && { follows_relay: true }),
     ...(request.profile && {
       profile: { connector: request.profile.connector, routes: [...request.profile.routes] },
     }),

@@ -18,6 +18,8 @@ export interface EnrollmentRequest {
   readonly type: PeerType;
   readonly publicKey: PublicKey;
   readonly endpoint: Endpoint | null;
+  /** True for a host on which cpn runs. */
+  readonly followsRelay?: true;
   /** The key with which the host proves its later keys. */
   readonly identity?: IdentityKey;
   /** Proves that the holder of the identity enrols. */

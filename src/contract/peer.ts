@@ -90,6 +90,7 @@ export const EnrollRequest = z
     peer_type: PeerType.optional(),
     public_key: PublicKey,
     endpoint: Endpoint.optional(),
+    follows_relay: z.boolean().optional().meta({ description: "The host uses the network's relay from its start." }),
     profile: NewDeviceProfile.optional().meta({
       description:
         'Of a device on which cpn does not run: its file names this connector alone. Not for a connector, and not with an endpoint.',
@@ -189,7 +190,7 @@ export const Peer = z
     profile: DeviceProfile.optional().meta({ description: 'The file of such a peer.' }),
     follows_relay: z.boolean().optional().meta({
       description:
-        "The host uses the network's relay, and so accepts packets from it with their sender's address. By its own report; absent means false.",
+        "The host uses the network's relay, and so accepts packets from it with their sender's address. By its enrolment and then by each report; absent means false.",
     }),
     masquerades: z.boolean().optional().meta({
       description: 'Of a connector, by its own statement: it masquerades what it forwards. Absent means false.',

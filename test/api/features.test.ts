@@ -49,13 +49,16 @@ const usual = [
   ...['content-type', 'content-length'],
 ];
 
+const contractFields = ['enrollment_token', 'name', 'peer_type', 'public_key', 'endpoint'];
+const isOfContract = (operation: string, field: string) => operation === 'enroll' && contractFields.includes(field);
+
 /** What a host does with a service. */
 const calls = {
   enroll: (service) => {
     const identity = makeIdentity(new Uint8Array(32).fill(7)).key;
     const currentPeers = [{ publicKey: parsePublicKey(keyOf(5)), address: parseAddress('10.77.0.5') }];
     const proven = { identity, identityProof: 'P'.repeat(86), keyProof: proof, secretTag: tag };
-    return service.enroll(enrollmentRequest({ ...proven, currentNetworks: [3], currentPeers }));
+    return service.enroll(enrollmentRequest({ ...proven, followsRelay: true, currentNetworks: [3], currentPeers }));
   },
   map: (service) => service.readMap(7, token, known, { seconds: 20 }),
   withdraw: (service) => service.withdraw(7, 3, token, [parsePrefix('10.77.0.0/16')]).catch(ignore(CannotWithdraw)),
@@ -83,7 +86,8 @@ async function seenOf(described: readonly Feature[], names: readonly CallName[])
   const sent = asked.flatMap((request) => {
     const operation = operationOf(request);
     const headers = Object.keys(request.headers).filter((name) => !usual.includes(name));
-    const fields = ['change', 'report'].includes(operation) ? Object.keys(JSON.parse(request.body)) : [];
+    const fields =
+      request.body === '' ? [] : Object.keys(JSON.parse(request.body)).filter((name) => !isOfContract(operation, name));
     return [operation, ...[...headers, ...fields].map((name) => `${operation}: ${name}`)];
   });
   return [...new Set([...sent, ...read])].toSorted();
@@ -109,6 +113,7 @@ const uses: Readonly<Record<Feature, Use>> = {
   'enroll-secret-tag': use('enroll', ['enroll: network-secret-tag']),
   'enroll-current-networks': use('enroll', ['enroll: current-networks']),
   'enroll-current-peers': use('enroll', ['enroll: current-peers']),
+  'enroll-follows-relay': use('enroll', ['enroll: follows_relay']),
   'map-revision': use(
     'map',
     ['map: if-none-match'],

@@ -1,8 +1,4 @@
-import { readFile } from 'node:fs/promises';
-import { join as path } from 'node:path';
-import { parseState } from '../../src/store/state/state-file.ts';
 import { type ControlPlane, type Joined, joinHost, startControlPlane } from '../lab/control-plane.ts';
-import { eventually } from '../lab/eventually.ts';
 import type { Host } from '../lab/host.ts';
 import { Lab, type LabOptions } from '../lab/lab.ts';
 
@@ -36,17 +32,6 @@ export async function startOffice({
 /** Joins a host to the office with a key of its own, without waiting for a handshake. */
 export async function join(office: Office, host: Host, ...flags: string[]): Promise<Joined> {
   return joinHost(office.controlPlane, host, { network: 'office', flags: ['--wait', '0', ...flags] });
-}
-
-/**
- * Waits until the map of a host has what its daemon reports first (`follows_relay`). That change of the map starts a pass, which would
- * otherwise come in the middle of a test.
- */
-export async function awaitFirstReport(host: Host, link = 'cpn0'): Promise<void> {
-  await eventually('the map has the first report', async () => {
-    const { membership } = parseState(await readFile(path(host.stateDir, `${link}.json`), 'utf8'));
-    return membership?.map.peers.some(({ id, followsRelay }) => id === membership.peer.id && followsRelay);
-  });
 }
 
 /** How to ping where there may be no session yet: a handshake without an answer is tried again after 5 s, and the packet waits for it. */

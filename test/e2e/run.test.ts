@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Daemon, startDaemon } from '../lab/daemon.ts';
 import { eventually } from '../lab/eventually.ts';
 import type { Host } from '../lab/host.ts';
-import { awaitFirstReport, join, type Office, patiently, plan, startOffice, status } from './office.ts';
+import { join, type Office, patiently, plan, startOffice, status } from './office.ts';
 
 /** Longer than the tests run: an event must have triggered the pass. */
 const never = ['--interval', '3600'];
@@ -25,7 +25,6 @@ async function startKept(...flags: string[]): Promise<{ host: Host; daemon: Daem
   const { address } = await join(office, host, '--endpoint', `203.0.113.${hosts}:51820`);
   const daemon = await startDaemon(host, ...flags);
   await awaitSync(host);
-  await awaitFirstReport(host);
   return { host, daemon, address };
 }
 
@@ -87,7 +86,6 @@ describe('cpn run passes', () => {
     await join(office, host, '--endpoint', `203.0.113.${hosts}:51820`);
     await daemon.awaitLog('the network', (line) => line.msg === 'reconciling the network');
     await awaitSync(host);
-    await awaitFirstReport(host);
     await host.exec(['ip', 'link', 'set', 'cpn0', 'mtu', '1300']);
     await daemon.awaitLog('the repair', (line) => line.msg === 'drift repaired');
     await host.cpn(['leave', '--yes']);

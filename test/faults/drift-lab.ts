@@ -1,4 +1,4 @@
-import { awaitFirstReport, join, type Office, patiently, startOffice, status } from '../e2e/office.ts';
+import { join, type Office, patiently, startOffice, status } from '../e2e/office.ts';
 import type { Joined } from '../lab/control-plane.ts';
 import { type Daemon, startDaemon } from '../lab/daemon.ts';
 import { eventually } from '../lab/eventually.ts';
@@ -44,7 +44,6 @@ export async function startDriftLab({ connector }: { readonly connector: 'kept' 
   await meet(kept, touched, untouched);
   const daemon = await startDaemon(kept.host, '--interval', String(never));
   await eventually('the daemon waits for updates', async () => (await status(kept.host)).sync.mode === 'push');
-  await awaitFirstReport(kept.host);
   const reachesLan = () => answers(client.host, inLan);
   await eventually('the LAN answers', reachesLan);
   return { office, kept, daemon, touched, untouched, reachesLan };

@@ -120,7 +120,10 @@ async function enrollUnlessMember(
     const secretTag = ownTag(state);
     const currentPeers = elsewhere.flatMap(listedAs);
     const proofs = { ...identify(state), ...(secretTag !== null && { secretTag }), currentNetworks, currentPeers };
-    return await service.enroll({ token, name, type, publicKey, endpoint, idempotencyKey, ...proofs });
+    return await service.enroll({
+      ...{ token, name, type, publicKey, endpoint, idempotencyKey, ...proofs },
+      followsRelay: true,
+    });
   } catch (error) {
     if (mayRepeat && !mayBeEnrolled(error)) await tools.store.write(state);
     if (elsewhere.length > 0 && error instanceof Refused && error.status === 412) {

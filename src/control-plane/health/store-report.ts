@@ -53,7 +53,8 @@ export async function storeReport(
     const merged = mergeReport(before, report, scope);
     await savePeerHealth(transaction, peer, { report: JSON.stringify(merged), reported_at });
     const follows = report.follows_relay === true;
-    const didFollow = stored?.follows_relay === 1;
+    const listed = present.find(({ id }) => id === peer)?.follows_relay;
+    const didFollow = (stored?.follows_relay ?? listed) === 1;
     // Without room the host does not follow, so that it cannot change the map at will.
     const mayFollow = follows && (didFollow || context.reportEventLimit.hasRoom(peer));
     if (mayFollow !== didFollow) {
@@ -68,8 +69,7 @@ export async function storeReport(
     });
     if (events.length > 0) await appendEvents(context, transaction, network, events);
     else await announce(transaction, network, 'health');
-    const isListed = present.find(({ id }) => id === peer)?.follows_relay === 1;
-    return decisive(before) !== decisive(merged) || mayFollow !== isListed;
+    return decisive(before) !== decisive(merged) || mayFollow !== (listed === 1);
   });
   healthNotifier.notify(network);
   return isNewer;

@@ -69,7 +69,10 @@ export async function listInstances(db: Db, peers: readonly number[]): Promise<R
   return new Map(rows.map(({ peer_id, instances }) => [peer_id, JSON.parse(instances ?? 'null') as Instances]));
 }
 
-/** Does nothing for a removed peer, or with `unlessOffline` for a peer last announced offline. */
+/**
+ * Does nothing for a removed peer, or with `unlessOffline` for a peer last announced offline. The
+ * first row of a peer has what it stated at enrolment about the relay.
+ */
 export async function savePeerHealth(
   db: Db,
   peer: number,
@@ -79,11 +82,16 @@ export async function savePeerHealth(
   const names = Object.keys(fields) as (keyof typeof fields)[];
   await db
     .insertInto('peer_health')
-    .columns(['peer_id', 'network_id', ...names])
+    .columns(['peer_id', 'network_id', 'follows_relay', ...names])
     .expression((eb) =>
       eb
         .selectFrom('peers')
-        .select(['id', 'network_id', ...names.map((name) => sql<string | null>`${fields[name] ?? null}`.as(name))])
+        .select([
+          'id',
+          'network_id',
+          'follows_relay',
+          ...names.map((name) => sql<string | null>`${fields[name] ?? null}`.as(name)),
+        ])
         .where('id', '=', peer),
     )
     .onConflict((conflict) => {

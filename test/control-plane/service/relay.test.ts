@@ -59,14 +59,14 @@ const announce = (id: number, announced: 'online' | 'offline', lost_at: string |
   );
 
 /** Enrols with the proof of one identity. */
-async function enrol(name: string, type: string) {
+async function enrol(name: string, type: string, fields: object = {}) {
   const key = await makeKey(plane, token, network);
   const public_key = parsePublicKey(publicKey());
   const tokenHash = createHash('sha256').update(key).digest('hex');
   const { serial, signature } = proveKey(identity, public_key, plane.clock.now());
   plane.clock.advance(1000);
   return plane.call('POST', '/api/networks/enroll', {
-    body: { enrollment_token: key, name, public_key, peer_type: type, endpoint: '203.0.113.77:51820' },
+    body: { enrollment_token: key, name, public_key, peer_type: type, endpoint: '203.0.113.77:51820', ...fields },
     headers: {
       'peer-identity-key': identity.key,
       'peer-identity-proof': proveEnrollment(identity, { publicKey: public_key, tokenHash }),
@@ -205,6 +205,17 @@ test('a host that enrols again follows no relay until its report', async () => {
   const { body } = await enrol('web-1', 'origin');
   expect([body.data.peer.id, body.data.peer.follows_relay]).toEqual([id, undefined]);
   expect(await readReported(id)).toBe(0);
+});
+
+test('a host that states at enrolment that it uses the relay is marked, and its reports change no map', async () => {
+  for (const name of ['web-1', 'web-1']) {
+    const { peer, access_token } = (await enrol(name, 'origin', { follows_relay: true })).body.data;
+    expect(peer.follows_relay).toBe(true);
+    const { etag } = await read();
+    const report = { token: access_token, body: { follows_relay: true } };
+    expect((await plane.call('POST', `${path()}/peers/${peer.id}/report`, report)).status).toBe(200);
+    expect([(await read()).etag, await readReported(peer.id)]).toEqual([etag, 1]);
+  }
 });
 
 describe('with another relay, a host loses its mark as a follower', () => {

@@ -14,7 +14,12 @@ describe('the features of a description', () => {
   it('are those of a control plane of an earlier version, which describes all but a later one', () => {
     const text = readFileSync(join(import.meta.dirname, '../../plain/control-plane-8ae2ea7.json'), 'utf8');
     const later: Feature[] = [
-      ...(['enroll-identity-proof', 'enroll-current-networks', 'enroll-current-peers'] as const),
+      ...([
+        'enroll-identity-proof',
+        'enroll-current-networks',
+        'enroll-current-peers',
+        'enroll-follows-relay',
+      ] as const),
       ...(['map-removed', 'map-etag', 'map-instance', 'map-messages', 'map-deletion'] as const),
       ...(['peer-report', 'peer-follows-relay', 'peer-map', 'peer-masquerades'] as const),
     ];

@@ -104,6 +104,7 @@ export async function enroll(
       serving_since: type === 'connector' ? await nextServingSince(db, key.network_id, at) : null,
       expires_at: own?.expires_at ?? endOf(key, at),
       network_secret_tag: secretTag,
+      follows_relay: request.follows_relay ? (1 as const) : (0 as const),
       profile,
       token_hash: hashToken(token),
     };

@@ -18,11 +18,12 @@ import { keyProofHeader } from './claimed-identity.ts';
 export interface Replacement
   extends Pick<
     NewPeer,
-    'peer_type' | 'endpoint' | 'serving_since' | 'expires_at' | 'network_secret_tag' | 'profile' | 'token_hash'
+    'peer_type' | 'serving_since' | 'expires_at' | 'network_secret_tag' | 'profile' | 'token_hash'
   > {
   readonly public_key: PublicKey;
   readonly peer_type: NonNullable<EnrollRequest['peer_type']>;
   readonly endpoint: string | null;
+  readonly follows_relay: 0 | 1;
   readonly keyProof: KeyProof | null;
   /** The routes that the enrolment key allows; null for any. */
   readonly routes: readonly Prefix[] | null;
@@ -59,10 +60,9 @@ export async function replacePeer(
     routes: peer_type === 'connector' ? limitRoutes(peer.routes, routes) : peer.routes,
     priority: peer_type === 'connector' ? peer.priority : 0,
     withdrawn: '[]',
-    follows_relay: 0,
     masquerades: 0,
   });
-  await saveFollowing(db, id, false);
+  await saveFollowing(db, id, brought.follows_relay === 1);
   await recordChange(id);
   return { peer: replaced, network };
 }
