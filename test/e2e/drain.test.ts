@@ -132,7 +132,8 @@ describe('a connector that is drained', { timeout: 120_000 }, () => {
       4,
       expect.stringMatching(/this service cannot withdraw routes.*\ncpn0 is unchanged/s),
     ]);
-    expect(await status(host)).toMatchObject({ state: 'up', routes: [{ state: 'active' }] });
+    const served = expect.stringMatching(/^served by this host/);
+    expect(await status(host)).toMatchObject({ state: 'up', routes: [{ reason: served }] });
     expect(await status(host)).not.toHaveProperty('warnings');
   });
 });

@@ -51,7 +51,8 @@ test('a connector whose LAN interface goes down leaves the route to the other, a
 
   await first.exec(['ip', 'link', 'set', 'eth1', 'up']);
   await eventually('it is in service', async () => (await withdrawnBy(first)).length === 0);
-  await eventually('it serves its route', async () => (await routesOf(first))[0]?.state === 'active');
+  const standby = 'served by this host; standby: edge-2 is in service';
+  await eventually('it stands by', async () => (await routesOf(first))[0]?.reason === standby);
   await eventually('the origin has it on standby', async () => (await routesOf(origin)).length === 2);
   expect(await routesOf(origin)).toMatchObject([{ via: 'edge-2', state: 'active' }, { via: 'edge-1' }]);
   expect(center.daemon(first).log.filter(cause)).toMatchObject([{ msg: 'the path to the LAN behind a route is back' }]);

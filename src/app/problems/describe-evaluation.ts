@@ -22,6 +22,7 @@ import { type RouteReport, remedyOfRefused } from '../../core/routing/route-repo
 import { findHiddenPeers } from '../../core/routing/topology/topology.ts';
 import { findSoleConnectors, isStranded } from '../../core/routing/topology/via-connectors.ts';
 import type { Notes } from '../../store/store.ts';
+import { findServing } from '../lan/serving.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';
 import { findSecretMismatches, pinMismatchFinder, viewSecrets } from './find-mismatches.ts';
 import {
@@ -83,8 +84,11 @@ export function describeEvaluation(
     neverAnswered: findNeverAnswered(map, actual, state.failed),
     silent: new Set(silentPeers.map(({ name }) => name)),
   };
+  const standbys = new Map(findServing(evaluation, notes).map(({ route, standby }) => [route, standby]));
   const routes = desired.report.map((route) => ({
-    ...describeRoute(route, actual, silence, bypasses.get(route.prefix)),
+    ...(route.state === 'served'
+      ? describeServed(route, standbys.get(route.prefix) ?? null)
+      : describeRoute(route, actual, silence, bypasses.get(route.prefix))),
     remedy: route.state === 'refused' ? remedyOfRefused(route, state.interface) : null,
   }));
   const isProxied = proxyOf(state.service) !== null;
@@ -203,20 +207,32 @@ function findChoice({ endpoint }: Peer, { resolved }: Evaluation['desired']): Pe
   return endpoint === null || addresses.length < 2 ? null : { name: endpoint.host, addresses };
 }
 
+/** @param standby why this host is not in service for the route; null if it is */
+function describeServed({ prefix, local }: RouteReport, standby: string | null): Omit<RouteStatus, 'remedy'> {
+  const served = `served by this host${local === undefined ? '' : `, as ${local}`}`;
+  const state = standby === null ? 'active' : 'standby';
+  return {
+    prefix,
+    via: null,
+    state,
+    reason: standby === null ? served : `${served}; ${standby}`,
+    ...(local && { local }),
+  };
+}
+
 function describeRoute(
   { prefix, via, state, reason, local }: RouteReport,
   actual: Evaluation['actual'],
   { neverAnswered, silent }: Readonly<Record<'neverAnswered' | 'silent', ReadonlySet<string>>>,
   bypass: BypassRoute | undefined,
 ): Omit<RouteStatus, 'remedy'> {
-  const mapped = local && { local };
-  const as = local === undefined ? '' : `, as ${local}`;
-  if (state === 'served') return { prefix, via: null, state: 'active', reason: `served by this host${as}`, ...mapped };
-  if (state === 'withdrawn')
-    return { prefix, via: null, state: 'standby', reason: `out of service at this host${as}`, ...mapped };
+  if (state === 'withdrawn') {
+    const as = local === undefined ? '' : `, as ${local}`;
+    return { prefix, via: null, state: 'standby', reason: `out of service at this host${as}`, ...(local && { local }) };
+  }
   if (state === 'standby' && via !== null && neverAnswered.has(via))
     return { prefix, via, state: 'never', reason: reason ?? 'has not answered this host yet' };
-  if (state !== 'taken') return { prefix, via, state, reason };
+  if (state === 'standby' || state === 'refused' || state === 'missing') return { prefix, via, state, reason };
   if (actual.unread !== undefined)
     return { prefix, via, state: 'missing', reason: 'the routes of this host cannot be read' };
   if (!isRoutedInto(prefix, actual)) return { prefix, via, state: 'missing', reason: notOnHost };

@@ -128,7 +128,10 @@ export function findUnusedMaps(state: Joined): Problem[] {
   const served = self === undefined ? [] : assignedRoutes(map, self);
   return options.maps
     .filter(({ route }) => !served.some((each) => covers(route, each)))
-    .map(({ route, local }) => problem('map-unused', { interface: link, network: map.name, route, local }));
+    .map(({ route, local }) => {
+      const isSwapped = served.some((each) => covers(local, each));
+      return problem('map-unused', { interface: link, network: map.name, route, local, isSwapped });
+    });
 }
 
 /** Drift that the daemon does not repair immediately. */

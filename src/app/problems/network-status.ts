@@ -89,7 +89,10 @@ export interface PeerStatus {
 export interface RouteStatus {
   readonly prefix: string;
   readonly via: string | null;
-  /** `never`: a connector that would take over, but never answered this host. */
+  /**
+   * `never`: a connector that would take over, but never answered this host. A route that this host
+   * serves is `active` only while this host is in service for it.
+   */
   readonly state: 'active' | 'standby' | 'never' | 'refused' | 'missing';
   readonly reason: string | null;
   /** The prefix behind this host that a route stands for that it serves; absent if not mapped. */

@@ -90,7 +90,12 @@ function checkReport(address: Address, report: RouteReport, what: string, view: 
   const { prefix, via, state, reason, local } = report;
   const as = local === undefined ? '' : `, as ${translate(address, prefix, local)} of its LAN`;
   const no = (why: string, remedy: string) => stops('network', `${what}; ${why}`, remedy);
-  if (state === 'served') return passes('network', `${what}, served by this host${as}`);
+  if (state === 'served') {
+    const back = view.masquerades
+      ? ''
+      : `, with the sender's address: the LAN needs a route to ${view.map.cidr} through this host`;
+    return passes('network', `${what}, served by this host${as}${back}`);
+  }
   if (state === 'withdrawn') return passes('network', `${what}, which this host serves${as}, out of service`);
   if (state === 'missing')
     return no(reason ?? 'no connector', remedyOfMissing(reason ?? '') ?? 'add a connector for it to the network');

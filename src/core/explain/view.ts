@@ -19,6 +19,8 @@ export interface NetworkOnHost {
   /** The problem that the map lacks this host, or null. */
   readonly unlisted: Problem | null;
   readonly desired: Desired;
+  /** False if a connector's LAN sees the addresses of the network, and so needs a route back. */
+  readonly masquerades: boolean;
   readonly actual: Actual;
   /** The daemon's records of peers that do not answer: bytes received when it detected that. */
   readonly silent: Readonly<Record<string, number>>;

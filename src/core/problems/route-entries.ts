@@ -92,13 +92,15 @@ export const routeEntries = {
     text: (facts) => untried[facts.why](facts),
     remedy: ({ interface: link }) => `"cpn set ${link} --probe" names other targets`,
   }),
-  'map-unused': entry<{ network: string; route: string; local: string }>({
+  'map-unused': entry<{ network: string; route: string; local: string; isSwapped: boolean }>({
     title: 'a mapped prefix is no route that this connector serves',
     severity: 'note',
     text: ({ network, route, local }) =>
       `${route}, which --map maps to ${local}, is no route of network ${network} that this host serves`,
-    remedy: ({ interface: link, route }) =>
-      `an admin can add the route, or "cpn set ${link} --drop-map ${route}" removes the map`,
+    remedy: ({ interface: link, route, local, isSwapped }) =>
+      isSwapped
+        ? `the route comes first: "cpn set ${link} --drop-map ${route} --map ${local}=${route}"`
+        : `an admin can add the route, or "cpn set ${link} --drop-map ${route}" removes the map`,
   }),
   'packets-dropped': entry<{ drop: string; command: string }>({
     title: 'packet rules of another program drop packets',

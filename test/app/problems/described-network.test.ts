@@ -9,7 +9,7 @@ import { noOutside } from '../../../src/core/routing/outside-report.ts';
 import { markedSourceKey } from '../../../src/core/routing/tunnel-rules.ts';
 import { noNotes } from '../../../src/store/notes.ts';
 import type { Joined } from '../../../src/store/state/state.ts';
-import { address, bare, dialled, options, peer, prefix } from '../../core/samples.ts';
+import { address, bare, dialled, network, options, peer, prefix } from '../../core/samples.ts';
 import { joinedTo, mapAt } from '../joined-state.ts';
 import { SimulatedHost } from '../simulated-host.ts';
 import { answerWith } from '../simulated-service.ts';
@@ -57,6 +57,24 @@ it.each([
   const named = mapAt('"1"', [{ ...edge, endpoint: parseEndpoint('edge.example.net:51820') }]);
   const resolved = { 'edge.example.net': addresses.map(address) };
   expect((await describe(joinedTo(named, { resolved }))).peers).toMatchObject([{ endpointChoice: choice }]);
+});
+
+it('a route that this host serves is active in service, and otherwise on standby with the reason', async () => {
+  const route = prefix('192.168.50.0/24');
+  const self = peer(1, { type: 'connector', endpoint: dialled(1) });
+  const enrollment = { ...joinedTo(map).enrollment, type: 'connector' as const };
+  const routesAt = async (priority: number, changes: Partial<Joined> = {}) => {
+    const shared = network([{ ...self, priority }, edge], { routes: [route] });
+    return (await describe(joinedTo(shared, { enrollment, ...changes }))).routes;
+  };
+  const served = { prefix: route, via: null, remedy: null };
+  expect(await routesAt(1)).toEqual([{ ...served, state: 'active', reason: 'served by this host' }]);
+  expect(await routesAt(-1)).toEqual([
+    { ...served, state: 'standby', reason: 'served by this host; standby: peer-2 is in service' },
+  ]);
+  expect(await routesAt(1, { failed: [{ peer: 1, back: false }] })).toEqual([
+    { ...served, state: 'standby', reason: 'served by this host; no packet of any peer arrives' },
+  ]);
 });
 
 it('a full tunnel that is down has nothing outside', async () => {

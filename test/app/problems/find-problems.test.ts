@@ -166,11 +166,16 @@ describe('the LANs of a connector', () => {
       { route: prefix('10.201.1.0/24'), local: prefix('192.168.2.0/24') },
     ];
     const mapped = serving({ options: { ...options, maps: [used, unused] } });
-    expect(given(findUnusedMaps(mapped))).toEqual([['map-unused', { ...link, ...unused, network: 'office' }]]);
+    const facts = { ...link, ...unused, network: 'office', isSwapped: false };
+    expect(given(findUnusedMaps(mapped))).toEqual([['map-unused', facts]]);
     expect(findUnusedMaps(connector)).toEqual([]);
     // A map of a wider prefix maps the route inside it.
     const wider = { route: prefix('192.168.0.0/16'), local: prefix('172.20.0.0/16') };
     expect(findUnusedMaps(serving({ options: { ...options, maps: [wider] } }))).toEqual([]);
+    const swapped = serving({ options: { ...options, maps: [{ route: prefix('192.168.1.0/24'), local: one }] } });
+    expect(findUnusedMaps(swapped).map(({ remedy }) => remedy)).toEqual([
+      `the route comes first: "cpn set cpn0 --drop-map 192.168.1.0/24 --map ${one}=192.168.1.0/24"`,
+    ]);
   });
 
   it('that are silent have the targets behind them, and whether others know', () => {

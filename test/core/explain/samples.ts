@@ -34,9 +34,9 @@ export function viewOf(
   });
   const known = { silent: {}, failed: [], failures: [], secretTag: null, refused: null, expired: [] };
   const problems = { outdated: null, down: null, unlisted: null };
-  const view = { map, address: me.address, listed: true, enabled: true, desired, actual, ...known, ...problems };
+  const own = { map, address: me.address, listed: true, enabled: true, masquerades: true };
   return {
-    ...view,
+    ...{ ...own, desired, actual, ...known, ...problems },
     actual: withFilter(actual, '0', desired.sysctls['net.ipv4.conf.cpn0.rp_filter'] ?? '0'),
     ...changes,
   };

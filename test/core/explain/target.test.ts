@@ -159,6 +159,12 @@ describe('the path to a route', () => {
       ['route', true],
       ['firewall', true],
     ]);
+    const unmasked = explain(lan, { ...view, masquerades: false }, kernelRoute);
+    expect([seen, unmasked].map(([first]) => first?.detail)).toEqual([
+      'behind 192.168.50.0/24 of network office, served by this host',
+      "behind 192.168.50.0/24 of network office, served by this host, with the sender's address: " +
+        'the LAN needs a route to 10.77.0.0/24 through this host',
+    ]);
     const found = findNetwork(address(lan), [view]);
     const paths = found && findForwardPaths(address(lan), found, kernelRoute);
     expect(paths).toMatchObject([

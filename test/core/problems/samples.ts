@@ -63,7 +63,7 @@ export const samples: { readonly [Code in ProblemCode]: FactsOf<Code> } = {
   'lan-silent': { ...lan, targets: ['192.168.50.20:80'] },
   'lan-unreachable': { ...lan, reason: 'eth1 is down' },
   'probe-untried': { ...link, target: 'nas.example', why: 'elsewhere', error: '' },
-  'map-unused': { ...link, network: 'office', route: '10.201.1.0/24', local: '192.168.1.0/24' },
+  'map-unused': { ...link, network: 'office', route: '10.201.1.0/24', local: '192.168.1.0/24', isSwapped: false },
   'packets-dropped': { ...link, drop: 'packets to 192.168.50.0/24 do not get through nft table ip x', command: 'y' },
   'rules-unread': { ...link, packets: 'to the listen port', error: 'nft was not found', forwards: false },
 };
