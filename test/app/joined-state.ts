@@ -1,3 +1,4 @@
+import type { OptionChanges } from '../../src/app/networks/option-changes.ts';
 import { Secret } from '../../src/core/crypto/secret.ts';
 import { features } from '../../src/core/map/features.ts';
 import type { NetworkMap, Peer } from '../../src/core/map/model.ts';
@@ -51,3 +52,14 @@ export const nonceOfMaps = 'q83vEjRWeJq8';
 export function mapAt(revision: string | null, peers: readonly Peer[], changes: Partial<NetworkMap> = {}): NetworkMap {
   return network([self, ...peers], { revision, nonce: nonceOfMaps, ...changes });
 }
+
+/** A change of no option. */
+export const noOptionChanges: OptionChanges = {
+  options: {},
+  allowRoutes: [],
+  refuseRoutes: [],
+  addProbes: [],
+  dropProbes: [],
+  addMaps: [],
+  dropMaps: [],
+};

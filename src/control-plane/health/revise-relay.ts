@@ -6,10 +6,10 @@ import { applyFollowing, listChangedFollowing } from '../store/following.ts';
 import { lockOrganizationOf } from '../store/networks.ts';
 import type { Observation } from './observe.ts';
 
-/** The number of hosts in one revision. Its evaluation marks the others. */
+/** The most hosts that one revision marks. The evaluation that follows it marks more. */
 const mostHosts = 500;
 
-/** True if relay and followers in the map differ from what the last events and reports give. */
+/** True if the map lacks a change of the relay or of its users, by the last events and reports. */
 export function isRevisionDue({ network: { range, relay }, peers }: Observation): boolean {
   const able = peers.flatMap(({ peer, health }) =>
     findObstacle(range, peer) === null ? { ...peer, announced: health?.announced ?? null } : [],

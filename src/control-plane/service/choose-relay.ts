@@ -30,8 +30,8 @@ export function findObstacle(
 
 /**
  * Chooses the relay of a network; null without a candidate. The current one stays while it is a
- * candidate, also if another has a higher rank. It is replaced if it is offline and another is
- * online. The last events decide, so that a restart and a lost connection replace no relay.
+ * candidate, even if another ranks higher, unless it is offline and another is online. The states
+ * are those of the last events: a restart of the control plane and a short outage replace no relay.
  */
 export function chooseRelay(current: number | null, candidates: readonly RelayCandidate[]): number | null {
   const [best] = candidates.toSorted(

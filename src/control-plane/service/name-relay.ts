@@ -5,16 +5,16 @@ import type { Db } from '../store/tables.ts';
 import type { NewEvent } from './append-events.ts';
 import { chooseRelay, findObstacle } from './choose-relay.ts';
 
-/** True if the network has another relay than the one to be named. */
+/** True if `nameRelay` would name another relay. */
 export async function isRelayDue(db: Db, network: number): Promise<boolean> {
   return (await findChange(db, network)) !== null;
 }
 
 /**
- * Names the relay of a network in the transaction of a change, if that takes the current one out of
- * service. Returns the event of it, or null.
+ * Names another relay in the transaction of a change that takes the current one out of service, or
+ * that adds the first candidate. Returns the event, or null without a change.
  *
- * @param events the events of the same transaction
+ * @param events the events of the same transaction; they have the name of a removed relay
  */
 export async function nameRelay(
   transaction: Db,

@@ -2,7 +2,7 @@ import type { ExpressionBuilder } from 'kysely';
 import { isLost } from './health.ts';
 import type { Db, Tables } from './tables.ts';
 
-/** Stores whether a host reports that it uses the relay of its network. It has reported before. */
+/** Stores whether a host last reported that it uses the named relay. Needs its stored report. */
 export async function saveFollowing(db: Db, peer: number, follows: boolean): Promise<void> {
   await db
     .updateTable('peer_health')

@@ -32,9 +32,9 @@ export interface Forwarding {
  * The rules of a connector, in order. Only advertised prefixes are forwarded. Packets of a known
  * connection must match the same prefixes as its first packet, so it ends with its route.
  *
- * Relayed packets get this connector's address where `findKeptSources` does not keep the sender's,
- * connections from its LAN unless disabled. A host accepts from a connector only that address and
- * what it reaches through this connector. Hosts may differ in that for a while.
+ * Relayed packets get this connector's address unless `findKeptSources` keeps the sender's.
+ * Connections from its LAN get it unless masquerading is off. A host accepts from a connector only
+ * that address and what it reaches through that connector, and hosts may disagree for a while.
  */
 export function forwardingRules({
   link,
@@ -59,7 +59,8 @@ export function forwardingRules({
   const there = widest([...range, ...elsewhere]);
   // A default route is for connections that begin within the network.
   const members = widest([...range, ...elsewhere.filter((route) => !isDefaultRoute(route))]);
-  // Of a connection, the first packet out of the tunnel has the route, all else has the local one.
+  // Only the original destination of a connection from the tunnel is in a mapped route. All other
+  // addresses behind this host are local.
   const behind = behindRoutes(served, options.maps);
   const maps = widestMaps(behind);
   const lans = behind.filter(({ route }) => !isDefaultRoute(route));
@@ -84,7 +85,7 @@ export function forwardingRules({
   const outward = locals.length === 0 ? null : { from: locals, to: there };
   const plainLan = widest([...unmapped, ...exits]);
   const known = widest([...members, ...begins]);
-  // Another connector delivers what is for these peers, and has their addresses from themselves.
+  // Another connector delivers packets for these peers. It accepts their addresses only from them.
   const kept = findKeptSources(map, self)
     .map((each) => ({ ...each, to: each.to.filter((peer) => !relayedPeers.includes(peer)) }))
     .filter(({ to }) => to.length > 0);

@@ -23,7 +23,7 @@ export interface PrefixMap {
   readonly local: Prefix;
 }
 
-/** A network has at most about as many routes. */
+/** The most routes that our control plane allows in a network. */
 export const mostMaps = 50;
 
 /** Parses `ROUTE=LOCAL`, such as `10.201.1.0/24=192.168.1.0/24`. @throws InvalidValue */
@@ -92,7 +92,7 @@ export function isMapped({ route, local }: PrefixMap): boolean {
   return route !== local;
 }
 
-/** Returns the address in `to` at the place that `address` has in `from`, of the same length. */
+/** Moves an address from one prefix to the same offset in another of the same length. */
 export function translate(address: Address, from: Prefix, to: Prefix): Address {
   return addressAt(rangeOf(to).first + rangeOf(hostPrefix(address)).first - rangeOf(from).first);
 }
@@ -103,8 +103,9 @@ export function localsOf(routes: readonly Prefix[], maps: readonly PrefixMap[]):
 }
 
 /**
- * Finds served routes that this host cannot serve because of a map, each with the reason. Nothing
- * reaches a mapped LAN by its own addresses, and no map hides a peer.
+ * Finds served routes that this host cannot serve because of a map, each with the reason:
+ * - A route that overlaps a mapped LAN would reach the LAN by its own addresses.
+ * - A map to a LAN that overlaps the network's range would hide peers.
  */
 export function findMapConflicts(
   { cidr }: Pick<NetworkMap, 'cidr'>,

@@ -3,7 +3,6 @@ import {
   describeIneffective,
   findDisallowed,
   findSecretLosses,
-  type OptionChanges,
   type ResolvedChanges,
   resolveEndpoint,
   withChanges,
@@ -16,19 +15,10 @@ import { mostProbes, type ProbeTarget } from '../../../src/core/map/options.ts';
 import { parsePrefixMap } from '../../../src/core/map/prefix-maps.ts';
 import type { Joined } from '../../../src/store/state/state.ts';
 import { address, dialled, keyPair, options, peer, prefix } from '../../core/samples.ts';
-import { joinedTo, mapAt } from '../joined-state.ts';
+import { joinedTo, mapAt, noOptionChanges as none } from '../joined-state.ts';
 import { one, serving, two } from '../serving.ts';
 import { SimulatedHost } from '../simulated-host.ts';
 
-const none: OptionChanges = {
-  options: {},
-  allowRoutes: [],
-  refuseRoutes: [],
-  addProbes: [],
-  dropProbes: [],
-  addMaps: [],
-  dropMaps: [],
-};
 const asked = (changes: Partial<ResolvedChanges>): ResolvedChanges => ({ ...(none as ResolvedChanges), ...changes });
 const probe = (number: number): ProbeTarget => ({ host: `192.168.50.${number}`, port: null });
 const probes = (count: number) => Array.from({ length: count }, (_, at) => probe(at + 1));

@@ -9,16 +9,13 @@ import { parseAddress } from '../../../src/core/net/cidr.ts';
 import { parseProxy } from '../../../src/core/net/proxy.ts';
 import type { Joined } from '../../../src/store/state/state.ts';
 import { dialled, keyPair, peer, prefix } from '../../core/samples.ts';
-import { joinedTo, mapAt } from '../joined-state.ts';
+import { joinedTo, mapAt, noOptionChanges } from '../joined-state.ts';
 import { SimulatedHost } from '../simulated-host.ts';
 import { answerWith, fail, type MapReply } from '../simulated-service.ts';
 
 const before = 'https://203.0.113.99';
 const service = { url: 'https://203.0.113.98', insecureHttp: false };
-const move: OptionChanges = {
-  ...{ options: {}, allowRoutes: [], refuseRoutes: [], addProbes: [], dropProbes: [], addMaps: [], dropMaps: [] },
-  service,
-};
+const move: OptionChanges = { ...noOptionChanges, service };
 const map = mapAt('"1"', [peer(2, { endpoint: dialled(2) })]);
 /** What the control plane has at its new address: a history that goes on otherwise. */
 const moved = mapAt('"1-restored"', [peer(2, { endpoint: dialled(2) }), peer(3, { endpoint: dialled(3) })]);

@@ -23,20 +23,11 @@ import { parseProxy } from '../../../src/core/net/proxy.ts';
 import type { Joined } from '../../../src/store/state/state.ts';
 import type { HostStore } from '../../../src/store/store.ts';
 import { dialled, options, peer } from '../../core/samples.ts';
-import { joinedTo, mapAt } from '../joined-state.ts';
+import { joinedTo, mapAt, noOptionChanges as none } from '../joined-state.ts';
 import { one, serving, startServing, two } from '../serving.ts';
 import { SimulatedHost } from '../simulated-host.ts';
 import { answerWith, fail } from '../simulated-service.ts';
 
-const none: OptionChanges = {
-  options: {},
-  allowRoutes: [],
-  refuseRoutes: [],
-  addProbes: [],
-  dropProbes: [],
-  addMaps: [],
-  dropMaps: [],
-};
 const gone = new Unreachable('https://x', 'refused', { delivered: false, heard: false, retryAfterMs: null });
 const map = mapAt('"1"', [peer(2, { endpoint: dialled(2) })]);
 const lan = { host: '192.168.50.1', port: null };

@@ -13,6 +13,7 @@ import type { Tools } from '../../../src/app/tools.ts';
 import { CpnError, Locked } from '../../../src/core/errors/index.ts';
 import type { Address } from '../../../src/core/net/cidr.ts';
 import { parseProxy } from '../../../src/core/net/proxy.ts';
+import { noOptionChanges } from '../joined-state.ts';
 import { requestFor, Site } from './site.ts';
 
 /** Runs a command of the program in a process with these tools. */
@@ -20,15 +21,8 @@ export type Command = (tools: Tools, site: Site) => Promise<unknown>;
 
 const proxy = parseProxy('http://203.0.113.77:3128', '--proxy');
 const changes: OptionChanges = {
-  ...{
-    options: { mtu: 1300, hosts: true },
-    allowRoutes: [],
-    refuseRoutes: [],
-    addProbes: [],
-    dropProbes: [],
-    addMaps: [],
-    dropMaps: [],
-  },
+  ...noOptionChanges,
+  options: { mtu: 1300, hosts: true },
   ...{ name: 'renamed', proxy },
 };
 

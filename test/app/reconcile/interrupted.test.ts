@@ -3,7 +3,6 @@ import { describe, expect, it } from 'vitest';
 import { joinNetwork } from '../../../src/app/join/join.ts';
 import type { JoinRequest } from '../../../src/app/join/join-request.ts';
 import { acceptPeer, findPeer } from '../../../src/app/networks/accept.ts';
-import type { OptionChanges } from '../../../src/app/networks/option-changes.ts';
 import { reconcileNetworks } from '../../../src/app/networks/reconcile.ts';
 import { bringUp } from '../../../src/app/networks/up.ts';
 import { setOptions } from '../../../src/app/options/set-options.ts';
@@ -17,7 +16,7 @@ import { parseEndpoint } from '../../../src/core/net/endpoint.ts';
 import { markedSourceKey } from '../../../src/core/routing/tunnel-rules.ts';
 import type { Joined } from '../../../src/store/state/state.ts';
 import { bare, dialled, keyPair, options, peer, prefix } from '../../core/samples.ts';
-import { joinedTo, mapAt } from '../joined-state.ts';
+import { joinedTo, mapAt, noOptionChanges as none } from '../joined-state.ts';
 import { SimulatedHost } from '../simulated-host.ts';
 import { answerWith } from '../simulated-service.ts';
 
@@ -26,15 +25,6 @@ const map = mapAt('"1"', [relay]);
 /** Moves a route onto this host, and so must be confirmed. */
 const newer = mapAt('"2"', [relay], { routes: [prefix('192.168.50.0/24'), prefix('192.168.60.0/24')] });
 const key = new Secret('cpn_x');
-const none: OptionChanges = {
-  options: {},
-  allowRoutes: [],
-  refuseRoutes: [],
-  addProbes: [],
-  dropProbes: [],
-  addMaps: [],
-  dropMaps: [],
-};
 
 /** A host that is up and has a handshake with its peer. */
 async function startDesk(changes: Partial<Joined> = {}): Promise<SimulatedHost> {

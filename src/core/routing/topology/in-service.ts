@@ -4,7 +4,7 @@ import { assignedRoutes, findServing } from './route-owner.ts';
 import { findEquals } from './spread.ts';
 import { rankConnectors } from './topology.ts';
 
-/** What a host is for a route of its network. */
+/** The role of this host for a route of its network. */
 export interface Service {
   readonly is: 'in service' | 'standby' | 'cut off' | 'withdrawn' | 'unassigned';
   /** The other connectors that serve the route, the first in rank first. */
@@ -20,13 +20,13 @@ export interface ServiceView {
 
 /**
  * Judges whether this host is the connector in service for a route: it serves the route, and no
- * other connector that serves it ranks before this host. It ranks itself like the others:
- * - Silent while no packet of any peer arrives. Another connector then serves, or none can.
- * - Recovering for the probation of the other hosts, after it was silent or its tunnel came up,
- *   unless every other connector is silent.
+ * other connector that serves it ranks before this host. `failed` has this host's own entry too:
+ * - Silent while no packet of any peer arrives. It is then cut off, if another serves the route.
+ * - Recovering after that, or after its tunnel came up, for as long as other hosts distrust it. It
+ *   then ranks after healthy connectors, and before silent ones.
  *
  * So at most one connector is in service while all observe the same. While two recover at once,
- * none may be. Where the network spreads its hosts over equals, each of these is in service.
+ * possibly none is. If the network spreads its hosts over equals, each of the equals is in service.
  */
 export function judgeService({ map, self, failed }: ServiceView): (route: Prefix) => Service {
   const { compare, isSilent } = rankConnectors(failed);

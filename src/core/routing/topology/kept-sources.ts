@@ -13,14 +13,14 @@ export interface KeptSources {
 }
 
 /**
- * Finds the packets that keep their sender's address when `self` relays them. WireGuard accepts a
- * source only from the peer that has it in its allowed IPs. So this depends on the map alone, by
- * which every host chooses the same peer for an address:
+ * Finds the packets that keep their sender's address when `self` relays them. The receiver accepts
+ * a source address only from the peer that has it in its allowed IPs. Hosts that derive these from
+ * the map alone choose the same peer, so the result also depends on the map alone:
  * - The relay that the map names keeps addresses between hosts without an endpoint.
  * - It also keeps those of peers that may dial any connector.
  * - A connector keeps the addresses of the peers that dial only it, and all addresses toward them.
- * Each destination must follow the named relay, except a peer that dials connectors: its only peer
- * is one.
+ * Each destination must follow the named relay. Peers that dial connectors are an exception: a
+ * connector is their only peer.
  *
  * Another connector relays for hosts that get no answer from the named relay.
  */

@@ -1,24 +1,25 @@
 import { digestOf } from '../../crypto/keys.ts';
 import type { NetworkMap, Peer, PeerFailure, PeerId } from '../../map/model.ts';
 
-/** Connectors of one route, the first in rank first, from the view of one host. */
+/** What the spreading of hosts depends on: the network, and the failures that one host observed. */
 export interface SpreadView {
   readonly map: Pick<NetworkMap, 'spread'>;
   readonly failed: readonly PeerFailure[];
 }
 
 /**
- * Returns the connectors over which the hosts of a network spread: those that are equal to the
- * first in rank, if all of them are healthy and masquerade. Else empty. The source of a connection
- * without masquerading would reach the LAN by one connector and be answered by another.
+ * Returns the connectors over which the hosts of a network spread: the healthy ones with the
+ * priority of the first in rank. Empty if the network does not spread hosts, if the first is not
+ * healthy, if there is only one, or if one of them does not masquerade: without masquerading, a LAN
+ * answers through one connector alone.
+ *
+ * @param ranked the connectors of one route, best first
  */
 export function findEquals({ map, failed }: SpreadView, ranked: readonly Peer[]): readonly Peer[] {
   const [first] = ranked;
-  if (!map.spread || first === undefined) return [];
   const ill = new Set(failed.map(({ peer }) => peer));
-  const equals = ranked.filter(
-    ({ id, priority = 0 }) => !ill.has(id) && !ill.has(first.id) && priority === (first.priority ?? 0),
-  );
+  if (!map.spread || first === undefined || ill.has(first.id)) return [];
+  const equals = ranked.filter(({ id, priority = 0 }) => !ill.has(id) && priority === (first.priority ?? 0));
   return equals.length > 1 && equals.every(({ masquerades }) => masquerades) ? equals : [];
 }
 
@@ -36,7 +37,7 @@ export function spreadHosts(view: SpreadView, host: PeerId, ranked: readonly Pee
   return [...own, ...ranked.filter((peer) => !weights.has(peer))];
 }
 
-/** The same in every version. Distinguishes the ids 1 and "1". */
+/** Must not change between versions: hosts would move. The ids 1 and "1" get different weights. */
 function weigh(host: PeerId, connector: PeerId): string {
   return digestOf(JSON.stringify([host, connector]), 16);
 }

@@ -47,16 +47,16 @@ export function reachPeers(view: NetworkView): Topology {
   const relays = direct.filter((peer) => peer.type === 'connector' && !peer.withdrawn.includes(map.cidr));
   const best = chooseRelay(relays, map, ranking);
   const dialled = findDialledConnectors({ map, self, direct, isSilent: ranking.isSilent, relay: best });
-  const left = others.filter((peer) => peer.via && !direct.includes(peer) && !dialled.has(peer));
-  // If this host has an endpoint, the other peers are direct. It then uses a relay only for those
-  // that do not answer.
-  const relay = self.endpoint === null || silent.length > 0 || left.length > 0 ? best : null;
+  const withoutOwn = others.filter((peer) => peer.via && !direct.includes(peer) && !dialled.has(peer));
+  // If this host has an endpoint, only two kinds of peers need a relay: those that do not answer,
+  // and those that dial connectors and are not reached through their own.
+  const relay = self.endpoint === null || silent.length > 0 || withoutOwn.length > 0 ? best : null;
   const relayedPeers = relay !== null && !ranking.isSilent(relay) ? silent : [];
   const path = { direct: new Set(direct), relay };
   const relayed = [
     ...(self.endpoint === null
       ? relayedPrefixes(view, others, new Set([...direct, ...dialled.keys()]))
-      : left.map((peer) => hostPrefix(peer.address))),
+      : withoutOwn.map((peer) => hostPrefix(peer.address))),
     ...relayedPeers.map((peer) => hostPrefix(peer.address)),
   ];
   const dialling = Map.groupBy(dialled.keys(), (peer) => dialled.get(peer));
@@ -106,8 +106,8 @@ function relayedPrefixes(
 
 /**
  * Computes the topology of a complete wg-quick text: all its peers are direct, with its allowed
- * IPs. A prefix that is also a route of the map can be declined or refused as any other. There is
- * no standby. `own` are the routes that this host is assigned to serve.
+ * IPs. A prefix that is also a route of the map can be declined or refused like any route. There is
+ * no standby. `own` has the routes that this host is assigned to serve.
  */
 function reachProvided({ map, self, acceptRoutes }: NetworkView, own: readonly Prefix[]): Topology {
   const others = map.peers.filter((peer) => peer.id !== self.id).toSorted((a, b) => comparePeerIds(a.id, b.id));
