@@ -104,37 +104,58 @@ describe('two sites with the same LAN', { timeout: 120_000 }, () => {
     }
   });
 
-  it('are reached by no address of the LAN itself, through the tunnel', async () => {
-    const { edge, server, tunnel } = siteA as Site;
+  it.each([
+    ['A', () => siteA as Site],
+    ['B', () => siteB as Site],
+  ])('are reached by no address of the LAN itself, through the tunnel, at site %s', async (name, find) => {
+    const { edge, server, tunnel, address } = find();
+    const route = address.replace(/10$/, '0/24');
     const { stdout } = await laptop.exec(['wg', 'show', 'cpn0', 'allowed-ips']);
     const key =
       stdout
         .split('\n')
         .find((line) => line.includes(`${tunnel}/32`))
         ?.split('\t')[0] ?? '';
-    const own = `${tunnel}/32,10.201.1.0/24`;
+    const own = `${tunnel}/32,${route}`;
     // 192.168.1.11 is a second address of the server, to which only the tunnel leads here.
     await server.exec(['ip', 'address', 'add', '192.168.1.11/24', 'dev', 'eth0']);
-    const arrivals =
-      'table inet watch { chain c { type filter hook prerouting priority -300; icmp type echo-request counter; }; }';
-    await server.exec(['nft', '-f', '-'], { input: arrivals });
-    await edge.exec(['nft', '-f', '-'], {
-      input: arrivals.replace('icmp', 'iifname "cpn0" ip daddr 192.168.1.0/24 icmp'),
-    });
-    const seen = async (host: Host) => (await host.exec(['nft', 'list', 'table', 'inet', 'watch'])).stdout;
+    // Without a connection, a SYN-ACK has the state invalid.
+    const begins = 'tcp flags & (syn|rst) == syn tcp dport 8080';
+    const forging = `chain c { type filter hook output priority 0; ${begins} tcp flags set syn | ack; }`;
+    await laptop.exec(['nft', '-f', '-'], { input: `table inet forge { ${forging}; }` });
+    const arrivals = (match: string) =>
+      `table inet watch { chain c { type filter hook prerouting priority -300; ${match} icmp type echo-request counter; ${match} ${begins} counter; }; }`;
+    await server.exec(['nft', '-f', '-'], { input: arrivals('ip daddr 192.168.1.11') });
+    await edge.exec(['nft', '-f', '-'], { input: arrivals(`iifname "cpn0" ip daddr ${local}`) });
+    /** The number of pings that arrived, and whether forged packets did: their sender repeats them. */
+    const seen = async (host: Host) => {
+      const rules = (await host.exec(['nft', 'list', 'table', 'inet', 'watch'])).stdout;
+      const [pings = 0, forged = 0] = [...rules.matchAll(/counter packets (\d+)/g)].map(([, packets]) =>
+        Number(packets),
+      );
+      return { pings, forged: forged > 0 };
+    };
+    const connect = (to: string) =>
+      laptop.exec(['timeout', '2', 'bash', '-c', `: >/dev/tcp/${to}/8080`], { allowFailure: true });
     await laptop.exec(['wg', 'set', 'cpn0', 'peer', key, 'allowed-ips', `${own},${local}`]);
-    for (const address of ['192.168.1.11', '192.168.1.1']) {
-      await laptop.exec(['ip', 'route', 'add', `${address}/32`, 'dev', 'cpn0', 'table', '8349']);
+    for (const each of ['192.168.1.11', '192.168.1.1']) {
+      await laptop.exec(['ip', 'route', 'replace', `${each}/32`, 'dev', 'cpn0', 'table', '8349']);
     }
     await laptop.exec(['ip', 'rule', 'add', 'priority', '100', 'lookup', '8349']);
-    expect((await laptop.ping('192.168.1.11')).received).toBe(0);
-    expect((await laptop.ping('192.168.1.1')).received).toBe(0);
-    expect(await seen(edge)).toContain('counter packets 2 ');
-    expect(await seen(server)).toContain('counter packets 0 ');
-    expect((await laptop.ping('10.201.1.11')).received).toBe(1);
-    expect(await seen(server)).toContain('counter packets 1 ');
+    for (const each of ['192.168.1.11', '192.168.1.1']) {
+      expect((await laptop.ping(each)).received).toBe(0);
+      await connect(each);
+    }
+    expect(await seen(edge)).toEqual({ pings: 2, forged: true });
+    expect(await seen(server)).toEqual({ pings: 0, forged: false });
+    const mapped = address.replace(/10$/, '11');
+    expect((await laptop.ping(mapped)).received).toBe(1);
+    await connect(mapped);
+    // Where the connector masquerades, it maps only packets of known connections.
+    expect(await seen(server)).toEqual({ pings: 1, forged: name === 'B' });
     await laptop.exec(['ip', 'rule', 'del', 'priority', '100']);
     await laptop.exec(['wg', 'set', 'cpn0', 'peer', key, 'allowed-ips', own]);
+    await laptop.exec(['nft', 'delete', 'table', 'inet', 'forge']);
   });
 
   it('send nothing with the source of another site, or with their own mapped one', async () => {
