@@ -535,7 +535,7 @@ test('the relay is marked in the list of peers, on its own page and above the ro
   await plane.call('PATCH', path, { token: plane.token, body: { withdrawn: [`10.${ranges}.0.0/16`] } });
   await line('edge-2').waitFor();
   await goTo(page, `#/networks/${network}/events`, /net-|events/);
-  await page.getByText('edge-2 relays: edge-1 is drained').waitFor();
+  await page.getByText('edge-2 relays: edge-1 is out of service').waitFor();
   await goTo(page, `#/networks/${network}/peer/${second}`, /a peer/);
   await page.getByText('hosts without an endpoint reach each other through it').waitFor();
 });

@@ -113,6 +113,15 @@ test('sessions survive a relay that is drained and comes back into service', asy
   await expectSessions();
 });
 
+test('sessions survive a relay whose host begins to drop what it forwards', async () => {
+  const relay = await findRelay();
+  await relay.exec(['iptables', '--policy', 'FORWARD', 'DROP']);
+  await findRelay(relay);
+  await expectSessions();
+  await relay.exec(['iptables', '--policy', 'FORWARD', 'ACCEPT']);
+  await eventually('it may relay again', async () => !(await center.listed(relay)).withdrawn?.length);
+});
+
 test('sessions survive the death of the relay, its return, and the death of the next one, complete and in order', async () => {
   const dead = await findRelay();
   await dead.uplink.cut();

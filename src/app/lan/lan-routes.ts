@@ -4,7 +4,7 @@ import { findOwnPeer } from '../../core/map/own-peer.ts';
 import { behindRoutes, findMapConflicts } from '../../core/map/prefix-maps.ts';
 import type { Prefix } from '../../core/net/cidr.ts';
 import { assignedRoutes } from '../../core/routing/topology/route-owner.ts';
-import { leavesRoute } from '../../core/routing/topology/withdrawal.ts';
+import { leavesRelay, leavesRoute } from '../../core/routing/topology/withdrawal.ts';
 import type { Joined } from '../../store/state/state.ts';
 import type { Notes } from '../../store/store.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';
@@ -25,7 +25,11 @@ export interface LanRouteContext {
   readonly since: ReadonlyMap<string, number>;
 }
 
-/** Determines and records which routes of a connector lost their path to the LAN. */
+/**
+ * Determines and records which routes of a connector lost their path to the LAN. The range of the
+ * network is among them if another program drops what this host relays, and another connector
+ * relays.
+ */
 export async function updateLanRoutes(
   tools: Pick<Tools, 'host' | 'store' | 'monotonic'>,
   { state, actual }: Evaluation,
@@ -38,20 +42,30 @@ export async function updateLanRoutes(
   const notes = await tools.store.readNotes(state.interface);
   const before = notes.ways ?? initialLanRoutes(withdrawnBefore(state, self?.withdrawn ?? [], notes));
   // A platform that does not report its routes forwards nothing.
-  if (self === undefined || routes.length === 0 || actual.underlay.reached === undefined)
+  if (self?.type !== 'connector' || actual.underlay.reached === undefined)
     return { before, lanRoutes: before, since: context.since, routes };
   const dropped = [...findMapConflicts(map, routes, maps), ...context.dropped];
-  const { lanRoutes, since } = trackLanRoutes(before, behindRoutes(routes, maps), {
+  const tracked = trackLanRoutes(before, behindRoutes(routes, maps), {
     ...context,
     dropped: new Map([...dropped].filter(([route]) => leavesRoute(map, self, route))),
     underlay: actual.underlay,
-    isOnline: await isOnline(tools, state, actual.underlay),
+    isOnline: routes.length > 0 && (await isOnline(tools, state, actual.underlay)),
     withdrawn: self.withdrawn,
     now: tools.monotonic(),
   });
+  const { since } = tracked;
+  // Relaying returns at once, and so before the routes. If both return together, the control plane
+  // takes it for the end of a drain, and gives the connector its former place back.
+  const closed = context.dropped.get(map.cidr);
+  const relaying = closed !== undefined && leavesRelay(map, self) ? closeRelaying(map.cidr, closed) : {};
+  const lanRoutes = { ...tracked.lanRoutes, ...relaying };
   const isNew = JSON.stringify(lanRoutes) !== JSON.stringify(notes.ways ?? {});
   if (isNew) await tools.store.amendNotes(state.interface, { ways: lanRoutes });
   return { before, lanRoutes, since, routes };
+}
+
+function closeRelaying(range: Prefix, gone: string): LanRoutes {
+  return { [range]: { isOwn: false, links: [], gone } };
 }
 
 /** Records which routes have no path to their LAN. Only the daemon waits for a path to settle. */

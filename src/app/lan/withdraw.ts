@@ -14,8 +14,9 @@ const deadline = 10_000;
 
 /**
  * Returns what this host should have out of service, sorted. If it is drained, or its packet rules
- * do not load: all routes and its relaying. Else: routes with a dead or unreachable LAN. Empty for
- * a host that is no connector, or that is unlisted.
+ * do not load: all routes and its relaying. Else: routes with a dead or unreachable LAN, and its
+ * relaying if another program drops what it relays. Empty for a host that is no connector, or that
+ * is unlisted.
  */
 export function withdrawnBy(
   state: Joined,
@@ -29,10 +30,11 @@ export function withdrawnBy(
   const self = findOwnPeer(state.membership.map, state);
   if (self?.type !== 'connector') return [];
   const assigned = assignedRoutes(map, self);
+  const isGone = (prefix: Prefix) => lanRoutes?.[prefix]?.gone != null;
   const withdrawn =
     state.drained || unloaded !== null
       ? [...assigned, map.cidr]
-      : assigned.filter((route) => dead.includes(route) || lanRoutes?.[route]?.gone != null);
+      : [...assigned.filter((route) => dead.includes(route) || isGone(route)), ...[map.cidr].filter(isGone)];
   return withdrawn.toSorted(comparePrefixes);
 }
 

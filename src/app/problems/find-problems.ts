@@ -108,9 +108,9 @@ export function findLanProblems(
     targets.filter(({ address }) => address !== null && findRouteTo(address, served) === route).map(({ name }) => name);
   return [
     ...dead.map((route) => problem('lan-silent', { ...factsOf(route), targets: behind(route) })),
-    ...findUnreachableLans(ways).map(({ route, why: reason }) =>
-      problem('lan-unreachable', { ...factsOf(route), reason }),
-    ),
+    ...findUnreachableLans(ways)
+      .filter(({ route }) => route !== membership.map.cidr)
+      .map(({ route, why: reason }) => problem('lan-unreachable', { ...factsOf(route), reason })),
     ...targets.flatMap(({ name: target, address }) => {
       const facts = { interface: link, target, error: probed[target]?.trouble ?? '' };
       if (probed[target]?.trouble) return problem('probe-untried', { ...facts, why: 'failed' });

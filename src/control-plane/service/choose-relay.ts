@@ -25,7 +25,7 @@ export function findObstacle(
   if (expired !== 0) return 'has expired';
   if (peer_type !== 'connector') return 'is not a connector';
   if (endpoint === null) return 'has no endpoint';
-  return (JSON.parse(withdrawn) as Prefix[]).includes(range) ? 'is drained' : null;
+  return (JSON.parse(withdrawn) as Prefix[]).includes(range) ? 'is out of service' : null;
 }
 
 /**

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { checkInbound } from '../../../src/app/lan/foreign-drops.ts';
 import { checkLanRoutes, findUnreachableLans, updateLanRoutes } from '../../../src/app/lan/lan-routes.ts';
+import { withdrawnBy } from '../../../src/app/lan/withdraw.ts';
+import { findLanProblems } from '../../../src/app/problems/find-problems.ts';
 import { evaluateNetwork } from '../../../src/app/reconcile/evaluate-network.ts';
 import { CommandFailed } from '../../../src/core/errors/index.ts';
 import type { ForeignDrops } from '../../../src/core/forward/foreign/foreign-drops.ts';
@@ -9,7 +11,7 @@ import type { Peer } from '../../../src/core/map/model.ts';
 import type { Prefix } from '../../../src/core/net/cidr.ts';
 import type { Joined } from '../../../src/store/state/state.ts';
 import type { Notes } from '../../../src/store/store.ts';
-import { address, bare, options, underlay } from '../../core/samples.ts';
+import { address, bare, dialled, options, underlay } from '../../core/samples.ts';
 import { joinedTo } from '../joined-state.ts';
 import { mapWithout, one, range, serving, two } from '../serving.ts';
 import { SimulatedHost } from '../simulated-host.ts';
@@ -124,6 +126,26 @@ it('a route that a map rules out is left to another connector, and kept without 
   expect(findUnreachableLans((await simulated.tools.store.readNotes('cpn0')).ways)).toEqual([
     { route: one, why: `overlaps ${one}, which this host serves as ${two}` },
   ]);
+});
+
+it('relaying that another program closes is left to another connector, is no LAN in the status, and returns', async () => {
+  const closed = new Map<Prefix, string>([[range, 'nft table ip filter drops it']]);
+  const { map } = serving().membership;
+  const [self, other] = map.peers as [Peer, Peer];
+  const peers = [self, { ...other, type: 'connector' as const, endpoint: dialled(2) }];
+  const state = serving({ membership: { ...serving().membership, map: { ...map, peers, relay: self.id } } });
+  const { look, simulated } = await start(state);
+  const seen = async () => {
+    const notes = await simulated.tools.store.readNotes('cpn0');
+    return [withdrawnBy(state, notes), findLanProblems(state, notes)];
+  };
+  await look(closed);
+  expect(await seen()).toEqual([[range], []]);
+  await look();
+  expect(await seen()).toEqual([[], []]);
+  const alone = await start(serving());
+  await alone.look(closed);
+  expect(await alone.gone()).toEqual([]);
 });
 
 it('a platform that does not report its routes loses none, nor does a host that serves none', async () => {

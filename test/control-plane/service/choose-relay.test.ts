@@ -13,7 +13,7 @@ describe('a connector relays', () => {
   test.each([
     ['that has an endpoint and serves no route', {}, null],
     ['without an endpoint', { endpoint: null }, 'has no endpoint'],
-    ['that is drained', { withdrawn: '["192.168.1.0/24","10.77.0.0/24"]' }, 'is drained'],
+    ['that is drained', { withdrawn: '["192.168.1.0/24","10.77.0.0/24"]' }, 'is out of service'],
     ['that is suspended', { suspended_at: '2030-01-01T00:00:00.000Z' }, 'is suspended'],
     ['that has expired', { expired: 1 }, 'has expired'],
     ['that is an origin now', { peer_type: 'origin' }, 'is not a connector'],

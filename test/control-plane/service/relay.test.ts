@@ -112,7 +112,11 @@ describe('another connector becomes the relay with the change of the current one
   type Connector = Awaited<ReturnType<typeof add>>;
 
   test.each([
-    ['drained by itself', 'is drained', (first: Connector) => change(first.id, { withdrawn: [range] }, first.token)],
+    [
+      'drained by itself',
+      'is out of service',
+      (first: Connector) => change(first.id, { withdrawn: [range] }, first.token),
+    ],
     ['suspended', 'is suspended', (first: Connector) => change(first.id, { suspended: true })],
     ['removed', 'left the network', (first: Connector) => remove(first.id)],
     ['without its endpoint', 'has no endpoint', (first: Connector) => change(first.id, { endpoint: null })],
@@ -159,7 +163,7 @@ test('without another connector the network has no relay, until one returns', as
   await change(id, { withdrawn: [] });
   expect(await relay()).toBe(id);
   const whys = (await changes()).map(({ details }: { details: { why: string } }) => details.why);
-  expect(whys).toEqual(['the network had none', 'edge-1 is drained', 'the network had none']);
+  expect(whys).toEqual(['the network had none', 'edge-1 is out of service', 'the network had none']);
 });
 
 test('a change of the relay that leaves it able to relay changes nothing', async () => {

@@ -43,7 +43,10 @@ export function findForeignDrops(
   return unread.forward.length + unread.inbound.length === 0 ? { forward, inbound } : { forward, inbound, unread };
 }
 
-/** Returns the routes to or from which certainly no packet passes this host, with the reason. */
+/**
+ * Returns the routes to or from which certainly no packet passes this host, with the reason. The
+ * range of the network is among them if no packet passes from peer to peer.
+ */
 export function findDroppedRoutes(
   paths: readonly ForwardPath[],
   drops: readonly ForwardDrop[],
@@ -61,7 +64,7 @@ export function findDroppedRoutes(
 }
 
 function byRoute(paths: readonly ForwardPath[], state: ForwardPath['state'], end: 'from' | 'to') {
-  const pathsBetween = paths.filter((path) => path.state === state && path.from !== path.to);
+  const pathsBetween = paths.filter((path) => path.state === state);
   return Map.groupBy(pathsBetween, (path) => path.route ?? path[end]);
 }
 

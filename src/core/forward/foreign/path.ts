@@ -55,12 +55,11 @@ export function forwardPaths({ link, map, self, underlay, options }: ForwardingN
       { iif: lan, oif: link, from: local, to: cidr, ...named, state: 'established' },
     ]);
   });
-  if (!relays(map, self)) return routes;
+  if (!mayRelay(map, self)) return routes;
   const relayed = { iif: link, oif: link, from: cidr, to: cidr };
   return [...routes, { ...relayed, state: 'new' }, { ...relayed, state: 'established' }];
 }
 
-function relays(map: NetworkMap, self: Peer): boolean {
-  const hidden = map.peers.filter((peer) => peer.id !== self.id && peer.endpoint === null);
-  return hidden.length > 1 && !self.withdrawn.includes(map.cidr);
+function mayRelay(map: NetworkMap, self: Peer): boolean {
+  return map.peers.filter((peer) => peer.id !== self.id && peer.endpoint === null).length > 1;
 }

@@ -43,3 +43,17 @@ export function leavesRoute(map: NetworkMap, self: Peer, route: Prefix): boolean
       (hasLeft || compare(self, peer) < 0),
   );
 }
+
+/** As {@link leavesRoute}, for relaying. The relay that the map names precedes all others. */
+export function leavesRelay(map: NetworkMap, self: Peer): boolean {
+  const { compare } = rankConnectors([]);
+  const isFirst = map.relay === self.id || self.withdrawn.includes(map.cidr);
+  return map.peers.some(
+    (peer) =>
+      peer.id !== self.id &&
+      peer.type === 'connector' &&
+      peer.endpoint !== null &&
+      !peer.withdrawn.includes(map.cidr) &&
+      (isFirst || (peer.id !== map.relay && compare(self, peer) < 0)),
+  );
+}
