@@ -52,10 +52,8 @@ async function writeValue(path: string, isServing: boolean): Promise<void> {
 }
 
 async function openFolder(path: string, mode: number): Promise<void> {
-  await touch('write', path, async () => {
-    const before = statSync(path).mode & 0o7777;
-    if ((before | mode) !== before) chmodSync(path, before | mode);
-  });
+  const before = await touch('read', path, async () => statSync(path).mode & 0o7777);
+  if ((before | mode) !== before) await touch('write', path, async () => chmodSync(path, before | mode));
 }
 
 async function removeEmpty(runtime: string, link: string): Promise<void> {

@@ -48,17 +48,27 @@ export async function listCheckpoints(
 const stepOfReplacement =
   /^((unlink|link|write) (state\/cpn0\.json(\.previous)?|etc\/wireguard\/cpn0\.conf|run\/cpn\/cpn0\.notes\.json)|rename state\/cpn0\.json\.previous)$/;
 
+/** The same of a file for other programs: what comes next may be another file of its folder. */
+const stepOfServing = /^(?:unlink|write) (run\/cpn\/serving\/.+\/.+)$/;
+
+/** Whether the replacement of a file that begins or goes on here ends with a rename. */
+function leadsToRename([{ name }, ...next]: readonly [Checkpoint, ...Checkpoint[]]): boolean {
+  const [, served] = stepOfServing.exec(name) ?? [];
+  if (served !== undefined)
+    return next.find((each) => each.name.replace(/^(unlink|write) /, '') !== served)?.name === `rename ${served}`;
+  if (!stepOfReplacement.test(name)) return false;
+  return next.find((each) => !stepOfReplacement.test(each.name))?.name.startsWith('rename ') ?? false;
+}
+
 /**
  * The checkpoints at which a crash leaves a host other than at the one before, and the last. The rename of a file stands for all steps of
  * its replacement: crash-passes kills `cpn reconcile` at each of them, and test/store/crash.test.ts the store. Tools that start side by
  * side only observe.
  */
 export function withoutSteps(checkpoints: readonly Checkpoint[]): Checkpoint[] {
-  const whole = checkpoints.filter(({ name }, index) => {
-    if (!stepOfReplacement.test(name)) return true;
-    const next = checkpoints.slice(index + 1).find((each) => !stepOfReplacement.test(each.name));
-    return next === undefined || !next.name.startsWith('rename ');
-  });
+  const whole = checkpoints.filter(
+    (checkpoint, index) => !leadsToRename([checkpoint, ...checkpoints.slice(index + 1)]),
+  );
   const isConcurrent = ({ at, name }: Checkpoint) =>
     name.startsWith('spawn ') && whole.some((each) => each.at === at - 1 && each.name.startsWith('spawn '));
   return whole.filter((checkpoint) => checkpoint === checkpoints.at(-1) || !isConcurrent(checkpoint));
