@@ -1,8 +1,8 @@
-import { chmodSync, statSync } from 'node:fs';
+import { chmodSync, lstatSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Prefix } from '../core/net/cidr.ts';
 import { readText, removeFile, replaceFile } from './files/atomic-file.ts';
-import { touch } from './files/disk.ts';
+import { ignore, touch } from './files/disk.ts';
 import { listFolder, makeFolder, removeFolder } from './files/folder.ts';
 
 /** Permissions that other users need: to list a folder, and to pass through one. */
@@ -12,7 +12,8 @@ const passable = 0o711;
 /**
  * Files for other programs, such as keepalived: `serving/IF/PREFIX` in the runtime folder has `1`
  * if this host is the connector in service for the route, else `0`. They are the only files that
- * other users can read. A reader sees a whole line: each change is a rename.
+ * other users can read. A reader sees a whole line: each change is a rename. Restores what another
+ * program removed, wrote, or replaced by a symbolic link.
  *
  * @throws DiskFailed
  */
@@ -22,6 +23,7 @@ export async function writeServing(
   serving: ReadonlyMap<Prefix, boolean>,
 ): Promise<void> {
   const folder = folderOf(runtime, link);
+  for (const each of [join(runtime, 'serving'), folder]) await removeLink(each);
   const wanted = new Map([...serving].map(([route, isServing]) => [fileNameOf(route), isServing]));
   for (const name of await listFolder(folder)) if (!wanted.has(name)) await removeFile(join(folder, name));
   if (wanted.size === 0) return removeEmpty(runtime, link);
@@ -34,6 +36,7 @@ export async function writeServing(
 /** Writes `0` to each file of a network. @throws DiskFailed */
 export async function clearServing(runtime: string, link: string): Promise<void> {
   const folder = folderOf(runtime, link);
+  for (const each of [join(runtime, 'serving'), folder]) await removeLink(each);
   for (const name of await listFolder(folder)) await writeValue(join(folder, name), false);
 }
 
@@ -48,7 +51,17 @@ function folderOf(runtime: string, link: string): string {
 
 async function writeValue(path: string, isServing: boolean): Promise<void> {
   const text = isServing ? '1\n' : '0\n';
-  if ((await readText(path)) !== text) await replaceFile(path, text, { durable: false, mode: 0o644 });
+  const isSame = !(await isLink(path)) && (await readText(path)) === text;
+  if (!isSame) await replaceFile(path, text, { durable: false, mode: 0o644 });
+}
+
+async function removeLink(path: string): Promise<void> {
+  if (await isLink(path)) await touch('unlink', path, async () => rmSync(path));
+}
+
+async function isLink(path: string): Promise<boolean> {
+  const read = async () => lstatSync(path).isSymbolicLink();
+  return touch('read', path, read, ['ENOENT']).catch((error) => ignore(error, ['ENOENT'], false));
 }
 
 async function openFolder(path: string, mode: number): Promise<void> {

@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, lstat, mkdtemp, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -57,6 +57,24 @@ describe('the files of the routes in service', () => {
     );
     expect(await Promise.all(modes)).toEqual(['711', '755', '755', '644']);
     expect((await stat(join(runtime, 'lock'))).mode & 0o777).toBe(0o600);
+  });
+
+  it.each([
+    ['removed', 'serving/cpn0/192.168.50.0_24', null],
+    ['with its folders removed', 'serving', null],
+    ['replaced by a link', 'serving/cpn0/192.168.50.0_24', 'other/192.168.50.0_24'],
+    ['in a folder that a link replaced', 'serving/cpn0', 'other'],
+  ])('come back: one %s', async (_, path, target) => {
+    await store.writeServing('cpn0', new Map([[one, true]]));
+    await store.writeServing('other', new Map([[one, false]]));
+    await rename(join(runtime, 'serving', 'other'), join(runtime, 'other'));
+    await rm(join(runtime, path), { recursive: true });
+    if (target !== null) await symlink(join(runtime, target), join(runtime, path));
+    await store.writeServing('cpn0', new Map([[one, true]]));
+    for (const each of ['serving', 'serving/cpn0', 'serving/cpn0/192.168.50.0_24'])
+      expect((await lstat(join(runtime, each))).isSymbolicLink()).toBe(false);
+    expect(await readFile(file('192.168.50.0_24'), 'utf8')).toBe('1\n');
+    expect(await readFile(join(runtime, 'other', '192.168.50.0_24'), 'utf8')).toBe('0\n');
   });
 
   it('do not exist for a host that serves nothing', async () => {
