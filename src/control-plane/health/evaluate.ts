@@ -249,7 +249,7 @@ export class Evaluator {
     const isChanged = isAny(transitions);
     if (isChanged) await this.#announce(network, state);
     // The states of connectors in the last events determine the relay.
-    if (transitions.peers.length === 0 && !isRevisionDue(observation)) return isChanged;
+    if (transitions.peers.length === 0 && !isRevisionDue(observation, this.#context.now())) return isChanged;
     await reviseRelay(this.#context, network);
     return true;
   }

@@ -10,11 +10,11 @@ import type { Observation } from './observe.ts';
 const mostHosts = 500;
 
 /** True if the map lacks a change of the relay or of its users, by the last events and reports. */
-export function isRevisionDue({ network: { range, relay }, peers }: Observation): boolean {
+export function isRevisionDue({ network: { range, relay }, peers }: Observation, now: Date): boolean {
   const able = peers.flatMap(({ peer, health }) =>
     findObstacle(range, peer) === null ? { ...peer, announced: health?.announced ?? null } : [],
   );
-  if (chooseRelay(relay, able) !== relay) return true;
+  if (chooseRelay(relay, able, now.getTime()) !== relay) return true;
   return peers.some(({ peer, health }) => health !== undefined && health.follows_relay !== peer.follows_relay);
 }
 
@@ -27,7 +27,7 @@ export async function reviseRelay(context: Context, network: number): Promise<vo
   await withRevision(context, async (transaction, revise) => {
     if ((await lockOrganizationOf(transaction, network)) === undefined) return;
     const changed = await listChangedFollowing(transaction, network, mostHosts);
-    if (changed.length === 0 && !(await isRelayDue(transaction, network))) return;
+    if (changed.length === 0 && !(await isRelayDue(transaction, network, context.now()))) return;
     const recordChange = await revise(network);
     await applyFollowing(transaction, network, changed);
     await recordChange(...changed);

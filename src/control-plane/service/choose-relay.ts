@@ -28,20 +28,31 @@ export function findObstacle(
   return (JSON.parse(withdrawn) as Prefix[]).includes(range) ? 'is out of service' : null;
 }
 
+/** How long a connector that was never online stays the relay: its daemon may start later. */
+const patienceMs = 600_000;
+
 /**
  * Chooses the relay of a network; null without a candidate. The current one stays while it is a
- * candidate, even if another ranks higher, unless it is offline and another is online. The states
+ * candidate, even if another ranks higher, unless it is dead and another is online. The states
  * are those of the last events: a restart of the control plane and a short outage replace no relay.
+ *
+ * @param now the time in milliseconds since 1970, like `serving_since`
  */
-export function chooseRelay(current: number | null, candidates: readonly RelayCandidate[]): number | null {
+export function chooseRelay(current: number | null, candidates: readonly RelayCandidate[], now: number): number | null {
   const [best] = candidates.toSorted(
     (one, other) =>
       stateRanks[one.announced ?? 'unknown'] - stateRanks[other.announced ?? 'unknown'] ||
       compareConnectors(one, other),
   );
   const kept = candidates.find(({ id }) => id === current);
-  const isDead = kept?.announced === 'offline' && best?.announced === 'online';
-  return (kept && !isDead ? kept : best)?.id ?? null;
+  const gives = best?.announced === 'online' && kept !== undefined && isDead(kept, now);
+  return (gives ? best : (kept ?? best))?.id ?? null;
+}
+
+/** A host with an enrolment key may never start a daemon: no event then states it offline. */
+function isDead({ announced, serving_since }: RelayCandidate, now: number): boolean {
+  const waitsSince = typeof serving_since === 'string' ? Date.parse(serving_since) : now;
+  return announced === 'offline' || (announced === null && now - waitsSince > patienceMs);
 }
 
 const stateRanks = { online: 0, unknown: 1, offline: 2 } as const;

@@ -6,8 +6,8 @@ import type { NewEvent } from './append-events.ts';
 import { chooseRelay, findObstacle } from './choose-relay.ts';
 
 /** True if `nameRelay` would name another relay. */
-export async function isRelayDue(db: Db, network: number): Promise<boolean> {
-  return (await findChange(db, network)) !== null;
+export async function isRelayDue(db: Db, network: number, now: Date): Promise<boolean> {
+  return (await findChange(db, network, now)) !== null;
 }
 
 /**
@@ -20,26 +20,31 @@ export async function nameRelay(
   transaction: Db,
   network: number,
   events: readonly NewEvent[],
+  now: Date,
 ): Promise<NewEvent | null> {
-  const change = await findChange(transaction, network);
+  const change = await findChange(transaction, network, now);
   if (change === null) return null;
-  const { range, relay, next } = change;
+  const { range, relay, announced, next } = change;
   const former = relay === null ? undefined : await findPeer(transaction, network, relay);
   await saveRelay(transaction, network, next?.id ?? null);
   const to = next && { id: next.id, name: next.name };
   const removed = events.find(({ peer }) => peer?.id === relay)?.peer;
   const from = relay === null ? null : { id: relay, name: former?.name ?? removed?.name ?? null };
-  const obstacle = former === undefined ? 'left the network' : (findObstacle(range, former) ?? 'is offline');
+  const obstacle =
+    former === undefined
+      ? 'left the network'
+      : (findObstacle(range, former) ?? (announced === null ? 'was never online' : 'is offline'));
   const why = from === null ? 'the network had none' : `${from.name ?? `peer ${from.id}`} ${obstacle}`;
   return { type: 'relay.changed', peer: to, details: { from, to, why } };
 }
 
-async function findChange(db: Db, network: number) {
+async function findChange(db: Db, network: number, now: Date) {
   const found = await findRelays(db, network);
   // The network was deleted in this transaction.
   if (found === undefined) return null;
   const { range, relay, connectors } = found;
   const able = connectors.filter((peer) => findObstacle(range, peer) === null);
-  const id = chooseRelay(relay, able);
-  return id === relay ? null : { range, relay, next: able.find((peer) => peer.id === id) ?? null };
+  const id = chooseRelay(relay, able, now.getTime());
+  const announced = able.find((peer) => peer.id === relay)?.announced;
+  return id === relay ? null : { range, relay, announced, next: able.find((peer) => peer.id === id) ?? null };
 }

@@ -35,7 +35,7 @@ export async function withRevision<Result>(
   context: Context,
   work: (db: Db, revise: Revise, append: AppendEvent) => Promise<Result>,
 ): Promise<Result> {
-  const { db, random, notifier, healthNotifier, announce } = context;
+  const { db, now, random, notifier, healthNotifier, announce } = context;
   const { result, revised, appended } = await transact(db, async (transaction) => {
     const revised = new Map<number, (peers: readonly (number | null)[]) => Promise<void>>();
     const appended = new Map<number, NewEvent[]>();
@@ -55,7 +55,7 @@ export async function withRevision<Result>(
     const result = await work(transaction, revise, append);
     const named: number[] = [];
     for (const network of revised.keys()) {
-      const event = await nameRelay(transaction, network, appended.get(network) ?? []);
+      const event = await nameRelay(transaction, network, appended.get(network) ?? [], now());
       if (event !== null) {
         append(network, event);
         named.push(network);

@@ -27,6 +27,8 @@ describe('the relay', () => {
     ...{ id, announced, priority: 0, serving_since: `2030-01-0${id}T00:00:00.000Z` },
     ...fields,
   });
+  /** Ten minutes after the second candidate began to serve. */
+  const now = Date.parse('2030-01-02T00:10:00.000Z');
   const [online, offline, unknown] = ['online', 'offline', null] as const;
 
   test.each([
@@ -44,7 +46,7 @@ describe('the relay', () => {
     ['is another one if the current one is no candidate', 7, [candidate(1, online)], 1],
     ['is none if the current one was the last candidate', 7, [], null],
   ])('%s', (_what, current, candidates, relay) => {
-    expect(chooseRelay(current, candidates)).toBe(relay);
+    expect(chooseRelay(current, candidates, now)).toBe(relay);
   });
 
   test.each([
@@ -53,11 +55,18 @@ describe('the relay', () => {
     ['is offline like all others', [candidate(2, offline), candidate(1, offline)]],
     ['is offline and no other was observed', [candidate(2, offline), candidate(1, unknown)]],
   ])('stays if it %s', (_what, candidates) => {
-    expect(chooseRelay(2, candidates)).toBe(2);
+    expect(chooseRelay(2, candidates, now)).toBe(2);
   });
 
   test('is the best one that is online, if the current one is offline', () => {
     const others = [candidate(3, online), candidate(4, online, { priority: 1 }), candidate(1, unknown)];
-    expect(chooseRelay(2, [candidate(2, offline), ...others])).toBe(4);
+    expect(chooseRelay(2, [candidate(2, offline), ...others], now)).toBe(4);
+  });
+
+  test.each([
+    ['yields after ten minutes to one that is online', candidate(1, online), 1],
+    ['stays while no other is online', candidate(1, unknown), 2],
+  ])('that was never online %s', (_what, other, relay) => {
+    expect(chooseRelay(2, [candidate(2, unknown), other], now + 1)).toBe(relay);
   });
 });

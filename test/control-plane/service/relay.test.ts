@@ -182,6 +182,17 @@ test('the next relay is rather one that is online', async () => {
   expect(await relay()).toBe(third.id);
 });
 
+test('a relay that never started its daemon gives way to a connector that is online', async () => {
+  const [first, second] = [await add('edge-1'), await add('edge-2')];
+  await announce(second.id, 'online');
+  await change(second.id, { name: 'gw-2' });
+  expect(await relay()).toBe(first.id);
+  plane.clock.advance(600_001);
+  await change(second.id, { name: 'gw-3' });
+  expect(await relay()).toBe(second.id);
+  expect((await changes()).at(-1).details.why).toBe('edge-1 was never online');
+});
+
 test('a network of an earlier version gets its relay with its next revision', async () => {
   const { id } = await add('edge-1');
   await withDatabase(plane.dataDir, (db) =>
