@@ -25,7 +25,7 @@ const docker = `table ip filter {
 /** A connector's withdrawn routes at the control plane. */
 const withdrawnBy = async (host: Host) => (await center.listed(host)).withdrawn ?? [];
 const warnings = async (host: Host): Promise<readonly string[]> => (await status(host)).warnings ?? [];
-const gone = `this host has no route to the LAN behind ${lanRoute} (eth1 is down, or has no carrier); `;
+const gone = `this host has no path to the LAN behind ${lanRoute} (eth1 is down, or has no carrier); `;
 const cause = ({ msg }: { readonly msg: string }) => msg.startsWith('the path to the LAN behind a route');
 
 test('a connector whose LAN interface goes down leaves the route to the other, and comes back on standby', {
@@ -79,7 +79,7 @@ test('a connector whose packets docker drops leaves the route to the other, and 
   await awaitRoute(origin, first);
   expect(await origin.ping(serverAddress, patiently)).toMatchObject({ received: 1 });
   expect(await withdrawnBy(second)).toEqual([lanRoute]);
-  const left = `this host has no route to the LAN behind ${lanRoute} (nft table ip filter drops what this host forwards there: `;
+  const left = `this host has no path to the LAN behind ${lanRoute} (nft table ip filter drops what this host forwards there: `;
   expect((await warnings(second)).join()).toContain(left);
   await (first.links[1] as Host['uplink']).unplug();
   await eventually('it serves the route again', async () => (await withdrawnBy(second)).length === 0);

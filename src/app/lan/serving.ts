@@ -34,10 +34,13 @@ export interface Serving {
 export function findServing(evaluation: Evaluation, notes: Pick<Notes, 'dead' | 'ways' | 'unloaded'>): Serving[] {
   const stopped = findStop(evaluation, notes);
   const withdrawn = withdrawnBy(evaluation.state, notes);
+  const { report } = evaluation.desired;
   const isRecovering = evaluation.state.failed.some(({ peer }) => peer === evaluation.state.membership.peer.id);
   return judgeRoutes(evaluation).map(({ route, service }) => {
     if (stopped !== null) return { route, standby: stopped };
     if (withdrawn.includes(route)) return { route, standby: 'the LAN behind it does not answer' };
+    const refused = report.find(({ prefix, state }) => prefix === route && state === 'refused');
+    if (refused !== undefined) return { route, standby: `this host refuses it: it ${refused.reason}` };
     return { route, standby: explain(service, isRecovering) };
   });
 }

@@ -81,10 +81,10 @@ export const routeEntries = {
   'lan-unreachable': entry<LanFacts & { reason: string }>({
     title: 'the path to the LAN behind a route is gone',
     severity: 'problem',
-    summary: ({ route }) => `no route to the LAN behind ${route}`,
+    summary: ({ route }) => `no path to the LAN behind ${route}`,
     text: (facts) =>
-      `this host has no route to the LAN behind ${facts.route} (${facts.reason}); ${outOfService(facts, 'there is one')}`,
-    remedy: () => 'start its interface, or give this host a route there',
+      `this host has no path to the LAN behind ${facts.route} (${facts.reason}); ${outOfService(facts, 'there is one')}`,
+    remedy: () => 'start its interface, give this host a route there, or remove what drops the packets',
   }),
   'probe-untried': entry<{ target: string; why: keyof typeof untried; error: string }>({
     title: 'a probe target cannot be used',

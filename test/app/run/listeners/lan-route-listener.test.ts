@@ -112,7 +112,7 @@ describe('a connector', () => {
     see(lan.slice(1));
     await pass();
     const notes = await simulated.tools.store.readNotes('cpn0');
-    const what = `this host has no route to the LAN behind ${one} (the route there by eth1 is gone); `;
+    const what = `this host has no path to the LAN behind ${one} (the route there by eth1 is gone); `;
     expect(findLanProblems(serving(), notes).map(({ text }) => text)).toEqual([
       `${what}the control plane still has the route in service here, and others send to it`,
     ]);
