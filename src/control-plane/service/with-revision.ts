@@ -28,7 +28,8 @@ export function peerEvent(
 
 /**
  * Names another relay of each revised network, if the change took the current one out of service.
- * A host that is not online cannot follow it, and so loses its mark as a follower.
+ * A host that is not online cannot follow it, and so loses its mark as a follower, unless it enrols
+ * with this change.
  * After the commit, ends waits for the networks in all processes. May run `work` more than once.
  */
 export async function withRevision<Result>(
@@ -64,7 +65,10 @@ export async function withRevision<Result>(
     }
     for (const [network, events] of appended) await appendEvents(context, transaction, network, events);
     // After the events, which lock the network's health before its peers as reports do.
-    for (const network of named) await revised.get(network)?.([null, ...(await clearFollowing(transaction, network))]);
+    for (const network of named) {
+      const enrolled = appended.get(network)?.find(({ type }) => type === 'peer.enrolled')?.peer?.id ?? null;
+      await revised.get(network)?.([null, ...(await clearFollowing(transaction, network, enrolled))]);
+    }
     return { result, revised, appended };
   });
   for (const network of revised.keys()) notifier.notify(network);

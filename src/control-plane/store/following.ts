@@ -41,8 +41,8 @@ export async function applyFollowing(db: Db, network: number, ids: readonly numb
     .execute();
 }
 
-/** Discards the reports of hosts that are not online. Returns the peers whose entry changed. */
-export async function clearFollowing(db: Db, network: number): Promise<number[]> {
+/** Discards what hosts stated that are not online, except one. Returns the peers whose entry changed. */
+export async function clearFollowing(db: Db, network: number, except: number | null): Promise<number[]> {
   const isOnline = (eb: ExpressionBuilder<Tables, 'peer_health'>) =>
     eb.and([eb('announced', '=', 'online'), eb.not(isLost(eb))]);
   const online = db.selectFrom('peer_health').select('peer_id').where('network_id', '=', network).where(isOnline);
@@ -52,6 +52,7 @@ export async function clearFollowing(db: Db, network: number): Promise<number[]>
     .where('network_id', '=', network)
     .where('follows_relay', '=', 1)
     .where('id', 'not in', online)
+    .where('id', 'is distinct from', except)
     .returning('id')
     .execute();
   await db
@@ -60,6 +61,7 @@ export async function clearFollowing(db: Db, network: number): Promise<number[]>
     .where('network_id', '=', network)
     .where('follows_relay', '=', 1)
     .where('peer_id', 'not in', online)
+    .where('peer_id', 'is distinct from', except)
     .execute();
   return changed.map(({ id }) => id);
 }

@@ -233,6 +233,16 @@ test('a host that states at enrolment that it uses the relay is marked, and its 
   }
 });
 
+test('a connector that is named with its enrolment keeps its mark as a follower', async () => {
+  // Its map has no relay, and it is not online.
+  await add('web-1', { peer_type: 'origin', endpoint: undefined, follows_relay: true });
+  const { id } = await add('edge-1', { follows_relay: true });
+  expect(await relay()).toBe(id);
+  const { peers } = await read();
+  const marked = peers.filter((peer: { follows_relay?: boolean }) => peer.follows_relay);
+  expect(marked.map((peer: { id: number }) => peer.id)).toEqual([id]);
+});
+
 describe('with another relay, a host loses its mark as a follower', () => {
   test.each([
     ['offline', 'offline', null, undefined],
