@@ -4,7 +4,7 @@ import { ChangeNotifier } from '../../../src/control-plane/push/change-notifier.
 import type { Context } from '../../../src/control-plane/service/context.ts';
 import { withRevision } from '../../../src/control-plane/service/with-revision.ts';
 import type { Db } from '../../../src/control-plane/store/tables.ts';
-import { readTime, withRows } from '../store/stored-rows.ts';
+import { now, readTime, withRows } from '../store/stored-rows.ts';
 
 /** A context over the database, and what it announced and notified of, in order. */
 function openContext(db: Db) {
@@ -13,7 +13,16 @@ function openContext(db: Db) {
   notifier.subscribe((network) => noted.push(`map of ${network}`));
   healthNotifier.subscribe((network) => noted.push(`health of ${network}`));
   const announce = async (_: Db, network: number, topic: string) => void noted.push(`announced ${topic} of ${network}`);
-  const context = { db, random: randomBytes, readTime, announce, webhookTypes: new Set(), notifier, healthNotifier };
+  const context = {
+    db,
+    random: randomBytes,
+    now: () => new Date(now),
+    readTime,
+    announce,
+    webhookTypes: new Set(),
+    notifier,
+    healthNotifier,
+  };
   return { context: context as unknown as Context, noted };
 }
 
