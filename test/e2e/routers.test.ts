@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { join as path } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Host } from '../lab/host.ts';
-import { DataCenter, lanRoute, routesOf } from './data-center.ts';
+import { DataCenter, lanRoute } from './data-center.ts';
 import { type Cause, Routers } from './routers.ts';
 
 /** `scripts/bench routers` prints how long each takes. */
@@ -68,34 +68,6 @@ test(`keepalived and BIRD follow the connector in service ${causes.length} times
     expect([session.trouble, before > 0]).toEqual([[], true]);
     await expect.poll(() => session.received).toBeGreaterThan(before);
   }
-});
-
-test('the connector that hosts use is in service after its tunnel was removed and repaired', async () => {
-  const names = ['edge-1', 'edge-2'];
-  const findOwners = async () => {
-    const serving = (await routers.readFiles()).flatMap((text, index) => (text === '1\n' ? [names[index]] : []));
-    const used = (await routesOf(routers.origin)).flatMap(({ via, state }) => (state === 'active' ? [via] : []));
-    return { serving, used };
-  };
-  const { used } = await findOwners();
-  const host = routers.connectors[names.indexOf(String(used[0]))] as Host;
-  const indexOf = async () => (await host.exec(['cat', '/sys/class/net/cpn0/ifindex'], { allowFailure: true })).stdout;
-  const before = await indexOf();
-  await host.exec(['ip', 'link', 'delete', 'cpn0']);
-  await expect.poll(async () => ['', before].includes(await indexOf()), { timeout: 60_000 }).toBe(false);
-  let agreed = 0;
-  await expect
-    .poll(
-      async () => {
-        const { serving, used } = await findOwners();
-        agreed = serving.length === 1 && serving[0] === used[0] ? agreed + 1 : 0;
-        return agreed;
-      },
-      { interval: 300 },
-    )
-    .toBeGreaterThan(10);
-  const ping = () => center.server.ping(center.address(routers.origin));
-  await expect.poll(async () => (await ping()).received).toBe(1);
 });
 
 test('the file has 0 after the tunnel went down, and goes when the host leaves', async () => {

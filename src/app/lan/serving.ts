@@ -61,7 +61,7 @@ function explain(service: Service, isRecovering: boolean): string | null {
   if (service.is === 'in service') return null;
   if (service.is === 'unassigned') return 'this host does not serve it';
   if (service.is === 'withdrawn') return 'it is out of service at this host';
-  if (service.is === 'cut off') return 'no peer probes it as the connector in service';
+  if (service.is === 'cut off') return 'no packet of any peer arrives';
   const reason = isRecovering ? '; this host answers again, but is not trusted yet' : '';
   return `standby: ${service.others[0]?.name} is in service${reason}`;
 }

@@ -19,7 +19,6 @@ import { RotationListener } from './listeners/rotation-listener.ts';
 import { SecretListener } from './listeners/secret-listener.ts';
 import { ServiceListener } from './listeners/service-listener.ts';
 import { ServingListener } from './listeners/serving-listener.ts';
-import { SessionListener } from './listeners/session-listener.ts';
 import { UnderlayListener } from './listeners/underlay-listener.ts';
 import { MapFollower } from './map-follower.ts';
 import { NameFollower } from './name-follower.ts';
@@ -55,7 +54,6 @@ export function createListeners(context: ListenerContext): readonly PassListener
     new PassLogger(tools.log, link),
     damper,
     failures,
-    new SessionListener(tools, link),
     new RoamingListener(tools, link, () => failures.move()),
     new MtuProber(tools, link, update),
     new LanProber(tools, link, update.trigger),

@@ -41,7 +41,7 @@ export async function applyFollowing(db: Db, network: number, ids: readonly numb
     .execute();
 }
 
-/** Discards what hosts stated that are not online, except one. Returns the peers whose entry changed. */
+/** Discards what hosts stated that are not online, except one. Returns the peers that changed. */
 export async function clearFollowing(db: Db, network: number, except: number | null): Promise<number[]> {
   const isOnline = (eb: ExpressionBuilder<Tables, 'peer_health'>) =>
     eb.and([eb('announced', '=', 'online'), eb.not(isLost(eb))]);

@@ -31,17 +31,10 @@ export function recordStart(own: Liveness): Liveness {
   return { ...own, state: 'back', heard: false, answers: null, silence: 0, well: -lag, failures };
 }
 
-/**
- * Records the time since the last observation, by the limits of the other hosts.
- *
- * @param isExpected true if this host would be in service were it healthy. It stays silent while
- *   hosts probe it as a standby only: they use another connector, which this host does not reach.
- */
-export function recordOwnTime(before: Liveness, seconds: number, isExpected: boolean): Liveness {
-  const every = isExpected ? everyInService : everyOther;
-  const circumstances = { inService: isExpected, hasOther: false, isNamedRelay: false, isOnlyRelay: false };
-  // Any packet counts, so no firewall hides the answers.
-  const answers = before.answers === null ? null : true;
-  const after = recordTime({ ...before, answers }, { seconds, every, ...circumstances });
+/** Records the time since the last observation, by the limits of the other hosts. */
+export function recordOwnTime(before: Liveness, seconds: number, inService: boolean): Liveness {
+  const every = inService ? everyInService : everyOther;
+  const circumstances = { inService, hasOther: false, isNamedRelay: false, isOnlyRelay: false };
+  const after = recordTime(before, { seconds, every, ...circumstances });
   return before.state === 'silent' && after.state === 'back' ? { ...after, well: after.well - lag } : after;
 }

@@ -73,7 +73,7 @@ it('a route that this host serves is active in service, and otherwise on standby
     { ...served, state: 'standby', reason: 'served by this host; standby: peer-2 is in service' },
   ]);
   expect(await routesAt(1, { failed: [{ peer: 1, back: false }] })).toEqual([
-    { ...served, state: 'standby', reason: 'served by this host; no peer probes it as the connector in service' },
+    { ...served, state: 'standby', reason: 'served by this host; no packet of any peer arrives' },
   ]);
 });
 

@@ -107,7 +107,7 @@ export class ConnectorProber {
     // Silence did not count while this host was cut off, so a new grace period hides nothing.
     if (wasCutOff && !this.#connectors.some(({ isCutOff }) => isCutOff)) this.#movedAt = this.#tools.monotonic();
     this.#probed = this.#connectors.filter(({ isProbed }) => isProbed);
-    this.#own.follow(pass, this.#tools.monotonic());
+    this.#own.follow(pass);
     this.#reported = JSON.stringify(this.failed);
     this.#wake();
   }
@@ -148,7 +148,7 @@ export class ConnectorProber {
       each.liveness = recordTime(each.liveness, { ...each, seconds: isMoving || each.isCutOff ? 0 : waited });
       const isSilentNow = before !== 'silent' && each.liveness.state === 'silent';
       if (isSilentNow) each.heardOrder = each.liveness.heard ? nextHeardOrder(probed) : null;
-      if (isSilentNow && !each.isRestored) this.#own.noteSilent(each.peer.publicKey);
+      if (isSilentNow) this.#own.noteSilent(each.peer.publicKey);
       const { answers, state } = each.liveness;
       const isClose = each.inService || each.isSharing;
       const isOften = isNew(each.liveness) || (isClose && answers && state !== 'silent');
@@ -178,7 +178,6 @@ export class ConnectorProber {
       connector.rtt = connector.rtt === null ? took : connector.rtt + (took - connector.rtt) / 8;
       connector.liveness = recordAnswer(connector.liveness, 'answer');
       connector.rxBytes = null;
-      connector.isRestored = false;
       this.#hear();
     });
   }
@@ -229,10 +228,7 @@ export class ConnectorProber {
       const rxBytes = observed?.rxBytes ?? 0;
       each.hasSession = observed !== undefined && this.#hasSession(observed);
       each.rxBytes = isUncertain(each.liveness, each) ? rxBytes : null;
-      if (before !== null && rxBytes > before) {
-        each.liveness = recordAnswer(each.liveness, 'traffic');
-        each.isRestored = false;
-      }
+      if (before !== null && rxBytes > before) each.liveness = recordAnswer(each.liveness, 'traffic');
     }
   }
 }

@@ -9,15 +9,14 @@ import {
 } from '../../../core/health/own-liveness.ts';
 import type { ActualPeer } from '../../../core/host-state/actual.ts';
 import type { PeerFailure, PeerId } from '../../../core/map/model.ts';
-import { rankConnectors } from '../../../core/routing/topology/topology.ts';
 import { judgeRoutes } from '../../lan/serving.ts';
 import type { Evaluation } from '../../reconcile/evaluate-network.ts';
 import type { Pass } from '../../reconcile/pass.ts';
 
 /** Seconds without a packet after which the counters of all peers are read. */
 const quiet = 1.5 * everyRound;
-/** Seconds of sleep, or without a tunnel, that hosts do not notice. */
-const longestGap = 1;
+/** Seconds of sleep that hosts do not notice. */
+const longestNap = 1;
 /** Rounds for which a reading can be compared with a later one. */
 const comparable = 4;
 
@@ -25,12 +24,9 @@ const comparable = 4;
 export class OwnConnector {
   #id: PeerId | null = null;
   #liveness: Liveness = newOwnLiveness('trusted');
-  /** True if hosts that observe the same probe this host as the connector in service. */
-  #isExpected = false;
-  /** True once a pass found the network up. */
-  #wasUp = false;
-  /** Since when the network is down, in seconds; null while it is up. */
-  #downSince: number | null = null;
+  #inService = false;
+  /** True while the network is down. */
+  #isDown = false;
   /** Seconds that this host has slept since it booted; null before the first round. */
   #slept: number | null = null;
   #round = 0;
@@ -44,10 +40,9 @@ export class OwnConnector {
     return this.#id === null || state === 'trusted' ? [] : [{ peer: this.#id, back: state === 'back' }];
   }
 
-  /** @param now seconds of a clock that stops during sleep */
-  follow({ evaluation, changes }: Pass, now: number): void {
+  follow({ evaluation, changes }: Pass): void {
     if (evaluation === null) {
-      this.#downSince ??= now;
+      this.#isDown = true;
       return;
     }
     const { state } = evaluation;
@@ -55,20 +50,13 @@ export class OwnConnector {
     const id = routes.some(({ service }) => service.others.length > 0) ? state.membership.peer.id : null;
     if (this.#id === null && id !== null) this.#liveness = newOwnLiveness(savedStateOf(id, state));
     this.#id = id;
-    const { isSilent } = rankConnectors(state.failed);
-    const isExpected = routes.some(({ service: { is, others } }) => {
-      const [first] = others;
-      return is === 'in service' || (is === 'cut off' && first !== undefined && isSilent(first));
-    });
+    const inService = routes.some(({ service }) => service.is === 'in service');
     // Hosts probe a standby less often.
-    if (isExpected !== this.#isExpected) this.#liveness = resetSilence(this.#liveness);
-    this.#isExpected = isExpected;
+    if (inService !== this.#inService) this.#liveness = resetSilence(this.#liveness);
+    this.#inService = inService;
     const isNew = changes.some(({ kind, action }) => kind === 'interface' && action === 'add');
-    const wasAway = this.#downSince !== null && now - this.#downSince > longestGap;
-    // After a repair, the hosts get a new session at once. Silence shows a repair that took longer.
-    if (wasAway || (isNew && !this.#wasUp)) this.#liveness = recordStart(this.#liveness);
-    this.#wasUp = true;
-    this.#downSince = null;
+    if (this.#isDown || isNew) this.#liveness = recordStart(this.#liveness);
+    this.#isDown = false;
   }
 
   /** True if the counters of all peers must be read to learn whether any packet arrives. */
@@ -102,10 +90,10 @@ export class OwnConnector {
 
   /** @param slept seconds that this host has slept since it booted */
   recordTime(seconds: number, slept: number): void {
-    if (this.#slept !== null && slept - this.#slept > longestGap) this.#liveness = recordStart(this.#liveness);
+    if (this.#slept !== null && slept - this.#slept > longestNap) this.#liveness = recordStart(this.#liveness);
     this.#slept = slept;
     this.#round += 1;
-    if (this.#id !== null) this.#liveness = recordOwnTime(this.#liveness, seconds, this.#isExpected);
+    if (this.#id !== null) this.#liveness = recordOwnTime(this.#liveness, seconds, this.#inService);
   }
 }
 

@@ -42,8 +42,6 @@ export interface ProbedConnector {
   /** True if it is in service only because the map names it: it carries no route. */
   isOnlyRelay: boolean;
   liveness: Liveness;
-  /** True from {@link restoreConnector} until its next packet: silence then counts. */
-  isRestored: boolean;
   /** Seconds between two probes. */
   every: number;
   /** Seconds since the last probe; infinite before the first. */
@@ -91,18 +89,7 @@ export function updateConnectors(
     const rtt = same?.rtt ?? null;
     const heardOrder = isKnown ? same.heardOrder : (savedFailureOf(peer, evaluation)?.heard ?? null);
     const kept = { isSharing, isProbed, isCutOff, isNamedRelay, isOnlyRelay, heardOrder };
-    return {
-      peer,
-      inService,
-      ...kept,
-      hasOther: false,
-      liveness,
-      isRestored: false,
-      ...pace,
-      rtt,
-      rxBytes: null,
-      hasSession,
-    };
+    return { peer, inService, ...kept, hasOther: false, liveness, ...pace, rtt, rxBytes: null, hasSession };
   });
 }
 
@@ -141,7 +128,6 @@ export function restoreConnector(connector: ProbedConnector): void {
   const failures = Math.max(0, liveness.failures - 1);
   connector.liveness = { ...liveness, state: 'trusted', silence: 0, answers: true, failures };
   connector.heardOrder = null;
-  connector.isRestored = true;
 }
 
 /** From the state on disk. */

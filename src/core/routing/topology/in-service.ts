@@ -21,8 +21,7 @@ export interface ServiceView {
 /**
  * Judges whether this host is the connector in service for a route: it serves the route, and no
  * other connector that serves it ranks before this host. `failed` has this host's own entry too:
- * - Silent while no packet of any peer arrives, or too few for the connector that hosts use. It is
- *   then cut off, if another serves the route.
+ * - Silent while no packet of any peer arrives. It is then cut off, if another serves the route.
  * - Recovering after that, or after its tunnel came up, for as long as other hosts distrust it. It
  *   then ranks after healthy connectors, and before silent ones.
  *

@@ -13,13 +13,10 @@ import { joinedTo } from '../../joined-state.ts';
 
 const lan = prefix('192.168.50.0/24');
 const round = 0.5;
-/** Rounds from one probe of a standby to the next one. */
-const standbyRounds = 5;
 
 /** Liveness of connectors as one host probes them, twice a second. */
 class View {
   readonly known = new Map<number, Liveness>();
-  readonly #restored = new Set<number>();
 
   constructor(ids: readonly number[]) {
     for (const id of ids) this.known.set(id, recordAnswer(unknownLiveness('trusted'), 'answer'));
@@ -36,10 +33,9 @@ class View {
     const silent: number[] = [];
     for (const [id, before] of this.known) {
       const heard = answers(id) ? recordAnswer(before, 'answer') : before;
-      if (answers(id)) this.#restored.delete(id);
       const observation = { inService: inService(id), hasOther: true, isNamedRelay: false, isOnlyRelay: false };
       const after = recordTime(heard, { seconds: round, every: round, ...observation });
-      if (after.state === 'silent' && before.state !== 'silent' && !this.#restored.has(id)) silent.push(id);
+      if (after.state === 'silent' && before.state !== 'silent') silent.push(id);
       this.known.set(id, after);
     }
     return silent;
@@ -47,7 +43,6 @@ class View {
 
   restore(id: number): void {
     const before = this.known.get(id) as Liveness;
-    this.#restored.add(id);
     if (before.state === 'silent') this.known.set(id, { ...before, state: 'trusted', silence: 0, answers: true });
   }
 }
@@ -56,9 +51,6 @@ class View {
 class Site {
   readonly map: NetworkMap;
   readonly cutOff = new Set<number>();
-  /** True if no connector reaches another one. */
-  isApart = false;
-  #rounds = 0;
   readonly #connectors: readonly { readonly id: number; readonly own: OwnConnector; readonly view: View }[];
   readonly #user: View;
   readonly #joined: Joined;
@@ -74,7 +66,7 @@ class Site {
       own: new OwnConnector(),
       view: new View(ids.filter((each) => each !== id)),
     }));
-    for (const { id, own } of this.#connectors) own.follow(this.#pass(id, []), 0);
+    for (const { id, own } of this.#connectors) own.follow(this.#pass(id, []));
   }
 
   /** The connectors in service, as each judges itself. */
@@ -90,33 +82,32 @@ class Site {
     return this.map.peers.filter(({ type }) => type === 'connector').toSorted(compare)[0]?.id as number;
   }
 
+  boot(id: number): void {
+    const { own } = this.#connectors.find((each) => each.id === id) as { own: OwnConnector };
+    own.follow({ evaluation: null, changes: [], isDrift: true });
+    own.follow(this.#pass(id, []));
+  }
+
   run(seconds: number, check: () => void = () => {}): void {
     for (let at = 0; at < seconds; at += round) {
       const { used, serving } = this;
-      this.#rounds += 1;
       this.#user.probe(
         (id) => !this.cutOff.has(id),
         (id) => id === used,
       );
       for (const { id, own, view } of this.#connectors) {
         const isConnected = !this.cutOff.has(id);
-        const isHeard = !this.isApart || id === used || this.#rounds % standbyRounds === 0;
-        if (isConnected && isHeard) for (const each of own.hear()) view.restore(Number(each));
+        if (isConnected) for (const each of own.hear()) view.restore(Number(each));
         own.recordTime(round, 0);
         const silent = view.probe(
-          (other) => isConnected && !this.isApart && !this.cutOff.has(other),
+          (other) => isConnected && !this.cutOff.has(other),
           (other) => serving.includes(other),
         );
         for (const each of silent) own.noteSilent(String(each) as never);
-        own.follow(this.#pass(id, [...view.failed, ...own.failed]), 0);
+        own.follow(this.#pass(id, [...view.failed, ...own.failed]));
       }
       check();
     }
-  }
-
-  /** A pass of a connector that observed no failure. */
-  passOf(id: number): Pass {
-    return this.#pass(id, []);
   }
 
   #serves(id: number, failed: readonly PeerFailure[]): boolean {
@@ -165,45 +156,5 @@ describe('of several connectors', () => {
       }),
       { numRuns: 15 },
     );
-  });
-
-  it.each([2, 3])('the one that hosts use is in service alone while %d do not reach each other', (count) => {
-    const site = new Site(count);
-    site.run(5);
-    site.isApart = true;
-    site.run(10);
-    site.run(300, () => expect(site.serving).toEqual([1]));
-    site.cutOff.add(1);
-    site.run(12);
-    site.run(300, () => expect(site.serving).toEqual([site.used]));
-    expect(site.used).toBe(2);
-    site.cutOff.clear();
-    site.isApart = false;
-    site.run(1100);
-    expect(site.serving).toEqual([site.used]);
-  });
-});
-
-describe('a tunnel that comes up', () => {
-  const added = { kind: 'interface', action: 'add', target: 'cpn0', before: null, after: {}, reason: '' } as const;
-  const site = new Site(2);
-
-  it.each([
-    ['of a daemon that starts is not trusted', [], 1],
-    ['after a repair stays in service', [0], 0],
-    ['after a longer time down is not trusted', [0, null, 3], 1],
-    ['after a time down that hosts do not notice stays in service', [0, null, 0.5], 0],
-  ])('%s', (_, before, failures) => {
-    const own = new OwnConnector();
-    let at = 0;
-    for (const step of before) {
-      if (step === null) own.follow({ evaluation: null, changes: [], isDrift: true }, at);
-      else {
-        at += step;
-        if (step === 0) own.follow(site.passOf(1), at);
-      }
-    }
-    own.follow({ ...site.passOf(1), changes: [added] }, at);
-    expect(own.failed).toHaveLength(failures);
   });
 });
