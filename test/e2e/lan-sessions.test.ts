@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, test } from 'vitest';
 import type { Host } from '../lab/host.ts';
-import { awaitRoute, DataCenter, serverAddress } from './data-center.ts';
-import { NumberedSession, serveEchoes } from './numbered-session.ts';
-import { awaitReturn } from './relays.ts';
+import { DataCenter, serverAddress } from './data-center.ts';
+import { expectLanSessions } from './lan-sessions.ts';
+import { serveEchoes } from './numbered-session.ts';
 
 /**
  * Two connectors that do not masquerade. The LAN sends its packets for the network to the one in service, as a router pair does. One
@@ -21,35 +21,11 @@ beforeAll(async () => {
 }, 90_000);
 afterAll(() => center?.stop());
 
-/** Has the LAN send its packets for the network to this connector. */
-async function answerThrough(connector: Host): Promise<void> {
-  const lan = connector === first ? '192.168.50.1' : '192.168.50.2';
-  await center.server.exec(['ip', 'route', 'replace', '10.77.0.0/24', 'via', lan]);
-}
-
-test('sessions of either direction keep their addresses, and survive each connector of the LAN', async () => {
-  await awaitRoute(origin, first);
-  await answerThrough(first);
-  const { server } = center;
-  const sessions = [
-    await NumberedSession.tcp(origin, serverAddress),
-    await NumberedSession.ssh(origin, server, serverAddress),
-    await NumberedSession.tcp(server, center.address(origin)),
-    await NumberedSession.ssh(server, origin, center.address(origin)),
-  ];
-  const own = center.address(origin);
-  expect(sessions.map(({ seen }) => seen)).toEqual([own, own, serverAddress, serverAddress]);
-
-  for (const [dying, next] of [
-    [first, second],
-    [second, first],
-  ] as const) {
-    await dying.uplink.cut();
-    await awaitRoute(origin, next);
-    await answerThrough(next);
-    for (const session of sessions) await session.goesOn();
-    await dying.uplink.restore();
-    await awaitReturn(origin, dying);
-  }
-  expect(await Promise.all(sessions.map((session) => session.end()))).toEqual(sessions.map(() => 'complete'));
-});
+test('sessions of either direction keep their addresses, and survive each connector of the LAN', () =>
+  expectLanSessions({
+    ...{ center, origin, address: serverAddress, deaths: 2 },
+    connectors: [
+      [first, '192.168.50.1'],
+      [second, '192.168.50.2'],
+    ],
+  }));

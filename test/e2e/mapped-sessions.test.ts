@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, test } from 'vitest';
 import type { Host } from '../lab/host.ts';
-import { awaitRoute, DataCenter, lanRoute } from './data-center.ts';
-import { NumberedSession, serveEchoes } from './numbered-session.ts';
-import { awaitReturn } from './relays.ts';
+import { DataCenter, lanRoute } from './data-center.ts';
+import { expectLanSessions } from './lan-sessions.ts';
+import { serveEchoes } from './numbered-session.ts';
 
 /**
  * Two connectors that map the same LAN and do not masquerade. The LAN sends its packets for the network to the one in service. One
@@ -36,36 +36,11 @@ async function addConnector(number: number): Promise<Host> {
   return center.join(host, '--type', 'connector', '--endpoint', `${host.address}:51820`, ...mapped);
 }
 
-/** Has the LAN send its packets for the network to this connector. */
-async function answerThrough(connector: Host): Promise<void> {
-  const lan = connector === first ? '192.168.7.1' : '192.168.7.2';
-  await center.server.exec(['ip', 'route', 'replace', '10.77.0.0/24', 'via', lan]);
-}
-
-test('sessions of either direction survive each connector of a mapped LAN, and the return to one that had them', async () => {
-  await awaitRoute(origin, first);
-  await answerThrough(first);
-  const { server } = center;
-  const sessions = [
-    await NumberedSession.tcp(origin, address),
-    await NumberedSession.ssh(origin, server, address),
-    await NumberedSession.tcp(server, center.address(origin)),
-    await NumberedSession.ssh(server, origin, center.address(origin)),
-  ];
-  const own = center.address(origin);
-  expect(sessions.map(({ seen }) => seen)).toEqual([own, own, address, address]);
-
-  for (const [dying, next] of [
-    [first, second],
-    [second, first],
-    [first, second],
-  ] as const) {
-    await dying.uplink.cut();
-    await awaitRoute(origin, next);
-    await answerThrough(next);
-    for (const session of sessions) await session.goesOn();
-    await dying.uplink.restore();
-    await awaitReturn(origin, dying);
-  }
-  expect(await Promise.all(sessions.map((session) => session.end()))).toEqual(sessions.map(() => 'complete'));
-});
+test('sessions of either direction survive each connector of a mapped LAN, and the return to one that had them', () =>
+  expectLanSessions({
+    ...{ center, origin, address, deaths: 3 },
+    connectors: [
+      [first, '192.168.7.1'],
+      [second, '192.168.7.2'],
+    ],
+  }));

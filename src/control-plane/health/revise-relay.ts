@@ -6,7 +6,7 @@ import { applyFollowing, listChangedFollowing } from '../store/following.ts';
 import { lockOrganizationOf } from '../store/networks.ts';
 import type { Observation } from './observe.ts';
 
-/** The most hosts that one revision marks. The evaluation that follows it marks more. */
+/** A revision marks at most this many hosts. The next evaluation marks the rest. */
 const mostHosts = 500;
 
 /** True if the map lacks a change of the relay or of its users, by the last events and reports. */

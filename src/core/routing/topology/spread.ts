@@ -1,7 +1,7 @@
 import { digestOf } from '../../crypto/keys.ts';
 import type { NetworkMap, Peer, PeerFailure, PeerId } from '../../map/model.ts';
 
-/** What the spreading of hosts depends on: the network, and the failures that one host observed. */
+/** The inputs of spreading: the network, and the failures that one host observed. */
 export interface SpreadView {
   readonly map: Pick<NetworkMap, 'spread'>;
   readonly failed: readonly PeerFailure[];

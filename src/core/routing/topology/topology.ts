@@ -48,8 +48,8 @@ export function reachPeers(view: NetworkView): Topology {
   const best = chooseRelay(relays, map, ranking);
   const dialled = findDialledConnectors({ map, self, direct, isSilent: ranking.isSilent, relay: best });
   const withoutOwn = others.filter((peer) => peer.via && !direct.includes(peer) && !dialled.has(peer));
-  // If this host has an endpoint, only two kinds of peers need a relay: those that do not answer,
-  // and those that dial connectors and are not reached through their own.
+  // A host with an endpoint needs a relay for two kinds of peers: those that do not answer, and
+  // devices whose own connector it cannot use.
   const relay = self.endpoint === null || silent.length > 0 || withoutOwn.length > 0 ? best : null;
   const relayedPeers = relay !== null && !ranking.isSilent(relay) ? silent : [];
   const path = { direct: new Set(direct), relay };
