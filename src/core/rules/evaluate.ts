@@ -1,0 +1,64 @@
+import type { NetworkMap, Peer } from '../map/model.ts';
+import { covers } from '../net/cidr.ts';
+import type { Address } from '../net/cidr.ts';
+import type { Flow, Rule, Selector } from './model.ts';
+
+/** What decides on a flow. */
+export type Decision =
+  | { readonly allowed: true; readonly by: 'open' | 'always' }
+  | { readonly allowed: true; readonly by: 'rule'; readonly rule: Rule }
+  | { readonly allowed: false; readonly by: 'closed' | 'unenforced' };
+
+/** Peers probe this port (discard, RFC 863). Hosts of a closed network answer it with a reset. */
+export const probedPort = 9;
+
+/** The part of a map that rules depend on. */
+export type RuledNetwork = Pick<NetworkMap, 'cidr' | 'peers' | 'rules'>;
+
+/**
+ * Decides whether a flow is allowed. This function defines what rules mean: packet filters of hosts,
+ * previews and explanations must agree with it.
+ *
+ * Never filtered are ICMP echo and TCP 9 between peers: with them hosts find out who is reachable.
+ */
+export function evaluate({ cidr, peers, rules }: RuledNetwork, flow: Flow): Decision {
+  if (rules === undefined) return { allowed: true, by: 'open' };
+  const peerAt = (address: Address) => peers.find((peer) => peer.address === address);
+  const [sender, receiver] = [peerAt(flow.from), peerAt(flow.to)];
+  if (isProbe(flow) && covers(cidr, flow.from) && covers(cidr, flow.to)) return { allowed: true, by: 'always' };
+  if (rules.requiresEnforcement && receiver && !receiver.enforcesRules) return { allowed: false, by: 'unenforced' };
+  const rule = rules.rules.find(
+    (each) =>
+      each.from.some((selector) => selects(selector, flow.from, sender)) &&
+      each.to.some((selector) => selects(selector, flow.to, receiver)) &&
+      admits(each, flow),
+  );
+  return rule === undefined ? { allowed: false, by: 'closed' } : { allowed: true, by: 'rule', rule };
+}
+
+/** A route never selects a peer: no route of the network overlaps its range. */
+function selects(selector: Selector, address: Address, peer: Peer | undefined): boolean {
+  switch (selector.kind) {
+    case 'any':
+      return true;
+    case 'peer':
+      return peer?.id === selector.id;
+    case 'tag':
+      return peer?.tags?.includes(selector.tag) ?? false;
+    case 'route':
+    case 'cidr':
+      return peer === undefined && covers(selector.prefix, address);
+    case 'gone':
+      return false;
+  }
+}
+
+function admits({ protocol, ports }: Rule, flow: Flow): boolean {
+  if (protocol !== 'any' && protocol !== flow.protocol) return false;
+  const { port } = flow;
+  return ports.length === 0 || (port !== null && ports.some(({ first, last }) => first <= port && port <= last));
+}
+
+function isProbe({ protocol, port, isEcho }: Flow): boolean {
+  return isEcho === true || (protocol === 'tcp' && port === probedPort);
+}

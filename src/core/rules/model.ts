@@ -1,0 +1,50 @@
+import type { RuleProtocol } from '../../contract/rules.ts';
+import type { PeerId } from '../map/model.ts';
+import type { Address, Prefix } from '../net/cidr.ts';
+
+/** Who may send and receive, by what the control plane states: never by what a host does. */
+export type Selector =
+  | { readonly kind: 'any' }
+  | { readonly kind: 'peer'; readonly id: PeerId }
+  | { readonly kind: 'tag'; readonly tag: string }
+  /** A route of the network. */
+  | { readonly kind: 'route'; readonly prefix: Prefix }
+  /** A part of a route. */
+  | { readonly kind: 'cidr'; readonly prefix: Prefix }
+  /** A peer that was removed. Selects nothing, also not a later peer of that name. */
+  | { readonly kind: 'gone'; readonly name: string };
+
+/** Destination ports, both included. */
+export interface PortRange {
+  readonly first: number;
+  readonly last: number;
+}
+
+/** Allows connections from some peers and routes to others. */
+export interface Rule {
+  readonly name: string;
+  readonly from: readonly Selector[];
+  readonly to: readonly Selector[];
+  readonly protocol: RuleProtocol;
+  /** Only of tcp and udp; empty for all. */
+  readonly ports: readonly PortRange[];
+}
+
+/** The rules of a closed network: what none of them allows is denied. */
+export interface AccessRules {
+  readonly rules: readonly Rule[];
+  /** True if no peer is a destination whose host does not enforce rules. */
+  readonly requiresEnforcement: boolean;
+}
+
+/** A connection, or the packet that begins it, with its addresses in the network. */
+export interface Flow {
+  readonly from: Address;
+  readonly to: Address;
+  /** Any other protocol is allowed only by a rule for any protocol. */
+  readonly protocol: 'tcp' | 'udp' | 'icmp' | 'other';
+  /** The destination port of tcp and udp; null for other protocols. */
+  readonly port: number | null;
+  /** True for an ICMP echo request. */
+  readonly isEcho?: boolean;
+}
