@@ -245,6 +245,11 @@ const TABLE: readonly Rule[] = [
   { files: 'src/core/tls/', may: [...BASICS, 'node:crypto'] },
   { files: 'src/core/wg-quick/', may: [...BASICS, 'src/core/net/'] },
   { files: 'src/core/map/', may: [...BASICS, 'src/core/net/', 'node:net'], types: ['src/contract/'] },
+  {
+    files: 'src/core/rules/',
+    may: [...BASICS, 'src/core/net/', 'src/core/map/', 'src/core/routing/topology/'],
+    types: ['src/contract/'],
+  },
   { files: 'src/core/names/', may: [...BASICS, 'src/core/net/', 'src/core/map/'] },
   { files: 'src/core/host-state/', may: [...BASICS, 'src/core/net/'] },
   { files: 'src/core/pins/', may: [...BASICS, 'src/core/net/', 'src/core/map/'] },
@@ -259,7 +264,7 @@ const TABLE: readonly Rule[] = [
   { files: 'src/core/routing/topology/', may: [...BASICS, 'src/core/net/', 'src/core/map/', 'src/core/host-state/'] },
   {
     files: 'src/core/forward/',
-    may: [...BASICS, 'src/core/net/', 'src/core/map/', 'src/core/host-state/', 'src/core/routing/'],
+    may: [...BASICS, 'src/core/net/', 'src/core/map/', 'src/core/rules/', 'src/core/host-state/', 'src/core/routing/'],
   },
   // What the packet rules of other programs do to packets of the tunnel.
   {

@@ -131,9 +131,9 @@ export const RulesPreview = z
     lost_count: z.int().min(0),
     tests: z.array(RuleTestResult),
     enforcement: z.array(Enforcement).meta({ description: 'Peers to which nothing enforces the rules.' }),
-    refused: z
-      .array(z.object({ from: z.string(), to: z.string(), why: z.string() }))
-      .meta({ description: 'Connections that a rule allows, and that cannot keep their source, so that they are refused.' }),
+    refused: z.array(z.object({ from: z.string(), to: z.string(), why: z.string() })).meta({
+      description: 'Connections that a rule allows, and that cannot keep their source, so that they are refused.',
+    }),
   })
   .meta({ id: 'RulesPreview' });
 export type RulesPreview = z.infer<typeof RulesPreview>;
@@ -163,9 +163,12 @@ export type RuleDecision = z.infer<typeof RuleDecision>;
 /** Who reaches a peer or a route, or every pair, with one protocol and port. */
 export const ReachablePairs = z
   .object({
-    pairs: z.array(z.object({ from: z.string(), to: z.string(), rule: z.string().nullable() })).max(10_000).meta({
-      description: 'rule: null in an open network. Pairs that are not listed are denied.',
-    }),
+    pairs: z
+      .array(z.object({ from: z.string(), to: z.string(), rule: z.string().nullable() }))
+      .max(10_000)
+      .meta({
+        description: 'rule: null in an open network. Pairs that are not listed are denied.',
+      }),
     complete: z.boolean().meta({ description: 'False if there are more pairs than the list has.' }),
   })
   .meta({ id: 'ReachablePairs' });

@@ -67,7 +67,7 @@ export function decodeDelta(answer: Reply, base: NetworkMap, hasOwnTag = false):
   if (![ownBase, headers['delta-base']].includes(base.revision))
     throw refuse('has changes to a map other than the stored one');
   const network = Field.ofReply(body, reading).as('network');
-  const head = decodeNetwork(network);
+  const head = decodeNetwork(network, base);
   if (!sameId(head.id, base.id)) throw network.need(aliases.network.id).wrong('is not that of the requested network');
   const { peers, skipped } = decodePeers(network.need(aliases.network.peers), head.cidr);
   if (skipped.length > 0) throw refuse('has a peer that cannot be used');

@@ -16,6 +16,7 @@ import { parseEndpoint } from '../../core/net/endpoint.ts';
 import { aliases } from '../aliases.ts';
 import { decodeId, type Field } from './field.ts';
 import { decodePeerFields } from './peer-fields.ts';
+import { decodeRules } from './rules.ts';
 
 const names = aliases.network;
 export const maxName = 120;
@@ -25,26 +26,29 @@ export const maxRoutes = 256;
 
 /**
  * A network without its peers. The range must be canonical; routes may be absent, and lose their
- * host bits.
+ * host bits. `base`: see {@link decodeRules}.
  */
 export function decodeNetwork(
   network: Field,
-): Pick<NetworkMap, 'name' | 'cidr' | 'routes' | 'maxAge' | 'relay' | 'spread' | 'nonce'> & { readonly id: Id } {
+  base?: NetworkMap,
+): Pick<NetworkMap, 'name' | 'cidr' | 'routes' | Extension> & { readonly id: Id } {
   refuseOtherTunnels(network);
   return {
     id: decodeId(network.need(names.id)),
     name: network.need(names.name).text(maxName),
     cidr: decodeRange(network.need(names.cidr)),
     routes: decodeNetworkRoutes(network),
-    ...decodeExtensions(network),
+    ...decodeExtensions(network, base),
   };
 }
 
-/** The fields of a network that only some services have. */
-export function decodeExtensions(network: Field): Pick<NetworkMap, 'maxAge' | 'relay' | 'spread' | 'nonce'> {
+type Extension = 'maxAge' | 'relay' | 'rules' | 'spread' | 'nonce';
+
+/** The fields of a network that only some services have. `base`: see {@link decodeRules}. */
+export function decodeExtensions(network: Field, base?: NetworkMap): Pick<NetworkMap, Extension> {
   const spread = network.tryFind(names.spread, ({ value }) => value === true) === true;
   return {
-    ...{ ...decodeMaxAge(network), ...decodeRelay(network), ...decodeNonce(network) },
+    ...{ ...decodeMaxAge(network), ...decodeRelay(network), ...decodeRules(network, base), ...decodeNonce(network) },
     ...(spread && { spread }),
   };
 }

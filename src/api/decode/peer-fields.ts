@@ -1,6 +1,7 @@
 import { type KeyProof, parseIdentityKey } from '../../core/crypto/identity.ts';
 import type { PeerFields, PeerId } from '../../core/map/model.ts';
 import { listedPeerFields, type PeerField } from '../../core/map/peer-fields.ts';
+import { isTag, mostTags } from '../../core/rules/selector.ts';
 import { aliases } from '../aliases.ts';
 import { decodeId, type Field, readInstant } from './field.ts';
 
@@ -31,9 +32,17 @@ function decodeValue(field: PeerField, found: Field, peer: Field): unknown {
       return decodeProof(found);
     case 'flag':
       return value === true ? true : null;
+    case 'tags':
+      return found.attempt<readonly string[] | null>(readTags, () => null);
     case 'via':
       return value === 'connectors' ? { connector: findConnector(peer) } : null;
   }
+}
+
+/** Leaves out what is no tag: a rule that selects it selects less. */
+function readTags(found: Field): readonly string[] | null {
+  const tags = found.items(mostTags).flatMap(({ value }) => (isTag(value) ? value : []));
+  return tags.length === 0 ? null : [...new Set(tags)];
 }
 
 function decodeText({ max, pattern, rule }: Extract<PeerField, { kind: 'text' }>, found: Field): string | null {

@@ -37,7 +37,18 @@ export function withoutUnlisted(known: NetworkMap, newer: NetworkMap, self: read
 }
 
 /** Identifies the content of a map: by its revision, or by a hash if the service sends none. */
-export function identifyMap({ id, name, cidr, routes, relay, spread, revision, peers, skipped }: NetworkMap): string {
+export function identifyMap({
+  id,
+  name,
+  cidr,
+  routes,
+  relay,
+  rules,
+  spread,
+  revision,
+  peers,
+  skipped,
+}: NetworkMap): string {
   if (revision !== null) return revision;
   const listed = peers.map((peer) => [
     peer.id,
@@ -55,12 +66,15 @@ export function identifyMap({ id, name, cidr, routes, relay, spread, revision, p
     ...(peer.via ? [{ via: peer.via.connector }] : []),
     ...(peer.followsRelay ? [{ followsRelay: true }] : []),
     ...(peer.masquerades ? [{ masquerades: true }] : []),
+    ...(peer.tags ? [{ tags: peer.tags }] : []),
+    ...(peer.enforcesRules ? [{ enforcesRules: true }] : []),
     ...(peer.given ? [{ ...peer.given, presharedKey: peer.given.presharedKey?.reveal() ?? null }] : []),
   ]);
   const more = [
     ...(skipped ? [skipped] : []),
     ...(relay === undefined ? [] : [{ relay }]),
     ...(spread ? [{ spread }] : []),
+    ...(rules ? [{ rules }] : []),
   ];
   const text = JSON.stringify([id, name, cidr, routes, listed, ...more]);
   return digestOf(text, 16);

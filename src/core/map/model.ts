@@ -4,6 +4,7 @@ import type { PublicKey } from '../crypto/keys.ts';
 import type { Secret } from '../crypto/secret.ts';
 import type { Address, Prefix } from '../net/cidr.ts';
 import type { Endpoint } from '../net/endpoint.ts';
+import type { AccessRules } from './access-rules.ts';
 import type { PeerFieldName, peerFields } from './peer-fields.ts';
 
 export { comparePeerIds } from './connector-rank.ts';
@@ -30,6 +31,7 @@ interface FieldValues {
   readonly keyProof: KeyProof;
   readonly via: ViaConnectors;
   readonly flag: true;
+  readonly tags: readonly string[];
 }
 
 /** A host in a private network, as the control plane describes it. */
@@ -85,6 +87,8 @@ export interface NetworkMap {
   readonly maxAge?: number;
   /** The relay between hosts without an endpoint; absent if the service names none. */
   readonly relay?: PeerId;
+  /** Who may reach what; absent in an open network, where every peer reaches everything. */
+  readonly rules?: AccessRules;
   /** True if hosts spread over equal connectors that masquerade; absent if not. */
   readonly spread?: true;
   /**

@@ -10,6 +10,8 @@ export type PeerField = { readonly name: string } & (
   | { readonly kind: 'identityKey' | 'keyProof' | 'via' }
   /** Absent for false. */
   | { readonly kind: 'flag' }
+  /** Absent for none. */
+  | { readonly kind: 'tags' }
 );
 
 /** Optional fields of a peer: Peer, decoder, state file and administrators' output use it. */
@@ -40,6 +42,10 @@ export const peerFields = {
   followsRelay: { name: 'follows_relay', kind: 'flag' },
   /** Set by a connector that masquerades, in a network that spreads its hosts. */
   masquerades: { name: 'masquerades', kind: 'flag' },
+  /** Labels by which rules select it, from an administrator or its enrolment key. */
+  tags: { name: 'tags', kind: 'tags' },
+  /** Set if the host applies the network's rules, by its own statement. */
+  enforcesRules: { name: 'enforces_rules', kind: 'flag' },
 } as const satisfies Readonly<Record<string, PeerField>>;
 
 export type PeerFieldName = keyof typeof peerFields;

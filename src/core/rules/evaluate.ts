@@ -1,7 +1,7 @@
+import type { Flow, Rule, Selector } from '../map/access-rules.ts';
 import type { NetworkMap, Peer } from '../map/model.ts';
-import { covers } from '../net/cidr.ts';
 import type { Address } from '../net/cidr.ts';
-import type { Flow, Rule, Selector } from './model.ts';
+import { covers } from '../net/cidr.ts';
 
 /** What decides on a flow. */
 export type Decision =
@@ -16,8 +16,8 @@ export const probedPort = 9;
 export type RuledNetwork = Pick<NetworkMap, 'cidr' | 'peers' | 'rules'>;
 
 /**
- * Decides whether a flow is allowed. This function defines what rules mean: packet filters of hosts,
- * previews and explanations must agree with it.
+ * Decides whether a flow is allowed. This function defines what rules mean: packet filters of
+ * hosts, previews and explanations must agree with it.
  *
  * Never filtered are ICMP echo and TCP 9 between peers: with them hosts find out who is reachable.
  */

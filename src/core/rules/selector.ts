@@ -1,11 +1,15 @@
 import { InvalidValue } from '../errors/index.ts';
+import type { PortRange, Selector } from '../map/access-rules.ts';
 import { type Prefix, parsePrefix } from '../net/cidr.ts';
-import type { PortRange, Selector } from './model.ts';
 
 /** A selector as a user writes it: peers by name. */
 export type NamedSelector = Exclude<Selector, { kind: 'peer' }> | { readonly kind: 'peer'; readonly name: string };
 
-/** Parses `peer:NAME`, `tag:NAME`, `route:CIDR`, `cidr:CIDR`, `gone:NAME` or `any`. @throws InvalidValue */
+/**
+ * Parses `peer:NAME`, `tag:NAME`, `route:CIDR`, `cidr:CIDR`, `gone:NAME` or `any`.
+ *
+ * @throws InvalidValue
+ */
 export function parseSelector(text: string, field = 'selector'): NamedSelector {
   const refuse = (problem: string) =>
     new InvalidValue(field, text, problem, 'write peer:NAME, tag:NAME, route:CIDR, cidr:CIDR or any');
@@ -38,9 +42,16 @@ export function formatSelector(selector: NamedSelector): string {
   }
 }
 
+/** The most tags of a peer. */
+export const mostTags = 16;
+
 /** A label in the form of DNS: lower case letters, digits and hyphens. */
 export const tagPattern = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 export const notTag = 'is no tag: 1 to 63 lower case letters, digits and hyphens, with no hyphen at an end';
+
+export function isTag(value: unknown): value is string {
+  return typeof value === 'string' && tagPattern.test(value);
+}
 
 /** Parses `22` or `8000-8080`. @throws InvalidValue */
 export function parsePorts(text: string, field = 'ports'): PortRange {

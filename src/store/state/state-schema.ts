@@ -43,6 +43,7 @@ const fieldSchemas = {
   keyProof,
   via: v.object({ connector: v.nullable(peerId) }),
   flag: v.literal(true),
+  tags: v.array(v.string()),
 } satisfies Record<PeerField['kind'], v.GenericSchema>;
 
 type FieldEntries = {
@@ -82,6 +83,29 @@ const skippedPeer = v.object({
   reason: v.string(),
 });
 
+const selector = v.variant('kind', [
+  v.object({ kind: v.literal('any') }),
+  v.object({ kind: v.literal('peer'), id: peerId }),
+  v.object({ kind: v.literal('tag'), tag: v.string() }),
+  v.object({ kind: v.literal('route'), prefix }),
+  v.object({ kind: v.literal('cidr'), prefix }),
+  v.object({ kind: v.literal('gone'), name: v.string() }),
+]);
+
+const accessRules = v.object({
+  rules: v.array(
+    v.object({
+      name: v.string(),
+      from: v.array(selector),
+      to: v.array(selector),
+      protocol: v.picklist(['any', 'tcp', 'udp', 'icmp']),
+      ports: v.array(v.object({ first: int, last: int })),
+    }),
+  ),
+  requiresEnforcement: v.boolean(),
+  unread: v.exactOptional(v.array(v.string())),
+});
+
 const map = v.object({
   id: v.nullable(peerId),
   name: v.string(),
@@ -90,6 +114,7 @@ const map = v.object({
   maxAge: v.exactOptional(int),
   relay: v.exactOptional(peerId),
   spread: v.exactOptional(v.literal(true)),
+  rules: v.exactOptional(accessRules),
   nonce: v.exactOptional(v.string()),
   revision: v.nullable(v.string()),
   peers: v.array(peer),

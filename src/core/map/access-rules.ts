@@ -1,11 +1,10 @@
 import type { RuleProtocol } from '../../contract/rules.ts';
-import type { PeerId } from '../map/model.ts';
 import type { Address, Prefix } from '../net/cidr.ts';
 
 /** Who may send and receive, by what the control plane states: never by what a host does. */
 export type Selector =
   | { readonly kind: 'any' }
-  | { readonly kind: 'peer'; readonly id: PeerId }
+  | { readonly kind: 'peer'; readonly id: number | string }
   | { readonly kind: 'tag'; readonly tag: string }
   /** A route of the network. */
   | { readonly kind: 'route'; readonly prefix: Prefix }
@@ -35,6 +34,8 @@ export interface AccessRules {
   readonly rules: readonly Rule[];
   /** True if no peer is a destination whose host does not enforce rules. */
   readonly requiresEnforcement: boolean;
+  /** Names of rules of which this version cannot use a part. They allow less, never more. */
+  readonly unread?: readonly string[];
 }
 
 /** A connection, or the packet that begins it, with its addresses in the network. */
