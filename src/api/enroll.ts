@@ -53,6 +53,7 @@ export async function enroll(http: HttpClient, request: EnrollmentRequest, has: 
     public_key: request.publicKey,
     ...(request.endpoint ? { endpoint: formatEndpoint(request.endpoint) } : {}),
     ...(request.followsRelay && has('enroll-follows-relay') && { follows_relay: true }),
+    ...(request.enforcesRules && has('enroll-enforces-rules') && { enforces_rules: true }),
     ...(request.profile && {
       profile: { connector: request.profile.connector, routes: [...request.profile.routes] },
     }),

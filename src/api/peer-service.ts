@@ -221,7 +221,7 @@ export function connectPeerService(
       return (body as { data?: unknown } | null)?.data === null;
     },
 
-    async report(network, peer, token, { map, ...report }, signal) {
+    async report(network, peer, token, { map, enforces_rules, ...report }, signal) {
       if (!has('peer-report')) return null;
       // Unchecked: for what it composes itself, the daemon would load all the contract's schemas.
       const { body, reading } = await change({
@@ -229,10 +229,11 @@ export function connectPeerService(
         method: 'POST',
         path: `${pathOf(network, peer)}/report`,
         bearer: token,
-        // Without `follows_relay`, it is of an older version, which uses another relay at times.
+        // Without these two, it is of an older version, which uses another relay at times.
         json: {
           ...report,
           ...(has('peer-follows-relay') && { follows_relay: true }),
+          ...(has('peer-enforces-rules') && enforces_rules && { enforces_rules }),
           ...(has('peer-map') && map && { map }),
         },
         repeatable: true,

@@ -58,7 +58,7 @@ const calls = {
     const identity = makeIdentity(new Uint8Array(32).fill(7)).key;
     const currentPeers = [{ publicKey: parsePublicKey(keyOf(5)), address: parseAddress('10.77.0.5') }];
     const proven = { identity, identityProof: 'P'.repeat(86), keyProof: proof, secretTag: tag };
-    return service.enroll(enrollmentRequest({ ...proven, followsRelay: true, currentNetworks: [3], currentPeers }));
+    return service.enroll(enrollmentRequest({ ...proven, followsRelay: true, enforcesRules: true, currentNetworks: [3], currentPeers }));
   },
   map: (service) => service.readMap(7, token, known, { seconds: 20 }),
   withdraw: (service) => service.withdraw(7, 3, token, [parsePrefix('10.77.0.0/16')]).catch(ignore(CannotWithdraw)),
@@ -68,7 +68,7 @@ const calls = {
   rename: (service) => service.describePeer(7, 3, token, { name: 'edge' }).catch(ignore(CannotReport)),
   move: (service) => service.describePeer(7, 3, token, { endpoint }).catch(ignore(CannotReport)),
   remove: (service) => service.removePeer(7, 3, token),
-  report: (service) => service.report(7, 3, token, { map: [] }),
+  report: (service) => service.report(7, 3, token, { map: [], enforces_rules: true }),
 } satisfies Record<string, (service: PeerService) => Promise<unknown>>;
 type CallName = keyof typeof calls;
 const everything = Object.keys(calls) as CallName[];
@@ -114,6 +114,7 @@ const uses: Readonly<Record<Feature, Use>> = {
   'enroll-current-networks': use('enroll', ['enroll: current-networks']),
   'enroll-current-peers': use('enroll', ['enroll: current-peers']),
   'enroll-follows-relay': use('enroll', ['enroll: follows_relay']),
+  'enroll-enforces-rules': use('enroll', ['enroll: enforces_rules']),
   'map-revision': use(
     'map',
     ['map: if-none-match'],
@@ -134,8 +135,9 @@ const uses: Readonly<Record<Feature, Use>> = {
   'peer-masquerades': change('announceMasquerading', 'masquerades'),
   'peer-secret-tag': change('announceSecret', 'network_secret_tag'),
   'peer-removal': use('remove', ['removal']),
-  'peer-report': use('report', ['report'], ['report', 'report: follows_relay', 'report: map']),
+  'peer-report': use('report', ['report'], ['report', 'report: enforces_rules', 'report: follows_relay', 'report: map']),
   'peer-follows-relay': use('report', [], ['report: follows_relay']),
+  'peer-enforces-rules': use('report', [], ['report: enforces_rules']),
   'peer-map': use('report', [], ['report: map']),
 };
 const all = [...new Set(['enroll', 'map', ...Object.values(uses).flatMap(({ missing }) => missing)])].toSorted();

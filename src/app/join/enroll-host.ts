@@ -102,7 +102,7 @@ async function enrollAsMember(
  * @returns null if the key is for one of these; the key stays unused
  */
 async function enrollUnlessMember(
-  tools: Pick<Tools, 'store' | 'connect' | 'progress'>,
+  tools: Pick<Tools, 'store' | 'connect' | 'progress' | 'host'>,
   state: State,
   token: Secret,
   current: readonly Id[],
@@ -123,6 +123,7 @@ async function enrollUnlessMember(
     return await service.enroll({
       ...{ token, name, type, publicKey, endpoint, idempotencyKey, ...proofs },
       followsRelay: true,
+      ...(tools.host.enforcesRules && { enforcesRules: true }),
     });
   } catch (error) {
     if (mayRepeat && !mayBeEnrolled(error)) await tools.store.write(state);

@@ -25,7 +25,7 @@ import { renderConfig } from '../../core/wg-quick/render.ts';
 import type { Joined, State } from '../../store/state/state.ts';
 import type { DesiredNetwork, DesireInputs, EvaluationCache, OtherNetwork } from '../evaluation-cache.ts';
 import { isJoined } from '../select.ts';
-import { locateApi } from './resolve-names.ts';
+import { locateApi, locateServices } from './resolve-names.ts';
 import { constrainRoutes } from './route-constraints.ts';
 
 /**
@@ -96,7 +96,7 @@ function desireNetwork(inputs: DesireInputs): DesiredNetwork {
       forwarding: describeForwarding(state, observed, others),
       routeTable,
       strict: options.strictTunnel ? findExceptions(observed, routeTable) : null,
-      ...{ expired: inputs.expired, mapEnd: findMapEnd(state) },
+      ...{ expired: inputs.expired, mapEnd: findMapEnd(state), services: locateServices(state) },
     },
     constraints,
   );
@@ -158,6 +158,7 @@ function describeForwarding(
       ports: [state.options, ...others].flatMap(({ listenPort }) => listenPort ?? []),
     },
     hasNft: !isPlain && !firewall?.includes(withoutTool),
+    ...(isPlain && { ignoresRules: true }),
     vrf: link?.vrf,
   };
 }

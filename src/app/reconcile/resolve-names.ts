@@ -1,3 +1,4 @@
+import type { ServiceSocket } from '../../core/forward/access-filter.ts';
 import {
   addressesOf,
   mergeAddresses,
@@ -6,7 +7,8 @@ import {
   withoutExpired,
 } from '../../core/names/resolved-names.ts';
 import { type Address, isDefaultRoute, type Prefix, parseAddress } from '../../core/net/cidr.ts';
-import { dialledHost } from '../../core/net/proxy.ts';
+import { isLoopback } from '../../core/net/endpoint.ts';
+import { dialledHost, dialledPort } from '../../core/net/proxy.ts';
 import type { Joined } from '../../store/state/state.ts';
 import type { Tools } from '../tools.ts';
 
@@ -87,6 +89,16 @@ async function findCarried(
 export function locateApi(state: Joined): readonly Address[] {
   const host = apiHostOf(state);
   return isName(host) ? addressesOf(host, state.resolved) : [parseAddress(host)];
+}
+
+/**
+ * The sockets of the control plane, as this host reaches it. One on loopback also listens on this
+ * host's other addresses, for the other peers.
+ */
+export function locateServices(state: Joined): readonly ServiceSocket[] {
+  const port = dialledPort(state.service);
+  const { address } = state.membership.peer;
+  return locateApi(state).map((each) => ({ address: isLoopback(each) ? address : each, port }));
 }
 
 function apiHostOf({ service }: Joined): string {

@@ -1,11 +1,9 @@
 import type { NetworkMap, Peer } from '../map/model.ts';
 import { type Address, type Family, familyOf } from '../net/cidr.ts';
+import { probedPort } from '../rules/evaluate.ts';
 import { type ExpiringRange, findExpiringRanges, type TunnelPeer } from './expiring-ranges.ts';
 import { protocolOf } from './nft-words.ts';
 import { type PacketRule, writeRange } from './packet-rule.ts';
-
-/** Peers probe it: discard (RFC 863) is rarely open, and a reset proves as much as a connection. */
-export const probedPort = 9;
 
 /**
  * A connector's reply to a probe. `closed`: its map is out of date, so it serves nothing. Linux

@@ -47,6 +47,9 @@ export function forwardingRules({
   deadlines = [],
 }: Forwarding): readonly PacketRule[] {
   const { masquerade, acceptRoutes } = options;
+  // In a closed network, a packet in the tunnel has its true source.
+  const isClosed = map.rules !== undefined;
+  const hidesLan = masquerade && !isClosed;
   const linksToward = linkFinder(underlay);
   const linksOf = (routes: readonly Prefix[], more: readonly string[]) =>
     [...new Set([...more, ...routes.flatMap(linksToward)])].filter(isPlainLinkName).toSorted();
@@ -89,6 +92,9 @@ export function forwardingRules({
   const kept = findKeptSources(map, self)
     .map((each) => ({ ...each, to: each.to.filter((peer) => !relayedPeers.includes(peer)) }))
     .filter(({ to }) => to.length > 0);
+  const relayed = isClosed
+    ? kept.map(({ from, to }) => ({ from: addresses(from), to: addresses(to) }))
+    : [{ from: members, to: there }];
   const write = forwardRulesOf(link);
   return [
     ...(maps.length > 0 ? [write.mapInward(maps)] : []),
@@ -98,10 +104,10 @@ export function forwardingRules({
     ...(relays ? [write.refuseDetour({ from: addresses(connectors), to: addresses(relayedPeers) })] : []),
     ...closings(ingress),
     ...(lan.length > 0 ? [write.refuseStale(masquerade, { from: range, to: lan })] : []),
-    ...(plain ? [write.refuseStale(masquerade, { from: unmapped, to: there }), write.refuseUnmapped(plain, maps)] : []),
+    ...(plain ? [write.refuseStale(hidesLan, { from: unmapped, to: there }), write.refuseUnmapped(plain, maps)] : []),
     ...maps.flatMap((each) => [
       write.refuseRemapped(members, each),
-      write.refuseResourced(each.local, there, masquerade ? hostPrefix(self.address) : each.route),
+      write.refuseResourced(each.local, there, hidesLan ? hostPrefix(self.address) : each.route),
     ]),
     // Packets from the tunnel.
     write.acceptPublished(self.address),
@@ -109,7 +115,7 @@ export function forwardingRules({
     ...(outward ? [write.acceptAnswers('in', outward)] : []),
     write.acceptLocalAnswers(outside),
     write.refuseAnswers('in'),
-    write.acceptRelayed({ from: members, to: there }),
+    ...relayed.map((ends) => write.acceptRelayed(ends)),
     ...(plain ? [write.acceptInward(plain)] : []),
     ...(maps.length > 0 ? [write.acceptMapped(members, maps)] : []),
     ...(maps.length > 0 && !masquerade ? mapInvalid(link, maps, { members, there }) : []),
@@ -125,11 +131,11 @@ export function forwardingRules({
     ...(outside.length > 0 ? [write.refuseOutside(outside)] : []),
     write.refuseKnown(),
     ...kept.map(({ from, to, always }) => write.keepRelayed({ from: addresses(from), to: addresses(to) }, always)),
-    ...(maps.length > 0 && !masquerade ? [write.mapOutward(maps, there)] : []),
-    write.masqueradeRelayed(members, self.address),
+    ...(maps.length > 0 && !hidesLan ? [write.mapOutward(maps, there)] : []),
+    ...(isClosed ? [] : [write.masqueradeRelayed(members, self.address)]),
     ...(plainLan.length > 0 && masquerade ? [write.masquerade({ from: range, to: plainLan })] : []),
     ...(maps.length > 0 && masquerade ? [write.masqueradeMapped(range, maps)] : []),
-    ...(outward && masquerade ? [write.masqueradeOutward(outward)] : []),
+    ...(outward && hidesLan ? [write.masqueradeOutward(outward)] : []),
     write.acceptLeavingAnswers(),
     write.refuseForeign(known),
   ];

@@ -1,9 +1,12 @@
 import type { Link, SshClient, Underlay } from '../host-state/actual.ts';
 import type { NetworkMap, Peer } from '../map/model.ts';
 import type { Options } from '../map/options.ts';
-import { behindRoutes, isMapped } from '../map/prefix-maps.ts';
-import { covers, familyOf, isDefaultRoute, type Prefix } from '../net/cidr.ts';
+import { behindRoutes, isMapped, type PrefixMap } from '../map/prefix-maps.ts';
+import { addressIn, covers, familyOf, isDefaultRoute, type Prefix, rangeOf } from '../net/cidr.ts';
 import { assignedRoutes } from '../routing/topology/route-owner.ts';
+import { resolveAccess } from '../rules/resolve.ts';
+import { accessFilter, type ServiceSocket } from './access-filter.ts';
+import type { AccessFilter } from './access-lookups.ts';
 import { arrivalRules } from './arrival-rules.ts';
 import { forwardingRules, localRules } from './forwarding-rules.ts';
 import type { HostForwarding, Ingress } from './ingress.ts';
@@ -37,11 +40,15 @@ export interface HostRulesInputs {
   readonly deadlines: readonly PacketRule[];
   /** True if the kernel accepts IPv4 source routes. */
   readonly takesSourceRoutes: boolean;
+  /** The control plane's addresses and ports, as this host reaches it; absent for none. */
+  readonly services?: readonly ServiceSocket[];
 }
 
 /** The packet rules, and the sessions that would certainly end without their exceptions. */
 export interface HostRules {
   readonly rules: readonly PacketRule[];
+  /** What the rules of a closed network refer to; absent in an open one. */
+  readonly access?: AccessFilter;
   readonly kept: readonly KeptSession[];
 }
 
@@ -90,9 +97,28 @@ export function hostRules(inputs: HostRulesInputs): HostRules {
   const returning = inputs.routes.some(isDefaultRoute) ? returnPathRules(link, self.address, map.cidr) : [];
   const outside = inputs.ipv6 === null ? [] : ipv6Rules(inputs.ipv6);
   // A kept SSH session still ends when its peer expires.
-  const rules = [...entering, ...arrival, ...returning, ...outside, ...forwarding];
+  const closed = closedRules(inputs, behind);
+  const rules = [...entering, ...arrival, ...returning, ...outside, ...forwarding, ...(closed?.rules ?? [])];
   return {
     rules,
+    ...(closed && { access: closed.filter }),
     kept: kept.filter(({ local }) => !behind.some((each) => isMapped(each) && covers(each.local, local))),
   };
+}
+
+/** The packet filter of a closed network; null in an open one. */
+function closedRules({ link, map, self, forwards, services = [] }: HostRulesInputs, behind: readonly PrefixMap[]) {
+  const { rules } = map;
+  if (rules === undefined) return null;
+  const served = self.type === 'connector' ? assignedRoutes(map, self) : [];
+  const ends = resolveAccess({ ...map, rules }, self, served);
+  return accessFilter({
+    ...{ link, range: map.cidr, own: self.address, ends, forwards, services },
+    toLocal: (part) => {
+      const at = addressIn(familyOf(map.cidr), part.first);
+      const found = behind.find((each) => isMapped(each) && covers(each.route, at));
+      const by = found ? rangeOf(found.local).first - rangeOf(found.route).first : 0n;
+      return { first: part.first + by, last: part.last + by };
+    },
+  });
 }

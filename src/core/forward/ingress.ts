@@ -18,6 +18,8 @@ export interface HostForwarding {
   }[];
   /** False if packet rules cannot be loaded. Only a host that is no connector works then. */
   readonly hasNft: boolean;
+  /** True on a platform without packet rules: it ignores the rules of a closed network. */
+  readonly ignoresRules?: true;
   /** What the networks of this host reach directly, outside a full tunnel. */
   readonly reached?: ReachedOutside | undefined;
   /** The VRF of the tunnel's interface, if it has one. */

@@ -1,7 +1,7 @@
 import type { Actual } from '../host-state/actual.ts';
 import { sameMembers } from '../util/same-data.ts';
 import { timeoutsOf } from './deadline-rules.ts';
-import { commentOf, type Firewall } from './packet-rule.ts';
+import { accessComments, commentOf, type Firewall } from './packet-rule.ts';
 
 /** The name of our table, in the family `inet`. */
 export function tableOf(link: string): string {
@@ -18,15 +18,11 @@ export function hasTable({ firewall }: Pick<Actual, 'firewall'>): boolean {
 }
 
 /**
- * True if rules for forwarded packets are in place, or may be. The other rules only limit or mark
- * arriving packets, or limit IPv6.
+ * True if rules that limit forwarded packets are in place, or may be. The other rules only limit or
+ * mark arriving packets, or limit IPv6.
  */
 export function boundsForwarding({ firewall }: Pick<Actual, 'firewall'>): boolean {
-  return (
-    firewall?.some(
-      (mark) => !/^(arriving|mapping|sourcing|probed|redirected|returning|answering|outgoing|passing) /.test(mark),
-    ) ?? false
-  );
+  return firewall?.some((mark) => /^(forward|postrouting|leaving) |^\(/.test(mark)) ?? false;
 }
 
 /** True if rules that reject IPv6 outside a full tunnel are in place, or may be. */
@@ -40,8 +36,9 @@ export function isLoaded(firewall: Firewall, { firewall: marks }: Pick<Actual, '
 }
 
 /** Returns the sorted `chain comment` of each rule, as a host shows a loaded firewall. */
-export function firewallMarks({ rules }: Firewall): readonly string[] {
-  return rules.map((rule) => `${rule.chain} ${commentOf(rule)}`).sort();
+export function firewallMarks({ rules, access }: Firewall): readonly string[] {
+  const unhooked = access ? accessComments(access).map(({ chain, comment }) => `${chain} ${comment}`) : [];
+  return [...rules.map((rule) => `${rule.chain} ${commentOf(rule)}`), ...unhooked].sort();
 }
 
 /** Seconds by which timeouts may differ: the service's time has whole seconds, from replies. */

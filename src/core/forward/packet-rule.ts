@@ -1,10 +1,13 @@
 import { digestOf } from '../crypto/keys.ts';
+import type { AccessFilter, VerdictMap } from './access-lookups.ts';
 import type { ExpiringRange } from './expiring-ranges.ts';
 
 /** The packet rules of a host for one network, in the order in which they are applied. */
 export interface Firewall {
   readonly link: string;
   readonly rules: readonly PacketRule[];
+  /** The filter of a closed network; absent in an open one. */
+  readonly access?: AccessFilter;
 }
 
 /** A packet rule in nft syntax (nft(8)). */
@@ -37,6 +40,12 @@ export const chains = {
   /** Before the rules of other programs. Kernels before 5.9 cannot reject in prerouting. */
   probed: 'type filter hook input priority -150; policy accept;',
   forward: 'type filter hook forward priority -150; policy accept;',
+  /** In a closed network, before our other rules: what they accept still needs an access rule. */
+  judging: 'type filter hook forward priority -151; policy accept;',
+  /** After probes were answered. */
+  admitting: 'type filter hook input priority -149; policy accept;',
+  /** After redirections by any program. */
+  sending: 'type filter hook output priority 1; policy accept;',
   /** After a redirection, when the outgoing interface of a packet is known. */
   outgoing: 'type filter hook output priority 0; policy accept;',
   passing: 'type filter hook forward priority 0; policy accept;',
@@ -51,6 +60,25 @@ export const chains = {
 export function commentOf({ name, chain, text, deadline }: PacketRule): string {
   const end = deadline === undefined ? '' : ` ${describeDeadline(deadline)}`;
   return `cpn ${name} ${digestOf(`${chains[chain]} ${text}${end}`, 4)}`;
+}
+
+/** Returns the sorted comments of chains without a hook, and the digest of all maps. */
+export function accessComments({ chains: unhooked, maps }: AccessFilter): { chain: string; comment: string }[] {
+  return [
+    ...unhooked.flatMap(({ name, texts }) => texts.map((text) => ({ chain: name, comment: accessComment(text) }))),
+    { chain: elementsChain, comment: `cpn elements ${digestElements(maps)}` },
+  ];
+}
+
+/** An unused chain, whose only rule identifies the elements of the maps. */
+export const elementsChain = 'identity';
+
+export function accessComment(text: string): string {
+  return `cpn access ${digestOf(text, 4)}`;
+}
+
+function digestElements(maps: readonly VerdictMap[]): string {
+  return digestOf(JSON.stringify(maps.map(({ name, elements }) => [name, [...elements].sort()])), 8);
 }
 
 function describeDeadline(deadline: Deadline): string {

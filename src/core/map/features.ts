@@ -7,6 +7,7 @@ export const features = [
   'enroll-current-networks',
   'enroll-current-peers',
   'enroll-follows-relay',
+  'enroll-enforces-rules',
   'map-revision',
   'map-wait',
   'map-changes',
@@ -24,6 +25,7 @@ export const features = [
   'peer-removal',
   'peer-report',
   'peer-follows-relay',
+  'peer-enforces-rules',
   'peer-map',
   'peer-masquerades',
 ] as const;
@@ -80,6 +82,7 @@ const places: Readonly<Record<Feature, FeaturePath>> = {
   'enroll-current-networks': { ...enroll, header: 'current-networks' },
   'enroll-current-peers': { ...enroll, header: 'current-peers' },
   'enroll-follows-relay': { ...enroll, field: 'follows_relay' },
+  'enroll-enforces-rules': { ...enroll, field: 'enforces_rules' },
   'map-revision': { ...readNetwork, header: 'if-none-match' },
   'map-wait': { ...readNetwork, header: 'prefer' },
   'map-changes': { ...readNetwork, header: 'a-im' },
@@ -98,6 +101,7 @@ const places: Readonly<Record<Feature, FeaturePath>> = {
   'peer-removal': { path: changePeer.path, method: 'delete' },
   'peer-report': { path: `${changePeer.path}/report`, method: 'post' },
   'peer-follows-relay': { path: `${changePeer.path}/report`, method: 'post', field: 'follows_relay' },
+  'peer-enforces-rules': { path: `${changePeer.path}/report`, method: 'post', field: 'enforces_rules' },
   'peer-map': { path: `${changePeer.path}/report`, method: 'post', field: 'map' },
 };
 

@@ -54,6 +54,12 @@ export function dialledHost(service: ServiceAddress): string {
   return hostOf(proxyOf(service)?.url ?? service.url);
 }
 
+/** The port at which a host reaches the control plane, or the proxy. */
+export function dialledPort(service: ServiceAddress): number {
+  const { protocol, port } = new URL(proxyOf(service)?.url ?? service.url);
+  return port === '' ? ({ 'http:': 80, 'https:': 443 }[protocol] ?? 443) : Number(port);
+}
+
 /**
  * The environment's proxy; null for a host in `NO_PROXY`. Lower-case variables win, as in curl.
  *

@@ -80,10 +80,12 @@ export function computeDesired(intent: DesiredInputs, constraints: RouteConstrai
     ...(takesRange ? [] : addressesIn(map).filter((prefix) => refuse(prefix) !== null)),
   ]);
   const address: InterfaceAddress = { address: self.address, length: rangeRefused === null ? lengthOf(map.cidr) : 32 };
+  // Without packet rules, a closed network carries nothing.
+  const isSilent = map.rules !== undefined && !hasNft && !intent.forwarding.ignoresRules;
   const locate = locateOutside({ map: intent.map, resolved });
   const tunnel = topology.reaches.map((reach) => ({
     ...reach,
-    allowedIps: reach.allowedIps.filter((prefix) => !refused.has(prefix)),
+    allowedIps: isSilent ? [] : reach.allowedIps.filter((prefix) => !refused.has(prefix)),
   }));
   const peers = tunnel.map(({ peer, endpoint, allowedIps, keepalive }) => ({
     publicKey: peer.publicKey,
@@ -133,7 +135,8 @@ export function computeDesired(intent: DesiredInputs, constraints: RouteConstrai
     ...(isConnector ? ageRules(link, intent.mapEnd ?? null, self.address) : []),
   ];
   const takesSourceRoutes = intent.forwarding.sysctls[sourceRouteKey] === '1';
-  const passing = { ingress, routes, forwards, vrf, others, ipv6, sessions, deadlines, takesSourceRoutes };
+  const { services } = intent;
+  const passing = { ingress, routes, forwards, vrf, others, ipv6, sessions, deadlines, takesSourceRoutes, ...(services && { services }) };
   const given = { link, map, self, options, relayedPeers, underlay, ...passing };
   const packetRules = isConnector || hasNft ? hostRules(given) : null;
   const fittedMtu = fitMtu(underlay.underlayMtu);
@@ -165,7 +168,10 @@ export function computeDesired(intent: DesiredInputs, constraints: RouteConstrai
       : [],
     isConnector,
     forwards,
-    firewall: packetRules && { link, rules: packetRules.rules },
+    firewall: packetRules && {
+      ...{ link, rules: packetRules.rules },
+      ...(packetRules.access && { access: packetRules.access }),
+    },
     keptSessions: packetRules?.kept ?? [],
     ipv6: isFull
       ? { exceptions: ipv6, isAllowed: options.allowIpv6Outside, isThere: ipv6Key in intent.forwarding.sysctls }

@@ -1,5 +1,6 @@
 import type { KeyPair } from '../crypto/keys.ts';
 import type { Secret } from '../crypto/secret.ts';
+import type { ServiceSocket } from '../forward/access-filter.ts';
 import type { HostForwarding, Ingress } from '../forward/ingress.ts';
 import type { Ipv6Exceptions } from '../forward/ipv6-outside.ts';
 import { isIpv6Rule } from '../forward/ipv6-rules.ts';
@@ -52,6 +53,8 @@ export interface DesiredInputs {
   readonly expired?: readonly PeerId[];
   /** When the map's validity ends: milliseconds since 1970 by the service's clock, if ever. */
   readonly mapEnd?: number | null;
+  /** The addresses and ports at which this host reaches the control plane; absent for none. */
+  readonly services?: readonly ServiceSocket[];
 }
 
 /** The complete state of a network on this host, which a pass establishes. */

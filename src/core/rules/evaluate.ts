@@ -1,7 +1,6 @@
 import type { Flow, Rule, Selector } from '../map/access-rules.ts';
 import type { NetworkMap, Peer } from '../map/model.ts';
-import type { Address } from '../net/cidr.ts';
-import { covers } from '../net/cidr.ts';
+import { type Address, covers, type Prefix } from '../net/cidr.ts';
 
 /** What decides on a flow. */
 export type Decision =
@@ -9,7 +8,10 @@ export type Decision =
   | { readonly allowed: true; readonly by: 'rule'; readonly rule: Rule }
   | { readonly allowed: false; readonly by: 'closed' | 'unenforced' };
 
-/** Peers probe this port (discard, RFC 863). Hosts of a closed network answer it with a reset. */
+/**
+ * Peers probe this port: discard (RFC 863) is rarely open, and a reset proves as much as a
+ * connection. Hosts of a closed network answer it with a reset.
+ */
 export const probedPort = 9;
 
 /** The part of a map that rules depend on. */
@@ -29,25 +31,25 @@ export function evaluate({ cidr, peers, rules }: RuledNetwork, flow: Flow): Deci
   if (rules.requiresEnforcement && receiver && !receiver.enforcesRules) return { allowed: false, by: 'unenforced' };
   const rule = rules.rules.find(
     (each) =>
-      each.from.some((selector) => selects(selector, flow.from, sender)) &&
-      each.to.some((selector) => selects(selector, flow.to, receiver)) &&
+      each.from.some((selector) => selects(selector, flow.from, sender, cidr)) &&
+      each.to.some((selector) => selects(selector, flow.to, receiver, cidr)) &&
       admits(each, flow),
   );
   return rule === undefined ? { allowed: false, by: 'closed' } : { allowed: true, by: 'rule', rule };
 }
 
-/** A route never selects a peer: no route of the network overlaps its range. */
-function selects(selector: Selector, address: Address, peer: Peer | undefined): boolean {
+/** A route selects no address of the network's own range: those are its peers'. */
+function selects(selector: Selector, address: Address, peer: Peer | undefined, range: Prefix): boolean {
   switch (selector.kind) {
     case 'any':
       return true;
     case 'peer':
-      return peer?.id === selector.id;
+      return peer !== undefined && `${peer.id}` === `${selector.id}`;
     case 'tag':
       return peer?.tags?.includes(selector.tag) ?? false;
     case 'route':
     case 'cidr':
-      return peer === undefined && covers(selector.prefix, address);
+      return covers(selector.prefix, address) && !covers(range, address);
     case 'gone':
       return false;
   }

@@ -27,7 +27,8 @@ export interface KeptSources {
 export function findKeptSources(map: NetworkMap, self: Peer): KeptSources[] {
   if (map.relay === undefined) return [];
   const others = map.peers.filter(({ id }) => id !== self.id);
-  const isNamed = map.relay === self.id && !self.withdrawn.includes(map.cidr);
+  // In a closed network, another relay would only hide who sends.
+  const isNamed = map.rules !== undefined || (map.relay === self.id && !self.withdrawn.includes(map.cidr));
   const reached = others.filter((peer) => isDirect(peer, self, map));
   const followers = reached.filter((peer) => !peer.via && peer.followsRelay);
   const isHidden = ({ endpoint, via }: Peer) => endpoint === null && !via;

@@ -1,7 +1,17 @@
 import { InvalidValue } from '../../../core/errors/index.ts';
+import { deniedSet } from '../../../core/forward/access-filter.ts';
+import type { AccessFilter } from '../../../core/forward/access-lookups.ts';
 import { writeSets } from '../../../core/forward/deadline-rules.ts';
 import { tableOf } from '../../../core/forward/own-table.ts';
-import { type Chain, chains, commentOf, type Firewall } from '../../../core/forward/packet-rule.ts';
+import {
+  accessComment,
+  accessComments,
+  type Chain,
+  chains,
+  commentOf,
+  elementsChain,
+  type Firewall,
+} from '../../../core/forward/packet-rule.ts';
 import { asList, isEntry, type JsonEntry } from '../ip/json-entry.ts';
 
 /**
@@ -10,14 +20,38 @@ import { asList, isEntry, type JsonEntry } from '../ip/json-entry.ts';
  * @param now milliseconds since 1970 by the clock of the service; null closes every range that has
  *   a deadline
  */
-export function renderFirewall({ link, rules }: Firewall, now: number | null = null): string {
-  const sets = writeSets(link, rules, now);
+export function renderFirewall({ link, rules, access }: Firewall, now: number | null = null): string {
+  const sets = [...writeSets(link, rules, now), ...(access ? renderAccess(access) : [])];
   const names = (Object.keys(chains) as Chain[]).filter((name) => rules.some(({ chain }) => chain === name));
   const bodies = names.map((name) => {
     const lines = rules.filter(({ chain }) => chain === name);
     return `  chain ${name} {\n    ${chains[name]}\n${lines.map((rule) => `    ${rule.text} comment "${commentOf(rule)}"\n`).join('')}  }\n`;
   });
   return `${renderRemoval(link)}table inet ${tableOf(link)} {\n${sets.join('')}${bodies.join('')}}\n`;
+}
+
+/** Renders the chains without a hook, which come before the rules that refer to them. */
+function renderAccess({ keys, chains: unhooked, maps }: AccessFilter): string[] {
+  const denied = `${keys} . ${keys} . inet_proto . inet_service`;
+  const marker = accessComments({ keys, chains: [], maps }).map(({ comment }) => `return comment "${comment}"`);
+  const chainsOf = (list: readonly { name: string; lines: readonly string[] }[]) =>
+    list.map(({ name, lines }) => `  chain ${name} {\n${lines.map((line) => `    ${line}\n`).join('')}  }\n`);
+  return [
+    `  set ${deniedSet} { type ${denied}; size 256; flags dynamic, timeout; timeout 5m; }\n`,
+    ...chainsOf(unhooked.map(({ name }) => ({ name, lines: [] }))),
+    ...maps.map(({ name, isInterval, elements }) => {
+      const content = [...elements].map(([key, verdict]) => `${key} : ${verdict}`).join(', ');
+      const flags = isInterval ? ' flags interval;' : '';
+      return `  map ${name} { type ${keys} : verdict;${flags} elements = { ${content} } }\n`;
+    }),
+    ...chainsOf(
+      unhooked.map(({ name, texts }) => ({
+        name,
+        lines: texts.map((text) => `${text} comment "${accessComment(text)}"`),
+      })),
+    ),
+    ...chainsOf([{ name: elementsChain, lines: marker }]),
+  ];
 }
 
 /** Rules that only an nft and a kernel can load that map prefixes. They are never loaded. */
@@ -65,7 +99,7 @@ export function parseTimeouts(text: string): Readonly<Record<string, number>> {
   const sets = readObjects(text).flatMap(({ set }) => (isEntry(set) ? [set] : []));
   return Object.fromEntries(
     sets
-      .filter(({ flags }) => asList(flags).includes('timeout'))
+      .filter(({ name, flags }) => name !== deniedSet && asList(flags).includes('timeout'))
       .flatMap(({ name, elem }) => asList(elem).map((each) => readTimeout(String(name), each))),
   );
 }

@@ -1,0 +1,105 @@
+import { type Address, familyOf, type Prefix } from '../net/cidr.ts';
+import { probedPort } from '../rules/evaluate.ts';
+import type { LocalEnd, NumberRange } from '../rules/resolve.ts';
+import {
+  type AccessChain,
+  type AccessFilter,
+  begunMark,
+  goesOn,
+  type VerdictMap,
+  writeLookups,
+  writeNumbers,
+} from './access-lookups.ts';
+import { protocolOf } from './nft-words.ts';
+import type { PacketRule } from './packet-rule.ts';
+
+export interface AccessInputs {
+  readonly link: string;
+  readonly range: Prefix;
+  readonly own: Address;
+  /** The first has the host's own address. Others have parts of the routes that it serves. */
+  readonly ends: readonly LocalEnd[];
+  /** Returns the addresses behind this host that a part of a route stands for. */
+  readonly toLocal: (part: NumberRange) => NumberRange;
+  /** True if packets of other hosts pass through the tunnel's interface. */
+  readonly forwards: boolean;
+  /** The control plane's addresses and ports, which stay reachable. */
+  readonly services: readonly ServiceSocket[];
+}
+
+export interface ServiceSocket {
+  readonly address: Address;
+  readonly port: number;
+}
+
+/** The set of the latest refused connections: sender, destination, protocol, port. */
+export const deniedSet = 'denied';
+
+/**
+ * The packet filter of a closed network. A packet is judged by the connection that it belongs to,
+ * by today's rules, and by the addresses that the connection has in the tunnel. So a connection
+ * ends when its rule goes. An ICMP error passes if any connection of its pair is allowed.
+ *
+ * If conntrack did not see a TCP connection begin, its direction is unknown. Then a packet passes
+ * if it could belong to an allowed connection of either direction. No connection can begin that
+ * way.
+ */
+export function accessFilter(inputs: AccessInputs): { rules: readonly PacketRule[]; filter: AccessFilter } {
+  const { link, range, ends, toLocal } = inputs;
+  const lookups = writeLookups(link, range, ends);
+  const [own, ...lans] = ends.map(({ ranges }, index) => ({ index, ranges }));
+  if (own === undefined) return { rules: [], filter: { keys: 'ipv4_addr', chains: [], maps: [] } };
+  const locals = lans.map(({ index, ranges }) => ({ index, ranges: ranges.map(toLocal) }));
+  const dispatch = (name: string, verdict: string, to: readonly (typeof own)[]): VerdictMap => {
+    const verdicts = to.flatMap((end) =>
+      end.ranges.map((each): [string, string] => [writeNumbers(each, familyOf(range)), `${verdict}${end.index}`]),
+    );
+    return { name, isInterval: true, elements: new Map(verdicts) };
+  };
+  const maps = [
+    dispatch('in_ends', 'jump in', [own, ...lans]),
+    dispatch('either_ends', 'jump either', [own, ...locals]),
+    ...(lans.length > 0 ? [dispatch('out_ends', 'goto out', locals)] : []),
+    ...lookups.maps,
+  ];
+  const byLan = lans.length > 0 ? [`ct original ${protocolOf(range)} saddr vmap @out_ends`] : [];
+  const outward: AccessChain = { name: 'outward', texts: [...byLan, 'goto out0'] };
+  const chains = [...lookups.chains, outward];
+  return {
+    rules: hookedRules(inputs),
+    filter: { keys: familyOf(range) === 4 ? 'ipv4_addr' : 'ipv6_addr', chains, maps },
+  };
+}
+
+/** The rules for packets to this host, through it, and from it. */
+function hookedRules({ link, range, own, forwards, services }: AccessInputs): PacketRule[] {
+  const ip = protocolOf(range);
+  const [outOf, into] = [`iifname "${link}"`, `oifname "${link}"`];
+  const judge = (side: string, inward: 'original' | 'reply', outward: 'original' | 'reply', local: string) => [
+    `${side} ct direction original tcp flags & (fin|syn|rst|ack) == syn ct mark set ct mark | ${begunMark}`,
+    ...services.map(({ address, port }) => {
+      const to = `ct original ${protocolOf(address)} daddr ${address} ct original proto-dst ${port}`;
+      return `${side} meta l4proto tcp ${to} accept`;
+    }),
+    `${side} ct direction ${inward} ct original ${ip} daddr vmap @in_ends`,
+    `${side} ct direction ${outward} jump outward`,
+    `${side} ${goesOn} ${ip} ${local} vmap @either_ends`,
+    `${side} ct direction original meta l4proto { tcp, udp } update @${deniedSet} { ${ip} saddr . ${ip} daddr . meta l4proto . th dport }`,
+    `${side} ct direction original counter reject with icmpx admin-prohibited`,
+  ];
+  const arriving = judge(outOf, 'original', 'reply', 'daddr');
+  const leaving = judge(into, 'reply', 'original', 'saddr');
+  const write = (chain: PacketRule['chain'], texts: readonly string[]) =>
+    texts.map((text): PacketRule => ({ name: 'judge', chain, text }));
+  // A relay does not judge: the hosts at both ends do.
+  const relayed = `${outOf} ${into} accept`;
+  const through = [relayed, ...arriving, `${outOf} counter drop`, ...leaving, `${into} counter drop`];
+  const reset = `${outOf} ${ip} saddr ${range} ${ip} daddr ${own} tcp dport ${probedPort} reject with tcp reset`;
+  return [
+    { name: 'answer-probes', chain: 'probed', text: reset },
+    ...write('admitting', [...arriving, `${outOf} counter drop`]),
+    ...(forwards ? write('judging', through) : []),
+    // This host also reports errors about packets of no connection.
+    ...write('sending', [...leaving, `${into} meta l4proto { tcp, udp } counter drop`]),
+  ];
+}

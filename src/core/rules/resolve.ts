@@ -1,0 +1,236 @@
+import type { AccessRules, PortRange, Rule, Selector } from '../map/access-rules.ts';
+import type { NetworkMap, Peer } from '../map/model.ts';
+import { type Address, type Family, familyOf, hostPrefix, type Prefix, rangeOf } from '../net/cidr.ts';
+import { mergePorts } from './selector.ts';
+
+/** The protocols and ports that rules allow together. An empty list allows none. */
+export interface Admitted {
+  /** True for every protocol and port. */
+  readonly everything: boolean;
+  readonly tcp: readonly PortRange[];
+  readonly udp: readonly PortRange[];
+  readonly icmp: boolean;
+}
+
+/** Consecutive addresses as numbers, both included. */
+export interface NumberRange {
+  readonly first: bigint;
+  readonly last: bigint;
+}
+
+/** What is allowed between some addresses of this side and each address of the other side. */
+export interface Access {
+  /** Peers that differ from the others. */
+  readonly peers: ReadonlyMap<Address, Admitted>;
+  /** Ranges outside the network's own that differ from the others. They do not overlap. */
+  readonly ranges: readonly (NumberRange & { readonly admitted: Admitted })[];
+  readonly others: Admitted;
+}
+
+/** Addresses that a host stands for: its own, or a part of a route that it serves. */
+export interface LocalEnd {
+  readonly ranges: readonly NumberRange[];
+  /** Connections to these addresses, and connections from them. */
+  readonly inward: Access;
+  readonly outward: Access;
+}
+
+type Direction = 'inward' | 'outward';
+type Ruled = Pick<NetworkMap, 'cidr' | 'peers'> & { readonly rules: AccessRules };
+
+/**
+ * Resolves the rules for one host: by its own address, and by the parts of the routes that it
+ * serves. The first end has the host's own address. Agrees with `evaluate`.
+ */
+export function resolveAccess(map: Ruled, self: Peer, served: readonly Prefix[]): readonly LocalEnd[] {
+  const family = familyOf(map.cidr);
+  const { rules } = map.rules;
+  const resolve = accessResolver(map, self);
+  const ownRules = (direction: Direction) =>
+    indexesOf(rules, (rule) => localSelectors(rule, direction).some((selector) => selectsPeer(selector, self)));
+  const own: LocalEnd = {
+    ranges: [numbersOf(hostPrefix(self.address))],
+    inward: resolve('inward', map.rules.requiresEnforcement && !self.enforcesRules ? [] : ownRules('inward')),
+    outward: resolve('outward', ownRules('outward')),
+  };
+  const parts = splitRoutes(
+    served.filter((route) => familyOf(route) === family),
+    map,
+  );
+  const groups = Map.groupBy(parts, ({ inward, outward }) => `${inward.join()} ${outward.join()}`);
+  const ends = [...groups.values()].map((group): LocalEnd => {
+    const { inward = [], outward = [] } = group[0] ?? {};
+    return { ranges: group, inward: resolve('inward', inward), outward: resolve('outward', outward) };
+  });
+  return [own, ...ends];
+}
+
+interface RoutePart extends NumberRange {
+  /** The rules that select it as a destination, and as a sender. */
+  readonly inward: readonly number[];
+  readonly outward: readonly number[];
+}
+
+/** Splits routes where the rules that select their addresses change. */
+function splitRoutes(served: readonly Prefix[], { cidr, rules: { rules } }: Ruled): RoutePart[] {
+  const marked = rules.flatMap((rule, index) =>
+    (['inward', 'outward'] as const).flatMap((direction) =>
+      localSelectors(rule, direction).flatMap((selector) => {
+        const range = rangeOfSelector(selector, familyOf(cidr));
+        return range === null ? [] : [{ ...range, index, direction }];
+      }),
+    ),
+  );
+  const within = served.map((route) => numbersOf(route));
+  return sweep([...within.map((range) => ({ ...range, index: -1, direction: 'inward' as const })), ...marked])
+    .filter(({ covering }) => covering.some(({ index }) => index === -1))
+    .flatMap(({ first, last, covering }) => {
+      const of = (direction: Direction) =>
+        distinct(covering.flatMap((each) => (each.index !== -1 && each.direction === direction ? each.index : [])));
+      return outsideOf({ first, last }, numbersOf(cidr)).map((range) => ({
+        ...range,
+        inward: of('inward'),
+        outward: of('outward'),
+      }));
+    });
+}
+
+/** Returns a function that resolves the other side of the given rules. */
+function accessResolver({ cidr, peers, rules: { rules, requiresEnforcement } }: Ruled, self: Peer) {
+  const others = peers.filter(({ id }) => id !== self.id);
+  const byId = new Map(others.map((peer) => [`${peer.id}`, peer]));
+  const byTag = new Map<string, Peer[]>();
+  for (const peer of others) for (const tag of peer.tags ?? []) byTag.set(tag, [...(byTag.get(tag) ?? []), peer]);
+  const admittedBy = new Map<string, Admitted>();
+  const admit = (indexes: readonly number[]): Admitted => {
+    const key = indexes.join();
+    const known = admittedBy.get(key);
+    if (known !== undefined) return known;
+    const admitted = joinRules(indexes.flatMap((index) => rules[index] ?? []));
+    admittedBy.set(key, admitted);
+    return admitted;
+  };
+  return (direction: Direction, indexes: readonly number[]): Access => {
+    const forAll: number[] = [];
+    const forPeers = new Map<Peer, number[]>();
+    const forRanges: (NumberRange & { readonly index: number })[] = [];
+    for (const index of indexes) {
+      const rule = rules[index];
+      if (rule === undefined) continue;
+      const selectors = direction === 'inward' ? rule.from : rule.to;
+      if (selectors.some(({ kind }) => kind === 'any')) forAll.push(index);
+      for (const selector of selectors) {
+        for (const peer of selectedPeers(selector, byId, byTag)) {
+          forPeers.set(peer, [...(forPeers.get(peer) ?? []), index]);
+        }
+        const range = selector.kind === 'any' ? null : rangeOfSelector(selector, familyOf(cidr));
+        if (range !== null) forRanges.push({ ...range, index });
+      }
+    }
+    const union = (more: readonly number[]) => admit(distinct([...forAll, ...more]));
+    const general = union([]);
+    // Of a peer whose host enforces nothing, connections to it are refused where they begin.
+    const isRefused = (peer: Peer) => direction === 'outward' && requiresEnforcement && !peer.enforcesRules;
+    const special = others.flatMap((peer): [Address, Admitted][] => {
+      const admitted = isRefused(peer) ? nothing : union(forPeers.get(peer) ?? []);
+      return admitted === general ? [] : [[peer.address, admitted]];
+    });
+    const ranges = sweep(forRanges).flatMap(({ first, last, covering }) => {
+      const admitted = union(covering.map(({ index }) => index));
+      if (admitted === general) return [];
+      return outsideOf({ first, last }, numbersOf(cidr)).map((range) => ({ ...range, admitted }));
+    });
+    return { peers: new Map(special), ranges, others: general };
+  };
+}
+
+const nothing: Admitted = { everything: false, tcp: [], udp: [], icmp: false };
+const everything: Admitted = { ...nothing, everything: true };
+const allPorts: PortRange = { first: 0, last: 65_535 };
+
+/** True if every port is allowed. */
+export function isEveryPort(ports: readonly PortRange[]): boolean {
+  return ports.length === 1 && ports[0]?.first === 0 && ports[0].last === 65_535;
+}
+
+function joinRules(rules: readonly Rule[]): Admitted {
+  if (rules.length === 0) return nothing;
+  if (rules.some(({ protocol }) => protocol === 'any')) return everything;
+  const portsOf = (protocol: 'tcp' | 'udp') =>
+    mergePorts(
+      rules.flatMap((rule) => (rule.protocol !== protocol ? [] : rule.ports.length === 0 ? allPorts : rule.ports)),
+    );
+  return {
+    everything: false,
+    tcp: portsOf('tcp'),
+    udp: portsOf('udp'),
+    icmp: rules.some(({ protocol }) => protocol === 'icmp'),
+  };
+}
+
+function localSelectors(rule: Rule, direction: Direction): readonly Selector[] {
+  return direction === 'inward' ? rule.to : rule.from;
+}
+
+function selectsPeer(selector: Selector, peer: Peer): boolean {
+  if (selector.kind === 'peer') return `${selector.id}` === `${peer.id}`;
+  return selector.kind === 'any' || (selector.kind === 'tag' && (peer.tags?.includes(selector.tag) ?? false));
+}
+
+function selectedPeers(
+  selector: Selector,
+  byId: ReadonlyMap<string, Peer>,
+  byTag: ReadonlyMap<string, readonly Peer[]>,
+): readonly Peer[] {
+  if (selector.kind === 'tag') return byTag.get(selector.tag) ?? [];
+  const peer = selector.kind === 'peer' ? byId.get(`${selector.id}`) : undefined;
+  return peer === undefined ? [] : [peer];
+}
+
+/** The addresses outside the network that a selector names; for `any` of them, all. */
+function rangeOfSelector(selector: Selector, family: Family): NumberRange | null {
+  if (selector.kind === 'any') return { first: 0n, last: family === 4 ? 2n ** 32n - 1n : 2n ** 128n - 1n };
+  if (selector.kind !== 'route' && selector.kind !== 'cidr') return null;
+  return familyOf(selector.prefix) === family ? numbersOf(selector.prefix) : null;
+}
+
+function numbersOf(prefix: Prefix): NumberRange {
+  const { first, last } = rangeOf(prefix);
+  return { first, last };
+}
+
+/** The parts of a range outside another. */
+function outsideOf({ first, last }: NumberRange, inner: NumberRange): NumberRange[] {
+  if (last < inner.first || first > inner.last) return [{ first, last }];
+  const before = { first, last: inner.first - 1n };
+  const after = { first: inner.last + 1n, last };
+  return [before, after].filter((range) => range.first <= range.last);
+}
+
+/** Splits nested ranges into those that do not overlap, each with the ranges that cover it. */
+function sweep<Range extends NumberRange>(ranges: readonly Range[]): (NumberRange & { covering: readonly Range[] })[] {
+  const edges = distinct(ranges.flatMap(({ first, last }) => [first, last + 1n])).sort((a, b) => (a < b ? -1 : 1));
+  const starts = ranges.toSorted((a, b) => (a.first < b.first ? -1 : a.first > b.first ? 1 : 0));
+  const found: (NumberRange & { covering: readonly Range[] })[] = [];
+  let open: Range[] = [];
+  let next = 0;
+  for (const [place, first] of edges.entries()) {
+    const end = edges[place + 1];
+    if (end === undefined) break;
+    open = open.filter(({ last }) => last >= first);
+    for (let range = starts[next]; range !== undefined && range.first <= first; range = starts[next]) {
+      open.push(range);
+      next += 1;
+    }
+    if (open.length > 0) found.push({ first, last: end - 1n, covering: [...open] });
+  }
+  return found;
+}
+
+function indexesOf(rules: readonly Rule[], matches: (rule: Rule) => boolean): number[] {
+  return rules.flatMap((rule, index) => (matches(rule) ? index : []));
+}
+
+function distinct<Value>(values: readonly Value[]): Value[] {
+  return [...new Set(values)];
+}
