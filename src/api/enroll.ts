@@ -44,7 +44,12 @@ async function checkEnrollment(request: EnrollRequest): Promise<EnrollRequest> {
 }
 
 /** Enrols this host, without headers that the service does not describe. */
-export async function enroll(http: HttpClient, request: EnrollmentRequest, has: (feature: Feature) => boolean) {
+export async function enroll(
+  http: HttpClient,
+  request: EnrollmentRequest,
+  has: (feature: Feature) => boolean,
+  enforcesRules = false,
+) {
   const isIdempotent = has('enroll-idempotently');
   const json = await checkEnrollment({
     enrollment_token: request.token.reveal(),
@@ -53,7 +58,7 @@ export async function enroll(http: HttpClient, request: EnrollmentRequest, has: 
     public_key: request.publicKey,
     ...(request.endpoint ? { endpoint: formatEndpoint(request.endpoint) } : {}),
     ...(request.followsRelay && has('enroll-follows-relay') && { follows_relay: true }),
-    ...(request.enforcesRules && has('enroll-enforces-rules') && { enforces_rules: true }),
+    ...(request.followsRelay && enforcesRules && has('enroll-enforces-rules') && { enforces_rules: true }),
     ...(request.profile && {
       profile: { connector: request.profile.connector, routes: [...request.profile.routes] },
     }),

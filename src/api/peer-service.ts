@@ -60,6 +60,8 @@ interface PeerClientOptions extends ClientOptions {
   readonly instance?: string | null;
   /** True if the tunnel is down because the network was deleted. */
   readonly isDeleted?: boolean;
+  /** True if this host applies the rules of a closed network. */
+  readonly enforcesRules?: boolean;
 }
 
 /**
@@ -69,7 +71,13 @@ interface PeerClientOptions extends ClientOptions {
 export function connectPeerService(
   address: ServiceAddress,
   features: readonly Feature[],
-  { onAbsent = () => {}, instance = null, isDeleted = false, ...options }: PeerClientOptions = {},
+  {
+    onAbsent = () => {},
+    instance = null,
+    isDeleted = false,
+    enforcesRules = false,
+    ...options
+  }: PeerClientOptions = {},
 ): PeerService {
   const http = new HttpClient(address, options);
   const has = (feature: Feature) => features.includes(feature);
@@ -85,7 +93,7 @@ export function connectPeerService(
     }
   };
   return {
-    enroll: (request) => enroll(http, request, has),
+    enroll: (request) => enroll(http, request, has, enforcesRules),
 
     readMap: (network, token, known, wait) =>
       readMap(http, {
@@ -221,7 +229,7 @@ export function connectPeerService(
       return (body as { data?: unknown } | null)?.data === null;
     },
 
-    async report(network, peer, token, { map, enforces_rules, ...report }, signal) {
+    async report(network, peer, token, { map, ...report }, signal) {
       if (!has('peer-report')) return null;
       // Unchecked: for what it composes itself, the daemon would load all the contract's schemas.
       const { body, reading } = await change({
@@ -233,7 +241,7 @@ export function connectPeerService(
         json: {
           ...report,
           ...(has('peer-follows-relay') && { follows_relay: true }),
-          ...(has('peer-enforces-rules') && enforces_rules && { enforces_rules }),
+          ...(has('peer-enforces-rules') && enforcesRules && { enforces_rules: true }),
           ...(has('peer-map') && map && { map }),
         },
         repeatable: true,

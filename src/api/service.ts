@@ -20,8 +20,6 @@ export interface EnrollmentRequest {
   readonly endpoint: Endpoint | null;
   /** True for a host on which cpn runs. */
   readonly followsRelay?: true;
-  /** True for a host that applies the rules of a closed network. */
-  readonly enforcesRules?: true;
   /** The key with which the host proves its later keys. */
   readonly identity?: IdentityKey;
   /** Proves that the holder of the identity enrols. */

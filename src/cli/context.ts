@@ -41,7 +41,8 @@ export async function openTools(input: Input, mode: Mode = 'command'): Promise<T
     savedConfigs: new SavedConfigs(),
     connect(known, patience) {
       reportUnusedProxy(known.service);
-      return connectService(known, { deadlineMs: 30_000, ...patience }, reporter, instance);
+      const enforcesRules = driver === 'linux';
+      return connectService(known, { deadlineMs: 30_000, ...patience }, reporter, { instance, enforcesRules });
     },
     async describe(address, etag, signal) {
       const { readDescription } = await import('../api/description.ts');
@@ -216,12 +217,12 @@ async function connectService(
   { service, features, resolved = {}, deletion }: KnownService,
   patience: ConnectOptions,
   { remark }: ProgressReporter,
-  instance: string | null,
+  client: { readonly instance: string | null; readonly enforcesRules: boolean },
 ): Promise<PeerService> {
   const { connectPeerService } = await import('../api/peer-service.ts');
   return connectPeerService(service, features ?? [], {
     ...patience,
-    ...{ resolved, instance, isDeleted: deletion !== undefined },
+    ...{ ...client, resolved, isDeleted: deletion !== undefined },
     onRetry: ({ problem, delayMs }) => remark(`${problem}; retrying in ${delayMs} ms`),
   });
 }

@@ -80,7 +80,7 @@ export const Report = z
         "The host uses the network's relay, and so accepts packets from it with their sender's address. Unlike the other fields, absent is false.",
     }),
     enforces_rules: z.boolean().optional().meta({
-      description: 'The host applies the rules of a closed network. Unlike the other fields, absent is false.',
+      description: 'The host enforces the rules of a closed network. Unlike the other fields, absent is false.',
     }),
     problem: text(300)
       .nullable()

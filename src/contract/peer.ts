@@ -91,6 +91,7 @@ export const EnrollRequest = z
     public_key: PublicKey,
     endpoint: Endpoint.optional(),
     follows_relay: z.boolean().optional().meta({ description: "The host uses the network's relay from its start." }),
+    enforces_rules: z.boolean().optional().meta({ description: 'The host enforces the rules of a closed network.' }),
     profile: NewDeviceProfile.optional().meta({
       description:
         'Of a device on which cpn does not run: its file names this connector alone. Not for a connector, and not with an endpoint.',

@@ -45,8 +45,6 @@ export interface Observer {
 }
 
 export interface Applier {
-  /** True if it applies the rules of a closed network. */
-  readonly enforcesRules: boolean;
   /** @throws MissingPrivilege, MissingTool, MapsUnsupported, or Unsupported on this platform */
   check(requirements: Requirements): Promise<void>;
   /** Applies one step. @throws CommandFailed with the tool's error output @throws Unsupported */

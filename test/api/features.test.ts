@@ -58,7 +58,7 @@ const calls = {
     const identity = makeIdentity(new Uint8Array(32).fill(7)).key;
     const currentPeers = [{ publicKey: parsePublicKey(keyOf(5)), address: parseAddress('10.77.0.5') }];
     const proven = { identity, identityProof: 'P'.repeat(86), keyProof: proof, secretTag: tag };
-    return service.enroll(enrollmentRequest({ ...proven, followsRelay: true, enforcesRules: true, currentNetworks: [3], currentPeers }));
+    return service.enroll(enrollmentRequest({ ...proven, followsRelay: true, currentNetworks: [3], currentPeers }));
   },
   map: (service) => service.readMap(7, token, known, { seconds: 20 }),
   withdraw: (service) => service.withdraw(7, 3, token, [parsePrefix('10.77.0.0/16')]).catch(ignore(CannotWithdraw)),
@@ -68,7 +68,7 @@ const calls = {
   rename: (service) => service.describePeer(7, 3, token, { name: 'edge' }).catch(ignore(CannotReport)),
   move: (service) => service.describePeer(7, 3, token, { endpoint }).catch(ignore(CannotReport)),
   remove: (service) => service.removePeer(7, 3, token),
-  report: (service) => service.report(7, 3, token, { map: [], enforces_rules: true }),
+  report: (service) => service.report(7, 3, token, { map: [] }),
 } satisfies Record<string, (service: PeerService) => Promise<unknown>>;
 type CallName = keyof typeof calls;
 const everything = Object.keys(calls) as CallName[];
@@ -76,7 +76,7 @@ const everything = Object.keys(calls) as CallName[];
 /** Makes these calls, and lists what of them the service sees, and what is read of its map. */
 async function seenOf(described: readonly Feature[], names: readonly CallName[]): Promise<string[]> {
   asked.length = 0;
-  const service = connectPeerService(address, described, { instance: '0f1e2d3c4b5a6978' });
+  const service = connectPeerService(address, described, { instance: '0f1e2d3c4b5a6978', enforcesRules: true });
   const read: string[] = [];
   for (const name of names) {
     const { map, removed } = ((await calls[name](service)) ?? {}) as Partial<MapReading>;
@@ -135,7 +135,11 @@ const uses: Readonly<Record<Feature, Use>> = {
   'peer-masquerades': change('announceMasquerading', 'masquerades'),
   'peer-secret-tag': change('announceSecret', 'network_secret_tag'),
   'peer-removal': use('remove', ['removal']),
-  'peer-report': use('report', ['report'], ['report', 'report: enforces_rules', 'report: follows_relay', 'report: map']),
+  'peer-report': use(
+    'report',
+    ['report'],
+    ['report', 'report: enforces_rules', 'report: follows_relay', 'report: map'],
+  ),
   'peer-follows-relay': use('report', [], ['report: follows_relay']),
   'peer-enforces-rules': use('report', [], ['report: enforces_rules']),
   'peer-map': use('report', [], ['report: map']),

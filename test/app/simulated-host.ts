@@ -134,7 +134,6 @@ export class SimulatedHost {
 
   #host(): Required<Host> {
     return {
-      enforcesRules: true,
       check: async () => {},
       observe: async ({ previous = null }) => {
         if (previous === null) this.observations += 1;

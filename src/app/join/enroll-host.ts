@@ -102,7 +102,7 @@ async function enrollAsMember(
  * @returns null if the key is for one of these; the key stays unused
  */
 async function enrollUnlessMember(
-  tools: Pick<Tools, 'store' | 'connect' | 'progress' | 'host'>,
+  tools: Pick<Tools, 'store' | 'connect' | 'progress'>,
   state: State,
   token: Secret,
   current: readonly Id[],
@@ -123,7 +123,6 @@ async function enrollUnlessMember(
     return await service.enroll({
       ...{ token, name, type, publicKey, endpoint, idempotencyKey, ...proofs },
       followsRelay: true,
-      ...(tools.host.enforcesRules && { enforcesRules: true }),
     });
   } catch (error) {
     if (mayRepeat && !mayBeEnrolled(error)) await tools.store.write(state);

@@ -136,7 +136,18 @@ export function computeDesired(intent: DesiredInputs, constraints: RouteConstrai
   ];
   const takesSourceRoutes = intent.forwarding.sysctls[sourceRouteKey] === '1';
   const { services } = intent;
-  const passing = { ingress, routes, forwards, vrf, others, ipv6, sessions, deadlines, takesSourceRoutes, ...(services && { services }) };
+  const passing = {
+    ingress,
+    routes,
+    forwards,
+    vrf,
+    others,
+    ipv6,
+    sessions,
+    deadlines,
+    takesSourceRoutes,
+    ...(services && { services }),
+  };
   const given = { link, map, self, options, relayedPeers, underlay, ...passing };
   const packetRules = isConnector || hasNft ? hostRules(given) : null;
   const fittedMtu = fitMtu(underlay.underlayMtu);

@@ -87,7 +87,6 @@ export function linuxHost(run: Run = runHere, start: Start = startHere): Require
       const takeSeen = (link: string) => caches.takeSeen(link);
       return watchDevices(run, listener, { everyMs, outputCache: new OutputCache(), takeSeen });
     },
-    enforcesRules: true,
     foreignDrops: (link, paths) => readForeignDrops(run, caches.ruleset, parseLinkName(link), paths),
     portStates: (link, port, links) => readPortStates(run, parseLinkName(link), port, links),
     conflictingProcesses: findConflictingProcesses,

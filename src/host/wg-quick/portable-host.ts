@@ -30,7 +30,6 @@ export function portableHost(context: PortableContext): Host {
   const pending: PendingDevices = new Map();
   const { run, manager, files } = context;
   return {
-    enforcesRules: false,
     check: (needs) => check(context, needs),
     async observe(question) {
       const actual = await observe(context, question);

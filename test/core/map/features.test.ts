@@ -19,9 +19,10 @@ describe('the features of a description', () => {
         'enroll-current-networks',
         'enroll-current-peers',
         'enroll-follows-relay',
+        'enroll-enforces-rules',
       ] as const),
       ...(['map-removed', 'map-etag', 'map-instance', 'map-messages', 'map-deletion'] as const),
-      ...(['peer-report', 'peer-follows-relay', 'peer-map', 'peer-masquerades'] as const),
+      ...(['peer-report', 'peer-follows-relay', 'peer-enforces-rules', 'peer-map', 'peer-masquerades'] as const),
     ];
     const earlier = features.filter((feature) => !later.includes(feature));
     expect(findFeatures(JSON.parse(text), '')).toEqual(earlier);

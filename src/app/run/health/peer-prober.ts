@@ -102,9 +102,8 @@ export class PeerProber implements PassListener {
     });
     this.#tools.log.debug({ interface: this.#link, probes }, 'probed peers for the control plane');
     if (probes.length === 0 || this.#ending.signal.aborted) return;
-    const report = { probes, enforces_rules: this.#tools.host.enforcesRules };
     await withExtensions(this.#tools, state, reportPatience, (service) =>
-      service.report(access.network, state.membership.peer.id, access.token, report, this.#ending.signal),
+      service.report(access.network, state.membership.peer.id, access.token, { probes }, this.#ending.signal),
     );
     this.#onReported(probes);
   }

@@ -188,7 +188,7 @@ export class ReportListener implements PassListener {
     this.#schedule.noteSent(now);
     try {
       const { id } = state.membership.peer;
-      const report = { ...formatReport(part, secondsNow(tools)), enforces_rules: tools.host.enforcesRules };
+      const report = formatReport(part, secondsNow(tools));
       const reply = await withExtensions(tools, state, patience, (service) =>
         service.report(access.network, id, access.token, report, this.#ending.signal),
       );
