@@ -194,6 +194,13 @@ const TABLE: readonly Rule[] = [
     may: [...CONTROL_PLANE, 'src/control-plane/service/*', 'src/control-plane/domain/', ...STORE_ROOMS, 'zod'],
   },
   {
+    files: 'src/control-plane/service/rules/',
+    may: [
+      ...[...CONTROL_PLANE, 'src/control-plane/service/*', 'src/control-plane/push/', 'src/control-plane/domain/'],
+      ...STORE_ROOMS,
+    ],
+  },
+  {
     files: 'src/control-plane/service/enrollment/',
     may: [
       ...[...CONTROL_PLANE, 'src/control-plane/service/*', 'src/control-plane/push/', 'src/control-plane/domain/'],

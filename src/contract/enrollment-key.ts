@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { PeerType } from './peer.ts';
+import { PeerType, Tags } from './peer.ts';
 import { identifier, instant, nameShown, requiredText, text } from './text.ts';
 
 /** The longest lifetime of a peer: ten years. */
@@ -19,6 +19,9 @@ export const CreateEnrollmentKey = z
     routes: z.array(text(32)).max(50).optional().meta({
       description: 'Routes of the network: a connector that enrols with the key serves no others. Absent means any.',
     }),
+    tags: Tags.optional().meta({
+      description: 'Tags of the peers that enrol with the key. Only owners and admins set them.',
+    }),
     peer_expires_in_hours: z.int().min(1).max(mostPeerHours).optional().meta({
       description: 'A peer that enrols with the key expires so many hours after it enrolled. Absent means never.',
     }),
@@ -36,6 +39,7 @@ export const EnrollmentKey = z
     expires_at: instant,
     peer_types: z.array(PeerType).optional().meta({ description: 'Absent means any type.' }),
     routes: z.array(z.cidrv4()).optional().meta({ description: 'Absent means any route.' }),
+    tags: z.array(z.string()).optional().meta({ description: 'Tags of its peers. Absent for none.' }),
     peer_expires_in_hours: z
       .int()
       .min(1)

@@ -18,6 +18,8 @@ export const EventType = z
     'reconcile.recovered',
     'network.updated',
     'network.deleted',
+    'rules.changed',
+    'rules.restored',
   ])
   .meta({ id: 'EventType' });
 export type EventType = z.infer<typeof EventType>;

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { Peer } from './peer.ts';
+import { MapRules } from './rules.ts';
 import { identifier, nameShown, requiredText, text, tokenShown } from './text.ts';
 
 /** The maximum number of peers that one message names for a probe. */
@@ -110,6 +111,7 @@ export const NetworkHead = NetworkSummary.extend({
     description:
       'The connector through which hosts without an endpoint reach each other. Hosts use it while it answers them. Absent without such a connector. It changes only when this one is dead, drained, out of the map or without an endpoint.',
   }),
+  rules: MapRules.optional(),
 });
 export type NetworkHead = z.infer<typeof NetworkHead>;
 

@@ -1,6 +1,13 @@
 import * as z from 'zod';
 import { identifier, instant, nameShown, requiredText, text } from './text.ts';
 
+/** The maximum number of tags of a peer. */
+const mostTags = 16;
+const tagForm = '1 to 63 lower case letters, digits and hyphens, with no hyphen at an end';
+
+/** Tags by which rules select a peer. core/rules/selector.ts parses each one. */
+export const Tags = z.array(text(63)).max(mostTags, { error: `must be at most ${mostTags} tags` });
+
 /** The role of a host: a box that serves routes, a person's device, or an origin server. */
 export const PeerType = z.enum(['connector', 'admin_device', 'origin']).meta({ id: 'PeerType' });
 export type PeerType = z.infer<typeof PeerType>;
@@ -124,6 +131,9 @@ export const ChangePeer = z
     masquerades: z.boolean().optional().meta({
       description: 'A connector masquerades what it forwards into its LANs. Hosts spread over such connectors alone.',
     }),
+    tags: Tags.optional().meta({
+      description: `All tags from now on: ${tagForm}. Only owners and admins set them.`,
+    }),
     suspended: z.boolean().optional().meta({
       description:
         'A suspended peer keeps id, name and address. No map has it, so that no host talks to it, and its token gets a 403.',
@@ -195,6 +205,13 @@ export const Peer = z
     }),
     masquerades: z.boolean().optional().meta({
       description: 'Of a connector, by its own statement: it masquerades what it forwards. Absent means false.',
+    }),
+    tags: z
+      .array(z.string())
+      .optional()
+      .meta({ description: 'Tags that rules select it by, from an admin or from its enrolment key. Absent for none.' }),
+    enforces_rules: z.boolean().optional().meta({
+      description: 'By its own statement, its host enforces the rules of a closed network. Absent means false.',
     }),
     created_at: instant,
   })

@@ -117,6 +117,7 @@ export type AccessChange = z.infer<typeof AccessChange>;
 export const mostAccessChanges = 1000;
 
 export const RuleTestResult = RuleTest.extend({
+  protocol: z.enum(['tcp', 'udp', 'icmp']),
   passed: z.boolean(),
   why: z.string().meta({ description: 'The rule that decides, or the pair that differs.' }),
 }).meta({ id: 'RuleTestResult' });

@@ -31,6 +31,7 @@ import type { Context } from './service/context.ts';
 import { type ExpiryTimer, expirePeers, startExpiry } from './service/expiry.ts';
 import { createPeerChangeLimit } from './service/peer-change-limit.ts';
 import { pruneAuditDaily, pruneEventsHourly } from './service/retention.ts';
+import { restoreRules } from './service/rules/confirm-rules.ts';
 import { type ControlPlaneStore, readDatabaseTime, type Topic } from './store/database.ts';
 import { openStore } from './store/sqlite/store.ts';
 
@@ -106,7 +107,12 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
   const store = await open(options, { map: notifier, health: healthNotifier, messages: messageNotifier });
   // The clients of a proxy on this host may be anywhere.
   const onLoopback = isLoopback(options.host) && proxies.length === 0;
-  const timely: { expiry?: ExpiryTimer; health?: ReturnType<typeof startHealth>; clock?: DatabaseClock } = {};
+  const timely: {
+    expiry?: ExpiryTimer;
+    confirmation?: ExpiryTimer;
+    health?: ReturnType<typeof startHealth>;
+    clock?: DatabaseClock;
+  } = {};
   try {
     const clock = given === undefined ? await followDatabaseClock(store.db, logger) : { now: given, stop: () => {} };
     timely.clock = clock;
@@ -138,7 +144,10 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
       enrollmentLimit: createPeerChangeLimit(limits.userChanges, steadyNow, 1000, 'enrolments into this network'),
       reportEventLimit: createPeerChangeLimit(limits.peerReports, steadyNow),
       reportLimit: createPeerChangeLimit(limits.peerReports, steadyNow, 2000, 'reports of this peer'),
-      rescheduleExpiry: () => timely.expiry?.reschedule(),
+      rescheduleExpiry: () => {
+        timely.expiry?.reschedule();
+        timely.confirmation?.reschedule();
+      },
     };
     if (await makeFirstOwner(context, owner)) logger.info({ email: owner?.email }, 'first owner made');
     else if (owner && (await isForeignOwner(context, owner)))
@@ -163,6 +172,13 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
       (error) => logger.error(failureFields(error), 'expired peers not taken out of their networks'),
     );
     timely.expiry = expiry;
+    const confirmation = startExpiry(
+      () => restoreRules(context),
+      now,
+      (error) => logger.error(failureFields(error), 'earlier rules not restored'),
+      confirmationPauseMs,
+    );
+    timely.confirmation = confirmation;
     const deliveries = await startWebhook(context, options.webhook ?? null, logger, metrics.countFailedDelivery);
     const close = async () => {
       logger.info('closing');
@@ -175,6 +191,7 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
         .finally(pruning.stop)
         .finally(pruningEvents.stop)
         .finally(expiry.stop)
+        .finally(confirmation.stop)
         .finally(health.stop)
         .finally(clock.stop)
         .finally(store.close);
@@ -192,6 +209,9 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
     throw error;
   }
 }
+
+/** Another process may have stopped after it set rules that wait for a confirmation. */
+const confirmationPauseMs = 5000;
 
 function createSteadyClock(): () => number {
   const offset = Date.now() - performance.now();

@@ -33,6 +33,8 @@ const eventTypes = [
   'reconcile.recovered',
   'network.updated',
   'network.deleted',
+  'rules.changed',
+  'rules.restored',
 ] as const satisfies readonly EventType[];
 
 export const events: Command = {

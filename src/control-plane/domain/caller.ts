@@ -50,6 +50,11 @@ export const administratorsInSession = { ...administrators, sessionOnly: true } 
 export const owners = { roles: ['owner'], peer: false } satisfies AccessRule;
 export const readersInSession = { roles: everyRole, peer: false, sessionOnly: true } satisfies AccessRule;
 
+/** A caller whose change sets these tags. Only owners and admins set tags: rules select by them. */
+export function requireTagger(caller: Caller, tags: readonly string[] | undefined): Caller {
+  return tags === undefined ? caller : { ...caller, access: administrators };
+}
+
 /** @throws Forbidden for a caller without access to the operation */
 export function checkAccess(caller: Caller, access: Exclude<AccessRule, 'anyone'>): void {
   if (caller.kind === 'peer') {

@@ -12,6 +12,7 @@ import {
   parsePrefix,
 } from '../../core/net/cidr.ts';
 import { formatEndpoint, isLiteral, parseEndpoint, unusableAddress } from '../../core/net/endpoint.ts';
+import { notTag, tagPattern } from '../../core/rules/selector.ts';
 
 export interface NetworkRanges {
   readonly range: Prefix | null;
@@ -59,6 +60,13 @@ export function parseWithdrawn(texts: readonly string[], { range, routes }: Netw
     throw new InvalidValue('withdrawn', strange, 'is neither a route of the network nor its private_cidr');
   }
   return [...new Set(withdrawn)].sort(comparePrefixes);
+}
+
+/** Parses the tags of a peer or key. Sorted, so that equal sets have equal texts; null for none. */
+export function parseTags(texts: readonly string[]): string[] | null {
+  const strange = texts.find((text) => !tagPattern.test(text));
+  if (strange !== undefined) throw new InvalidValue('tags', strange, notTag);
+  return texts.length === 0 ? null : [...new Set(texts)].sort();
 }
 
 /**

@@ -7,10 +7,10 @@ import { requireNetwork } from '../service/networks.ts';
 import { createAttemptCounts } from '../service/peer-change-limit.ts';
 import { requireAuthor } from '../service/require-author.ts';
 import { makeNonce } from '../store/changes.ts';
-import { saveFollowing } from '../store/following.ts';
 import { findPeerHealth, reviseHealth, savePeerHealth } from '../store/health.ts';
 import { listPeersAmong } from '../store/peers/peer-lists.ts';
 import type { StoredPeer } from '../store/peers/peers.ts';
+import { type Statements, saveStatements, statedFields } from '../store/statements.ts';
 import type { Db } from '../store/tables.ts';
 import { findTraffic, saveTraffic } from '../store/traffic.ts';
 import { transact } from '../store/transact.ts';
@@ -52,15 +52,20 @@ export async function storeReport(
     const before = readReport(stored?.report ?? null);
     const merged = mergeReport(before, report, scope);
     await savePeerHealth(transaction, peer, { report: JSON.stringify(merged), reported_at });
-    const follows = report.follows_relay === true;
-    const listed = present.find(({ id }) => id === peer)?.follows_relay;
-    const didFollow = (stored?.follows_relay ?? listed) === 1;
-    // Without room the host does not follow, so that it cannot change the map at will.
-    const mayFollow = follows && (didFollow || context.reportEventLimit.hasRoom(peer));
-    if (mayFollow !== didFollow) {
-      if (mayFollow) counts.add(context.reportEventLimit.take(peer, true));
-      await saveFollowing(transaction, peer, mayFollow);
-    }
+    const listed = present.find(({ id }) => id === peer);
+    const earlier = stored ?? listed;
+    // Without room a statement does not count, so that a host cannot change the map at will.
+    const accept = (field: (typeof statedFields)[number]): 0 | 1 => {
+      if (report[field] !== true) return 0;
+      if (earlier?.[field] === 1) return 1;
+      if (!context.reportEventLimit.hasRoom(peer)) return 0;
+      counts.add(context.reportEventLimit.take(peer, true));
+      return 1;
+    };
+    const stated: Statements = { follows_relay: accept('follows_relay'), enforces_rules: accept('enforces_rules') };
+    const differs = (from: Pick<StoredPeer, (typeof statedFields)[number]> | undefined) =>
+      statedFields.some((field) => stated[field] !== from?.[field]);
+    if (differs(earlier)) await saveStatements(transaction, peer, stated);
     if (context.keepsPresence) await addToHistory(transaction, peer, before, stored?.reported_at ?? null, reported_at);
     const events = findEvents(before, merged, caller, present).filter(() => {
       const isWithin = context.reportEventLimit.hasRoom(peer);
@@ -69,7 +74,7 @@ export async function storeReport(
     });
     if (events.length > 0) await appendEvents(context, transaction, network, events);
     else await announce(transaction, network, 'health');
-    return decisive(before) !== decisive(merged) || mayFollow !== (listed === 1);
+    return decisive(before) !== decisive(merged) || differs(listed);
   });
   healthNotifier.notify(network);
   return isNewer;

@@ -26,7 +26,7 @@ interface ErrorReply {
 const noStore = { 'cache-control': 'no-store' };
 
 /** Translates an error to a reply. The reply to an unexpected error reveals nothing. */
-function toErrorReply(error: unknown): ErrorReply {
+function toErrorReply(error: unknown, bodyLimit?: number): ErrorReply {
   if (error instanceof InvalidRequest) return refusal(422, error.message, {}, error.fields);
   if (error instanceof Unauthenticated) return refusal(401, error.message, { 'www-authenticate': 'Bearer' });
   if (error instanceof Forbidden) return refusal(403, error.message);
@@ -48,12 +48,12 @@ function toErrorReply(error: unknown): ErrorReply {
   if (error instanceof Disconnected) return refusal(499, error.message);
   // Not a 503: a 503 means that nothing was done, so a client may repeat the request.
   if (error instanceof OutcomeUnknown) return refusal(504, error.message);
-  return fromFastify(error) ?? refusal(500, 'the control plane failed; its log says why');
+  return fromFastify(error, bodyLimit) ?? refusal(500, 'the control plane failed; its log says why');
 }
 
 /** Sends the reply to an error, and logs failures of the control plane. */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const { status, headers, body } = toErrorReply(error);
+  const { status, headers, body } = toErrorReply(error, request.routeOptions?.bodyLimit);
   if (error instanceof Unavailable) {
     const level = request.routeOptions?.config?.isHealthCheck ? 'debug' : 'warn';
     request.log[level]({ err: error.cause, ...error.facts }, 'request put off');
@@ -62,9 +62,11 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
 }
 
 /** Fastify's own refusals: of an invalid URL, and of an unreadable body. */
-function fromFastify(error: unknown): ErrorReply | null {
+function fromFastify(error: unknown, bodyLimit = 64 * 1024): ErrorReply | null {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return refusal(413, 'the body of the request is larger than 64 KiB');
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
+    return refusal(413, `the body of the request is larger than ${bodyLimit / 1024} KiB`);
+  }
   if (code === 'FST_ERR_BAD_URL' || code === 'FST_ERR_MAX_PARAM_LENGTH') return refusal(404, 'there is no such path');
   // Fastify sets a status on the errors of a request. Database errors have none.
   if (code === 'ECONNRESET' && 'statusCode' in (error as Error))

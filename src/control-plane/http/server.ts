@@ -30,6 +30,7 @@ import { createPageSender } from './routes/paging.ts';
 import { addPeerRoutes } from './routes/peers.ts';
 import { addPersonalTokenRoutes } from './routes/personal-tokens.ts';
 import { addRemovalsRoute } from './routes/removals.ts';
+import { addRuleAnswerRoutes, addRulesRoutes } from './routes/rules.ts';
 import { addSessionRoutes } from './routes/session.ts';
 import { addUserRoutes } from './routes/users.ts';
 import { closePromptly, createClientErrorHandler, type Transport } from './transport.ts';
@@ -111,6 +112,8 @@ export async function createServer(context: Context, serverContext: ServerContex
   const maps = createMapCache(context.db);
   const sendPage = createPageSender();
   addNetworkRoutes(app, context, { ...serverContext, maps, sendPage });
+  addRulesRoutes(app, context);
+  addRuleAnswerRoutes(app, context);
   addRemovalsRoute(app, context);
   addNetworkHealthRoutes(app, context, serverContext.evaluator, serverContext.losses);
   addEnrollmentKeyRoutes(app, context, sendPage);

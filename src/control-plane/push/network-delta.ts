@@ -2,6 +2,7 @@ import type { NetworkDelta } from '../../contract/network.ts';
 import { listChanges, type Revision } from '../store/changes.ts';
 import { readNetwork, type StoredNetwork } from '../store/networks.ts';
 import { listPeers, listPeersAmong, listTokenMarks } from '../store/peers/peer-lists.ts';
+import { readMapRules } from '../store/rules.ts';
 import type { Db } from '../store/tables.ts';
 import { readSnapshot } from '../store/transact.ts';
 import { toNetworkHead, toPeer } from './to-contract.ts';
@@ -33,7 +34,8 @@ export async function readDeltaOrAll(db: Db, id: number, base: Revision | null):
     if (delta) return { base, at, delta };
     const stored = await listPeers(snapshot, id);
     const peers = stored.map((peer) => toPeer(network, peer));
-    return { base: null, at, delta: { ...toNetworkHead(network), peers, removed: [] } };
+    const head = toNetworkHead(network, await readMapRules(snapshot, id));
+    return { base: null, at, delta: { ...head, peers, removed: [] } };
   });
 }
 
@@ -72,7 +74,7 @@ async function compare(snapshot: Db, network: StoredNetwork, base: Revision): Pr
   const peers = await listPeersAmong(snapshot, network.id, { ids: [...changed], withOwnRoutes });
   for (const peer of peers) changed.delete(peer.id);
   return {
-    ...toNetworkHead(network),
+    ...toNetworkHead(network, await readMapRules(snapshot, network.id, base)),
     peers: peers.map((peer) => toPeer(network, peer)),
     removed: [...changed].sort((a, b) => a - b),
   };

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { NetworkHead, type PeerMessage } from '../../contract/network.ts';
 import { Peer } from '../../contract/peer.ts';
+import { MapRules } from '../../contract/rules.ts';
 
 /** The number of peers that are serialized again when one of them changes. */
 const peersPerChunk = 128;
@@ -18,18 +19,22 @@ interface Chunk {
 export class SerializedNetwork {
   readonly #chunks: Chunk[] = [];
   readonly #chunkOf = new Map<number, Chunk>();
-  #head: NetworkHead;
+  #head = '';
+  /** The list of rules, which a closed network keeps until it gets another. */
+  #rules = '';
   #bytes: Buffer | null = null;
 
   constructor(head: NetworkHead, peers: readonly Peer[]) {
-    this.#head = head;
     this.update(head, peers, []);
   }
 
-  /** @param peers new and changed peers */
+  /**
+   * @param head of a closed network, its rules may lack the list, if that is unchanged
+   * @param peers new and changed peers
+   */
   update(head: NetworkHead, peers: readonly Peer[], removed: readonly number[]): void {
     const texts = peers.map((peer) => [peer.id, JSON.stringify(z.encode(Peer, peer))] as const);
-    this.#head = head;
+    this.#setHead(head);
     this.#bytes = null;
     for (const [id, text] of texts) this.#set(id, text);
     for (const id of removed) this.#remove(id);
@@ -46,11 +51,19 @@ export class SerializedNetwork {
   }
 
   #serialize(): Buffer {
-    const head = JSON.stringify(z.encode(NetworkHead, this.#head));
     const chunks = this.#chunks.filter(({ peers }) => peers.size > 0).map(bytesOf);
     const comma = Buffer.from(',');
     const peers = chunks.flatMap((chunk, index) => (index === 0 ? [chunk] : [comma, chunk]));
-    return Buffer.concat([Buffer.from(`{"data":${head.slice(0, -1)},"peers":[`), ...peers, Buffer.from(`]${end}`)]);
+    return Buffer.concat([Buffer.from(`{"data":${this.#head},"peers":[`), ...peers, Buffer.from(`]${end}`)]);
+  }
+
+  /** Encodes the rules only if they changed: they may be larger than the rest of the head. */
+  #setHead({ rules, ...head }: NetworkHead): void {
+    const text = JSON.stringify(z.encode(NetworkHead, head)).slice(0, -1);
+    if (rules?.rules !== undefined) this.#rules = JSON.stringify(z.encode(MapRules, rules).rules);
+    const { rules: _, ...mode } = rules ?? {};
+    const closed = `,"rules":${JSON.stringify(mode).slice(0, -1)},"rules":${this.#rules}}`;
+    this.#head = rules === undefined ? text : text + closed;
   }
 
   #set(id: number, text: string): void {

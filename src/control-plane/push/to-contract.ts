@@ -1,5 +1,6 @@
 import type { Network, NetworkHead, NetworkSummary } from '../../contract/network.ts';
 import type { Peer } from '../../contract/peer.ts';
+import type { MapRules } from '../../contract/rules.ts';
 import { toLabel } from '../../core/names/label.ts';
 import type { Prefix } from '../../core/net/cidr.ts';
 import type { Revision } from '../store/changes.ts';
@@ -16,18 +17,20 @@ export function toNetworkSummary(network: StoredNetwork): NetworkSummary {
   };
 }
 
-export function toNetworkHead(network: StoredNetwork): NetworkHead {
+/** @param rules absent in an open network */
+export function toNetworkHead(network: StoredNetwork, rules?: MapRules): NetworkHead {
   const { lastingNonce, relay } = network;
   return {
     ...toNetworkSummary(network),
     etag: formatETag(network),
     ...(lastingNonce !== null && { nonce: lastingNonce }),
     ...(relay !== null && { relay }),
+    ...(rules && { rules }),
   };
 }
 
-export function toNetwork(network: StoredNetwork, peers: readonly StoredPeer[]): Network {
-  return { ...toNetworkHead(network), peers: peers.map((peer) => toPeer(network, peer)) };
+export function toNetwork(network: StoredNetwork, peers: readonly StoredPeer[], rules?: MapRules): Network {
+  return { ...toNetworkHead(network, rules), peers: peers.map((peer) => toPeer(network, peer)) };
 }
 
 /**

@@ -26,6 +26,7 @@ export interface AuditedAction {
 
 type Action =
   | `network.${'create' | 'update' | 'delete'}`
+  | `rules.${'update' | 'confirm' | 'restore'}`
   | `key.${'create' | 'revoke'}`
   | `peer.${'enroll' | 'replace' | 'update' | 'suspend' | 'resume' | 'expire' | 'delete'}`
   | `user.${'create' | 'update' | 'delete'}`

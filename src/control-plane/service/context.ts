@@ -31,7 +31,7 @@ export interface Context {
   readonly reportLimit: PeerChangeLimit;
   /** How many events, and marks in the map as a follower of the relay, reports may cause. */
   readonly reportEventLimit: PeerChangeLimit;
-  /** Must be called when a peer may expire earlier than any other. */
+  /** Must be called when a peer, or rules without a confirmation, may expire before all others. */
   readonly rescheduleExpiry: () => void;
   /** True if the time and source of hosts' requests are stored. */
   readonly keepsPresence: boolean;

@@ -35,7 +35,7 @@ async function expireIn(context: Context, network: number, now: string): Promise
 }
 
 export interface ExpiryTimer {
-  /** Runs now. Must be called when a peer may expire earlier than any other. */
+  /** Runs now. Must be called when something may expire earlier than all others. */
   reschedule(): void;
   stop(): Promise<void>;
 }
@@ -44,12 +44,14 @@ export interface ExpiryTimer {
 const maxDelayMs = 60_000;
 
 /**
- * Runs `expire` now and whenever a peer expires. Failures go to `onFailure`; the next run retries.
+ * Runs `expire` now and whenever something expires. Failures go to `onFailure`; the next run
+ * retries.
  */
 export function startExpiry(
   expire: () => Promise<string | null>,
   now: () => Date,
   onFailure: (error: unknown) => void,
+  longestPauseMs = maxDelayMs,
 ): ExpiryTimer {
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> = Promise.resolve();
@@ -61,10 +63,10 @@ export function startExpiry(
       onFailure(error);
       return null;
     });
-    const ms = next === null ? maxDelayMs : Date.parse(next) - now().getTime();
+    const ms = next === null ? longestPauseMs : Date.parse(next) - now().getTime();
     clearTimeout(timer);
     if (isStopped) return;
-    timer = setTimeout(reschedule, Math.min(Math.max(ms, 1), maxDelayMs));
+    timer = setTimeout(reschedule, Math.min(Math.max(ms, 1), longestPauseMs));
     timer.unref();
   };
   const reschedule = () => {

@@ -11,6 +11,7 @@ import { insertDeletion, listUnconfirmed } from '../store/deletions.ts';
 import * as store from '../store/networks.ts';
 import { mapPage, type Slice, type StoredPage } from '../store/page.ts';
 import { listEndpoints, listPeers } from '../store/peers/peer-lists.ts';
+import { readMapRules } from '../store/rules.ts';
 import type { Db } from '../store/tables.ts';
 import { transact } from '../store/transact.ts';
 import { appendEvents } from './append-events.ts';
@@ -166,5 +167,5 @@ function targetOf({ id, name }: { id: number; name: string }) {
 
 async function loadNetwork(db: Db, caller: Caller, id: number): Promise<Network> {
   const network = await requireNetwork(db, caller, id);
-  return toNetwork(network, await listPeers(db, id));
+  return toNetwork(network, await listPeers(db, id), await readMapRules(db, id));
 }

@@ -3,7 +3,13 @@ import { isProven, type KeyProof, parseIdentityKey } from '../../core/crypto/ide
 import { type PublicKey, parsePeerKey } from '../../core/crypto/keys.ts';
 import { InvalidValue, quote } from '../../core/errors/index.ts';
 import { checkAll, readFields } from '../domain/field-rules.ts';
-import { checkEndpointOutside, parsePeerEndpoint, parseServedRoutes, parseWithdrawn } from '../domain/network-rules.ts';
+import {
+  checkEndpointOutside,
+  parsePeerEndpoint,
+  parseServedRoutes,
+  parseTags,
+  parseWithdrawn,
+} from '../domain/network-rules.ts';
 import { labelOf } from '../domain/peer-label.ts';
 import { InvalidRequest } from '../errors.ts';
 import type { StoredNetwork } from '../store/networks.ts';
@@ -89,6 +95,11 @@ function readChange({ onLoopback, now }: Context, asked: ChangePeer, peer: store
       if (masquerades === undefined) return peer.masquerades;
       if (peer.peer_type !== 'connector') throw new InvalidValue('masquerades', masquerades, 'is for connectors only');
       return masquerades ? 1 : 0;
+    }),
+    tags: read(() => {
+      if (asked.tags === undefined) return peer.tags;
+      const tags = parseTags(asked.tags);
+      return tags && JSON.stringify(tags);
     }),
     key_proof: read(() => {
       if (asked.key_proof !== undefined) return checkProof(asked.key_proof, public_key as PublicKey, peer);

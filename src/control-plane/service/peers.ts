@@ -1,6 +1,6 @@
 import type { ChangePeer, Peer, PeerDetails } from '../../contract/peer.ts';
 import type { Prefix } from '../../core/net/cidr.ts';
-import type { Caller } from '../domain/caller.ts';
+import { type Caller, requireTagger } from '../domain/caller.ts';
 import { checkExpectedRoutes } from '../domain/route-edits.ts';
 import { Forbidden, NotFound } from '../errors.ts';
 import { isServing, readService, toPeer } from '../push/to-contract.ts';
@@ -11,6 +11,7 @@ import { listedFieldColumns } from '../store/peer-columns.ts';
 import { findKeyOfEnrollment, insertFormerIdentity } from '../store/peers/enrollments.ts';
 import { listPeerPage } from '../store/peers/peer-lists.ts';
 import * as store from '../store/peers/peers.ts';
+import { keepGoneName } from '../store/rules.ts';
 import { changedFields, record } from './audit.ts';
 import type { Context } from './context.ts';
 import { lockNetwork, requireNetwork } from './networks.ts';
@@ -64,7 +65,7 @@ export async function changePeer(
   const changedPeer = await withRevision(context, async (transaction, revise, append) => {
     counts.restart();
     const network = await lockNetwork(transaction, caller, networkId);
-    const author = await requireAuthor(context, transaction, caller);
+    const author = await requireAuthor(context, transaction, requireTagger(caller, asked.tags));
     checkSelf(caller, id);
     if (caller.kind === 'peer') refuseForPeers(asked);
     const peer = await store.findPeer(transaction, networkId, id);
@@ -127,7 +128,8 @@ function refuseForPeers(asked: ChangePeer): void {
   const refused = fields.find((field) => asked[field] !== undefined && !changeableByPeer.includes(field));
   if (refused === undefined) return;
   const named = describedFields[refused] ?? `its ${refused.replaceAll('_', ' ')}`;
-  throw new Forbidden(`a peer may not change ${named}; ask an owner, admin or member`);
+  const others = refused === 'tags' ? 'an owner or admin' : 'an owner, admin or member';
+  throw new Forbidden(`a peer may not change ${named}; ask ${others}`);
 }
 
 const changeableByPeer: readonly (keyof ChangePeer)[] = [
@@ -195,6 +197,7 @@ export async function removePeer(context: Context, caller: Caller, networkId: nu
     if (!removed) throw new NotFound('peer');
     await recordChange(id);
     const { name, address, identity_key } = removed;
+    await keepGoneName(transaction, networkId, { id, name });
     if (identity_key !== null)
       await insertFormerIdentity(transaction, networkId, identity_key, context.now().toISOString());
     await returnAddress(transaction, networkId, address);

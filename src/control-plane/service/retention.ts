@@ -12,6 +12,7 @@ const repeatable: readonly string[] = [
   ...['login.refused', 'login', 'logout', 'session.revoke'],
   ...['token.create', 'token.revoke', 'password.change', 'password.refused'],
   ...['network.create', 'network.update', 'network.delete'],
+  ...['rules.update', 'rules.confirm', 'rules.restore'],
 ];
 
 /** A host that was offline for longer gets a 401, and keeps its tunnel. */

@@ -1,6 +1,6 @@
 import { insertChanges, makeNonce } from '../store/changes.ts';
-import { clearFollowing } from '../store/following.ts';
 import { type NetworkFields, reviseNetwork } from '../store/networks.ts';
+import { clearFollowing } from '../store/statements.ts';
 import type { Db } from '../store/tables.ts';
 import { transact } from '../store/transact.ts';
 import { appendEvents, type NewEvent } from './append-events.ts';

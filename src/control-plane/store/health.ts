@@ -71,7 +71,7 @@ export async function listInstances(db: Db, peers: readonly number[]): Promise<R
 
 /**
  * Does nothing for a removed peer, or with `unlessOffline` for a peer last announced offline. The
- * first row of a peer has what it stated at enrolment about the relay.
+ * first row of a peer has what it stated at enrolment.
  */
 export async function savePeerHealth(
   db: Db,
@@ -82,7 +82,7 @@ export async function savePeerHealth(
   const names = Object.keys(fields) as (keyof typeof fields)[];
   await db
     .insertInto('peer_health')
-    .columns(['peer_id', 'network_id', 'follows_relay', ...names])
+    .columns(['peer_id', 'network_id', 'follows_relay', 'enforces_rules', ...names])
     .expression((eb) =>
       eb
         .selectFrom('peers')
@@ -90,6 +90,7 @@ export async function savePeerHealth(
           'id',
           'network_id',
           'follows_relay',
+          'enforces_rules',
           ...names.map((name) => sql<string | null>`${fields[name] ?? null}`.as(name)),
         ])
         .where('id', '=', peer),

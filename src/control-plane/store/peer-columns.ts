@@ -33,6 +33,10 @@ export const fieldColumns = {
   follows_relay: 'boolean',
   /** 1 if the connector states that it masquerades. */
   masquerades: 'boolean',
+  /** Null for none. */
+  tags: 'json',
+  /** 1 if the host states that it enforces rules. */
+  enforces_rules: 'boolean',
 } as const satisfies { readonly [Name in keyof Peer]?: KindOf<NonNullable<Peer[Name]>> };
 
 export type FieldColumn = keyof typeof fieldColumns;

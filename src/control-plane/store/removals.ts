@@ -54,11 +54,11 @@ export async function listPending(db: Db, network: number, revision: number): Pr
 export async function saveAcknowledged(db: Db, peer: number, revision: number): Promise<void> {
   await db
     .insertInto('peer_health')
-    .columns(['peer_id', 'network_id', 'follows_relay', 'acknowledged_revision'])
+    .columns(['peer_id', 'network_id', 'follows_relay', 'enforces_rules', 'acknowledged_revision'])
     .expression((eb) =>
       eb
         .selectFrom('peers')
-        .select(['id', 'network_id', 'follows_relay'])
+        .select(['id', 'network_id', 'follows_relay', 'enforces_rules'])
         .select(eb.cast<number>(eb.val(revision), 'integer').as('acknowledged_revision'))
         .where('id', '=', peer),
     )

@@ -5,6 +5,7 @@ import type { EventType } from '../../contract/event.ts';
 import type { PeerMessageKind } from '../../contract/network.ts';
 import type { PeerType } from '../../contract/peer.ts';
 import type { DeletionOutcome } from '../../contract/removal.ts';
+import type { RulesMode } from '../../contract/rules.ts';
 import type { FieldColumns } from './peer-columns.ts';
 
 /** The database, or a transaction in it. Queries use only SQL that SQLite and PostgreSQL share. */
@@ -62,6 +63,29 @@ export interface Tables {
     /** 1 if hosts spread over equal connectors, else 0. */
     spread: Generated<number>;
   };
+  /** The rules of a network. A network whose rules were never set has no row, and is open. */
+  network_rules: {
+    network_id: number;
+    mode: RulesMode;
+    /** In JSON, like the tests. Selectors name peers by id, which no later peer gets. */
+    rules: string;
+    tests: string;
+    /** 1 if peers whose hosts do not enforce rules are no destinations, else 0. */
+    require_enforcement: number;
+    /** The number of the last change, and a random value for it. */
+    serial: number;
+    nonce: string;
+    /** The revision of the network in which its map got the rules. */
+    revision: number;
+    /** The last names of removed peers that selectors name, by id, in JSON. */
+    gone: string;
+    /** When the earlier rules return; null if the rules are confirmed. */
+    confirm_until: string | null;
+    /** The last confirmed rules in JSON; null if the current ones are. */
+    earlier: string | null;
+    /** When the service restored them; null since the next change. */
+    restored_at: string | null;
+  };
   /** Deleted networks. Their hosts receive a statement of it with the id and this nonce. */
   deleted_networks: { network_id: number; organization_id: number; name: string; nonce: string; deleted_at: string };
   deleted_peers: {
@@ -94,6 +118,8 @@ export interface Tables {
     routes: string | null;
     /** How long a peer that enrols with it may stay in the network; null for no limit. */
     peer_hours: number | null;
+    /** The tags of its peers, in JSON; null for none. */
+    tags: string | null;
   };
   peers: FieldColumns & {
     id: Generated<number>;
@@ -172,6 +198,8 @@ export interface Tables {
     lost_at: string | null;
     /** 1 if its last report states that it uses the relay of the network, else 0. */
     follows_relay: Generated<number>;
+    /** 1 if its last report states that it enforces rules, else 0. */
+    enforces_rules: Generated<number>;
   };
   /** The traffic that a peer received and sent in the last 24 hours. */
   peer_traffic: { peer_id: number; history: string; updated_at: string };

@@ -16,6 +16,8 @@ export const eventTypes: Readonly<Record<EventType, string>> = {
   'reconcile.recovered': 'reconcile recovered',
   'network.updated': 'network changed',
   'network.deleted': 'network deleted',
+  'rules.changed': 'rules changed',
+  'rules.restored': 'earlier rules restored',
 };
 
 export function describeEvent({
@@ -59,6 +61,10 @@ export function describeEvent({
       return `the network changed${listFields(details)}`;
     case 'network.deleted':
       return 'the network was deleted';
+    case 'rules.changed':
+      return `the rules changed${listRules(details)}`;
+    case 'rules.restored':
+      return `the earlier rules returned, because the new ones were not confirmed${listRules(details)}`;
     // A later version may have more types.
     default:
       return [type, peer?.name, route].filter(Boolean).join(' ');
@@ -69,6 +75,16 @@ export function describeEvent({
 function listDialling({ only_connector_of: peers }: Event['details']): string {
   const names = Array.isArray(peers) ? peers.flatMap((peer) => nameOf(peer) ?? []) : [];
   return names.length === 0 ? '' : `; it is the only connector of ${names.join(', ')}`;
+}
+
+/** The mode of a network and how much a change of its rules gives and takes. */
+function listRules({ mode, rules, gained, lost }: Event['details']): string {
+  const counts = Object.entries({ rules, gained, lost }).filter(([, count]) => typeof count === 'number');
+  const parts = [
+    ...(textOf(mode) === null ? [] : [`the network is ${mode}`]),
+    ...counts.map((pair) => pair.join(': ')),
+  ];
+  return parts.length === 0 ? '' : `: ${parts.join(', ')}`;
 }
 
 const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? value : null);

@@ -20,14 +20,21 @@ interface ObservedFields {
 /** A host that made a request a second ago and reports nothing; a connector serves all routes. */
 export function observedHost(id: number, { peer, health, report }: ObservedFields = {}): StoredObservation {
   const none = { version: null, platform: null, address: null, report: null, reported_at: null };
-  const unknown = { announced: null, acknowledged_revision: null, instances: null, lost_at: null, follows_relay: 0 };
+  const unknown = {
+    announced: null,
+    acknowledged_revision: null,
+    instances: null,
+    lost_at: null,
+    follows_relay: 0,
+    enforces_rules: 0,
+  };
   return {
     peer: {
       ...{ id, network_id: 1, name: `host-${id}`, label: `host-${id}`, peer_type: 'origin', public_key: `key ${id}` },
       ...{ previous_key: null, address: `10.77.0.${id}`, endpoint: null, routes: null, withdrawn: '[]' },
       ...{ identity_key: null, key_proof: null, network_secret_tag: null, profile: null, serving_since: null },
       ...{ priority: 0, suspended_at: null, expires_at: null, expired: 0, created_at: secondsAgo(3600) },
-      ...{ follows_relay: 0, masquerades: 0 },
+      ...{ follows_relay: 0, masquerades: 0, tags: null, enforces_rules: 0 },
       ...peer,
     },
     health:

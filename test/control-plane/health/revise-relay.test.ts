@@ -3,8 +3,8 @@ import type { PeerCaller } from '../../../src/control-plane/domain/caller.ts';
 import { hashToken } from '../../../src/control-plane/domain/tokens.ts';
 import { reviseRelay } from '../../../src/control-plane/health/revise-relay.ts';
 import { storeReport } from '../../../src/control-plane/health/store-report.ts';
-import { saveFollowing } from '../../../src/control-plane/store/following.ts';
 import { tokenMarkOf } from '../../../src/control-plane/store/peers/peers.ts';
+import { saveStatements } from '../../../src/control-plane/store/statements.ts';
 import { Secret } from '../../../src/core/crypto/secret.ts';
 import { contextOver } from '../harness.ts';
 import { now, withRows } from '../store/stored-rows.ts';
@@ -17,11 +17,11 @@ test('reports of many hosts are one revision for each 500 of them, and then none
     const hosts: number[] = [];
     for (let count = 0; count < 501; count += 1) {
       const id = await addPeer({ address: `10.77.${count}` }, { announced: 'online' });
-      await saveFollowing(db, id, true);
+      await saveStatements(db, id, { follows_relay: 1, enforces_rules: 0 });
       hosts.push(id);
     }
     const other = await addPeer({ network_id: await addNetwork() }, { announced: 'online' });
-    await saveFollowing(db, other, true);
+    await saveStatements(db, other, { follows_relay: 1, enforces_rules: 0 });
     const states: object[] = [];
     for (let count = 0; count < 3; count += 1) {
       await reviseRelay(context, network);

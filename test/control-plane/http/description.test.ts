@@ -73,6 +73,15 @@ const expected: Record<string, { roles: string[]; peer?: true; sessionOnly?: tru
     replies: ['200', '404', '409', '413', '415', ...refusals],
   },
   'GET /api/networks/{network}/events': { roles: all, replies: ['200', '404', ...refusals] },
+  'GET /api/networks/{network}/rules': { roles: all, replies: ['200', '404', ...refusals] },
+  'PUT /api/networks/{network}/rules': { roles: oa, replies: ['200', '404', '412', '413', '415', ...refusals] },
+  'POST /api/networks/{network}/rules/confirm': {
+    roles: oa,
+    replies: ['200', '404', '409', '412', ...refusals],
+  },
+  'POST /api/networks/{network}/rules/preview': { roles: oam, replies: ['200', '404', '413', '415', ...refusals] },
+  'GET /api/networks/{network}/rules/why': { roles: all, replies: ['200', '404', ...refusals] },
+  'GET /api/networks/{network}/rules/reach': { roles: all, replies: ['200', '404', ...refusals] },
   'GET /api/networks/{network}/removals': { roles: all, replies: ['200', '404', ...refusals] },
   'GET /api/networks/{network}/health': { roles: all, peer: true, replies: ['200', '304', '404', ...refusals] },
   'POST /api/networks/{network}/peers/{peer}/report': {

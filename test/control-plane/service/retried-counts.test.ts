@@ -47,7 +47,7 @@ const counted: Readonly<Record<string, Counted>> = {
     },
   },
   'a mark as a follower of the relay': {
-    statement: /^update "peer_health" set "follows_relay" = \S+ where "peer_id"/,
+    statement: /^update "peer_health" set "follows_relay" = \S+, "enforces_rules" = \S+ where "peer_id"/,
     act: async ({ plane, path, network, own }) => {
       const report = (follows_relay: boolean) =>
         plane.call('POST', `${path}/report`, { token: own, body: { follows_relay } });

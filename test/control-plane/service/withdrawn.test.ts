@@ -159,7 +159,7 @@ test('the peers of a database from before can withdraw too', async () => {
     // What later versions brought, newest first.
     const tables = [
       'applied_migrations',
-      ...['deleted_peers', 'deleted_networks', 'peer_traffic'],
+      ...['network_rules', 'deleted_peers', 'deleted_networks', 'peer_traffic'],
       ...['deliveries', 'events', 'peer_health', 'network_health', 'peer_messages'],
       'former_identities',
       'write_checks',
@@ -173,7 +173,7 @@ test('the peers of a database from before can withdraw too', async () => {
     await db.schema.alterTable('sessions').dropColumn('address').execute();
     for (const column of ['nonce', 'map_max_age_seconds', 'lasting_nonce', 'relay', 'spread'])
       await db.schema.alterTable('networks').dropColumn(column).execute();
-    for (const column of ['peer_hours', 'peer_types', 'routes'])
+    for (const column of ['peer_hours', 'peer_types', 'routes', 'tags'])
       await db.schema.alterTable('enrollment_keys').dropColumn(column).execute();
     for (const column of [
       'suspended_at',
@@ -189,6 +189,8 @@ test('the peers of a database from before can withdraw too', async () => {
       'profile',
       'follows_relay',
       'masquerades',
+      'tags',
+      'enforces_rules',
       'withdrawn',
     ]) {
       await db.schema.alterTable('peers').dropColumn(column).execute();

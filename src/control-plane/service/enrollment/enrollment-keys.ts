@@ -3,9 +3,9 @@ import type { PeerType } from '../../../contract/peer.ts';
 import type { Secret } from '../../../core/crypto/secret.ts';
 import { InvalidValue } from '../../../core/errors/index.ts';
 import type { Prefix } from '../../../core/net/cidr.ts';
-import type { Caller } from '../../domain/caller.ts';
+import { type Caller, requireTagger } from '../../domain/caller.ts';
 import { readFields } from '../../domain/field-rules.ts';
-import { parseServedRoutes } from '../../domain/network-rules.ts';
+import { parseServedRoutes, parseTags } from '../../domain/network-rules.ts';
 import { hashToken, mintToken, tokenPrefixes } from '../../domain/tokens.ts';
 import { NotFound } from '../../errors.ts';
 import * as store from '../../store/enrollment-keys.ts';
@@ -28,9 +28,9 @@ export async function createKey(
   const at = context.now();
   return transact(context.db, async (transaction) => {
     const network = await lockNetwork(transaction, caller, networkId);
-    const author = await requireAuthor(context, transaction, caller);
+    const author = await requireAuthor(context, transaction, requireTagger(caller, asked.tags));
     const { peer_types = null } = asked;
-    const routes = readRoutes(asked, network);
+    const { routes, tags } = readLimits(asked, network);
     const key = await store.insertKey(transaction, {
       network_id: networkId,
       name: asked.name,
@@ -42,6 +42,7 @@ export async function createKey(
       peer_types: peer_types && JSON.stringify([...new Set(peer_types)]),
       routes: routes && JSON.stringify(routes),
       peer_hours: asked.peer_expires_in_hours ?? null,
+      tags: tags && JSON.stringify(tags),
     });
     const shown = toEnrollmentKey(key);
     const { id: _, name: __, uses: ___, ...limits } = shown;
@@ -60,21 +61,25 @@ export async function checkNewKey(
   networkId: number,
   asked: Partial<CreateEnrollmentKey>,
 ): Promise<void> {
-  readRoutes(asked, await requireNetwork(db, caller, networkId));
+  readLimits(asked, await requireNetwork(db, caller, networkId));
 }
 
-/** The routes that connectors with this key may serve; null for any. */
-function readRoutes({ routes, peer_types }: Partial<CreateEnrollmentKey>, network: StoredNetwork): Prefix[] | null {
-  if (routes === undefined) return null;
+/** The routes that connectors with this key may serve, null for any; and the tags of its peers. */
+function readLimits(
+  { routes, peer_types, tags }: Partial<CreateEnrollmentKey>,
+  network: StoredNetwork,
+): { readonly routes: Prefix[] | null; readonly tags: string[] | null } {
   return readFields((read) => ({
+    tags: read(() => (tags === undefined ? null : parseTags(tags))),
     routes: read(() => {
+      if (routes === undefined) return null;
       if (peer_types && !peer_types.includes('connector')) {
         const rule = 'are for keys that connectors may enrol with';
         throw new InvalidValue('routes', routes, rule, 'add connector to peer_types');
       }
       return parseServedRoutes(routes, network.routes);
     }),
-  })).routes;
+  }));
 }
 
 /** Lists the usable keys of a network, or with `all` every key that is not revoked. */
@@ -113,6 +118,7 @@ function toEnrollmentKey(key: store.StoredKey): EnrollmentKey {
     ...{ id, name, max_uses, uses, expires_at },
     ...(types !== null && { peer_types: [...types] }),
     ...(routes !== null && { routes: [...routes] }),
+    ...(key.tags !== null && { tags: JSON.parse(key.tags) }),
     ...(key.peer_hours !== null && { peer_expires_in_hours: key.peer_hours }),
   };
 }

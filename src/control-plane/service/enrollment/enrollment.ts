@@ -105,6 +105,8 @@ export async function enroll(
       expires_at: own?.expires_at ?? endOf(key, at),
       network_secret_tag: secretTag,
       follows_relay: request.follows_relay ? (1 as const) : (0 as const),
+      enforces_rules: request.enforces_rules ? (1 as const) : (0 as const),
+      tags: key.tags,
       profile,
       token_hash: hashToken(token),
     };
@@ -128,6 +130,7 @@ export async function enroll(
         ...{ network: key.network_id, address: peer.address, public_key, peer_type, endpoint: peer.endpoint },
         ...(peer.name !== request.name && { name_asked: request.name }),
         ...(peer.expires_at !== null && { expires_at: peer.expires_at }),
+        ...(peer.tags !== null && { tags: JSON.parse(peer.tags) }),
         ...(request.profile && { connector: request.profile.connector }),
       },
     });

@@ -5,10 +5,10 @@ import { InvalidValue } from '../../../core/errors/index.ts';
 import type { Prefix } from '../../../core/net/cidr.ts';
 import { checkAll, readFields } from '../../domain/field-rules.ts';
 import { checkEndpointOutside } from '../../domain/network-rules.ts';
-import { saveFollowing } from '../../store/following.ts';
 import { readNetwork } from '../../store/networks.ts';
 import { deleteEnrollment } from '../../store/peers/enrollments.ts';
 import { type NewPeer, type StoredPeer, updatePeer } from '../../store/peers/peers.ts';
+import { type Statements, saveStatements } from '../../store/statements.ts';
 import type { Db } from '../../store/tables.ts';
 import { checkKeyFree, checkProof } from '../peer-fields.ts';
 import type { Revise } from '../with-revision.ts';
@@ -16,15 +16,14 @@ import type { Added } from './add-peer.ts';
 import { keyProofHeader } from './claimed-identity.ts';
 
 export interface Replacement
-  extends Pick<
-    NewPeer,
-    'peer_type' | 'serving_since' | 'expires_at' | 'network_secret_tag' | 'profile' | 'token_hash'
-  > {
+  extends Statements,
+    Pick<NewPeer, 'peer_type' | 'serving_since' | 'expires_at' | 'network_secret_tag' | 'profile' | 'token_hash'> {
   readonly public_key: PublicKey;
   readonly peer_type: NonNullable<EnrollRequest['peer_type']>;
   readonly endpoint: string | null;
-  readonly follows_relay: 0 | 1;
   readonly keyProof: KeyProof | null;
+  /** The tags of the enrolment key; null for none. */
+  readonly tags: string | null;
   /** The routes that the enrolment key allows; null for any. */
   readonly routes: readonly Prefix[] | null;
 }
@@ -61,8 +60,10 @@ export async function replacePeer(
     priority: peer_type === 'connector' ? peer.priority : 0,
     withdrawn: '[]',
     masquerades: 0,
+    tags: brought.tags ?? peer.tags,
   });
-  await saveFollowing(db, id, brought.follows_relay === 1);
+  const { follows_relay, enforces_rules } = brought;
+  await saveStatements(db, id, { follows_relay, enforces_rules });
   await recordChange(id);
   return { peer: replaced, network };
 }

@@ -328,6 +328,32 @@ export const migrations: Readonly<Record<string, Migration>> = {
         .execute();
     }
   },
+  '0027-rules': async (db) => {
+    await db.schema
+      .createTable('network_rules')
+      .addColumn('network_id', 'integer', (column) => referring('networks')(column).primaryKey())
+      .addColumn('mode', 'text', required)
+      .addColumn('rules', 'text', required)
+      .addColumn('tests', 'text', required)
+      .addColumn('require_enforcement', 'integer', required)
+      .addColumn('serial', 'integer', required)
+      .addColumn('nonce', 'text', required)
+      .addColumn('revision', 'integer', required)
+      .addColumn('gone', 'text', required)
+      .addColumn('confirm_until', 'text')
+      .addColumn('earlier', 'text')
+      .addColumn('restored_at', 'text')
+      .execute();
+    for (const table of ['peers', 'enrollment_keys']) {
+      await db.schema.alterTable(table).addColumn('tags', 'text').execute();
+    }
+    for (const table of ['peers', 'peer_health']) {
+      await db.schema
+        .alterTable(table)
+        .addColumn('enforces_rules', 'integer', (column) => column.notNull().defaultTo(0))
+        .execute();
+    }
+  },
 };
 
 /** The tables whose lists are read in pages, with the column of the owner of a list. */

@@ -15,6 +15,12 @@ export async function listPeers(db: Db, networkId: number): Promise<StoredPeer[]
     .execute();
 }
 
+/** Lists all peers of a network, also suspended and expired ones. */
+export async function listAllPeers(db: Db, networkId: number): Promise<StoredPeer[]> {
+  const peers = db.selectFrom('peers').select(peerColumns).where('network_id', '=', networkId);
+  return peers.orderBy('id').execute();
+}
+
 /** Selects peers of a network: all, the peers in its map, or suspended and expired peers. */
 export type PeerFilter = 'all' | 'listed' | 'unlisted';
 

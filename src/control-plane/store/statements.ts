@@ -2,23 +2,23 @@ import type { ExpressionBuilder } from 'kysely';
 import { isLost } from './health.ts';
 import type { Db, Tables } from './tables.ts';
 
-/** Stores whether a host last reported that it uses the named relay. Needs its stored report. */
-export async function saveFollowing(db: Db, peer: number, follows: boolean): Promise<void> {
-  await db
-    .updateTable('peer_health')
-    .set({ follows_relay: follows ? 1 : 0 })
-    .where('peer_id', '=', peer)
-    .execute();
+/** The fields of the map that a host states of itself, at enrolment and in each report. */
+export const statedFields = ['follows_relay', 'enforces_rules'] as const;
+export type Statements = Readonly<Record<(typeof statedFields)[number], 0 | 1>>;
+
+/** Stores what a host last stated. Needs its stored report. */
+export async function saveStatements(db: Db, peer: number, statements: Statements): Promise<void> {
+  await db.updateTable('peer_health').set(statements).where('peer_id', '=', peer).execute();
 }
 
 /** Lists hosts of a network whose entry in the map differs from their last report. */
-export async function listChangedFollowing(db: Db, network: number, limit: number): Promise<number[]> {
+export async function listChangedStatements(db: Db, network: number, limit: number): Promise<number[]> {
   const rows = await db
     .selectFrom('peers')
     .innerJoin('peer_health', 'peer_health.peer_id', 'peers.id')
     .select('peers.id')
     .where('peers.network_id', '=', network)
-    .whereRef('peers.follows_relay', '!=', 'peer_health.follows_relay')
+    .where((eb) => eb.or(statedFields.map((field) => eb(`peers.${field}`, '!=', eb.ref(`peer_health.${field}`)))))
     .orderBy('peers.id')
     .limit(limit)
     .execute();
@@ -26,22 +26,24 @@ export async function listChangedFollowing(db: Db, network: number, limit: numbe
 }
 
 /** Sets the entries of these peers in the map to their last report. */
-export async function applyFollowing(db: Db, network: number, ids: readonly number[]): Promise<void> {
+export async function applyStatements(db: Db, network: number, ids: readonly number[]): Promise<void> {
   if (ids.length === 0) return;
   await db
     .updateTable('peers')
-    .set(({ fn, selectFrom }) => ({
-      follows_relay: fn.coalesce(
-        selectFrom('peer_health').select('follows_relay').whereRef('peer_id', '=', 'peers.id'),
-        ({ lit }) => lit(0),
-      ),
-    }))
+    .set(({ fn, selectFrom }) => {
+      const reported = (field: (typeof statedFields)[number]) =>
+        fn.coalesce(
+          selectFrom('peer_health').select(`peer_health.${field}`).whereRef('peer_id', '=', 'peers.id'),
+          ({ lit }) => lit(0),
+        );
+      return { follows_relay: reported('follows_relay'), enforces_rules: reported('enforces_rules') };
+    })
     .where('network_id', '=', network)
     .where('id', 'in', ids)
     .execute();
 }
 
-/** Discards what hosts stated that are not online, except one. Returns the peers that changed. */
+/** Discards the use of the relay by hosts that are not online, but one. Returns changed peers. */
 export async function clearFollowing(db: Db, network: number, except: number | null): Promise<number[]> {
   const isOnline = (eb: ExpressionBuilder<Tables, 'peer_health'>) =>
     eb.and([eb('announced', '=', 'online'), eb.not(isLost(eb))]);
