@@ -72,6 +72,7 @@ export const aliases = {
     uses: ['uses', 'used'],
     peerTypes: ['peer_types'],
     routes: ['routes'],
+    tags: ['tags'],
     peerHours: ['peer_expires_in_hours'],
     expiresAt: ['expires_at', 'expiresAt'],
   },

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { Peer } from './peer.ts';
-import { MapRules } from './rules.ts';
+import { ChangedMapRules, MapRules } from './rules.ts';
 import { identifier, nameShown, requiredText, text, tokenShown } from './text.ts';
 
 /** The maximum number of peers that one message names for a probe. */
@@ -129,6 +129,7 @@ export type NetworkReading = z.infer<typeof NetworkReading>;
 
 /** The changes of a network since an earlier revision: its own fields, and changed peers. */
 export const NetworkDelta = NetworkHead.extend({
+  rules: ChangedMapRules.optional(),
   base: z.string().meta({
     maxLength: 128,
     description:

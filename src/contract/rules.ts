@@ -189,9 +189,16 @@ export const MapRules = z
   .object({
     mode: z.literal('closed'),
     require_enforcement: z.literal(true).optional(),
-    rules: z.array(MapRule).optional().meta({
-      description: 'In a delta: absent if they are those of its base. Selectors name peers by id: peer:17.',
-    }),
+    rules: z.array(MapRule).meta({ description: 'Selectors name peers by id: peer:17.' }),
   })
   .meta({ id: 'MapRules', description: 'Absent in an open network.' });
 export type MapRules = z.infer<typeof MapRules>;
+
+/** The rules of a closed network in the changes of its map. */
+export const ChangedMapRules = z
+  .object({
+    ...MapRules.shape,
+    rules: MapRules.shape.rules.optional().meta({ description: 'Absent if they are those of the base.' }),
+  })
+  .meta({ id: 'ChangedMapRules', description: 'Absent in an open network.' });
+export type ChangedMapRules = z.infer<typeof ChangedMapRules>;

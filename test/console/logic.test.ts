@@ -71,6 +71,17 @@ describe('a reply with a network', () => {
     expect(before.peers).toHaveLength(3);
   });
 
+  test('of changes without the list of rules keeps those that there are, in a closed network', () => {
+    const rules = [{ name: 'web', from: ['any'], to: ['peer:1'], protocol: 'tcp' as const, ports: ['443'] }];
+    const closed = { ...before, rules: { mode: 'closed' as const, rules } };
+    const read = (data: Parameters<typeof readNetwork>[1]) => readNetwork(reply(226), data, closed)?.rules;
+    expect(read({ ...changes, rules: { mode: 'closed' } })).toEqual({ mode: 'closed', rules });
+    expect(read({ ...changes, rules: { mode: 'closed', require_enforcement: true, rules: [] } })).toEqual({
+      ...{ mode: 'closed', require_enforcement: true, rules: [] },
+    });
+    expect(read(changes)).toBeUndefined();
+  });
+
   test('of changes that do not apply is read again, never taken for the whole network', () => {
     for (const status of [226, 200]) {
       expect(readNetwork(reply(status), { ...changes, base: '"0-a"' }, before)).toBeNull();

@@ -9,6 +9,7 @@ import type { Id, Peer, PeerId } from '../../core/map/model.ts';
 import { listedPeerFields, peerFields } from '../../core/map/peer-fields.ts';
 import { parseRange } from '../../core/net/cidr.ts';
 import { formatEndpoint, parseEndpoint } from '../../core/net/endpoint.ts';
+import { tagPattern } from '../../core/rules/selector.ts';
 import { aliases } from '../aliases.ts';
 import { decodeId, Field, type Source } from './field.ts';
 import { decodeToken } from './map.ts';
@@ -121,13 +122,15 @@ export function decodeKeys(body: unknown, source: Source): Key[] {
  * A key's limits; empty for none. An unreadable limit is ignored: the service shows a key once, and
  * another field must not lose it.
  */
-function decodeLimits(key: Field): Pick<Key, 'peer_types' | 'routes' | 'peer_expires_in_hours'> {
+function decodeLimits(key: Field): Pick<Key, 'peer_types' | 'routes' | 'tags' | 'peer_expires_in_hours'> {
   const types = z.array(PeerType).safeParse(key.find(aliases.key.peerTypes)?.value);
   const routes = z.array(z.cidrv4()).safeParse(key.find(aliases.key.routes)?.value);
+  const tags = z.array(z.string().regex(tagPattern)).safeParse(key.find(aliases.key.tags)?.value);
   const hours = z.int().min(1).safeParse(key.find(aliases.key.peerHours)?.value);
   return {
     ...(types.success && { peer_types: types.data }),
     ...(routes.success && { routes: routes.data }),
+    ...(tags.success && { tags: tags.data }),
     ...(hours.success && { peer_expires_in_hours: hours.data }),
   };
 }

@@ -2,7 +2,7 @@ import type { NetworkDelta } from '../../contract/network.ts';
 import { listChanges, type Revision } from '../store/changes.ts';
 import { readNetwork, type StoredNetwork } from '../store/networks.ts';
 import { listPeers, listPeersAmong, listTokenMarks } from '../store/peers/peer-lists.ts';
-import { readMapRules } from '../store/rules.ts';
+import { readChangedMapRules, readMapRules } from '../store/rules.ts';
 import type { Db } from '../store/tables.ts';
 import { readSnapshot } from '../store/transact.ts';
 import { toNetworkHead, toPeer } from './to-contract.ts';
@@ -74,7 +74,7 @@ async function compare(snapshot: Db, network: StoredNetwork, base: Revision): Pr
   const peers = await listPeersAmong(snapshot, network.id, { ids: [...changed], withOwnRoutes });
   for (const peer of peers) changed.delete(peer.id);
   return {
-    ...toNetworkHead(network, await readMapRules(snapshot, network.id, base)),
+    ...toNetworkHead(network, await readChangedMapRules(snapshot, network.id, base)),
     peers: peers.map((peer) => toPeer(network, peer)),
     removed: [...changed].sort((a, b) => a - b),
   };

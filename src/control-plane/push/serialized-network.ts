@@ -1,10 +1,13 @@
 import * as z from 'zod';
-import { NetworkHead, type PeerMessage } from '../../contract/network.ts';
+import { type NetworkDelta, NetworkHead, type PeerMessage } from '../../contract/network.ts';
 import { Peer } from '../../contract/peer.ts';
-import { MapRules } from '../../contract/rules.ts';
+import { ChangedMapRules } from '../../contract/rules.ts';
 
 /** The number of peers that are serialized again when one of them changes. */
 const peersPerChunk = 128;
+
+/** The head of a map. In a closed network it may lack the list of rules, if that is unchanged. */
+type ChangedHead = Omit<NetworkHead, 'rules'> & Pick<NetworkDelta, 'rules'>;
 
 interface Chunk {
   readonly peers: Map<number, string>;
@@ -24,15 +27,12 @@ export class SerializedNetwork {
   #rules = '';
   #bytes: Buffer | null = null;
 
-  constructor(head: NetworkHead, peers: readonly Peer[]) {
+  constructor(head: ChangedHead, peers: readonly Peer[]) {
     this.update(head, peers, []);
   }
 
-  /**
-   * @param head of a closed network, its rules may lack the list, if that is unchanged
-   * @param peers new and changed peers
-   */
-  update(head: NetworkHead, peers: readonly Peer[], removed: readonly number[]): void {
+  /** @param peers new and changed peers */
+  update(head: ChangedHead, peers: readonly Peer[], removed: readonly number[]): void {
     const texts = peers.map((peer) => [peer.id, JSON.stringify(z.encode(Peer, peer))] as const);
     this.#setHead(head);
     this.#bytes = null;
@@ -58,9 +58,9 @@ export class SerializedNetwork {
   }
 
   /** Encodes the rules only if they changed: they may be larger than the rest of the head. */
-  #setHead({ rules, ...head }: NetworkHead): void {
+  #setHead({ rules, ...head }: ChangedHead): void {
     const text = JSON.stringify(z.encode(NetworkHead, head)).slice(0, -1);
-    if (rules?.rules !== undefined) this.#rules = JSON.stringify(z.encode(MapRules, rules).rules);
+    if (rules?.rules !== undefined) this.#rules = JSON.stringify(z.encode(ChangedMapRules, rules).rules);
     const { rules: _, ...mode } = rules ?? {};
     const closed = `,"rules":${JSON.stringify(mode).slice(0, -1)},"rules":${this.#rules}}`;
     this.#head = rules === undefined ? text : text + closed;

@@ -1,6 +1,6 @@
 import type { Network, NetworkHead, NetworkSummary } from '../../contract/network.ts';
 import type { Peer } from '../../contract/peer.ts';
-import type { MapRules } from '../../contract/rules.ts';
+import type { ChangedMapRules, MapRules } from '../../contract/rules.ts';
 import { toLabel } from '../../core/names/label.ts';
 import type { Prefix } from '../../core/net/cidr.ts';
 import type { Revision } from '../store/changes.ts';
@@ -17,8 +17,13 @@ export function toNetworkSummary(network: StoredNetwork): NetworkSummary {
   };
 }
 
+type ChangedHead<Rules> = Omit<NetworkHead, 'rules'> & { readonly rules?: Rules };
+
 /** @param rules absent in an open network */
-export function toNetworkHead(network: StoredNetwork, rules?: MapRules): NetworkHead {
+export function toNetworkHead<Rules extends ChangedMapRules = MapRules>(
+  network: StoredNetwork,
+  rules?: Rules,
+): ChangedHead<Rules> {
   const { lastingNonce, relay } = network;
   return {
     ...toNetworkSummary(network),

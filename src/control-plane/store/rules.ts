@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely';
-import type { MapRules } from '../../contract/rules.ts';
+import type { ChangedMapRules, MapRules } from '../../contract/rules.ts';
 import type { RuleSet } from '../domain/rules/rule-set.ts';
 import type { Revision } from './changes.ts';
 import type { Db, Tables } from './tables.ts';
@@ -79,22 +79,27 @@ export async function keepGoneName(db: Db, network: number, { id, name }: { id: 
   await db.updateTable('network_rules').set({ gone }).where('network_id', '=', network).execute();
 }
 
-/**
- * The rules in the map of a network; undefined if it is open. Without the list if the revision
- * `since` has it already.
- */
-export async function readMapRules(
+/** The rules in the map of a network; undefined if it is open. */
+export async function readMapRules(db: Db, network: number): Promise<MapRules | undefined> {
+  const query = db.selectFrom('network_rules').where('network_id', '=', network);
+  const row = await query.select(['mode', 'require_enforcement', 'rules']).executeTakeFirst();
+  return row === undefined || row.mode === 'open' ? undefined : { ...modeOf(row), rules: JSON.parse(row.rules) };
+}
+
+/** Like {@link readMapRules}, but without the list if the revision `since` has it already. */
+export async function readChangedMapRules(
   db: Db,
   network: number,
-  since: Revision | null = null,
-): Promise<MapRules | undefined> {
+  since: Revision,
+): Promise<ChangedMapRules | undefined> {
   const query = db.selectFrom('network_rules').where('network_id', '=', network);
   const row = await query.select(['mode', 'require_enforcement', 'revision']).executeTakeFirst();
   if (row === undefined || row.mode === 'open') return undefined;
-  const head = { mode: row.mode, ...(row.require_enforcement === 1 && { require_enforcement: true as const }) };
-  if (since !== null && row.revision <= since.revision) return head;
-  const { rules } = await query.select('rules').executeTakeFirstOrThrow();
-  return { ...head, rules: JSON.parse(rules) };
+  return row.revision <= since.revision ? modeOf(row) : readMapRules(db, network);
+}
+
+function modeOf({ require_enforcement }: Pick<Tables['network_rules'], 'require_enforcement'>) {
+  return { mode: 'closed' as const, ...(require_enforcement === 1 && { require_enforcement: true as const }) };
 }
 
 /** Lists the networks whose earlier rules are due to return. */

@@ -62,9 +62,9 @@ export function describeEvent({
     case 'network.deleted':
       return 'the network was deleted';
     case 'rules.changed':
-      return `the rules changed${listRules(details)}`;
+      return `the rules of the network changed${listRules(details)}`;
     case 'rules.restored':
-      return `the earlier rules returned, because the new ones were not confirmed${listRules(details)}`;
+      return `the earlier rules of the network returned, without a confirmation${listRules(details)}`;
     // A later version may have more types.
     default:
       return [type, peer?.name, route].filter(Boolean).join(' ');
@@ -77,14 +77,11 @@ function listDialling({ only_connector_of: peers }: Event['details']): string {
   return names.length === 0 ? '' : `; it is the only connector of ${names.join(', ')}`;
 }
 
-/** The mode of a network and how much a change of its rules gives and takes. */
+/** The mode of a network, and how much a change of its rules gives and takes. */
 function listRules({ mode, rules, gained, lost }: Event['details']): string {
   const counts = Object.entries({ rules, gained, lost }).filter(([, count]) => typeof count === 'number');
-  const parts = [
-    ...(textOf(mode) === null ? [] : [`the network is ${mode}`]),
-    ...counts.map((pair) => pair.join(': ')),
-  ];
-  return parts.length === 0 ? '' : `: ${parts.join(', ')}`;
+  const parts = [...(textOf(mode) === null ? [] : [`it is ${mode}`]), ...counts.map((pair) => pair.join(': '))];
+  return parts.length === 0 ? '' : `; ${parts.join(', ')}`;
 }
 
 const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? value : null);

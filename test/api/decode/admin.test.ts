@@ -30,6 +30,8 @@ const full = {
   profile: { connector: 9, public_key: keyOf(9), endpoint: '203.0.113.9:1', routes: [lan], declined: [other] },
   follows_relay: true,
   masquerades: true,
+  tags: ['web'],
+  enforces_rules: true,
   created_at: at,
 };
 
@@ -74,7 +76,7 @@ describe('an enrolment key', () => {
   const asked = { name: 'asked', max_uses: 9, expires_in_hours: 1 };
   const key = {
     ...{ id: 5, name: 'rack', max_uses: 4, uses: 3, expires_at: at },
-    ...{ peer_types: ['connector', 'admin_device'], routes: [lan], peer_expires_in_hours: 48 },
+    ...{ peer_types: ['connector', 'admin_device'], routes: [lan], tags: ['web'], peer_expires_in_hours: 48 },
   };
 
   test('has each field as the control plane lists it', () => {
@@ -96,6 +98,8 @@ describe('an enrolment key', () => {
     ['peer_types', 'connector'],
     ['routes', ['192.168.10.0']],
     ['routes', lan],
+    ['tags', ['Web']],
+    ['tags', 'web'],
     ['peer_expires_in_hours', 0],
     ['peer_expires_in_hours', '48'],
   ])('just made is not lost for its %s, which is %j', (name, value) => {

@@ -24,6 +24,8 @@ const full = {
   ...{ serving_since: since, expires_at: until, via: 'connectors', profile: { connector: 9 } },
   follows_relay: true,
   masquerades: true,
+  tags: ['web', 'ops'],
+  enforces_rules: true,
 };
 
 describe('a peer of a map', () => {
@@ -40,7 +42,7 @@ describe('a peer of a map', () => {
         priority: 7,
       },
       ...{ identity, proof, secretTag: full.network_secret_tag, via: { connector: 9 }, followsRelay: true },
-      masquerades: true,
+      ...{ masquerades: true, tags: ['web', 'ops'], enforcesRules: true },
       ...{ servingSince: Date.parse(since), expiresAt: Date.parse(until) },
     });
   });

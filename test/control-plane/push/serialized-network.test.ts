@@ -36,6 +36,19 @@ test('an updated network has the same JSON as one that is serialized from scratc
   );
 });
 
+test('a closed network keeps its list of rules until it gets another, and an open one has none', () => {
+  const rules = [{ name: 'web', from: ['peer:1'], to: ['any'], protocol: 'tcp' as const, ports: ['443'] }];
+  const network = new SerializedNetwork({ ...summary(1), rules: { mode: 'closed', rules } }, [peer(1, 'first')]);
+  expect(read(network).rules).toEqual({ mode: 'closed', rules });
+  const required = { mode: 'closed', require_enforcement: true } as const;
+  network.update({ ...summary(2), rules: required }, [], []);
+  expect(read(network)).toMatchObject({ revision: 2, rules: { ...required, rules }, peers: [{ id: 1 }] });
+  network.update({ ...summary(3), rules: { mode: 'closed', rules: [] } }, [], []);
+  expect(read(network).rules).toEqual({ mode: 'closed', rules: [] });
+  network.update(summary(4), [], []);
+  expect(read(network)).not.toHaveProperty('rules');
+});
+
 test('a peer that breaks the contract is not serialized, nor is a field outside it', () => {
   const wrong = { ...peer(1, 'edge'), address: 'nowhere', token_hash: 'secret' };
   expect(() => new SerializedNetwork(summary(1), [wrong])).toThrow(/address/);

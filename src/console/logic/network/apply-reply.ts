@@ -34,13 +34,15 @@ function isPartial({ peers }: Network, removed: readonly number[] | undefined, b
 
 function applyDelta(
   before: Network,
-  { base: _, removed, peers: changed, messages: __, ...summary }: Omit<NetworkDelta, 'base'> & { base?: string },
+  { base: _, removed, peers: changed, messages: __, rules, ...summary }: Omit<NetworkDelta, 'base'> & { base?: string },
 ): Network {
   const gone = new Set(removed);
   const byId = new Map(before.peers.map((peer) => [peer.id, peer]));
   for (const peer of changed) byId.set(peer.id, peer);
   const peers = [...byId.values()].filter(({ id }) => !gone.has(id)).sort((a, b) => a.id - b.id);
-  return { ...summary, peers };
+  // The list of rules is absent if it is unchanged.
+  const list = rules?.rules ?? before.rules?.rules ?? [];
+  return { ...summary, ...(rules && { rules: { ...rules, rules: list } }), peers };
 }
 
 /** The maximum on a page. The control plane keeps more. */

@@ -76,7 +76,7 @@ function haveAllPorts(rules: readonly Rule[]): boolean {
 }
 
 /** The places of the rules that apply to connections between two groups, ascending. */
-export function rulesBetween({ from, to }: Grouping, [sender, receiver]: readonly [Group, Group]): number[] {
+function rulesBetween({ from, to }: Grouping, [sender, receiver]: readonly [Group, Group]): number[] {
   const receiving = new Set([...receiver.to, ...to.all]);
   return [...sender.from, ...from.all].filter((place) => receiving.has(place)).sort((one, other) => one - other);
 }

@@ -1,6 +1,7 @@
 import type { AccessRule, RuleTest } from '../../../contract/rules.ts';
 import { InvalidValue, quote } from '../../../core/errors/index.ts';
 import { covers, overlaps, type Prefix } from '../../../core/net/cidr.ts';
+import { formatMapSelector } from '../../../core/rules/map-selector.ts';
 import { formatSelector, type NamedSelector, parsePorts, parseSelector } from '../../../core/rules/selector.ts';
 import { type BrokenRules, InvalidRequest } from '../../errors.ts';
 import type { RuleSet } from './rule-set.ts';
@@ -153,7 +154,7 @@ class Resolver {
       const [peer, other] = this.#byName.get(selector.name) ?? [this.#byLabel.get(selector.name)];
       if (other !== undefined) throw refuse(`is the name of peers ${peer?.id} and ${other.id}`, 'rename one of them');
       if (peer === undefined) throw refuse('is no peer of the network', 'list them with "cpn peer list"');
-      return `peer:${peer.id}`;
+      return formatMapSelector({ kind: 'peer', id: peer.id });
     }
     if (selector.kind === 'gone') {
       const id = this.#goneIds.get(selector.name);

@@ -1,7 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { Refusal, reply } from '../../../contract/reply.ts';
-import { NetworkRules, ReachablePairs, RuleDecision, RulesPreview, SetRules } from '../../../contract/rules.ts';
+import {
+  NetworkRules,
+  ReachablePairs,
+  RuleDecision,
+  RulesPreview,
+  SelectorText,
+  SetRules,
+} from '../../../contract/rules.ts';
 import { administrators, editors, readers } from '../../domain/caller.ts';
 import { formatETag } from '../../push/to-contract.ts';
 import type { Context } from '../../service/context.ts';
@@ -20,7 +27,7 @@ const expecting = z.looseObject({
   'if-match': z.string().optional().meta({ description: 'The ETag of the rules that the caller saw.' }),
 });
 
-const end = z.string().min(1).max(160).meta({ description: 'A selector, the name of a peer, or an address.' });
+const end = SelectorText.meta({ description: 'A selector, the name of a peer, or an address.' });
 const port = digits(z.int().min(1).max(65_535))
   .optional()
   .meta({ description: 'Of tcp and udp; absent for all ports.' });

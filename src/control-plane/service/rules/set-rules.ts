@@ -71,7 +71,7 @@ export async function setRules(
 }
 
 /** Refuses rules that need too many packet filters, or that fail one of their tests. */
-export function checkRules({ network }: Ruled, next: RuleSet, shown: Pick<SetRules, 'tests'>): void {
+function checkRules({ network }: Ruled, next: RuleSet, shown: Pick<SetRules, 'tests'>): void {
   checkElements(next.rules, network.peers);
   const failed = runTests(network, next, shown.tests).flatMap(({ passed, from, to, expect, why }, place) =>
     passed ? [] : [[`tests.${place}`, [`${from} to ${to} must be ${expect}: ${why}`]] as const],

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { mostRules, mostSelectors } from '../../../../src/contract/rules.ts';
 import { closePlane, enroll, makeKey, makeNetwork, openPlane, type Plane } from '../../harness.ts';
 
 let plane: Plane;
@@ -209,12 +210,12 @@ describe('a change of rules', () => {
   test('takes 1,000 rules, and a body of 4 MiB', async () => {
     await add('laptop');
     const names = (count: number) => Array.from({ length: count }, () => 'tag:a-tag-that-no-peer-of-this-network-has');
-    const rules = Array.from({ length: 1000 }, (_, index) => any(`${index}`, { from: names(40), to: names(40) }));
+    const rules = Array.from({ length: mostRules }, (_, index) => any(`${index}`, { from: names(40), to: names(40) }));
     expect((await set({ rules })).status).toBe(200);
     expect((await set({ rules: [...rules, any('one more')] })).body.errors).toEqual({
       rules: ['must be at most 1000'],
     });
-    expect((await set({ rules: [any('one', { from: names(257) })] })).status).toBe(422);
+    expect((await set({ rules: [any('one', { from: names(mostSelectors + 1) })] })).status).toBe(422);
     const tooLarge = await plane.call('PUT', `${path()}/rules`, { token, raw: ' '.repeat(4 * 1024 * 1024 + 1) });
     expect([tooLarge.status, tooLarge.body.message]).toEqual([413, 'the body of the request is larger than 4096 KiB']);
   });
