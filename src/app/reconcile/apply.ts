@@ -1,8 +1,10 @@
+import type { PublicKey } from '../../core/crypto/keys.ts';
 import { CpnError, NotConverged, RulesNotLoaded } from '../../core/errors/index.ts';
 import type { Actual } from '../../core/host-state/actual.ts';
 import type { Change } from '../../core/reconcile/change.ts';
+import { withoutUnfiltered } from '../../core/reconcile/desired.ts';
 import { plan } from '../../core/reconcile/plan.ts';
-import { changesOnlyPeers } from '../../core/reconcile/plan-device.ts';
+import { changesOnlyPeers, planDevice } from '../../core/reconcile/plan-device.ts';
 import {
   enablesForwarding,
   needsRules,
@@ -38,7 +40,8 @@ export async function applyEvaluation(tools: Tools, planned: Evaluation, known: 
   const left = dropReverted(receipt, steps);
   const applied: Joined = left === state.receipt ? state : { ...state, receipt: left };
   const observed = await observeApplied(tools, planned, applied);
-  const pending = plan(desired, observed, secondsNow(tools))
+  const wanted = areLoaded ? desired : withoutUnfiltered(desired);
+  const pending = plan(wanted, observed, secondsNow(tools))
     .filter((step) => !isHostsStep(step))
     .flatMap((step) => step.changes)
     .filter((change) => areLoaded || !needsRules(change));
@@ -70,14 +73,16 @@ async function reachMoved(tools: Pick<Tools, 'host'>, { state, desired, moved }:
 
 /**
  * Applies steps in order. If the packet rules do not load, the other steps still apply, because a
- * host must stay reachable; nothing is forwarded. The notes have the reason.
+ * host must stay reachable; nothing is forwarded, and the tunnel of a closed network carries
+ * nothing. The notes have the reason.
  *
  * @returns whether the packet rules load, if there were any to load
  */
 export async function applySteps(tools: Tools, { state, desired, steps, actual }: Evaluation): Promise<boolean> {
   const { interface: link } = state;
   let areLoaded = true;
-  for (const step of steps) {
+  const left = [...steps];
+  for (let step = left.shift(); step !== undefined; step = left.shift()) {
     if (!areLoaded && enablesForwarding(step)) continue;
     tools.log.debug({ interface: link, step: step.do, changes: step.changes }, 'applying a step');
     try {
@@ -94,6 +99,11 @@ export async function applySteps(tools: Tools, { state, desired, steps, actual }
       if (step.do !== 'set-firewall' || !(error instanceof CpnError)) throw error;
       areLoaded = false;
       for (const pause of planForwardingPause(desired, actual)) await tools.host.apply(pause);
+      if (desired.firewall?.access !== undefined) {
+        const moment = { now: secondsNow(tools), moved: new Set<PublicKey>() };
+        const others = left.filter((each) => each.do !== 'configure-device');
+        left.splice(0, left.length, ...others, ...planDevice(withoutUnfiltered(desired), actual, moment));
+      }
       await tools.store.amendNotes(link, { unloaded: error.message });
     }
     tools.log.debug({ interface: link, step: step.do }, 'a step is done');

@@ -2,7 +2,7 @@ import type { PublicKey } from '../../core/crypto/keys.ts';
 import { Interrupted, NotConfirmed } from '../../core/errors/index.ts';
 import { rejectsIpv6 } from '../../core/forward/own-table.ts';
 import type { Actual, Device } from '../../core/host-state/actual.ts';
-import { identifyMap, withoutRemoved } from '../../core/map/map-validation.ts';
+import { identifyMap, withoutRemoved, withRulesOf } from '../../core/map/map-validation.ts';
 import type { Change } from '../../core/reconcile/change.ts';
 import { type Desired, restoreConfig, withoutIpv6Rejection } from '../../core/reconcile/desired.ts';
 import { findMeshLoss, presentTunnel } from '../../core/reconcile/mesh-loss.ts';
@@ -184,11 +184,16 @@ async function applyAndConfirm(
  * Restores the host's previous state. The receipt on disk may have grown meanwhile, and stays. If
  * drift is the cause, the known map leads to the same change again, so the host is restored from
  * the wg-quick file. The same applies to IPv6 that was not rejected before.
+ *
+ * The newer map's access rules stay: a host that cannot confirm them must not hold back a
+ * revocation.
  */
 async function rollBack(tools: Tools, evaluated: Evaluation, known: Joined): Promise<Joined> {
   const { saved, desired: tried, actual } = evaluated;
   const { receipt } = (await tools.store.read(known.interface)) ?? known;
-  const before: Joined = { ...known, receipt };
+  const { membership } = known;
+  const map = withRulesOf(membership.map, evaluated.state.membership.map);
+  const before: Joined = { ...known, receipt, membership: { ...membership, map } };
   if (actual.unread !== undefined && actual.device !== null) {
     await restorePeers(tools, tried, actual.device, actual);
     return before;

@@ -19,6 +19,19 @@ export function withoutRemoved(map: NetworkMap, removed: readonly PeerId[]): Net
   return { ...map, peers: map.peers.filter(({ id }) => !gone.has(id)) };
 }
 
+/** Returns a map with the access rules of a newer one, and with its tags of the same peers. */
+export function withRulesOf(map: NetworkMap, newer: NetworkMap): NetworkMap {
+  if (map.rules === undefined && newer.rules === undefined) return map;
+  const newest = new Map(newer.peers.map((peer) => [peer.id, peer]));
+  const peers = map.peers.map((peer) => {
+    const { tags: _, enforcesRules: __, ...rest } = peer;
+    const { tags, enforcesRules } = newest.get(peer.id) ?? peer;
+    return { ...rest, ...(tags && { tags }), ...(enforcesRules && { enforcesRules }) };
+  });
+  const { rules: _, ...rest } = map;
+  return { ...rest, ...(newer.rules && { rules: newer.rules }), peers };
+}
+
 /**
  * True if the range would gain addresses. One such reply is not enough: a wide range takes away
  * what the host reaches elsewhere. A known range of one address counts as unknown.

@@ -118,6 +118,13 @@ export function withoutIpv6Rejection(desired: Desired): Desired {
   return { ...desired, firewall: { ...firewall, rules }, ipv6: { ...ipv6, exceptions: null } };
 }
 
+/** Returns the state of a closed network without packet rules: handshakes, and nothing else. */
+export function withoutUnfiltered(desired: Desired): Desired {
+  if (desired.firewall?.access === undefined) return desired;
+  const peers = desired.config.peers.map((peer) => ({ ...peer, allowedIps: [] }));
+  return { ...desired, config: { ...desired.config, peers } };
+}
+
 export function aliasOf(map: NetworkMap): string {
   // The id of another service may have characters that an alias cannot contain.
   return `${aliasMark}${String(map.id ?? 'network').replace(/[^\w.:-]/g, '_')}`;
