@@ -112,8 +112,10 @@ function closedRules({ link, map, self, forwards, services = [] }: HostRulesInpu
   if (rules === undefined) return null;
   const served = self.type === 'connector' ? assignedRoutes(map, self) : [];
   const ends = resolveAccess({ ...map, rules }, self, served);
+  const inside = [map.cidr, ...map.routes.filter((route) => !isDefaultRoute(route))];
   return accessFilter({
-    ...{ link, range: map.cidr, own: self.address, ends, forwards, services },
+    ...{ link, range: map.cidr, own: self.address, ends, forwards },
+    services: services.filter(({ address }) => inside.some((prefix) => covers(prefix, address))),
     toLocal: (part) => {
       const at = addressIn(familyOf(map.cidr), part.first);
       const found = behind.find((each) => isMapped(each) && covers(each.route, at));
