@@ -332,6 +332,7 @@ const TABLE: readonly Rule[] = [
       ...BASICS,
       'src/core/net/',
       'src/core/map/',
+      'src/core/rules/',
       'src/core/host-state/',
       'src/core/routing/',
       'src/core/forward/',

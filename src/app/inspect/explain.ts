@@ -4,6 +4,7 @@ import { findForwardPaths } from '../../core/explain/check-firewall.ts';
 import { findInboundPaths } from '../../core/explain/check-inbound.ts';
 import { reversePathKeys } from '../../core/explain/check-reverse-path.ts';
 import { usesTunnel } from '../../core/explain/check-route.ts';
+import type { ExplainedFlow } from '../../core/explain/check-rules.ts';
 import { explainOther, explainPath } from '../../core/explain/explain-path.ts';
 import { type FoundTarget, findNetwork } from '../../core/explain/find-target.ts';
 import { findActualPeer, type NetworkOnHost } from '../../core/explain/view.ts';
@@ -37,12 +38,17 @@ export interface Explanation extends FoundAddress {
 /**
  * Explains the path to the address that `text` names, from the host alone: it queries no control
  * plane, sends nothing to the address, and changes nothing. If several networks have the address,
- * the network that carries its packets is explained.
+ * the network that carries its packets is explained. `flow` is judged by the rules of a closed
+ * network.
  *
  * @throws NotJoined if this host is in no network
  * @throws InvalidValue if `text` names no address
  */
-export async function explainAddress(tools: Tools, text: string): Promise<Explanation> {
+export async function explainAddress(
+  tools: Tools,
+  text: string,
+  flow: ExplainedFlow | null = null,
+): Promise<Explanation> {
   const { states, unreadable } = await selectJoined(tools, undefined);
   if (states.length === 0) {
     refuseUnreadable(unreadable);
@@ -53,7 +59,7 @@ export async function explainAddress(tools: Tools, text: string): Promise<Explan
   const views = await evaluateAll(tools, states);
   const place = findNetwork(found.address, views);
   const checks = place
-    ? await checkNetworkPath(tools, found.address, place)
+    ? await checkNetworkPath(tools, found.address, place, flow)
     : await checkOtherPath(tools, found.address, views);
   const view = place?.view;
   return {
@@ -105,6 +111,7 @@ async function checkNetworkPath(
   tools: Pick<Tools, 'host' | 'now'>,
   address: Address,
   { view, target }: FoundTarget,
+  flow: ExplainedFlow | null,
 ): Promise<Check[]> {
   const { link } = view.desired;
   const { local, prefix } = target.is === 'route' ? target.report : {};
@@ -125,7 +132,7 @@ async function checkNetworkPath(
   const forward = findForwardPaths(mapped, found, there);
   const inbound = usesTunnel(target) ? findInboundPaths(evaluation) : [];
   const drops = await readDrops(tools, link, { forward, inbound });
-  return explainPath(address, found, { there, back, outer, drops, answers }, secondsNow(tools));
+  return explainPath(address, found, { there, back, outer, drops, answers }, secondsNow(tools), flow);
 }
 
 async function checkOtherPath(

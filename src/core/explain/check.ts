@@ -3,6 +3,7 @@ export type CheckName =
   | 'network'
   | 'route'
   | 'allowed_ips'
+  | 'rules'
   | 'rp_filter'
   | 'firewall'
   | 'endpoint'

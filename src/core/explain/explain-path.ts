@@ -7,6 +7,7 @@ import { checkInbound } from './check-inbound.ts';
 import { checkNetwork } from './check-network.ts';
 import { checkAnswers, checkReversePath } from './check-reverse-path.ts';
 import { checkForeign, checkRoute, describeElsewhere, describeInstead, usesTunnel } from './check-route.ts';
+import { checkRules, type ExplainedFlow } from './check-rules.ts';
 import { checkAllowedIps, checkEndpoint, checkHandshake, checkMtu } from './check-tunnel.ts';
 import { explainOutside, type FoundTarget, remedyOutside } from './find-target.ts';
 import type { NetworkOnHost } from './view.ts';
@@ -31,6 +32,7 @@ export function explainPath(
   found: FoundTarget,
   { there, back, outer, drops, answers }: PathFacts,
   now: number,
+  flow: ExplainedFlow | null = null,
 ): Check[] {
   const network = checkNetwork(address, found);
   if (network.ok === false) return [network, describeInstead(there)];
@@ -40,6 +42,7 @@ export function explainPath(
   return [
     ...begin,
     checkAllowedIps(address, found.view),
+    ...checkRules(address, found.view, flow),
     checkReversePath(address, found.view, back),
     ...checkInbound(address, found.view, drops, now),
     ...checkEndpoint(address, found.view, outer),

@@ -25,17 +25,22 @@ export type RuledNetwork = Pick<NetworkMap, 'cidr' | 'peers' | 'rules'>;
  */
 export function evaluate({ cidr, peers, rules }: RuledNetwork, flow: Flow): Decision {
   if (rules === undefined) return { allowed: true, by: 'open' };
-  const peerAt = (address: Address) => peers.find((peer) => peer.address === address);
-  const [sender, receiver] = [peerAt(flow.from), peerAt(flow.to)];
+  const receiver = peers.find((peer) => peer.address === flow.to);
   if (isProbe(flow) && covers(cidr, flow.from) && covers(cidr, flow.to)) return { allowed: true, by: 'always' };
   if (rules.requiresEnforcement && receiver && !receiver.enforcesRules) return { allowed: false, by: 'unenforced' };
-  const rule = rules.rules.find(
-    (each) =>
-      each.from.some((selector) => selects(selector, flow.from, sender, cidr)) &&
-      each.to.some((selector) => selects(selector, flow.to, receiver, cidr)) &&
-      admits(each, flow),
-  );
+  const rule = rulesBetween({ cidr, peers, rules }, flow.from, flow.to).find((each) => admits(each, flow));
   return rule === undefined ? { allowed: false, by: 'closed' } : { allowed: true, by: 'rule', rule };
+}
+
+/** The rules that select these ends, for whatever protocol and port. */
+export function rulesBetween({ cidr, peers, rules }: RuledNetwork, from: Address, to: Address): readonly Rule[] {
+  const peerAt = (address: Address) => peers.find((peer) => peer.address === address);
+  const [sender, receiver] = [peerAt(from), peerAt(to)];
+  return (rules?.rules ?? []).filter(
+    (rule) =>
+      rule.from.some((selector) => selects(selector, from, sender, cidr)) &&
+      rule.to.some((selector) => selects(selector, to, receiver, cidr)),
+  );
 }
 
 /** A route selects no address of the network's own range: those are its peers'. */

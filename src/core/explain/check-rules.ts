@@ -1,0 +1,66 @@
+import type { Rule } from '../map/access-rules.ts';
+import type { Peer } from '../map/model.ts';
+import { type Address, covers } from '../net/cidr.ts';
+import { type Decision, evaluate, rulesBetween } from '../rules/evaluate.ts';
+import { formatPorts } from '../rules/selector.ts';
+import { type Check, passes, stops } from './check.ts';
+import { findOwner, type NetworkOnHost } from './view.ts';
+
+/** The connection that is explained. Without a port, all that the rules allow is listed. */
+export interface ExplainedFlow {
+  readonly protocol: 'tcp' | 'udp' | 'icmp';
+  readonly port: number | null;
+}
+
+/**
+ * Checks whether the rules of a closed network allow a connection from this host to the address, and
+ * names the hosts that decide. Empty in an open network.
+ */
+export function checkRules(address: Address, view: NetworkOnHost, flow: ExplainedFlow | null): Check[] {
+  const { map } = view;
+  if (map.rules === undefined) return [];
+  const by = `decided at ${listPoints(address, view)}`;
+  if (flow !== null && (flow.port !== null || flow.protocol === 'icmp')) {
+    const { protocol, port } = flow;
+    const decision = evaluate(map, { from: view.address, to: address, protocol, port, isEcho: protocol === 'icmp' });
+    const what = port === null ? protocol : `${protocol} ${port}`;
+    return [describeDecision(decision, what, by, view)];
+  }
+  const rules = rulesBetween(map, view.address, address);
+  if (rules.length > 0) return [passes('rules', `${rules.map(describeRule).join('; ')}; ${by}`)];
+  return [
+    stops('rules', `network ${map.name} is closed, and no rule allows this host to reach it; ${by}`, remedy(view)),
+  ];
+}
+
+function describeDecision(decision: Decision, what: string, by: string, view: NetworkOnHost): Check {
+  if (decision.allowed) {
+    const why = decision.by === 'rule' ? `rule "${decision.rule.name}" allows ${what}` : `${what} is never filtered`;
+    return passes('rules', `${why}; ${by}`);
+  }
+  const why =
+    decision.by === 'unenforced'
+      ? 'its host does not enforce rules, and the network requires that'
+      : `no rule of the closed network allows ${what}`;
+  return stops('rules', `${why}; ${by}`, remedy(view));
+}
+
+function remedy({ map }: NetworkOnHost): string {
+  return `an owner or admin can allow it: cpn rules edit ${map.id ?? 'NETWORK'}`;
+}
+
+function describeRule({ name, protocol, ports }: Rule): string {
+  const what = ports.length === 0 ? protocol : `${protocol} ${ports.map(formatPorts).join(', ')}`;
+  return `rule "${name}" allows ${what === 'any' ? 'everything' : what}`;
+}
+
+/** Names this host, and the one at the other end: the peer itself, or the connector of a route. */
+function listPoints(address: Address, { map, desired }: NetworkOnHost): string {
+  const owner = covers(map.cidr, address) ? null : findOwner(address, desired.config.peers);
+  const other = map.peers.find((peer) => peer.address === address || peer.publicKey === owner?.publicKey);
+  return other === undefined ? 'this host' : `this host and ${describePoint(other)}`;
+}
+
+function describePoint({ name, enforcesRules }: Peer): string {
+  return enforcesRules ? name : `${name}, which states no enforcement of rules`;
+}
