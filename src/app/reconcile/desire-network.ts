@@ -61,7 +61,9 @@ export function planInputs(
   const wanted = isSame ? last.wanted : desireNetwork(inputs);
   const actual = { ...inputs.observed, device };
   const isSettled = isSame && last.settled !== undefined && sameData(last.settled, device);
-  const steps = isSettled ? [] : plan(wanted.desired, actual, now, findMoved(wanted, inputs, device));
+  const steps = isSettled
+    ? []
+    : plan(wanted.desired, actual, now, findMoved(wanted, inputs, device), last?.wanted.desired.firewall ?? null);
   const stays = isSettled || (steps.length === 0 && arePeersSettled(wanted.desired, actual));
   if (actual.unread === undefined) evaluations.keep(link, { inputs, wanted, settled: stays ? device : undefined });
   return { wanted, steps };

@@ -1,15 +1,7 @@
 import { type Address, familyOf, type Prefix } from '../net/cidr.ts';
 import { probedPort } from '../rules/evaluate.ts';
 import type { LocalEnd, NumberRange } from '../rules/resolve.ts';
-import {
-  type AccessChain,
-  type AccessFilter,
-  begunMark,
-  goesOn,
-  type VerdictMap,
-  writeLookups,
-  writeNumbers,
-} from './access-lookups.ts';
+import { type AccessChain, type AccessFilter, type AccessSet, writeLookups, writeNumbers } from './access-lookups.ts';
 import { protocolOf } from './nft-words.ts';
 import type { PacketRule } from './packet-rule.ts';
 
@@ -32,13 +24,23 @@ export interface ServiceSocket {
   readonly port: number;
 }
 
+/**
+ * Our bit of the mark of a connection that began while these rules were in place. Other TCP
+ * connections began before, or through another connector.
+ */
+const begunMark = '0x8000000';
+
+/** Matches TCP packets that do not begin a connection. */
+const goesOn = 'meta l4proto tcp tcp flags & (fin|syn|rst|ack) != syn';
+
 /** The set of the latest refused connections: sender, destination, protocol, port. */
 export const deniedSet = 'denied';
+export const deniedType = 'ipv4_addr . ipv4_addr . inet_proto . inet_service';
 
 /**
  * The packet filter of a closed network. A packet is judged by the connection that it belongs to,
  * by today's rules, and by the addresses that the connection has in the tunnel. So a connection
- * ends when its rule goes. An ICMP error passes if any connection of its pair is allowed.
+ * ends when its rule goes. An ICMP error passes if it belongs to a connection.
  *
  * If conntrack did not see a TCP connection begin, its direction is unknown. Then a packet passes
  * if it could belong to an allowed connection of either direction. No connection can begin that
@@ -47,33 +49,33 @@ export const deniedSet = 'denied';
 export function accessFilter(inputs: AccessInputs): { rules: readonly PacketRule[]; filter: AccessFilter } {
   const { link, range, ends, toLocal } = inputs;
   const lookups = writeLookups(link, range, ends);
-  const [own, ...lans] = ends.map(({ ranges }, index) => ({ index, ranges }));
-  if (own === undefined) return { rules: [], filter: { keys: 'ipv4_addr', chains: [], maps: [] } };
-  const locals = lans.map(({ index, ranges }) => ({ index, ranges: ranges.map(toLocal) }));
-  const dispatch = (name: string, verdict: string, to: readonly (typeof own)[]): VerdictMap => {
-    const verdicts = to.flatMap((end) =>
-      end.ranges.map((each): [string, string] => [writeNumbers(each, familyOf(range)), `${verdict}${end.index}`]),
-    );
-    return { name, isInterval: true, elements: new Map(verdicts) };
-  };
-  const maps = [
-    dispatch('in_ends', 'jump in', [own, ...lans]),
-    dispatch('either_ends', 'jump either', [own, ...locals]),
-    ...(lans.length > 0 ? [dispatch('out_ends', 'goto out', locals)] : []),
-    ...lookups.maps,
+  const family = familyOf(range);
+  const inTunnel = ends.map(({ ranges }) => ranges);
+  const here = ends.map(({ ranges }, index) => (index === 0 ? ranges : ranges.map(toLocal)));
+  const type = `type ${family === 4 ? 'ipv4_addr' : 'ipv6_addr'} : verdict; flags interval;`;
+  const dispatch = (name: string, verdict: string, places: readonly (readonly NumberRange[])[]): AccessSet => ({
+    ...{ name, type },
+    elements: places.flatMap((ranges, index) =>
+      ranges.map((each) => `${writeNumbers(each, family)} : ${verdict}${index}`),
+    ),
+  });
+  const hasLans = ends.length > 1;
+  const lans = here.map((ranges, index) => (index === 0 ? [] : ranges));
+  const sets = [
+    dispatch('in_ends', 'jump in', inTunnel),
+    dispatch('either_ends', 'jump either', here),
+    ...(hasLans ? [dispatch('out_ends', 'goto out', lans)] : []),
+    ...lookups.sets,
   ];
-  const byLan = lans.length > 0 ? [`ct original ${protocolOf(range)} saddr vmap @out_ends`] : [];
+  const byLan = hasLans ? [`ct original ${protocolOf(range)} saddr vmap @out_ends`] : [];
   const outward: AccessChain = { name: 'outward', texts: [...byLan, 'goto out0'] };
-  const chains = [...lookups.chains, outward];
-  return {
-    rules: hookedRules(inputs),
-    filter: { keys: familyOf(range) === 4 ? 'ipv4_addr' : 'ipv6_addr', chains, maps },
-  };
+  return { rules: hookedRules(inputs), filter: { chains: [...lookups.chains, outward], sets } };
 }
 
 /** The rules for packets to this host, through it, and from it. */
 function hookedRules({ link, range, own, forwards, services }: AccessInputs): PacketRule[] {
   const ip = protocolOf(range);
+  const icmp = familyOf(range) === 4 ? 'icmp' : 'ipv6-icmp';
   const [outOf, into] = [`iifname "${link}"`, `oifname "${link}"`];
   const judge = (side: string, inward: 'original' | 'reply', outward: 'original' | 'reply', local: string) => [
     `${side} ct direction original tcp flags & (fin|syn|rst|ack) == syn ct mark set ct mark | ${begunMark}`,
@@ -83,7 +85,9 @@ function hookedRules({ link, range, own, forwards, services }: AccessInputs): Pa
     }),
     `${side} ct direction ${inward} ct original ${ip} daddr vmap @in_ends`,
     `${side} ct direction ${outward} jump outward`,
-    `${side} ${goesOn} ${ip} ${local} vmap @either_ends`,
+    `${side} meta l4proto ${icmp} ct state related accept`,
+    `${side} ${goesOn} ct state { invalid, untracked } ${ip} ${local} vmap @either_ends`,
+    `${side} ${goesOn} ct mark & ${begunMark} == 0x0 ${ip} ${local} vmap @either_ends`,
     `${side} ct direction original meta l4proto { tcp, udp } update @${deniedSet} { ${ip} saddr . ${ip} daddr . meta l4proto . th dport }`,
     `${side} ct direction original counter reject with icmpx admin-prohibited`,
   ];

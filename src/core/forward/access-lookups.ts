@@ -1,9 +1,7 @@
-import { digestOf } from '../crypto/keys.ts';
-import type { PortRange } from '../map/access-rules.ts';
 import { addressIn, type Family, familyOf, type Prefix } from '../net/cidr.ts';
 import { probedPort } from '../rules/evaluate.ts';
-import { type Access, type Admitted, isEveryPort, type LocalEnd, type NumberRange } from '../rules/resolve.ts';
-import { formatPorts } from '../rules/selector.ts';
+import type { Access, Admitted, LocalEnd, NumberRange } from '../rules/resolve.ts';
+import { formatPorts, subtractPorts } from '../rules/selector.ts';
 import { protocolOf } from './nft-words.ts';
 
 /** A chain without a hook. */
@@ -12,93 +10,91 @@ export interface AccessChain {
   readonly texts: readonly string[];
 }
 
-/** A map from addresses or ranges to verdicts. */
-export interface VerdictMap {
+/** A named set or, if its elements have verdicts, a map. */
+export interface AccessSet {
   readonly name: string;
-  /** True if its keys may be ranges. */
-  readonly isInterval: boolean;
-  readonly elements: ReadonlyMap<string, string>;
+  /** The type and flags, in nft syntax. Sets of one name with other types replace each other. */
+  readonly type: string;
+  readonly elements: readonly string[];
 }
 
 /**
- * The parts of a closed network's packet filter to which the rules in hooks refer. A map leads from
- * an address to a chain, so the number of lookups for a packet does not depend on the number of
- * rules.
+ * What the rules of a closed network's packet filter refer to. The number of lookups for a packet
+ * does not depend on the number of rules, and a change of rules usually changes elements alone.
  */
 export interface AccessFilter {
-  /** The type of the maps' keys. */
-  readonly keys: 'ipv4_addr' | 'ipv6_addr';
   readonly chains: readonly AccessChain[];
-  readonly maps: readonly VerdictMap[];
+  readonly sets: readonly AccessSet[];
 }
 
-type Lookups = Omit<AccessFilter, 'keys'>;
-
 /**
- * Our bit of the mark of a connection that began while these rules were in place. Other TCP
- * connections began before, or through another connector.
- */
-export const begunMark = '0x8000000';
-
-/** Matches TCP packets that do not begin a connection. */
-export const goesOn = 'meta l4proto tcp tcp flags & (fin|syn|rst|ack) != syn';
-
-/**
- * A connection toward this host or its LANs has its addresses and ports in the tunnel before other
- * programs redirect it; one from here, after it is masqueraded.
+ * How to find the other side of a connection, and the port at its destination. A connection toward
+ * this host or its LANs has them in the tunnel before other programs redirect it; one from here,
+ * after it is masqueraded.
  */
 const directions = {
   inward: {
-    ...{ prefix: 'in', remote: 'ct original', port: 'ct original proto-dst' },
-    ...{ arrives: 'original', leaves: 'reply', arrivingPort: 'dport', leavingPort: 'sport' },
+    ...{ prefix: 'in', other: 'ct original', port: 'ct original proto-dst' },
+    ...{ arriving: 'dport', leaving: 'sport' },
   },
   outward: {
-    ...{ prefix: 'out', remote: 'ct reply', port: 'ct reply proto-src' },
-    ...{ arrives: 'reply', leaves: 'original', arrivingPort: 'sport', leavingPort: 'dport' },
+    ...{ prefix: 'out', other: 'ct reply', port: 'ct reply proto-src' },
+    ...{ arriving: 'sport', leaving: 'dport' },
   },
 } as const;
 
-type Direction = keyof typeof directions;
 const both = ['inward', 'outward'] as const;
 
 /**
- * Writes the chains that find what is allowed between each end of this host and the other side:
- * `inN` and `outN` for a connection whose direction is known, and `eitherN`.
+ * Writes the chains that accept what is allowed between an end of this host and the other side:
+ * `inN` and `outN` for a connection in that direction, and `eitherN` for a TCP packet that does not
+ * begin a connection, and whose direction is unknown.
  */
-export function writeLookups(link: string, range: Prefix, ends: readonly LocalEnd[]): Lookups {
-  const family = familyOf(range);
-  const classes = createClasses(link, family);
-  const lookups = ends.map((end, index) => writeEnd(end, index, { link, range }, classes.verdictOf));
-  return {
-    chains: [...classes.chains(), ...lookups.flatMap(({ chains }) => chains)],
-    maps: lookups.flatMap(({ maps }) => maps),
-  };
+export function writeLookups(link: string, range: Prefix, ends: readonly LocalEnd[]): AccessFilter {
+  const lookups = ends.map((end, index) => writeEnd(end, index, link, range));
+  return { chains: lookups.flatMap(({ chains }) => chains), sets: lookups.flatMap(({ sets }) => sets) };
 }
 
-type VerdictOf = (direction: Direction, admitted: Admitted) => string | null;
-
-function writeEnd(
-  end: LocalEnd,
-  index: number,
-  tunnel: { link: string; range: Prefix },
-  verdictOf: VerdictOf,
-): Lookups {
-  const { link, range } = tunnel;
+function writeEnd(end: LocalEnd, index: number, link: string, range: Prefix): AccessFilter {
   const ip = protocolOf(range);
   const sides = both.map((direction) => {
-    const { prefix, remote } = directions[direction];
+    const { prefix, other, port, arriving, leaving } = directions[direction];
     const name = `${prefix}${index}`;
-    const { maps, search } = writeAccess(name, end[direction], familyOf(range), (each) => verdictOf(direction, each));
-    const other = `${remote} ${ip} saddr`;
-    const probes = index === 0 ? probesOf(range).map((probe) => `${probe} ${other} ${range} accept`) : [];
-    return { maps, search, chain: { name, texts: [...probes, ...search([other])] } };
+    const sets = writeSets(name, end[direction], familyOf(range));
+    const remote = `${other} ${ip} saddr`;
+    const probes = index === 0 ? probesOf(range).map((probe) => `${probe} ${remote} ${range} accept`) : [];
+    const has = (suffix: string) => sets.some((set) => set.name === `${name}_${suffix}`);
+    const refuse = (by: string) => (has('refused') ? [`${by} @${name}_refused return`] : []);
+    const everything = (by: string) => (has('any') ? [`${by} @${name}_any accept`] : []);
+    const ports = (protocol: 'tcp' | 'udp', key: string) =>
+      [protocol, `${protocol}_wide`]
+        .filter(has)
+        .map((suffix) => `meta l4proto ${protocol} ${key} @${name}_${suffix} accept`);
+    const icmp = familyOf(range) === 4 ? 'icmp' : 'ipv6-icmp';
+    const texts = [
+      ...probes,
+      ...refuse(remote),
+      ...ports('tcp', `${remote} . ${port}`),
+      ...ports('udp', `${remote} . ${port}`),
+      ...everything(remote),
+      ...(has('icmp') ? [`meta l4proto ${icmp} ${remote} @${name}_icmp accept`] : []),
+    ];
+    const ongoing = [
+      [`iifname "${link}"`, `${ip} saddr`, arriving],
+      [`oifname "${link}"`, `${ip} daddr`, leaving],
+    ] as const;
+    // Only `outward`, the last one, refuses peers.
+    const unknown = [
+      ...ongoing.flatMap(([side, field]) => refuse(`${side} ${field}`)),
+      ...ongoing.flatMap(([side, field, port]) => [
+        ...ports('tcp', `${side} ${field} . tcp ${port}`),
+        ...everything(`${side} ${field}`),
+      ]),
+    ];
+    return { sets, chain: { name, texts }, unknown };
   });
-  const others = [`iifname "${link}" ${ip} saddr`, `oifname "${link}" ${ip} daddr`];
-  const texts = sides.flatMap(({ search }) => search(others));
-  return {
-    chains: [...sides.map(({ chain }) => chain), { name: `either${index}`, texts }],
-    maps: sides.flatMap(({ maps }) => maps),
-  };
+  const either: AccessChain = { name: `either${index}`, texts: sides.flatMap(({ unknown }) => unknown) };
+  return { chains: [...sides.map(({ chain }) => chain), either], sets: sides.flatMap(({ sets }) => sets) };
 }
 
 /** Peers find out with these who is reachable, so they pass between all peers. */
@@ -107,94 +103,61 @@ function probesOf(range: Prefix): string[] {
   return [`${echo} type { echo-request, echo-reply }`, `meta l4proto tcp ct original proto-dst ${probedPort}`];
 }
 
-/** The maps of one direction, and the rules that search them by an address. */
-function writeAccess(
-  name: string,
-  { peers, ranges, others }: Access,
-  family: Family,
-  verdictOf: (admitted: Admitted) => string | null,
-) {
-  const elementOf = (key: string, admitted: Admitted): [string, string] => [key, verdictOf(admitted) ?? 'goto refused'];
-  const maps: VerdictMap[] = [
-    {
-      name: `${name}_peers`,
-      isInterval: false,
-      elements: new Map([...peers].map(([address, admitted]) => elementOf(address, admitted))),
-    },
-    {
-      name: `${name}_ranges`,
-      isInterval: true,
-      elements: new Map(ranges.map((each) => elementOf(writeNumbers(each, family), each.admitted))),
-    },
-  ].filter(({ elements }) => elements.size > 0);
-  const rest = verdictOf(others);
-  const search = (addresses: readonly string[]) => [
-    ...addresses.flatMap((address) => maps.map((map) => `${address} vmap @${map.name}`)),
-    ...(rest === null ? [] : [rest]),
-  ];
-  return { maps, search };
+/** Addresses that are allowed the same. */
+interface Group {
+  readonly range: NumberRange;
+  readonly admitted: Admitted;
 }
 
-/** The chains that accept what is allowed, one for each distinct set of protocols and ports. */
-function createClasses(link: string, family: Family) {
-  const written = new Map<string, readonly AccessChain[]>();
-  const verdictOf: VerdictOf = (direction, admitted) => {
-    if (!admitted.everything && !admitted.icmp && admitted.tcp.length + admitted.udp.length === 0) return null;
-    const id = digestOf(JSON.stringify([direction, admitted]), 6);
-    const name = `${directions[direction].prefix}_${id}`;
-    if (!written.has(name)) written.set(name, writeClass(name, direction, admitted, { link, family }));
-    return `jump ${name}`;
-  };
-  return { verdictOf, chains: () => [{ name: 'refused', texts: [] }, ...[...written.values()].flat()] };
-}
-
-function writeClass(
-  name: string,
-  direction: Direction,
-  { everything, tcp, udp, icmp }: Admitted,
-  { link, family }: { link: string; family: Family },
-): AccessChain[] {
-  const { port, arrives, leaves, arrivingPort, leavingPort } = directions[direction];
-  const [outOf, into] = [`iifname "${link}"`, `oifname "${link}"`];
-  const icmpProtocol = family === 4 ? 'icmp' : 'ipv6-icmp';
-  const match = (protocol: 'tcp' | 'udp', ports: readonly PortRange[], field: string) =>
-    ports.length === 0
-      ? []
-      : [`meta l4proto ${protocol}${isEveryPort(ports) ? '' : ` ${field} ${writePorts(ports)}`} accept`];
-  const allowed = everything
-    ? ['accept']
-    : [
-        ...match('tcp', tcp, port),
-        ...match('udp', udp, port),
-        `meta l4proto ${icmpProtocol}${icmp ? '' : ' ct state related'} accept`,
-      ];
-  const everyTcp = everything ? [{ first: 0, last: 65_535 }] : tcp;
-  const ongoing = [
-    ...match('tcp', everyTcp, `tcp ${arrivingPort}`).map((text) => `${outOf} ${text}`),
-    ...match('tcp', everyTcp, `tcp ${leavingPort}`).map((text) => `${into} ${text}`),
-  ];
+/**
+ * The sets of one direction. Their elements must not overlap, so peers and ranges have only what is
+ * not allowed to all others.
+ */
+function writeSets(name: string, access: Access, family: Family): AccessSet[] {
+  const { others, refused } = access;
+  const last = family === 4 ? 2n ** 32n - 1n : 2n ** 128n - 1n;
+  const special: Group[] = [...access.peers, ...access.ranges].map(({ range, admitted }) => ({
+    range,
+    admitted: others.everything ? nothing : without(admitted, others),
+  }));
+  const groups: Group[] = [{ range: { first: 0n, last }, admitted: others }, ...special];
+  const key = family === 4 ? 'ipv4_addr' : 'ipv6_addr';
+  const write = ({ range }: Group) => writeNumbers(range, family);
+  const isSingle = ({ first, last }: NumberRange) => first === last;
+  const portsOf = (protocol: 'tcp' | 'udp', wide: boolean) =>
+    groups.flatMap((group) =>
+      group.admitted[protocol]
+        .filter((ports) => wide !== (isSingle(group.range) && ports.first === ports.last))
+        .map((ports) => `${write(group)} . ${formatPorts(ports)}`),
+    );
+  const whole = (matches: (admitted: Admitted) => boolean) =>
+    groups.filter(({ admitted }) => matches(admitted)).map(write);
   return [
-    ...(ongoing.length === 0 ? [] : [{ name: `${name}_on`, texts: ongoing }]),
-    { name: `${name}_to`, texts: allowed },
-    {
-      name,
-      texts: [
-        `${outOf} ct direction ${arrives} goto ${name}_to`,
-        `${into} ct direction ${leaves} goto ${name}_to`,
-        ...(ongoing.length === 0
-          ? []
-          : [
-              `${goesOn} ct state { invalid, untracked } goto ${name}_on`,
-              `${goesOn} ct mark & ${begunMark} == 0x0 goto ${name}_on`,
-            ]),
-      ],
-    },
-  ];
+    ...(['tcp', 'udp'] as const).flatMap((protocol) => [
+      { name: `${name}_${protocol}`, type: `type ${key} . inet_service;`, elements: portsOf(protocol, false) },
+      {
+        name: `${name}_${protocol}_wide`,
+        type: `type ${key} . inet_service; flags interval;`,
+        elements: portsOf(protocol, true),
+      },
+    ]),
+    { name: `${name}_any`, type: `type ${key}; flags interval;`, elements: whole(({ everything }) => everything) },
+    { name: `${name}_icmp`, type: `type ${key}; flags interval;`, elements: whole(({ icmp }) => icmp) },
+    { name: `${name}_refused`, type: `type ${key};`, elements: refused },
+  ].filter(({ elements }) => elements.length > 0);
 }
 
-function writePorts(ports: readonly PortRange[]): string {
-  const [first, ...rest] = ports.map(formatPorts);
-  return rest.length === 0 && first !== undefined ? first : `{ ${ports.map(formatPorts).join(', ')} }`;
+const nothing: Admitted = { everything: false, tcp: [], udp: [], icmp: false };
+
+/** What is allowed beyond what is allowed to all. */
+function without(admitted: Admitted, others: Admitted): Admitted {
+  if (admitted.everything) return { ...nothing, everything: true };
+  return {
+    everything: false,
+    tcp: subtractPorts(admitted.tcp, others.tcp),
+    udp: subtractPorts(admitted.udp, others.udp),
+    icmp: admitted.icmp && !others.icmp,
+  };
 }
 
 /** Writes addresses as nft(8) has them: one, or the first and the last. */

@@ -35,6 +35,16 @@ export function isLoaded(firewall: Firewall, { firewall: marks }: Pick<Actual, '
   return marks !== null && sameMembers(firewallMarks(firewall), marks);
 }
 
+/** True if two firewalls of closed networks have the same rules and sets, with any elements. */
+export function sameButElements(one: Firewall, other: Firewall): boolean {
+  const shapeOf = ({ rules, access }: Firewall) => [
+    ...rules.map((rule) => `${rule.chain} ${commentOf(rule)}`),
+    ...(access?.chains ?? []).map(({ name, texts }) => `${name} ${texts.join()}`),
+    ...(access?.sets ?? []).map(({ name, type }) => `${name} ${type}`),
+  ];
+  return one.access !== undefined && other.access !== undefined && sameMembers(shapeOf(one), shapeOf(other));
+}
+
 /** Returns the sorted `chain comment` of each rule, as a host shows a loaded firewall. */
 export function firewallMarks({ rules, access }: Firewall): readonly string[] {
   const unhooked = access ? accessComments(access).map(({ chain, comment }) => `${chain} ${comment}`) : [];

@@ -1,5 +1,5 @@
 import { digestOf } from '../crypto/keys.ts';
-import type { AccessFilter, VerdictMap } from './access-lookups.ts';
+import type { AccessFilter, AccessSet } from './access-lookups.ts';
 import type { ExpiringRange } from './expiring-ranges.ts';
 
 /** The packet rules of a host for one network, in the order in which they are applied. */
@@ -62,23 +62,23 @@ export function commentOf({ name, chain, text, deadline }: PacketRule): string {
   return `cpn ${name} ${digestOf(`${chains[chain]} ${text}${end}`, 4)}`;
 }
 
-/** Returns the sorted comments of chains without a hook, and the digest of all maps. */
-export function accessComments({ chains: unhooked, maps }: AccessFilter): { chain: string; comment: string }[] {
+/** Returns the sorted comments of chains without a hook, and the digest of all sets. */
+export function accessComments({ chains: unhooked, sets }: AccessFilter): { chain: string; comment: string }[] {
   return [
     ...unhooked.flatMap(({ name, texts }) => texts.map((text) => ({ chain: name, comment: accessComment(text) }))),
-    { chain: elementsChain, comment: `cpn elements ${digestElements(maps)}` },
+    { chain: elementsChain, comment: `cpn elements ${digestElements(sets)}` },
   ];
 }
 
-/** An unused chain, whose only rule identifies the elements of the maps. */
+/** An unused chain, whose only rule identifies the elements of the sets. */
 export const elementsChain = 'identity';
 
 export function accessComment(text: string): string {
   return `cpn access ${digestOf(text, 4)}`;
 }
 
-function digestElements(maps: readonly VerdictMap[]): string {
-  return digestOf(JSON.stringify(maps.map(({ name, elements }) => [name, [...elements].sort()])), 8);
+function digestElements(sets: readonly AccessSet[]): string {
+  return digestOf(JSON.stringify(sets.map((set) => [set.name, set.type, set.elements.toSorted()])), 8);
 }
 
 function describeDeadline(deadline: Deadline): string {

@@ -1,4 +1,5 @@
-import { boundsForwarding, firewallMarks, hasTable, isLoaded, tableOf } from '../forward/own-table.ts';
+import { boundsForwarding, firewallMarks, hasTable, isLoaded, sameButElements, tableOf } from '../forward/own-table.ts';
+import type { Firewall } from '../forward/packet-rule.ts';
 import type { Actual } from '../host-state/actual.ts';
 import {
   allForwardingKey,
@@ -15,8 +16,11 @@ const connectorForwards = 'a connector forwards packets';
 const hostForwards = 'this host forwards packets';
 const closesAddress = 'only the tunnel and this host reach the tunnel address';
 
-/** Replaces our whole table of packet rules, or removes it. */
-export function planFirewall(desired: Desired, actual: Actual): Step[] {
+/**
+ * Replaces our whole table of packet rules, or removes it. If it has the rules of `last`, only
+ * elements of sets may change.
+ */
+export function planFirewall(desired: Desired, actual: Actual, last: Firewall | null = null): Step[] {
   const { link, firewall } = desired;
   const target = `inet ${tableOf(link)}`;
   if (firewall === null) {
@@ -30,7 +34,8 @@ export function planFirewall(desired: Desired, actual: Actual): Step[] {
     actual.firewall === null
       ? added('firewall', target, marks, desired.forwards ? whyForwarding(desired) : closesAddress)
       : updated('firewall', target, actual.firewall, marks, 'the rules differ');
-  return [{ do: 'set-firewall', firewall, changes: [change] }];
+  const loaded = last !== null && isLoaded(last, actual) && sameButElements(last, firewall) ? last : undefined;
+  return [{ do: 'set-firewall', firewall, ...(loaded && { loaded }), changes: [change] }];
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { PublicKey } from '../crypto/keys.ts';
 import { unreadable, withoutTool } from '../forward/own-table.ts';
+import type { Firewall } from '../forward/packet-rule.ts';
 import type { Actual } from '../host-state/actual.ts';
 import type { Receipt } from '../host-state/receipt.ts';
 import type { Desired } from './desired.ts';
@@ -16,12 +17,14 @@ import type { Step } from './step.ts';
  *
  * @param now seconds since the epoch, from which the age of a handshake is computed
  * @param moved peers with another endpoint than last applied, which overrides a learned endpoint
+ * @param last the packet rules of the last plan, which may be loaded
  */
 export function plan(
   desired: Desired,
   actual: Actual,
   now: number,
   moved: ReadonlySet<PublicKey> = new Set(),
+  last: Firewall | null = null,
 ): readonly Step[] {
   if (actual.unread !== undefined) return planTightening(desired, actual, { now, moved });
   return [
@@ -29,7 +32,7 @@ export function plan(
     ...planCreation(desired, actual),
     // Packet rules are loaded before the interface is up: from then on other hosts may forward into
     // it.
-    ...planFirewall(desired, actual),
+    ...planFirewall(desired, actual, last),
     ...planDevice(desired, actual, { now, moved }),
     ...planSettings(desired, actual),
     ...planUnmarking(desired, actual),

@@ -18,11 +18,7 @@ export type Step = (
   | RenewPeers
   | ConfigureLink
   | SetSysctl
-  /**
-   * Loads the rules in one transaction. `now` is the service's time; without it, every peer with a
-   * deadline counts as expired.
-   */
-  | { readonly do: 'set-firewall'; readonly firewall: Firewall; readonly now?: number }
+  | SetFirewall
   | { readonly do: 'remove-firewall'; readonly link: string }
   /** Replaces our block in the hosts file. The tunnel works without names. */
   | { readonly do: 'set-hosts'; readonly link: string; readonly block: string }
@@ -112,6 +108,18 @@ export type LinkCommand =
   | { readonly remove: 'throw'; readonly prefix: Prefix; readonly table: string }
   | { readonly add: 'rule'; readonly rule: Rule }
   | { readonly remove: 'rule'; readonly rule: Rule };
+
+/**
+ * Loads the packet rules in one transaction. `now` is the service's time; without it, every peer
+ * with a deadline counts as expired.
+ */
+export interface SetFirewall {
+  readonly do: 'set-firewall';
+  readonly firewall: Firewall;
+  readonly now?: number;
+  /** The loaded rules, if they differ only in elements of sets: these are changed alone. */
+  readonly loaded?: Firewall;
+}
 
 export interface SetSysctl {
   readonly do: 'set-sysctl';

@@ -18,13 +18,21 @@ export interface NumberRange {
   readonly last: bigint;
 }
 
+/** Addresses of the other side, and all that they are allowed. */
+export interface AdmittedRange {
+  readonly range: NumberRange;
+  readonly admitted: Admitted;
+}
+
 /** What is allowed between some addresses of this side and each address of the other side. */
 export interface Access {
-  /** Peers that differ from the others. */
-  readonly peers: ReadonlyMap<Address, Admitted>;
-  /** Ranges outside the network's own that differ from the others. They do not overlap. */
-  readonly ranges: readonly (NumberRange & { readonly admitted: Admitted })[];
+  /** Peers that are allowed more than the others. */
+  readonly peers: readonly AdmittedRange[];
+  /** Ranges outside the network's own that are allowed more. They do not overlap. */
+  readonly ranges: readonly AdmittedRange[];
   readonly others: Admitted;
+  /** Peers that are allowed nothing, whatever the others are. */
+  readonly refused: readonly Address[];
 }
 
 /** Addresses that a host stands for: its own, or a part of a route that it serves. */
@@ -131,27 +139,24 @@ function accessResolver({ cidr, peers, rules: { rules, requiresEnforcement } }: 
     const general = union([]);
     // Of a peer whose host enforces nothing, connections to it are refused where they begin.
     const isRefused = (peer: Peer) => direction === 'outward' && requiresEnforcement && !peer.enforcesRules;
-    const special = others.flatMap((peer): [Address, Admitted][] => {
-      const admitted = isRefused(peer) ? nothing : union(forPeers.get(peer) ?? []);
-      return admitted === general ? [] : [[peer.address, admitted]];
+    const refused = others.filter(isRefused).map(({ address }) => address);
+    const special = [...forPeers].flatMap(([peer, more]): AdmittedRange[] => {
+      const admitted = union(more);
+      if (admitted === general || isRefused(peer)) return [];
+      return [{ range: numbersOf(hostPrefix(peer.address)), admitted }];
     });
     const ranges = sweep(forRanges).flatMap(({ first, last, covering }) => {
       const admitted = union(covering.map(({ index }) => index));
       if (admitted === general) return [];
-      return outsideOf({ first, last }, numbersOf(cidr)).map((range) => ({ ...range, admitted }));
+      return outsideOf({ first, last }, numbersOf(cidr)).map((range) => ({ range, admitted }));
     });
-    return { peers: new Map(special), ranges, others: general };
+    return { peers: special, ranges, others: general, refused };
   };
 }
 
 const nothing: Admitted = { everything: false, tcp: [], udp: [], icmp: false };
 const everything: Admitted = { ...nothing, everything: true };
 const allPorts: PortRange = { first: 0, last: 65_535 };
-
-/** True if every port is allowed. */
-export function isEveryPort(ports: readonly PortRange[]): boolean {
-  return ports.length === 1 && ports[0]?.first === 0 && ports[0].last === 65_535;
-}
 
 function joinRules(rules: readonly Rule[]): Admitted {
   if (rules.length === 0) return nothing;

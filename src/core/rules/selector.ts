@@ -79,6 +79,20 @@ export function mergePorts(ranges: readonly PortRange[]): PortRange[] {
   return merged;
 }
 
+/** Returns the ports of sorted ranges that are in none of the others, which are sorted too. */
+export function subtractPorts(ranges: readonly PortRange[], others: readonly PortRange[]): PortRange[] {
+  return ranges.flatMap((range) => {
+    const left: PortRange[] = [];
+    let { first } = range;
+    for (const other of others) {
+      if (other.last < first || other.first > range.last) continue;
+      if (other.first > first) left.push({ first, last: other.first - 1 });
+      first = other.last + 1;
+    }
+    return first > range.last ? left : [...left, { first, last: range.last }];
+  });
+}
+
 /** A part of a route may be a single address. */
 function readPrefix(text: string, field: string, takesAddress: boolean): Prefix {
   return parsePrefix(takesAddress && !text.includes('/') ? `${text}/32` : text, field);

@@ -1,7 +1,7 @@
 import { CommandFailed } from '../../core/errors/index.ts';
 import { familyOf } from '../../core/net/cidr.ts';
 import { parseLinkName } from '../../core/net/link-name.ts';
-import type { ConfigureLink, Step } from '../../core/reconcile/step.ts';
+import type { ConfigureLink, SetFirewall, Step } from '../../core/reconcile/step.ts';
 import { writeHosts } from '../hosts-file.ts';
 import { stderrOf } from '../process/command-error.ts';
 import type { Run } from '../process/run.ts';
@@ -9,7 +9,7 @@ import { startUserspace, waitForExit } from '../wireguard/userspace.ts';
 import { changeDevice } from '../wireguard/wg.ts';
 import { batchArgs, describeFailedLines, renderBatch } from './ip/batch.ts';
 import { setPortOpen } from './nft/firewall-programs.ts';
-import { renderFirewall, renderRemoval } from './nft/own-table.ts';
+import { renderElements, renderFirewall, renderRemoval } from './nft/own-table.ts';
 import { disableForwarding, promoteSecondaries, writeSysctl } from './sysctl.ts';
 
 /** @throws CommandFailed with the error output of the tool */
@@ -25,9 +25,7 @@ export async function applyStep(run: Run, step: Step): Promise<void> {
     case 'configure-link':
       return configureLink(run, step);
     case 'set-firewall':
-      parseLinkName(step.firewall.link);
-      await run('nft', ['-f', '-'], { input: renderFirewall(step.firewall, step.now ?? null) });
-      return;
+      return setFirewall(run, step);
     case 'remove-firewall':
       await run('nft', ['-f', '-'], { input: renderRemoval(step.link) });
       return;
@@ -43,6 +41,20 @@ export async function applyStep(run: Run, step: Step): Promise<void> {
     case 'delete-link':
       return deleteLink(run, step.link);
   }
+}
+
+/** Loads the whole table if its elements alone cannot be changed. */
+async function setFirewall(run: Run, { firewall, loaded, now = null }: SetFirewall): Promise<void> {
+  parseLinkName(firewall.link);
+  if (loaded !== undefined) {
+    try {
+      await run('nft', ['-f', '-'], { input: renderElements(firewall, loaded) });
+      return;
+    } catch (error) {
+      if (!(error instanceof CommandFailed)) throw error;
+    }
+  }
+  await run('nft', ['-f', '-'], { input: renderFirewall(firewall, now) });
 }
 
 /** Falls back to userspace if the kernel has no module. */

@@ -1,5 +1,5 @@
 import { InvalidValue } from '../../../core/errors/index.ts';
-import { deniedSet } from '../../../core/forward/access-filter.ts';
+import { deniedSet, deniedType } from '../../../core/forward/access-filter.ts';
 import type { AccessFilter } from '../../../core/forward/access-lookups.ts';
 import { writeSets } from '../../../core/forward/deadline-rules.ts';
 import { tableOf } from '../../../core/forward/own-table.ts';
@@ -30,28 +30,61 @@ export function renderFirewall({ link, rules, access }: Firewall, now: number | 
   return `${renderRemoval(link)}table inet ${tableOf(link)} {\n${sets.join('')}${bodies.join('')}}\n`;
 }
 
-/** Renders the chains without a hook, which come before the rules that refer to them. */
-function renderAccess({ keys, chains: unhooked, maps }: AccessFilter): string[] {
-  const denied = `${keys} . ${keys} . inet_proto . inet_service`;
-  const marker = accessComments({ keys, chains: [], maps }).map(({ comment }) => `return comment "${comment}"`);
-  const chainsOf = (list: readonly { name: string; lines: readonly string[] }[]) =>
-    list.map(({ name, lines }) => `  chain ${name} {\n${lines.map((line) => `    ${line}\n`).join('')}  }\n`);
+/** Renders chains and sets, which come before the rules that refer to them. */
+function renderAccess({ chains: unhooked, sets }: AccessFilter): string[] {
+  const marker = accessComments({ chains: [], sets }).map(({ comment }) => `return comment "${comment}"`);
+  const render = (name: string, lines: readonly string[]) =>
+    `  chain ${name} {\n${lines.map((line) => `    ${line}\n`).join('')}  }\n`;
   return [
-    `  set ${deniedSet} { type ${denied}; size 256; flags dynamic, timeout; timeout 5m; }\n`,
-    ...chainsOf(unhooked.map(({ name }) => ({ name, lines: [] }))),
-    ...maps.map(({ name, isInterval, elements }) => {
-      const content = [...elements].map(([key, verdict]) => `${key} : ${verdict}`).join(', ');
-      const flags = isInterval ? ' flags interval;' : '';
-      return `  map ${name} { type ${keys} : verdict;${flags} elements = { ${content} } }\n`;
+    `  set ${deniedSet} { type ${deniedType}; size 256; flags dynamic, timeout; timeout 5m; }\n`,
+    ...unhooked.map(({ name }) => render(name, [])),
+    ...sets.map(({ name, type, elements }) => {
+      const kind = type.includes(' : verdict') ? 'map' : 'set';
+      return `  ${kind} ${name} { ${type} elements = { ${elements.join(', ')} } }\n`;
     }),
-    ...chainsOf(
-      unhooked.map(({ name, texts }) => ({
+    ...unhooked.map(({ name, texts }) =>
+      render(
         name,
-        lines: texts.map((text) => `${text} comment "${accessComment(text)}"`),
-      })),
+        texts.map((text) => `${text} comment "${accessComment(text)}"`),
+      ),
     ),
-    ...chainsOf([{ name: elementsChain, lines: marker }]),
+    render(elementsChain, marker),
   ];
+}
+
+/**
+ * Renders the transaction that changes only elements of the sets of a closed network, from `loaded`
+ * to `firewall`.
+ */
+export function renderElements({ link, access }: Firewall, loaded: Firewall): string {
+  const table = `inet ${tableOf(link)}`;
+  const before = new Map(loaded.access?.sets.map(({ name, elements }) => [name, elements]));
+  const change = (verb: 'add' | 'delete', name: string, elements: readonly string[]) =>
+    elements.length === 0 ? [] : [`${verb} element ${table} ${name} { ${elements.join(', ')} }`];
+  const changes = (access?.sets ?? []).map(({ name, elements }) => {
+    const [old, wanted] = [new Set(before.get(name)), new Set(elements)];
+    return {
+      // An element of a map is deleted by its key.
+      removals: change(
+        'delete',
+        name,
+        [...old].filter((each) => !wanted.has(each)).map((each) => each.replace(/ : .*/, '')),
+      ),
+      additions: change(
+        'add',
+        name,
+        elements.filter((each) => !old.has(each)),
+      ),
+    };
+  });
+  const marks = access ? accessComments({ chains: [], sets: access.sets }) : [];
+  return [
+    ...changes.flatMap(({ removals }) => removals),
+    ...changes.flatMap(({ additions }) => additions),
+    `flush chain ${table} ${elementsChain}`,
+    ...marks.map(({ comment }) => `add rule ${table} ${elementsChain} return comment "${comment}"`),
+    '',
+  ].join('\n');
 }
 
 /** Rules that only an nft and a kernel can load that map prefixes. They are never loaded. */
