@@ -44,7 +44,7 @@ export async function applyStep(run: Run, step: Step): Promise<void> {
 }
 
 /** Loads the whole table if its elements alone cannot be changed. */
-async function setFirewall(run: Run, { firewall, loaded, now = null }: SetFirewall): Promise<void> {
+async function setFirewall(run: Run, { firewall, loaded, now }: SetFirewall): Promise<void> {
   parseLinkName(firewall.link);
   if (loaded !== undefined) {
     try {
@@ -54,7 +54,7 @@ async function setFirewall(run: Run, { firewall, loaded, now = null }: SetFirewa
       if (!(error instanceof CommandFailed)) throw error;
     }
   }
-  await run('nft', ['-f', '-'], { input: renderFirewall(firewall, now) });
+  await run('nft', ['-f', '-'], { input: renderFirewall(firewall, now ?? null) });
 }
 
 /** Falls back to userspace if the kernel has no module. */
