@@ -160,16 +160,20 @@ const allPorts: PortRange = { first: 0, last: 65_535 };
 
 function joinRules(rules: readonly Rule[]): Admitted {
   if (rules.length === 0) return nothing;
-  if (rules.some(({ protocol }) => protocol === 'any')) return everything;
-  const portsOf = (protocol: 'tcp' | 'udp') =>
+  // A rule with ports is for TCP and UDP only.
+  if (rules.some(({ protocol, ports }) => protocol === 'any' && ports.length === 0)) return everything;
+  const portsOf = (wanted: 'tcp' | 'udp') =>
     mergePorts(
-      rules.flatMap((rule) => (rule.protocol !== protocol ? [] : rule.ports.length === 0 ? allPorts : rule.ports)),
+      rules.flatMap(({ protocol, ports }) => {
+        if (protocol !== wanted && protocol !== 'any') return [];
+        return ports.length === 0 ? allPorts : ports;
+      }),
     );
   return {
     everything: false,
     tcp: portsOf('tcp'),
     udp: portsOf('udp'),
-    icmp: rules.some(({ protocol }) => protocol === 'icmp'),
+    icmp: rules.some(({ protocol, ports }) => protocol === 'icmp' && ports.length === 0),
   };
 }
 

@@ -1,0 +1,93 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import type { Flow } from '../../../src/core/map/access-rules.ts';
+import type { Peer } from '../../../src/core/map/model.ts';
+import { type Address, covers, hostPrefix, type Prefix, rangeOf } from '../../../src/core/net/cidr.ts';
+import { evaluate, probedPort } from '../../../src/core/rules/evaluate.ts';
+import {
+  type Access,
+  type Admitted,
+  type LocalEnd,
+  type NumberRange,
+  resolveAccess,
+} from '../../../src/core/rules/resolve.ts';
+import { closedNetworks, flowsOf } from './generated-rules.ts';
+
+const has = ({ first, last }: NumberRange, address: Address) => {
+  const { first: number } = rangeOf(hostPrefix(address));
+  return first <= number && number <= last;
+};
+
+function admits({ everything, tcp, udp, icmp }: Admitted, { protocol, port }: Flow): boolean {
+  if (everything || protocol === 'other') return everything;
+  if (protocol === 'icmp') return icmp;
+  return { tcp, udp }[protocol].some(({ first, last }) => port !== null && first <= port && port <= last);
+}
+
+function admittedOf({ peers, ranges, others }: Access, address: Address): Admitted {
+  return peers.get(address) ?? ranges.find((each) => has(each, address))?.admitted ?? others;
+}
+
+const isProbe = ({ protocol, port, isEcho }: Flow) => isEcho === true || (protocol === 'tcp' && port === probedPort);
+
+/** What the ends of a host decide on a flow to it, or from it; null if it is neither. */
+function decide(ends: readonly LocalEnd[], flow: Flow, range: Prefix, isInward: boolean): boolean | null {
+  const [local, remote] = isInward ? [flow.to, flow.from] : [flow.from, flow.to];
+  const found = ends.filter(({ ranges }) => ranges.some((each) => has(each, local)));
+  if (found.length > 1) throw new Error(`${local} is in ${found.length} ends`);
+  const [end] = found;
+  if (end === undefined) return null;
+  if (end === ends[0] && isProbe(flow) && covers(range, remote)) return true;
+  return admits(admittedOf(isInward ? end.inward : end.outward, remote), flow);
+}
+
+/** Every host, with the routes that it may serve. */
+const cases = closedNetworks.chain((map) =>
+  fc.record({
+    map: fc.constant(map),
+    self: fc.constantFrom<Peer>(...map.peers),
+    served: fc.subarray([...map.routes]),
+    flows: fc.array(flowsOf(map), { minLength: 30, maxLength: 30 }),
+  }),
+);
+
+it('each host allows exactly what the rules allow, of connections to it and from it', () => {
+  let judged = 0;
+  let allowed = 0;
+  fc.assert(
+    fc.property(cases, ({ map, self, served, flows }) => {
+      const ends = resolveAccess(map, self, served);
+      const own = self.address;
+      for (const flow of flows.flatMap((each) => [each, { ...each, to: own }, { ...each, from: own }])) {
+        for (const isInward of [true, false]) {
+          const decided = decide(ends, flow, map.cidr, isInward);
+          // A LAN reaches its own connector without the tunnel.
+          if (decided === null || (isInward ? flow.from : flow.to) === own) continue;
+          const isAllowed = evaluate(map, flow).allowed;
+          judged += 1;
+          if (isAllowed) allowed += 1;
+          if (decided !== isAllowed) expect({ flow, isInward, decided }).toEqual({ flow, isInward, decided: isAllowed });
+        }
+      }
+    }),
+    { numRuns: 1000 },
+  );
+  expect(judged).toBeGreaterThan(30_000);
+  expect(allowed / judged).toBeGreaterThan(0.1);
+  expect(allowed / judged).toBeLessThan(0.9);
+});
+
+it('each address that a host stands for is in exactly one end', () => {
+  fc.assert(
+    fc.property(cases, ({ map, self, served, flows }) => {
+      const ends = resolveAccess(map, self, served);
+      for (const address of flows.flatMap(({ from, to }) => [from, to])) {
+        const isServed = served.some((route) => covers(route, address)) && !covers(map.cidr, address);
+        const found = ends.filter(({ ranges }) => ranges.some((range) => has(range, address)));
+        if (found.length !== (isServed || address === self.address ? 1 : 0))
+          expect({ address, ends: found.length }).toEqual({ address, isServed });
+      }
+    }),
+    { numRuns: 200 },
+  );
+});
