@@ -24,8 +24,9 @@ function admits({ everything, tcp, udp, icmp }: Admitted, { protocol, port }: Fl
   return { tcp, udp }[protocol].some(({ first, last }) => port !== null && first <= port && port <= last);
 }
 
-function admittedOf({ peers, ranges, others }: Access, address: Address): Admitted {
-  return peers.get(address) ?? ranges.find((each) => has(each, address))?.admitted ?? others;
+function admitsFrom({ peers, ranges, others, refused }: Access, address: Address, flow: Flow): boolean {
+  const special = [...peers, ...ranges].find(({ range }) => has(range, address));
+  return !refused.includes(address) && admits(special?.admitted ?? others, flow);
 }
 
 const isProbe = ({ protocol, port, isEcho }: Flow) => isEcho === true || (protocol === 'tcp' && port === probedPort);
@@ -38,7 +39,7 @@ function decide(ends: readonly LocalEnd[], flow: Flow, range: Prefix, isInward: 
   const [end] = found;
   if (end === undefined) return null;
   if (end === ends[0] && isProbe(flow) && covers(range, remote)) return true;
-  return admits(admittedOf(isInward ? end.inward : end.outward, remote), flow);
+  return admitsFrom(isInward ? end.inward : end.outward, remote, flow);
 }
 
 /** Every host, with the routes that it may serve. */
