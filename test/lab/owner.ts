@@ -27,6 +27,19 @@ export interface ListedPeer {
   readonly endpoint: string | null;
 }
 
+export interface SetRulesRequest {
+  readonly mode: 'open' | 'closed';
+  readonly rules: readonly {
+    readonly name: string;
+    readonly from: readonly string[];
+    readonly to: readonly string[];
+    readonly protocol?: string;
+    readonly ports?: readonly string[];
+  }[];
+  readonly require_enforcement?: boolean;
+  readonly confirm_within_seconds?: number;
+}
+
 /** The owner's session at a control plane: a request takes milliseconds, where a command takes a program's start. */
 export class Owner {
   readonly #process: Process;
@@ -43,6 +56,15 @@ export class Owner {
 
   async setRoutes(network: number, routes: readonly string[]): Promise<void> {
     await this.#request('PATCH', `/${network}`, { routes });
+  }
+
+  /** Closes or opens a network. Selectors name peers: `peer:laptop`. */
+  async setRules(network: number, rules: SetRulesRequest): Promise<number> {
+    return (await this.#send('PUT', `/${network}/rules`, rules)).at;
+  }
+
+  async setTags(network: number, peer: number, tags: readonly string[]): Promise<void> {
+    await this.#request('PATCH', `/${network}/peers/${peer}`, { tags });
   }
 
   /** Withdraws exactly these prefixes of a connector, as if it had done it itself. */

@@ -67,7 +67,8 @@ it('each host allows exactly what the rules allow, of connections to it and from
           const isAllowed = evaluate(map, flow).allowed;
           judged += 1;
           if (isAllowed) allowed += 1;
-          if (decided !== isAllowed) expect({ flow, isInward, decided }).toEqual({ flow, isInward, decided: isAllowed });
+          if (decided !== isAllowed)
+            expect({ flow, isInward, decided }).toEqual({ flow, isInward, decided: isAllowed });
         }
       }
     }),
